@@ -1,0 +1,33 @@
+/* A growing byte buffer from a pool: the one way text is put together before it is sent or stored. */
+#ifndef NEO_CORE_BUF_H
+#define NEO_CORE_BUF_H
+
+#include <apr_pools.h>
+
+#define NEO_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
+#define NEO_MUSTCHECK         __attribute__((warn_unused_result))
+
+/* Bytes that belong to somebody else (a pool, a PGresult); not terminated unless the giver says so. */
+typedef struct neo_text {
+    const char *ptr;
+    apr_size_t len;
+} neo_text;
+
+typedef struct neo_buf {
+    apr_pool_t *pool;
+    char *ptr; /* always terminated by a NUL that `len` does not count */
+    apr_size_t len;
+    apr_size_t room;
+} neo_buf;
+
+/* Starts an empty buffer with `room` bytes reserved; guess generously, growth copies. */
+void neo_buf_init(neo_buf *buf, apr_pool_t *pool, apr_size_t room);
+void neo_buf_add(neo_buf *buf, const char *ptr, apr_size_t len);
+void neo_buf_puts(neo_buf *buf, const char *text);
+void neo_buf_putc(neo_buf *buf, char c);
+void neo_buf_printf(neo_buf *buf, const char *fmt, ...) NEO_PRINTF(2, 3);
+/* Adds `text` as a JSON string, quotes included (RFC 8259, section 7). `text` must be valid UTF-8. */
+void neo_buf_json(neo_buf *buf, const char *text);
+neo_text neo_buf_text(const neo_buf *buf);
+
+#endif

@@ -1,0 +1,30 @@
+/* Identifiers: a kind prefix and a ULID in lowercase Crockford base32, "brk_01jd3x…" (30 characters).
+ * A ULID is 48 bits of milliseconds and 80 bits of chance, so ids sort by the moment they were issued; that moment is the
+ * resource's created_at. */
+#ifndef NEO_CORE_ID_H
+#define NEO_CORE_ID_H
+
+#include "core/buf.h"
+#include "core/clock.h"
+
+#define NEO_ULID_LEN   26
+#define NEO_PREFIX_LEN 4 /* three letters and the underscore */
+#define NEO_ID_LEN     (NEO_PREFIX_LEN + NEO_ULID_LEN)
+#define NEO_ID_SIZE    (NEO_ID_LEN + 1)
+#define NEO_ID_BYTES   16 /* a ULID as a big-endian number */
+
+/* Issues an id, greater than every one this process has issued before, also within one millisecond and when the clock
+ * steps back. `prefix` is "brk_" and the like. Returns the millisecond that the id carries. Safe from any thread. */
+neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix);
+
+/* True if `text` is an id of that kind: the prefix and a ULID as neo_id_issue writes it. */
+NEO_MUSTCHECK int neo_id_is(const char *text, const char *prefix);
+
+/* Writes the smallest (`last` 0) or greatest (`last` 1) id of a millisecond: the ends of a range of creation times. */
+void neo_id_bound(char out[NEO_ID_SIZE], const char *prefix, neo_ms ms, int last);
+
+/* The ULID of a valid id as 16 bytes, and back. */
+void neo_id_pack(const char *id, unsigned char out[NEO_ID_BYTES]);
+void neo_id_unpack(char out[NEO_ID_SIZE], const char *prefix, const unsigned char bytes[NEO_ID_BYTES]);
+
+#endif

@@ -1,0 +1,88 @@
+/* The growing byte buffer (see core/buf.h). */
+#include "core/buf.h"
+
+#include <apr_strings.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void neo_buf_init(neo_buf *buf, apr_pool_t *pool, apr_size_t room)
+{
+    buf->pool = pool;
+    buf->len = 0;
+    buf->room = room > 32 ? room : 32;
+    buf->ptr = apr_palloc(pool, buf->room);
+    buf->ptr[0] = '\0';
+}
+
+static void reserve(neo_buf *buf, apr_size_t more)
+{
+    if (buf->len + more + 1 <= buf->room)
+        return;
+    apr_size_t room = buf->room * 2;
+    while (room < buf->len + more + 1)
+        room *= 2;
+    char *ptr = apr_palloc(buf->pool, room);
+    memcpy(ptr, buf->ptr, buf->len + 1);
+    buf->ptr = ptr;
+    buf->room = room;
+}
+
+void neo_buf_add(neo_buf *buf, const char *ptr, apr_size_t len)
+{
+    reserve(buf, len);
+    memcpy(buf->ptr + buf->len, ptr, len);
+    buf->len += len;
+    buf->ptr[buf->len] = '\0';
+}
+
+void neo_buf_puts(neo_buf *buf, const char *text)
+{
+    neo_buf_add(buf, text, strlen(text));
+}
+
+void neo_buf_putc(neo_buf *buf, char c)
+{
+    neo_buf_add(buf, &c, 1);
+}
+
+void neo_buf_printf(neo_buf *buf, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, fmt, args);
+    if (len > 0) {
+        reserve(buf, (apr_size_t)len);
+        vsnprintf(buf->ptr + buf->len, (size_t)len + 1, fmt, again);
+        buf->len += (apr_size_t)len;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+void neo_buf_json(neo_buf *buf, const char *text)
+{
+    neo_buf_putc(buf, '"');
+    for (const char *from = text;;) {
+        apr_size_t plain = 0;
+        while ((unsigned char)from[plain] >= 0x20 && from[plain] != '"' && from[plain] != '\\')
+            plain++;
+        neo_buf_add(buf, from, plain);
+        unsigned char c = (unsigned char)from[plain];
+        if (c == '\0')
+            break;
+        if (c == '"' || c == '\\')
+            neo_buf_printf(buf, "\\%c", c);
+        else
+            neo_buf_printf(buf, "\\u%04x", c);
+        from += plain + 1;
+    }
+    neo_buf_putc(buf, '"');
+}
+
+neo_text neo_buf_text(const neo_buf *buf)
+{
+    return (neo_text){buf->ptr, buf->len};
+}

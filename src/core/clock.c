@@ -1,0 +1,149 @@
+/* Moments: reading the clock, writing and parsing RFC 3339 (see core/clock.h). */
+#include "core/clock.h"
+
+#include <apr_time.h>
+#include <ctype.h>
+#include <string.h>
+#include <time.h>
+
+neo_ms neo_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (neo_ms)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+long long neo_steady_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long long)now.tv_sec;
+}
+
+static void put_digits(char *out, int width, long long value)
+{
+    for (int i = width - 1; i >= 0; i--) {
+        out[i] = (char)('0' + value % 10);
+        value /= 10;
+    }
+}
+
+void neo_ms_format(char out[NEO_MS_TEXT_SIZE], neo_ms ms)
+{
+    apr_time_exp_t at;
+    apr_time_exp_gmt(&at, (apr_time_t)ms * 1000);
+    memcpy(out, "0000-00-00T00:00:00.000Z", NEO_MS_TEXT_SIZE);
+    put_digits(out, 4, at.tm_year + 1900);
+    put_digits(out + 5, 2, at.tm_mon + 1);
+    put_digits(out + 8, 2, at.tm_mday);
+    put_digits(out + 11, 2, at.tm_hour);
+    put_digits(out + 14, 2, at.tm_min);
+    put_digits(out + 17, 2, at.tm_sec);
+    put_digits(out + 20, 3, at.tm_usec / 1000);
+}
+
+/* Reads exactly `width` digits; -1 where there are fewer. */
+static int get_digits(const char *text, int width)
+{
+    int value = 0;
+    for (int i = 0; i < width; i++) {
+        if (!isdigit((unsigned char)text[i]))
+            return -1;
+        value = value * 10 + (text[i] - '0');
+    }
+    return value;
+}
+
+static int days_in_month(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    int leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+    return month == 2 && leap ? 29 : days[month - 1];
+}
+
+/* Reads the full-date at the start of `text`. */
+static int parse_date(const char *text, apr_time_exp_t *at)
+{
+    int year = get_digits(text, 4);
+    if (year < 0 || text[4] != '-')
+        return 0;
+    int month = get_digits(text + 5, 2);
+    if (month < 1 || month > 12 || text[7] != '-')
+        return 0;
+    int day = get_digits(text + 8, 2);
+    if (day < 1 || day > days_in_month(year, month))
+        return 0;
+    at->tm_year = year - 1900;
+    at->tm_mon = month - 1;
+    at->tm_mday = day;
+    return 1;
+}
+
+int neo_date_is_valid(const char *text)
+{
+    apr_time_exp_t at;
+    return strlen(text) == 10 && parse_date(text, &at) && at.tm_year >= -100;
+}
+
+/* Reads "Z" or "+hh:mm" to the end of the text, in seconds east of UTC. */
+static int parse_offset(const char *text, int *seconds)
+{
+    if ((*text == 'Z' || *text == 'z') && text[1] == '\0') {
+        *seconds = 0;
+        return 1;
+    }
+    if (*text != '+' && *text != '-')
+        return 0;
+    int hours = get_digits(text + 1, 2);
+    if (hours < 0 || hours > 23 || text[3] != ':')
+        return 0;
+    int minutes = get_digits(text + 4, 2);
+    if (minutes < 0 || minutes > 59 || text[6] != '\0')
+        return 0;
+    *seconds = (hours * 60 + minutes) * 60 * (*text == '-' ? -1 : 1);
+    return 1;
+}
+
+/* Reads ".123456", if it is there, as milliseconds; returns what follows, NULL where no digit follows the dot. */
+static const char *parse_fraction(const char *text, int *milliseconds)
+{
+    *milliseconds = 0;
+    if (*text != '.')
+        return text;
+    int scale = 100;
+    const char *digit = text + 1;
+    for (; isdigit((unsigned char)*digit); digit++, scale /= 10)
+        *milliseconds += (*digit - '0') * scale;
+    return digit == text + 1 ? NULL : digit;
+}
+
+static int parse_time_of_day(const char *text, apr_time_exp_t *at)
+{
+    at->tm_hour = get_digits(text, 2);
+    if (at->tm_hour < 0 || at->tm_hour > 23 || text[2] != ':')
+        return 0;
+    at->tm_min = get_digits(text + 3, 2);
+    if (at->tm_min < 0 || at->tm_min > 59 || text[5] != ':')
+        return 0;
+    at->tm_sec = get_digits(text + 6, 2);
+    return at->tm_sec >= 0 && at->tm_sec <= 59;
+}
+
+int neo_ms_parse(const char *text, neo_ms *ms)
+{
+    apr_time_exp_t at;
+    memset(&at, 0, sizeof at);
+    if (strlen(text) < 20 || !parse_date(text, &at) || (text[10] != 'T' && text[10] != 't') ||
+        !parse_time_of_day(text + 11, &at))
+        return 0;
+    int milliseconds;
+    const char *rest = parse_fraction(text + 19, &milliseconds);
+    int offset;
+    if (!rest || !parse_offset(rest, &offset))
+        return 0;
+    apr_time_t micro;
+    if (apr_time_exp_get(&micro, &at) != APR_SUCCESS || at.tm_year < 70)
+        return 0;
+    *ms = apr_time_sec(micro) * 1000 - (neo_ms)offset * 1000 + milliseconds;
+    return *ms >= 0;
+}

@@ -1,0 +1,190 @@
+/* OpenSSL's room (see core/crypto.h). Algorithms are fetched once: fetching anew costs more than a short hash. */
+#include "core/crypto.h"
+
+#include <apr_file_info.h>
+#include <apr_file_io.h>
+#include <apr_strings.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/encode.h"
+
+#define NONCE_SIZE   12
+#define TAG_SIZE     16
+#define SEAL_VERSION 1
+
+static pthread_once_t fetched = PTHREAD_ONCE_INIT;
+static EVP_MD *sha256;
+static EVP_CIPHER *aes256gcm;
+static pthread_key_t contexts;
+
+/* A thread's own contexts, made at its first use and freed when it ends. */
+typedef struct {
+    EVP_MD_CTX *digest;
+    EVP_CIPHER_CTX *cipher;
+} thread_context;
+
+static void free_context(void *data)
+{
+    thread_context *ctx = data;
+    EVP_MD_CTX_free(ctx->digest);
+    EVP_CIPHER_CTX_free(ctx->cipher);
+    free(ctx);
+}
+
+static void fetch(void)
+{
+    sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+    aes256gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
+    if (!sha256 || !aes256gcm || pthread_key_create(&contexts, free_context) != 0)
+        abort();
+}
+
+static thread_context *context_of_thread(void)
+{
+    pthread_once(&fetched, fetch);
+    thread_context *ctx = pthread_getspecific(contexts);
+    if (!ctx) {
+        ctx = calloc(1, sizeof *ctx);
+        if (!ctx || !(ctx->digest = EVP_MD_CTX_new()) || !(ctx->cipher = EVP_CIPHER_CTX_new()))
+            abort();
+        pthread_setspecific(contexts, ctx);
+    }
+    return ctx;
+}
+
+/* The module can be unloaded and loaded again by httpd: the thread key must not outlive the code of its destructor. */
+__attribute__((destructor)) static void forget(void)
+{
+    if (!sha256)
+        return;
+    thread_context *ctx = pthread_getspecific(contexts);
+    if (ctx)
+        free_context(ctx);
+    pthread_key_delete(contexts);
+    EVP_MD_free(sha256);
+    EVP_CIPHER_free(aes256gcm);
+}
+
+void neo_random(void *out, apr_size_t len)
+{
+    if (RAND_bytes(out, (int)len) != 1)
+        abort();
+}
+
+void neo_sha256(const void *data, apr_size_t len, unsigned char out[NEO_SHA256_SIZE])
+{
+    EVP_MD_CTX *ctx = context_of_thread()->digest;
+    if (!EVP_DigestInit_ex(ctx, sha256, NULL) || !EVP_DigestUpdate(ctx, data, len) || !EVP_DigestFinal_ex(ctx, out, NULL))
+        abort();
+}
+
+void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE])
+{
+    EVP_MD_CTX *ctx = context_of_thread()->digest;
+    int ok = EVP_DigestInit_ex(ctx, sha256, NULL);
+    for (int i = 0; ok && i < count; i++) {
+        unsigned char len[8];
+        for (int b = 0; b < 8; b++)
+            len[b] = (unsigned char)((unsigned long long)pieces[i].len >> (8 * b));
+        ok = EVP_DigestUpdate(ctx, len, sizeof len) && EVP_DigestUpdate(ctx, pieces[i].ptr, pieces[i].len);
+    }
+    if (!ok || !EVP_DigestFinal_ex(ctx, out, NULL))
+        abort();
+}
+
+int neo_equal_constant_time(const void *a, const void *b, apr_size_t len)
+{
+    return CRYPTO_memcmp(a, b, len) == 0;
+}
+
+apr_size_t neo_seal(const neo_keys *keys, neo_text context, const void *data, apr_size_t len, unsigned char *out)
+{
+    EVP_CIPHER_CTX *ctx = context_of_thread()->cipher;
+    unsigned char *nonce = out + 1, *body = nonce + NONCE_SIZE, *tag = body + len;
+    int n, rest;
+    out[0] = SEAL_VERSION;
+    neo_random(nonce, NONCE_SIZE);
+    if (!EVP_EncryptInit_ex2(ctx, aes256gcm, keys->key[0], nonce, NULL) ||
+        !EVP_EncryptUpdate(ctx, NULL, &n, (const unsigned char *)context.ptr, (int)context.len) ||
+        !EVP_EncryptUpdate(ctx, body, &n, data, (int)len) || !EVP_EncryptFinal_ex(ctx, body + n, &rest) ||
+        !EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_GCM_GET_TAG, TAG_SIZE, tag))
+        abort();
+    return len + NEO_SEAL_EXTRA;
+}
+
+static int open_with(const unsigned char *key, neo_text context, const unsigned char *sealed, int len, unsigned char *out)
+{
+    EVP_CIPHER_CTX *ctx = context_of_thread()->cipher;
+    const unsigned char *nonce = sealed + 1, *body = nonce + NONCE_SIZE;
+    unsigned char tag[TAG_SIZE];
+    int n, rest;
+    memcpy(tag, body + len, TAG_SIZE);
+    return EVP_DecryptInit_ex2(ctx, aes256gcm, key, nonce, NULL) &&
+           EVP_DecryptUpdate(ctx, NULL, &n, (const unsigned char *)context.ptr, (int)context.len) &&
+           EVP_DecryptUpdate(ctx, out, &n, body, len) && EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_GCM_SET_TAG, TAG_SIZE, tag) &&
+           EVP_DecryptFinal_ex(ctx, out + n, &rest);
+}
+
+int neo_open(const neo_keys *keys, neo_text context, const void *sealed, apr_size_t len, unsigned char *out)
+{
+    const unsigned char *bytes = sealed;
+    if (len < NEO_SEAL_EXTRA || bytes[0] != SEAL_VERSION)
+        return -1;
+    int body = (int)(len - NEO_SEAL_EXTRA);
+    for (int i = 0; i < keys->count; i++)
+        if (open_with(keys->key[i], context, bytes, body, out))
+            return body;
+    return -1;
+}
+
+static const char *add_key(neo_keys *keys, const char *line, const char *path, apr_pool_t *pool)
+{
+    unsigned char raw[64];
+    if (keys->count == (int)(sizeof keys->key / sizeof keys->key[0]))
+        return apr_psprintf(pool, "key file %s holds more than %d keys; remove the oldest lines", path, keys->count);
+    if (strlen(line) > 80 || neo_base64_decode(line, strlen(line), raw, sizeof raw) != NEO_KEY_SIZE)
+        return apr_psprintf(pool,
+                            "key file %s: each line must be 32 random bytes in base64; make one with: openssl rand "
+                            "-base64 32",
+                            path);
+    memcpy(keys->key[keys->count++], raw, NEO_KEY_SIZE);
+    OPENSSL_cleanse(raw, sizeof raw);
+    return NULL;
+}
+
+static const char *check_owner_only(apr_file_t *file, const char *path, apr_pool_t *pool)
+{
+    apr_finfo_t info;
+    if (apr_file_info_get(&info, APR_FINFO_PROT | APR_FINFO_TYPE, file) != APR_SUCCESS || info.filetype != APR_REG)
+        return apr_psprintf(pool, "key file %s is not a regular file", path);
+    if (info.protection & (APR_FPROT_WREAD | APR_FPROT_WWRITE | APR_FPROT_GWRITE))
+        return apr_psprintf(pool, "key file %s can be read or changed by others; mend it with: chmod 0640 %s", path, path);
+    return NULL;
+}
+
+const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool)
+{
+    apr_file_t *file;
+    char line[256], why[120];
+    memset(keys, 0, sizeof *keys);
+    apr_status_t rv = apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, pool);
+    if (rv != APR_SUCCESS)
+        return apr_psprintf(pool, "key file %s cannot be read: %s; make one with: (umask 077; openssl rand -base64 32 > %s)",
+                            path, apr_strerror(rv, why, sizeof why), path);
+    const char *wrong = check_owner_only(file, path, pool);
+    while (!wrong && apr_file_gets(line, sizeof line, file) == APR_SUCCESS) {
+        apr_collapse_spaces(line, line);
+        if (*line && *line != '#')
+            wrong = add_key(keys, line, path, pool);
+    }
+    OPENSSL_cleanse(line, sizeof line);
+    apr_file_close(file);
+    if (!wrong && keys->count == 0)
+        wrong = apr_psprintf(pool, "key file %s holds no key; make one with: openssl rand -base64 32 > %s", path, path);
+    return wrong;
+}

@@ -1,0 +1,152 @@
+/* Text forms of bytes and numbers (see core/encode.h). */
+#include "core/encode.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+char *neo_base64url(const void *data, apr_size_t len, apr_pool_t *pool)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    const unsigned char *in = data;
+    char *text = apr_palloc(pool, (len + 2) / 3 * 4 + 1), *out = text;
+    unsigned int bits = 0;
+    int have = 0;
+    for (apr_size_t i = 0; i < len; i++) {
+        bits = bits << 8 | in[i];
+        for (have += 8; have >= 6; have -= 6)
+            *out++ = digits[bits >> (have - 6) & 63];
+    }
+    if (have)
+        *out++ = digits[bits << (6 - have) & 63];
+    *out = '\0';
+    return text;
+}
+
+static int base64_digit(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    if (c == '+' || c == '-')
+        return 62;
+    return c == '/' || c == '_' ? 63 : -1;
+}
+
+int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_size_t room)
+{
+    for (int padding = 0; padding < 2 && len && text[len - 1] == '='; padding++)
+        len--;
+    if (len % 4 == 1)
+        return -1;
+    unsigned int bits = 0;
+    int have = 0;
+    apr_size_t n = 0;
+    for (apr_size_t i = 0; i < len; i++) {
+        int digit = base64_digit(text[i]);
+        if (digit < 0)
+            return -1;
+        bits = bits << 6 | (unsigned int)digit;
+        have += 6;
+        if (have >= 8) {
+            have -= 8;
+            if (n == room)
+                return -1;
+            out[n++] = (unsigned char)(bits >> have);
+        }
+    }
+    return bits & ((1u << have) - 1) ? -1 : (int)n;
+}
+
+void neo_hex(const void *data, apr_size_t len, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    const unsigned char *in = data;
+    for (apr_size_t i = 0; i < len; i++) {
+        out[2 * i] = digits[in[i] >> 4];
+        out[2 * i + 1] = digits[in[i] & 15];
+    }
+    out[2 * len] = '\0';
+}
+
+void neo_base62(const unsigned char *data, apr_size_t len, char *out, int width)
+{
+    static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+    unsigned char number[64];
+    memcpy(number, data, len);
+    out[width] = '\0';
+    for (int i = width - 1; i >= 0; i--) {
+        unsigned int rest = 0;
+        for (apr_size_t b = 0; b < len; b++) {
+            rest = rest << 8 | number[b];
+            number[b] = (unsigned char)(rest / 62);
+            rest %= 62;
+        }
+        out[i] = digits[rest];
+    }
+}
+
+unsigned int neo_crc32(const void *data, apr_size_t len)
+{
+    const unsigned char *in = data;
+    unsigned int crc = ~0u;
+    for (apr_size_t i = 0; i < len; i++) {
+        crc ^= in[i];
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (0xEDB88320u & (0u - (crc & 1)));
+    }
+    return ~crc;
+}
+
+int neo_integer_parse(const char *text, long long *value)
+{
+    const char *digits = *text == '-' ? text + 1 : text;
+    if (!isdigit((unsigned char)*digits))
+        return 0;
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    return errno == 0 && *end == '\0';
+}
+
+/* The length of the well-formed sequence at `at`, 0 where there is none (RFC 3629, section 4). */
+static apr_size_t utf8_sequence(const unsigned char *at, apr_size_t left)
+{
+    unsigned char lead = at[0];
+    if (lead < 0x80)
+        return 1;
+    apr_size_t len = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
+    if (lead < 0xC2 || lead > 0xF4 || len > left)
+        return 0;
+    for (apr_size_t i = 1; i < len; i++)
+        if ((at[i] & 0xC0) != 0x80)
+            return 0;
+    int overlong = (lead == 0xE0 && at[1] < 0xA0) || (lead == 0xF0 && at[1] < 0x90);
+    int surrogate = lead == 0xED && at[1] > 0x9F;
+    int beyond = lead == 0xF4 && at[1] > 0x8F;
+    return overlong || surrogate || beyond ? 0 : len;
+}
+
+int neo_utf8_is_valid(const char *text, apr_size_t len)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    for (apr_size_t i = 0; i < len;) {
+        apr_size_t step = utf8_sequence(at + i, len - i);
+        if (!step)
+            return 0;
+        i += step;
+    }
+    return 1;
+}
+
+apr_size_t neo_utf8_length(const char *text)
+{
+    apr_size_t n = 0;
+    for (; *text; text++)
+        n += ((unsigned char)*text & 0xC0) != 0x80;
+    return n;
+}

@@ -1,0 +1,108 @@
+/* Issuing and reading ULID-based ids (see core/id.h). */
+#include "core/id.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "core/crypto.h"
+
+static const char crockford[] = "0123456789abcdefghjkmnpqrstvwxyz";
+
+static pthread_mutex_t issuing = PTHREAD_MUTEX_INITIALIZER;
+static unsigned char last_issued[NEO_ID_BYTES];
+
+static void put_ms(unsigned char ulid[NEO_ID_BYTES], neo_ms ms)
+{
+    for (int i = 5; i >= 0; i--, ms >>= 8)
+        ulid[i] = (unsigned char)(ms & 0xFF);
+}
+
+static neo_ms get_ms(const unsigned char ulid[NEO_ID_BYTES])
+{
+    neo_ms ms = 0;
+    for (int i = 0; i < 6; i++)
+        ms = ms << 8 | ulid[i];
+    return ms;
+}
+
+static void increment(unsigned char ulid[NEO_ID_BYTES])
+{
+    for (int i = NEO_ID_BYTES - 1; i >= 0 && ++ulid[i] == 0; i--)
+        ;
+}
+
+/* 26 digits of 5 bits hold 130; the first digit has only the topmost 3 of the 128. */
+static void encode(char *out, const unsigned char ulid[NEO_ID_BYTES])
+{
+    unsigned int bits = 0;
+    int have = 2; /* two zero bits in front */
+    for (int i = 0; i < NEO_ID_BYTES; i++) {
+        bits = (bits << 8 | ulid[i]) & 0xFFFF;
+        for (have += 8; have >= 5; have -= 5)
+            *out++ = crockford[bits >> (have - 5) & 31];
+    }
+    *out = '\0';
+}
+
+static int digit_value(char c)
+{
+    const char *at = c ? strchr(crockford, c) : NULL;
+    return at ? (int)(at - crockford) : -1;
+}
+
+neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix)
+{
+    unsigned char ulid[NEO_ID_BYTES];
+    neo_ms now = neo_now_ms();
+    pthread_mutex_lock(&issuing);
+    if (now > get_ms(last_issued)) {
+        put_ms(last_issued, now);
+        neo_random(last_issued + 6, NEO_ID_BYTES - 6);
+        last_issued[6] &= 0x7F; /* room to count up within the millisecond */
+    } else
+        increment(last_issued);
+    memcpy(ulid, last_issued, sizeof ulid);
+    pthread_mutex_unlock(&issuing);
+    neo_id_unpack(out, prefix, ulid);
+    return get_ms(ulid);
+}
+
+int neo_id_is(const char *text, const char *prefix)
+{
+    if (strncmp(text, prefix, NEO_PREFIX_LEN) != 0 || strlen(text) != NEO_ID_LEN)
+        return 0;
+    const char *ulid = text + NEO_PREFIX_LEN;
+    for (int i = 0; i < NEO_ULID_LEN; i++)
+        if (digit_value(ulid[i]) < 0)
+            return 0;
+    return digit_value(ulid[0]) < 8;
+}
+
+void neo_id_bound(char out[NEO_ID_SIZE], const char *prefix, neo_ms ms, int last)
+{
+    unsigned char ulid[NEO_ID_BYTES];
+    memset(ulid, last ? 0xFF : 0, sizeof ulid);
+    put_ms(ulid, ms);
+    neo_id_unpack(out, prefix, ulid);
+}
+
+void neo_id_pack(const char *id, unsigned char out[NEO_ID_BYTES])
+{
+    const char *ulid = id + NEO_PREFIX_LEN;
+    unsigned int bits = 0;
+    int have = -2;
+    for (int i = 0; i < NEO_ULID_LEN; i++) {
+        bits = (bits << 5 | (unsigned int)digit_value(ulid[i])) & 0xFFFF;
+        have += 5;
+        if (have >= 8) {
+            have -= 8;
+            *out++ = (unsigned char)(bits >> have);
+        }
+    }
+}
+
+void neo_id_unpack(char out[NEO_ID_SIZE], const char *prefix, const unsigned char bytes[NEO_ID_BYTES])
+{
+    memcpy(out, prefix, NEO_PREFIX_LEN);
+    encode(out + NEO_PREFIX_LEN, bytes);
+}

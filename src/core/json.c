@@ -1,0 +1,192 @@
+/* jansson's room (see core/json.h). Reference counts end here: what is made is owned by a pool. */
+#include "core/json.h"
+
+#include <apr_strings.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+static apr_status_t release(void *value)
+{
+    json_decref(value);
+    return APR_SUCCESS;
+}
+
+static neo_json *owned(json_t *value, apr_pool_t *pool)
+{
+    if (!value)
+        abort(); /* out of memory, as APR's pools treat it */
+    apr_pool_cleanup_register(pool, value, release, apr_pool_cleanup_null);
+    return value;
+}
+
+neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **wrong)
+{
+    json_error_t error;
+    json_t *value = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    if (!value) {
+        /* "near '…'" repeats the sender's bytes, which need not be UTF-8 nor short */
+        char *near = strstr(error.text, " near ");
+        if (near)
+            *near = '\0';
+        *wrong = apr_psprintf(pool, "%s (line %d, column %d)", error.text, error.line, error.column);
+        return NULL;
+    }
+    return owned(value, pool);
+}
+
+neo_json_kind neo_json_kind_of(const neo_json *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_OBJECT: return NEO_JSON_OBJECT;
+    case JSON_ARRAY: return NEO_JSON_ARRAY;
+    case JSON_STRING: return NEO_JSON_STRING;
+    case JSON_INTEGER: return NEO_JSON_INTEGER;
+    case JSON_REAL: return NEO_JSON_REAL;
+    case JSON_TRUE:
+    case JSON_FALSE: return NEO_JSON_BOOLEAN;
+    default: return NEO_JSON_NULL;
+    }
+}
+
+const char *neo_json_kind_name(neo_json_kind kind)
+{
+    static const char *const names[] = {
+        [NEO_JSON_NULL] = "null",       [NEO_JSON_BOOLEAN] = "a boolean", [NEO_JSON_INTEGER] = "an integer",
+        [NEO_JSON_REAL] = "a number",   [NEO_JSON_STRING] = "a string",   [NEO_JSON_ARRAY] = "an array",
+        [NEO_JSON_OBJECT] = "an object"};
+    return names[kind];
+}
+
+const char *neo_json_string(const neo_json *value)
+{
+    return json_string_value(value);
+}
+
+long long neo_json_integer(const neo_json *value)
+{
+    return json_integer_value(value);
+}
+
+double neo_json_real(const neo_json *value)
+{
+    return json_number_value(value);
+}
+
+int neo_json_is_true(const neo_json *value)
+{
+    return json_is_true(value);
+}
+
+apr_size_t neo_json_size(const neo_json *value)
+{
+    return json_is_array(value) ? json_array_size(value) : json_object_size(value);
+}
+
+neo_json *neo_json_at(const neo_json *array, apr_size_t index)
+{
+    return json_array_get(array, index);
+}
+
+neo_json *neo_json_get(const neo_json *object, const char *key)
+{
+    return json_object_get(object, key);
+}
+
+void *neo_json_first(neo_json *object)
+{
+    return json_object_iter(object);
+}
+
+void *neo_json_next(neo_json *object, void *member)
+{
+    return json_object_iter_next(object, member);
+}
+
+const char *neo_json_member_key(void *member)
+{
+    return json_object_iter_key(member);
+}
+
+neo_json *neo_json_member_value(void *member)
+{
+    return json_object_iter_value(member);
+}
+
+neo_json *neo_json_make_object(apr_pool_t *pool)
+{
+    return owned(json_object(), pool);
+}
+
+neo_json *neo_json_make_array(apr_pool_t *pool)
+{
+    return owned(json_array(), pool);
+}
+
+neo_json *neo_json_make_string(const char *text, apr_pool_t *pool)
+{
+    return owned(json_string(text), pool);
+}
+
+neo_json *neo_json_make_integer(long long value, apr_pool_t *pool)
+{
+    return owned(json_integer(value), pool);
+}
+
+neo_json *neo_json_make_boolean(int value, apr_pool_t *pool)
+{
+    return owned(json_boolean(value), pool);
+}
+
+void neo_json_set(neo_json *object, const char *key, neo_json *value)
+{
+    if (json_object_set(object, key, value) != 0)
+        abort();
+}
+
+void neo_json_remove(neo_json *object, const char *key)
+{
+    json_object_del(object, key);
+}
+
+void neo_json_append(neo_json *array, neo_json *value)
+{
+    if (json_array_append(array, value) != 0)
+        abort();
+}
+
+typedef struct {
+    neo_buf out;
+} text_sink;
+
+static int add_text(const char *bytes, size_t len, void *data)
+{
+    neo_buf_add(&((text_sink *)data)->out, bytes, len);
+    return 0;
+}
+
+neo_text neo_json_text(const neo_json *value, apr_pool_t *pool)
+{
+    text_sink sink;
+    neo_buf_init(&sink.out, pool, 512);
+    if (json_dump_callback(value, add_text, &sink, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+        abort();
+    return neo_buf_text(&sink.out);
+}
+
+neo_json *neo_json_merge_patch(neo_json *target, neo_json *patch, apr_pool_t *pool)
+{
+    if (!json_is_object(patch))
+        return patch;
+    json_t *merged = json_is_object(target) ? json_copy(target) : json_object();
+    const char *key;
+    json_t *value;
+    json_object_foreach(patch, key, value)
+    {
+        if (json_is_null(value))
+            json_object_del(merged, key);
+        else
+            neo_json_set(merged, key, neo_json_merge_patch(json_object_get(merged, key), value, pool));
+    }
+    return owned(merged, pool);
+}

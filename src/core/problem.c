@@ -1,0 +1,263 @@
+/* The catalogue of codes, and problems made from it (see core/problem.h). */
+#include "core/problem.h"
+
+#include <apr_strings.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "core/clock.h"
+
+static const neo_code_info catalogue[] = {
+    [NEO_VALIDATION_FAILED] = {"validation.failed", 400, "validation", "Several fields or parameters are wrong.",
+                               "Read `errors`: it names all of them, with a code for each."},
+    [NEO_VALIDATION_FIELD_REQUIRED] = {"validation.{resource}.{field}_required", 400, "validation",
+                                       "A field that the resource must have is missing or null.", "Send the field."},
+    [NEO_VALIDATION_FIELD_INVALID] = {"validation.{resource}.{field}_invalid", 400, "validation",
+                                      "A field has a value of the wrong type, form or range.",
+                                      "The message says what the field takes."},
+    [NEO_VALIDATION_FIELD_NOT_FOUND] = {"validation.{resource}.{field}_not_found", 400, "validation",
+                                        "A field refers to a resource that does not exist in the organization.",
+                                        "Send the id of a resource that you can read."},
+    [NEO_VALIDATION_REQUIRED] = {"validation.required", 400, "validation", "A required value is missing.",
+                                 "Send the value that `errors` names."},
+    [NEO_VALIDATION_UNKNOWN_FIELD] = {"validation.unknown_field", 400, "validation",
+                                      "The body has a field that the resource does not.",
+                                      "Remove it, or check its spelling against the reference."},
+    [NEO_VALIDATION_MALFORMED_JSON] = {"validation.malformed_json", 400, "validation",
+                                       "The body is not one well-formed JSON value in UTF-8, or repeats a key.",
+                                       "The message gives line and column."},
+    [NEO_VALIDATION_MALFORMED_REQUEST] =
+        {"validation.malformed_request", 400, "validation",
+         "The HTTP request itself is broken: a header, the path's encoding, the body's framing.", "Check the HTTP client."},
+    [NEO_VALIDATION_BODY_REQUIRED] = {"validation.body_required", 400, "validation", "The request needs a body and has none.",
+                                      "Send a JSON object."},
+    [NEO_VALIDATION_LIMIT_OUT_OF_RANGE] = {"validation.limit_out_of_range", 400, "validation",
+                                           "`limit` is not an integer from 1 to 100.",
+                                           "Send 1 to 100, or leave it out for 25."},
+    [NEO_VALIDATION_CURSOR_INVALID] = {"validation.cursor_invalid", 400, "validation",
+                                       "The cursor was not issued for this list, these filters and this organization.",
+                                       "Send `page_info.end_cursor` unchanged, with the filters of the first page."},
+    [NEO_VALIDATION_CURSOR_EXPIRED] = {"validation.cursor_expired", 400, "validation", "The cursor is too old.",
+                                       "Start again from the first page."},
+    [NEO_VALIDATION_UNKNOWN_PARAMETER] = {"validation.unknown_parameter", 400, "validation",
+                                          "The query has a parameter that the operation does not.",
+                                          "Remove it, or check its spelling against the reference."},
+    [NEO_VALIDATION_PARAMETER_INVALID] = {"validation.parameter_invalid", 400, "validation",
+                                          "A query parameter or header is repeated, or has a value of the wrong form.",
+                                          "The message says what it takes."},
+    [NEO_VALIDATION_ORGANIZATION_REQUIRED] = {"validation.organization_required", 400, "validation",
+                                              "The token reaches several organizations and the request names none.",
+                                              "Send X-Organization-ID; GET /me lists the ids."},
+    [NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID] = {"validation.idempotency_key_invalid", 400, "validation",
+                                                "Idempotency-Key is not a UUID of version 4.",
+                                                "Send a new random UUID for each operation."},
+    [NEO_VALIDATION_METHOD_NOT_ALLOWED] = {"validation.method_not_allowed", 405, "validation",
+                                           "The path exists and does not have this method.",
+                                           "The Allow header lists those it has."},
+    [NEO_VALIDATION_REQUEST_TIMEOUT] = {"validation.request_timeout", 408, "validation", "The request did not arrive in time.",
+                                        "Send it again, faster."},
+    [NEO_VALIDATION_BODY_TOO_LARGE] = {"validation.body_too_large", 413, "validation",
+                                       "The body is larger than the server takes.", "Send less in one request."},
+    [NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE] = {"validation.unsupported_media_type", 415, "validation",
+                                               "The body is not declared as JSON.", "Send Content-Type: application/json."},
+    [NEO_UNAUTHORIZED_AUTH_REQUIRED] = {"unauthorized.auth_required", 401, "unauthorized",
+                                        "The request has no X-API-Key header.",
+                                        "Send an API key or a personal access token in X-API-Key."},
+    [NEO_UNAUTHORIZED_INVALID_CREDENTIAL] = {"unauthorized.invalid_credential", 401, "unauthorized",
+                                             "X-API-Key holds no valid credential.",
+                                             "Check that the whole key was copied, and that it belongs to this deployment."},
+    [NEO_UNAUTHORIZED_REVOKED_CREDENTIAL] = {"unauthorized.revoked_credential", 401, "unauthorized",
+                                             "The credential was revoked.", "Ask the administrator for a new one."},
+    [NEO_FORBIDDEN_PERMISSIONS] = {"forbidden.insufficient_permissions", 403, "forbidden",
+                                   "The credential is valid and lacks the scope that the operation needs.",
+                                   "Ask for a key with the scope that the message names."},
+    [NEO_FORBIDDEN_ORGANIZATION] = {"forbidden.organization", 403, "forbidden",
+                                    "X-Organization-ID names an organization that the credential does not reach.",
+                                    "GET /me shows the organizations it reaches."},
+    [NEO_FORBIDDEN_BY_SERVER] = {"forbidden.by_server", 403, "forbidden", "The web server's own rules refuse the request.",
+                                 "Ask the administrator."},
+    [NEO_NOT_FOUND_RESOURCE] = {"not_found.{resource}", 404, "not_found", "No such resource exists in the organization.",
+                                "Check the id; it may have been deleted."},
+    [NEO_NOT_FOUND_ROUTE] = {"not_found.route", 404, "not_found", "The API has no such path.",
+                             "Check it against the reference."},
+    [NEO_CONFLICT_DUPLICATE] = {"conflict.duplicate", 409, "conflict",
+                                "Another resource already has a value that must be unique.", "The message names the field."},
+    [NEO_CONFLICT_IN_USE] = {"conflict.in_use", 409, "conflict", "Another resource refers to the one to be deleted.",
+                             "Remove the reference first."},
+    [NEO_CONFLICT_INVALID_TRANSITION] = {"conflict.invalid_transition", 409, "conflict",
+                                         "The status cannot change from its present value to the one sent.",
+                                         "The message lists the statuses that can follow."},
+    [NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED] = {"conflict.idempotency_key_reused", 409, "conflict",
+                                             "The Idempotency-Key was used for a different request.",
+                                             "Use a new key for each operation; repeat one only with the same path and body."},
+    [NEO_CONFLICT_PRECONDITION_FAILED] = {"conflict.precondition_failed", 412, "conflict",
+                                          "If-Match does not match: the resource has changed since it was read.",
+                                          "Read it again, apply the change to what it is now, and send the new ETag."},
+    [NEO_RATE_LIMIT_EXCEEDED] = {"rate_limit.exceeded", 429, "rate_limit", "The window's requests are used up.",
+                                 "Wait for `retry_after` seconds; X-RateLimit-* tell how much is left before it happens."},
+    [NEO_INTERNAL_UNEXPECTED] = {"internal.unexpected", 500, "internal", "Something failed on our side.",
+                                 "Try again later; report `request_id` if it stays."},
+    [NEO_INTERNAL_UNAVAILABLE] =
+        {"internal.unavailable", 503, "internal", "The service cannot reach its database at the moment.",
+         "Try again after the seconds in Retry-After, with the same Idempotency-Key where one was sent."},
+};
+_Static_assert(sizeof catalogue / sizeof *catalogue == NEO_CODES, "every code has its row");
+
+const neo_code_info *neo_code_row(neo_code code)
+{
+    return &catalogue[code];
+}
+
+const char *neo_type_title(const char *type)
+{
+    static const struct {
+        const char *type, *title;
+    } titles[] = {
+        {"validation", "Validation Failed"},   {"unauthorized", "Authentication Required"},
+        {"forbidden", "Access Denied"},        {"not_found", "Resource Not Found"},
+        {"conflict", "Resource Conflict"},     {"rate_limit", "Rate Limit Exceeded"},
+        {"internal", "Internal Server Error"},
+    };
+    for (apr_size_t i = 0; i < sizeof titles / sizeof *titles; i++)
+        if (strcmp(titles[i].type, type) == 0)
+            return titles[i].title;
+    return type;
+}
+
+/* "parties[2].role" is the field parties_role of a code. */
+static void add_field_name(neo_buf *out, const char *path)
+{
+    for (int inside = 0; *path; path++) {
+        if (*path == '[')
+            inside = 1;
+        else if (*path == ']')
+            inside = 0;
+        else if (!inside)
+            neo_buf_putc(out, *path == '.' ? '_' : *path);
+    }
+}
+
+static const char *fill_code(apr_pool_t *pool, neo_code kind, const char *resource, const char *field)
+{
+    const char *from = catalogue[kind].code;
+    if (!strchr(from, '{'))
+        return from;
+    neo_buf out;
+    neo_buf_init(&out, pool, 64);
+    for (const char *open; (open = strchr(from, '{')); from = strchr(open, '}') + 1) {
+        neo_buf_add(&out, from, (apr_size_t)(open - from));
+        if (strncmp(open, "{resource}", 10) == 0)
+            neo_buf_puts(&out, resource);
+        else
+            add_field_name(&out, field);
+    }
+    neo_buf_puts(&out, from);
+    return out.ptr;
+}
+
+static neo_problem *new_problem(apr_pool_t *pool, neo_code kind, const char *resource, const char *detail)
+{
+    neo_problem *problem = apr_pcalloc(pool, sizeof *problem);
+    problem->kind = kind;
+    problem->code = fill_code(pool, kind, resource, "");
+    problem->detail = detail;
+    return problem;
+}
+
+neo_problem *neo_problem_make(apr_pool_t *pool, neo_code kind, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const char *detail = apr_pvsprintf(pool, fmt, args);
+    va_end(args);
+    return new_problem(pool, kind, "", detail);
+}
+
+neo_problem *neo_problem_about(apr_pool_t *pool, neo_code kind, const char *resource, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    const char *detail = apr_pvsprintf(pool, fmt, args);
+    va_end(args);
+    return new_problem(pool, kind, resource, detail);
+}
+
+void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, const char *field,
+                       const char *fmt, ...)
+{
+    neo_problem_item item;
+    va_list args;
+    va_start(args, fmt);
+    item.message = apr_pvsprintf(pool, fmt, args);
+    va_end(args);
+    item.field = apr_pstrdup(pool, field);
+    item.code = fill_code(pool, kind, resource, field);
+    if (!*problem) {
+        *problem = new_problem(pool, kind, resource, apr_pstrcat(pool, field, ": ", item.message, NULL));
+        (*problem)->code = item.code;
+        (*problem)->items = apr_array_make(pool, 4, sizeof item);
+    }
+    neo_problem *p = *problem;
+    APR_ARRAY_PUSH(p->items, neo_problem_item) = item;
+    if (p->items->nelts > 1) {
+        p->kind = NEO_VALIDATION_FAILED;
+        p->code = catalogue[NEO_VALIDATION_FAILED].code;
+        p->detail = apr_psprintf(pool, "%d fields or parameters are wrong; errors names each of them.", p->items->nelts);
+    }
+}
+
+neo_problem *neo_problem_internal(apr_pool_t *pool)
+{
+    return neo_problem_make(pool, NEO_INTERNAL_UNEXPECTED, "Something failed on our side; the request id helps us find it.");
+}
+
+int neo_problem_status(const neo_problem *problem)
+{
+    return catalogue[problem->kind].status;
+}
+
+static void add_member(neo_buf *out, const char *name, const char *value)
+{
+    neo_buf_printf(out, ",\"%s\":", name);
+    neo_buf_json(out, value);
+}
+
+static void add_items(neo_buf *out, const apr_array_header_t *items)
+{
+    neo_buf_puts(out, ",\"errors\":[");
+    for (int i = 0; i < items->nelts; i++) {
+        const neo_problem_item *item = &APR_ARRAY_IDX(items, i, neo_problem_item);
+        neo_buf_puts(out, i ? ",{\"field\":" : "{\"field\":");
+        neo_buf_json(out, item->field);
+        add_member(out, "message", item->message);
+        add_member(out, "code", item->code);
+        neo_buf_putc(out, '}');
+    }
+    neo_buf_putc(out, ']');
+}
+
+neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *frame, apr_pool_t *pool)
+{
+    const neo_code_info *row = &catalogue[problem->kind];
+    char now[NEO_MS_TEXT_SIZE];
+    neo_buf out;
+    neo_buf_init(&out, pool, 768);
+    neo_ms_format(now, neo_now_ms());
+    neo_buf_puts(&out, "{\"type\":");
+    neo_buf_json(&out, row->type);
+    add_member(&out, "title", neo_type_title(row->type));
+    neo_buf_printf(&out, ",\"status\":%d", row->status);
+    add_member(&out, "detail", problem->detail);
+    add_member(&out, "code", problem->code);
+    if (frame->instance)
+        add_member(&out, "instance", frame->instance);
+    add_member(&out, "request_id", frame->request_id);
+    add_member(&out, "timestamp", now);
+    add_member(&out, "documentation_url", apr_pstrcat(pool, frame->docs_url, "/errors#", problem->code, NULL));
+    if (problem->items)
+        add_items(&out, problem->items);
+    if (problem->retry_after && row->status == 429)
+        neo_buf_printf(&out, ",\"retry_after\":%d", problem->retry_after);
+    neo_buf_putc(&out, '}');
+    return neo_buf_text(&out);
+}

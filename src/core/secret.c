@@ -1,0 +1,63 @@
+/* Making and reading the secrets of credentials (see core/secret.h). */
+#include "core/secret.h"
+
+#include <string.h>
+
+#include "core/encode.h"
+
+#define RANDOM_BYTES 32
+#define RANDOM_AT    (NEO_ID_LEN + 1)
+#define RANDOM_LEN   43
+#define CHECK_AT     (RANDOM_AT + RANDOM_LEN)
+#define CHECK_LEN    6
+_Static_assert(CHECK_AT + CHECK_LEN == NEO_SECRET_LEN, "the parts are the whole");
+
+static void put_check(const char *text, char out[CHECK_LEN + 1])
+{
+    unsigned int crc = neo_crc32(text, CHECK_AT);
+    unsigned char bytes[4] = {(unsigned char)(crc >> 24), (unsigned char)(crc >> 16), (unsigned char)(crc >> 8),
+                              (unsigned char)crc};
+    neo_base62(bytes, sizeof bytes, out, CHECK_LEN);
+}
+
+void neo_secret_make(char out[NEO_SECRET_SIZE], char id[NEO_ID_SIZE], unsigned char hash[NEO_SHA256_SIZE], const char *prefix)
+{
+    unsigned char bits[RANDOM_BYTES];
+    neo_id_issue(id, prefix);
+    memcpy(out, id, NEO_ID_LEN);
+    out[NEO_ID_LEN] = '_';
+    neo_random(bits, sizeof bits);
+    neo_base62(bits, sizeof bits, out + RANDOM_AT, RANDOM_LEN);
+    explicit_bzero(bits, sizeof bits);
+    put_check(out, out + CHECK_AT);
+    neo_secret_hash(out, hash);
+}
+
+static int is_base62(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+int neo_secret_id(const char *text, char id[NEO_ID_SIZE])
+{
+    if (strnlen(text, NEO_SECRET_SIZE) != NEO_SECRET_LEN || text[NEO_ID_LEN] != '_')
+        return 0;
+    for (int i = RANDOM_AT; i < NEO_SECRET_LEN; i++)
+        if (!is_base62(text[i]))
+            return 0;
+    memcpy(id, text, NEO_ID_LEN);
+    id[NEO_ID_LEN] = '\0';
+    return neo_id_is(id, NEO_KEY_PREFIX) || neo_id_is(id, NEO_TOKEN_PREFIX);
+}
+
+void neo_secret_hash(const char *text, unsigned char hash[NEO_SHA256_SIZE])
+{
+    neo_sha256(text + RANDOM_AT, RANDOM_LEN, hash);
+}
+
+int neo_secret_check(const char *text)
+{
+    char check[CHECK_LEN + 1];
+    put_check(text, check);
+    return memcmp(check, text + CHECK_AT, CHECK_LEN) == 0;
+}
