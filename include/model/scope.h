@@ -1,0 +1,42 @@
+/* Scopes and roles: what a credential may do. A scope is `<area>:<read or write>`; a set of them is a bit mask. */
+#ifndef NEO_MODEL_SCOPE_H
+#define NEO_MODEL_SCOPE_H
+
+#include <apr_pools.h>
+
+#include "core/json.h"
+
+typedef enum neo_area {
+    NEO_AREA_BROKERS,
+    NEO_AREA_PROPERTIES,
+    NEO_AREA_PARTIES,
+    NEO_AREA_PROPOSALS,
+    NEO_AREA_CONTRACTS,
+    NEO_AREA_DOCUMENTS,
+    NEO_AREA_WEBHOOKS,
+    NEO_AREA_WHATSAPP,
+    NEO_AREAS
+} neo_area;
+
+typedef unsigned int neo_scopes;
+
+#define NEO_SCOPE_READ(area)  ((neo_scopes)1 << (2 * (area)))
+#define NEO_SCOPE_WRITE(area) ((neo_scopes)2 << (2 * (area)))
+#define NEO_SCOPES_ALL        (((neo_scopes)1 << (2 * NEO_AREAS)) - 1)
+
+/* "brokers:read" as its bit; false for any other text. */
+NEO_MUSTCHECK int neo_scope_parse(const char *text, neo_scopes *scope);
+
+/* The text of one scope, from the pool. */
+const char *neo_scope_text(neo_scopes scope, apr_pool_t *pool);
+
+/* Writes the scopes of a set as a JSON array of texts. */
+void neo_scopes_json(neo_buf *out, neo_scopes scopes);
+
+/* The scopes of a role; false where there is no such role. */
+NEO_MUSTCHECK int neo_role_scopes(const char *role, neo_scopes *scopes);
+
+/* The roles' names, ended by NULL. */
+extern const char *const neo_role_names[];
+
+#endif

@@ -1,0 +1,62 @@
+/* The list of resources, and what all of them have in common (see model/resource.h). */
+#include "model/resource.h"
+
+#include <string.h>
+
+const neo_resource *const neo_resources[] = {&neo_broker, NULL};
+
+const neo_filter neo_common_filters[] = {
+    {.name = "created_gte",
+     .kind = NEO_FILTER_FROM,
+     .value = NEO_VALUE_CREATED_AT,
+     .left = "t.id",
+     .doc = "Created at this moment or later."},
+    {.name = "created_lte",
+     .kind = NEO_FILTER_TO,
+     .value = NEO_VALUE_CREATED_AT,
+     .left = "t.id",
+     .doc = "Created at this moment or earlier."},
+    {.name = "updated_gte",
+     .kind = NEO_FILTER_FROM,
+     .value = NEO_VALUE_MOMENT,
+     .left = "t.updated_at",
+     .right = "%s::timestamptz",
+     .doc = "Changed last at this moment or later."},
+    {.name = "updated_lte",
+     .kind = NEO_FILTER_TO,
+     .value = NEO_VALUE_MOMENT,
+     .left = "t.updated_at",
+     .right = "%s::timestamptz",
+     .doc = "Changed last at this moment or earlier."},
+    {0},
+};
+
+const neo_resource *neo_resource_of_collection(const char *collection)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (strcmp((*r)->collection, collection) == 0)
+            return *r;
+    return NULL;
+}
+
+const neo_field *neo_field_named(const neo_field *fields, const char *name)
+{
+    for (const neo_field *f = fields; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+static const neo_filter *find_filter(const neo_filter *filters, const char *name)
+{
+    for (const neo_filter *f = filters; f && f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
+const neo_filter *neo_filter_named(const neo_resource *resource, const char *name)
+{
+    const neo_filter *own = find_filter(resource->filters, name);
+    return own ? own : find_filter(neo_common_filters, name);
+}
