@@ -1,0 +1,47 @@
+/* The rows that an administrator makes: tenants, organizations, users, plans and credentials. SQL alone; who may run it is
+ * PostgreSQL's to say, and what the values must look like is the schema's.
+ *
+ * Every function returns NULL, or a sentence for people that says why nothing was done. Ids that are made are written to `id`.
+ * Every process that serves requests is told of each change by triggers of the schema. */
+#ifndef NEO_STORE_ADMIN_H
+#define NEO_STORE_ADMIN_H
+
+#include "core/secret.h"
+#include "model/scope.h"
+#include "store/pg.h"
+
+typedef enum neo_admin_listing {
+    NEO_ADMIN_TENANTS,
+    NEO_ADMIN_ORGANIZATIONS, /* of the tenant `of`, or all */
+    NEO_ADMIN_USERS,         /* of the tenant `of`, or all */
+    NEO_ADMIN_PLANS,
+    NEO_ADMIN_KEYS,   /* of the organization `of`, or all */
+    NEO_ADMIN_TOKENS, /* of the user `of`, or all */
+    NEO_ADMIN_LISTINGS
+} neo_admin_listing;
+
+/* Sets *list to a JSON array of objects, oldest first. `of` narrows it where the listing says so; NULL elsewhere. */
+const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list);
+
+/* `plan` NULL is the default plan. */
+const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan, apr_pool_t *pool, char id[NEO_ID_SIZE]);
+const char *neo_admin_set_plan(neo_pg *pg, const char *tenant, const char *plan, apr_pool_t *pool);
+const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const char *name, apr_pool_t *pool,
+                                       char id[NEO_ID_SIZE]);
+const char *neo_admin_add_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
+                               apr_pool_t *pool, char id[NEO_ID_SIZE]);
+/* `requests` in each window of `seconds`. */
+const char *neo_admin_add_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool);
+
+/* A new API key; `scopes` 0 gives it all that its role has. */
+const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
+                               apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
+
+/* A new personal access token; `organizations` is a JSON array of ids, in the order in which they are to be shown. */
+const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
+                                 apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
+
+/* Ends a credential of either kind for good; one that has been revoked before keeps its first moment. */
+const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,34 @@
+/* The schema's versions: numbered files in sql/, embedded at build time, applied in order, each in a transaction. */
+#ifndef NEO_STORE_MIGRATE_H
+#define NEO_STORE_MIGRATE_H
+
+#include "store/pg.h"
+
+typedef struct neo_migration {
+    int number;
+    const char *name; /* the file's name without .sql */
+    const char *sql;  /* :runtime stands for the runtime role */
+} neo_migration;
+
+extern const neo_migration neo_migrations[];
+extern const int neo_migration_count;
+
+/* The number of the newest migration: the version that this build needs. */
+int neo_schema_needed(void);
+
+/* The version of the database's schema, 0 where there is none. */
+NEO_MUSTCHECK neo_pg_status neo_schema_version(neo_pg *pg, apr_pool_t *pool, int *version);
+
+/* The runtime role that the schema was made for, NULL where there is no schema. */
+NEO_MUSTCHECK neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role);
+
+/* Told before each migration runs. */
+typedef void (*neo_migrate_progress)(const neo_migration *migration, void *data);
+
+/* Brings the schema to neo_schema_needed(), acting as the schema's owner; where there is no schema, it is made and belongs to
+ * the current role. Safe when two run at once: the second waits, then finds nothing to do. `runtime` is the runtime role's
+ * name, and must be the same every time. A migration that fails is rolled back whole, and those before it stay. Returns NULL,
+ * or what went wrong. */
+const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress progress, void *data, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,82 @@
+/* One PostgreSQL connection and the one way to run a statement on it; the only room that knows libpq.
+ *
+ * A connection is lent, never asked for: by mod_dbd inside httpd, by neo_pg_connect in neoapictl and the tests. What is known
+ * of it (which statements it has prepared) hangs on the PGconn itself and is forgotten when it is reset, whoever resets it.
+ *
+ * Before a statement is sent the socket is looked at, so that a server that was restarted since costs no request. A statement
+ * that only reads is repeated once over a new connection; one that writes only where it surely was not executed. */
+#ifndef NEO_STORE_PG_H
+#define NEO_STORE_PG_H
+
+#include <apr_pools.h>
+
+#include "core/buf.h"
+
+typedef struct pg_conn neo_pg_native; /* libpq's PGconn */
+typedef struct neo_pg neo_pg;
+
+typedef enum neo_pg_status {
+    NEO_PG_OK,
+    NEO_PG_DUPLICATE, /* unique_violation; rows->constraint names it */
+    NEO_PG_REFERRED,  /* foreign_key_violation; rows->constraint names it */
+    NEO_PG_AWAY,      /* no connection, or none that could do it in time; for a write: whether it was done is not known */
+    NEO_PG_SCHEMA,    /* the schema is missing or older than the statement; nothing was done */
+    NEO_PG_FAILED,    /* anything else; the server's message has been logged */
+} neo_pg_status;
+
+/* A statement the API runs again and again: prepared at protocol level at its first use on each connection. */
+typedef struct neo_statement {
+    const char *sql;
+    int params;
+    int writes; /* 1: never repeated once it may have been executed */
+    int slot;   /* given by neo_statement_make */
+} neo_statement;
+
+/* What a statement answered. The bytes belong to the pool it was run with. */
+typedef struct neo_rows {
+    struct pg_result *native;
+    int count;
+    const char *constraint; /* of a violation, else NULL */
+    const char *message;    /* the server's message of a failure, for the log and neoapictl alone */
+} neo_rows;
+
+/* Makes a statement. There is room for 256 in a process; call it at start-up, from one thread. `sql` is copied. */
+neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes);
+
+/* What we know of a connection that somebody opened; the same neo_pg for the same connection until it is closed.
+ * `about` is given to the log with messages. NULL where memory is out. */
+neo_pg *neo_pg_of(neo_pg_native *conn);
+void neo_pg_log_about(neo_pg *pg, void *about);
+
+/* Opens a connection of one's own, closed with the pool. Returns NULL and sets *wrong to libpq's sentence. */
+neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wrong);
+
+/* Runs a prepared statement; `values` are `params` texts, NULL for null. */
+NEO_MUSTCHECK neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
+                                       neo_rows *rows);
+
+/* Runs a statement once, planned for these very values; it must only read. */
+NEO_MUSTCHECK neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                                         neo_rows *rows);
+
+/* Runs a statement of an administrator's tool once: it may write, is never repeated, and may be inside a transaction. With
+ * `params` 0 it may be several statements. */
+NEO_MUSTCHECK neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                                        neo_rows *rows);
+
+const char *neo_rows_value(const neo_rows *rows, int row, int column); /* NULL for null */
+neo_text neo_rows_text(const neo_rows *rows, int row, int column);
+int neo_rows_is_true(const neo_rows *rows, int row, int column);
+
+/* `text` as an SQL literal or identifier, quotes included. */
+const char *neo_pg_literal(neo_pg *pg, const char *text, apr_pool_t *pool);
+const char *neo_pg_identifier(neo_pg *pg, const char *text, apr_pool_t *pool);
+
+/* Listening. neo_pg_listen also finds out whether notifications can arrive at all: not through a pooler that lends server
+ * connections by transaction, which it answers with NEO_PG_FAILED and a message in rows->message. */
+NEO_MUSTCHECK neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows);
+int neo_pg_socket(neo_pg *pg);
+/* Reads what has arrived without waiting. Returns the number of notifications, -1 if the connection is lost. */
+int neo_pg_notifications(neo_pg *pg);
+
+#endif

@@ -1,0 +1,181 @@
+/* SQL for the rows that an administrator makes (see store/admin.h). */
+#include "store/admin.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/encode.h"
+
+/* What a violated constraint means to whoever asked for the row. */
+static const struct {
+    const char *constraint;
+    const char *meaning;
+} constraints[] = {
+    {"plan_pkey", "there is a plan of that name already; see: neoapictl plan list"},
+    {"plan_name_check", "a plan's name is 1 to 40 lowercase letters, digits, hyphens and underscores"},
+    {"plan_requests_check", "a plan allows at least 1 request"},
+    {"plan_window_seconds_check", "a plan's window is 1 to 86400 seconds"},
+    {"tenant_plan_fkey", "there is no such plan; see: neoapictl plan list"},
+    {"tenant_name_check", "a name is 1 to 200 characters"},
+    {"organization_name_check", "a name is 1 to 200 characters"},
+    {"organization_tenant_id_fkey", "there is no such tenant; see: neoapictl tenant list"},
+    {"app_user_tenant_id_fkey", "there is no such tenant; see: neoapictl tenant list"},
+    {"app_user_email_key", "the tenant has a user with that e-mail address already; see: neoapictl user list"},
+    {"app_user_email_check", "an e-mail address is 3 to 254 characters"},
+    {"app_user_name_check", "a name is 1 to 200 characters"},
+    {"app_user_role_check", "there is no such role"},
+    {"credential_name_check", "a name is 1 to 200 characters"},
+    {"credential_role_check", "there is no such role"},
+    {"token_organization_pkey", "an organization is named twice"},
+    {"token_organization_tenant_id_organization_id_fkey",
+     "an organization does not exist or is not of the user's tenant; see: neoapictl organization list"},
+};
+
+static const char *sentence(neo_pg_status status, const neo_rows *rows)
+{
+    for (apr_size_t i = 0; rows->constraint && i < sizeof constraints / sizeof *constraints; i++)
+        if (strcmp(constraints[i].constraint, rows->constraint) == 0)
+            return constraints[i].meaning;
+    switch (status) {
+    case NEO_PG_OK: return NULL;
+    case NEO_PG_DUPLICATE: return "there is such a row already";
+    case NEO_PG_REFERRED: return "something that it refers to does not exist";
+    default: return rows->message;
+    }
+}
+
+static const char *exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
+{
+    return sentence(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
+}
+
+/* Runs a statement that must hit one row; `missing` is said where it hits none. It ends with "returning true". */
+static const char *exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                               const char *missing)
+{
+    neo_rows rows;
+    const char *wrong = exec(pg, sql, params, values, pool, &rows);
+    return wrong || rows.count ? wrong : missing;
+}
+
+/* Each answers rows in their order; $1 is `of`. */
+static const char *const listings[NEO_ADMIN_LISTINGS] = {
+    [NEO_ADMIN_TENANTS] = "select id, name, plan, neoapi.instant(created_at) as created_at from neoapi.tenant"
+                          " where $1::text is null order by id",
+    [NEO_ADMIN_ORGANIZATIONS] = "select id, tenant_id, name, neoapi.instant(created_at) as created_at from neoapi.organization"
+                                " where $1::text is null or tenant_id = $1 order by id",
+    [NEO_ADMIN_USERS] = "select id, tenant_id, email, role, name, neoapi.instant(created_at) as created_at from neoapi.app_user"
+                        " where $1::text is null or tenant_id = $1 order by id",
+    [NEO_ADMIN_PLANS] = "select name, requests, window_seconds from neoapi.plan where $1::text is null order by name",
+    [NEO_ADMIN_KEYS] = "select id, tenant_id, organization_id, role, scopes, name, neoapi.instant(created_at) as created_at,"
+                       " neoapi.instant(revoked_at) as revoked_at from neoapi.credential"
+                       " where id like 'nbr\\_%' and ($1::text is null or organization_id = $1) order by id",
+    [NEO_ADMIN_TOKENS] = "select c.id, c.tenant_id, c.user_id, u.email,"
+                         " array(select o.organization_id from neoapi.token_organization o where o.credential_id = c.id"
+                         " order by o.position) as allowed_organization_ids,"
+                         " c.name, neoapi.instant(c.created_at) as created_at, neoapi.instant(c.revoked_at) as revoked_at"
+                         " from neoapi.credential c join neoapi.app_user u on u.id = c.user_id"
+                         " where $1::text is null or c.user_id = $1 order by c.id",
+};
+
+const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list)
+{
+    neo_rows rows;
+    const char *values[] = {of};
+    const char *sql = apr_pstrcat(pool, "select coalesce(json_agg(l), '[]') from (", listings[listing], ") l", NULL);
+    const char *wrong = exec(pg, sql, 1, values, pool, &rows);
+    if (!wrong)
+        *list = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
+    return wrong;
+}
+
+const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan, apr_pool_t *pool, char id[NEO_ID_SIZE])
+{
+    neo_rows rows;
+    const char *values[] = {id, name, plan ? plan : "default"};
+    neo_id_issue(id, "tnt_");
+    return exec(pg, "insert into neoapi.tenant (id, name, plan) values ($1, $2, $3)", 3, values, pool, &rows);
+}
+
+const char *neo_admin_set_plan(neo_pg *pg, const char *tenant, const char *plan, apr_pool_t *pool)
+{
+    const char *values[] = {tenant, plan};
+    return exec_on_one(pg, "update neoapi.tenant set plan = $2 where id = $1 returning true", 2, values, pool,
+                       "there is no such tenant; see: neoapictl tenant list");
+}
+
+const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const char *name, apr_pool_t *pool, char id[NEO_ID_SIZE])
+{
+    neo_rows rows;
+    const char *values[] = {id, tenant, name};
+    neo_id_issue(id, "org_");
+    return exec(pg, "insert into neoapi.organization (id, tenant_id, name) values ($1, $2, $3)", 3, values, pool, &rows);
+}
+
+const char *neo_admin_add_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
+                               apr_pool_t *pool, char id[NEO_ID_SIZE])
+{
+    neo_rows rows;
+    const char *values[] = {id, tenant, email, name, role};
+    neo_id_issue(id, "usr_");
+    return exec(pg, "insert into neoapi.app_user (id, tenant_id, email, name, role) values ($1, $2, $3, $4, $5)", 5, values,
+                pool, &rows);
+}
+
+const char *neo_admin_add_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {name, requests, seconds};
+    return exec(pg, "insert into neoapi.plan (name, requests, window_seconds) values ($1, $2, $3)", 3, values, pool, &rows);
+}
+
+/* Makes a secret and what is stored of it, as bytea's text. */
+static const char *make_secret(const char *prefix, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE], apr_pool_t *pool)
+{
+    unsigned char hash[NEO_SHA256_SIZE];
+    char *hex = apr_palloc(pool, 2 + 2 * sizeof hash + 1);
+    neo_secret_make(secret, id, hash, prefix);
+    memcpy(hex, "\\x", 2);
+    neo_hex(hash, sizeof hash, hex + 2);
+    return hex;
+}
+
+const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
+                               apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+{
+    neo_buf narrowed;
+    neo_buf_init(&narrowed, pool, 256);
+    neo_scopes_json(&narrowed, scopes);
+    const char *hash = make_secret(NEO_KEY_PREFIX, id, secret, pool);
+    const char *values[] = {id, organization, name, role, scopes ? narrowed.ptr : NULL, hash};
+    return exec_on_one(pg,
+                       "insert into neoapi.credential (id, tenant_id, organization_id, name, role, scopes, secret_hash)"
+                       " select $1, tenant_id, id, $3, $4, case when $5::json is not null"
+                       " then array(select json_array_elements_text($5::json)) end, $6::bytea"
+                       " from neoapi.organization where id = $2 returning true",
+                       6, values, pool, "there is no such organization; see: neoapictl organization list");
+}
+
+const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
+                                 apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+{
+    const char *hash = make_secret(NEO_TOKEN_PREFIX, id, secret, pool);
+    const char *values[] = {id, user, name, neo_json_text(organizations, pool).ptr, hash};
+    return exec_on_one(pg,
+                       "with token as ("
+                       " insert into neoapi.credential (id, tenant_id, user_id, name, secret_hash)"
+                       " select $1, tenant_id, id, $3, $5::bytea from neoapi.app_user where id = $2 returning id, tenant_id),"
+                       " reach as ("
+                       " insert into neoapi.token_organization (credential_id, tenant_id, organization_id, position)"
+                       " select token.id, token.tenant_id, o.id, o.position"
+                       " from token, json_array_elements_text($4::json) with ordinality as o (id, position))"
+                       " select true from token",
+                       5, values, pool, "there is no such user; see: neoapictl user list");
+}
+
+const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)
+{
+    const char *values[] = {id};
+    return exec_on_one(pg, "update neoapi.credential set revoked_at = coalesce(revoked_at, now()) where id = $1 returning true",
+                       1, values, pool, "there is no such key or token; see: neoapictl key list, neoapictl token list");
+}

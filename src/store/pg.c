@@ -1,0 +1,335 @@
+/* libpq's room (see store/pg.h). */
+#include "store/pg.h"
+
+#include <apr_strings.h>
+#include <libpq-events.h>
+#include <libpq-fe.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/log.h"
+
+#define MAX_STATEMENTS 256
+
+struct neo_pg {
+    PGconn *conn;
+    void *about;
+    unsigned char prepared[MAX_STATEMENTS];
+};
+
+static int statements;
+
+neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes)
+{
+    if (statements == MAX_STATEMENTS)
+        abort();
+    neo_statement *made = apr_palloc(pool, sizeof *made);
+    *made = (neo_statement){apr_pstrdup(pool, sql), params, writes, statements++};
+    return made;
+}
+
+/* mod_dbd answers a broken connection with PQreset and reports success; this is how we learn of it. */
+static int on_event(PGEventId id, void *info, void *data)
+{
+    (void)data;
+    if (id == PGEVT_CONNRESET) {
+        neo_pg *pg = PQinstanceData(((PGEventConnReset *)info)->conn, on_event);
+        if (pg)
+            memset(pg->prepared, 0, sizeof pg->prepared);
+    } else if (id == PGEVT_CONNDESTROY)
+        free(PQinstanceData(((PGEventConnDestroy *)info)->conn, on_event));
+    return 1;
+}
+
+neo_pg *neo_pg_of(neo_pg_native *conn)
+{
+    neo_pg *pg = PQinstanceData(conn, on_event);
+    if (pg)
+        return pg;
+    pg = calloc(1, sizeof *pg);
+    if (!pg || !PQregisterEventProc(conn, on_event, "neoapi", NULL) || !PQsetInstanceData(conn, on_event, pg)) {
+        free(pg);
+        return NULL;
+    }
+    pg->conn = conn;
+    return pg;
+}
+
+void neo_pg_log_about(neo_pg *pg, void *about)
+{
+    pg->about = about;
+}
+
+static apr_status_t finish(void *conn)
+{
+    PQfinish(conn);
+    return APR_SUCCESS;
+}
+
+neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wrong)
+{
+    PGconn *conn = PQconnectdb(conninfo);
+    if (!conn)
+        abort();
+    apr_pool_cleanup_register(pool, conn, finish, apr_pool_cleanup_null);
+    neo_pg *pg = PQstatus(conn) == CONNECTION_OK ? neo_pg_of(conn) : NULL;
+    if (!pg)
+        *wrong = apr_pstrdup(pool, PQerrorMessage(conn));
+    return pg;
+}
+
+/* A socket that can be read while nothing was asked has a notice, a notification, or its end. */
+static int is_alive(neo_pg *pg)
+{
+    struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
+    if (PQstatus(pg->conn) != CONNECTION_OK)
+        return 0;
+    if (poll(&look, 1, 0) > 0 && !PQconsumeInput(pg->conn))
+        return 0;
+    return PQstatus(pg->conn) == CONNECTION_OK;
+}
+
+static int reconnect(neo_pg *pg)
+{
+    PQreset(pg->conn);
+    return PQstatus(pg->conn) == CONNECTION_OK;
+}
+
+static apr_status_t clear(void *result)
+{
+    PQclear(result);
+    return APR_SUCCESS;
+}
+
+static const char *state_of(const PGresult *result)
+{
+    const char *state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
+    return state ? state : "";
+}
+
+static int is_class(const char *state, const char *class)
+{
+    return strncmp(state, class, strlen(class)) == 0;
+}
+
+/* PostgreSQL, appendix A: class 08 connection, 53 resources, 57P operator, 57014 statement_timeout, 25006 read-only (a
+ * standby). */
+static neo_pg_status status_of(const char *state)
+{
+    static const struct {
+        const char *class;
+        neo_pg_status status;
+    } table[] = {
+        {"23505", NEO_PG_DUPLICATE}, {"23503", NEO_PG_REFERRED}, {"08", NEO_PG_AWAY},      {"53", NEO_PG_AWAY},
+        {"57", NEO_PG_AWAY},         {"25006", NEO_PG_AWAY},     {"55P03", NEO_PG_AWAY},   {"40", NEO_PG_AWAY},
+        {"42P01", NEO_PG_SCHEMA},    {"42703", NEO_PG_SCHEMA},   {"3F000", NEO_PG_SCHEMA}, {"42883", NEO_PG_SCHEMA},
+    };
+    for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (is_class(state, table[i].class))
+            return table[i].status;
+    return *state ? NEO_PG_FAILED : NEO_PG_AWAY;
+}
+
+/* Puts a result into `rows`, or says what failed and logs it. Takes the result. */
+static neo_pg_status take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
+{
+    memset(rows, 0, sizeof *rows);
+    rows->native = result;
+    if (result)
+        apr_pool_cleanup_register(pool, result, clear, apr_pool_cleanup_null);
+    ExecStatusType kind = PQresultStatus(result);
+    if (kind == PGRES_TUPLES_OK || kind == PGRES_COMMAND_OK) {
+        rows->count = PQntuples(result);
+        return NEO_PG_OK;
+    }
+    neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(state_of(result)) : NEO_PG_AWAY;
+    rows->constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
+    const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
+    rows->message = apr_pstrdup(pool, primary ? primary : PQerrorMessage(pg->conn));
+    return status;
+}
+
+static void log_failure(neo_pg *pg, neo_pg_status status, const neo_rows *rows)
+{
+    if (status == NEO_PG_SCHEMA)
+        neo_log(NEO_LOG_ERROR, pg->about,
+                "the database's schema is missing or older than this module (%s): bring it up to date with: neoapictl migrate",
+                rows->message);
+    else if (status == NEO_PG_AWAY)
+        neo_log(NEO_LOG_ERROR, pg->about, "the database cannot answer (%s): %s", state_of(rows->native), rows->message);
+    else if (status == NEO_PG_FAILED)
+        neo_log(NEO_LOG_ERROR, pg->about, "a statement failed (%s): %s", state_of(rows->native), rows->message);
+}
+
+static void name_of(const neo_statement *statement, char name[16])
+{
+    apr_snprintf(name, 16, "neoapi_%d", statement->slot);
+}
+
+/* Prepares where it is not yet done. Returns NULL, or what went wrong. */
+static PGresult *prepare(neo_pg *pg, const neo_statement *statement)
+{
+    char name[16];
+    if (pg->prepared[statement->slot])
+        return NULL;
+    name_of(statement, name);
+    PGresult *result = PQprepare(pg->conn, name, statement->sql, statement->params, NULL);
+    /* 42P05: the server connection behind a pooler has it already */
+    if (PQresultStatus(result) != PGRES_COMMAND_OK && strcmp(state_of(result), "42P05") != 0)
+        return result;
+    PQclear(result);
+    pg->prepared[statement->slot] = 1;
+    return NULL;
+}
+
+/* Sends a prepared statement and waits for its answer. *completed tells whether the server reported the command complete: it
+ * does so before it commits, so that an error without it means that nothing was committed. */
+static PGresult *execute(neo_pg *pg, const neo_statement *statement, const char *const *values, int *completed)
+{
+    char name[16];
+    PGresult *last = NULL, *next;
+    name_of(statement, name);
+    *completed = 0;
+    if (!PQsendQueryPrepared(pg->conn, name, statement->params, values, NULL, NULL, 0))
+        return NULL;
+    while ((next = PQgetResult(pg->conn))) {
+        ExecStatusType kind = PQresultStatus(next);
+        *completed |= kind == PGRES_TUPLES_OK || kind == PGRES_COMMAND_OK;
+        PQclear(last);
+        last = next;
+    }
+    return last;
+}
+
+/* Whether a failed execution surely did nothing, or only read, so that it can be done again. */
+static int can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult *result, int completed)
+{
+    const char *state = state_of(result);
+    if (is_class(state, "26000") || is_class(state, "0A000")) { /* the server forgot the statement, or its plan is stale */
+        char name[16];
+        name_of(statement, name);
+        char deallocate[40];
+        apr_snprintf(deallocate, sizeof deallocate, "deallocate %s", name);
+        if (is_class(state, "0A000"))
+            PQclear(PQexec(pg->conn, deallocate));
+        pg->prepared[statement->slot] = 0;
+        return 1;
+    }
+    if (is_class(state, "40001") || is_class(state, "40P01")) /* rolled back for the sake of another transaction */
+        return 1;
+    if (is_class(state, "25006")) /* a primary that became a standby: the next connection may find the new one */
+        return reconnect(pg);
+    if (PQstatus(pg->conn) == CONNECTION_OK)
+        return 0;
+    return !statement->writes || (is_class(state, "57P") && !completed);
+}
+
+neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
+                         neo_rows *rows)
+{
+    PGresult *result = NULL;
+    int sure = 1, completed = 0;
+    for (int left = 1; left >= 0; left--) {
+        PQclear(result);
+        result = NULL;
+        if (!is_alive(pg) && !reconnect(pg))
+            break;
+        result = prepare(pg, statement);
+        if (!result) {
+            result = execute(pg, statement, values, &completed);
+            sure = can_repeat(pg, statement, result, completed);
+        } else
+            sure = PQstatus(pg->conn) != CONNECTION_OK;
+        if (PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK || !sure)
+            break;
+    }
+    neo_pg_status status = take(pg, result, pool, rows);
+    log_failure(pg, status, rows);
+    return status;
+}
+
+neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
+{
+    PGresult *result = NULL;
+    for (int left = 1; left >= 0; left--) {
+        PQclear(result);
+        result = NULL;
+        if (!is_alive(pg) && !reconnect(pg))
+            break;
+        result = PQexecParams(pg->conn, sql, params, NULL, values, NULL, NULL, 0);
+        if (PQstatus(pg->conn) == CONNECTION_OK)
+            break;
+    }
+    neo_pg_status status = take(pg, result, pool, rows);
+    log_failure(pg, status, rows);
+    return status;
+}
+
+neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
+{
+    PGresult *result = params ? PQexecParams(pg->conn, sql, params, NULL, values, NULL, NULL, 0) : PQexec(pg->conn, sql);
+    return take(pg, result, pool, rows);
+}
+
+const char *neo_rows_value(const neo_rows *rows, int row, int column)
+{
+    return PQgetisnull(rows->native, row, column) ? NULL : PQgetvalue(rows->native, row, column);
+}
+
+neo_text neo_rows_text(const neo_rows *rows, int row, int column)
+{
+    return (neo_text){PQgetvalue(rows->native, row, column), (apr_size_t)PQgetlength(rows->native, row, column)};
+}
+
+int neo_rows_is_true(const neo_rows *rows, int row, int column)
+{
+    return PQgetvalue(rows->native, row, column)[0] == 't';
+}
+
+static const char *quoted(neo_pg *pg, char *text, apr_pool_t *pool)
+{
+    const char *copy = text ? apr_pstrdup(pool, text) : NULL;
+    (void)pg;
+    PQfreemem(text);
+    return copy;
+}
+
+const char *neo_pg_literal(neo_pg *pg, const char *text, apr_pool_t *pool)
+{
+    return quoted(pg, PQescapeLiteral(pg->conn, text, strlen(text)), pool);
+}
+
+const char *neo_pg_identifier(neo_pg *pg, const char *text, apr_pool_t *pool)
+{
+    return quoted(pg, PQescapeIdentifier(pg->conn, text, strlen(text)), pool);
+}
+
+neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows)
+{
+    neo_pg_status status = neo_pg_exec(pg, apr_psprintf(pool, "listen %s", channel), 0, NULL, pool, rows);
+    if (status == NEO_PG_OK)
+        status = neo_pg_exec(pg, "select pg_backend_pid()", 0, NULL, pool, rows);
+    if (status != NEO_PG_OK)
+        return status;
+    /* A pooler makes up the process id that it tells at connection start. */
+    if (atoi(neo_rows_value(rows, 0, 0)) == PQbackendPID(pg->conn))
+        return NEO_PG_OK;
+    rows->message = "a connection pooler stands in between, which does not pass notifications on";
+    return NEO_PG_FAILED;
+}
+
+int neo_pg_socket(neo_pg *pg)
+{
+    return PQsocket(pg->conn);
+}
+
+int neo_pg_notifications(neo_pg *pg)
+{
+    int count = 0;
+    if (!PQconsumeInput(pg->conn) || PQstatus(pg->conn) != CONNECTION_OK)
+        return -1;
+    for (PGnotify *notice; (notice = PQnotifies(pg->conn)); count++)
+        PQfreemem(notice);
+    return count;
+}
