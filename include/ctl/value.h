@@ -1,0 +1,37 @@
+/* What the values on neoapictl's command line look like: their placeholder, their rules, the words that complete them. */
+#ifndef NEO_CTL_VALUE_H
+#define NEO_CTL_VALUE_H
+
+#include <apr_pools.h>
+#include <apr_tables.h>
+
+typedef enum neo_ctl_kind {
+    NEO_CTL_FLAG, /* an option that has no value */
+    NEO_CTL_NAME, /* free text, 1 to 200 characters */
+    NEO_CTL_PLAN,
+    NEO_CTL_EMAIL,
+    NEO_CTL_COUNT,
+    NEO_CTL_SECONDS,
+    NEO_CTL_ROLE,
+    NEO_CTL_SCOPE,
+    NEO_CTL_FILE,
+    NEO_CTL_CONNINFO,
+    NEO_CTL_IDENTIFIER, /* a role's or database's name in PostgreSQL */
+    NEO_CTL_TENANT_ID,
+    NEO_CTL_ORGANIZATION_ID,
+    NEO_CTL_USER_ID,
+    NEO_CTL_KEY_ID,
+    NEO_CTL_TOKEN_ID,
+    NEO_CTL_KINDS
+} neo_ctl_kind;
+
+/* "ROLE": how help calls a value of that kind. */
+const char *neo_ctl_placeholder(neo_ctl_kind kind);
+
+/* NULL, or what a value of that kind must be ("must be …"). */
+const char *neo_ctl_value_check(neo_ctl_kind kind, const char *text, apr_pool_t *pool);
+
+/* Every value that there is, as const char *, where they can be counted; NULL elsewhere. */
+apr_array_header_t *neo_ctl_value_words(neo_ctl_kind kind, apr_pool_t *pool);
+
+#endif

@@ -1,0 +1,182 @@
+/* Reads the command line by the table of commands (see ctl/command.h). */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "ctl/command.h"
+
+/* What has been read so far, and what is still to be read. */
+typedef struct {
+    neo_ctl *ctl;
+    const char *const *argv;
+    int argc, at;
+    int arguments;   /* that have been read */
+    int options_end; /* after "--" */
+} reader;
+
+static const neo_ctl_parameter *find(const neo_ctl_parameter *list, const char *name, apr_size_t len)
+{
+    for (; list && list->name; list++)
+        if (strlen(list->name) == len && strncmp(list->name, name, len) == 0)
+            return list;
+    return NULL;
+}
+
+/* The name as people write it: --role, or NAME. */
+static const char *shown(const neo_ctl *ctl, const neo_ctl_parameter *parameter)
+{
+    if (find(ctl->command ? ctl->command->arguments : NULL, parameter->name, strlen(parameter->name)) == parameter)
+        return neo_ctl_placeholder(parameter->kind);
+    return apr_pstrcat(ctl->pool, "--", parameter->name, NULL);
+}
+
+static int is_given(const neo_ctl *ctl, const neo_ctl_parameter *parameter)
+{
+    for (int i = 0; i < ctl->given->nelts; i++)
+        if (APR_ARRAY_IDX(ctl->given, i, neo_ctl_given).parameter == parameter)
+            return 1;
+    return 0;
+}
+
+static const char *take(neo_ctl *ctl, const neo_ctl_parameter *parameter, const char *value)
+{
+    const char *wrong = value ? neo_ctl_value_check(parameter->kind, value, ctl->pool) : NULL;
+    if (wrong)
+        return apr_psprintf(ctl->pool, "%s %s", shown(ctl, parameter), wrong);
+    if (is_given(ctl, parameter) && !(parameter->flags & NEO_CTL_REPEATED))
+        return apr_psprintf(ctl->pool, "%s is given twice", shown(ctl, parameter));
+    APR_ARRAY_PUSH(ctl->given, neo_ctl_given) = (neo_ctl_given){parameter, value};
+    return NULL;
+}
+
+/* --name value, --name=value, --flag */
+static const char *read_option(reader *r, const char *word)
+{
+    neo_ctl *ctl = r->ctl;
+    const char *name = strcmp(word, "-h") == 0 ? "help" : word + 2, *equals = strchr(name, '=');
+    apr_size_t len = equals ? (apr_size_t)(equals - name) : strlen(name);
+    const neo_ctl_parameter *option = find(neo_ctl_globals, name, len);
+    if (!option && ctl->command)
+        option = find(ctl->command->options, name, len);
+    if (!option || (word[1] != '-' && strcmp(word, "-h") != 0))
+        return apr_psprintf(ctl->pool, "there is no option %s%s", word,
+                            ctl->command ? "" : " in front of a command; a command's own options follow it");
+    if (option->kind == NEO_CTL_FLAG)
+        return equals ? apr_psprintf(ctl->pool, "--%s takes no value", option->name) : take(ctl, option, NULL);
+    if (!equals && r->at == r->argc)
+        return apr_psprintf(ctl->pool, "--%s needs a value: --%s %s", option->name, option->name,
+                            neo_ctl_placeholder(option->kind));
+    return take(ctl, option, equals ? equals + 1 : r->argv[r->at++]);
+}
+
+/* The commands of a group; NULL where there is none. */
+static const neo_ctl_command *group_named(const char *name)
+{
+    for (int i = 0; neo_ctl_groups[i]; i++)
+        if (strcmp(neo_ctl_groups[i]->group, name) == 0)
+            return neo_ctl_groups[i];
+    return NULL;
+}
+
+static const char *read_group(neo_ctl *ctl, const char *word)
+{
+    const neo_ctl_command *commands = group_named(word);
+    if (!commands)
+        return apr_psprintf(ctl->pool, "there is no command \"%s\"", word);
+    ctl->group = commands->group;
+    if (!commands->verb)
+        ctl->command = commands;
+    return NULL;
+}
+
+static const char *read_verb(neo_ctl *ctl, const char *word)
+{
+    neo_buf verbs;
+    neo_buf_init(&verbs, ctl->pool, 64);
+    for (const neo_ctl_command *c = group_named(ctl->group); c->group; c++) {
+        if (strcmp(c->verb, word) == 0) {
+            ctl->command = c;
+            return NULL;
+        }
+        neo_buf_printf(&verbs, "%s%s", verbs.len ? ", " : "", c->verb);
+    }
+    return apr_psprintf(ctl->pool, "%s has no \"%s\", but: %s", ctl->group, word, verbs.ptr);
+}
+
+static const char *read_argument(reader *r, const char *word)
+{
+    const neo_ctl_parameter *arguments = r->ctl->command->arguments;
+    int count = 0;
+    while (arguments && arguments[count].name)
+        count++;
+    if (r->arguments == count)
+        return apr_psprintf(r->ctl->pool, "\"%s\" is one argument too many", word);
+    return take(r->ctl, &arguments[r->arguments++], word);
+}
+
+static const char *read_word(reader *r)
+{
+    const char *word = r->argv[r->at++];
+    if (!r->options_end && strcmp(word, "--") == 0) {
+        r->options_end = 1;
+        return NULL;
+    }
+    if (!r->options_end && word[0] == '-' && word[1])
+        return read_option(r, word);
+    if (!r->ctl->group)
+        return read_group(r->ctl, word);
+    return r->ctl->command ? read_argument(r, word) : read_verb(r->ctl, word);
+}
+
+static const char *find_missing(const neo_ctl *ctl)
+{
+    if (!ctl->group)
+        return "a command is missing";
+    if (!ctl->command)
+        return apr_psprintf(ctl->pool, "what to do with a %s is missing", ctl->group);
+    for (const neo_ctl_parameter *p = ctl->command->arguments; p && p->name; p++)
+        if (!is_given(ctl, p))
+            return apr_psprintf(ctl->pool, "%s is missing", shown(ctl, p));
+    for (const neo_ctl_parameter *p = ctl->command->options; p && p->name; p++)
+        if (p->flags & NEO_CTL_REQUIRED && !is_given(ctl, p))
+            return apr_psprintf(ctl->pool, "%s is missing", shown(ctl, p));
+    return NULL;
+}
+
+const char *neo_ctl_read(neo_ctl *ctl, int argc, const char *const *argv)
+{
+    reader r = {.ctl = ctl, .argv = argv, .argc = argc, .at = 1};
+    const char *wrong = NULL;
+    ctl->given = apr_array_make(ctl->pool, 8, sizeof(neo_ctl_given));
+    while (!wrong && r.at < argc)
+        wrong = read_word(&r);
+    ctl->json = neo_ctl_value(ctl, "json") != NULL;
+    if (!wrong && !neo_ctl_value(ctl, "help") && !neo_ctl_value(ctl, "version"))
+        wrong = find_missing(ctl);
+    return wrong;
+}
+
+const char *neo_ctl_value(const neo_ctl *ctl, const char *name)
+{
+    const char *preset = NULL;
+    for (int i = 0; i < ctl->given->nelts; i++) {
+        const neo_ctl_given *given = &APR_ARRAY_IDX(ctl->given, i, neo_ctl_given);
+        if (strcmp(given->parameter->name, name) == 0)
+            return given->value ? given->value : "";
+    }
+    if (ctl->command) {
+        const neo_ctl_parameter *option = find(ctl->command->options, name, strlen(name));
+        preset = option ? option->preset : NULL;
+    }
+    return preset;
+}
+
+apr_array_header_t *neo_ctl_values(const neo_ctl *ctl, const char *name)
+{
+    apr_array_header_t *values = apr_array_make(ctl->pool, 4, sizeof(const char *));
+    for (int i = 0; i < ctl->given->nelts; i++) {
+        const neo_ctl_given *given = &APR_ARRAY_IDX(ctl->given, i, neo_ctl_given);
+        if (strcmp(given->parameter->name, name) == 0)
+            APR_ARRAY_PUSH(values, const char *) = given->value;
+    }
+    return values;
+}

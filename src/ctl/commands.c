@@ -1,0 +1,47 @@
+/* The groups of commands in the order in which help lists them, and the options that all of them have. */
+#include "ctl/command.h"
+#include "ctl/output.h"
+#include "ctl/session.h"
+
+const neo_ctl_command *const neo_ctl_groups[] = {
+    neo_ctl_setup, neo_ctl_migrate, neo_ctl_doctor,     neo_ctl_plan, neo_ctl_tenant, neo_ctl_organization, neo_ctl_user,
+    neo_ctl_key,   neo_ctl_token,   neo_ctl_completion, NULL};
+
+const neo_ctl_parameter neo_ctl_globals[] = {
+    {"database", NEO_CTL_CONNINFO, 0, NULL,
+     "the database: a libpq connection string without a password, or service=NAME; otherwise NEOAPI_DATABASE in the "
+     "environment, otherwise service=neoapi"},
+    {"json", NEO_CTL_FLAG, 0, NULL, "write JSON, for scripts"},
+    {"help", NEO_CTL_FLAG, 0, NULL, "show this help"},
+    {"version", NEO_CTL_FLAG, 0, NULL, "show the program's version"},
+    {0},
+};
+
+neo_ctl_exit neo_ctl_run_row(neo_ctl *ctl)
+{
+    const char *wrong;
+    char id[NEO_ID_SIZE];
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = ctl->command->row(ctl, pg, id);
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    neo_json *done = neo_json_make_object(ctl->pool);
+    neo_json_set(done, "id", neo_json_make_string(id, ctl->pool));
+    neo_ctl_print(ctl, done);
+    return NEO_CTL_OK;
+}
+
+neo_ctl_exit neo_ctl_run_list(neo_ctl *ctl)
+{
+    const char *wrong;
+    neo_json *list;
+    const neo_ctl_parameter *narrow = ctl->command->options;
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = neo_admin_list(pg, ctl->command->listing, narrow ? neo_ctl_value(ctl, narrow->name) : NULL, ctl->pool, &list);
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    neo_ctl_print(ctl, list);
+    return NEO_CTL_OK;
+}

@@ -1,0 +1,232 @@
+/* neoapictl doctor: looks at everything that the module needs, one thing after the other, and says how to mend it. */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/output.h"
+#include "ctl/session.h"
+#include "store/migrate.h"
+
+#define MOST_CLOCK_DIFFERENCE 2000 /* milliseconds */
+
+/* What the checks share. */
+typedef struct {
+    const neo_ctl *ctl;
+    apr_pool_t *pool;
+    neo_pg *pg;          /* NULL until there is a connection */
+    const char *runtime; /* NULL until the schema told it */
+    int version;
+} patient;
+
+/* What a check needs to have gone well before. */
+typedef enum { NEEDS_NOTHING, NEEDS_KEY_FILE, NEEDS_CONNECTION, NEEDS_SCHEMA } need;
+
+typedef struct check check;
+struct check {
+    const char *name;
+    need need;
+    const char *sql; /* answers whether it is well and what was found; $1 is the runtime role. NULL: run is asked */
+    int (*run)(patient *p, const char **found);
+    const char *mend;
+};
+
+static int check_connection(patient *p, const char **found)
+{
+    p->pg = neo_ctl_connect(p->ctl, neo_ctl_conninfo(p->ctl), found);
+    neo_rows rows;
+    if (!p->pg)
+        return 0;
+    if (neo_pg_exec(p->pg, "select format('database %s as %s', current_database(), current_user)", 0, NULL, p->pool, &rows) !=
+        NEO_PG_OK) {
+        *found = rows.message;
+        return 0;
+    }
+    *found = neo_rows_value(&rows, 0, 0);
+    return 1;
+}
+
+static int check_notifications(patient *p, const char **found)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_listen(p->pg, "neoapi_credentials", p->pool, &rows);
+    *found = status == NEO_PG_OK ? "they arrive" : rows.message;
+    return status == NEO_PG_OK;
+}
+
+static int check_clock(patient *p, const char **found)
+{
+    neo_rows rows;
+    neo_ms before = neo_now_ms();
+    if (neo_pg_exec(p->pg, "select (extract(epoch from clock_timestamp()) * 1000)::bigint", 0, NULL, p->pool, &rows) !=
+        NEO_PG_OK) {
+        *found = rows.message;
+        return 0;
+    }
+    long long difference = atoll(neo_rows_value(&rows, 0, 0)) - (before + neo_now_ms()) / 2;
+    neo_buf text;
+    neo_buf_init(&text, p->pool, 64);
+    neo_buf_printf(&text, "the database's clock differs from this machine's by %lld ms", difference);
+    *found = text.ptr;
+    return llabs(difference) < MOST_CLOCK_DIFFERENCE;
+}
+
+static int check_version(patient *p, const char **found)
+{
+    *found = "the schema's version cannot be read";
+    if (neo_schema_version(p->pg, p->pool, &p->version) != NEO_PG_OK)
+        return 0;
+    *found = apr_psprintf(p->pool, "version %d; this build needs %d", p->version, neo_schema_needed());
+    if (p->version < 1)
+        *found = "there is no schema";
+    else if (neo_schema_runtime(p->pg, p->pool, &p->runtime) != NEO_PG_OK || !p->runtime)
+        *found = "the runtime role's name cannot be read";
+    return p->runtime && p->version >= neo_schema_needed();
+}
+
+static int check_key_file(patient *p, const char **found)
+{
+    neo_keys keys;
+    const char *path = neo_ctl_value(p->ctl, "key-file");
+    const char *wrong = neo_keys_read(&keys, path, p->pool);
+    *found = wrong ? wrong : apr_psprintf(p->pool, "%d key%s", keys.count, keys.count == 1 ? "" : "s");
+    memset(&keys, 0, sizeof keys);
+    return wrong == NULL;
+}
+
+static const check checks[] = {
+    {"connection", NEEDS_NOTHING, NULL, check_connection,
+     "see that PostgreSQL runs and that --database, NEOAPI_DATABASE or the service file names it"},
+    {"server", NEEDS_CONNECTION,
+     "select current_setting('server_version_num')::int >= 150000, 'PostgreSQL ' || current_setting('server_version')", NULL,
+     "use PostgreSQL 15 or newer"},
+    {"primary", NEEDS_CONNECTION,
+     "select not pg_is_in_recovery(),"
+     " case when pg_is_in_recovery() then 'a standby, which cannot be written to' else 'can be written to' end",
+     NULL, "connect to the primary: add target_session_attrs=read-write to the connection string"},
+    {"notifications", NEEDS_CONNECTION, NULL, check_notifications,
+     "connect past the pooler, or let it lend connections by session; until then every request asks the database about its "
+     "credential"},
+    {"clock", NEEDS_CONNECTION, NULL, check_clock, "keep both machines' clocks right, for example with chrony"},
+    {"encoding", NEEDS_CONNECTION,
+     "select pg_encoding_to_char(d.encoding) = 'UTF8' and lower(U&'\\00C1' collate \"default\") = U&'\\00E1',"
+     " format('%s, character type %s', pg_encoding_to_char(d.encoding), d.datctype)"
+     " from pg_database d where d.datname = current_database()",
+     NULL, "move the data to a database that neoapictl setup made: UTF8, with a character type that knows accented letters"},
+    {"schema", NEEDS_CONNECTION, NULL, check_version, "neoapictl setup where there is no schema, else neoapictl migrate"},
+    {"extensions", NEEDS_SCHEMA,
+     "select count(*) = 3, coalesce(string_agg(extname, ', ' order by extname), 'none') from pg_extension"
+     " where extname in ('btree_gin', 'pg_trgm', 'unaccent')",
+     NULL, "create extension btree_gin, pg_trgm and unaccent in the schema public (Debian: package postgresql-contrib)"},
+    {"runtime role", NEEDS_SCHEMA,
+     "select coalesce(bool_and(rolcanlogin), false), case when count(*) = 0 then format('there is no role %s', $1::text)"
+     " when bool_and(rolcanlogin) then $1 else format('%s may not log in', $1) end from pg_roles where rolname = $1",
+     NULL, "neoapictl setup, as a PostgreSQL administrator"},
+    {"runtime role cannot administer", NEEDS_SCHEMA,
+     "select count(*) = 0, coalesce('it is or may ' || string_agg(power, ', '), 'it has no such power')"
+     " from pg_roles r, pg_namespace n, lateral (values ('superuser', r.rolsuper), ('create roles', r.rolcreaterole),"
+     " ('create databases', r.rolcreatedb), ('bypass row security', r.rolbypassrls),"
+     " ('act as ' || pg_get_userbyid(n.nspowner), pg_has_role(r.oid, n.nspowner, 'member'))) as p (power, held)"
+     " where r.rolname = $1 and n.nspname = 'neoapi' and held",
+     NULL, "take it away: alter role ... nosuperuser nocreaterole nocreatedb nobypassrls, and revoke its memberships"},
+    {"runtime role cannot make tables", NEEDS_SCHEMA,
+     "select count(*) = 0, coalesce('in ' || string_agg(place, ', '), 'nowhere') from ("
+     " select 'schema ' || nspname as place from pg_namespace where nspname in ('neoapi', 'public')"
+     " and has_schema_privilege($1, oid, 'create')"
+     " union all select 'database' where has_database_privilege($1, current_database(), 'create')"
+     " union all select 'temporary tables' where has_database_privilege($1, current_database(), 'temporary')) as places",
+     NULL, "neoapictl setup takes it away from everybody; what was granted to the role itself, revoke"},
+    {"runtime role sees what it needs", NEEDS_SCHEMA,
+     "select count(*) = 0, 'it lacks ' || coalesce(string_agg(thing, ', '), 'nothing') from ("
+     " select 'the right to connect' as thing where not has_database_privilege($1, current_database(), 'connect')"
+     " union all select 'usage of the schema' where not has_schema_privilege($1, 'neoapi', 'usage')"
+     " union all select 'select of credential.secret_hash'"
+     " where not has_column_privilege($1, 'neoapi.credential', 'secret_hash', 'select')"
+     " union all select p || ' on broker' from unnest(array['select', 'insert', 'update', 'delete']) p"
+     " where not has_table_privilege($1, 'neoapi.broker', p)) as things",
+     NULL, "neoapictl setup; if that does not help, the grants in sql/ have been revoked by hand"},
+    {"runtime role sees no more", NEEDS_SCHEMA,
+     "select count(*) = 0, coalesce('it may ' || string_agg(thing, ', '), 'no names, no changes to who there is')"
+     " from (select 'read app_user.name' as thing where has_column_privilege($1, 'neoapi.app_user', 'name', 'select')"
+     " union all select 'read credential.name' where has_column_privilege($1, 'neoapi.credential', 'name', 'select')"
+     " union all select 'change ' || t from unnest(array['plan', 'tenant', 'organization', 'app_user', 'credential',"
+     " 'token_organization', 'schema_migration', 'setting']) t"
+     " where has_any_column_privilege($1, 'neoapi.' || t, 'insert, update')"
+     " or has_table_privilege($1, 'neoapi.' || t, 'delete, truncate')) as things",
+     NULL, "revoke what was granted by hand; the grants that are needed stand in sql/"},
+    {"closed to others", NEEDS_SCHEMA,
+     "select not has_database_privilege('public', current_database(), 'connect'),"
+     " case when has_database_privilege('public', current_database(), 'connect') then 'every role may connect'"
+     " else 'roles need the right to connect' end",
+     NULL, "neoapictl setup"},
+    {"key file", NEEDS_KEY_FILE, NULL, check_key_file, "give httpd's NeoAPIKeyFile a file that only it can read"},
+};
+
+/* Why a check can't be made yet; NULL if it can. */
+static const char *obstacle(const patient *p, const check *c)
+{
+    if (c->need == NEEDS_KEY_FILE && !neo_ctl_value(p->ctl, "key-file"))
+        return "no --key-file was given";
+    if (c->need >= NEEDS_CONNECTION && !p->pg)
+        return "there is no connection";
+    return c->need == NEEDS_SCHEMA && !(p->runtime && p->version >= neo_schema_needed()) ? "the schema is not up to date"
+                                                                                         : NULL;
+}
+
+static int is_well(patient *p, const check *c, const char **found)
+{
+    neo_rows rows;
+    const char *values[] = {p->runtime};
+    if (c->run)
+        return c->run(p, found);
+    if (neo_pg_exec(p->pg, c->sql, strstr(c->sql, "$1") ? 1 : 0, values, p->pool, &rows) != NEO_PG_OK) {
+        *found = rows.message;
+        return 0;
+    }
+    *found = neo_rows_value(&rows, 0, 1);
+    return neo_rows_is_true(&rows, 0, 0);
+}
+
+static void report(const patient *p, neo_json *list, const check *c, const char *result, const char *found)
+{
+    neo_json *row = neo_json_make_object(p->pool);
+    int failed = strcmp(result, "failed") == 0;
+    found = neo_ctl_one_line(found, p->pool);
+    neo_json_set(row, "check", neo_json_make_string(c->name, p->pool));
+    neo_json_set(row, "result", neo_json_make_string(result, p->pool));
+    neo_json_set(row, "found", neo_json_make_string(found, p->pool));
+    if (failed)
+        neo_json_set(row, "mend", neo_json_make_string(c->mend, p->pool));
+    neo_json_append(list, row);
+    neo_ctl_say(p->ctl, "%-8s %s: %s", result, c->name, found);
+    if (failed)
+        neo_ctl_say(p->ctl, "%-8s to mend it: %s", "", c->mend);
+}
+
+static neo_ctl_exit run(neo_ctl *ctl)
+{
+    patient p = {.ctl = ctl, .pool = ctl->pool};
+    neo_json *list = neo_json_make_array(ctl->pool);
+    int failed = 0;
+    for (apr_size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
+        const char *found = obstacle(&p, &checks[i]), *result = "skipped";
+        if (!found) {
+            result = is_well(&p, &checks[i], &found) ? "ok" : "failed";
+            failed += *result == 'f';
+        }
+        report(&p, list, &checks[i], result, found);
+    }
+    if (ctl->json)
+        neo_ctl_print(ctl, list);
+    return failed ? NEO_CTL_FAILED : NEO_CTL_OK;
+}
+
+static const neo_ctl_parameter options[] = {
+    {"key-file", NEO_CTL_FILE, 0, NULL, "the file that httpd's NeoAPIKeyFile names, to be looked at too"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_doctor[] = {
+    {"doctor", NULL, "Check everything that the module needs, and say how to mend it.",
+     "Any role that may connect will do. The exit status is 1 if something failed.", NULL, options, run, NULL, 0},
+    {0},
+};

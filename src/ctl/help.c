@@ -1,0 +1,120 @@
+/* Help, written from the table of commands. */
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/command.h"
+
+#define COLUMN    26 /* where summaries begin */
+#define MOST_LINE 100
+
+/* Writes `text` at the column, broken between words. */
+static void put_summary(neo_buf *out, const char *label, const char *text)
+{
+    neo_buf_printf(out, "  %-*s", COLUMN - 2, label);
+    apr_size_t at = COLUMN;
+    if (strlen(label) >= COLUMN - 2) {
+        neo_buf_printf(out, "\n%*s", COLUMN, "");
+    }
+    for (const char *word = text; *word;) {
+        apr_size_t len = strcspn(word, " ");
+        if (at > COLUMN && at + len >= MOST_LINE) {
+            neo_buf_printf(out, "\n%*s", COLUMN, "");
+            at = COLUMN;
+        }
+        neo_buf_printf(out, "%s%.*s", at > COLUMN ? " " : "", (int)len, word);
+        at += len + 1;
+        word += len + (word[len] == ' ');
+    }
+    neo_buf_putc(out, '\n');
+}
+
+static const char *command_name(const neo_ctl_command *command, apr_pool_t *pool)
+{
+    return command->verb ? apr_pstrcat(pool, command->group, " ", command->verb, NULL) : command->group;
+}
+
+static const char *option_label(const neo_ctl_parameter *option, apr_pool_t *pool)
+{
+    const char *placeholder = neo_ctl_placeholder(option->kind);
+    return apr_pstrcat(pool, "--", option->name, placeholder ? " " : NULL, placeholder, NULL);
+}
+
+static void put_option_synopsis(neo_buf *out, const neo_ctl_parameter *option)
+{
+    const char *label = option_label(option, out->pool);
+    const char *more = option->flags & NEO_CTL_REPEATED ? "..." : "";
+    if (option->flags & NEO_CTL_REQUIRED)
+        neo_buf_printf(out, " %s%s%s%s", label, *more ? " [" : "", *more ? label : "", *more ? "]..." : "");
+    else
+        neo_buf_printf(out, " [%s]%s", label, more);
+}
+
+const char *neo_ctl_synopsis(const neo_ctl_command *command, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 128);
+    neo_buf_puts(&out, command_name(command, pool));
+    for (const neo_ctl_parameter *p = command->options; p && p->name; p++)
+        put_option_synopsis(&out, p);
+    for (const neo_ctl_parameter *p = command->arguments; p && p->name; p++)
+        neo_buf_printf(&out, " %s", neo_ctl_placeholder(p->kind));
+    return out.ptr;
+}
+
+static const char *option_summary(const neo_ctl_parameter *option, apr_pool_t *pool)
+{
+    const char *preset = option->preset ? apr_pstrcat(pool, " (", option->preset, " if not given)", NULL) : "";
+    const char *again = option->flags & NEO_CTL_REPEATED ? "; may be given several times" : "";
+    return apr_pstrcat(pool, option->summary, preset, again, NULL);
+}
+
+static void put_options(neo_buf *out, const char *title, const neo_ctl_parameter *options)
+{
+    if (!options || !options->name)
+        return;
+    neo_buf_printf(out, "\n%s:\n", title);
+    for (; options->name; options++)
+        put_summary(out, option_label(options, out->pool), option_summary(options, out->pool));
+}
+
+static void put_command(neo_buf *out, const neo_ctl_command *command)
+{
+    neo_buf_printf(out, "Usage: neoapictl [--database CONNINFO] [--json] %s\n\n%s\n", neo_ctl_synopsis(command, out->pool),
+                   command->summary);
+    if (command->details)
+        neo_buf_printf(out, "%s\n", command->details);
+    if (command->arguments)
+        neo_buf_puts(out, "\nArguments:\n");
+    for (const neo_ctl_parameter *p = command->arguments; p && p->name; p++)
+        put_summary(out, neo_ctl_placeholder(p->kind), p->summary);
+    put_options(out, "Options", command->options);
+}
+
+/* The commands of one group, or of all where `group` is NULL. */
+static void put_list(neo_buf *out, const char *group)
+{
+    neo_buf_printf(out, "Usage: neoapictl [--database CONNINFO] [--json] %s ...\n", group ? group : "COMMAND");
+    if (!group)
+        neo_buf_puts(out, "\nAdministers the database of mod_neoapi.\n");
+    neo_buf_puts(out, "\nCommands:\n");
+    for (int i = 0; neo_ctl_groups[i]; i++)
+        for (const neo_ctl_command *c = neo_ctl_groups[i]; c->group; c++)
+            if (!group || strcmp(group, c->group) == 0)
+                put_summary(out, command_name(c, out->pool), c->summary);
+}
+
+void neo_ctl_help(const neo_ctl *ctl)
+{
+    neo_buf out;
+    neo_buf_init(&out, ctl->pool, 4096);
+    if (ctl->command)
+        put_command(&out, ctl->command);
+    else
+        put_list(&out, ctl->group);
+    put_options(&out, "Options of every command", neo_ctl_globals);
+    if (!ctl->command)
+        neo_buf_puts(&out,
+                     "\nneoapictl COMMAND --help tells more of a command. Exit status: 0 done, 1 failed, 2 asked wrongly.\n");
+    fputs(out.ptr, stdout);
+}

@@ -1,0 +1,65 @@
+/* neoapictl: administers the database of mod_neoapi. */
+#include <apr_general.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "core/log.h"
+#include "ctl/output.h"
+
+/* A standard stream that was closed would lend its number to the connection, and what is printed would go to PostgreSQL. In its
+ * place comes one that fails at every use. */
+static void occupy_standard_streams(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+            abort();
+}
+
+/* What a statement failed with comes back with its rows, and is told once. */
+static void drop_log(neo_log_level level, void *about, const char *message)
+{
+    (void)level, (void)about, (void)message;
+}
+
+static void prepare_process(void)
+{
+    occupy_standard_streams();
+    signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of writing, told like any other */
+    neo_log_to(drop_log);
+    setenv("PGCONNECT_TIMEOUT", "10", 0); /* libpq's own patience has no end */
+    setenv("PGAPPNAME", "neoapictl", 0);
+}
+
+static neo_ctl_exit run(neo_ctl *ctl, int argc, const char *const *argv)
+{
+    const char *wrong = neo_ctl_read(ctl, argc, argv);
+    if (wrong)
+        return neo_ctl_misused(ctl, "%s", wrong);
+    if (neo_ctl_value(ctl, "help")) {
+        neo_ctl_help(ctl);
+        return NEO_CTL_OK;
+    }
+    if (neo_ctl_value(ctl, "version")) {
+        puts("neoapictl " NEO_VERSION);
+        return NEO_CTL_OK;
+    }
+    return ctl->command->run(ctl);
+}
+
+int main(int argc, const char *const *argv)
+{
+    neo_ctl ctl = {0};
+    prepare_process();
+    apr_initialize();
+    apr_pool_create(&ctl.pool, NULL);
+    neo_ctl_exit status = run(&ctl, argc, argv);
+    const char *unwritten = neo_ctl_flush(&ctl);
+    if (unwritten && status == NEO_CTL_OK)
+        status = neo_ctl_fail(&ctl, "%s", unwritten);
+    apr_pool_destroy(ctl.pool);
+    apr_terminate();
+    return (int)status;
+}

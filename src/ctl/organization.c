@@ -1,0 +1,30 @@
+/* neoapictl organization */
+#include "ctl/command.h"
+
+static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
+{
+    return neo_admin_add_organization(pg, neo_ctl_value(ctl, "tenant"), neo_ctl_value(ctl, "name"), ctl->pool, id);
+}
+
+static const neo_ctl_parameter add_arguments[] = {
+    {"name", NEO_CTL_NAME, 0, NULL, "what people call the organization"},
+    {0},
+};
+
+static const neo_ctl_parameter add_options[] = {
+    {"tenant", NEO_CTL_TENANT_ID, NEO_CTL_REQUIRED, NULL, "whose organization it is"},
+    {0},
+};
+
+static const neo_ctl_parameter list_options[] = {
+    {"tenant", NEO_CTL_TENANT_ID, 0, NULL, "only those of this tenant"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_organization[] = {
+    {"organization", "add", "Add an organization to a tenant: what owns brokers and everything else.", NULL, add_arguments,
+     add_options, neo_ctl_run_row, add, 0},
+    {"organization", "list", "List the organizations.", NULL, NULL, list_options, neo_ctl_run_list, NULL,
+     NEO_ADMIN_ORGANIZATIONS},
+    {0},
+};

@@ -1,0 +1,157 @@
+/* Tables, JSON and messages (see ctl/output.h). */
+#include "ctl/output.h"
+
+#include <apr_strings.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/encode.h"
+
+const char *neo_ctl_one_line(const char *text, apr_pool_t *pool)
+{
+    char *line = apr_palloc(pool, strlen(text) + 1), *out = line;
+    for (; *text; text++)
+        if (!iscntrl((unsigned char)*text))
+            *out++ = *text;
+        else if (out > line && out[-1] != ' ')
+            *out++ = ' ';
+    while (out > line && out[-1] == ' ')
+        out--;
+    *out = '\0';
+    return line;
+}
+
+/* A value as a cell of a table. */
+static const char *cell(const neo_json *value, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 32);
+    switch (neo_json_kind_of(value)) {
+    case NEO_JSON_STRING: return neo_ctl_one_line(neo_json_string(value), pool);
+    case NEO_JSON_INTEGER: neo_buf_printf(&out, "%lld", neo_json_integer(value)); return out.ptr;
+    case NEO_JSON_BOOLEAN: return neo_json_is_true(value) ? "yes" : "no";
+    case NEO_JSON_ARRAY:
+        for (apr_size_t i = 0; i < neo_json_size(value); i++)
+            neo_buf_printf(&out, "%s%s", i ? "," : "", cell(neo_json_at(value, i), pool));
+        return out.ptr;
+    default: return "-";
+    }
+}
+
+/* "TENANT ID" of "tenant_id" */
+static const char *heading(const char *key, apr_pool_t *pool)
+{
+    char *text = apr_pstrdup(pool, key);
+    for (char *c = text; *c; c++)
+        *c = (char)(*c == '_' ? ' ' : toupper((unsigned char)*c));
+    return text;
+}
+
+#define MOST_COLUMNS 16
+
+/* Rows of cells, and how wide their columns are in characters. */
+typedef struct {
+    neo_buf out;
+    apr_size_t width[MOST_COLUMNS];
+    int writing; /* 0: measuring */
+} table;
+
+static void put_cell(table *t, int column, const char *text, int last)
+{
+    apr_size_t len = neo_utf8_length(text);
+    if (!t->writing) {
+        t->width[column] = len > t->width[column] ? len : t->width[column];
+        return;
+    }
+    neo_buf_puts(&t->out, text);
+    if (last)
+        neo_buf_putc(&t->out, '\n');
+    else
+        neo_buf_printf(&t->out, "%*s", (int)(t->width[column] - len + 2), "");
+}
+
+static void put_row(table *t, neo_json *row, int headings)
+{
+    int column = 0, columns = (int)neo_json_size(row);
+    for (void *m = neo_json_first(row); m && column < MOST_COLUMNS; m = neo_json_next(row, m), column++)
+        put_cell(t, column,
+                 headings ? heading(neo_json_member_key(m), t->out.pool) : cell(neo_json_member_value(m), t->out.pool),
+                 column + 1 == columns);
+}
+
+static void put_rows(table *t, neo_json *value)
+{
+    if (neo_json_kind_of(value) == NEO_JSON_OBJECT) {
+        for (void *m = neo_json_first(value); m; m = neo_json_next(value, m)) {
+            put_cell(t, 0, neo_json_member_key(m), 0);
+            put_cell(t, 1, cell(neo_json_member_value(m), t->out.pool), 1);
+        }
+        return;
+    }
+    if (neo_json_size(value))
+        put_row(t, neo_json_at(value, 0), 1);
+    for (apr_size_t i = 0; i < neo_json_size(value); i++)
+        put_row(t, neo_json_at(value, i), 0);
+}
+
+void neo_ctl_print(const neo_ctl *ctl, neo_json *value)
+{
+    table t = {.writing = 0};
+    if (ctl->json) {
+        puts(neo_json_text(value, ctl->pool).ptr);
+        return;
+    }
+    neo_buf_init(&t.out, ctl->pool, 4096);
+    put_rows(&t, value);
+    t.writing = 1;
+    put_rows(&t, value);
+    fputs(neo_json_size(value) ? t.out.ptr : "(none)\n", stdout);
+}
+
+void neo_ctl_say(const neo_ctl *ctl, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    if (!ctl->json)
+        puts(apr_pvsprintf(ctl->pool, fmt, args));
+    va_end(args);
+}
+
+const char *neo_ctl_flush(const neo_ctl *ctl)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return NULL;
+    return apr_psprintf(ctl->pool, "what was asked for could not be written: %s", errno ? strerror(errno) : "output error");
+}
+
+static void complain(const char *message, apr_pool_t *pool)
+{
+    fflush(stdout);
+    fprintf(stderr, "neoapictl: %s\n", neo_ctl_one_line(message, pool));
+}
+
+neo_ctl_exit neo_ctl_fail(const neo_ctl *ctl, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    complain(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
+    va_end(args);
+    return NEO_CTL_FAILED;
+}
+
+neo_ctl_exit neo_ctl_misused(const neo_ctl *ctl, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    complain(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
+    va_end(args);
+    if (ctl->command)
+        fprintf(stderr, "usage: neoapictl %s\n", neo_ctl_synopsis(ctl->command, ctl->pool));
+    else
+        fprintf(stderr, "see: neoapictl %s%s--help\n", ctl->group ? ctl->group : "", ctl->group ? " " : "");
+    return NEO_CTL_USAGE;
+}

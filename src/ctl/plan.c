@@ -1,0 +1,35 @@
+/* neoapictl plan */
+#include "ctl/output.h"
+#include "ctl/session.h"
+
+static neo_ctl_exit add(neo_ctl *ctl)
+{
+    const char *wrong, *name = neo_ctl_value(ctl, "name");
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = neo_admin_add_plan(pg, name, neo_ctl_value(ctl, "requests"), neo_ctl_value(ctl, "window"), ctl->pool);
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    neo_json *made = neo_json_make_object(ctl->pool);
+    neo_json_set(made, "name", neo_json_make_string(name, ctl->pool));
+    neo_ctl_print(ctl, made);
+    return NEO_CTL_OK;
+}
+
+static const neo_ctl_parameter add_arguments[] = {
+    {"name", NEO_CTL_PLAN, 0, NULL, "how the plan is called: lowercase letters, digits, hyphens and underscores"},
+    {0},
+};
+
+static const neo_ctl_parameter add_options[] = {
+    {"requests", NEO_CTL_COUNT, NEO_CTL_REQUIRED, NULL, "how many requests a credential may make in each window"},
+    {"window", NEO_CTL_SECONDS, NEO_CTL_REQUIRED, NULL, "how long a window is"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_plan[] = {
+    {"plan", "add", "Add a plan: how many requests a tenant's credentials may make.", NULL, add_arguments, add_options, add,
+     NULL, 0},
+    {"plan", "list", "List the plans.", NULL, NULL, NULL, neo_ctl_run_list, NULL, NEO_ADMIN_PLANS},
+    {0},
+};

@@ -1,0 +1,71 @@
+/* Connecting (see ctl/session.h). */
+#include "ctl/session.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+
+#include "store/migrate.h"
+
+const char *neo_ctl_conninfo(const neo_ctl *ctl)
+{
+    const char *given = neo_ctl_value(ctl, "database"), *environment = getenv("NEOAPI_DATABASE");
+    if (given)
+        return given;
+    return environment && *environment ? environment : "service=neoapi";
+}
+
+neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong)
+{
+    neo_rows rows;
+    const char *why;
+    *wrong = NULL;
+    neo_pg *pg = neo_pg_connect(conninfo, ctl->pool, &why);
+    if (!pg)
+        *wrong = apr_psprintf(ctl->pool, "cannot connect to the database (--database and NEOAPI_DATABASE say which): %s", why);
+    else if (neo_pg_exec(pg, "set client_encoding to 'UTF8'; set client_min_messages to warning", 0, NULL, ctl->pool, &rows) !=
+             NEO_PG_OK)
+        *wrong = rows.message;
+    return *wrong ? NULL : pg;
+}
+
+static const char *become_owner(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    if (neo_pg_exec(pg,
+                    "select pg_get_userbyid(nspowner), current_user, pg_has_role(nspowner, 'member')"
+                    " from pg_catalog.pg_namespace where nspname = 'neoapi'",
+                    0, NULL, pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    if (rows.count == 0)
+        return "this database has no schema neoapi; make it with: neoapictl setup";
+    const char *owner = neo_rows_value(&rows, 0, 0);
+    if (!neo_rows_is_true(&rows, 0, 2))
+        return apr_psprintf(pool,
+                            "the role %s may not administer this database; connect as a superuser or as a member of %s, for "
+                            "example with: --database \"service=neoapi user=postgres\"",
+                            neo_rows_value(&rows, 0, 1), owner);
+    const char *set = apr_pstrcat(pool, "set role ", neo_pg_identifier(pg, owner, pool), NULL);
+    return neo_pg_exec(pg, set, 0, NULL, pool, &rows) == NEO_PG_OK ? NULL : rows.message;
+}
+
+static const char *check_version(neo_pg *pg, apr_pool_t *pool)
+{
+    int version;
+    if (neo_schema_version(pg, pool, &version) != NEO_PG_OK)
+        return "the schema's version cannot be read; see: neoapictl doctor";
+    if (version < neo_schema_needed())
+        return apr_psprintf(
+            pool, "the schema is at version %d and this program needs %d; bring it up to date with: neoapictl migrate", version,
+            neo_schema_needed());
+    return NULL;
+}
+
+neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **wrong)
+{
+    neo_pg *pg = neo_ctl_connect(ctl, neo_ctl_conninfo(ctl), wrong);
+    if (pg)
+        *wrong = become_owner(pg, ctl->pool);
+    if (pg && !*wrong)
+        *wrong = check_version(pg, ctl->pool);
+    return *wrong ? NULL : pg;
+}

@@ -1,0 +1,256 @@
+/* neoapictl setup: roles, database and schema, from nothing. Every step looks first, so that it can be repeated. */
+#include <apr_file_io.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "ctl/migrate.h"
+#include "ctl/output.h"
+#include "ctl/session.h"
+
+#define LEAST_SERVER 150000
+/* Another key than that of neo_migrate, which may run in the same database over a second connection. */
+#define LOCK_SQL "select pg_advisory_lock(5653418271301)"
+
+typedef struct {
+    const neo_ctl *ctl;
+    apr_pool_t *pool;
+    neo_pg *pg; /* first to where the administrator connects, then to the database that is set up */
+    const char *database, *owner, *runtime;
+    neo_rows rows; /* of the last statement */
+} setup;
+
+/* Runs a statement with what names it for people. Returns NULL, or what went wrong. */
+static const char *run_sql(setup *s, const char *purpose, const char *sql, int params, const char *const *values)
+{
+    if (neo_pg_exec(s->pg, sql, params, values, s->pool, &s->rows) == NEO_PG_OK)
+        return NULL;
+    return apr_psprintf(s->pool, "%s: %s", purpose, s->rows.message);
+}
+
+static const char *id_of(const setup *s, const char *name)
+{
+    return neo_pg_identifier(s->pg, name, s->pool);
+}
+
+static const char *check_server(setup *s)
+{
+    const char *values[] = {apr_itoa(s->pool, LEAST_SERVER)};
+    const char *wrong =
+        run_sql(s, "cannot ask for the server's version",
+                "select current_setting('server_version_num')::int >= $1::int, current_setting('server_version')", 1, values);
+    if (!wrong && !neo_rows_is_true(&s->rows, 0, 0))
+        wrong = apr_psprintf(s->pool, "PostgreSQL 15 or newer is needed; this is %s", neo_rows_value(&s->rows, 0, 1));
+    return wrong ? wrong : run_sql(s, "cannot wait for another setup", LOCK_SQL, 0, NULL);
+}
+
+/* Makes a role where there is none; `kind` is login or nologin. */
+static const char *make_role(setup *s, const char *role, const char *kind)
+{
+    const char *values[] = {role};
+    const char *wrong =
+        run_sql(s, "cannot look for the role", "select rolcanlogin from pg_roles where rolname = $1", 1, values);
+    if (wrong)
+        return wrong;
+    int there = s->rows.count > 0, as_wanted = there && (strcmp(kind, "login") != 0 || neo_rows_is_true(&s->rows, 0, 0));
+    if (!as_wanted)
+        wrong = run_sql(s, apr_psprintf(s->pool, "cannot make the role %s; connect as a PostgreSQL administrator", role),
+                        apr_pstrcat(s->pool, there ? "alter role " : "create role ", id_of(s, role), " ", kind, NULL), 0, NULL);
+    if (!wrong)
+        neo_ctl_say(s->ctl, "role %s: %s", role, there ? "is there" : "made");
+    return wrong;
+}
+
+/* An administrator who is no superuser makes things as the owner by being a member of it. */
+static const char *join_owner(setup *s)
+{
+    const char *wrong = run_sql(s, "cannot ask who is connected",
+                                "select rolsuper, current_user from pg_roles where rolname = current_user", 0, NULL);
+    if (wrong || neo_rows_is_true(&s->rows, 0, 0))
+        return wrong;
+    const char *self = id_of(s, neo_rows_value(&s->rows, 0, 1));
+    return run_sql(s, apr_psprintf(s->pool, "cannot act as %s; connect as a PostgreSQL administrator", s->owner),
+                   apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), self), 0, NULL);
+}
+
+static const char *check_runtime(setup *s)
+{
+    const char *values[] = {s->runtime, s->owner};
+    const char *wrong =
+        run_sql(s, "cannot look at the runtime role",
+                "select rolsuper or rolcreaterole or rolcreatedb or rolbypassrls or pg_has_role($1, $2, 'member')"
+                " from pg_roles where rolname = $1",
+                2, values);
+    if (!wrong && neo_rows_is_true(&s->rows, 0, 0))
+        wrong = apr_psprintf(s->pool,
+                             "the role %s may do more than a runtime role should (superuser, creating roles or databases, or "
+                             "acting as %s); choose another --runtime-role",
+                             s->runtime, s->owner);
+    return wrong;
+}
+
+/* The first line of the file; NULL and a sentence where there is none. */
+static const char *read_password(setup *s, const char *path, const char **wrong)
+{
+    apr_file_t *file;
+    char why[120], line[512];
+    apr_status_t rv = apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, s->pool);
+    if (rv == APR_SUCCESS) {
+        rv = apr_file_gets(line, sizeof line, file);
+        apr_file_close(file);
+    }
+    line[rv == APR_SUCCESS ? strcspn(line, "\r\n") : 0] = '\0';
+    if (rv != APR_SUCCESS && rv != APR_EOF)
+        *wrong = apr_psprintf(s->pool, "the password file %s cannot be read: %s", path, apr_strerror(rv, why, sizeof why));
+    else if (!*line || strlen(line) == sizeof line - 1)
+        *wrong = apr_psprintf(s->pool, "the password file %s must have a password of at most %d bytes as its first line", path,
+                              (int)sizeof line - 2);
+    return *wrong ? NULL : apr_pstrdup(s->pool, line);
+}
+
+/* The server would write the statement, password and all, to its log where it logs statements; a superuser can keep it from
+ * that. */
+static const char *set_password(setup *s)
+{
+    const char *wrong = NULL, *path = neo_ctl_value(s->ctl, "runtime-password-file");
+    const char *password = path ? read_password(s, path, &wrong) : NULL;
+    if (!password)
+        return wrong;
+    wrong = run_sql(s, "cannot set the password", "begin", 0, NULL);
+    if (!wrong)
+        wrong = run_sql(s, "cannot set the password",
+                        "select set_config(name, value, true) from (values ('log_statement', 'none'),"
+                        " ('log_min_duration_statement', '-1'), ('log_min_error_statement', 'panic')) as quiet (name, value)"
+                        " where (select rolsuper from pg_roles where rolname = current_user)",
+                        0, NULL);
+    if (!wrong)
+        wrong = run_sql(
+            s, "cannot set the password",
+            apr_psprintf(s->pool, "alter role %s password %s", id_of(s, s->runtime), neo_pg_literal(s->pg, password, s->pool)),
+            0, NULL);
+    return wrong ? wrong : run_sql(s, "cannot set the password", "commit", 0, NULL);
+}
+
+/* The locale is named, so that the schema means the same on every server: letters are known as letters, text is compared
+ * bytewise, and no index depends on the version of a library. */
+static const char *make_database(setup *s)
+{
+    const char *values[] = {s->database};
+    const char *wrong =
+        run_sql(s, "cannot look for the database",
+                "select pg_get_userbyid(datdba), pg_encoding_to_char(encoding) from pg_database where datname = $1", 1, values);
+    if (wrong)
+        return wrong;
+    if (s->rows.count && strcmp(neo_rows_value(&s->rows, 0, 0), s->owner) != 0)
+        return apr_psprintf(s->pool,
+                            "the database %s exists and belongs to %s; choose another --database-name, or hand it over with: "
+                            "alter database %s owner to %s",
+                            s->database, neo_rows_value(&s->rows, 0, 0), s->database, s->owner);
+    if (s->rows.count && strcmp(neo_rows_value(&s->rows, 0, 1), "UTF8") != 0)
+        return apr_psprintf(s->pool, "the database %s has the encoding %s and must have UTF8; choose another --database-name",
+                            s->database, neo_rows_value(&s->rows, 0, 1));
+    int there = s->rows.count > 0;
+    if (!there)
+        wrong = run_sql(s, apr_psprintf(s->pool, "cannot make the database %s", s->database),
+                        apr_psprintf(s->pool, "create database %s owner %s template template0 encoding 'UTF8' locale 'C.UTF-8'",
+                                     id_of(s, s->database), id_of(s, s->owner)),
+                        0, NULL);
+    if (!wrong)
+        neo_ctl_say(s->ctl, "database %s: %s", s->database, there ? "is there" : "made");
+    return wrong;
+}
+
+/* The same server, another database: the last of several settings of one thing holds. */
+static const char *conninfo_of(const setup *s)
+{
+    const char *conninfo = neo_ctl_conninfo(s->ctl);
+    int is_uri = strncmp(conninfo, "postgresql://", 13) == 0 || strncmp(conninfo, "postgres://", 11) == 0;
+    const char *glue = !is_uri ? " " : strchr(conninfo, '?') ? "&" : "?";
+    return apr_pstrcat(s->pool, conninfo, glue, "dbname=", s->database, NULL);
+}
+
+/* From here on everything is made as the owner. */
+static const char *close_to_others(setup *s)
+{
+    return run_sql(
+        s, apr_psprintf(s->pool, "cannot act as %s", s->owner),
+        apr_psprintf(s->pool, "set role %s; revoke all on database %s from public; revoke create on schema public from public",
+                     id_of(s, s->owner), id_of(s, s->database)),
+        0, NULL);
+}
+
+static const char *let_runtime_in(setup *s)
+{
+    return run_sql(s, apr_psprintf(s->pool, "cannot let the role %s connect", s->runtime),
+                   apr_psprintf(s->pool, "grant connect on database %s to %s", id_of(s, s->database), id_of(s, s->runtime)), 0,
+                   NULL);
+}
+
+static const char *make_roles(setup *s)
+{
+    const char *wrong = make_role(s, s->owner, "nologin");
+    if (!wrong)
+        wrong = make_role(s, s->runtime, "login");
+    if (!wrong)
+        wrong = check_runtime(s);
+    if (!wrong)
+        wrong = set_password(s);
+    return wrong ? wrong : join_owner(s);
+}
+
+static const char *set_up(setup *s, neo_json *report)
+{
+    const char *wrong = NULL;
+    s->pg = neo_ctl_connect(s->ctl, neo_ctl_conninfo(s->ctl), &wrong);
+    if (!wrong)
+        wrong = check_server(s);
+    if (!wrong)
+        wrong = make_roles(s);
+    if (!wrong)
+        wrong = make_database(s);
+    if (!wrong)
+        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s), &wrong);
+    if (!wrong)
+        wrong = close_to_others(s);
+    if (!wrong)
+        wrong = neo_ctl_apply_migrations(s->ctl, s->pg, s->runtime, report);
+    return wrong ? wrong : let_runtime_in(s);
+}
+
+static neo_ctl_exit run(neo_ctl *ctl)
+{
+    setup s = {.ctl = ctl,
+               .pool = ctl->pool,
+               .database = neo_ctl_value(ctl, "database-name"),
+               .owner = neo_ctl_value(ctl, "owner"),
+               .runtime = neo_ctl_value(ctl, "runtime-role")};
+    if (strcmp(s.owner, s.runtime) == 0)
+        return neo_ctl_misused(ctl, "--owner and --runtime-role must be two roles: the runtime role may not change the schema");
+    neo_json *report = neo_json_make_object(ctl->pool);
+    neo_json_set(report, "database", neo_json_make_string(s.database, ctl->pool));
+    neo_json_set(report, "owner", neo_json_make_string(s.owner, ctl->pool));
+    neo_json_set(report, "runtime_role", neo_json_make_string(s.runtime, ctl->pool));
+    const char *wrong = set_up(&s, report);
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    if (ctl->json)
+        neo_ctl_print(ctl, report);
+    neo_ctl_say(ctl, "httpd connects to the database %s as the role %s", s.database, s.runtime);
+    return NEO_CTL_OK;
+}
+
+static const neo_ctl_parameter options[] = {
+    {"database-name", NEO_CTL_IDENTIFIER, 0, "neoapi", "the database to make"},
+    {"owner", NEO_CTL_IDENTIFIER, 0, "neoapi_owner", "the role that owns it, which nobody logs in as"},
+    {"runtime-role", NEO_CTL_IDENTIFIER, 0, "neoapi", "the role that httpd connects as, which cannot change the schema"},
+    {"runtime-password-file", NEO_CTL_FILE, 0, NULL,
+     "a file whose first line becomes the runtime role's password; without it the role gets none, which is right where it "
+     "connects by peer or certificate"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_setup[] = {
+    {"setup", NULL, "Make the roles, the database and the schema.",
+     "Connect as a PostgreSQL administrator, to any database of the server. What is there already is kept.", NULL, options, run,
+     NULL, 0},
+    {0},
+};

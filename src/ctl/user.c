@@ -1,0 +1,31 @@
+/* neoapictl user */
+#include "ctl/command.h"
+
+static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
+{
+    return neo_admin_add_user(pg, neo_ctl_value(ctl, "tenant"), neo_ctl_value(ctl, "email"), neo_ctl_value(ctl, "role"),
+                              neo_ctl_value(ctl, "name"), ctl->pool, id);
+}
+
+static const neo_ctl_parameter add_arguments[] = {
+    {"name", NEO_CTL_NAME, 0, NULL, "the user's name"},
+    {0},
+};
+
+static const neo_ctl_parameter add_options[] = {
+    {"tenant", NEO_CTL_TENANT_ID, NEO_CTL_REQUIRED, NULL, "the tenant that the user works for"},
+    {"email", NEO_CTL_EMAIL, NEO_CTL_REQUIRED, NULL, "the user's e-mail address, one user an address in each tenant"},
+    {"role", NEO_CTL_ROLE, NEO_CTL_REQUIRED, NULL, "what the user, and with it the user's tokens, may do"},
+    {0},
+};
+
+static const neo_ctl_parameter list_options[] = {
+    {"tenant", NEO_CTL_TENANT_ID, 0, NULL, "only those of this tenant"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_user[] = {
+    {"user", "add", "Add a user to a tenant.", NULL, add_arguments, add_options, neo_ctl_run_row, add, 0},
+    {"user", "list", "List the users.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_USERS},
+    {0},
+};

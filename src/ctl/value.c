@@ -1,0 +1,151 @@
+/* The kinds of values on the command line (see ctl/value.h). */
+#include "ctl/value.h"
+
+#include <apr_strings.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "core/encode.h"
+#include "core/id.h"
+#include "model/rules.h"
+#include "model/scope.h"
+
+#define MOST_NAME       200
+#define MOST_IDENTIFIER 63
+
+static apr_array_header_t *role_words(apr_pool_t *pool)
+{
+    apr_array_header_t *words = apr_array_make(pool, 4, sizeof(const char *));
+    for (int i = 0; neo_role_names[i]; i++)
+        APR_ARRAY_PUSH(words, const char *) = neo_role_names[i];
+    return words;
+}
+
+static apr_array_header_t *scope_words(apr_pool_t *pool)
+{
+    apr_array_header_t *words = apr_array_make(pool, 2 * NEO_AREAS, sizeof(const char *));
+    for (int bit = 0; bit < 2 * NEO_AREAS; bit++)
+        APR_ARRAY_PUSH(words, const char *) = neo_scope_text((neo_scopes)1 << bit, pool);
+    return words;
+}
+
+static const char *check_name(const char *text, apr_pool_t *pool)
+{
+    int blank = 1;
+    for (const char *c = text; *c; c++) {
+        if (iscntrl((unsigned char)*c))
+            return "must not hold control characters";
+        blank &= *c == ' ';
+    }
+    if (blank || neo_utf8_length(text) > MOST_NAME)
+        return apr_psprintf(pool, "must be 1 to %d characters, not blanks alone", MOST_NAME);
+    return NULL;
+}
+
+static const char *check_plan(const char *text, apr_pool_t *pool)
+{
+    (void)pool;
+    apr_size_t len = strlen(text);
+    if (len < 1 || len > 40 || strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != len)
+        return "must be 1 to 40 lowercase letters, digits, hyphens and underscores";
+    return NULL;
+}
+
+static const char *check_email(const char *text, apr_pool_t *pool)
+{
+    return neo_rule_email(neo_json_make_string(text, pool), pool);
+}
+
+static const char *check_range(const char *text, int most, apr_pool_t *pool)
+{
+    long long value;
+    if (!neo_integer_parse(text, &value) || value < 1 || value > most)
+        return apr_psprintf(pool, "must be a whole number from 1 to %d", most);
+    return NULL;
+}
+
+static const char *check_count(const char *text, apr_pool_t *pool)
+{
+    return check_range(text, 2147483647, pool);
+}
+
+static const char *check_seconds(const char *text, apr_pool_t *pool)
+{
+    return check_range(text, 86400, pool);
+}
+
+static const char *check_some(const char *text, apr_pool_t *pool)
+{
+    (void)pool;
+    return *text ? NULL : "must not be empty";
+}
+
+/* Narrower than PostgreSQL's rule, so that a name never needs quotes in whatever is made of it: a service file, a role's
+ * settings, a comment in a migration. */
+static const char *check_identifier(const char *text, apr_pool_t *pool)
+{
+    apr_size_t len = strlen(text);
+    if (len < 1 || len > MOST_IDENTIFIER || isdigit((unsigned char)*text) ||
+        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") != len)
+        return apr_psprintf(pool, "must be 1 to %d lowercase letters, digits and underscores, no digit first", MOST_IDENTIFIER);
+    return NULL;
+}
+
+/* A row is what a kind has: words it must be one of, or a prefix of an id, or a rule. */
+static const struct {
+    const char *placeholder;
+    const char *prefix;
+    apr_array_header_t *(*words)(apr_pool_t *pool);
+    const char *(*check)(const char *text, apr_pool_t *pool);
+} kinds[NEO_CTL_KINDS] = {
+    [NEO_CTL_FLAG] = {.placeholder = NULL},
+    [NEO_CTL_NAME] = {.placeholder = "NAME", .check = check_name},
+    [NEO_CTL_PLAN] = {.placeholder = "PLAN", .check = check_plan},
+    [NEO_CTL_EMAIL] = {.placeholder = "EMAIL", .check = check_email},
+    [NEO_CTL_COUNT] = {.placeholder = "N", .check = check_count},
+    [NEO_CTL_SECONDS] = {.placeholder = "SECONDS", .check = check_seconds},
+    [NEO_CTL_ROLE] = {.placeholder = "ROLE", .words = role_words},
+    [NEO_CTL_SCOPE] = {.placeholder = "SCOPE", .words = scope_words},
+    [NEO_CTL_FILE] = {.placeholder = "FILE", .check = check_some},
+    [NEO_CTL_CONNINFO] = {.placeholder = "CONNINFO", .check = check_some},
+    [NEO_CTL_IDENTIFIER] = {.placeholder = "NAME", .check = check_identifier},
+    [NEO_CTL_TENANT_ID] = {.placeholder = "TENANT", .prefix = "tnt_"},
+    [NEO_CTL_ORGANIZATION_ID] = {.placeholder = "ORGANIZATION", .prefix = "org_"},
+    [NEO_CTL_USER_ID] = {.placeholder = "USER", .prefix = "usr_"},
+    [NEO_CTL_KEY_ID] = {.placeholder = "ID", .prefix = "nbr_"},
+    [NEO_CTL_TOKEN_ID] = {.placeholder = "ID", .prefix = "pat_"},
+};
+
+const char *neo_ctl_placeholder(neo_ctl_kind kind)
+{
+    return kinds[kind].placeholder;
+}
+
+apr_array_header_t *neo_ctl_value_words(neo_ctl_kind kind, apr_pool_t *pool)
+{
+    return kinds[kind].words ? kinds[kind].words(pool) : NULL;
+}
+
+static const char *check_words(const apr_array_header_t *words, const char *text, apr_pool_t *pool)
+{
+    for (int i = 0; i < words->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(words, i, const char *), text) == 0)
+            return NULL;
+    neo_buf out;
+    neo_buf_init(&out, pool, 256);
+    neo_buf_puts(&out, words->nelts > 1 ? "must be one of" : "must be");
+    for (int i = 0; i < words->nelts; i++)
+        neo_buf_printf(&out, "%s %s", i ? "," : "", APR_ARRAY_IDX(words, i, const char *));
+    return out.ptr;
+}
+
+const char *neo_ctl_value_check(neo_ctl_kind kind, const char *text, apr_pool_t *pool)
+{
+    if (!neo_utf8_is_valid(text, strlen(text)))
+        return "must be valid UTF-8";
+    if (kinds[kind].prefix && !neo_id_is(text, kinds[kind].prefix))
+        return apr_psprintf(pool, "must be an id: %s and %d letters and digits", kinds[kind].prefix, NEO_ULID_LEN);
+    if (kinds[kind].words)
+        return check_words(kinds[kind].words(pool), text, pool);
+    return kinds[kind].check ? kinds[kind].check(text, pool) : NULL;
+}

@@ -1,0 +1,247 @@
+"""neoapictl: rows, keys and tokens, and the command line."""
+
+import hashlib
+import os
+import re
+import select
+import subprocess
+import zlib
+
+import psycopg2
+import pytest
+from ctl_database import LIMIT, NOBODY, db  # noqa: F401 (a fixture)
+
+BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+@pytest.fixture
+def organization(db):
+    db.tenant = db.json("tenant", "add", "Imobiliária São João")["id"]
+    return db.json("organization", "add", "--tenant", db.tenant, "Centro")["id"]
+
+
+# ---------------------------------------------------------------- rows
+
+
+def test_what_is_added_is_listed(db):
+    db.ok("plan", "add", "big", "--requests", "1000000", "--window", "60")
+    assert {"name": "big", "requests": 1000000, "window_seconds": 60} in db.json("plan", "list")
+    tenant = db.json("tenant", "add", "Ação & \"Filhos\"; drop table neoapi.tenant --", "--plan", "big")["id"]
+    listed, = [row for row in db.json("tenant", "list") if row["id"] == tenant]
+    assert listed["name"] == "Ação & \"Filhos\"; drop table neoapi.tenant --" and listed["plan"] == "big"
+    organization = db.json("organization", "add", "Centro", "--tenant", tenant)["id"]
+    assert [row["id"] for row in db.json("organization", "list", "--tenant", tenant)] == [organization]
+    user = db.json("user", "add", "Ana", "--tenant=" + tenant, "--email=ana@example.com", "--role=org_editor")["id"]
+    listed, = db.json("user", "list", "--tenant", tenant)
+    assert (listed["id"], listed["email"], listed["role"]) == (user, "ana@example.com", "org_editor")
+    assert db.json("tenant", "set-plan", tenant, "default") == {"id": tenant}
+    assert [row["plan"] for row in db.json("tenant", "list") if row["id"] == tenant] == ["default"]
+
+
+def test_a_table_for_people_is_aligned(db, organization):
+    db.ok("organization", "add", "É o maior de todos os nomes", "--tenant", db.tenant)
+    head, *rows = db.ok("organization", "list").splitlines()
+    column = head.index("CREATED AT")
+    assert head.startswith("ID ") and len(rows) > 1
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", row[column:]) and row[column - 1] == " " for row in rows)
+
+
+def test_what_does_not_fit_is_refused_with_a_reason(db, organization):
+    tenant, missing = db.tenant, "tnt_" + NOBODY
+    db.ok("user", "add", "Bia", "--tenant", tenant, "--email", "bia@example.com", "--role", "org_viewer")
+    assert "already" in db.refused("user", "add", "B", "--tenant", tenant, "--email", "BIA@example.com", "--role", "org_admin")
+    assert "already" in db.refused("plan", "add", "default", "--requests", "1", "--window", "1")
+    assert "no such plan" in db.refused("tenant", "add", "X", "--plan", "none")
+    assert "no such plan" in db.refused("tenant", "set-plan", tenant, "none")
+    assert "no such tenant" in db.refused("tenant", "set-plan", missing, "default")
+    assert "no such tenant" in db.refused("organization", "add", "X", "--tenant", missing)
+    assert "no such tenant" in db.refused("user", "add", "X", "--tenant", missing, "--email", "x@y.br", "--role", "org_admin")
+    assert "no such organization" in db.refused("key", "create", "X", "--organization", "org_" + NOBODY, "--role", "org_admin")
+    assert "no such user" in db.refused("token", "create", "X", "--user", "usr_" + NOBODY, "--organization", organization)
+    assert "no such key" in db.refused("key", "revoke", "nbr_" + NOBODY)
+
+
+# ---------------------------------------------------------------- keys and tokens
+
+
+def stored(db, made):
+    return db.sql("select secret_hash, scopes, role, tenant_id from neoapi.credential where id = %s", made["id"])[0]
+
+
+def assert_has_form(made, prefix):
+    """The documented form, worked out anew: <id>_<43 digits><CRC-32 in 6 digits>"""
+    assert re.fullmatch(prefix + "_[0-7][0-9a-hjkmnp-tv-z]{25}_[0-9A-Za-z]{49}", made["secret"])
+    assert made["secret"].startswith(made["id"] + "_")
+    check = 0
+    for digit in made["secret"][74:]:
+        check = check * 62 + BASE62.index(digit)
+    assert check == zlib.crc32(made["secret"][:74].encode())
+
+
+def test_a_key_is_shown_once_and_kept_as_a_hash(db, organization):
+    made = db.json("key", "create", "Portal", "--organization", organization, "--role", "org_editor")
+    assert_has_form(made, "nbr")
+    secret_hash, scopes, role, tenant = stored(db, made)
+    assert bytes(secret_hash) == hashlib.sha256(made["secret"][31:74].encode()).digest()
+    assert (scopes, role, tenant) == (None, "org_editor", db.tenant)
+    assert made["secret"][31:74] not in db.ok("key", "list") + db.ok("key", "list", "--json")
+
+
+def test_a_key_for_people_says_that_it_is_shown_once(db, organization):
+    out = db.ok("key", "create", "Portal", "--organization", organization, "--role", "org_admin")
+    assert re.search(r"^secret +nbr_\w{76}$", out, re.M) and "once" in out
+
+
+def test_a_key_can_have_fewer_scopes_than_its_role_but_not_more(db, organization):
+    create = ("key", "create", "X", "--organization", organization, "--role")
+    made = db.json(*create, "org_viewer", "--scope", "parties:read", "--scope", "brokers:read")
+    assert stored(db, made)[1] == ["brokers:read", "parties:read"]
+    assert "brokers:write" in db.refused(*create, "org_viewer", "--scope", "brokers:write", status=2)
+    assert "webhooks:write" in db.refused(*create, "org_editor", "--scope", "webhooks:write", status=2)
+    assert "one of" in db.refused(*create, "org_admin", "--scope", "brokers:delete", status=2)
+
+
+def test_revoking_holds_and_repeating_it_changes_nothing(db, organization):
+    made = db.json("key", "create", "X", "--organization", organization, "--role", "org_admin")
+    assert db.json("key", "revoke", made["id"]) == {"id": made["id"]}
+    first, = [row for row in db.json("key", "list", "--organization", organization) if row["id"] == made["id"]]
+    assert first["revoked_at"]
+    db.ok("key", "revoke", made["id"])
+    assert first in db.json("key", "list", "--organization", organization)
+
+
+def test_a_token_reaches_its_organizations_in_their_order(db, organization):
+    other = db.json("organization", "add", "Praia", "--tenant", db.tenant)["id"]
+    user = db.json("user", "add", "Caio", "--tenant", db.tenant, "--email", "caio@example.com", "--role", "org_admin")["id"]
+    create = ("token", "create", "CLI", "--user", user, "--organization")
+    made = db.json(*create, other, "--organization", organization)
+    assert_has_form(made, "pat")
+    listed, = db.json("token", "list", "--user", user)
+    assert listed["allowed_organization_ids"] == [other, organization] and listed["revoked_at"] is None
+    foreign = db.json("organization", "add", "Fora", "--tenant", db.json("tenant", "add", "Other")["id"])["id"]
+    assert "not of the user's tenant" in db.refused(*create, foreign)
+    assert "twice" in db.refused(*create, other, "--organization", other)
+    assert len(db.json("token", "list", "--user", user)) == 1
+    db.ok("token", "revoke", made["id"])
+    assert db.json("token", "list", "--user", user)[0]["revoked_at"]
+
+
+def test_every_change_of_credentials_is_told(db, organization):
+    listener = psycopg2.connect(db.runtime_dsn)
+    listener.autocommit = True
+    try:
+        listener.cursor().execute("listen neoapi_credentials")
+        made = db.json("key", "create", "X", "--organization", organization, "--role", "org_admin")
+        for action in (None, ("key", "revoke", made["id"]), ("tenant", "set-plan", db.tenant, "default")):
+            if action:
+                db.ok(*action)
+            assert select.select([listener], [], [], LIMIT)[0], action
+            listener.poll()
+            assert listener.notifies, action
+            listener.notifies.clear()
+    finally:
+        listener.close()
+
+
+@pytest.mark.parametrize("stdout", ["closed", "full", "gone"])
+def test_a_key_whose_secret_cannot_be_written_is_not_made(db, organization, stdout):
+    before = db.json("key", "list", "--organization", organization)
+    reader, writer = os.pipe()
+    os.close(reader)  # writer: a pipe whose reader has gone
+    with open("/dev/full", "w") as full, open(writer, "w") as gone:
+        more = {"closed": {"stdout": None, "preexec_fn": lambda: os.close(1)},
+                "full": {"stdout": full},
+                "gone": {"stdout": gone}}
+        said = db.refused("key", "create", "X", "--organization", organization, "--role", "org_admin", **more[stdout])
+    assert "could not be written" in said
+    assert db.json("key", "list", "--organization", organization) == before
+
+
+# ---------------------------------------------------------------- the command line
+
+
+@pytest.mark.parametrize("args", [
+    [],
+    ["frobnicate"],
+    ["key"],
+    ["key", "frobnicate"],
+    ["key", "create", "X"],
+    ["key", "revoke"],
+    ["key", "revoke", "brk_" + NOBODY],
+    ["key", "revoke", "nbr_" + NOBODY, "more"],
+    ["key", "list", "--organization"],
+    ["key", "list", "--organization", "org_1"],
+    ["key", "list", "--frobnicate"],
+    ["--organization", "org_" + NOBODY, "key", "list"],
+    ["tenant", "add", ""],
+    ["tenant", "add", "   "],
+    ["tenant", "add", "x" * 201],
+    ["tenant", "add", "line\nline"],
+    ["tenant", "add", "\x1b[31mred"],
+    ["tenant", "add", b"\xff\xfe"],
+    ["tenant", "add", "X", "--plan", "No Such"],
+    ["plan", "add", "p", "--requests", "0", "--window", "60"],
+    ["plan", "add", "p", "--requests", "1e3", "--window", "60"],
+    ["plan", "add", "p", "--requests", "99999999999999999999", "--window", "60"],
+    ["plan", "add", "p", "--requests", "1", "--requests", "2", "--window", "60"],
+    ["plan", "add", "p", "--requests", "1", "--window", "86401"],
+    ["user", "add", "X", "--tenant", "tnt_" + NOBODY, "--email", "not an address", "--role", "org_admin"],
+    ["user", "add", "X", "--tenant", "tnt_" + NOBODY, "--email", "a@b.br", "--role", "root"],
+    ["setup", "--database-name", "No-Such"],
+    ["--json=yes", "tenant", "list"],
+    ["--database=", "tenant", "list"],
+])
+def test_what_makes_no_sense_is_refused_before_anything_is_done(db, args):
+    before = db.json("tenant", "list"), db.json("plan", "list")
+    db.refused(*args, status=2)
+    assert (db.json("tenant", "list"), db.json("plan", "list")) == before
+
+
+def test_two_hundred_characters_are_not_too_long(db):
+    tenant = db.json("tenant", "add", "é" * 200)["id"]
+    assert [row["name"] for row in db.json("tenant", "list") if row["id"] == tenant] == ["é" * 200]
+
+
+def test_after_two_dashes_a_name_may_begin_with_one(db):
+    db.ok("tenant", "add", "--", "-dash")
+    assert "-dash" in [row["name"] for row in db.json("tenant", "list")]
+
+
+def test_help_is_everywhere_and_needs_no_database(db):
+    nowhere = "host=/nonexistent"
+    everything = db.ok("--help", dsn=nowhere)
+    commands = re.findall(r"^  ([a-z]+(?: [a-z-]+)?)  ", everything, re.M)
+    assert len(commands) > 15
+    for command in commands:
+        words = command.split()
+        text = db.ok(*words, "--help", dsn=nowhere)
+        assert text.startswith("Usage: neoapictl") and " ".join(words) in text.splitlines()[0]
+        assert words[0] in db.ok(words[0], "-h", dsn=nowhere)
+    assert re.fullmatch(r"neoapictl \d+\.\d+\.\d+\n", db.ok("--version", dsn=nowhere))
+
+
+def test_output_that_nobody_takes_is_an_error(db):
+    with open("/dev/full", "w") as full:
+        assert "could not be written" in db.refused("tenant", "list", stdout=full)
+
+
+@pytest.mark.parametrize("line, offered", [
+    (["ke"], ["key"]),
+    (["key", "re"], ["revoke"]),
+    (["--database", "service=x", "token", "c"], ["create"]),
+    (["key", "create", "--r"], ["--role"]),
+    (["key", "create", "--role", "org_v"], ["org_viewer"]),
+    (["key", "create", "--role", "=", "org_e"], ["org_editor"]),
+    (["key", "create", "--scope", "bro"], ["brokers:read", "brokers:write"]),
+    (["key", "create", "--scope", "brokers", ":"], ["read", "write"]),
+    (["key", "create", "--scope", "brokers", ":", "w"], ["write"]),
+    (["doctor", "--key-file", "/etc/host"], ["/etc/hostname", "/etc/hosts"]),
+])
+def test_bash_completes(db, tmp_path, line, offered):
+    script = tmp_path / "completion"
+    script.write_text(db.ok("completion", "bash"))
+    done = subprocess.run(["bash", "-c", 'source "$0"; COMP_WORDS=(neoapictl "$@"); COMP_CWORD=$#; _neoapictl neoapictl;'
+                           'printf "%s\\n" "${COMPREPLY[@]}"', str(script), *line],
+                          text=True, capture_output=True, timeout=LIMIT)
+    assert done.stderr == ""
+    assert set(offered) <= set(done.stdout.split()) and len(done.stdout.split()) < 6

@@ -1,0 +1,78 @@
+"""neoapictl doctor: it finds each fault, and nothing where nothing is wrong."""
+
+import base64
+import json
+import os
+
+import pytest
+from ctl_database import bare, db, fresh  # noqa: F401 (fixtures)
+from psycopg2.extensions import make_dsn
+
+
+def examined(db, *args, **more):
+    """The status, and the results of the checks by name."""
+    status, out, _ = db.run("--json", "doctor", *args, **more)
+    return status, {row["check"]: row for row in json.loads(out)}
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    path = tmp_path / "key"
+    path.write_bytes(base64.b64encode(os.urandom(32)) + b"\n")
+    path.chmod(0o600)
+    return path
+
+
+@pytest.mark.parametrize("as_runtime", [False, True])
+def test_doctor_finds_nothing_where_nothing_is_wrong(db, key_file, as_runtime):
+    dsn = db.runtime_dsn if as_runtime else db.dsn
+    status, checks = examined(db, "--key-file", str(key_file), dsn=dsn)
+    assert status == 0 and {row["result"] for row in checks.values()} == {"ok"}, checks
+
+
+def test_doctor_finds_a_database_that_is_away(db, tmp_path, key_file):
+    status, checks = examined(db, "--key-file", str(key_file), dsn=make_dsn(db.dsn, host=str(tmp_path)))
+    assert status == 1 and checks["connection"]["result"] == "failed" and checks["connection"]["mend"]
+    assert checks["schema"]["result"] == "skipped" and checks["key file"]["result"] == "ok"
+
+
+def test_doctor_finds_an_old_schema(fresh):
+    fresh.make_old()
+    status, checks = examined(fresh)
+    assert status == 1 and checks["schema"]["result"] == "failed" and "neoapictl migrate" in checks["schema"]["mend"]
+
+
+def test_doctor_finds_a_missing_schema(cluster, db):
+    status, checks = examined(db, dsn=cluster.admin_dsn)
+    assert status == 1 and checks["schema"]["found"] == "there is no schema"
+
+
+@pytest.mark.parametrize("mode, content", [(0o644, None), (0o600, b""), (0o600, b"c2hvcnQ=\n"), (None, None)])
+def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
+    if content is not None:
+        key_file.write_bytes(content)
+    if mode is None:
+        key_file.unlink()
+    else:
+        key_file.chmod(mode)
+    status, checks = examined(db, "--key-file", str(key_file))
+    assert status == 1 and checks["key file"]["result"] == "failed"
+    assert "mend it" in db.run("doctor", "--key-file", str(key_file))[1]
+
+
+@pytest.mark.parametrize("fault, check", [
+    ("grant create on schema neoapi to neoapi", "runtime role cannot make tables"),
+    ("grant temporary on database {0} to public", "runtime role cannot make tables"),
+    ("grant select (name) on neoapi.app_user to neoapi", "runtime role sees no more"),
+    ("grant insert on neoapi.tenant to neoapi", "runtime role sees no more"),
+    ("revoke select on neoapi.credential from neoapi", "runtime role sees what it needs"),
+    ("revoke update on neoapi.broker from neoapi", "runtime role sees what it needs"),
+    ("grant connect on database {0} to public", "closed to others"),
+    ("drop extension unaccent", "extensions"),
+    ("update neoapi.setting set value = 'nobody_at_all'", "runtime role"),
+])
+def test_doctor_finds(fresh, fault, check):
+    fresh.sql(fault.format(fresh.name))
+    status, checks = examined(fresh)
+    assert status == 1 and checks[check]["result"] == "failed", checks
+    assert checks[check]["mend"] and "\n" not in checks[check]["found"]
