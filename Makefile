@@ -1,0 +1,104 @@
+# mod_neoapi: `make` builds, `make demo` runs, `make check` proves. `make help` lists the rest.
+
+VERSION := 0.1.0
+BUILD   ?= build
+CC      ?= cc
+APXS    ?= apxs
+
+# SAN=1 builds everything with AddressSanitizer and UBSan, beside the ordinary build.
+ifeq ($(SAN),1)
+override BUILD := $(BUILD)/san
+SANFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+endif
+
+WARNINGS := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wconversion -Wno-sign-conversion -Wformat=2 \
+            -Wundef -Wvla -Wpointer-arith -Wwrite-strings -Werror
+# What the headers of others bring along is not ours to warn about.
+SYSTEM   := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I apr-1 apr-util-1 libpq jansson libcrypto 2>/dev/null)) \
+            -isystem $(shell pg_config --includedir 2>/dev/null) -isystem $(shell $(APXS) -q INCLUDEDIR 2>/dev/null)
+CPPFLAGS += -Iinclude -I$(BUILD)/gen $(SYSTEM) -D_GNU_SOURCE -DLINUX -D_REENTRANT -DNEO_VERSION='"$(VERSION)"'
+CFLAGS   ?= -O2 -g
+CFLAGS   += -std=gnu11 -fPIC -fvisibility=hidden -fstack-protector-strong $(WARNINGS) $(SANFLAGS)
+LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
+LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lcrypto -lpq -lpthread
+
+# Floors 0 to 3 are the library; httpd and neoapictl stand on it.
+LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)
+MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
+CTL_SRC  := $(wildcard src/ctl/*.c)
+GEN      := $(BUILD)/gen/migrations.c
+TEST_SRC := $(wildcard tests/unit/test_*.c)
+
+LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/migrations.o
+MOD_OBJ  := $(MOD_SRC:%.c=$(BUILD)/obj/%.o)
+CTL_OBJ  := $(CTL_SRC:%.c=$(BUILD)/obj/%.o)
+TESTS    := $(TEST_SRC:tests/unit/%.c=$(BUILD)/unit/%)
+
+LIB    := $(BUILD)/libneoapi.a
+MODULE := $(BUILD)/mod_neoapi.so
+CTL    := $(BUILD)/neoapictl
+
+.PHONY: all help clean unit
+.DEFAULT_GOAL := all
+
+all: $(MODULE) $(CTL) ## build the module and neoapictl (needs the packages that `make deps` installs)
+
+$(MODULE): $(MOD_OBJ) $(LIB)
+	$(CC) -shared $(LDFLAGS) -o $@ $(MOD_OBJ) $(LIB) $(LDLIBS)
+
+$(CTL): $(CTL_OBJ) $(LIB)
+	$(CC) $(LDFLAGS) -o $@ $(CTL_OBJ) $(LIB) $(LDLIBS)
+
+$(LIB): $(LIB_OBJ)
+	@rm -f $@
+	ar rcs $@ $(LIB_OBJ)
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
+	@mkdir -p $(@D)
+	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+# The migrations travel inside the programs, so that a module and its schema cannot be mixed up.
+$(GEN): sql/embed.sh $(wildcard sql/*.sql)
+	@mkdir -p $(@D)
+	sh sql/embed.sh sql/[0-9]*.sql > $@.new && mv $@.new $@
+
+unit: $(TESTS) ## run the unit tests
+	@set -e; for t in $(TESTS); do $$t; done
+
+$(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+
+clean: ## remove what was built (a running demo is stopped first)
+	rm -rf $(BUILD)
+
+# ---------------------------------------------------------------- packages, and the demo
+
+.PHONY: deps demo demo-stop demo-remove
+deps: ## install the Debian packages that are missing
+	@sh tests/deploy/packages.sh build run check
+
+# The build is a make of its own, because this one may have been started before the packages were there.
+demo: ## build it and run it with data (DEMO_PORT=8443, DEMO_CONF=file with httpd directives for an experiment)
+	@sh tests/deploy/packages.sh build run
+	@$(MAKE) --no-print-directory all
+	@DEMO_PORT='$(DEMO_PORT)' DEMO_CONF='$(DEMO_CONF)' sh tests/demo/demo.sh start '$(BUILD)'
+
+demo-stop: ## stop the demo and keep its data
+	@sh tests/demo/demo.sh stop '$(BUILD)'
+
+demo-remove: ## stop the demo and delete its data
+	@sh tests/demo/demo.sh remove '$(BUILD)'
+
+clean: demo-remove
+
+# ----------------------------------------------------------------
+
+help: ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

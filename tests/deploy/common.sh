@@ -1,0 +1,86 @@
+# shellcheck shell=sh
+# For the scripts beside this one: words to the caller, processes, ports. Sourced, not run.
+
+say() {
+    printf '%s: %s\n' "$(basename "$0" .sh)" "$*" >&2
+}
+
+die() {
+    say "$@"
+    exit 1
+}
+
+is_root() {
+    [ "$(id -u)" -eq 0 ]
+}
+
+# Runs a command as the user that PostgreSQL runs as.
+as_db() {
+    if is_root; then runuser -u postgres -- "$@"; else "$@"; fi
+}
+
+# A word that the shell reads back as it was.
+quoted() {
+    printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"
+}
+
+absolute() {
+    case $1 in
+        '' | /*) printf '%s' "$1" ;;
+        *) printf '%s/%s' "$PWD" "$1" ;;
+    esac
+}
+
+# The process in a pid file, if it still is the one that was started: its command line contains the second argument.
+running() {
+    [ -r "$1" ] || return 1
+    pid=$(head -n 1 "$1")
+    [ -n "$pid" ] && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF -- "$2" && echo "$pid"
+}
+
+# A zombie is dead, though in a container nobody may be there to bury it.
+is_alive() {
+    case $(sed -n 's/^.*) \(.\) .*/\1/p' "/proc/$1/stat" 2>/dev/null) in '' | Z | X) return 1 ;; esac
+}
+
+# Waits until none of the processes is left: await_end SECONDS PID…
+await_end() {
+    tries=$(($1 * 20))
+    shift
+    for one; do
+        while is_alive "$one"; do
+            tries=$((tries - 1))
+            [ "$tries" -gt 0 ] || return 1
+            sleep 0.05
+        done
+    done
+}
+
+# The children of a process; of a session those processes whose command line contains the second argument.
+children_of() {
+    cat /proc/[0-9]*/stat 2>/dev/null | sed -n "s/^\([0-9]*\) (.*) [A-Z] $1 .*/\1/p"
+}
+
+members_of() {
+    cat /proc/[0-9]*/stat 2>/dev/null | sed -n "s/^\([0-9]*\) (.*) [A-Z] [0-9]* [0-9]* $1 .*/\1/p" | while read -r member; do
+        if tr '\0' ' ' 2>/dev/null <"/proc/$member/cmdline" | grep -qF -- "$2"; then echo "$member"; fi
+    done
+}
+
+# Ports with a listener that keeps us from 127.0.0.1:PORT, in hexadecimal.
+taken_ports() {
+    cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '
+        $4 == "0A" { split($2, at, ":"); if (at[1] ~ /^(0100007F|0+|0000000000000000FFFF00000100007F)$/) print at[2] }'
+}
+
+is_taken() {
+    taken_ports | grep -qx "$(printf '%04X' "$1")"
+}
+
+free_port() {
+    while :; do
+        candidate=$((20000 + $(od -An -N2 -tu2 /dev/urandom) % 12000))
+        is_taken "$candidate" || break
+    done
+    echo "$candidate"
+}

@@ -1,0 +1,189 @@
+#!/bin/sh
+# A private deployment in one directory: a PostgreSQL cluster on a Unix socket and an Apache on 127.0.0.1, for the demo, the
+# tests and the benchmarks. Touches no system service and no other instance.
+#
+#   instance.sh up DIR          makes what is missing, starts what is not running; again, it is harmless
+#   instance.sh down DIR        stops both servers and keeps the data
+#   instance.sh remove DIR      stops both servers and deletes everything
+#   instance.sh start-db DIR    stop-db DIR, kill-db DIR (SIGKILL for every process of PostgreSQL)
+#   instance.sh start-httpd DIR stop-httpd DIR, graceful DIR
+#
+# `up` is told by environment variables what to bring up; the other commands use what the last `up` was told.
+#   PORT            Apache's port (default: the one of last time, else a free one)
+#   MODULE, CTL     mod_neoapi.so and neoapictl. Without MODULE Apache runs without the module; without CTL the database is empty
+#   INSTANCE_CONF   a file of httpd directives to include inside the virtual host
+#   SERVER_CONF     a file of httpd directives to include outside it
+#   PROCESSES, THREADS   Apache's processes (2) and the threads of each (25)
+#   HTTPD_PRELOAD, HTTPD_WRAPPER   LD_PRELOAD for Apache; a command with arguments to run it under
+#   ASAN_OPTIONS, UBSAN_OPTIONS, LSAN_OPTIONS   are handed to Apache; with HTTPD_PRELOAD reports go to DIR/sanitizer
+#   PGBIN, APACHE   PostgreSQL's directory of programs and Apache's program, where they are not Debian's
+#
+# DIR/env, shell assignments, tells where everything is. As root PostgreSQL runs as postgres and Apache's children as www-data;
+# where these cannot enter DIR, or its path is too long for a socket or has unusual characters, DIR becomes a symbolic link to
+# a directory under /var/tmp.
+set -eu
+umask 022
+here=$(cd "$(dirname "$0")" && pwd)
+for room in common postgresql apache; do
+    # shellcheck source=/dev/null
+    . "$here/$room.sh"
+done
+
+usage() {
+    sed -n 's/^#   \(instance\.sh\)/usage: \1/p' "$here/instance.sh" >&2
+    exit 2
+}
+
+# Both servers can work in a directory if its path fits into a socket's address (107 bytes) and is free of characters that
+# would have to be quoted, and if the servers' users can enter it.
+fits() {
+    [ "${#1}" -le 80 ] || return 1
+    case $1 in *[!A-Za-z0-9/._+-]*) return 1 ;; esac
+    is_root || return 0
+    runuser -u postgres -- test -x "$1" && runuser -u www-data -- test -x "$1"
+}
+
+# Makes DIR, or finds it. Afterwards $state is where it really is. A mark says that a directory is ours to delete.
+make_place() {
+    if [ -L "$dir" ] && [ ! -f "$dir/.instance" ]; then rm -f "$dir"; fi # its end was tidied away
+    if [ ! -e "$dir" ]; then
+        mkdir -p "$dir"
+        chmod 755 "$dir"
+    fi
+    state=$(cd "$dir" && pwd -P)
+    [ -O "$state" ] || die "$dir belongs to another user"
+    [ -f "$state/.instance" ] || rmdir "$dir" 2>/dev/null || die "$dir exists and is something else"
+    mkdir -p "$dir"
+    if ! fits "$state"; then
+        [ ! -f "$state/.instance" ] || die "$dir was moved to where PostgreSQL and Apache cannot work"
+        rmdir "$dir"
+        state=$(mktemp -d /var/tmp/neoapi.XXXXXX)
+        chmod 755 "$state"
+        ln -s "$state" "$dir"
+        say "$dir is a link to $state, which the servers can reach"
+    fi
+    : >>"$state/.instance"
+    mkdir -p "$state/log" "$state/run" "$state/socket" "$state/tls" "$state/www"
+    is_root && chown postgres: "$state/socket"
+    mkdir -p "$state/sanitizer"
+    chmod 1777 "$state/sanitizer"
+}
+
+find_place() {
+    [ -f "$dir/.instance" ] || return 1
+    state=$(cd "$dir" && pwd -P)
+    [ -O "$state" ] || die "$dir belongs to another user"
+    # shellcheck source=/dev/null
+    [ ! -f "$state/settings" ] || . "$state/settings"
+}
+
+# neoapictl as it is called against this instance, in one word.
+write_ctl() {
+    [ -n "$CTL" ] || return 0
+    printf '#!/bin/sh\nNEOAPI_DATABASE=%s exec %s "$@"\n' "$(quoted "$admin_dsn")" "$(quoted "$CTL")" >"$state/neoapictl"
+    chmod 755 "$state/neoapictl"
+}
+
+set_up_schema() {
+    [ -n "$CTL" ] || return 0
+    "$CTL" --database "host=$state/socket port=5432 dbname=postgres user=postgres" setup >"$state/log/setup.log" 2>&1 ||
+        { cat "$state/log/setup.log" >&2; die "neoapictl setup failed"; }
+}
+
+write_env() {
+    {
+        echo "NEOAPI_URL='https://localhost:$PORT/public/v1/'"
+        echo "NEOAPI_CA='$state/tls/ca.pem'"
+        echo "NEOAPI_DSN='$dsn'"
+        echo "NEOAPI_ADMIN_DSN='$admin_dsn'"
+        echo "NEOAPI_PID='$state/run/httpd.pid'"
+        echo "NEOAPI_DB_PID='$state/pg/postmaster.pid'"
+        echo "NEOAPI_KEY_FILE='$state/neoapi.key'"
+        echo "NEOAPI_ERROR_LOG='$state/log/error.log'"
+        echo "NEOAPI_ACCESS_LOG='$state/log/access.log'"
+        echo "NEOAPI_CTL='${CTL:+$state/neoapictl}'"
+        echo "NEOAPI_STATE='$state'"
+        echo "NEOAPI_PORT='$PORT'"
+        echo "NEOAPI_SANITIZER_DIR='$state/sanitizer'"
+    } >"$state/env.new"
+    mv "$state/env.new" "$state/env"
+}
+
+# What this `up` has started is not left behind when it fails.
+tidy_up() {
+    [ "$started_db" = no ] || stop_db
+}
+
+up() {
+    : "${PORT:=}" "${PROCESSES:=2}" "${THREADS:=25}" "${HTTPD_WRAPPER:=}" "${HTTPD_PRELOAD:=}"
+    MODULE=$(absolute "${MODULE:-}")
+    CTL=$(absolute "${CTL:-}")
+    INSTANCE_CONF=$(absolute "${INSTANCE_CONF:-}")
+    SERVER_CONF=$(absolute "${SERVER_CONF:-}")
+    for file in "$MODULE" "$CTL" "$INSTANCE_CONF" "$SERVER_CONF"; do
+        [ -z "$file" ] || [ -r "$file" ] || die "cannot read $file"
+    done
+    make_place
+    find_programs
+    cd / # the servers' users may not be able to enter where we are
+    choose_port
+    make_certificate
+    make_key
+    make_cluster
+    started_db=no
+    trap tidy_up EXIT
+    start_db
+    know_dsn
+    write_ctl
+    set_up_schema
+    bring_up_httpd
+    trap - EXIT
+    write_env
+}
+
+know_dsn() {
+    dsn="host=$state/socket port=5432 dbname=neoapi user=neoapi"
+    admin_dsn="host=$state/socket port=5432 dbname=neoapi user=postgres"
+}
+
+down() {
+    stop_httpd
+    stop_db
+}
+
+remove() {
+    down
+    rm -rf "$state"
+    rm -f "$dir" 2>/dev/null || true # where it is a link
+}
+
+[ $# -eq 2 ] || usage
+command=$1
+dir=$(absolute "$2")
+case $command in
+    up | down | remove | start-db | stop-db | kill-db | start-httpd | stop-httpd | graceful) ;;
+    *) usage ;;
+esac
+# PostgreSQL's variables of the caller mean another database.
+unset PGHOST PGHOSTADDR PGPORT PGDATABASE PGUSER PGPASSWORD PGPASSFILE PGSERVICE PGSERVICEFILE PGOPTIONS PGDATA PGSSLMODE
+
+if [ "$command" != up ]; then
+    if ! find_place; then
+        case $command in
+            down | remove) exit 0 ;;
+            *) die "there is no instance in $dir" ;;
+        esac
+    fi
+    cd / # the servers' users may not be able to enter where we are
+fi
+case $command in
+    up) up ;;
+    down) down ;;
+    remove) remove ;;
+    start-db) start_db ;;
+    stop-db) stop_db ;;
+    kill-db) kill_db ;;
+    start-httpd) start_httpd ;;
+    stop-httpd) stop_httpd ;;
+    graceful) graceful ;;
+esac

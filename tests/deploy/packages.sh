@@ -1,0 +1,107 @@
+#!/bin/sh
+# Installs the Debian packages that are missing from the groups named: packages.sh build run check
+# Starts no service and makes no database cluster: what needs a server brings up a private one (instance.sh).
+set -eu
+
+# group, package, and the command that stands for it where something else than Debian's package may provide it
+list='
+build gcc
+build make
+build pkgconf
+build apache2-dev
+build libapr1-dev
+build libaprutil1-dev
+build libpq-dev
+build libjansson-dev
+build libssl-dev
+run   apache2-bin
+run   libaprutil1-dbd-pgsql
+run   postgresql
+run   curl
+run   openssl
+run   ca-certificates
+check clang-format
+check libcmocka-dev
+check python3-pytest
+check python3-requests
+check python3-psycopg2
+check python3-yaml
+check python3-h2
+check universal-ctags
+check shellcheck
+check nodejs  node
+check npm     npm
+bench wrk
+'
+
+say() {
+    printf 'packages: %s\n' "$*" >&2
+}
+
+# Prints the packages of the groups that are not installed.
+missing() {
+    for group; do
+        printf '%s\n' "$list" | while read -r in_group package command; do
+            [ "$in_group" = "$group" ] || continue
+            if [ -n "$command" ] && command -v "$command" >/dev/null; then continue; fi
+            echo "$package"
+        done
+    done | sort -u | while read -r package; do
+        case " $installed " in
+            *" $package "*) ;;
+            *) echo "$package" ;;
+        esac
+    done
+}
+
+# Debian starts what it installs, and makes a first database cluster. Both are switched off while apt runs: by a policy that
+# forbids starting (invoke-rc.d and deb-systemd-invoke ask it) and by a setting of postgresql-common.
+policy=/usr/sbin/policy-rc.d
+cluster_dir=/etc/postgresql-common/createcluster.d
+cluster_conf=$cluster_dir/neoapi.conf
+wrote_policy=
+
+quiet_services() {
+    trap loud_services EXIT
+    trap 'exit 130' INT TERM HUP
+    if [ ! -e "$policy" ]; then
+        wrote_policy=yes
+        printf '#!/bin/sh\n# For the time of one installation by packages.sh.\nexit 101\n' >"$policy"
+        chmod 755 "$policy"
+    fi
+    mkdir -p "$cluster_dir"
+    echo 'create_main_cluster = false' >"$cluster_conf"
+}
+
+loud_services() {
+    [ -z "$wrote_policy" ] || rm -f "$policy"
+    rm -f "$cluster_conf"
+    rmdir "$cluster_dir" 2>/dev/null || true
+}
+
+usage='usage: packages.sh GROUP…, of build, run, check, bench'
+[ $# -gt 0 ] || { say "$usage"; exit 2; }
+for group; do
+    printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }
+done
+
+installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | tr '\n' ' ')
+wanted=$(missing "$@" | tr '\n' ' ')
+[ -n "$wanted" ] || exit 0
+
+if [ "$(id -u)" -ne 0 ]; then
+    if ! command -v sudo >/dev/null; then
+        say "missing: $wanted"
+        say "There is no sudo here: ask an administrator to run 'make deps', or apt-get install with these packages."
+        exit 1
+    fi
+    say "sudo apt-get install $wanted"
+    exec sudo sh "$(cd "$(dirname "$0")" && pwd)/$(basename "$0")" "$@"
+fi
+
+say "apt-get install $wanted"
+export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
+quiet_services
+apt-get -q update || say "apt-get update failed; going on with the package lists as they are"
+# shellcheck disable=SC2086 # a list of names
+apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 install $wanted

@@ -1,0 +1,79 @@
+# shellcheck shell=sh disable=SC2034,SC2154 # variables are shared with instance.sh
+# The PostgreSQL cluster of an instance: made, started, stopped, killed. Sourced by instance.sh; $state is the instance.
+
+find_programs() {
+    if [ -z "${PGBIN:-}" ]; then
+        for PGBIN in /usr/lib/postgresql/*/bin; do :; done
+        # the version that made the cluster, if there is one already
+        if [ -f "$state/pg/PG_VERSION" ]; then PGBIN=/usr/lib/postgresql/$(as_db cat "$state/pg/PG_VERSION")/bin; fi
+    fi
+    [ -x "$PGBIN/initdb" ] || die "PostgreSQL is not installed: make deps"
+    if [ -z "${APACHE:-}" ]; then
+        APACHE=$(command -v apache2 || command -v httpd || echo /usr/sbin/apache2)
+    fi
+    [ -x "$APACHE" ] || die "Apache is not installed: make deps"
+    modules=$(apxs -q LIBEXECDIR 2>/dev/null || echo /usr/lib/apache2/modules)
+}
+
+make_cluster() {
+    [ ! -f "$state/pg/PG_VERSION" ] || return 0
+    say "making a PostgreSQL cluster in $state/pg"
+    rm -rf "$state/pg"
+    mkdir -m 700 "$state/pg"
+    : >"$state/log/postgresql.log"
+    is_root && chown postgres: "$state/pg" "$state/log/postgresql.log"
+    as_db "$PGBIN/initdb" -D "$state/pg" -U postgres -E UTF8 --locale=C.UTF-8 -A peer >"$state/log/initdb.log" 2>&1 ||
+        { rm -rf "$state/pg"; tail "$state/log/initdb.log" >&2; die "initdb failed"; }
+    {
+        echo "listen_addresses = ''"
+        echo "unix_socket_directories = '$state/socket'"
+        cat "$here/postgresql.conf"
+    } | as_db tee -a "$state/pg/postgresql.conf" >/dev/null
+    echo 'local all all peer map=neoapi' | as_db tee "$state/pg/pg_hba.conf" >/dev/null
+    ident | as_db tee "$state/pg/pg_ident.conf" >/dev/null
+}
+
+# Which users of this machine may be which role: Apache's and ours the runtime role, ours and postgres the superuser.
+ident() {
+    for user in "$(id -un)" ${SUDO_USER:+"$SUDO_USER"} root postgres; do
+        printf 'neoapi "%s" neoapi\nneoapi "%s" postgres\n' "$user" "$user"
+    done | sort -u
+    if is_root; then echo 'neoapi www-data neoapi'; fi
+}
+
+start_db() {
+    if running "$state/pg/postmaster.pid" "$state/pg" >/dev/null; then return 0; fi
+    # After a crash it takes a moment until the last process of the old server has gone, and PostgreSQL will not start before.
+    tries=1
+    if as_db test -e "$state/pg/postmaster.pid"; then tries=40; fi
+    until as_db "$PGBIN/pg_ctl" start -s -w -t 60 -D "$state/pg" -l "$state/log/postgresql.log" \
+        >"$state/log/pg_ctl.log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; do
+        tries=$((tries - 1))
+        if [ "$tries" -le 0 ]; then
+            tail "$state/log/postgresql.log" >&2
+            die "PostgreSQL does not start; its log is $state/log/postgresql.log"
+        fi
+        sleep 0.25
+    done
+    started_db=yes
+    say "PostgreSQL runs, socket in $state/socket"
+}
+
+stop_db() {
+    running "$state/pg/postmaster.pid" "$state/pg" >/dev/null || return 0
+    as_db "$PGBIN/pg_ctl" stop -s -w -t 60 -m fast -D "$state/pg" || die "PostgreSQL does not stop"
+    say "PostgreSQL stopped"
+}
+
+# The children are killed as well and waited for. Where nobody buries the dead, PostgreSQL would take the old process for a
+# living one for ever: hence the files that name it go.
+kill_db() {
+    pid=$(running "$state/pg/postmaster.pid" "$state/pg") || die "PostgreSQL is not running"
+    kin=$(children_of "$pid")
+    kill -KILL "$pid"
+    # shellcheck disable=SC2086 # a list of numbers
+    kill -KILL $kin 2>/dev/null || true
+    # shellcheck disable=SC2086
+    await_end 30 "$pid" $kin || die "PostgreSQL does not end"
+    rm -f "$state/pg/postmaster.pid" "$state/socket/.s.PGSQL.5432.lock"
+}
