@@ -1,0 +1,71 @@
+/* Operations: which methods the API's paths have, what each takes and answers. Routing, Allow, scopes and the OpenAPI document
+ * are drawn from this one table. */
+#ifndef NEO_MODEL_OPERATION_H
+#define NEO_MODEL_OPERATION_H
+
+#include "model/resource.h"
+
+typedef enum neo_action {
+    NEO_ACTION_ME,
+    NEO_ACTION_OPENAPI,
+    NEO_ACTION_ERRORS,
+    NEO_ACTION_LIST,
+    NEO_ACTION_CREATE,
+    NEO_ACTION_READ,
+    NEO_ACTION_PATCH,
+    NEO_ACTION_REPLACE,
+    NEO_ACTION_DELETE,
+    NEO_ACTIONS
+} neo_action;
+
+typedef enum neo_access {
+    NEO_ACCESS_PUBLIC, /* no credential needed */
+    NEO_ACCESS_ANY,    /* any valid credential */
+    NEO_ACCESS_READ,   /* the scope to read the resource */
+    NEO_ACCESS_WRITE,
+} neo_access;
+
+enum neo_takes {
+    NEO_TAKES_PAGE = 1,        /* limit, cursor and the resource's filters in the query; other operations take no query */
+    NEO_TAKES_BODY = 2,        /* a JSON body, without which it is refused */
+    NEO_TAKES_MERGE_PATCH = 4, /* the body is a merge patch and may say so in its media type */
+    NEO_TAKES_IDEMPOTENCY_KEY = 8,
+    NEO_TAKES_IF_MATCH = 16,
+    NEO_TAKES_IF_NONE_MATCH = 32,
+};
+
+#define NEO_PROBLEM_BIT(code) (1ULL << (code))
+_Static_assert(NEO_CODES <= 64, "a set of codes fits a mask");
+
+typedef struct neo_operation {
+    const char *method;
+    const char *path; /* below the base; {collection} stands for each resource's, {id} for one id */
+    neo_access access;
+    unsigned int takes;
+    int status;                  /* of success */
+    const char *media_type;      /* of success; NULL where there is no body */
+    unsigned long long problems; /* NEO_PROBLEM_BIT of each code it can answer, beside neo_operation_problems' common ones */
+    const char *verb;            /* of the OpenAPI operationId: "create" gives createBroker */
+    const char *summary;         /* {resource} and {collection} are filled in, as "broker" and "brokers" */
+    const char *doc;             /* likewise */
+} neo_operation;
+
+/* One row an action, in the order of the enumeration. */
+extern const neo_operation neo_operations[NEO_ACTIONS];
+
+/* Every code that an operation can answer: its own, and those that follow from what it takes and from its access. */
+unsigned long long neo_operation_problems(const neo_operation *operation);
+
+/* What a path and a method lead to. */
+typedef struct neo_match {
+    const neo_operation *operation; /* NULL: the path has not that method, or it is OPTIONS */
+    const neo_resource *resource;   /* NULL where the path is no resource's */
+    const char *id;                 /* as it stands in the path, also where it is no id at all; NULL where the path has none */
+    const char *allow;              /* the methods that the path has, "GET, HEAD, OPTIONS, POST"; NULL with an operation */
+    int is_public;                  /* no operation of the path needs a credential */
+} neo_match;
+
+/* Finds the path below the base, "brokers/brk_…". HEAD finds what GET does. False where the API has no such path. */
+NEO_MUSTCHECK int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, neo_match *match);
+
+#endif

@@ -1,0 +1,205 @@
+/* The table of operations, and the way from a path to one (see model/operation.h). */
+#include "model/operation.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#define JSON "application/json"
+#define BIT  NEO_PROBLEM_BIT
+
+#define CHECKED_BODY (BIT(NEO_VALIDATION_FIELD_REQUIRED) | BIT(NEO_VALIDATION_FIELD_INVALID) | BIT(NEO_CONFLICT_DUPLICATE))
+
+const neo_operation neo_operations[NEO_ACTIONS] = {
+    [NEO_ACTION_ME] = {.method = "GET",
+                       .path = "me",
+                       .access = NEO_ACCESS_ANY,
+                       .status = 200,
+                       .media_type = JSON,
+                       .verb = "getPrincipal",
+                       .summary = "Who the credential is",
+                       .doc = "Tells what the credential may do and where. A personal access token that reaches several "
+                              "organizations is answered also without X-Organization-ID, for the first of "
+                              "`allowed_organization_ids`."},
+    [NEO_ACTION_OPENAPI] = {.method = "GET",
+                            .path = "openapi.yaml",
+                            .access = NEO_ACCESS_PUBLIC,
+                            .takes = NEO_TAKES_IF_NONE_MATCH,
+                            .status = 200,
+                            .media_type = "application/yaml",
+                            .verb = "getDescription",
+                            .summary = "This description",
+                            .doc = "The API's description in the format of OpenAPI 3.1. Needs no credential."},
+    [NEO_ACTION_ERRORS] = {.method = "GET",
+                           .path = "docs/errors",
+                           .access = NEO_ACCESS_PUBLIC,
+                           .takes = NEO_TAKES_IF_NONE_MATCH,
+                           .status = 200,
+                           .media_type = "text/html; charset=utf-8",
+                           .verb = "getErrors",
+                           .summary = "What every error code means",
+                           .doc = "A page for people, to which `documentation_url` of an error leads. Needs no credential."},
+    [NEO_ACTION_LIST] = {.method = "GET",
+                         .path = "{collection}",
+                         .access = NEO_ACCESS_READ,
+                         .takes = NEO_TAKES_PAGE,
+                         .status = 200,
+                         .media_type = JSON,
+                         .problems = BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) |
+                                     BIT(NEO_VALIDATION_CURSOR_EXPIRED),
+                         .verb = "list",
+                         .summary = "List {collection}",
+                         .doc = "Newest first. Filters combine with AND; a comma between values means OR. Follow "
+                                "`page_info.end_cursor`, or the Link header, until `has_next_page` is false."},
+    [NEO_ACTION_CREATE] = {.method = "POST",
+                           .path = "{collection}",
+                           .access = NEO_ACCESS_WRITE,
+                           .takes = NEO_TAKES_BODY | NEO_TAKES_IDEMPOTENCY_KEY,
+                           .status = 201,
+                           .media_type = JSON,
+                           .problems = CHECKED_BODY,
+                           .verb = "create",
+                           .summary = "Create a {resource}",
+                           .doc = "With an Idempotency-Key the request can be repeated safely for 24 hours: it is done once, "
+                                  "and every repetition gets the first one's answer."},
+    [NEO_ACTION_READ] = {.method = "GET",
+                         .path = "{collection}/{id}",
+                         .access = NEO_ACCESS_READ,
+                         .takes = NEO_TAKES_IF_NONE_MATCH,
+                         .status = 200,
+                         .media_type = JSON,
+                         .verb = "get",
+                         .summary = "Read a {resource}",
+                         .doc = "With If-None-Match, 304 where it has not changed."},
+    [NEO_ACTION_PATCH] = {.method = "PATCH",
+                          .path = "{collection}/{id}",
+                          .access = NEO_ACCESS_WRITE,
+                          .takes = NEO_TAKES_BODY | NEO_TAKES_MERGE_PATCH | NEO_TAKES_IF_MATCH,
+                          .status = 200,
+                          .media_type = JSON,
+                          .problems = CHECKED_BODY,
+                          .verb = "update",
+                          .summary = "Change fields of a {resource}",
+                          .doc = "A JSON merge patch (RFC 7396): fields that are sent are set, null clears an optional one, "
+                                 "all others stay."},
+    [NEO_ACTION_REPLACE] = {.method = "PUT",
+                            .path = "{collection}/{id}",
+                            .access = NEO_ACCESS_WRITE,
+                            .takes = NEO_TAKES_BODY | NEO_TAKES_IF_MATCH,
+                            .status = 200,
+                            .media_type = JSON,
+                            .problems = CHECKED_BODY,
+                            .verb = "replace",
+                            .summary = "Replace a {resource}",
+                            .doc = "Sets every field that can be written, by the rules of creation; what is left out is "
+                                   "cleared."},
+    [NEO_ACTION_DELETE] = {.method = "DELETE",
+                           .path = "{collection}/{id}",
+                           .access = NEO_ACCESS_WRITE,
+                           .takes = NEO_TAKES_IF_MATCH,
+                           .status = 204,
+                           .problems = BIT(NEO_CONFLICT_IN_USE),
+                           .verb = "delete",
+                           .summary = "Delete a {resource}",
+                           .doc = "Refused while another resource refers to it."},
+};
+
+/* What an operation takes can also be wrong. */
+static const struct {
+    unsigned int takes;
+    unsigned long long problems;
+} consequences[] = {
+    {NEO_TAKES_BODY, BIT(NEO_VALIDATION_FAILED) | BIT(NEO_VALIDATION_UNKNOWN_FIELD) | BIT(NEO_VALIDATION_MALFORMED_JSON) |
+                         BIT(NEO_VALIDATION_BODY_REQUIRED) | BIT(NEO_VALIDATION_BODY_TOO_LARGE) |
+                         BIT(NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE)},
+    {NEO_TAKES_IDEMPOTENCY_KEY, BIT(NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID) | BIT(NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED)},
+    {NEO_TAKES_IF_MATCH, BIT(NEO_CONFLICT_PRECONDITION_FAILED)},
+};
+
+unsigned long long neo_operation_problems(const neo_operation *operation)
+{
+    unsigned long long all = operation->problems | BIT(NEO_VALIDATION_UNKNOWN_PARAMETER) |
+                             BIT(NEO_VALIDATION_PARAMETER_INVALID) | BIT(NEO_VALIDATION_MALFORMED_REQUEST) |
+                             BIT(NEO_VALIDATION_REQUEST_TIMEOUT) | BIT(NEO_RATE_LIMIT_EXCEEDED) | BIT(NEO_INTERNAL_UNEXPECTED) |
+                             BIT(NEO_FORBIDDEN_BY_SERVER) | BIT(NEO_INTERNAL_UNAVAILABLE);
+    for (apr_size_t i = 0; i < sizeof consequences / sizeof *consequences; i++)
+        if (operation->takes & consequences[i].takes)
+            all |= consequences[i].problems;
+    if (operation->access >= NEO_ACCESS_ANY)
+        all |= BIT(NEO_UNAUTHORIZED_AUTH_REQUIRED) | BIT(NEO_UNAUTHORIZED_INVALID_CREDENTIAL) |
+               BIT(NEO_UNAUTHORIZED_REVOKED_CREDENTIAL) | BIT(NEO_FORBIDDEN_ORGANIZATION);
+    if (operation->access >= NEO_ACCESS_READ)
+        all |= BIT(NEO_FORBIDDEN_PERMISSIONS) | BIT(NEO_VALIDATION_ORGANIZATION_REQUIRED);
+    if (strstr(operation->path, "{id}"))
+        all |= BIT(NEO_NOT_FOUND_RESOURCE);
+    return all;
+}
+
+/* Compares a path with an operation's, segment by segment. */
+static int fits(const char *template, const char *path, apr_pool_t *pool, neo_match *match)
+{
+    match->resource = NULL;
+    match->id = NULL;
+    for (;;) {
+        size_t wanted = strcspn(template, "/"), have = strcspn(path, "/");
+        const char *segment = apr_pstrmemdup(pool, path, have);
+        if (have == 0)
+            return 0;
+        if (strncmp(template, "{collection}", wanted) == 0) {
+            if (!(match->resource = neo_resource_of_collection(segment)))
+                return 0;
+        } else if (strncmp(template, "{id}", wanted) == 0)
+            match->id = segment;
+        else if (wanted != have || strncmp(template, path, have) != 0)
+            return 0;
+        template += wanted;
+        path += have;
+        if (*template != *path || *path == '\0')
+            return *template == *path;
+        template ++;
+        path++;
+    }
+}
+
+static int is_method(const neo_operation *operation, const char *method)
+{
+    return strcmp(operation->method, method) == 0 || (strcmp(operation->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
+}
+
+/* The methods of a path, in alphabetical order as people look for them. */
+static const char *allow_of(const unsigned char *has, apr_pool_t *pool)
+{
+    static const char *const methods[] = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"};
+    neo_buf out;
+    neo_buf_init(&out, pool, 64);
+    for (apr_size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
+        int offered = strcmp(methods[m], "OPTIONS") == 0;
+        for (int a = 0; a < NEO_ACTIONS; a++)
+            offered |= has[a] && is_method(&neo_operations[a], methods[m]);
+        if (offered)
+            neo_buf_printf(&out, "%s%s", out.len ? ", " : "", methods[m]);
+    }
+    return out.ptr;
+}
+
+int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, neo_match *match)
+{
+    unsigned char has[NEO_ACTIONS] = {0};
+    int found = 0;
+    memset(match, 0, sizeof *match);
+    match->is_public = 1;
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        neo_match trial;
+        if (!fits(neo_operations[a].path, path, pool, &trial))
+            continue;
+        found = has[a] = 1;
+        match->resource = trial.resource;
+        match->id = trial.id;
+        match->is_public &= neo_operations[a].access == NEO_ACCESS_PUBLIC;
+        if (is_method(&neo_operations[a], method)) {
+            match->operation = &neo_operations[a];
+        }
+    }
+    if (found && !match->operation)
+        match->allow = allow_of(has, pool);
+    return found;
+}
