@@ -72,6 +72,10 @@ int neo_rows_is_true(const neo_rows *rows, int row, int column);
 const char *neo_pg_literal(neo_pg *pg, const char *text, apr_pool_t *pool);
 const char *neo_pg_identifier(neo_pg *pg, const char *text, apr_pool_t *pool);
 
+/* What a role's password is stored as, so that the password itself never reaches the server or its log. Returns NULL and sets
+ * *wrong to libpq's sentence. */
+const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *password, apr_pool_t *pool, const char **wrong);
+
 /* Listening. neo_pg_listen also finds out whether notifications can arrive at all: not through a pooler that lends server
  * connections by transaction, which it answers with NEO_PG_FAILED and a message in rows->message. */
 NEO_MUSTCHECK neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows);

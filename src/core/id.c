@@ -31,6 +31,13 @@ static void increment(unsigned char ulid[NEO_ID_BYTES])
         ;
 }
 
+/* Sets the lowest 20 bits, the last four digits. */
+static void fill_low_bits(unsigned char ulid[NEO_ID_BYTES])
+{
+    ulid[NEO_ID_BYTES - 3] |= 0x0F;
+    ulid[NEO_ID_BYTES - 2] = ulid[NEO_ID_BYTES - 1] = 0xFF;
+}
+
 /* 26 digits of 5 bits hold 130; the first digit has only the topmost 3 of the 128. */
 static void encode(char *out, const unsigned char ulid[NEO_ID_BYTES])
 {
@@ -50,21 +57,45 @@ static int digit_value(char c)
     return at ? (int)(at - crockford) : -1;
 }
 
-neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix)
+/* Moves last_issued on by one, or into a new millisecond; the caller holds the lock. */
+static void advance(neo_ms now)
 {
-    unsigned char ulid[NEO_ID_BYTES];
-    neo_ms now = neo_now_ms();
-    pthread_mutex_lock(&issuing);
     if (now > get_ms(last_issued)) {
         put_ms(last_issued, now);
         neo_random(last_issued + 6, NEO_ID_BYTES - 6);
         last_issued[6] &= 0x7F; /* room to count up within the millisecond */
     } else
         increment(last_issued);
+}
+
+neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix)
+{
+    unsigned char ulid[NEO_ID_BYTES];
+    neo_ms now = neo_now_ms();
+    pthread_mutex_lock(&issuing);
+    advance(now);
     memcpy(ulid, last_issued, sizeof ulid);
     pthread_mutex_unlock(&issuing);
     neo_id_unpack(out, prefix, ulid);
     return get_ms(ulid);
+}
+
+/* The block's ids have the topmost 108 bits in common: it begins after everything that was issued, and its end counts as
+ * issued. */
+void neo_id_issue_block(char stem[NEO_ID_STEM_SIZE], const char *prefix)
+{
+    unsigned char ulid[NEO_ID_BYTES];
+    char first[NEO_ID_SIZE];
+    neo_ms now = neo_now_ms();
+    pthread_mutex_lock(&issuing);
+    fill_low_bits(last_issued);
+    advance(now);
+    fill_low_bits(last_issued);
+    memcpy(ulid, last_issued, sizeof ulid);
+    pthread_mutex_unlock(&issuing);
+    neo_id_unpack(first, prefix, ulid);
+    memcpy(stem, first, NEO_ID_STEM_SIZE - 1);
+    stem[NEO_ID_STEM_SIZE - 1] = '\0';
 }
 
 int neo_id_is(const char *text, const char *prefix)

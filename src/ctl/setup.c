@@ -107,27 +107,18 @@ static const char *read_password(setup *s, const char *path, const char **wrong)
     return *wrong ? NULL : apr_pstrdup(s->pool, line);
 }
 
-/* The server would write the statement, password and all, to its log where it logs statements; a superuser can keep it from
- * that. */
+/* Only the verifier goes to the server: its log may repeat statements. */
 static const char *set_password(setup *s)
 {
     const char *wrong = NULL, *path = neo_ctl_value(s->ctl, "runtime-password-file");
     const char *password = path ? read_password(s, path, &wrong) : NULL;
-    if (!password)
+    const char *verifier = password ? neo_pg_password_verifier(s->pg, s->runtime, password, s->pool, &wrong) : NULL;
+    if (!verifier)
         return wrong;
-    wrong = run_sql(s, "cannot set the password", "begin", 0, NULL);
-    if (!wrong)
-        wrong = run_sql(s, "cannot set the password",
-                        "select set_config(name, value, true) from (values ('log_statement', 'none'),"
-                        " ('log_min_duration_statement', '-1'), ('log_min_error_statement', 'panic')) as quiet (name, value)"
-                        " where (select rolsuper from pg_roles where rolname = current_user)",
-                        0, NULL);
-    if (!wrong)
-        wrong = run_sql(
-            s, "cannot set the password",
-            apr_psprintf(s->pool, "alter role %s password %s", id_of(s, s->runtime), neo_pg_literal(s->pg, password, s->pool)),
-            0, NULL);
-    return wrong ? wrong : run_sql(s, "cannot set the password", "commit", 0, NULL);
+    return run_sql(
+        s, "cannot set the password",
+        apr_psprintf(s->pool, "alter role %s password %s", id_of(s, s->runtime), neo_pg_literal(s->pg, verifier, s->pool)), 0,
+        NULL);
 }
 
 /* The locale is named, so that the schema means the same on every server: letters are known as letters, text is compared

@@ -131,6 +131,17 @@ static neo_pg_status status_of(const char *state)
     return *state ? NEO_PG_FAILED : NEO_PG_AWAY;
 }
 
+/* libpq's messages have several lines and end in one that is empty. */
+static const char *one_line(const char *text, apr_pool_t *pool)
+{
+    char *line = apr_pstrdup(pool, text), *end = line + strlen(line);
+    while (end > line && end[-1] == '\n')
+        *--end = '\0';
+    for (char *c = line; (c = strpbrk(c, "\n\t"));)
+        *c = ' ';
+    return line;
+}
+
 /* Puts a result into `rows`, or says what failed and logs it. Takes the result. */
 static neo_pg_status take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
 {
@@ -146,7 +157,7 @@ static neo_pg_status take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_ro
     neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(state_of(result)) : NEO_PG_AWAY;
     rows->constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
-    rows->message = apr_pstrdup(pool, primary ? primary : PQerrorMessage(pg->conn));
+    rows->message = one_line(primary ? primary : PQerrorMessage(pg->conn), pool);
     return status;
 }
 
@@ -287,22 +298,29 @@ int neo_rows_is_true(const neo_rows *rows, int row, int column)
     return PQgetvalue(rows->native, row, column)[0] == 't';
 }
 
-static const char *quoted(neo_pg *pg, char *text, apr_pool_t *pool)
+static const char *quoted(char *text, apr_pool_t *pool)
 {
     const char *copy = text ? apr_pstrdup(pool, text) : NULL;
-    (void)pg;
     PQfreemem(text);
     return copy;
 }
 
 const char *neo_pg_literal(neo_pg *pg, const char *text, apr_pool_t *pool)
 {
-    return quoted(pg, PQescapeLiteral(pg->conn, text, strlen(text)), pool);
+    return quoted(PQescapeLiteral(pg->conn, text, strlen(text)), pool);
 }
 
 const char *neo_pg_identifier(neo_pg *pg, const char *text, apr_pool_t *pool)
 {
-    return quoted(pg, PQescapeIdentifier(pg->conn, text, strlen(text)), pool);
+    return quoted(PQescapeIdentifier(pg->conn, text, strlen(text)), pool);
+}
+
+const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *password, apr_pool_t *pool, const char **wrong)
+{
+    const char *verifier = quoted(PQencryptPasswordConn(pg->conn, password, role, NULL), pool);
+    if (!verifier)
+        *wrong = one_line(PQerrorMessage(pg->conn), pool);
+    return verifier;
 }
 
 neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows)

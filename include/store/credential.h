@@ -1,0 +1,32 @@
+/* Credentials as the database knows them. */
+#ifndef NEO_STORE_CREDENTIAL_H
+#define NEO_STORE_CREDENTIAL_H
+
+#include "core/crypto.h"
+#include "core/id.h"
+#include "model/scope.h"
+#include "store/pg.h"
+
+/* An API key or a personal access token, with its tenant's plan. The texts belong to the pool it was read with. */
+typedef struct neo_credential {
+    char id[NEO_ID_SIZE];
+    unsigned char hash[NEO_SHA256_SIZE]; /* of the secret */
+    int is_revoked;
+    int is_token;
+    const char *tenant;
+    const char *role;
+    neo_scopes scopes;
+    const char *user;                 /* of a token, else NULL */
+    const char *email;                /* of a token, else NULL */
+    const char *const *organizations; /* those it reaches, in the order in which they were given; a key reaches one */
+    int organization_count;
+    int requests; /* of the plan: so many in each window */
+    int window;   /* seconds */
+} neo_credential;
+
+void neo_credential_make_statements(apr_pool_t *pool);
+
+/* Sets *credential to NULL where there is none with that id. */
+NEO_MUSTCHECK neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential);
+
+#endif

@@ -1,0 +1,77 @@
+/* Reading credentials (see store/credential.h). */
+#include "store/credential.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/encode.h"
+#include "core/secret.h"
+
+enum { HASH, REVOKED, TENANT, ROLE, SCOPES, USER, EMAIL, ORGANIZATIONS, REQUESTS, WINDOW };
+
+static const char read_sql[] =
+    "select encode(c.secret_hash, 'base64'), c.revoked_at is not null, c.tenant_id, coalesce(c.role, u.role),"
+    " array_to_string(c.scopes, ' '), c.user_id, u.email, coalesce(c.organization_id,"
+    " (select string_agg(o.organization_id, ' ' order by o.position) from neoapi.token_organization o"
+    " where o.credential_id = c.id), ''), p.requests, p.window_seconds"
+    " from neoapi.credential c join neoapi.tenant t on t.id = c.tenant_id join neoapi.plan p on p.name = t.plan"
+    " left join neoapi.app_user u on u.id = c.user_id where c.id = $1";
+
+static neo_statement *read_statement;
+
+void neo_credential_make_statements(apr_pool_t *pool)
+{
+    read_statement = neo_statement_make(pool, read_sql, 1, 0);
+}
+
+/* Splits at spaces into *words, from the pool; returns how many there are. */
+static int split(const char *text, apr_pool_t *pool, const char *const **words)
+{
+    char **list;
+    int count = 0;
+    apr_tokenize_to_argv(text, &list, pool);
+    *words = (const char *const *)list;
+    while (list[count])
+        count++;
+    return count;
+}
+
+/* All that the role has, or what of it the key was narrowed to. */
+static neo_scopes scopes_of(const char *role, const char *narrowed, apr_pool_t *pool)
+{
+    const char *const *words;
+    neo_scopes all = 0, some = 0, one;
+    if (!neo_role_scopes(role, &all) || !narrowed)
+        return all;
+    for (int i = split(narrowed, pool, &words) - 1; i >= 0; i--)
+        if (neo_scope_parse(words[i], &one))
+            some |= one;
+    return all & some;
+}
+
+neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_run(pg, read_statement, &id, pool, &rows);
+    *credential = NULL;
+    if (status != NEO_PG_OK || rows.count == 0)
+        return status;
+    neo_credential *c = apr_pcalloc(pool, sizeof *c);
+    apr_cpystrn(c->id, id, sizeof c->id);
+    neo_text hash = neo_rows_text(&rows, 0, HASH);
+    if (neo_base64_decode(hash.ptr, hash.len, c->hash, sizeof c->hash) != sizeof c->hash)
+        return NEO_PG_FAILED;
+    c->is_revoked = neo_rows_is_true(&rows, 0, REVOKED);
+    c->is_token = strncmp(id, NEO_TOKEN_PREFIX, NEO_PREFIX_LEN) == 0;
+    c->tenant = neo_rows_value(&rows, 0, TENANT);
+    c->role = neo_rows_value(&rows, 0, ROLE);
+    c->scopes = scopes_of(c->role, neo_rows_value(&rows, 0, SCOPES), pool);
+    c->user = neo_rows_value(&rows, 0, USER);
+    c->email = neo_rows_value(&rows, 0, EMAIL);
+    c->organization_count = split(neo_rows_value(&rows, 0, ORGANIZATIONS), pool, &c->organizations);
+    c->requests = atoi(neo_rows_value(&rows, 0, REQUESTS));
+    c->window = atoi(neo_rows_value(&rows, 0, WINDOW));
+    *credential = c;
+    return NEO_PG_OK;
+}
