@@ -70,6 +70,7 @@ typedef struct neo_problem_item {
 
 typedef struct neo_problem {
     neo_code kind;
+    int status;                /* of the response; the row's, unless a host had to say something more special */
     const char *code;          /* the row's code, filled in */
     const char *detail;        /* one or more sentences for the caller; nothing of the inside */
     apr_array_header_t *items; /* of neo_problem_item; NULL unless the status is 400 */

@@ -48,6 +48,10 @@ neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params,
 neo_pg *neo_pg_of(neo_pg_native *conn);
 void neo_pg_log_about(neo_pg *pg, void *about);
 
+/* Whoever lends the connection may leave a note on it, to know it again when it comes back. */
+void neo_pg_set_note(neo_pg *pg, void *note);
+void *neo_pg_note(const neo_pg *pg);
+
 /* Opens a connection of one's own, closed with the pool. Returns NULL and sets *wrong to libpq's sentence. */
 neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wrong);
 
@@ -79,6 +83,8 @@ const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *p
 /* Listening. neo_pg_listen also finds out whether notifications can arrive at all: not through a pooler that lends server
  * connections by transaction, which it answers with NEO_PG_FAILED and a message in rows->message. */
 NEO_MUSTCHECK neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows);
+/* True if the server answers within three seconds; the connection is not opened anew. */
+int neo_pg_is_there(neo_pg *pg);
 int neo_pg_socket(neo_pg *pg);
 /* Reads what has arrived without waiting. Returns the number of notifications, -1 if the connection is lost. */
 int neo_pg_notifications(neo_pg *pg);

@@ -145,5 +145,5 @@ int neo_ms_parse(const char *text, neo_ms *ms)
     if (apr_time_exp_get(&micro, &at) != APR_SUCCESS || at.tm_year < 70)
         return 0;
     *ms = apr_time_sec(micro) * 1000 - (neo_ms)offset * 1000 + milliseconds;
-    return *ms >= 0;
+    return *ms >= 0 && *ms <= NEO_MS_LAST;
 }

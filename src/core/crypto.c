@@ -167,6 +167,19 @@ static const char *check_owner_only(apr_file_t *file, const char *path, apr_pool
     return NULL;
 }
 
+/* Reads a line without its spaces. What the buffer has no room for is passed over: only a remark is ever that long. */
+static int read_line(apr_file_t *file, char *line, int size)
+{
+    char rest = '\0';
+    if (apr_file_gets(line, size, file) != APR_SUCCESS)
+        return 0;
+    if (!strchr(line, '\n'))
+        while (rest != '\n' && apr_file_getc(&rest, file) == APR_SUCCESS)
+            ;
+    apr_collapse_spaces(line, line);
+    return 1;
+}
+
 const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool)
 {
     apr_file_t *file;
@@ -177,11 +190,9 @@ const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool)
         return apr_psprintf(pool, "key file %s cannot be read: %s; make one with: (umask 077; openssl rand -base64 32 > %s)",
                             path, apr_strerror(rv, why, sizeof why), path);
     const char *wrong = check_owner_only(file, path, pool);
-    while (!wrong && apr_file_gets(line, sizeof line, file) == APR_SUCCESS) {
-        apr_collapse_spaces(line, line);
+    while (!wrong && read_line(file, line, sizeof line))
         if (*line && *line != '#')
             wrong = add_key(keys, line, path, pool);
-    }
     OPENSSL_cleanse(line, sizeof line);
     apr_file_close(file);
     if (!wrong && keys->count == 0)

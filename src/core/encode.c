@@ -39,9 +39,10 @@ static int base64_digit(char c)
 
 int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_size_t room)
 {
-    for (int padding = 0; padding < 2 && len && text[len - 1] == '='; padding++)
+    apr_size_t padding = 0;
+    for (; padding < 2 && len && text[len - 1] == '='; padding++)
         len--;
-    if (len % 4 == 1)
+    if (len % 4 == 1 || (padding && (len + padding) % 4 != 0))
         return -1;
     unsigned int bits = 0;
     int have = 0;

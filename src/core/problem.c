@@ -159,6 +159,7 @@ static neo_problem *new_problem(apr_pool_t *pool, neo_code kind, const char *res
 {
     neo_problem *problem = apr_pcalloc(pool, sizeof *problem);
     problem->kind = kind;
+    problem->status = catalogue[kind].status;
     problem->code = fill_code(pool, kind, resource, "");
     problem->detail = detail;
     return problem;
@@ -213,7 +214,7 @@ neo_problem *neo_problem_internal(apr_pool_t *pool)
 
 int neo_problem_status(const neo_problem *problem)
 {
-    return catalogue[problem->kind].status;
+    return problem->status;
 }
 
 static void add_member(neo_buf *out, const char *name, const char *value)
@@ -246,7 +247,7 @@ neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *f
     neo_buf_puts(&out, "{\"type\":");
     neo_buf_json(&out, row->type);
     add_member(&out, "title", neo_type_title(row->type));
-    neo_buf_printf(&out, ",\"status\":%d", row->status);
+    neo_buf_printf(&out, ",\"status\":%d", problem->status);
     add_member(&out, "detail", problem->detail);
     add_member(&out, "code", problem->code);
     if (frame->instance)
@@ -256,7 +257,7 @@ neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *f
     add_member(&out, "documentation_url", apr_pstrcat(pool, frame->docs_url, "/errors#", problem->code, NULL));
     if (problem->items)
         add_items(&out, problem->items);
-    if (problem->retry_after && row->status == 429)
+    if (problem->retry_after && problem->status == 429)
         neo_buf_printf(&out, ",\"retry_after\":%d", problem->retry_after);
     neo_buf_putc(&out, '}');
     return neo_buf_text(&out);

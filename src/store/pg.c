@@ -2,19 +2,29 @@
 #include "store/pg.h"
 
 #include <apr_strings.h>
+#include <errno.h>
 #include <libpq-events.h>
 #include <libpq-fe.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
+#include "core/clock.h"
 #include "core/log.h"
 
 #define MAX_STATEMENTS 256
 
+/* How long a server may take for a statement before it is taken for hung: longer than the statement_timeout that is
+ * recommended, so that a server that lives says so itself. Seconds. */
+#define PATIENCE 12
+#define FOR_EVER -1
+
 struct neo_pg {
     PGconn *conn;
     void *about;
+    void *note;
+    int gave_up; /* the server took too long for the last statement */
     unsigned char prepared[MAX_STATEMENTS];
 };
 
@@ -61,6 +71,16 @@ void neo_pg_log_about(neo_pg *pg, void *about)
     pg->about = about;
 }
 
+void neo_pg_set_note(neo_pg *pg, void *note)
+{
+    pg->note = note;
+}
+
+void *neo_pg_note(const neo_pg *pg)
+{
+    return pg->note;
+}
+
 static apr_status_t finish(void *conn)
 {
     PQfinish(conn);
@@ -100,6 +120,11 @@ static apr_status_t clear(void *result)
 {
     PQclear(result);
     return APR_SUCCESS;
+}
+
+static int is_success(const PGresult *result)
+{
+    return PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK;
 }
 
 static const char *state_of(const PGresult *result)
@@ -149,8 +174,7 @@ static neo_pg_status take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_ro
     rows->native = result;
     if (result)
         apr_pool_cleanup_register(pool, result, clear, apr_pool_cleanup_null);
-    ExecStatusType kind = PQresultStatus(result);
-    if (kind == PGRES_TUPLES_OK || kind == PGRES_COMMAND_OK) {
+    if (is_success(result)) {
         rows->count = PQntuples(result);
         return NEO_PG_OK;
     }
@@ -161,8 +185,10 @@ static neo_pg_status take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_ro
     return status;
 }
 
-static void log_failure(neo_pg *pg, neo_pg_status status, const neo_rows *rows)
+/* What a statement of the API came to; failures are logged. Takes the result. */
+static neo_pg_status finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
 {
+    neo_pg_status status = take(pg, result, pool, rows);
     if (status == NEO_PG_SCHEMA)
         neo_log(NEO_LOG_ERROR, pg->about,
                 "the database's schema is missing or older than this module (%s): bring it up to date with: neoapictl migrate",
@@ -171,6 +197,7 @@ static void log_failure(neo_pg *pg, neo_pg_status status, const neo_rows *rows)
         neo_log(NEO_LOG_ERROR, pg->about, "the database cannot answer (%s): %s", state_of(rows->native), rows->message);
     else if (status == NEO_PG_FAILED)
         neo_log(NEO_LOG_ERROR, pg->about, "a statement failed (%s): %s", state_of(rows->native), rows->message);
+    return status;
 }
 
 static void name_of(const neo_statement *statement, char name[16])
@@ -178,45 +205,81 @@ static void name_of(const neo_statement *statement, char name[16])
     apr_snprintf(name, 16, "neoapi_%d", statement->slot);
 }
 
-/* Prepares where it is not yet done. Returns NULL, or what went wrong. */
-static PGresult *prepare(neo_pg *pg, const neo_statement *statement)
+/* Waits until libpq has a result to take. Returns 0 where the connection is lost, or given up because nothing came for too
+ * long: then the socket is shut, so that libpq sees the connection as lost too. */
+static int wait_for_result(neo_pg *pg, long long until)
 {
-    char name[16];
-    if (pg->prepared[statement->slot])
-        return NULL;
-    name_of(statement, name);
-    PGresult *result = PQprepare(pg->conn, name, statement->sql, statement->params, NULL);
-    /* 42P05: the server connection behind a pooler has it already */
-    if (PQresultStatus(result) != PGRES_COMMAND_OK && strcmp(state_of(result), "42P05") != 0)
-        return result;
-    PQclear(result);
-    pg->prepared[statement->slot] = 1;
-    return NULL;
+    while (PQisBusy(pg->conn)) {
+        struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
+        long long left = until - neo_steady_seconds();
+        if (until != FOR_EVER && left <= 0) {
+            pg->gave_up = 1;
+            shutdown(look.fd, SHUT_RDWR);
+        }
+        if (poll(&look, 1, until == FOR_EVER ? -1 : (int)(left > 0 ? left * 1000 : 0)) < 0 && errno != EINTR)
+            return 0;
+        if (!PQconsumeInput(pg->conn))
+            return 0;
+    }
+    return 1;
 }
 
-/* Sends a prepared statement and waits for its answer. *completed tells whether the server reported the command complete: it
- * does so before it commits, so that an error without it means that nothing was committed. */
-static PGresult *execute(neo_pg *pg, const neo_statement *statement, const char *const *values, int *completed)
+/* Waits for the answer to what was sent and returns its last result, NULL where there is none. *completed tells whether the
+ * server reported the command complete: it does so before it commits, so that an error without it means that nothing was
+ * committed. */
+static PGresult *await(neo_pg *pg, int was_sent, int patience, int *completed)
 {
-    char name[16];
     PGresult *last = NULL, *next;
-    name_of(statement, name);
+    long long until = patience == FOR_EVER ? FOR_EVER : neo_steady_seconds() + patience;
     *completed = 0;
-    if (!PQsendQueryPrepared(pg->conn, name, statement->params, values, NULL, NULL, 0))
-        return NULL;
-    while ((next = PQgetResult(pg->conn))) {
-        ExecStatusType kind = PQresultStatus(next);
-        *completed |= kind == PGRES_TUPLES_OK || kind == PGRES_COMMAND_OK;
+    pg->gave_up = 0;
+    while (was_sent && (wait_for_result(pg, until), next = PQgetResult(pg->conn))) {
+        *completed |= is_success(next);
         PQclear(last);
         last = next;
     }
     return last;
 }
 
+/* Prepares where it is not yet done. Returns NULL, or what went wrong. */
+static PGresult *prepare(neo_pg *pg, const neo_statement *statement, int *failed)
+{
+    char name[16];
+    int completed;
+    *failed = 0;
+    if (pg->prepared[statement->slot])
+        return NULL;
+    name_of(statement, name);
+    PGresult *result = await(pg, PQsendPrepare(pg->conn, name, statement->sql, statement->params, NULL), PATIENCE, &completed);
+    /* 42P05: the server connection behind a pooler has it already */
+    *failed = PQresultStatus(result) != PGRES_COMMAND_OK && strcmp(state_of(result), "42P05") != 0;
+    if (*failed)
+        return result;
+    PQclear(result);
+    pg->prepared[statement->slot] = 1;
+    return NULL;
+}
+
+static PGresult *execute(neo_pg *pg, const neo_statement *statement, const char *const *values, int *completed)
+{
+    char name[16];
+    name_of(statement, name);
+    return await(pg, PQsendQueryPrepared(pg->conn, name, statement->params, values, NULL, NULL, 0), PATIENCE, completed);
+}
+
+static PGresult *execute_text(neo_pg *pg, const char *sql, int params, const char *const *values, int patience)
+{
+    int completed;
+    int was_sent = params ? PQsendQueryParams(pg->conn, sql, params, NULL, values, NULL, NULL, 0) : PQsendQuery(pg->conn, sql);
+    return await(pg, was_sent, patience, &completed);
+}
+
 /* Whether a failed execution surely did nothing, or only read, so that it can be done again. */
 static int can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult *result, int completed)
 {
     const char *state = state_of(result);
+    if (pg->gave_up)
+        return 0;
     if (is_class(state, "26000") || is_class(state, "0A000")) { /* the server forgot the statement, or its plan is stale */
         char name[16];
         name_of(statement, name);
@@ -240,47 +303,40 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
                          neo_rows *rows)
 {
     PGresult *result = NULL;
-    int sure = 1, completed = 0;
-    for (int left = 1; left >= 0; left--) {
+    for (int attempt = 0, again = 1, completed; attempt < 2 && again; attempt++) {
         PQclear(result);
         result = NULL;
         if (!is_alive(pg) && !reconnect(pg))
             break;
-        result = prepare(pg, statement);
-        if (!result) {
+        result = prepare(pg, statement, &again); /* a failure to prepare did nothing */
+        if (again)
+            again = PQstatus(pg->conn) != CONNECTION_OK && !pg->gave_up;
+        else {
             result = execute(pg, statement, values, &completed);
-            sure = can_repeat(pg, statement, result, completed);
-        } else
-            sure = PQstatus(pg->conn) != CONNECTION_OK;
-        if (PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK || !sure)
-            break;
+            again = !is_success(result) && can_repeat(pg, statement, result, completed);
+        }
     }
-    neo_pg_status status = take(pg, result, pool, rows);
-    log_failure(pg, status, rows);
-    return status;
+    return finished(pg, result, pool, rows);
 }
 
 neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
     PGresult *result = NULL;
-    for (int left = 1; left >= 0; left--) {
+    for (int attempt = 0; attempt < 2; attempt++) {
         PQclear(result);
         result = NULL;
         if (!is_alive(pg) && !reconnect(pg))
             break;
-        result = PQexecParams(pg->conn, sql, params, NULL, values, NULL, NULL, 0);
-        if (PQstatus(pg->conn) == CONNECTION_OK)
+        result = execute_text(pg, sql, params, values, PATIENCE);
+        if (PQstatus(pg->conn) == CONNECTION_OK || pg->gave_up)
             break;
     }
-    neo_pg_status status = take(pg, result, pool, rows);
-    log_failure(pg, status, rows);
-    return status;
+    return finished(pg, result, pool, rows);
 }
 
 neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
-    PGresult *result = params ? PQexecParams(pg->conn, sql, params, NULL, values, NULL, NULL, 0) : PQexec(pg->conn, sql);
-    return take(pg, result, pool, rows);
+    return take(pg, execute_text(pg, sql, params, values, FOR_EVER), pool, rows);
 }
 
 const char *neo_rows_value(const neo_rows *rows, int row, int column)
@@ -325,14 +381,14 @@ const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *p
 
 neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows)
 {
-    neo_pg_status status = neo_pg_exec(pg, apr_psprintf(pool, "listen %s", channel), 0, NULL, pool, rows);
-    if (status == NEO_PG_OK)
-        status = neo_pg_exec(pg, "select pg_backend_pid()", 0, NULL, pool, rows);
+    const char *sql = apr_psprintf(pool, "listen %s; select pg_backend_pid()", channel);
+    neo_pg_status status = take(pg, execute_text(pg, sql, 0, NULL, PATIENCE), pool, rows);
     if (status != NEO_PG_OK)
         return status;
     /* A pooler makes up the process id that it tells at connection start. */
     if (atoi(neo_rows_value(rows, 0, 0)) == PQbackendPID(pg->conn))
         return NEO_PG_OK;
+    PQclear(execute_text(pg, "unlisten *", 0, NULL, PATIENCE));
     rows->message = "a connection pooler stands in between, which does not pass notifications on";
     return NEO_PG_FAILED;
 }
@@ -350,4 +406,12 @@ int neo_pg_notifications(neo_pg *pg)
     for (PGnotify *notice; (notice = PQnotifies(pg->conn)); count++)
         PQfreemem(notice);
     return count;
+}
+
+int neo_pg_is_there(neo_pg *pg)
+{
+    PGresult *result = execute_text(pg, "select", 0, NULL, 3);
+    int is_there = is_success(result);
+    PQclear(result);
+    return is_there;
 }

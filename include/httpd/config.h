@@ -1,0 +1,48 @@
+/* The module's directives: what an administrator wrote, and the checks that it must pass before httpd starts. */
+#ifndef NEO_HTTPD_CONFIG_H
+#define NEO_HTTPD_CONFIG_H
+
+#include <httpd.h>
+
+#include <http_config.h>
+
+#include "httpd/database.h"
+#include "service/service.h"
+
+extern module AP_MODULE_DECLARE_DATA neoapi_module;
+
+/* Of a virtual host. */
+typedef struct neo_server_config {
+    const char *base_url;
+    const char *docs_url;
+    const char *key_file;
+    long long max_body;        /* bytes; each number is -1 where it was not given */
+    long long cursor_lifetime; /* seconds */
+    long long rate_entries;
+    apr_array_header_t *roots; /* of const char *: the locations where it is on, each ends in a slash */
+    neo_site *site;            /* made when httpd starts; NULL where it is on nowhere */
+    neo_database *database;
+} neo_server_config;
+
+/* Of a location. */
+typedef struct neo_location_config {
+    int is_on;        /* -1 where it was not given */
+    const char *root; /* the location's path */
+} neo_location_config;
+
+extern const command_rec neo_directives[];
+void *neo_server_config_make(apr_pool_t *pool, server_rec *server);
+void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own);
+void *neo_location_config_make(apr_pool_t *pool, char *path);
+void *neo_location_config_merge(apr_pool_t *pool, void *base, void *own);
+
+neo_server_config *neo_server_config_of(const server_rec *server);
+const neo_location_config *neo_location_config_of(const request_rec *r);
+
+/* Looks at everything that can be wrong before a request comes, and logs how to mend it. True if nothing is. */
+int neo_config_is_right(server_rec *main_server, apr_pool_t *temporary);
+
+/* Makes the sites, with what the configuration says of them. Call it after neo_config_is_right. */
+int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool);
+
+#endif

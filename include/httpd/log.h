@@ -1,0 +1,18 @@
+/* The library's messages in httpd's error log. */
+#ifndef NEO_HTTPD_LOG_H
+#define NEO_HTTPD_LOG_H
+
+#include <httpd.h>
+
+#include "core/log.h"
+
+/* What a message is about, for neo_log's `about`: a request, or else a server. */
+typedef struct neo_about {
+    request_rec *r;
+    server_rec *server;
+} neo_about;
+
+/* Sends messages to the error log; those that are about nothing belong to `main_server`. */
+void neo_log_to_httpd(server_rec *main_server);
+
+#endif

@@ -1,0 +1,26 @@
+/* A request of httpd as the service wants it. */
+#ifndef NEO_HTTPD_REQUEST_H
+#define NEO_HTTPD_REQUEST_H
+
+#include "httpd/config.h"
+#include "httpd/log.h"
+
+typedef struct neo_exchange {
+    neo_request request; /* its context is this exchange */
+    request_rec *r;
+    neo_about about;
+    neo_database *database;
+    int has_read_body;
+} neo_exchange;
+
+/* The request's id, made when it is first asked for, and also in its environment (NEOAPI_REQUEST_ID) and its log id. */
+const char *neo_request_id(request_rec *r);
+
+/* `root` is the location that the API is at. */
+neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root);
+
+/* Over HTTP/2, an answer that comes before the body was read resets the stream, and some clients then miss the answer: what is
+ * small is read first. */
+void neo_exchange_drain(neo_exchange *exchange);
+
+#endif

@@ -1,0 +1,30 @@
+/* Counting requests: so many in each window of time, for each caller, exact across all processes that share the memory.
+ *
+ * A caller's window begins with its first request. Counters are lock-free: a process that is killed leaves none of them locked.
+ * When there are more callers than entries, the one whose window ends soonest is forgotten. */
+#ifndef NEO_SERVICE_LIMITER_H
+#define NEO_SERVICE_LIMITER_H
+
+#include <apr_pools.h>
+
+#include "core/buf.h"
+
+typedef struct neo_limiter neo_limiter;
+
+/* What a caller may still do. */
+typedef struct neo_allowance {
+    int limit;
+    int remaining;
+    long long reset; /* when the window restarts, in seconds since 1970 */
+    int is_exceeded; /* this request was one too many */
+} neo_allowance;
+
+/* The bytes that `entries` callers need, and a limiter made in so many bytes of zeros. */
+apr_size_t neo_limiter_size(apr_size_t entries);
+neo_limiter *neo_limiter_use(void *memory, apr_size_t entries);
+
+/* Counts one request of `caller` at `now` (seconds since 1970) against `limit` in `window` seconds. */
+void neo_limiter_count(neo_limiter *limiter, const char *caller, int limit, int window, long long now,
+                       neo_allowance *allowance);
+
+#endif

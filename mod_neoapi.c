@@ -1,0 +1,112 @@
+/* mod_neoapi: the Public Integration API as a handler of Apache httpd.
+ *
+ * This file is the way in: the hooks, in the order in which httpd calls them. What they do stands in src/httpd (httpd's side),
+ * src/service (what the API does), src/store (PostgreSQL), src/model (what a resource is) and src/core. */
+#include <http_core.h>
+#include <http_protocol.h>
+#include <http_request.h>
+#include <mpm_common.h>
+
+#include "httpd/listener.h"
+#include "httpd/log.h"
+#include "httpd/response.h"
+
+/* ---------------------------------------------------------------- 1. start-up, in the parent */
+
+/* Also what `apachectl configtest` runs: whatever is wrong is found here, with how to mend it. */
+static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server)
+{
+    (void)pconf;
+    (void)plog;
+    return neo_config_is_right(main_server, ptemp) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* httpd runs this twice at its start; only the second time is for good. */
+static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server)
+{
+    (void)plog;
+    (void)ptemp;
+    if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
+        return OK;
+    /* 1. messages of the library go to the error log */
+    neo_log_to_httpd(main_server);
+    /* 2. the statements, drawn from the resources' tables */
+    neo_service_make_statements(pconf);
+    /* 3. the sites: keys, shared counters, the API's description */
+    return neo_config_make_sites(main_server, pconf) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* ---------------------------------------------------------------- 2. each child process */
+
+static neo_listener *listeners[64];
+static int listener_count;
+
+/* After mod_dbd's, which opens the connections. */
+static void child_init(apr_pool_t *pchild, server_rec *main_server)
+{
+    for (server_rec *s = main_server; s; s = s->next) {
+        neo_server_config *config = neo_server_config_of(s);
+        if (!config->site)
+            continue;
+        config->database = neo_database_make(pchild, s);
+        config->site->principals = neo_principals_make(pchild);
+        if (listener_count < (int)(sizeof listeners / sizeof *listeners))
+            listeners[listener_count++] = neo_listener_start(pchild, s, config->database, config->site->principals);
+    }
+}
+
+/* The threads learn of the end while the last requests are still being answered. */
+static void child_stopping(apr_pool_t *pchild, int graceful)
+{
+    (void)pchild;
+    (void)graceful;
+    for (int i = 0; i < listener_count; i++)
+        neo_listener_stop(listeners[i]);
+}
+
+/* ---------------------------------------------------------------- 3. each request */
+
+static int is_ours(const request_rec *r)
+{
+    return neo_location_config_of(r)->is_on == 1 && neo_server_config_of(r->server)->site;
+}
+
+/* Nothing of the API is a file. */
+static int map_to_storage(request_rec *r)
+{
+    return is_ours(r) ? OK : DECLINED;
+}
+
+static int handle(request_rec *r)
+{
+    if (!is_ours(r))
+        return DECLINED;
+    const neo_server_config *config = neo_server_config_of(r->server);
+    neo_exchange *exchange = neo_exchange_make(r, config, neo_location_config_of(r)->root);
+    neo_response response;
+    neo_service_answer(config->site, &exchange->request, &response);
+    neo_exchange_drain(exchange);
+    return neo_response_send(r, &response);
+}
+
+/* ---------------------------------------------------------------- the module */
+
+static void register_hooks(apr_pool_t *pool)
+{
+    static const char *const after_dbd[] = {"mod_dbd.c", NULL};
+    (void)pool;
+    neo_response_register_filter();
+    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_post_config(post_config, after_dbd, NULL, APR_HOOK_MIDDLE);
+    ap_hook_child_init(child_init, after_dbd, NULL, APR_HOOK_LAST);
+    ap_hook_child_stopping(child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_handler(handle, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_insert_error_filter(neo_response_replace_error, NULL, NULL, APR_HOOK_LAST);
+}
+
+__attribute__((visibility("default"))) AP_DECLARE_MODULE(neoapi) = {
+    STANDARD20_MODULE_STUFF, neo_location_config_make, neo_location_config_merge,
+    neo_server_config_make,  neo_server_config_merge,  neo_directives,
+    register_hooks,          AP_MODULE_FLAG_NONE,
+};

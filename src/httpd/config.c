@@ -1,0 +1,288 @@
+/* Directives, their merging and their checks (see httpd/config.h). */
+#include "httpd/config.h"
+
+#include <ap_mpm.h>
+#include <apr_strings.h>
+#include <http_core.h>
+#include <http_log.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/encode.h"
+#include "httpd/memory.h"
+
+APLOG_USE_MODULE(neoapi);
+
+#define VERSION_PATH "/public/v1/"
+
+#define DEFAULT_MAX_BODY        1048576
+#define DEFAULT_CURSOR_LIFETIME 86400
+#define DEFAULT_RATE_ENTRIES    65536
+
+/* ---------------------------------------------------------------- making and merging */
+
+void *neo_server_config_make(apr_pool_t *pool, server_rec *server)
+{
+    neo_server_config *config = apr_pcalloc(pool, sizeof *config);
+    (void)server;
+    config->max_body = config->cursor_lifetime = config->rate_entries = -1;
+    config->roots = apr_array_make(pool, 1, sizeof(const char *));
+    return config;
+}
+
+void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own)
+{
+    const neo_server_config *b = base, *o = own;
+    neo_server_config *config = apr_pcalloc(pool, sizeof *config);
+    config->base_url = o->base_url ? o->base_url : b->base_url;
+    config->docs_url = o->docs_url ? o->docs_url : b->docs_url;
+    config->key_file = o->key_file ? o->key_file : b->key_file;
+    config->max_body = o->max_body >= 0 ? o->max_body : b->max_body;
+    config->cursor_lifetime = o->cursor_lifetime >= 0 ? o->cursor_lifetime : b->cursor_lifetime;
+    config->rate_entries = o->rate_entries >= 0 ? o->rate_entries : b->rate_entries;
+    config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts are in each of them */
+    return config;
+}
+
+void *neo_location_config_make(apr_pool_t *pool, char *path)
+{
+    neo_location_config *config = apr_pcalloc(pool, sizeof *config);
+    (void)path;
+    config->is_on = -1;
+    return config;
+}
+
+void *neo_location_config_merge(apr_pool_t *pool, void *base, void *own)
+{
+    const neo_location_config *b = base, *o = own;
+    return apr_pmemdup(pool, o->is_on >= 0 ? o : b, sizeof *o);
+}
+
+neo_server_config *neo_server_config_of(const server_rec *server)
+{
+    return ap_get_module_config(server->module_config, &neoapi_module);
+}
+
+const neo_location_config *neo_location_config_of(const request_rec *r)
+{
+    return ap_get_module_config(r->per_dir_config, &neoapi_module);
+}
+
+/* ---------------------------------------------------------------- directives */
+
+static int ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), wanted = strlen(end);
+    return len >= wanted && strcmp(text + len - wanted, end) == 0;
+}
+
+static const char *set_on(cmd_parms *cmd, void *data, int on)
+{
+    neo_location_config *config = data;
+    const ap_directive_t *parent = cmd->directive->parent;
+    config->is_on = on;
+    if (!on)
+        return NULL;
+    if (!parent || strcasecmp(parent->directive, "<Location") != 0 || cmd->path[0] != '/' ||
+        !ends_with(cmd->path, VERSION_PATH))
+        return "NeoAPI On belongs into a location that ends in the API's version: <Location \"" VERSION_PATH "\">";
+    config->root = cmd->path;
+    APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->roots, const char *) = cmd->path;
+    return NULL;
+}
+
+/* The offset of a text member, for the directives that take one, and of a number. */
+#define MEMBER(name) ((void *)offsetof(neo_server_config, name))
+
+static const char **text_member(cmd_parms *cmd)
+{
+    return (const char **)((char *)neo_server_config_of(cmd->server) + (apr_size_t)cmd->info);
+}
+
+static int is_url(const char *text)
+{
+    const char *host = strncmp(text, "https://", 8) == 0 ? text + 8 : strncmp(text, "http://", 7) == 0 ? text + 7 : "";
+    return *host && *host != '/' && !strpbrk(text, " \"<>\\^`{|}?#");
+}
+
+static const char *set_base_url(cmd_parms *cmd, void *data, const char *url)
+{
+    (void)data;
+    if (!is_url(url) || !ends_with(url, VERSION_PATH))
+        return "NeoAPIBaseURL must be the address that clients use, such as https://api.example.com" VERSION_PATH;
+    *text_member(cmd) = url;
+    return NULL;
+}
+
+static const char *set_docs_url(cmd_parms *cmd, void *data, const char *url)
+{
+    char *copy = apr_pstrdup(cmd->pool, url);
+    (void)data;
+    if (!is_url(url))
+        return "NeoAPIDocsURL must be an address such as https://api.example.com/docs";
+    while (ends_with(copy, "/"))
+        copy[strlen(copy) - 1] = '\0';
+    *text_member(cmd) = copy;
+    return NULL;
+}
+
+static const char *set_key_file(cmd_parms *cmd, void *data, const char *path)
+{
+    (void)data;
+    *text_member(cmd) = ap_server_root_relative(cmd->pool, path);
+    return *text_member(cmd) ? NULL : apr_pstrcat(cmd->pool, "NeoAPIKeyFile: not a path: ", path, NULL);
+}
+
+static const struct {
+    const char *directive;
+    long long least, most;
+} ranges[] = {
+    {"NeoAPIMaxBody", 1024, 64 << 20},
+    {"NeoAPICursorLifetime", 1, 30 * 86400},
+    {"NeoAPIRateLimitEntries", 64, 16 << 20},
+};
+
+static const char *set_number(cmd_parms *cmd, void *data, const char *text)
+{
+    long long value;
+    (void)data;
+    for (apr_size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        if (strcasecmp(ranges[i].directive, cmd->cmd->name) != 0)
+            continue;
+        if (!neo_integer_parse(text, &value) || value < ranges[i].least || value > ranges[i].most)
+            return apr_psprintf(cmd->pool, "%s must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, cmd->cmd->name,
+                                (apr_int64_t)ranges[i].least, (apr_int64_t)ranges[i].most);
+        *(long long *)((char *)neo_server_config_of(cmd->server) + (apr_size_t)cmd->info) = value;
+    }
+    return NULL;
+}
+
+const command_rec neo_directives[] = {
+    AP_INIT_FLAG("NeoAPI", set_on, NULL, ACCESS_CONF, "On hands the location to the API"),
+    AP_INIT_TAKE1("NeoAPIBaseURL", set_base_url, MEMBER(base_url), RSRC_CONF,
+                  "the address that clients use; ends in " VERSION_PATH),
+    AP_INIT_TAKE1("NeoAPIDocsURL", set_docs_url, MEMBER(docs_url), RSRC_CONF, "the address that errors refer to"),
+    AP_INIT_TAKE1("NeoAPIKeyFile", set_key_file, MEMBER(key_file), RSRC_CONF, "the file with the deployment's secret keys"),
+    AP_INIT_TAKE1("NeoAPIMaxBody", set_number, MEMBER(max_body), RSRC_CONF, "the longest request body, in bytes"),
+    AP_INIT_TAKE1("NeoAPICursorLifetime", set_number, MEMBER(cursor_lifetime), RSRC_CONF,
+                  "how long a cursor is good for, in seconds"),
+    AP_INIT_TAKE1("NeoAPIRateLimitEntries", set_number, MEMBER(rate_entries), RSRC_CONF,
+                  "how many callers are counted at a time"),
+    {NULL},
+};
+
+/* ---------------------------------------------------------------- checks */
+
+/* The first directive of that name anywhere in the configuration; mod_dbd keeps its own to itself. */
+static const char *directive_value(const ap_directive_t *from, const char *name)
+{
+    for (const ap_directive_t *d = from; d; d = d->next) {
+        const char *found = strcasecmp(d->directive, name) == 0 ? d->args : directive_value(d->first_child, name);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static int complain(server_rec *server, const char *message)
+{
+    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, "neoapi: %s", message);
+    return 0;
+}
+
+static int is_dbd_right(server_rec *server, apr_pool_t *pool)
+{
+    const char *driver = directive_value(ap_conftree, "DBDriver"), *most = directive_value(ap_conftree, "DBDMax");
+    int threads = 0;
+    if (!neo_database_has_mod_dbd())
+        return complain(server, "mod_dbd is not loaded: enable it (Debian: a2enmod dbd; elsewhere: LoadModule dbd_module ...)");
+    if (!driver)
+        return complain(server, "there is no DBDriver: set DBDriver pgsql, and DBDParams to where the database is");
+    if (strcasecmp(driver, "pgsql") != 0)
+        return complain(server, apr_psprintf(pool, "DBDriver is %s, but the API needs PostgreSQL: set DBDriver pgsql", driver));
+    if (!directive_value(ap_conftree, "DBDParams"))
+        return complain(server, "there is no DBDParams: set it to where the database is, such as DBDParams \"service=neoapi\"");
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
+    if (atoi(most ? most : "10") < threads + 1)
+        ap_log_error(
+            APLOG_MARK, APLOG_WARNING, 0, server,
+            "neoapi: DBDMax is %s with %d threads in each process, so that requests will wait for one another: set DBDMax %d",
+            most ? most : "10 (mod_dbd's default)", threads, threads + 2);
+    return 1;
+}
+
+static int is_server_right(server_rec *server, const neo_server_config *config, apr_pool_t *pool)
+{
+    neo_keys keys;
+    if (!config->base_url)
+        return complain(server, "there is no NeoAPIBaseURL: set it to the address that clients use, such as "
+                                "https://api.example.com" VERSION_PATH);
+    if (!config->key_file)
+        return complain(server,
+                        "there is no NeoAPIKeyFile: set it to the file with the deployment's secret key; make one with: "
+                        "(umask 077; openssl rand -base64 32 > /etc/neoapi/key)");
+    const char *wrong = neo_keys_read(&keys, config->key_file, pool);
+    memset(&keys, 0, sizeof keys);
+    return wrong ? complain(server, apr_pstrcat(pool, "NeoAPIKeyFile: ", wrong, NULL)) : 1;
+}
+
+/* Virtual hosts in which it is on; others have no roots. */
+static int is_used(const server_rec *server)
+{
+    return neo_server_config_of(server)->roots->nelts > 0;
+}
+
+int neo_config_is_right(server_rec *main_server, apr_pool_t *temporary)
+{
+    int used = 0, right = 1;
+    for (server_rec *s = main_server; s; s = s->next)
+        if (is_used(s)) {
+            used = 1;
+            right &= is_server_right(s, neo_server_config_of(s), temporary);
+        }
+    return used ? is_dbd_right(main_server, temporary) && right : 1;
+}
+
+/* ---------------------------------------------------------------- sites */
+
+static long long or_default(long long value, long long preset)
+{
+    return value >= 0 ? value : preset;
+}
+
+static neo_site *make_site(const neo_server_config *config, apr_pool_t *pool)
+{
+    neo_site *site = apr_pcalloc(pool, sizeof *site);
+    site->base_url = config->base_url;
+    site->docs_url = config->docs_url
+                         ? config->docs_url
+                         : apr_pstrcat(pool, apr_pstrndup(pool, config->base_url, strlen(config->base_url) - 1), "/docs", NULL);
+    site->max_body = (apr_size_t)or_default(config->max_body, DEFAULT_MAX_BODY);
+    site->cursor_lifetime = (int)or_default(config->cursor_lifetime, DEFAULT_CURSOR_LIFETIME);
+    return neo_keys_read(&site->keys, config->key_file, pool) ? NULL : site;
+}
+
+int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
+{
+    long long entries = 0;
+    for (server_rec *s = main_server; s; s = s->next) {
+        neo_server_config *config = neo_server_config_of(s);
+        long long wanted = or_default(config->rate_entries, DEFAULT_RATE_ENTRIES);
+        if (is_used(s) && !(config->site = make_site(config, pool)))
+            return complain(s, "the key file changed while httpd started; start it again");
+        if (is_used(s) && wanted > entries)
+            entries = wanted;
+    }
+    neo_limiter *credentials = NULL, *addresses = NULL;
+    if (entries && !neo_memory_limiters(main_server, (apr_size_t)entries, &credentials, &addresses))
+        return 0;
+    for (server_rec *s = main_server; s; s = s->next)
+        if (is_used(s)) {
+            neo_site *site = neo_server_config_of(s)->site;
+            site->credentials = credentials;
+            site->addresses = addresses;
+            neo_service_prepare(site, pool);
+        }
+    return 1;
+}

@@ -1,0 +1,75 @@
+/* Borrowing from mod_dbd (see httpd/database.h). */
+#include "httpd/database.h"
+
+#include <apr_dbd.h>
+#include <mod_dbd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+struct neo_database {
+    server_rec *server;
+    pthread_mutex_t gate; /* one at a time asks mod_dbd, which would let all try to connect, one after the other */
+    atomic_uint failures;
+};
+
+static APR_OPTIONAL_FN_TYPE(ap_dbd_open) * dbd_open;
+static APR_OPTIONAL_FN_TYPE(ap_dbd_close) * dbd_close;
+
+int neo_database_has_mod_dbd(void)
+{
+    dbd_open = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_open);
+    dbd_close = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_close);
+    return dbd_open && dbd_close;
+}
+
+static apr_status_t destroy(void *data)
+{
+    pthread_mutex_destroy(&((neo_database *)data)->gate);
+    return APR_SUCCESS;
+}
+
+neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server)
+{
+    neo_database *database = apr_pcalloc(pchild, sizeof *database);
+    database->server = server;
+    if (pthread_mutex_init(&database->gate, NULL) != 0)
+        abort();
+    apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
+    return database;
+}
+
+static ap_dbd_t *open_one(neo_database *database, apr_pool_t *pool)
+{
+    unsigned int before = atomic_load(&database->failures);
+    ap_dbd_t *record = NULL;
+    pthread_mutex_lock(&database->gate);
+    if (before == atomic_load(&database->failures)) {
+        record = dbd_open(pool, database->server);
+        if (!record)
+            atomic_fetch_add(&database->failures, 1);
+    }
+    pthread_mutex_unlock(&database->gate);
+    return record;
+}
+
+neo_pg *neo_database_borrow(neo_database *database, void *about, apr_pool_t *pool)
+{
+    ap_dbd_t *record = open_one(database, pool);
+    if (!record)
+        return NULL;
+    neo_pg *pg = neo_pg_of(apr_dbd_native_handle(record->driver, record->handle));
+    if (!pg) {
+        dbd_close(database->server, record);
+        return NULL;
+    }
+    neo_pg_log_about(pg, about);
+    neo_pg_set_note(pg, record);
+    return pg;
+}
+
+void neo_database_give_back(neo_database *database, neo_pg *pg)
+{
+    neo_pg_log_about(pg, NULL);
+    dbd_close(database->server, neo_pg_note(pg));
+}

@@ -1,0 +1,140 @@
+/* The listening thread (see httpd/listener.h). */
+#include "httpd/listener.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "httpd/log.h"
+#include "store/migrate.h"
+
+#define CHANNEL   "neoapi_credentials"
+#define HEARTBEAT 5000 /* milliseconds without a message after which the connection is tried */
+#define PAUSE     1000 /* milliseconds before a lost connection is opened anew */
+
+_Static_assert(HEARTBEAT / 1000 + 3 < NEO_PRINCIPALS_BELIEVED, "a heartbeat that is late by its own limit is still in time");
+
+struct neo_listener {
+    pthread_t thread;
+    int wake[2]; /* a pipe: written to when it is time to end */
+    atomic_int is_stopping;
+    neo_database *database;
+    neo_principals *principals;
+    neo_about about;
+    const char *last_trouble; /* so that each is logged once, not once a second */
+};
+
+/* Waits for the socket, if there is one, and for the call to end. Returns what poll does. */
+static int wait_for(neo_listener *listener, int socket, int milliseconds)
+{
+    struct pollfd look[] = {{listener->wake[0], POLLIN, 0}, {socket, POLLIN, 0}};
+    return poll(look, socket >= 0 ? 2 : 1, milliseconds);
+}
+
+static void report(neo_listener *listener, const char *trouble)
+{
+    if (trouble && trouble != listener->last_trouble)
+        neo_log(NEO_LOG_ERROR, &listener->about, "%s", trouble);
+    listener->last_trouble = trouble;
+}
+
+/* What is wrong with the schema; NULL if it fits. */
+static const char *schema_trouble(neo_pg *pg, apr_pool_t *pool)
+{
+    int version;
+    if (neo_schema_version(pg, pool, &version) != NEO_PG_OK || version >= neo_schema_needed())
+        return NULL;
+    return version
+               ? "the database's schema is older than this module; requests are answered with 503 until it is brought up to "
+                 "date with: neoapictl migrate"
+               : "the database has no schema; requests are answered with 503 until it is made with: neoapictl setup";
+}
+
+/* Listens until the connection is lost or it is time to end. What was kept before is forgotten first: a change may have been
+ * missed. */
+static void listen_on(neo_listener *listener, neo_pg *pg)
+{
+    for (int alive = 1; alive && !listener->is_stopping;) {
+        neo_principals_heard(listener->principals);
+        int ready = wait_for(listener, neo_pg_socket(pg), HEARTBEAT);
+        int changes = neo_pg_notifications(pg);
+        if (changes > 0)
+            neo_principals_forget(listener->principals);
+        alive = changes >= 0 && (ready != 0 || neo_pg_is_there(pg));
+    }
+    neo_principals_doubt(listener->principals);
+}
+
+/* One connection's time. */
+static void attend(neo_listener *listener, apr_pool_t *pool)
+{
+    neo_rows rows;
+    neo_pg *pg = neo_database_borrow(listener->database, &listener->about, pool);
+    if (!pg)
+        return;
+    const char *trouble = schema_trouble(pg, pool);
+    neo_pg_status status = neo_pg_listen(pg, CHANNEL, pool, &rows);
+    if (!trouble && status == NEO_PG_FAILED)
+        trouble =
+            "changes of credentials cannot be listened for, so that every request asks the database about its credential: "
+            "connect past the pooler, or let it lend connections by session";
+    report(listener, trouble);
+    if (status == NEO_PG_OK) {
+        neo_principals_forget(listener->principals);
+        listen_on(listener, pg);
+    }
+    neo_database_give_back(listener->database, pg);
+}
+
+static void *run(void *data)
+{
+    neo_listener *listener = data;
+    apr_pool_t *pool;
+    apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
+    while (!listener->is_stopping) {
+        attend(listener, pool);
+        apr_pool_clear(pool);
+        wait_for(listener, -1, PAUSE);
+    }
+    apr_pool_destroy(pool);
+    return NULL;
+}
+
+void neo_listener_stop(neo_listener *listener)
+{
+    atomic_store(&listener->is_stopping, 1);
+    (void)!write(listener->wake[1], "", 1);
+}
+
+static apr_status_t stop_and_join(void *data)
+{
+    neo_listener *listener = data;
+    neo_listener_stop(listener);
+    pthread_join(listener->thread, NULL);
+    close(listener->wake[0]);
+    close(listener->wake[1]);
+    return APR_SUCCESS;
+}
+
+neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_principals *principals)
+{
+    sigset_t all, before;
+    neo_listener *listener = apr_pcalloc(pchild, sizeof *listener);
+    listener->database = database;
+    listener->principals = principals;
+    listener->about.server = server;
+    if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0)
+        abort();
+    sigfillset(&all); /* httpd's signals are for its own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&listener->thread, NULL, run, listener);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        abort();
+    apr_pool_pre_cleanup_register(pchild, listener, stop_and_join);
+    return listener;
+}

@@ -1,0 +1,50 @@
+/* Shared memory (see httpd/memory.h). */
+#include "httpd/memory.h"
+
+#include <apr_shm.h>
+#include <http_log.h>
+#include <string.h>
+
+#include "httpd/config.h"
+
+APLOG_USE_MODULE(neoapi);
+
+/* It is kept with the process, not with its configuration, under this name. */
+#define KEPT "neoapi_limiters_1"
+
+typedef struct {
+    char *memory;
+    apr_size_t entries;
+} kept;
+
+static kept *make(server_rec *server, apr_size_t entries)
+{
+    apr_pool_t *pool = server->process->pool;
+    apr_size_t size = 2 * neo_limiter_size(entries);
+    apr_shm_t *shm;
+    apr_status_t rv = apr_shm_create(&shm, size, NULL, pool);
+    if (rv != APR_SUCCESS) {
+        ap_log_error(APLOG_MARK, APLOG_EMERG, rv, server,
+                     "neoapi: no shared memory for %" APR_SIZE_T_FMT " NeoAPIRateLimitEntries: choose fewer", entries);
+        return NULL;
+    }
+    kept *made = apr_palloc(pool, sizeof *made);
+    *made = (kept){apr_shm_baseaddr_get(shm), entries};
+    memset(made->memory, 0, size);
+    apr_pool_userdata_setn(made, KEPT, NULL, pool);
+    return made;
+}
+
+int neo_memory_limiters(server_rec *main_server, apr_size_t entries, neo_limiter **credentials, neo_limiter **addresses)
+{
+    void *data = NULL;
+    apr_pool_userdata_get(&data, KEPT, main_server->process->pool);
+    kept *have = data;
+    if (!have || have->entries != entries)
+        have = make(main_server, entries);
+    if (!have)
+        return 0;
+    *credentials = neo_limiter_use(have->memory, entries);
+    *addresses = neo_limiter_use(have->memory + neo_limiter_size(entries), entries);
+    return 1;
+}

@@ -1,0 +1,156 @@
+/* Reading requests (see httpd/request.h). */
+#include "httpd/request.h"
+
+#include <apr_strings.h>
+#include <http_protocol.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/encode.h"
+#include "core/id.h"
+
+#define ID_NOTE    "neoapi-request-id"
+#define PIECE      65536  /* bytes asked for at a time */
+#define MOST_DRAIN 262144 /* bytes of a body that nobody wants */
+
+const char *neo_request_id(request_rec *r)
+{
+    const char *known = apr_table_get(r->notes, ID_NOTE);
+    if (known)
+        return known;
+    char *id = apr_palloc(r->pool, NEO_ID_SIZE);
+    neo_id_issue(id, "req_");
+    apr_table_setn(r->notes, ID_NOTE, id);
+    apr_table_setn(r->subprocess_env, "NEOAPI_REQUEST_ID", id);
+    r->log_id = id;
+    return id;
+}
+
+static const char *header(void *context, const char *name)
+{
+    return apr_table_get(((neo_exchange *)context)->r->headers_in, name);
+}
+
+static neo_pg *borrow(void *context)
+{
+    neo_exchange *exchange = context;
+    return neo_database_borrow(exchange->database, &exchange->about, exchange->r->pool);
+}
+
+static void give_back(void *context, neo_pg *pg)
+{
+    neo_database_give_back(((neo_exchange *)context)->database, pg);
+}
+
+/* ---------------------------------------------------------------- the body */
+
+static neo_problem *too_large(neo_exchange *exchange, apr_size_t most)
+{
+    return neo_problem_make(exchange->r->pool, NEO_VALIDATION_BODY_TOO_LARGE,
+                            "The body is larger than the %" APR_SIZE_T_FMT " bytes that this server takes.", most);
+}
+
+/* What went wrong when a piece of the body was to be read. */
+static neo_problem *broken(neo_exchange *exchange, apr_status_t rv, apr_size_t most)
+{
+    apr_pool_t *pool = exchange->r->pool;
+    switch (APR_STATUS_IS_TIMEUP(rv) ? HTTP_REQUEST_TIME_OUT : ap_map_http_request_error(rv, HTTP_BAD_REQUEST)) {
+    case HTTP_REQUEST_TIME_OUT:
+        return neo_problem_make(pool, NEO_VALIDATION_REQUEST_TIMEOUT, "The body did not arrive in time.");
+    case HTTP_REQUEST_ENTITY_TOO_LARGE: return too_large(exchange, most);
+    default: return neo_problem_make(pool, NEO_VALIDATION_MALFORMED_REQUEST, "The body is cut off, or its framing is broken.");
+    }
+}
+
+/* Takes the bytes of one brigade. Returns APR_EOF at the end of the body, APR_ENOSPC beyond `most` bytes. */
+static apr_status_t take(apr_bucket_brigade *brigade, apr_size_t most, neo_buf *out)
+{
+    for (apr_bucket *b = APR_BRIGADE_FIRST(brigade); b != APR_BRIGADE_SENTINEL(brigade); b = APR_BUCKET_NEXT(b)) {
+        const char *data;
+        apr_size_t len;
+        if (APR_BUCKET_IS_EOS(b))
+            return APR_EOF;
+        if (APR_BUCKET_IS_METADATA(b))
+            continue;
+        apr_status_t rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
+        if (rv != APR_SUCCESS)
+            return rv;
+        if (out->len + len > most)
+            return APR_ENOSPC;
+        neo_buf_add(out, data, len);
+    }
+    return APR_SUCCESS;
+}
+
+static apr_status_t read_body(neo_exchange *exchange, apr_size_t most, neo_buf *out)
+{
+    request_rec *r = exchange->r;
+    apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_status_t rv = APR_SUCCESS;
+    exchange->has_read_body = 1;
+    while (rv == APR_SUCCESS) {
+        rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, APR_BLOCK_READ, PIECE);
+        if (rv == APR_SUCCESS)
+            rv = take(brigade, most, out);
+        apr_brigade_cleanup(brigade);
+    }
+    apr_brigade_destroy(brigade);
+    return rv == APR_EOF ? APR_SUCCESS : rv;
+}
+
+static neo_problem *body(void *context, apr_size_t most, neo_text *text)
+{
+    neo_exchange *exchange = context;
+    const char *declared = apr_table_get(exchange->r->headers_in, "Content-Length");
+    apr_off_t length = 0;
+    neo_buf out;
+    if (declared && ap_parse_strict_length(&length, declared) && length > (apr_off_t)most)
+        return too_large(exchange, most);
+    neo_buf_init(&out, exchange->r->pool, length ? (apr_size_t)length + 1 : 4096);
+    apr_status_t rv = read_body(exchange, most, &out);
+    if (rv == APR_ENOSPC)
+        return too_large(exchange, most);
+    if (rv != APR_SUCCESS)
+        return broken(exchange, rv, most);
+    *text = neo_buf_text(&out);
+    return NULL;
+}
+
+void neo_exchange_drain(neo_exchange *exchange)
+{
+    neo_buf ignored;
+    if (exchange->has_read_body || exchange->r->proto_num < HTTP_VERSION(2, 0))
+        return;
+    neo_buf_init(&ignored, exchange->r->pool, 4096);
+    read_body(exchange, MOST_DRAIN, &ignored);
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+/* The path as a problem repeats it: JSON takes nothing but UTF-8. */
+static const char *shown_path(request_rec *r)
+{
+    return !r->uri || neo_utf8_is_valid(r->uri, strlen(r->uri)) ? r->uri : ap_escape_uri(r->pool, r->uri);
+}
+
+neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
+{
+    static const neo_host host = {header, body, borrow, give_back};
+    neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
+    size_t below = strlen(root);
+    exchange->r = r;
+    exchange->about = (neo_about){r, r->server};
+    exchange->database = config->database;
+    exchange->request = (neo_request){
+        .pool = r->pool,
+        .id = neo_request_id(r),
+        .method = r->method,
+        .path = r->uri && strlen(r->uri) >= below ? r->uri + below : "",
+        .instance = shown_path(r),
+        .query = r->args,
+        .address = r->useragent_ip,
+        .host = &host,
+        .context = exchange,
+    };
+    return exchange;
+}

@@ -1,0 +1,136 @@
+/* Writing responses (see httpd/response.h). */
+#include "httpd/response.h"
+
+#include <apr_strings.h>
+#include <http_protocol.h>
+#include <string.h>
+#include <util_filter.h>
+
+#define FILTER "NEOAPI_ERROR"
+
+/* Headers and everything else of a response but its body. */
+static void set_head(request_rec *r, const neo_response *response)
+{
+    r->status = response->status;
+    r->status_line = NULL;
+    apr_table_overlap(r->headers_out, response->headers, APR_OVERLAP_TABLES_SET);
+    if (response->media_type)
+        ap_set_content_type(r, response->media_type);
+    else
+        r->content_type = NULL;
+}
+
+/* A bucket of the body's bytes. They stay where they are; should the bucket outlive them, APR copies them first. */
+static apr_bucket *bucket_of(request_rec *r, const neo_response *response)
+{
+    return apr_bucket_pool_create(response->body.ptr, response->body.len, r->pool, r->connection->bucket_alloc);
+}
+
+/* For the access log: %u, and %{NEOAPI_PRINCIPAL}e. */
+static void name_principal(request_rec *r, const neo_response *response)
+{
+    if (!response->principal)
+        return;
+    r->user = apr_pstrdup(r->pool, response->principal);
+    r->ap_auth_type = (char *)(response->is_token ? "personal_access_token" : "api_key");
+    apr_table_setn(r->subprocess_env, "NEOAPI_PRINCIPAL", r->user);
+}
+
+int neo_response_send(request_rec *r, const neo_response *response)
+{
+    apr_bucket_brigade *out = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    set_head(r, response);
+    name_principal(r, response);
+    if (response->media_type) {
+        ap_set_content_length(r, (apr_off_t)response->body.len);
+        APR_BRIGADE_INSERT_TAIL(out, bucket_of(r, response));
+    }
+    APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(r->connection->bucket_alloc));
+    ap_pass_brigade(r->output_filters, out); /* where the client has gone there is nobody to tell */
+    return OK;
+}
+
+/* ---------------------------------------------------------------- errors that httpd finds */
+
+/* httpd's status as one of our codes. */
+static neo_code code_of(int status)
+{
+    static const struct {
+        int status;
+        neo_code code;
+    } table[] = {
+        {HTTP_FORBIDDEN, NEO_FORBIDDEN_BY_SERVER},
+        {HTTP_UNAUTHORIZED, NEO_FORBIDDEN_BY_SERVER},
+        {HTTP_NOT_FOUND, NEO_NOT_FOUND_ROUTE},
+        {HTTP_METHOD_NOT_ALLOWED, NEO_VALIDATION_METHOD_NOT_ALLOWED},
+        {HTTP_REQUEST_TIME_OUT, NEO_VALIDATION_REQUEST_TIMEOUT},
+        {HTTP_REQUEST_ENTITY_TOO_LARGE, NEO_VALIDATION_BODY_TOO_LARGE},
+        {HTTP_SERVICE_UNAVAILABLE, NEO_INTERNAL_UNAVAILABLE},
+    };
+    for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].status == status)
+            return table[i].code;
+    return status >= 500 ? NEO_INTERNAL_UNEXPECTED : NEO_VALIDATION_MALFORMED_REQUEST;
+}
+
+/* Where the request line could not even be read, nobody knows what it was for: then it is ours if anything in the virtual host
+ * is. */
+static const char *root_of(const request_rec *r, const neo_server_config *config)
+{
+    const char *first = config->roots->nelts ? APR_ARRAY_IDX(config->roots, 0, const char *) : NULL;
+    if (!r->uri || *r->uri != '/')
+        return first;
+    for (int i = 0; i < config->roots->nelts; i++) {
+        const char *root = APR_ARRAY_IDX(config->roots, i, const char *);
+        size_t len = strlen(root);
+        if (strncmp(r->uri, root, len) == 0 || (strlen(r->uri) == len - 1 && strncmp(r->uri, root, len - 1) == 0))
+            return root;
+    }
+    return NULL;
+}
+
+void neo_response_replace_error(request_rec *r)
+{
+    const neo_server_config *config = neo_server_config_of(r->server);
+    if (r->status >= 400 && config->site && root_of(r, config))
+        ap_add_output_filter(FILTER, NULL, r, r->connection);
+}
+
+/* What is said instead of httpd's page, which may repeat parts of the request. */
+static neo_problem *problem_of(request_rec *r)
+{
+    neo_code code = code_of(r->status);
+    neo_problem *problem = neo_problem_make(r->pool, code, "%s", neo_code_row(code)->meaning);
+    problem->status = r->status;
+    if (code == NEO_INTERNAL_UNAVAILABLE)
+        problem->retry_after = 5;
+    return problem;
+}
+
+/* Throws httpd's page away and writes ours when its end comes. */
+static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
+{
+    request_rec *r = filter->r;
+    apr_bucket *last = APR_BRIGADE_EMPTY(brigade) ? NULL : APR_BRIGADE_LAST(brigade);
+    if (!last || !APR_BUCKET_IS_EOS(last)) {
+        apr_brigade_cleanup(brigade);
+        return APR_SUCCESS;
+    }
+    const neo_server_config *config = neo_server_config_of(r->server);
+    neo_exchange *exchange = neo_exchange_make(r, config, root_of(r, config));
+    neo_response response;
+    neo_service_refuse(config->site, &exchange->request, problem_of(r), &response);
+    apr_table_unset(r->headers_out, "Content-Length");
+    set_head(r, &response);
+    apr_brigade_cleanup(brigade);
+    APR_BRIGADE_INSERT_TAIL(brigade, bucket_of(r, &response));
+    APR_BRIGADE_INSERT_TAIL(brigade, apr_bucket_eos_create(r->connection->bucket_alloc));
+    ap_set_content_length(r, (apr_off_t)response.body.len);
+    ap_remove_output_filter(filter);
+    return ap_pass_brigade(filter->next, brigade);
+}
+
+void neo_response_register_filter(void)
+{
+    ap_register_output_filter(FILTER, replace, NULL, AP_FTYPE_RESOURCE);
+}

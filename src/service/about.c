@@ -1,0 +1,54 @@
+/* What the API says about itself and about the caller: /me, the description, the page of errors. */
+#include "call.h"
+
+static void add_member(neo_buf *out, const char *name, const char *value)
+{
+    neo_buf_printf(out, "%c\"%s\":", out->len ? ',' : '{', name);
+    neo_buf_json(out, value);
+}
+
+static void add_organizations(neo_buf *out, const neo_credential *who)
+{
+    neo_buf_puts(out, ",\"allowed_organization_ids\":[");
+    for (int i = 0; i < who->organization_count; i++) {
+        if (i)
+            neo_buf_putc(out, ',');
+        neo_buf_json(out, who->organizations[i]);
+    }
+    neo_buf_putc(out, ']');
+}
+
+neo_problem *neo_call_me(neo_call *call)
+{
+    const neo_credential *who = call->principal;
+    neo_buf out;
+    neo_buf_init(&out, call->pool, 512);
+    add_member(&out, "type", who->is_token ? "personal_access_token" : "api_key");
+    add_member(&out, "principal_id", who->id);
+    add_member(&out, "tenant_id", who->tenant);
+    add_member(&out, "organization_id", call->actor.organization);
+    if (who->is_token) {
+        add_member(&out, "user_id", who->user);
+        add_member(&out, "email", who->email);
+        add_organizations(&out, who);
+    } else {
+        add_member(&out, "role", who->role);
+        neo_buf_puts(&out, ",\"scopes\":");
+        neo_scopes_json(&out, who->scopes);
+    }
+    neo_buf_putc(&out, '}');
+    neo_call_respond(call, 200, neo_buf_text(&out));
+    return NULL;
+}
+
+neo_problem *neo_call_openapi(neo_call *call)
+{
+    neo_call_respond_tagged(call, 200, call->site->openapi);
+    return NULL;
+}
+
+neo_problem *neo_call_errors(neo_call *call)
+{
+    neo_call_respond_tagged(call, 200, call->site->errors_page);
+    return NULL;
+}

@@ -1,0 +1,88 @@
+/* The body, and the key that lets a request be repeated. */
+#include <apr_strings.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/json.h"
+
+/* The media type without its parameters, in lower case. */
+static const char *media_type_of(const char *header, apr_pool_t *pool)
+{
+    char *type = apr_pstrmemdup(pool, header, strcspn(header, "; \t"));
+    for (char *c = type; *c; c++)
+        *c = (char)tolower((unsigned char)*c);
+    return type;
+}
+
+static neo_problem *check_media_type(neo_call *call)
+{
+    const char *header = neo_call_header(call, "Content-Type");
+    const char *type = header ? media_type_of(header, call->pool) : "";
+    int may_patch = call->match.operation->takes & NEO_TAKES_MERGE_PATCH;
+    if (strcmp(type, "application/json") == 0 || (may_patch && strcmp(type, "application/merge-patch+json") == 0))
+        return NULL;
+    return neo_problem_make(call->pool, NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, "The body must be sent with Content-Type: %s.",
+                            may_patch ? "application/json or application/merge-patch+json" : "application/json");
+}
+
+neo_problem *neo_call_read_body(neo_call *call)
+{
+    const neo_request *request = call->request;
+    const char *wrong;
+    if (!(call->match.operation->takes & NEO_TAKES_BODY))
+        return NULL;
+    neo_problem *problem = request->host->body(request->context, call->site->max_body, &call->raw);
+    if (problem)
+        return problem;
+    if (call->raw.len == 0)
+        return neo_problem_make(call->pool, NEO_VALIDATION_BODY_REQUIRED, "The request needs a JSON object as its body.");
+    problem = check_media_type(call);
+    if (problem)
+        return problem;
+    call->body = neo_json_parse(call->raw, call->pool, &wrong);
+    if (!call->body)
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_MALFORMED_JSON, "", "body", "is not well-formed JSON: %s",
+                          wrong);
+    return problem;
+}
+
+/* A UUID of version 4 (RFC 9562, section 5.4), bare or as a quoted string, in lower case; NULL where it is none. */
+static const char *uuid_of(const char *text, apr_pool_t *pool)
+{
+    static const char form[] = "xxxxxxxx-xxxx-4xxx-vxxx-xxxxxxxxxxxx";
+    size_t len = strlen(text);
+    if (len == sizeof form + 1 && text[0] == '"' && text[len - 1] == '"') {
+        text++;
+        len -= 2;
+    }
+    if (len != sizeof form - 1)
+        return NULL;
+    char *uuid = apr_pstrmemdup(pool, text, len);
+    for (size_t i = 0; i < len; i++) {
+        uuid[i] = (char)tolower((unsigned char)uuid[i]);
+        if (form[i] == 'x' ? !isxdigit((unsigned char)uuid[i]) : form[i] == 'v' ? !strchr("89ab", uuid[i]) : uuid[i] != form[i])
+            return NULL;
+    }
+    return uuid;
+}
+
+neo_problem *neo_call_read_once(neo_call *call)
+{
+    const char *header = neo_call_header(call, "Idempotency-Key");
+    neo_problem *problem = NULL;
+    if (!header || !(call->match.operation->takes & NEO_TAKES_IDEMPOTENCY_KEY))
+        return NULL;
+    neo_once *once = apr_pcalloc(call->pool, sizeof *once);
+    once->key = uuid_of(header, call->pool);
+    if (!once->key) {
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID, "", "Idempotency-Key",
+                          "must be a UUID of version 4");
+        return problem;
+    }
+    neo_text pieces[] = {
+        {call->request->method, strlen(call->request->method)}, {call->request->path, strlen(call->request->path)}, call->raw};
+    neo_sha256_pieces(pieces, 3, once->hash);
+    call->once = once;
+    return NULL;
+}

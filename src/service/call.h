@@ -1,0 +1,68 @@
+/* One request on its way through the service. Private to this floor's room. */
+#ifndef NEO_SERVICE_CALL_H
+#define NEO_SERVICE_CALL_H
+
+#include "model/operation.h"
+#include "service/service.h"
+#include "store/table.h"
+
+typedef struct neo_call {
+    const neo_site *site;
+    const neo_request *request;
+    neo_response *response;
+    apr_pool_t *pool;
+    const neo_credential *principal; /* NULL where there is no valid one: then `refusal` says why */
+    neo_problem *refusal;
+    neo_match match;
+    neo_actor actor;    /* once the organization is known */
+    apr_table_t *query; /* decoded parameters, none twice */
+    const neo_once *once;
+    neo_text raw;   /* the body as it was sent */
+    neo_json *body; /* parsed */
+} neo_call;
+
+/* A step of the way. NULL: go on. */
+typedef neo_problem *(*neo_step)(neo_call *call);
+
+const char *neo_call_header(const neo_call *call, const char *name);
+
+/* Connections are borrowed for as long as statements run, never while a client is waited for. */
+neo_problem *neo_call_borrow(neo_call *call, neo_pg **pg);
+void neo_call_give_back(neo_call *call, neo_pg *pg);
+/* What a statement's failure means to the caller. Not for NEO_PG_OK. */
+neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows);
+
+/* Steps in files of their own. */
+neo_problem *neo_call_identify(neo_call *call);            /* identify.c: who calls */
+neo_problem *neo_call_choose_organization(neo_call *call); /* organization.c */
+neo_problem *neo_call_read_query(neo_call *call);          /* query.c */
+neo_problem *neo_call_read_once(neo_call *call);           /* body.c: Idempotency-Key */
+neo_problem *neo_call_read_body(neo_call *call);           /* body.c */
+
+/* Actions: they fill in the response. */
+neo_problem *neo_call_me(neo_call *call);
+neo_problem *neo_call_openapi(neo_call *call);
+neo_problem *neo_call_errors(neo_call *call);
+neo_problem *neo_call_list(neo_call *call);
+neo_problem *neo_call_create(neo_call *call);
+neo_problem *neo_call_read(neo_call *call);
+neo_problem *neo_call_patch(neo_call *call);
+neo_problem *neo_call_replace(neo_call *call);
+neo_problem *neo_call_delete(neo_call *call);
+
+/* Sets status, media type and body. */
+void neo_call_respond(neo_call *call, int status, neo_text body);
+void neo_call_set_header(neo_call *call, const char *name, const char *value);
+
+/* conditions.c: entity tags are made of what they stand for, so that they are the same on every host. */
+const char *neo_etag(neo_text body, apr_pool_t *pool);
+/* Responds with the body and its ETag, or with 304 where If-None-Match has it. */
+void neo_call_respond_tagged(neo_call *call, int status, neo_text body);
+/* NULL where there is no If-Match or it has the tag of `current`. */
+neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);
+
+/* cursor.c: a place in a list, sealed. */
+const char *neo_cursor_seal(const neo_call *call, const char *filters, const char *id);
+neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const char *cursor, char id[NEO_ID_SIZE]);
+
+#endif

@@ -1,0 +1,65 @@
+/* Entity tags and the requests that depend on them (RFC 9110, sections 8.8.3 and 13.1). */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/encode.h"
+
+const char *neo_etag(neo_text body, apr_pool_t *pool)
+{
+    unsigned char hash[NEO_SHA256_SIZE];
+    neo_sha256(body.ptr, body.len, hash);
+    return apr_pstrcat(pool, "\"", neo_base64url(hash, 16, pool), "\"", NULL);
+}
+
+/* mod_deflate and mod_brotli mark the tag of what they compress; it still stands for the same resource. */
+static size_t length_without_coding(const char *opaque, size_t len)
+{
+    static const char *const marks[] = {"-gzip", "-br"};
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+        size_t mark = strlen(marks[i]);
+        if (len > mark && strncmp(opaque + len - mark, marks[i], mark) == 0)
+            return len - mark;
+    }
+    return len;
+}
+
+/* True if a list of entity tags, or "*", has `etag`. If-Match compares strongly: there a weak tag is never the same. */
+static int has_tag(const char *list, const char *etag, int weak_too)
+{
+    size_t wanted = strlen(etag) - 2;
+    if (strcmp(list, "*") == 0)
+        return 1;
+    while (*(list += strspn(list, " \t,"))) {
+        int is_weak = strncmp(list, "W/", 2) == 0;
+        list += is_weak ? 2 : 0;
+        const char *end = *list == '"' ? strchr(list + 1, '"') : NULL;
+        if (!end)
+            return 0;
+        size_t len = length_without_coding(list + 1, (size_t)(end - list - 1));
+        if (len == wanted && strncmp(list + 1, etag + 1, len) == 0 && (weak_too || !is_weak))
+            return 1;
+        list = end + 1;
+    }
+    return 0;
+}
+
+void neo_call_respond_tagged(neo_call *call, int status, neo_text body)
+{
+    const char *etag = neo_etag(body, call->pool);
+    const char *known = call->match.operation->takes & NEO_TAKES_IF_NONE_MATCH ? neo_call_header(call, "If-None-Match") : NULL;
+    neo_call_set_header(call, "ETag", etag);
+    if (known && has_tag(known, etag, 1))
+        call->response->status = 304;
+    else
+        neo_call_respond(call, status, body);
+}
+
+neo_problem *neo_call_check_if_match(neo_call *call, neo_text current)
+{
+    const char *wanted = neo_call_header(call, "If-Match");
+    if (!wanted || has_tag(wanted, neo_etag(current, call->pool), 0))
+        return NULL;
+    return neo_problem_make(call->pool, NEO_CONFLICT_PRECONDITION_FAILED,
+                            "The %s has changed since the version that If-Match names.", call->match.resource->name);
+}

@@ -1,0 +1,48 @@
+/* Cursors: a place in a list, sealed together with the list that it belongs to and the moment until which it is good. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/encode.h"
+
+#define PLAIN_SIZE  (NEO_ID_BYTES + 8) /* the id before which the page ends or after which it begins; the expiry in seconds */
+#define SEALED_SIZE (PLAIN_SIZE + NEO_SEAL_EXTRA)
+
+/* What must be the same when the cursor comes back. */
+static neo_text context_of(const neo_call *call, const char *filters)
+{
+    const char *text =
+        apr_pstrcat(call->pool, call->match.resource->collection, "\n", call->actor.organization, "\n", filters, NULL);
+    return (neo_text){text, strlen(text)};
+}
+
+const char *neo_cursor_seal(const neo_call *call, const char *filters, const char *id)
+{
+    unsigned char plain[PLAIN_SIZE], sealed[SEALED_SIZE];
+    long long expiry = neo_now_ms() / 1000 + call->site->cursor_lifetime;
+    neo_id_pack(id, plain);
+    memcpy(plain + NEO_ID_BYTES, &expiry, sizeof expiry);
+    neo_seal(&call->site->keys, context_of(call, filters), plain, sizeof plain, sealed);
+    return neo_base64url(sealed, sizeof sealed, call->pool);
+}
+
+static neo_problem *wrong(const neo_call *call, neo_code code, const char *message)
+{
+    neo_problem *problem = NULL;
+    neo_problem_field(&problem, call->pool, code, "", "cursor", "%s", message);
+    return problem;
+}
+
+neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const char *cursor, char id[NEO_ID_SIZE])
+{
+    unsigned char sealed[SEALED_SIZE], plain[PLAIN_SIZE];
+    long long expiry;
+    if (neo_base64_decode(cursor, strlen(cursor), sealed, sizeof sealed) != SEALED_SIZE ||
+        neo_open(&call->site->keys, context_of(call, filters), sealed, sizeof sealed, plain) != PLAIN_SIZE)
+        return wrong(call, NEO_VALIDATION_CURSOR_INVALID, "was not issued for this list, these filters and this organization");
+    memcpy(&expiry, plain + NEO_ID_BYTES, sizeof expiry);
+    if (expiry <= neo_now_ms() / 1000)
+        return wrong(call, NEO_VALIDATION_CURSOR_EXPIRED, "is too old; start again from the first page");
+    neo_id_unpack(id, call->match.resource->prefix, plain);
+    return NULL;
+}

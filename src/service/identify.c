@@ -1,0 +1,62 @@
+/* Who calls: from X-API-Key to a credential. */
+#include "call.h"
+#include "core/secret.h"
+
+static neo_problem *invalid(neo_call *call)
+{
+    return neo_problem_make(call->pool, NEO_UNAUTHORIZED_INVALID_CREDENTIAL, "X-API-Key holds no valid credential.");
+}
+
+/* Asks the database. What it answers is kept for the next request, unless something changed meanwhile. */
+static neo_problem *look_up(neo_call *call, const char *id, neo_credential **found)
+{
+    neo_pg *pg;
+    unsigned int generation = neo_principals_generation(call->site->principals);
+    neo_problem *problem = neo_call_borrow(call, &pg);
+    if (problem)
+        return problem;
+    neo_pg_status status = neo_credential_read(pg, id, call->pool, found);
+    neo_call_give_back(call, pg);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, NULL);
+    if (!*found)
+        return invalid(call);
+    neo_principals_keep(call->site->principals, generation, *found);
+    return NULL;
+}
+
+static neo_problem *identify(neo_call *call, const neo_credential **credential)
+{
+    char id[NEO_ID_SIZE];
+    unsigned char hash[NEO_SHA256_SIZE];
+    const char *secret = neo_call_header(call, "X-API-Key");
+    if (!secret || !*secret)
+        return neo_problem_make(call->pool, NEO_UNAUTHORIZED_AUTH_REQUIRED,
+                                "Send an API key or a personal access token in the header X-API-Key.");
+    if (!neo_secret_id(secret, id))
+        return invalid(call);
+    *credential = neo_principals_find(call->site->principals, id, call->pool);
+    if (!*credential) {
+        neo_credential *found = NULL;
+        neo_problem *problem = neo_secret_check(secret) ? look_up(call, id, &found) : invalid(call);
+        if (problem)
+            return problem;
+        *credential = found;
+    }
+    neo_secret_hash(secret, hash);
+    if (!neo_equal_constant_time(hash, (*credential)->hash, sizeof hash))
+        return invalid(call);
+    if ((*credential)->is_revoked)
+        return neo_problem_make(call->pool, NEO_UNAUTHORIZED_REVOKED_CREDENTIAL, "This credential was revoked.");
+    return NULL;
+}
+
+/* A caller without a valid credential goes on to be counted; the refusal waits until then. */
+neo_problem *neo_call_identify(neo_call *call)
+{
+    const neo_credential *credential = NULL;
+    call->refusal = identify(call, &credential);
+    if (!call->refusal)
+        call->principal = credential;
+    return NULL;
+}

@@ -1,0 +1,139 @@
+/* Lists: limit, filters and cursor in; a page, its page_info and Link out. */
+#include <apr_escape.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/encode.h"
+
+#define DEFAULT_LIMIT 25
+#define MOST          100
+#define MOST_VALUES   100 /* of one filter */
+
+enum { ANSWER, ID, HAS_EARLIER };
+
+/* What was asked for. */
+typedef struct {
+    int limit;
+    apr_array_header_t *conditions; /* of neo_condition */
+    neo_buf canonical;              /* the filters as cursors remember them: a line each, in the tables' order */
+    neo_buf link;                   /* the filters as a link repeats them: "&name=value" each */
+} listing;
+
+static int read_limit(neo_call *call, neo_problem **problem)
+{
+    const char *text = apr_table_get(call->query, "limit");
+    long long limit = DEFAULT_LIMIT;
+    if (text && (!neo_integer_parse(text, &limit) || limit < 1 || limit > MOST))
+        neo_problem_field(problem, call->pool, NEO_VALIDATION_LIMIT_OUT_OF_RANGE, "", "limit",
+                          "must be an integer from 1 to %d", MOST);
+    return (int)limit;
+}
+
+/* The values of one filter, as they are compared. */
+static void read_values(neo_call *call, const neo_filter *filter, const char *text, neo_condition *condition,
+                        neo_problem **problem)
+{
+    apr_array_header_t *values = apr_array_make(call->pool, 2, sizeof(const char *));
+    char *rest = apr_pstrdup(call->pool, text), *one;
+    while ((one = filter->kind == NEO_FILTER_EQUAL ? strsep(&rest, ",") : rest)) {
+        const char *wrong =
+            neo_condition_value(call->match.resource, filter, one, call->pool, &APR_ARRAY_PUSH(values, const char *));
+        if (!wrong && values->nelts > MOST_VALUES)
+            wrong = apr_psprintf(call->pool, "must have at most %d values", MOST_VALUES);
+        if (wrong) {
+            neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", filter->name, "%s", wrong);
+            return;
+        }
+        if (filter->kind != NEO_FILTER_EQUAL)
+            break;
+    }
+    *condition = (neo_condition){filter, (const char *const *)values->elts, values->nelts};
+}
+
+static void read_filters(neo_call *call, const neo_filter *filters, listing *list, neo_problem **problem)
+{
+    for (const neo_filter *f = filters; f && f->name; f++) {
+        const char *text = apr_table_get(call->query, f->name);
+        if (!text)
+            continue;
+        read_values(call, f, text, &APR_ARRAY_PUSH(list->conditions, neo_condition), problem);
+        neo_buf_printf(&list->canonical, "%s=%s\n", f->name, text);
+        neo_buf_printf(&list->link, "&%s=%s", f->name, apr_pescape_urlencoded(call->pool, text));
+    }
+}
+
+static neo_problem *read_listing(neo_call *call, listing *list)
+{
+    neo_problem *problem = NULL;
+    list->limit = read_limit(call, &problem);
+    list->conditions = apr_array_make(call->pool, 4, sizeof(neo_condition));
+    neo_buf_init(&list->canonical, call->pool, 64);
+    neo_buf_init(&list->link, call->pool, 64);
+    read_filters(call, call->match.resource->filters, list, &problem);
+    read_filters(call, neo_common_filters, list, &problem);
+    return problem;
+}
+
+static void add_cursor(neo_buf *out, const char *name, const char *cursor)
+{
+    neo_buf_printf(out, cursor ? "\"%s\":\"%s\"," : "\"%s\":null,", name, cursor);
+}
+
+/* Writes the page from at most limit + 1 rows: the last one only tells that there are more. */
+static void respond(neo_call *call, const listing *list, const neo_rows *rows)
+{
+    const char *filters = list->canonical.ptr, *start = NULL, *end = NULL;
+    int has_earlier = rows->count > 0 && neo_rows_is_true(rows, 0, HAS_EARLIER);
+    int count = rows->count > 0 && neo_rows_value(rows, 0, ID) ? rows->count : 0;
+    int has_more = count > list->limit;
+    apr_size_t size = 512;
+    count -= has_more;
+    for (int i = 0; i < count; i++)
+        size += neo_rows_text(rows, i, ANSWER).len + 1;
+    neo_buf out;
+    neo_buf_init(&out, call->pool, size);
+    neo_buf_puts(&out, "{\"items\":[");
+    for (int i = 0; i < count; i++) {
+        neo_text answer = neo_rows_text(rows, i, ANSWER);
+        if (i)
+            neo_buf_putc(&out, ',');
+        neo_buf_add(&out, answer.ptr, answer.len);
+    }
+    if (count) {
+        start = neo_cursor_seal(call, filters, neo_rows_value(rows, 0, ID));
+        end = neo_cursor_seal(call, filters, neo_rows_value(rows, count - 1, ID));
+    }
+    neo_buf_puts(&out, "],\"page_info\":{");
+    add_cursor(&out, "start_cursor", start);
+    add_cursor(&out, "end_cursor", end);
+    neo_buf_printf(&out, "\"has_next_page\":%s,\"has_previous_page\":%s}}", has_more ? "true" : "false",
+                   has_earlier ? "true" : "false");
+    if (has_more)
+        neo_call_set_header(call, "Link",
+                            apr_psprintf(call->pool, "<%s%s?limit=%d&cursor=%s%s>; rel=\"next\"", call->site->base_url,
+                                         call->match.resource->collection, list->limit, end, list->link.ptr));
+    neo_call_respond(call, 200, neo_buf_text(&out));
+}
+
+neo_problem *neo_call_list(neo_call *call)
+{
+    listing list;
+    neo_pg *pg;
+    neo_rows rows;
+    char before[NEO_ID_SIZE];
+    const char *cursor = apr_table_get(call->query, "cursor");
+    neo_problem *problem = read_listing(call, &list);
+    if (!problem && cursor)
+        problem = neo_cursor_open(call, list.canonical.ptr, cursor, before);
+    if (problem || (problem = neo_call_borrow(call, &pg)))
+        return problem;
+    neo_selection selection = {(const neo_condition *)list.conditions->elts, list.conditions->nelts, cursor ? before : NULL,
+                               list.limit + 1};
+    neo_pg_status status = neo_table_list(pg, call->match.resource, &call->actor, &selection, call->pool, &rows);
+    neo_call_give_back(call, pg);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, &rows);
+    respond(call, &list, &rows);
+    return NULL;
+}

@@ -1,0 +1,65 @@
+/* The query: decoded, each parameter once, and none that the operation does not have. What the values mean is list.c's. */
+#include <apr_escape.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/encode.h"
+
+static int is_parameter(const neo_call *call, const char *name)
+{
+    return call->match.operation->takes & NEO_TAKES_PAGE &&
+           (strcmp(name, "limit") == 0 || strcmp(name, "cursor") == 0 || neo_filter_named(call->match.resource, name));
+}
+
+/* Decodes one side of name=value; NULL where it is not well-formed UTF-8 in percent-encoding, or has control characters. */
+static const char *decode(const char *text, apr_pool_t *pool)
+{
+    const char *decoded = apr_punescape_url(pool, text, NULL, NULL, 1);
+    if (!decoded || !neo_utf8_is_valid(decoded, strlen(decoded)))
+        return NULL;
+    for (const unsigned char *c = (const unsigned char *)decoded; *c; c++)
+        if (*c < 0x20 || *c == 0x7F)
+            return NULL;
+    return decoded;
+}
+
+static const char *shown(const char *name, apr_pool_t *pool)
+{
+    return neo_utf8_length(name) <= 60 ? name : apr_psprintf(pool, "a name of %d bytes", (int)strlen(name));
+}
+
+static void read_pair(neo_call *call, char *pair, neo_problem **problem)
+{
+    apr_pool_t *pool = call->pool;
+    char *equals = strchr(pair, '=');
+    if (equals)
+        *equals = '\0';
+    const char *name = decode(pair, pool), *value = equals ? decode(equals + 1, pool) : "";
+    if (!name)
+        neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", "query",
+                          "must be UTF-8 in percent-encoding, without control characters");
+    else if (!is_parameter(call, name))
+        neo_problem_field(problem, pool, NEO_VALIDATION_UNKNOWN_PARAMETER, "", shown(name, pool),
+                          "is not a parameter of this operation");
+    else if (!value)
+        neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name,
+                          "must be UTF-8 in percent-encoding, without control characters");
+    else if (apr_table_get(call->query, name))
+        neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "must be given once only");
+    else
+        apr_table_setn(call->query, name, value);
+}
+
+neo_problem *neo_call_read_query(neo_call *call)
+{
+    neo_problem *problem = NULL;
+    call->query = apr_table_make(call->pool, 4);
+    if (!call->request->query || !*call->request->query)
+        return NULL;
+    char *rest = apr_pstrdup(call->pool, call->request->query), *pair;
+    while ((pair = strsep(&rest, "&")))
+        if (*pair)
+            read_pair(call, pair, &problem);
+    return problem;
+}

@@ -1,0 +1,243 @@
+/* The way of a request, step by step (see service/service.h). */
+#include "service/service.h"
+
+#include <apr_strings.h>
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/clock.h"
+#include "core/encode.h"
+#include "model/openapi.h"
+#include "store/idempotency.h"
+
+#define RETRY_SECONDS 5 /* what a client is told to wait while the database is away */
+
+void neo_service_make_statements(apr_pool_t *pool)
+{
+    neo_credential_make_statements(pool);
+    neo_once_make_statements(pool);
+    neo_table_make_statements(pool);
+}
+
+void neo_service_prepare(neo_site *site, apr_pool_t *pool)
+{
+    site->openapi = neo_openapi_yaml(site->base_url, site->docs_url, pool);
+    site->errors_page = neo_errors_page(pool);
+}
+
+/* ---------------------------------------------------------------- what steps share */
+
+const char *neo_call_header(const neo_call *call, const char *name)
+{
+    return call->request->host->header(call->request->context, name);
+}
+
+void neo_call_set_header(neo_call *call, const char *name, const char *value)
+{
+    apr_table_setn(call->response->headers, name, value);
+}
+
+void neo_call_respond(neo_call *call, int status, neo_text body)
+{
+    call->response->status = status;
+    call->response->body = body;
+    call->response->media_type = call->match.operation->media_type;
+}
+
+static neo_problem *unavailable(neo_call *call)
+{
+    neo_problem *problem =
+        neo_problem_make(call->pool, NEO_INTERNAL_UNAVAILABLE,
+                         "The service cannot reach its database at the moment; nothing is lost by trying again.");
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
+neo_problem *neo_call_borrow(neo_call *call, neo_pg **pg)
+{
+    *pg = call->request->host->borrow(call->request->context);
+    return *pg ? NULL : unavailable(call);
+}
+
+void neo_call_give_back(neo_call *call, neo_pg *pg)
+{
+    call->request->host->give_back(call->request->context, pg);
+}
+
+/* Unique indexes are named <table>_<field>_key. */
+static neo_problem *duplicate(neo_call *call, const char *constraint)
+{
+    const neo_resource *resource = call->match.resource;
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (constraint && f->flags & NEO_UNIQUE &&
+            strcmp(constraint, apr_pstrcat(call->pool, resource->name, "_", f->name, "_key", NULL)) == 0)
+            return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s of the organization has this %s.",
+                                    resource->name, f->name);
+    return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE,
+                            "Another %s of the organization has a value that must be unique.", resource->name);
+}
+
+neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows)
+{
+    switch (status) {
+    case NEO_PG_DUPLICATE: return duplicate(call, rows->constraint);
+    case NEO_PG_REFERRED:
+        return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
+                                "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
+    case NEO_PG_AWAY:
+    case NEO_PG_SCHEMA: return unavailable(call);
+    default: return neo_problem_internal(call->pool);
+    }
+}
+
+/* ---------------------------------------------------------------- steps */
+
+/* Whoever shares a /64 network counts as one, since one client has that many addresses. */
+static const char *network_of(const char *address, apr_pool_t *pool)
+{
+    unsigned char bytes[16];
+    if (inet_pton(AF_INET6, address, bytes) != 1)
+        return address;
+    char digits[17];
+    neo_hex(bytes, 8, digits);
+    return apr_pstrdup(pool, digits);
+}
+
+static void count(neo_call *call, neo_allowance *allowance)
+{
+    const neo_credential *who = call->principal;
+    long long now = neo_now_ms() / 1000;
+    if (who)
+        neo_limiter_count(call->site->credentials, who->id, who->requests, who->window, now, allowance);
+    else
+        neo_limiter_count(call->site->addresses, network_of(call->request->address, call->pool), NEO_ADDRESS_REQUESTS,
+                          NEO_ADDRESS_WINDOW, now, allowance);
+    neo_call_set_header(call, "X-RateLimit-Limit", apr_itoa(call->pool, allowance->limit));
+    neo_call_set_header(call, "X-RateLimit-Remaining", apr_itoa(call->pool, allowance->remaining));
+    neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));
+}
+
+static neo_problem *limit_rate(neo_call *call)
+{
+    neo_allowance allowance;
+    count(call, &allowance);
+    if (!allowance.is_exceeded)
+        return NULL;
+    long long wait = allowance.reset - neo_now_ms() / 1000;
+    neo_problem *problem =
+        neo_problem_make(call->pool, NEO_RATE_LIMIT_EXCEEDED, "%s may send %d requests in its window, and they are used up.",
+                         call->principal ? "This credential" : "An address without a valid credential", allowance.limit);
+    problem->retry_after = wait > 0 ? (int)wait : 1;
+    return problem;
+}
+
+static neo_problem *find_operation(neo_call *call)
+{
+    const neo_request *request = call->request;
+    int found = neo_operation_match(request->path, request->method, call->pool, &call->match);
+    if (!call->principal && !(found && call->match.is_public))
+        return call->refusal;
+    if (!found)
+        return neo_problem_make(call->pool, NEO_NOT_FOUND_ROUTE, "The API has no such path.");
+    if (call->match.operation)
+        return NULL;
+    neo_call_set_header(call, "Allow", call->match.allow);
+    if (strcmp(request->method, "OPTIONS") == 0) {
+        call->response->status = 204;
+        return NULL;
+    }
+    return neo_problem_make(call->pool, NEO_VALIDATION_METHOD_NOT_ALLOWED, "This path has %s.", call->match.allow);
+}
+
+static neo_problem *check_scope(neo_call *call)
+{
+    const neo_operation *operation = call->match.operation;
+    if (operation->access < NEO_ACCESS_READ)
+        return NULL;
+    neo_area area = call->match.resource->area;
+    neo_scopes needed = operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(area) : NEO_SCOPE_WRITE(area);
+    if (call->principal->scopes & needed)
+        return NULL;
+    return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential lacks the scope %s.",
+                            neo_scope_text(needed, call->pool));
+}
+
+static neo_problem *act(neo_call *call)
+{
+    static const neo_step actions[] = {
+        [NEO_ACTION_ME] = neo_call_me,       [NEO_ACTION_OPENAPI] = neo_call_openapi, [NEO_ACTION_ERRORS] = neo_call_errors,
+        [NEO_ACTION_LIST] = neo_call_list,   [NEO_ACTION_CREATE] = neo_call_create,   [NEO_ACTION_READ] = neo_call_read,
+        [NEO_ACTION_PATCH] = neo_call_patch, [NEO_ACTION_REPLACE] = neo_call_replace, [NEO_ACTION_DELETE] = neo_call_delete,
+    };
+    _Static_assert(sizeof actions / sizeof *actions == NEO_ACTIONS, "every operation has its action");
+    return actions[call->match.operation - neo_operations](call);
+}
+
+/* The way. The first step that has a problem, or that gives the response a status, is the last. */
+static const neo_step way[] = {
+    neo_call_identify,
+    limit_rate,
+    find_operation,
+    neo_call_choose_organization,
+    check_scope,
+    neo_call_read_query,
+    neo_call_read_body,
+    neo_call_read_once,
+    act,
+};
+
+/* ---------------------------------------------------------------- responses */
+
+static void respond_problem(neo_call *call, const neo_problem *problem)
+{
+    neo_response *response = call->response;
+    neo_problem_frame frame = {call->request->instance, call->request->id, call->site->docs_url};
+    response->status = neo_problem_status(problem);
+    response->media_type = "application/problem+json";
+    response->body = neo_problem_json(problem, &frame, call->pool);
+    if (problem->retry_after)
+        neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, problem->retry_after));
+}
+
+static void start(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
+{
+    memset(response, 0, sizeof *response);
+    response->headers = apr_table_make(request->pool, 12);
+    *call = (neo_call){.site = site, .request = request, .response = response, .pool = request->pool};
+    neo_call_set_header(call, "X-Request-ID", request->id);
+    neo_call_set_header(call, "X-Content-Type-Options", "nosniff");
+}
+
+/* What was tagged may be kept to be asked for again with its tag; everything else is not to be kept at all. */
+static void finish(neo_call *call)
+{
+    neo_call_set_header(call, "Cache-Control",
+                        apr_table_get(call->response->headers, "ETag") ? "private, no-cache" : "no-store");
+    if (call->principal) {
+        call->response->principal = call->principal->id;
+        call->response->is_token = call->principal->is_token;
+    }
+}
+
+void neo_service_answer(const neo_site *site, const neo_request *request, neo_response *response)
+{
+    neo_call call;
+    neo_problem *problem = NULL;
+    start(&call, site, request, response);
+    for (apr_size_t i = 0; i < sizeof way / sizeof *way && !problem && !response->status; i++)
+        problem = way[i](&call);
+    if (problem)
+        respond_problem(&call, problem);
+    finish(&call);
+}
+
+void neo_service_refuse(const neo_site *site, const neo_request *request, const neo_problem *problem, neo_response *response)
+{
+    neo_call call;
+    neo_allowance allowance;
+    start(&call, site, request, response);
+    count(&call, &allowance);
+    respond_problem(&call, problem);
+    finish(&call);
+}
