@@ -14,8 +14,9 @@ typedef struct neo_call {
     const neo_credential *principal; /* NULL where there is no valid one: then `refusal` says why */
     neo_problem *refusal;
     neo_match match;
-    neo_actor actor;    /* once the organization is known */
-    apr_table_t *query; /* decoded parameters, none twice */
+    neo_actor actor;          /* once the organization is known */
+    apr_table_t *query;       /* decoded parameters, none twice */
+    neo_problem *wrong_query; /* what the query's form has against it, so far */
     const neo_once *once;
     neo_text raw;   /* the body as it was sent */
     neo_json *body; /* parsed */

@@ -88,7 +88,8 @@ static slot *slot_of(slot *bucket, uint64_t caller)
     }
 }
 
-void neo_limiter_count(neo_limiter *limiter, const char *caller, int limit, int window, long long now, neo_allowance *allowance)
+void neo_limiter_count(neo_limiter *limiter, const char *caller, int cost, int limit, int window, long long now,
+                       neo_allowance *allowance)
 {
     uint64_t number = number_of(caller);
     slot *mine = slot_of(&limiter->slots[number % limiter->buckets * BUCKET], number);
@@ -99,8 +100,8 @@ void neo_limiter_count(neo_limiter *limiter, const char *caller, int limit, int 
             end = (uint64_t)(now + window);
             count = 0;
         }
-        allowance->is_exceeded = count >= (uint64_t)limit;
-        next = end << 32 | (allowance->is_exceeded ? count : count + 1);
+        allowance->is_exceeded = cost > 0 && count + (uint64_t)cost > (uint64_t)limit;
+        next = end << 32 | (allowance->is_exceeded ? count : count + (uint64_t)cost);
     } while (!atomic_compare_exchange_weak(&mine->state, &state, next));
     uint64_t count = next & UINT32_MAX;
     allowance->limit = limit;

@@ -65,7 +65,7 @@ static void read_filters(neo_call *call, const neo_filter *filters, listing *lis
 
 static neo_problem *read_listing(neo_call *call, listing *list)
 {
-    neo_problem *problem = NULL;
+    neo_problem *problem = call->wrong_query;
     list->limit = read_limit(call, &problem);
     list->conditions = apr_array_make(call->pool, 4, sizeof(neo_condition));
     neo_buf_init(&list->canonical, call->pool, 64);

@@ -61,5 +61,8 @@ neo_problem *neo_call_read_query(neo_call *call)
     while ((pair = strsep(&rest, "&")))
         if (*pair)
             read_pair(call, pair, &problem);
-    return problem;
+    if (!(call->match.operation->takes & NEO_TAKES_PAGE))
+        return problem;
+    call->wrong_query = problem; /* the list finds out what else is wrong */
+    return NULL;
 }

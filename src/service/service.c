@@ -104,15 +104,17 @@ static const char *network_of(const char *address, apr_pool_t *pool)
     return apr_pstrdup(pool, digits);
 }
 
+/* A credential that could not be looked up for want of a database is no guess, and costs its address nothing. */
 static void count(neo_call *call, neo_allowance *allowance)
 {
     const neo_credential *who = call->principal;
+    int is_unknown = call->refusal && neo_problem_status(call->refusal) >= 500;
     long long now = neo_now_ms() / 1000;
     if (who)
-        neo_limiter_count(call->site->credentials, who->id, who->requests, who->window, now, allowance);
+        neo_limiter_count(call->site->credentials, who->id, 1, who->requests, who->window, now, allowance);
     else
-        neo_limiter_count(call->site->addresses, network_of(call->request->address, call->pool), NEO_ADDRESS_REQUESTS,
-                          NEO_ADDRESS_WINDOW, now, allowance);
+        neo_limiter_count(call->site->addresses, network_of(call->request->address, call->pool), is_unknown ? 0 : 1,
+                          NEO_ADDRESS_REQUESTS, NEO_ADDRESS_WINDOW, now, allowance);
     neo_call_set_header(call, "X-RateLimit-Limit", apr_itoa(call->pool, allowance->limit));
     neo_call_set_header(call, "X-RateLimit-Remaining", apr_itoa(call->pool, allowance->remaining));
     neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));
