@@ -23,8 +23,9 @@ typedef struct neo_allowance {
 apr_size_t neo_limiter_size(apr_size_t entries);
 neo_limiter *neo_limiter_use(void *memory, apr_size_t entries);
 
-/* Counts one request of `caller` at `now` (seconds since 1970) against `limit` in `window` seconds. */
-void neo_limiter_count(neo_limiter *limiter, const char *caller, int limit, int window, long long now,
+/* Counts `cost` requests of `caller` at `now` (seconds since 1970) against `limit` in `window` seconds: all of them, or none
+ * where they are too many. A cost of 0 only looks. */
+void neo_limiter_count(neo_limiter *limiter, const char *caller, int cost, int limit, int window, long long now,
                        neo_allowance *allowance);
 
 #endif
