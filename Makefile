@@ -38,7 +38,7 @@ LIB    := $(BUILD)/libneoapi.a
 MODULE := $(BUILD)/mod_neoapi.so
 CTL    := $(BUILD)/neoapictl
 
-.PHONY: all help clean unit
+.PHONY: all help clean unit install e2e check
 .DEFAULT_GOAL := all
 
 all: $(MODULE) $(CTL) ## build the module and neoapictl (needs the packages that `make deps` installs)
@@ -75,6 +75,23 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)
 
 clean: ## remove what was built (a running demo is stopped first)
 	rm -rf $(BUILD)
+
+# Where an administrator's own programs go; Apache's modules stay where Apache looks for them.
+PREFIX ?= /usr/local
+install: all ## install the module and neoapictl (PREFIX=/usr/local, DESTDIR)
+	install -D -m 644 $(MODULE) '$(DESTDIR)$(shell $(APXS) -q LIBEXECDIR)/mod_neoapi.so'
+	install -D -m 755 $(CTL) '$(DESTDIR)$(PREFIX)/sbin/neoapictl'
+
+# ---------------------------------------------------------------- the tests
+
+# PYTEST_ARGS='-k pagination -x' and the like choose some of them.
+e2e: all ## run the end-to-end tests against real servers (PYTEST_ARGS=...; SAN=1 with the sanitizers)
+	NEOAPI_TEST_BUILD='$(BUILD)' /usr/bin/python3 -m pytest -q tests/e2e $(PYTEST_ARGS)
+
+# The steps are a make of their own, because this one may have been started before the packages were there.
+check: ## install what is missing and run everything
+	@sh tests/deploy/packages.sh build run check
+	@sh tests/check.sh
 
 # ---------------------------------------------------------------- packages, and the demo
 
