@@ -7,7 +7,6 @@
 #include <http_request.h>
 #include <mpm_common.h>
 
-#include "httpd/listener.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
 
@@ -38,20 +37,19 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 
 /* ---------------------------------------------------------------- 2. each child process */
 
-static neo_listener *listeners[64];
-static int listener_count;
+static server_rec *first_server;
 
 /* After mod_dbd's, which opens the connections. */
 static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
+    first_server = main_server;
     for (server_rec *s = main_server; s; s = s->next) {
         neo_server_config *config = neo_server_config_of(s);
         if (!config->site)
             continue;
         config->database = neo_database_make(pchild, s);
         config->site->principals = neo_principals_make(pchild);
-        if (listener_count < (int)(sizeof listeners / sizeof *listeners))
-            listeners[listener_count++] = neo_listener_start(pchild, s, config->database, config->site->principals);
+        config->listener = neo_listener_start(pchild, s, config->database, config->site->principals);
     }
 }
 
@@ -60,8 +58,9 @@ static void child_stopping(apr_pool_t *pchild, int graceful)
 {
     (void)pchild;
     (void)graceful;
-    for (int i = 0; i < listener_count; i++)
-        neo_listener_stop(listeners[i]);
+    for (server_rec *s = first_server; s; s = s->next)
+        if (neo_server_config_of(s)->listener)
+            neo_listener_stop(neo_server_config_of(s)->listener);
 }
 
 /* ---------------------------------------------------------------- 3. each request */

@@ -7,6 +7,7 @@
 #include <http_config.h>
 
 #include "httpd/database.h"
+#include "httpd/listener.h"
 #include "service/service.h"
 
 extern module AP_MODULE_DECLARE_DATA neoapi_module;
@@ -21,7 +22,8 @@ typedef struct neo_server_config {
     long long rate_entries;
     apr_array_header_t *roots; /* of const char *: the locations where it is on, each ends in a slash */
     neo_site *site;            /* made when httpd starts; NULL where it is on nowhere */
-    neo_database *database;
+    neo_database *database;    /* these two are each child process's own */
+    neo_listener *listener;
 } neo_server_config;
 
 /* Of a location. */

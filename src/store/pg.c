@@ -30,10 +30,19 @@ struct neo_pg {
 
 static int statements;
 
+static apr_status_t forget_statements(void *data)
+{
+    (void)data;
+    statements = 0;
+    return APR_SUCCESS;
+}
+
 neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes)
 {
     if (statements == MAX_STATEMENTS)
         abort();
+    if (statements == 0) /* httpd makes them anew with each configuration */
+        apr_pool_cleanup_register(pool, NULL, forget_statements, apr_pool_cleanup_null);
     neo_statement *made = apr_palloc(pool, sizeof *made);
     *made = (neo_statement){apr_pstrdup(pool, sql), params, writes, statements++};
     return made;
