@@ -66,8 +66,10 @@ $(GEN): sql/embed.sh $(wildcard sql/*.sql)
 	@mkdir -p $(@D)
 	sh sql/embed.sh sql/[0-9]*.sql > $@.new && mv $@.new $@
 
-unit: $(TESTS) ## run the unit tests
-	@set -e; for t in $(TESTS); do $$t; done
+unit: $(TESTS) ## run the unit tests (SAN=1: built with the sanitizers)
+	@sh tests/unit/run.sh $(TESTS)
+
+.SECONDARY: $(TEST_SRC:%.c=$(BUILD)/obj/%.o)
 
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)
 	@mkdir -p $(@D)
@@ -112,6 +114,29 @@ demo-remove: ## stop the demo and delete its data
 	@sh tests/demo/demo.sh remove '$(BUILD)'
 
 clean: demo-remove
+
+# ---------------------------------------------------------------- house
+
+.PHONY: house
+house: ## check format, floors, sizes and texts; then that each check can fail
+	@sh tests/house/check.sh
+	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/house
+
+# ---------------------------------------------------------------- openapi
+
+# A base URL that the linters take for a real one.
+OPENAPI_URL := https://api.imobiliaria.example/public/v1/
+
+.PHONY: openapi-check
+openapi-check: $(BUILD)/openapi/print ## lint the API's description and compile a client with its types
+	@/usr/bin/python3 -B tests/openapi/roundtrip.py $<
+	@$< description $(OPENAPI_URL) $(OPENAPI_URL)docs >$(BUILD)/openapi/openapi.yaml
+	@$< errors >$(BUILD)/openapi/errors.html
+	@sh tests/openapi/check.sh $(BUILD)/openapi/openapi.yaml
+
+$(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
 # ----------------------------------------------------------------
 

@@ -107,6 +107,8 @@ apr_size_t neo_seal(const neo_keys *keys, neo_text context, const void *data, ap
     EVP_CIPHER_CTX *ctx = context_of_thread()->cipher;
     unsigned char *nonce = out + 1, *body = nonce + NONCE_SIZE, *tag = body + len;
     int n, rest;
+    if (keys->count == 0)
+        abort();
     out[0] = SEAL_VERSION;
     neo_random(nonce, NONCE_SIZE);
     if (!EVP_EncryptInit_ex2(ctx, aes256gcm, keys->key[0], nonce, NULL) ||

@@ -7,6 +7,11 @@
 
 #include "core/clock.h"
 
+/* A body of a megabyte can have a hundred thousand wrong fields; nobody reads on after these. */
+#define MOST_ITEMS    100
+#define TEXT_OF(n)    TEXT_OF_IT(n)
+#define TEXT_OF_IT(n) #n
+
 static const neo_code_info catalogue[] = {
     [NEO_VALIDATION_FAILED] = {"validation.failed", 400, "validation", "Several fields or parameters are wrong.",
                                "Read `errors`: it names all of them, with a code for each."},
@@ -183,6 +188,21 @@ neo_problem *neo_problem_about(apr_pool_t *pool, neo_code kind, const char *reso
     return new_problem(pool, kind, resource, detail);
 }
 
+/* Several fields are wrong: the problem is no longer that of the first. */
+static void add_item(neo_problem *p, apr_pool_t *pool, neo_problem_item item)
+{
+    if (p->items->nelts == MOST_ITEMS) {
+        p->detail = "More than " TEXT_OF(MOST_ITEMS) " fields or parameters are wrong; errors names the first of them.";
+        return;
+    }
+    APR_ARRAY_PUSH(p->items, neo_problem_item) = item;
+    if (p->items->nelts > 1) {
+        p->kind = NEO_VALIDATION_FAILED;
+        p->code = catalogue[NEO_VALIDATION_FAILED].code;
+        p->detail = apr_psprintf(pool, "%d fields or parameters are wrong; errors names each of them.", p->items->nelts);
+    }
+}
+
 void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, const char *field,
                        const char *fmt, ...)
 {
@@ -198,13 +218,7 @@ void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, c
         (*problem)->code = item.code;
         (*problem)->items = apr_array_make(pool, 4, sizeof item);
     }
-    neo_problem *p = *problem;
-    APR_ARRAY_PUSH(p->items, neo_problem_item) = item;
-    if (p->items->nelts > 1) {
-        p->kind = NEO_VALIDATION_FAILED;
-        p->code = catalogue[NEO_VALIDATION_FAILED].code;
-        p->detail = apr_psprintf(pool, "%d fields or parameters are wrong; errors names each of them.", p->items->nelts);
-    }
+    add_item(*problem, pool, item);
 }
 
 neo_problem *neo_problem_internal(apr_pool_t *pool)

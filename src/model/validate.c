@@ -24,10 +24,17 @@ static const char *join(walk *w, const char *path, const char *name)
     return *path ? apr_pstrcat(w->pool, path, ".", name, NULL) : name;
 }
 
-/* A key as a message may repeat it. */
+/* A key as a message may repeat it: whole, or its first 20 characters. */
 static const char *shown(walk *w, const char *path, const char *key)
 {
-    return join(w, path, neo_utf8_length(key) <= 60 ? key : apr_pstrcat(w->pool, apr_pstrndup(w->pool, key, 20), "…", NULL));
+    apr_size_t cut = 0;
+    if (neo_utf8_length(key) <= 60)
+        return join(w, path, key);
+    for (int n = 0; n < 20; n++)
+        do
+            cut++;
+        while (((unsigned char)key[cut] & 0xC0) == 0x80);
+    return join(w, path, apr_pstrcat(w->pool, apr_pstrndup(w->pool, key, cut), "…", NULL));
 }
 
 static void check_names(walk *w, const neo_field *fields, neo_json *object, const char *path)

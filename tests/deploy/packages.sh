@@ -27,6 +27,7 @@ check python3-requests
 check python3-psycopg2
 check python3-yaml
 check python3-h2
+check python3-pyflakes
 check universal-ctags
 check shellcheck
 check nodejs  node

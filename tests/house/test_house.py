@@ -1,0 +1,175 @@
+"""Every house check can fail: each passes over a small house, and names what is planted in it."""
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+FUNCTION = "int neo_{0}(void);\n\nint neo_{0}(void)\n{{\n{1}    return 0;\n}}\n"
+
+
+def long_function(lines):
+    """A file with one function of so many lines, its first and last among them."""
+    return FUNCTION.format("long", "    neo_long();\n" * (lines - 4))
+
+
+def long_file(lines):
+    return "/* A remark. */\n" * lines
+
+
+HOUSE = {
+    "Makefile": "all:\n\techo all\n",
+    "mod_neoapi.c": '#include <httpd.h>\n\n#include "httpd/config.h"\n',
+    "README.md": "# A house\n\nInstall it with `make deps`.\n",
+    "include/core/json.h": "/* Values. */\nint neo_json(void);\n",
+    "include/model/rules.h": '#include "core/json.h"\n',
+    "include/store/pg.h": '#include "model/rules.h"\n',
+    "include/service/service.h": '#include "store/pg.h"\n',
+    "include/delivery/courier.h": '#include "store/pg.h"\n',
+    "include/httpd/config.h": '#include <http_config.h>\n\n#include "service/service.h"\n',
+    "include/ctl/command.h": '#include "service/service.h"\n',
+    "src/core/json.c": '#include "core/json.h"\n\n#include <jansson.h>\n',
+    "src/core/crypto.c": "#include <openssl/evp.h>\n",
+    "src/store/pg.c": '#include "store/pg.h"\n\n#include <libpq-events.h>\n#include <libpq-fe.h>\n',
+    "src/service/call.h": '#include "service/service.h"\n',
+    "src/service/service.c": '#include "call.h"\n',
+    "src/delivery/send.c": '#include <curl/curl.h>\n\n#include "delivery/courier.h"\n',
+    "src/httpd/config.c": '#include "httpd/config.h"\n\n#include <util_filter.h>\n',
+    "src/ctl/main.c": FUNCTION.format("main", ""),
+    "tests/bench/mod_bare.c": "#include <httpd.h>\n#include <libpq-fe.h>\n",
+    "tests/unit/test_json.c": '#include "core/json.h"\n#include "service/service.h"\n',
+    "tests/e2e/things.py": "import pytest\n\n\n@pytest.fixture\ndef thing():\n    return 1\n",
+    "tests/e2e/test_thing.py": "from things import thing\n\n\ndef test_thing(thing):\n    assert thing == 1\n",
+    "tests/run.sh": '#!/bin/sh\necho "$1"\n',
+}
+
+# The check, the file, what is planted in it, and what the check must say.
+PLANTED = {
+    "a line that clang-format would change": ("format", "src/core/id.c", "int  x;\n", "clang-format -i src/core/id.c"),
+    "a header that clang-format would change": ("format", "include/core/id.h", "int\tx;\n", "include/core/id.h:1"),
+    "an unquoted variable in a script": ("format", "tests/start.sh", "#!/bin/sh\necho $1\n", "SC2086"),
+    "an unquoted variable in a script without a suffix": ("format", ".ci/run", "#!/bin/sh\necho $1\n", ".ci/run:2"),
+    "an import that is not used": ("format", "tests/e2e/test_x.py", "import os\n", "'os' imported but unused"),
+    "a name that is not there": ("format", "tests/e2e/test_x.py", "print(nobody)\n", "undefined name 'nobody'"),
+    "broken Python": ("format", "tests/e2e/test_x.py", "def f(:\n", "tests/e2e/test_x.py:1"),
+    "white space at the end of a line": ("format", "README.md", "a \nb\n", "README.md:1: white space"),
+    "a last line without an end": ("format", "README.md", "a\nb", "README.md: the last line"),
+    "a tab in front": ("format", "conf/neoapi.conf", "<If>\n\tx\n</If>\n", "conf/neoapi.conf:2: a tab"),
+    "core includes model": ("floors", "src/core/x.c", '#include "model/rules.h"\n', "model is above it"),
+    "model includes store": ("floors", "include/model/x.h", '\n#include "store/pg.h"\n', "include/model/x.h:2: model"),
+    "store includes service": ("floors", "src/store/x.c", '#  include "service/service.h"\n', "service is above it"),
+    "service includes httpd": ("floors", "src/service/x.c", '#include "httpd/config.h"\n', "httpd is above it"),
+    "service includes delivery": ("floors", "src/service/x.c", '#include "delivery/courier.h"\n', "delivery stands beside it"),
+    "delivery includes service": ("floors", "src/delivery/x.c", '#include "service/service.h"\n', "service stands beside it"),
+    "ctl includes httpd": ("floors", "src/ctl/x.c", '#include "httpd/config.h"\n', "httpd stands beside it"),
+    "the module includes ctl": ("floors", "mod_neoapi.c", '#include "ctl/command.h"\n', "ctl stands beside it"),
+    "a unit test includes httpd": ("floors", "tests/unit/test_x.c", '#include "httpd/config.h"\n', "httpd is above it"),
+    "one's own header in angle brackets": ("floors", "src/core/x.c", "#include <store/pg.h>\n", "store is above it"),
+    "a way around by dots": ("floors", "src/core/x.c", '#include "../../include/store/pg.h"\n', "store is above it"),
+    "a floor that there is not": ("floors", "src/attic/x.c", "int x;\n", "lies on no floor"),
+    "a header that there is not": ("floors", "src/core/x.c", '#include "core/nothing.h"\n', "is no header of include/"),
+    "another room's private header": ("floors", "src/httpd/x.c", '#include "../service/call.h"\n', "private to src/service/"),
+    "a private header in a test": ("floors", "tests/unit/test_x.c", '#include "../../src/service/call.h"\n', "is private to"),
+    "jansson outside json.c": ("floors", "src/model/x.c", "#include <jansson.h>\n", "belongs to jansson"),
+    "jansson in a header": ("floors", "include/core/json.h", "#include <jansson.h>\n", "belongs to jansson"),
+    "OpenSSL outside crypto.c": ("floors", "src/core/x.c", "#include <openssl/sha.h>\n", "belongs to OpenSSL"),
+    "libpq outside pg.c": ("floors", "src/ctl/x.c", "#include <libpq-fe.h>\n", "belongs to libpq"),
+    "libpq in a unit test": ("floors", "tests/unit/test_x.c", "#include <libpq-fe.h>\n", "belongs to libpq"),
+    "libcurl outside delivery": ("floors", "src/service/x.c", "#include <curl/curl.h>\n", "belongs to libcurl"),
+    "libcurl in two files": ("floors", "src/delivery/x.c", "#include <curl/multi.h>\n", "send.c, src/delivery/x.c"),
+    "httpd.h outside httpd": ("floors", "src/service/x.c", "#include <httpd.h>\n", "belongs to httpd"),
+    "another header of httpd": ("floors", "src/ctl/x.c", '#include "http_log.h"\n', "belongs to httpd"),
+    "mod_dbd.h in store": ("floors", "src/store/x.c", "#include <mod_dbd.h>\n", "belongs to httpd"),
+    "a file that is too long": ("sizes", "src/core/x.c", long_file(501), "src/core/x.c: 501 lines; at most 500"),
+    "a header that is too long": ("sizes", "include/core/x.h", long_file(501), "include/core/x.h: 501 lines"),
+    "a module file that is too long": ("sizes", "mod_neoapi.c", long_file(250), "mod_neoapi.c: 250 lines; at most 249"),
+    "a function that is too long": ("sizes", "src/core/x.c", long_function(46), "src/core/x.c:3: neo_long has 46 lines"),
+    "a long function in a header": ("sizes", "include/core/x.h", long_function(46), "neo_long has 46 lines"),
+    "a body that hides in a macro": ("sizes", "src/core/x.c", "BODY(\n{\n    x\n}\n)\n", "src/core/x.c:2: ctags sees"),
+    "a note to oneself": ("texts", "src/core/x.c", "/* TO" "DO: think */\n", "src/core/x.c:1: a note of what is still"),
+    "another note to oneself": ("texts", "README.md", "FIX" "ME\n", "README.md:1: a note"),
+    "a third note to oneself": ("texts", "README.md", "XX" "X what now\n", "README.md:1: a note"),
+    "a home folder": ("texts", "conf/x.conf", "Include /ho" "me/ana/x.conf\n", "conf/x.conf:1: a path of somebody's machine"),
+    "a file of root": ("texts", "doc/x.md", "see `/ro" "ot/notes`\n", "doc/x.md:1: a path"),
+    "a work folder": ("texts", "tests/x.py", 'x = "/wo" "rk"\nHERE = "/wo' 'rk/main"\n', "tests/x.py:2: a path"),
+    "a registry in a lock file": ("texts", "package-lock.json", '"https://regis' 'try.npm' 'js.org/x"\n', "registry's host"),
+    "a mirror": ("texts", "tests/x.sh", "curl http://mirror" ".example:8080/debian\n", "a package registry's host"),
+}
+
+# What lies just within the limits, or only looks like what is forbidden.
+HARMLESS = {
+    "a file of 500 lines": ("sizes", "src/core/x.c", long_file(500)),
+    "a module file of 249 lines": ("sizes", "mod_neoapi.c", long_file(249)),
+    "a function of 45 lines": ("sizes", "src/core/x.c", long_function(45)),
+    "a name for mktemp": ("texts", "tests/x.sh", 'mktemp -d "${TMPDIR:-/tmp}/neoapi.XXXXXX"\n'),
+    "a path in a path": ("texts", "tests/x.sh", 'ls "$dir/work" network/work /workers /rooted\n'),
+    "an address that ends like a home": ("texts", "README.md", "https://example.com/ho" "me/page\n"),
+    "a word in another case": ("texts", "README.md", "Registro de todo imóvel\n"),
+    "bytes that are no text": ("texts", "doc/x.png", "\0/ro" "ot/x\n"),
+    "a header of the same folder": ("floors", "src/service/list.c", '#include "call.h"\n#include <stdio.h>\n'),
+    "a header of the system": ("floors", "src/core/x.c", "#include <apr_strings.h>\n#include <sys/types.h>\n"),
+}
+
+
+def build(root, files):
+    for path, content in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(content)
+
+
+def run(check, root):
+    done = subprocess.run(["/usr/bin/python3", "-B", HERE / f"{check}.py", root], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.fixture
+def house(tmp_path):
+    shutil.copy(HERE.parent.parent / ".clang-format", tmp_path)
+    build(tmp_path, HOUSE)
+    return tmp_path
+
+
+@pytest.mark.parametrize("check", ["format", "floors", "sizes", "texts"])
+def test_a_house_in_order_passes(house, check):
+    assert run(check, house)[0] == 0, run(check, house)[1]
+
+
+@pytest.mark.parametrize("what", PLANTED)
+def test_what_is_planted_is_named(house, what):
+    check, path, content, message = PLANTED[what]
+    build(house, {path: content})
+    status, said = run(check, house)
+    assert status == 1
+    assert message in said
+
+
+@pytest.mark.parametrize("what", HARMLESS)
+def test_what_is_harmless_passes(house, what):
+    check, path, content = HARMLESS[what]
+    build(house, {path: content})
+    assert run(check, house) == (0, run(check, house)[1])
+
+
+def check_all(root):
+    done = subprocess.run(["sh", HERE / "check.sh", root], capture_output=True, text=True, timeout=120)
+    return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("house: ")]
+
+
+def test_all_checks_run_with_a_line_each_whatever_fails(house):
+    status, lines = check_all(house)
+    assert status == 0
+    assert [line.split(" (")[0] for line in lines] == [f"house: {c}: ok" for c in ("format", "floors", "sizes", "texts")]
+    build(house, {"src/core/x.c": '#include "store/pg.h"\n'})
+    status, lines = check_all(house)
+    assert status == 1
+    assert "house: floors: failed" in lines and len(lines) == 4
+
+
+def test_what_git_ignores_is_not_looked_at(house):
+    build(house, {".gitignore": "made/\n", "made/x.c": '#include "nothing.h"\n', "src/core/y.c": "int y;\n"})
+    subprocess.run(["git", "-C", house, "init", "-q"], check=True)
+    assert run("floors", house)[0] == 0
+    build(house, {"src/core/y.c": '#include "nothing.h"\n'})
+    assert "src/core/y.c:1" in run("floors", house)[1]

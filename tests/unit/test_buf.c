@@ -1,0 +1,124 @@
+/* The growing buffer: what goes in comes out, and a JSON string is one whatever the text. */
+#include "unit.h"
+
+static const char *json_of(const char *text, apr_pool_t *pool)
+{
+    neo_buf buf;
+    neo_buf_init(&buf, pool, 0);
+    neo_buf_json(&buf, text);
+    assert_int_equal(buf.len, strlen(buf.ptr));
+    return buf.ptr;
+}
+
+static void a_new_buffer_is_an_empty_text(void **state)
+{
+    neo_buf buf;
+    neo_buf_init(&buf, *state, 0);
+    assert_int_equal(neo_buf_text(&buf).len, 0);
+    assert_string_equal(neo_buf_text(&buf).ptr, "");
+}
+
+static void what_is_added_stands_one_after_the_other(void **state)
+{
+    neo_buf buf;
+    neo_buf_init(&buf, *state, 8);
+    neo_buf_puts(&buf, "one");
+    neo_buf_putc(&buf, ',');
+    neo_buf_add(&buf, "two-and-more", 3);
+    neo_buf_printf(&buf, ",%d%s", 3, "");
+    neo_buf_puts(&buf, "");
+    neo_buf_printf(&buf, "%s", "");
+    assert_string_equal(buf.ptr, "one,two,3");
+    assert_int_equal(buf.len, 9);
+}
+
+static void growth_keeps_every_byte_and_the_nul_at_the_end(void **state)
+{
+    neo_buf buf;
+    neo_buf_init(&buf, *state, 1);
+    for (int i = 0; i < 10000; i++) {
+        neo_buf_putc(&buf, (char)('a' + i % 26));
+        assert_int_equal(buf.ptr[buf.len], '\0');
+    }
+    assert_int_equal(buf.len, 10000);
+    for (int i = 0; i < 10000; i++)
+        assert_int_equal(buf.ptr[i], 'a' + i % 26);
+}
+
+static void one_addition_may_be_many_times_the_room(void **state)
+{
+    static const char block[100000] = {'x'};
+    neo_buf buf;
+    neo_buf_init(&buf, *state, 16);
+    neo_buf_puts(&buf, "before");
+    neo_buf_add(&buf, block, sizeof block);
+    assert_int_equal(buf.len, 6 + sizeof block);
+    assert_memory_equal(buf.ptr + 6, block, sizeof block);
+    neo_buf_printf(&buf, "%0100000d", 7);
+    assert_int_equal(buf.len, 6 + sizeof block + 100000);
+    assert_int_equal(buf.ptr[buf.len - 1], '7');
+}
+
+static void the_room_that_is_just_enough_is_not_exceeded(void **state)
+{
+    for (int len = 0; len < 140; len++) {
+        neo_buf buf;
+        neo_buf_init(&buf, *state, 32);
+        neo_buf_printf(&buf, "%*s", len, "");
+        assert_int_equal(buf.len, len);
+        neo_buf_putc(&buf, '!');
+        assert_int_equal(buf.ptr[len], '!');
+        assert_true(buf.room > buf.len);
+    }
+}
+
+static void bytes_may_include_nul(void **state)
+{
+    neo_buf buf;
+    neo_buf_init(&buf, *state, 0);
+    neo_buf_add(&buf, "a\0b", 3);
+    assert_int_equal(neo_buf_text(&buf).len, 3);
+    assert_memory_equal(neo_buf_text(&buf).ptr, "a\0b", 4);
+}
+
+static void json_escapes_quotes_and_backslashes(void **state)
+{
+    assert_string_equal(json_of("", *state), "\"\"");
+    assert_string_equal(json_of("say \"yes\"", *state), "\"say \\\"yes\\\"\"");
+    assert_string_equal(json_of("C:\\dir\\", *state), "\"C:\\\\dir\\\\\"");
+    assert_string_equal(json_of("</script>", *state), "\"</script>\"");
+}
+
+static void json_escapes_every_control_character(void **state)
+{
+    for (int c = 1; c < 0x20; c++) {
+        char text[] = {'a', (char)c, 'z', '\0'}, wanted[16];
+        snprintf(wanted, sizeof wanted, "\"a\\u%04xz\"", c);
+        assert_string_equal(json_of(text, *state), wanted);
+    }
+    assert_string_equal(json_of("\n\n", *state), "\"\\u000a\\u000a\"");
+}
+
+static void json_leaves_every_other_character_as_it_is(void **state)
+{
+    static const char text[] = " ~\x7F São Paulo – \xE2\x80\xA8 \xF0\x9F\x8F\xA0";
+    char wanted[sizeof text + 2];
+    snprintf(wanted, sizeof wanted, "\"%s\"", text);
+    assert_string_equal(json_of(text, *state), wanted);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(a_new_buffer_is_an_empty_text),
+        pool_test(what_is_added_stands_one_after_the_other),
+        pool_test(growth_keeps_every_byte_and_the_nul_at_the_end),
+        pool_test(one_addition_may_be_many_times_the_room),
+        pool_test(the_room_that_is_just_enough_is_not_exceeded),
+        pool_test(bytes_may_include_nul),
+        pool_test(json_escapes_quotes_and_backslashes),
+        pool_test(json_escapes_every_control_character),
+        pool_test(json_leaves_every_other_character_as_it_is),
+    };
+    return run_room("buf", tests);
+}

@@ -1,0 +1,205 @@
+/* Moments: what is written can be read, and nothing that is no moment passes for one. */
+#include "unit.h"
+
+#include "core/clock.h"
+
+#define DAY 86400000LL
+
+typedef struct {
+    const char *text;
+    neo_ms ms;
+} moment;
+
+static void assert_reads(const char *text, neo_ms wanted)
+{
+    neo_ms ms = -1;
+    if (!neo_ms_parse(text, &ms) || ms != wanted)
+        fail_msg("%s gave %lld, not %lld", text, ms, wanted);
+}
+
+static void assert_refused(const char *text)
+{
+    neo_ms ms;
+    if (neo_ms_parse(text, &ms))
+        fail_msg("%s was taken for %lld", text, ms);
+}
+
+static void a_moment_is_written_to_the_millisecond(void **state)
+{
+    static const moment known[] = {
+        {"1970-01-01T00:00:00.000Z", 0},
+        {"1970-01-01T00:00:00.001Z", 1},
+        {"2000-02-29T12:34:56.789Z", 951827696789LL},
+        {"2026-01-31T13:45:10.123Z", 1769867110123LL},
+        {"9999-12-31T23:59:59.999Z", NEO_MS_LAST},
+    };
+    (void)state;
+    for (int i = 0; i < COUNT(known); i++) {
+        char text[NEO_MS_TEXT_SIZE];
+        neo_ms_format(text, known[i].ms);
+        assert_string_equal(text, known[i].text);
+        assert_reads(text, known[i].ms);
+    }
+}
+
+static void every_day_of_four_centuries_is_read_back(void **state)
+{
+    (void)state;
+    for (neo_ms ms = 0; ms < 146097 * DAY; ms += DAY + 61001) {
+        char text[NEO_MS_TEXT_SIZE];
+        neo_ms_format(text, ms);
+        assert_reads(text, ms);
+    }
+}
+
+static void the_clock_is_now(void **state)
+{
+    neo_ms before = neo_now_ms(), read;
+    char text[NEO_MS_TEXT_SIZE];
+    (void)state;
+    assert_in_range(before, 1735689600000LL, NEO_MS_LAST); /* 2025 at least */
+    neo_ms_format(text, before);
+    assert_true(neo_ms_parse(text, &read));
+    assert_int_equal(read, before);
+    long long steady = neo_steady_seconds();
+    assert_true(steady >= 0 && neo_steady_seconds() >= steady);
+}
+
+static void a_fraction_of_any_length_is_cut_at_the_millisecond(void **state)
+{
+    (void)state;
+    assert_reads("1970-01-01T00:00:01Z", 1000);
+    assert_reads("1970-01-01T00:00:01.5Z", 1500);
+    assert_reads("1970-01-01T00:00:01.05Z", 1050);
+    assert_reads("1970-01-01T00:00:01.0009Z", 1000);
+    assert_reads("1970-01-01T00:00:01.9999999999999999999999999999Z", 1999);
+    assert_refused("1970-01-01T00:00:01.Z");
+    assert_refused("1970-01-01T00:00:01,5Z");
+    assert_refused("1970-01-01T00:00:01.5");
+    assert_refused("1970-01-01T00:00:01.5.5Z");
+    assert_refused("1970-01-01T00:00:01.-5Z");
+}
+
+static void an_offset_is_taken_into_account(void **state)
+{
+    (void)state;
+    assert_reads("2026-01-31T13:45:10.123+00:00", 1769867110123LL);
+    assert_reads("2026-01-31T13:45:10.123-00:00", 1769867110123LL);
+    assert_reads("2026-01-31T10:45:10.123-03:00", 1769867110123LL);
+    assert_reads("2026-02-01T03:30:10.123+13:45", 1769867110123LL);
+    assert_reads("2026-01-30T13:46:10.123-23:59", 1769867110123LL);
+    assert_reads("2026-01-31t13:45:10.123z", 1769867110123LL);
+    static const char *const wrong[] = {"+24:00",  "+00:60", "+1:00",  "+0100", "+01",    "+01:0", "+01:000",
+                                        "-",       "+",      "Z ",     " Z",    "ZZ",     "UTC",   "",
+                                        "+01:00Z", "+-1:00", "+01:-1", "+:",    "+01:0a", "+a1:00"};
+    for (int i = 0; i < COUNT(wrong); i++) {
+        char text[64];
+        snprintf(text, sizeof text, "2026-01-31T13:45:10%s", wrong[i]);
+        assert_refused(text);
+        snprintf(text, sizeof text, "2026-01-31T13:45:10.123%s", wrong[i]);
+        assert_refused(text);
+    }
+}
+
+static void what_is_not_a_date_time_is_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "",
+        "now",
+        "2026",
+        "2026-01-31",
+        "2026-01-31T13:45Z",
+        "2026-01-31 13:45:10Z",
+        "2026-01-31T13:45:10",
+        "2026-01-31T24:00:00Z",
+        "2026-01-31T13:60:10Z",
+        "2026-01-31T13:45:60Z",
+        "2016-12-31T23:59:60Z", /* a leap second that there was */
+        "2026-1-31T13:45:10.00Z",
+        "26-01-31T13:45:10.000Z",
+        "02026-01-31T13:45:10Z",
+        "2026/01/31T13:45:10Z",
+        "2026-01-31T13.45.10Z",
+        "2026-01-31T-1:45:10Z",
+        "2026-01-31T 3:45:10Z",
+        " 2026-01-31T13:45:10Z",
+        "2026-01-31T13:45:10Z\n",
+        "2026-W05-6T13:45:10Z",
+        "20260131T134510Z00000",
+        "\xD9\xA2\xD9\xA0\xD9\xA2\xD9\xA6-01-31T13:45:10Z",
+    };
+    (void)state;
+    for (int i = 0; i < COUNT(wrong); i++)
+        assert_refused(wrong[i]);
+}
+
+static void a_day_that_the_month_does_not_have_is_refused(void **state)
+{
+    static const char *const wrong[] = {"2026-00-10", "2026-13-10", "2026-01-00", "2026-01-32", "2026-02-29", "2024-02-30",
+                                        "2100-02-29", "2026-04-31", "2026-06-31", "2026-09-31", "2026-11-31"};
+    static const char *const right[] = {"2024-02-29", "2000-02-29", "2400-02-29", "2026-02-28",
+                                        "2026-01-31", "2026-12-31", "2026-04-30"};
+    char text[64];
+    (void)state;
+    for (int i = 0; i < COUNT(wrong); i++) {
+        snprintf(text, sizeof text, "%sT00:00:00Z", wrong[i]);
+        assert_refused(text);
+        assert_false(neo_date_is_valid(wrong[i]));
+    }
+    for (int i = 0; i < COUNT(right); i++) {
+        neo_ms ms;
+        snprintf(text, sizeof text, "%sT00:00:00Z", right[i]);
+        assert_true(neo_ms_parse(text, &ms));
+        assert_true(neo_date_is_valid(right[i]));
+    }
+}
+
+static void a_moment_before_1970_is_refused(void **state)
+{
+    (void)state;
+    assert_reads("1970-01-01T00:00:00Z", 0);
+    assert_reads("1970-01-01T01:00:00+01:00", 0);
+    assert_refused("1970-01-01T00:00:00+00:01");
+    assert_refused("1969-12-31T23:59:59.999Z");
+    assert_refused("1969-12-31T23:59:59-01:00");
+    assert_refused("0000-01-01T00:00:00Z");
+    assert_refused("0001-01-01T00:00:00Z");
+}
+
+static void a_moment_that_has_no_text_of_four_digits_for_its_year_is_refused(void **state)
+{
+    (void)state;
+    assert_reads("9999-12-31T23:59:59.999Z", NEO_MS_LAST);
+    assert_reads("9999-12-31T23:59:59.999+01:00", NEO_MS_LAST - 3600000);
+    assert_refused("9999-12-31T23:59:59.999-00:01");
+    assert_refused("9999-12-31T23:59:59-23:59");
+}
+
+static void a_date_is_ten_characters_and_nothing_else(void **state)
+{
+    static const char *const wrong[] = {"",           "2026-02-2",  "2026-02-28T", "2026-02-28 ", "2026-2-28", "20260228",
+                                        "28-02-2026", "2026-02_28", "1799-12-31",  "+026-02-28",  "2026-02-2x"};
+    (void)state;
+    for (int i = 0; i < COUNT(wrong); i++)
+        assert_false(neo_date_is_valid(wrong[i]));
+    assert_true(neo_date_is_valid("1800-01-01"));
+    assert_true(neo_date_is_valid("1969-07-20"));
+    assert_true(neo_date_is_valid("9999-12-31"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_moment_is_written_to_the_millisecond),
+        cmocka_unit_test(every_day_of_four_centuries_is_read_back),
+        cmocka_unit_test(the_clock_is_now),
+        cmocka_unit_test(a_fraction_of_any_length_is_cut_at_the_millisecond),
+        cmocka_unit_test(an_offset_is_taken_into_account),
+        cmocka_unit_test(what_is_not_a_date_time_is_refused),
+        cmocka_unit_test(a_day_that_the_month_does_not_have_is_refused),
+        cmocka_unit_test(a_moment_before_1970_is_refused),
+        cmocka_unit_test(a_moment_that_has_no_text_of_four_digits_for_its_year_is_refused),
+        cmocka_unit_test(a_date_is_ten_characters_and_nothing_else),
+    };
+    return run_room("clock", tests);
+}

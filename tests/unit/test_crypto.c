@@ -1,0 +1,371 @@
+/* Hashes against published values, seals that open for their own context and key alone, and key files. */
+#include "unit.h"
+
+#include <apr_strings.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/crypto.h"
+#include "core/encode.h"
+
+#define TEXT  "the cursor stands at brk_01jd3x"
+#define PLACE "brokers"
+
+static const char *sha256_of(const void *data, apr_size_t len, apr_pool_t *pool)
+{
+    unsigned char hash[NEO_SHA256_SIZE];
+    char *hex = apr_palloc(pool, 2 * sizeof hash + 1);
+    neo_sha256(data, len, hash);
+    neo_hex(hash, sizeof hash, hex);
+    return hex;
+}
+
+static void sha256_gives_the_published_values(void **state)
+{
+    static const char long_text[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+    char *million = memset(apr_palloc(*state, 1000000), 'a', 1000000);
+    /* FIPS 180-2, appendix B */
+    assert_string_equal(sha256_of("abc", 3, *state), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    assert_string_equal(sha256_of("", 0, *state), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    assert_string_equal(sha256_of(long_text, strlen(long_text), *state),
+                        "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+    assert_string_equal(sha256_of(million, 1000000, *state),
+                        "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+static void pieces_are_hashed_with_their_lengths(void **state)
+{
+    neo_text pieces[] = {text_of("abc"), text_of(""), text_of("de")};
+    unsigned char hash[NEO_SHA256_SIZE], wanted[NEO_SHA256_SIZE];
+    static const char input[] = "\3\0\0\0\0\0\0\0abc\0\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0de";
+    (void)state;
+    neo_sha256_pieces(pieces, 3, hash);
+    neo_sha256(input, sizeof input - 1, wanted);
+    assert_memory_equal(hash, wanted, sizeof hash);
+}
+
+static void no_two_lists_of_pieces_hash_alike(void **state)
+{
+    neo_text lists[][3] = {
+        {{"ab", 2}, {"c", 1}, {"", 0}},  {{"a", 1}, {"bc", 2}, {"", 0}}, {{"abc", 3}, {"", 0}, {"", 0}},
+        {{"", 0}, {"abc", 3}, {"", 0}},  {{"", 0}, {"", 0}, {"abc", 3}}, {{"a", 1}, {"b", 1}, {"c", 1}},
+        {{"ab", 2}, {"\0", 1}, {"", 0}},
+    };
+    unsigned char hashes[2 * COUNT(lists)][NEO_SHA256_SIZE];
+    (void)state;
+    for (int i = 0; i < COUNT(lists); i++) {
+        neo_sha256_pieces(lists[i], 3, hashes[2 * i]);
+        neo_sha256_pieces(lists[i], 2, hashes[2 * i + 1]);
+    }
+    for (int i = 0; i < COUNT(hashes); i++)
+        for (int j = 0; j < i; j++)
+            assert_memory_not_equal(hashes[i], hashes[j], NEO_SHA256_SIZE);
+}
+
+static void equality_looks_at_every_byte_and_no_more(void **state)
+{
+    unsigned char a[32] = {0}, b[33] = {0};
+    (void)state;
+    b[32] = 1;
+    assert_true(neo_equal_constant_time(a, b, 32));
+    assert_true(neo_equal_constant_time(a, b, 0));
+    for (int i = 0; i < 256; i++) {
+        memset(b, 0, sizeof b);
+        b[i / 8] = (unsigned char)(1 << i % 8);
+        assert_false(neo_equal_constant_time(a, b, 32));
+    }
+}
+
+static void random_bytes_differ(void **state)
+{
+    unsigned char a[32], b[32];
+    (void)state;
+    neo_random(a, sizeof a);
+    neo_random(b, sizeof b);
+    assert_memory_not_equal(a, b, sizeof a);
+}
+
+static neo_keys keys_of(int count)
+{
+    neo_keys keys = {.count = count};
+    neo_random(keys.key, (apr_size_t)count * NEO_KEY_SIZE);
+    return keys;
+}
+
+typedef struct {
+    unsigned char bytes[sizeof TEXT - 1 + NEO_SEAL_EXTRA];
+} sealed;
+
+static sealed seal(const neo_keys *keys)
+{
+    sealed s;
+    assert_int_equal(neo_seal(keys, text_of(PLACE), TEXT, sizeof TEXT - 1, s.bytes), sizeof s.bytes);
+    return s;
+}
+
+static int opens(const neo_keys *keys, const char *context, sealed s)
+{
+    unsigned char out[sizeof s.bytes];
+    int len = neo_open(keys, text_of(context), s.bytes, sizeof s.bytes, out);
+    if (len < 0)
+        return 0;
+    assert_int_equal(len, sizeof TEXT - 1);
+    assert_memory_equal(out, TEXT, sizeof TEXT - 1);
+    return 1;
+}
+
+static void what_was_sealed_opens(void **state)
+{
+    neo_keys keys = keys_of(1);
+    (void)state;
+    assert_true(opens(&keys, PLACE, seal(&keys)));
+}
+
+static void a_seal_is_never_the_same_twice_and_shows_nothing(void **state)
+{
+    neo_keys keys = keys_of(1);
+    sealed a = seal(&keys), b = seal(&keys);
+    (void)state;
+    assert_memory_not_equal(a.bytes + 1, b.bytes + 1, 12);
+    assert_memory_not_equal(a.bytes + 13, b.bytes + 13, sizeof TEXT - 1);
+    assert_memory_not_equal(a.bytes + 13, TEXT, sizeof TEXT - 1);
+}
+
+static void every_length_can_be_sealed(void **state)
+{
+    neo_keys keys = keys_of(1);
+    unsigned char data[300], bytes[sizeof data + NEO_SEAL_EXTRA], out[sizeof bytes];
+    (void)state;
+    neo_random(data, sizeof data);
+    for (apr_size_t len = 0; len <= sizeof data; len++) {
+        apr_size_t size = neo_seal(&keys, text_of(""), data, len, bytes);
+        assert_int_equal(size, len + NEO_SEAL_EXTRA);
+        assert_int_equal(neo_open(&keys, text_of(""), bytes, size, out), len);
+        assert_memory_equal(out, data, len);
+    }
+}
+
+static void another_context_does_not_open_it(void **state)
+{
+    neo_keys keys = keys_of(1);
+    sealed s = seal(&keys);
+    (void)state;
+    assert_false(opens(&keys, "", s));
+    assert_false(opens(&keys, "broker", s));
+    assert_false(opens(&keys, "brokers ", s));
+    assert_false(opens(&keys, "Brokers", s));
+}
+
+static void a_changed_bit_anywhere_does_not_open(void **state)
+{
+    neo_keys keys = keys_of(2);
+    sealed s = seal(&keys);
+    (void)state;
+    for (int bit = 0; bit < 8 * (int)sizeof s.bytes; bit++) {
+        sealed changed = s;
+        changed.bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+        assert_false(opens(&keys, PLACE, changed));
+    }
+}
+
+static void a_cut_or_longer_seal_does_not_open(void **state)
+{
+    neo_keys keys = keys_of(1);
+    sealed s = seal(&keys);
+    unsigned char longer[sizeof s.bytes + 1] = {0}, out[sizeof longer];
+    (void)state;
+    for (apr_size_t len = 0; len < sizeof s.bytes; len++)
+        assert_int_equal(neo_open(&keys, text_of(PLACE), s.bytes, len, out), -1);
+    for (apr_size_t cut = 1; cut < sizeof s.bytes; cut++)
+        assert_int_equal(neo_open(&keys, text_of(PLACE), s.bytes + cut, sizeof s.bytes - cut, out), -1);
+    memcpy(longer, s.bytes, sizeof s.bytes);
+    assert_int_equal(neo_open(&keys, text_of(PLACE), longer, sizeof longer, out), -1);
+}
+
+static void every_key_opens_and_the_first_one_seals(void **state)
+{
+    neo_keys keys = keys_of(8), other = keys_of(8), none = {0};
+    (void)state;
+    for (int i = 0; i < keys.count; i++) {
+        neo_keys one = {.count = 1};
+        memcpy(one.key[0], keys.key[i], NEO_KEY_SIZE);
+        assert_true(opens(&keys, PLACE, seal(&one)));
+        assert_int_equal(opens(&one, PLACE, seal(&keys)), i == 0);
+    }
+    assert_false(opens(&other, PLACE, seal(&keys)));
+    assert_false(opens(&none, PLACE, seal(&keys)));
+}
+
+static void *seal_often(void *data)
+{
+    for (int i = 0; i < 2000; i++) {
+        sealed s = seal(data);
+        if (!opens(data, PLACE, s))
+            return data;
+    }
+    return NULL;
+}
+
+static void threads_do_not_disturb_each_other(void **state)
+{
+    neo_keys keys = keys_of(2);
+    pthread_t threads[8];
+    (void)state;
+    for (int i = 0; i < COUNT(threads); i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, seal_often, &keys), 0);
+    for (int i = 0; i < COUNT(threads); i++) {
+        void *wrong;
+        assert_int_equal(pthread_join(threads[i], &wrong), 0);
+        assert_null(wrong);
+    }
+}
+
+/* Key files. */
+
+static const char *write_file(const char *text, mode_t mode, apr_pool_t *pool)
+{
+    const char *dir = getenv("TMPDIR");
+    char *path = apr_pstrcat(pool, dir ? dir : "/tmp", "/neoapi-keys.XXXXXX", NULL);
+    int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+    assert_int_equal(fchmod(fd, mode), 0);
+    assert_int_equal(close(fd), 0);
+    return path;
+}
+
+/* The complaint about a key file of that text and mode; NULL where there is none. */
+static const char *complaint(neo_keys *keys, const char *text, mode_t mode, apr_pool_t *pool)
+{
+    const char *path = write_file(text, mode, pool);
+    const char *wrong = neo_keys_read(keys, path, pool);
+    assert_int_equal(unlink(path), 0);
+    if (wrong)
+        assert_non_null(strstr(wrong, path));
+    return wrong;
+}
+
+static void assert_complains(const char *text, mode_t mode, const char *of, apr_pool_t *pool)
+{
+    neo_keys keys;
+    const char *wrong = complaint(&keys, text, mode, pool);
+    if (!wrong || !strstr(wrong, of))
+        fail_msg("the complaint is \"%s\", not of \"%s\"", wrong ? wrong : "(none)", of);
+}
+
+#define KEY_A "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+#define KEY_B "/////////////////////////////////////////w==" /* 31 bytes */
+#define KEY_C "//////////////////////////////////////////8="
+
+static void a_key_file_has_a_key_a_line(void **state)
+{
+    static const char file[] = "# newest first\n\n" KEY_C "\r\n   \n  # a remark\n\t" KEY_A " \n";
+    static const unsigned char zeros[NEO_KEY_SIZE];
+    neo_keys keys;
+    unsigned char ones[NEO_KEY_SIZE];
+    memset(ones, 0xFF, sizeof ones);
+    assert_null(complaint(&keys, file, 0640, *state));
+    assert_int_equal(keys.count, 2);
+    assert_memory_equal(keys.key[0], ones, sizeof ones);
+    assert_memory_equal(keys.key[1], zeros, sizeof zeros);
+    assert_null(complaint(&keys, KEY_C, 0400, *state));
+    assert_int_equal(keys.count, 1);
+}
+
+static void a_key_file_may_hold_eight_keys(void **state)
+{
+    neo_keys keys;
+    const char *file = "";
+    for (int i = 0; i < 8; i++)
+        file = apr_pstrcat(*state, file, KEY_A "\n", NULL);
+    assert_null(complaint(&keys, file, 0600, *state));
+    assert_int_equal(keys.count, 8);
+    assert_complains(apr_pstrcat(*state, file, KEY_A "\n", NULL), 0600, "more than 8 keys", *state);
+}
+
+static void a_remark_may_be_longer_than_any_buffer(void **state)
+{
+    char remark[5000];
+    neo_keys keys;
+    memset(remark, '-', sizeof remark);
+    remark[0] = '#';
+    remark[sizeof remark - 1] = '\0';
+    assert_null(complaint(&keys, apr_pstrcat(*state, remark, "\n", KEY_A, "\n", NULL), 0600, *state));
+    assert_int_equal(keys.count, 1);
+}
+
+static void a_line_that_is_no_key_is_named_as_wrong(void **state)
+{
+    static const char *const lines[] = {KEY_B,       "AAAA" KEY_A,      "x", "key=" KEY_A, KEY_A "\n" KEY_C "=",
+                                        KEY_A KEY_A, KEY_A "\n\xC3\xA9"};
+    for (int i = 0; i < COUNT(lines); i++)
+        assert_complains(lines[i], 0600, "each line must be 32 random bytes in base64", *state);
+}
+
+static void a_file_without_a_key_is_refused(void **state)
+{
+    assert_complains("", 0600, "holds no key", *state);
+    assert_complains("\n\n# " KEY_A "\n", 0600, "holds no key", *state);
+}
+
+static void a_file_that_others_can_read_or_change_is_refused(void **state)
+{
+    static const mode_t open_modes[] = {0644, 0666, 0604, 0602, 0620, 0660};
+    static const mode_t closed_modes[] = {0400, 0600, 0440, 0640, 0700};
+    for (int i = 0; i < COUNT(open_modes); i++)
+        assert_complains(KEY_A "\n", open_modes[i], "chmod 0640", *state);
+    for (int i = 0; i < COUNT(closed_modes); i++) {
+        neo_keys keys;
+        assert_null(complaint(&keys, KEY_A "\n", closed_modes[i], *state));
+    }
+}
+
+static void a_file_that_is_not_there_is_named_with_the_way_to_make_it(void **state)
+{
+    neo_keys keys;
+    const char *path = write_file("", 0600, *state);
+    assert_int_equal(unlink(path), 0);
+    const char *wrong = neo_keys_read(&keys, path, *state);
+    assert_non_null(wrong);
+    assert_non_null(strstr(wrong, path));
+    assert_non_null(strstr(wrong, "openssl rand -base64 32"));
+    assert_int_equal(keys.count, 0);
+}
+
+static void a_directory_is_no_key_file(void **state)
+{
+    neo_keys keys;
+    const char *wrong = neo_keys_read(&keys, "/", *state);
+    assert_non_null(wrong);
+    assert_non_null(strstr(wrong, "not a regular file"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(sha256_gives_the_published_values),
+        cmocka_unit_test(pieces_are_hashed_with_their_lengths),
+        cmocka_unit_test(no_two_lists_of_pieces_hash_alike),
+        cmocka_unit_test(equality_looks_at_every_byte_and_no_more),
+        cmocka_unit_test(random_bytes_differ),
+        cmocka_unit_test(what_was_sealed_opens),
+        cmocka_unit_test(a_seal_is_never_the_same_twice_and_shows_nothing),
+        cmocka_unit_test(every_length_can_be_sealed),
+        cmocka_unit_test(another_context_does_not_open_it),
+        cmocka_unit_test(a_changed_bit_anywhere_does_not_open),
+        cmocka_unit_test(a_cut_or_longer_seal_does_not_open),
+        cmocka_unit_test(every_key_opens_and_the_first_one_seals),
+        cmocka_unit_test(threads_do_not_disturb_each_other),
+        pool_test(a_key_file_has_a_key_a_line),
+        pool_test(a_key_file_may_hold_eight_keys),
+        pool_test(a_remark_may_be_longer_than_any_buffer),
+        pool_test(a_line_that_is_no_key_is_named_as_wrong),
+        pool_test(a_file_without_a_key_is_refused),
+        pool_test(a_file_that_others_can_read_or_change_is_refused),
+        pool_test(a_file_that_is_not_there_is_named_with_the_way_to_make_it),
+        pool_test(a_directory_is_no_key_file),
+    };
+    return run_room("crypto", tests);
+}

@@ -1,0 +1,330 @@
+/* Text forms of bytes and numbers: published values, edges, and what must not pass. */
+#include "unit.h"
+
+#include <limits.h>
+
+#include "core/crypto.h"
+#include "core/encode.h"
+
+/* base64 */
+
+static int decode(const char *text, unsigned char *out)
+{
+    return neo_base64_decode(text, strlen(text), out, 64);
+}
+
+static void base64_gives_the_published_values(void **state)
+{
+    /* RFC 4648, section 10, without the padding that base64url leaves out */
+    static const char *const known[][3] = {
+        {"", "", ""},
+        {"f", "Zg", "Zg=="},
+        {"fo", "Zm8", "Zm8="},
+        {"foo", "Zm9v", "Zm9v"},
+        {"foob", "Zm9vYg", "Zm9vYg=="},
+        {"fooba", "Zm9vYmE", "Zm9vYmE="},
+        {"foobar", "Zm9vYmFy", "Zm9vYmFy"},
+        {"\xFB\xEF\xBE\xFF", "----_w", "++++/w=="},
+    };
+    unsigned char out[64];
+    for (int i = 0; i < COUNT(known); i++) {
+        apr_size_t len = strlen(known[i][0]);
+        assert_string_equal(neo_base64url(known[i][0], len, *state), known[i][1]);
+        for (int form = 1; form < 3; form++) {
+            assert_int_equal(decode(known[i][form], out), len);
+            assert_memory_equal(out, known[i][0], len);
+        }
+    }
+}
+
+static void base64_of_any_bytes_is_read_back_in_either_alphabet(void **state)
+{
+    unsigned char bytes[200], out[200];
+    for (apr_size_t len = 0; len <= sizeof bytes; len++) {
+        neo_random(bytes, len);
+        char *text = neo_base64url(bytes, len, *state);
+        assert_int_equal(strlen(text), (len * 8 + 5) / 6);
+        assert_int_equal(neo_base64_decode(text, strlen(text), out, sizeof out), len);
+        assert_memory_equal(out, bytes, len);
+        for (char *c = text; *c; c++)
+            *c = *c == '-' ? '+' : *c == '_' ? '/' : *c;
+        assert_int_equal(neo_base64_decode(text, strlen(text), out, sizeof out), len);
+        assert_memory_equal(out, bytes, len);
+    }
+}
+
+static void base64_with_unused_bits_that_are_not_zero_is_refused(void **state)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    unsigned char out[64];
+    (void)state;
+    for (int d = 0; d < 64; d++) {
+        char two[] = {'A', digits[d], '\0'}, three[] = {'A', 'A', digits[d], '\0'};
+        assert_int_equal(decode(two, out), d % 16 == 0 ? 1 : -1);
+        assert_int_equal(decode(three, out), d % 4 == 0 ? 2 : -1);
+    }
+}
+
+static void base64_with_a_broken_end_is_refused(void **state)
+{
+    static const char *const wrong[] = {"A",    "AAAAA",  "=",     "==",    "====",   "A=",     "A==",
+                                        "A===", "AA=",    "AA===", "AAA==", "AAAA=",  "AAAA==", "=AAA",
+                                        "AA=A", "AA==AA", "AAA=A", "A=AA",  "AAAAA=", "AAAAAA="};
+    unsigned char out[64];
+    (void)state;
+    for (int i = 0; i < COUNT(wrong); i++)
+        if (decode(wrong[i], out) != -1)
+            fail_msg("%s was read", wrong[i]);
+}
+
+static void base64_has_no_other_characters(void **state)
+{
+    unsigned char out[64];
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        char text[] = {'A', (char)c, 'A', 'A'};
+        int digit = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || (c && strchr("+/-_", c));
+        assert_int_equal(neo_base64_decode(text, 4, out, sizeof out), digit ? 3 : -1);
+    }
+    assert_int_equal(decode("AAAA\n", out), -1);
+    assert_int_equal(decode(" AAAA", out), -1);
+}
+
+static void base64_keeps_to_the_room(void **state)
+{
+    unsigned char out[8];
+    (void)state;
+    memset(out, 0x55, sizeof out);
+    assert_int_equal(neo_base64_decode("////////", 8, out, 6), 6);
+    assert_int_equal(neo_base64_decode("////////", 8, out, 5), -1);
+    assert_int_equal(neo_base64_decode("", 0, out, 0), 0);
+    assert_int_equal(neo_base64_decode("AA", 2, out, 0), -1);
+    assert_int_equal(out[6], 0x55);
+}
+
+/* hexadecimal, base62, CRC-32 */
+
+static void hexadecimal_is_lowercase_and_keeps_zeros(void **state)
+{
+    char text[17];
+    (void)state;
+    neo_hex("\x00\x01\x09\x0A\x7F\x80\xF0\xFF", 8, text);
+    assert_string_equal(text, "0001090a7f80f0ff");
+    neo_hex("", 0, text);
+    assert_string_equal(text, "");
+}
+
+static void base62_is_a_number_with_zeros_in_front(void **state)
+{
+    static const struct {
+        unsigned char data[4];
+        const char *text;
+    } known[] = {
+        {{0, 0, 0, 0}, "000000"},  {{0, 0, 0, 9}, "000009"},  {{0, 0, 0, 10}, "00000A"},
+        {{0, 0, 0, 35}, "00000Z"}, {{0, 0, 0, 36}, "00000a"}, {{0, 0, 0, 61}, "00000z"},
+        {{0, 0, 0, 62}, "000010"}, {{0, 0, 1, 0}, "000048"},  {{0xFF, 0xFF, 0xFF, 0xFF}, "4gfFC3"},
+    };
+    char text[7];
+    (void)state;
+    for (int i = 0; i < COUNT(known); i++) {
+        neo_base62(known[i].data, 4, text, 6);
+        assert_string_equal(text, known[i].text);
+    }
+}
+
+static void base62_of_32_bytes_fills_43_digits(void **state)
+{
+    unsigned char most[32], least[32] = {0};
+    char text[44];
+    (void)state;
+    memset(most, 0xFF, sizeof most);
+    neo_base62(most, sizeof most, text, 43);
+    assert_string_equal(text, "yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp1");
+    neo_base62(least, sizeof least, text, 43);
+    assert_string_equal(text, "0000000000000000000000000000000000000000000");
+}
+
+static void base62_takes_64_bytes(void **state)
+{
+    unsigned char bytes[64] = {0};
+    char text[88];
+    (void)state;
+    bytes[63] = 61;
+    neo_base62(bytes, sizeof bytes, text, 87);
+    assert_int_equal(strlen(text), 87);
+    assert_string_equal(text + 85, "0z");
+}
+
+static void crc32_gives_the_published_values(void **state)
+{
+    (void)state;
+    assert_int_equal(neo_crc32("123456789", 9), 0xCBF43926u);
+    assert_int_equal(neo_crc32("", 0), 0);
+    assert_int_equal(neo_crc32("The quick brown fox jumps over the lazy dog", 43), 0x414FA339u);
+    assert_int_equal(neo_crc32("\0\0\0\0", 4), 0x2144DF1Cu);
+}
+
+/* integers */
+
+static void integers_are_read_to_the_limits_of_their_type(void **state)
+{
+    static const struct {
+        const char *text;
+        long long value;
+    } known[] = {
+        {"0", 0},
+        {"-0", 0},
+        {"1", 1},
+        {"-1", -1},
+        {"25", 25},
+        {"100", 100},
+        {"9223372036854775807", LLONG_MAX},
+        {"-9223372036854775808", LLONG_MIN},
+    };
+    long long value;
+    (void)state;
+    for (int i = 0; i < COUNT(known); i++) {
+        assert_true(neo_integer_parse(known[i].text, &value));
+        assert_true(value == known[i].value);
+    }
+}
+
+static void what_is_no_integer_or_does_not_fit_is_refused(void **state)
+{
+    static const char *const wrong[] = {"",
+                                        "-",
+                                        "+",
+                                        "+1",
+                                        " 1",
+                                        "1 ",
+                                        "\t1",
+                                        "1\n",
+                                        "- 1",
+                                        "--1",
+                                        "1-",
+                                        "1.0",
+                                        "1e2",
+                                        "0x10",
+                                        "1_000",
+                                        "1,000",
+                                        "abc",
+                                        "1a",
+                                        "-+1",
+                                        "+-1",
+                                        "NaN",
+                                        "inf",
+                                        "\xD9\xA1",
+                                        "\xC2\xB9",
+                                        "9223372036854775808",
+                                        "-9223372036854775809",
+                                        "99999999999999999999999999"};
+    long long value;
+    (void)state;
+    for (int i = 0; i < COUNT(wrong); i++)
+        if (neo_integer_parse(wrong[i], &value))
+            fail_msg("\"%s\" was read", wrong[i]);
+}
+
+/* UTF-8 */
+
+static apr_size_t put_utf8(unsigned int c, unsigned char *out)
+{
+    if (c < 0x80) {
+        out[0] = (unsigned char)c;
+        return 1;
+    }
+    apr_size_t len = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    for (apr_size_t i = len - 1; i > 0; i--, c >>= 6)
+        out[i] = (unsigned char)(0x80 | (c & 0x3F));
+    out[0] = (unsigned char)((0xF0 << (4 - len) & 0xFF) | c);
+    return len;
+}
+
+static void every_code_point_but_the_surrogates_is_well_formed(void **state)
+{
+    (void)state;
+    for (unsigned int c = 0; c < 0x110000 + 0x1000; c++) {
+        unsigned char bytes[5] = {0};
+        apr_size_t len = put_utf8(c, bytes);
+        int wanted = c < 0x110000 && (c < 0xD800 || c > 0xDFFF);
+        if (neo_utf8_is_valid((char *)bytes, len) != wanted)
+            fail_msg("U+%04X is %s", c, wanted ? "refused" : "taken");
+        if (c && wanted)
+            assert_int_equal(neo_utf8_length((char *)bytes), 1);
+        if (len > 1)
+            assert_false(neo_utf8_is_valid((char *)bytes, len - 1));
+    }
+}
+
+static void malformed_sequences_are_refused_wherever_they_stand(void **state)
+{
+    static const char *const wrong[] = {
+        "\x80", /* a continuation alone */
+        "\xBF",
+        "\xC0\x80", /* overlong */
+        "\xC0\xAF",
+        "\xC1\xBF",
+        "\xE0\x80\xAF",
+        "\xE0\x9F\xBF",
+        "\xF0\x80\x80\xAF",
+        "\xF0\x8F\xBF\xBF",
+        "\xED\xA0\x80", /* surrogates, alone and as a pair (CESU-8) */
+        "\xED\xBF\xBF",
+        "\xED\xA0\xBD\xED\xB8\x80",
+        "\xF4\x90\x80\x80", /* beyond U+10FFFF */
+        "\xF5\x80\x80\x80",
+        "\xF8\x88\x80\x80\x80",
+        "\xFC\x84\x80\x80\x80\x80",
+        "\xFE",
+        "\xFF",
+        "\xC3\x28", /* no continuation */
+        "\xE2\x28\xA1",
+        "\xE2\x82\x28",
+        "\xF0\x9F\x8F\x28",
+        "\xC3\xC3\xA9",
+        "S\xE3o Paulo", /* Latin-1 */
+    };
+    char text[32];
+    (void)state;
+    for (int i = 0; i < COUNT(wrong); i++)
+        for (int before = 0; before < 2; before++)
+            for (int after = 0; after < 2; after++) {
+                int len = snprintf(text, sizeof text, "%s%s%s", before ? "\xC3\xA9" : "", wrong[i], after ? "z" : "");
+                if (neo_utf8_is_valid(text, (apr_size_t)len))
+                    fail_msg("case %d was taken", i);
+            }
+}
+
+static void well_formed_texts_are_counted_in_code_points(void **state)
+{
+    static const char text[] = "S\xC3\xA3o \xE2\x82\xAC \xF0\x9F\x8F\xA0 e\xCC\x81";
+    (void)state;
+    assert_true(neo_utf8_is_valid(text, sizeof text - 1));
+    assert_int_equal(neo_utf8_length(text), 10);
+    assert_true(neo_utf8_is_valid("", 0));
+    assert_int_equal(neo_utf8_length(""), 0);
+    assert_true(neo_utf8_is_valid("a\0b", 3));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(base64_gives_the_published_values),
+        pool_test(base64_of_any_bytes_is_read_back_in_either_alphabet),
+        cmocka_unit_test(base64_with_unused_bits_that_are_not_zero_is_refused),
+        cmocka_unit_test(base64_with_a_broken_end_is_refused),
+        cmocka_unit_test(base64_has_no_other_characters),
+        cmocka_unit_test(base64_keeps_to_the_room),
+        cmocka_unit_test(hexadecimal_is_lowercase_and_keeps_zeros),
+        cmocka_unit_test(base62_is_a_number_with_zeros_in_front),
+        cmocka_unit_test(base62_of_32_bytes_fills_43_digits),
+        cmocka_unit_test(base62_takes_64_bytes),
+        cmocka_unit_test(crc32_gives_the_published_values),
+        cmocka_unit_test(integers_are_read_to_the_limits_of_their_type),
+        cmocka_unit_test(what_is_no_integer_or_does_not_fit_is_refused),
+        cmocka_unit_test(every_code_point_but_the_surrogates_is_well_formed),
+        cmocka_unit_test(malformed_sequences_are_refused_wherever_they_stand),
+        cmocka_unit_test(well_formed_texts_are_counted_in_code_points),
+    };
+    return run_room("encode", tests);
+}

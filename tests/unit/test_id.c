@@ -1,0 +1,261 @@
+/* Ids: every one is greater than the last, whoever asks; each has one text; nothing else passes for one. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "core/crypto.h"
+#include "core/id.h"
+
+#define THREADS 8
+#define EACH    50000
+
+typedef struct {
+    char id[NEO_ID_SIZE];
+} issued;
+
+static issued issue(const char *prefix)
+{
+    issued i;
+    neo_id_issue(i.id, prefix);
+    return i;
+}
+
+static void an_id_is_a_prefix_and_26_digits(void **state)
+{
+    issued i = issue("brk_");
+    (void)state;
+    assert_int_equal(strlen(i.id), 30);
+    assert_memory_equal(i.id, "brk_", 4);
+    assert_int_equal(strspn(i.id + 4, "0123456789abcdefghjkmnpqrstvwxyz"), 26);
+    assert_true(neo_id_is(i.id, "brk_"));
+}
+
+static void an_id_carries_the_moment_it_was_issued(void **state)
+{
+    char id[NEO_ID_SIZE], low[NEO_ID_SIZE], high[NEO_ID_SIZE];
+    neo_ms before = neo_now_ms(), ms = neo_id_issue(id, "brk_"), after = neo_now_ms();
+    (void)state;
+    assert_true(ms >= before && ms <= after);
+    neo_id_bound(low, "brk_", ms, 0);
+    neo_id_bound(high, "brk_", ms, 1);
+    assert_true(strcmp(low, id) < 0 && strcmp(id, high) < 0);
+}
+
+static void kinds_share_one_sequence(void **state)
+{
+    static const char *const prefixes[] = {"brk_", "req_", "org_", "nbr_"};
+    issued last = issue("tnt_");
+    (void)state;
+    for (int i = 0; i < 10000; i++) {
+        issued next = issue(prefixes[i % COUNT(prefixes)]);
+        assert_true(strcmp(last.id + NEO_PREFIX_LEN, next.id + NEO_PREFIX_LEN) < 0);
+        last = next;
+    }
+}
+
+/* Threads. */
+
+static void *issue_many(void *data)
+{
+    issued *ids = data;
+    for (int i = 0; i < EACH; i++)
+        ids[i] = issue("brk_");
+    return NULL;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+static void issue_in_threads(issued *ids)
+{
+    pthread_t threads[THREADS];
+    for (int t = 0; t < THREADS; t++)
+        assert_int_equal(pthread_create(&threads[t], NULL, issue_many, ids + t * EACH), 0);
+    for (int t = 0; t < THREADS; t++)
+        assert_int_equal(pthread_join(threads[t], NULL), 0);
+}
+
+static void ids_of_eight_threads_rise_in_each_and_never_meet(void **state)
+{
+    issued *ids = apr_palloc(*state, THREADS * EACH * sizeof *ids);
+    issue_in_threads(ids);
+    for (int i = 1; i < THREADS * EACH; i++)
+        if (i % EACH && strcmp(ids[i - 1].id, ids[i].id) >= 0)
+            fail_msg("%s was issued after %s", ids[i].id, ids[i - 1].id);
+    qsort(ids, THREADS * EACH, sizeof *ids, by_text);
+    for (int i = 1; i < THREADS * EACH; i++)
+        if (strcmp(ids[i - 1].id, ids[i].id) == 0)
+            fail_msg("%s was issued twice", ids[i].id);
+}
+
+/* Blocks: what the database gives out. */
+
+static void assert_block_lies_between(const char *before, const char *stem, const char *after)
+{
+    char first[NEO_ID_SIZE], last[NEO_ID_SIZE];
+    assert_int_equal(strlen(stem), NEO_ID_LEN - 4);
+    snprintf(first, sizeof first, "%s0000", stem);
+    snprintf(last, sizeof last, "%szzzz", stem);
+    assert_true(neo_id_is(first, "brk_") && neo_id_is(last, "brk_"));
+    assert_true(strcmp(before, first) < 0);
+    assert_true(strcmp(last, after) < 0);
+}
+
+static void a_block_lies_after_what_was_issued_and_before_what_will_be(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        char stem[NEO_ID_STEM_SIZE], next_stem[NEO_ID_STEM_SIZE];
+        issued before = issue("brk_");
+        neo_id_issue_block(stem, "brk_");
+        neo_id_issue_block(next_stem, "brk_");
+        assert_true(strcmp(stem, next_stem) < 0);
+        issued after = issue("brk_");
+        assert_block_lies_between(before.id, stem, after.id);
+        assert_block_lies_between(before.id, next_stem, after.id);
+    }
+}
+
+/* Bounds, packing. */
+
+static void the_bounds_of_a_millisecond_hold_all_its_ids(void **state)
+{
+    static const struct {
+        neo_ms ms;
+        const char *first, *last;
+    } known[] = {
+        {0, "brk_00000000000000000000000000", "brk_0000000000zzzzzzzzzzzzzzzz"},
+        {1, "brk_00000000010000000000000000", "brk_0000000001zzzzzzzzzzzzzzzz"},
+        {1469918176385LL, "brk_01aryz6s410000000000000000", "brk_01aryz6s41zzzzzzzzzzzzzzzz"},
+        {281474976710655LL, "brk_7zzzzzzzzz0000000000000000", "brk_7zzzzzzzzzzzzzzzzzzzzzzzzz"},
+    };
+    char id[NEO_ID_SIZE];
+    (void)state;
+    for (int i = 0; i < COUNT(known); i++) {
+        neo_id_bound(id, "brk_", known[i].ms, 0);
+        assert_string_equal(id, known[i].first);
+        assert_true(neo_id_is(id, "brk_"));
+        neo_id_bound(id, "brk_", known[i].ms, 1);
+        assert_string_equal(id, known[i].last);
+        assert_true(neo_id_is(id, "brk_"));
+    }
+}
+
+static void the_bounds_of_every_moment_that_can_be_written_are_in_order(void **state)
+{
+    char low[NEO_ID_SIZE], high[NEO_ID_SIZE] = "brk_";
+    (void)state;
+    for (neo_ms ms = 0; ms <= NEO_MS_LAST; ms += 977777777777LL) {
+        neo_id_bound(low, "brk_", ms, 0);
+        assert_true(strcmp(high, low) < 0);
+        neo_id_bound(high, "brk_", ms, 1);
+        assert_true(strcmp(low, high) < 0);
+    }
+}
+
+static void packing_is_undone_by_unpacking(void **state)
+{
+    unsigned char bytes[NEO_ID_BYTES], packed[NEO_ID_BYTES];
+    char id[NEO_ID_SIZE];
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        neo_random(bytes, sizeof bytes);
+        neo_id_unpack(id, "whd_", bytes);
+        assert_true(neo_id_is(id, "whd_"));
+        neo_id_pack(id, packed);
+        assert_memory_equal(packed, bytes, sizeof bytes);
+    }
+}
+
+static void packed_ids_sort_as_their_texts(void **state)
+{
+    unsigned char a[NEO_ID_BYTES], b[NEO_ID_BYTES];
+    char a_id[NEO_ID_SIZE], b_id[NEO_ID_SIZE];
+    (void)state;
+    for (int i = 0; i < 20000; i++) {
+        neo_random(a, sizeof a);
+        memcpy(b, a, sizeof b);
+        neo_random(b + i % NEO_ID_BYTES, (apr_size_t)(NEO_ID_BYTES - i % NEO_ID_BYTES));
+        neo_id_unpack(a_id, "brk_", a);
+        neo_id_unpack(b_id, "brk_", b);
+        int bytes = memcmp(a, b, sizeof a), texts = strcmp(a_id, b_id);
+        assert_int_equal(bytes < 0, texts < 0);
+        assert_int_equal(bytes == 0, texts == 0);
+    }
+}
+
+static void every_bit_of_an_id_has_its_place(void **state)
+{
+    char none[NEO_ID_SIZE], id[NEO_ID_SIZE];
+    unsigned char bytes[NEO_ID_BYTES] = {0};
+    (void)state;
+    neo_id_unpack(none, "brk_", bytes);
+    for (int bit = 0; bit < 128; bit++) {
+        memset(bytes, 0, sizeof bytes);
+        bytes[bit / 8] = (unsigned char)(0x80 >> bit % 8);
+        neo_id_unpack(id, "brk_", bytes);
+        int at = NEO_PREFIX_LEN + (bit + 2) / 5;
+        for (int i = 0; i < NEO_ID_LEN; i++)
+            assert_int_equal(id[i] != none[i], i == at);
+    }
+}
+
+/* What is no id. */
+
+static void an_id_of_another_kind_is_not_one(void **state)
+{
+    static const char *const wrong[] = {"brp_", "BRK_", "brk-", "bro_", "_brk", "nbr_", "whs_"};
+    issued i = issue("brk_");
+    (void)state;
+    for (int p = 0; p < COUNT(wrong); p++)
+        assert_false(neo_id_is(i.id, wrong[p]));
+    assert_false(neo_id_is(i.id + NEO_PREFIX_LEN, "brk_"));
+}
+
+static void only_the_digits_of_lowercase_crockford_make_an_id(void **state)
+{
+    (void)state;
+    for (int at = NEO_PREFIX_LEN; at < NEO_ID_LEN; at++)
+        for (int c = 1; c < 256; c++) {
+            issued i = issue("brk_");
+            i.id[at] = (char)c;
+            int digit = strchr("0123456789abcdefghjkmnpqrstvwxyz", c) != NULL;
+            assert_int_equal(neo_id_is(i.id, "brk_"), digit && (at > NEO_PREFIX_LEN || (c >= '0' && c <= '7')));
+        }
+}
+
+static void only_thirty_characters_make_an_id(void **state)
+{
+    issued i = issue("brk_");
+    char longer[NEO_ID_SIZE + 1];
+    (void)state;
+    snprintf(longer, sizeof longer, "%s0", i.id);
+    assert_false(neo_id_is(longer, "brk_"));
+    for (int len = NEO_ID_LEN - 1; len >= 0; len--) {
+        i.id[len] = '\0';
+        assert_false(neo_id_is(i.id, "brk_"));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_id_is_a_prefix_and_26_digits),
+        cmocka_unit_test(an_id_carries_the_moment_it_was_issued),
+        cmocka_unit_test(kinds_share_one_sequence),
+        pool_test(ids_of_eight_threads_rise_in_each_and_never_meet),
+        cmocka_unit_test(a_block_lies_after_what_was_issued_and_before_what_will_be),
+        cmocka_unit_test(the_bounds_of_a_millisecond_hold_all_its_ids),
+        cmocka_unit_test(the_bounds_of_every_moment_that_can_be_written_are_in_order),
+        cmocka_unit_test(packing_is_undone_by_unpacking),
+        cmocka_unit_test(packed_ids_sort_as_their_texts),
+        cmocka_unit_test(every_bit_of_an_id_has_its_place),
+        cmocka_unit_test(an_id_of_another_kind_is_not_one),
+        cmocka_unit_test(only_the_digits_of_lowercase_crockford_make_an_id),
+        cmocka_unit_test(only_thirty_characters_make_an_id),
+    };
+    return run_room("id", tests);
+}

@@ -1,0 +1,356 @@
+/* JSON: one well-formed value and nothing else; members keep their order; merge patches as RFC 7396 has them. */
+#include "unit.h"
+
+#include <apr_strings.h>
+#include <limits.h>
+
+#include "core/encode.h"
+#include "core/json.h"
+
+static neo_json *parse(const char *text, apr_pool_t *pool)
+{
+    const char *wrong = NULL;
+    neo_json *value = neo_json_parse(text_of(text), pool, &wrong);
+    if (!value)
+        fail_msg("%s was refused: %s", text, wrong);
+    return value;
+}
+
+static const char *refusal_of(neo_text text, apr_pool_t *pool)
+{
+    const char *wrong = NULL;
+    if (neo_json_parse(text, pool, &wrong))
+        fail_msg("%.60s was taken", text.ptr);
+    assert_non_null(wrong);
+    return wrong;
+}
+
+static const char *text_of_json(const neo_json *value, apr_pool_t *pool)
+{
+    neo_text text = neo_json_text(value, pool);
+    assert_int_equal(text.ptr[text.len], '\0');
+    return text.ptr;
+}
+
+/* Reading. */
+
+static void every_kind_of_value_can_stand_alone(void **state)
+{
+    static const struct {
+        const char *text;
+        neo_json_kind kind;
+        const char *name;
+    } known[] = {
+        {"null", NEO_JSON_NULL, "null"},          {"true", NEO_JSON_BOOLEAN, "a boolean"},
+        {"false", NEO_JSON_BOOLEAN, "a boolean"}, {"-12", NEO_JSON_INTEGER, "an integer"},
+        {"1.5", NEO_JSON_REAL, "a number"},       {"\"x\"", NEO_JSON_STRING, "a string"},
+        {"[1]", NEO_JSON_ARRAY, "an array"},      {" {\"a\":1}\n", NEO_JSON_OBJECT, "an object"},
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        neo_json *value = parse(known[i].text, *state);
+        assert_int_equal(neo_json_kind_of(value), known[i].kind);
+        assert_string_equal(neo_json_kind_name(known[i].kind), known[i].name);
+    }
+}
+
+static void values_are_what_was_written(void **state)
+{
+    neo_json *value =
+        parse("{\"s\":\"\\u00e9\\ud83c\\udfe0\\n\",\"i\":42,\"r\":2.5,\"t\":true,\"f\":false,\"a\":[1,2,3]}", *state);
+    assert_string_equal(neo_json_string(neo_json_get(value, "s")), "\xC3\xA9\xF0\x9F\x8F\xA0\n");
+    assert_int_equal(neo_json_integer(neo_json_get(value, "i")), 42);
+    assert_true(neo_json_real(neo_json_get(value, "r")) == 2.5);
+    assert_true(neo_json_real(neo_json_get(value, "i")) == 42.0);
+    assert_true(neo_json_is_true(neo_json_get(value, "t")));
+    assert_false(neo_json_is_true(neo_json_get(value, "f")));
+    assert_int_equal(neo_json_size(value), 6);
+    assert_int_equal(neo_json_size(neo_json_get(value, "a")), 3);
+    assert_int_equal(neo_json_integer(neo_json_at(neo_json_get(value, "a"), 2)), 3);
+    assert_null(neo_json_at(neo_json_get(value, "a"), 3));
+    assert_null(neo_json_get(value, "S"));
+    assert_null(neo_json_string(neo_json_get(value, "i")));
+}
+
+static const char *const malformed[] = {"",
+                                        " ",
+                                        "{",
+                                        "}",
+                                        "[1",
+                                        "[1,]",
+                                        "{\"a\"}",
+                                        "{\"a\":}",
+                                        "{\"a\":1,}",
+                                        "{a:1}",
+                                        "{'a':1}",
+                                        "{1:1}",
+                                        "tru",
+                                        "True",
+                                        "nul",
+                                        "NaN",
+                                        "Infinity",
+                                        "-Infinity",
+                                        "01",
+                                        "+1",
+                                        ".5",
+                                        "1.",
+                                        "1e",
+                                        "0x10",
+                                        "--1",
+                                        "\"",
+                                        "\"\\x\"",
+                                        "\"\\u12\"",
+                                        "\"\\u12g4\"",
+                                        "\"a\nb\"",
+                                        "\"\t\"",
+                                        "\"\x01\"",
+                                        "1 2",
+                                        "{} {}",
+                                        "[]x",
+                                        "{}//remark",
+                                        "/**/1",
+                                        "[1 2]",
+                                        "\xEF\xBB\xBF{}",
+                                        "{\"a\":1;}",
+                                        "\"\\ud83c\"",
+                                        "\"\\udfe0\"",
+                                        "\"\\ud83c\\u0041\"",
+                                        "\"\\ud83cx\""};
+
+static void what_is_not_one_well_formed_value_is_refused(void **state)
+{
+    for (int i = 0; i < COUNT(malformed); i++)
+        assert_non_null(strstr(refusal_of(text_of(malformed[i]), *state), "(line "));
+}
+
+static void the_refusal_gives_line_and_column_and_repeats_nothing(void **state)
+{
+    static const char text[] = "{\n  \"name\": \"Ana\",\n  \"creci\" \"<script>near\xFF\"\n}";
+    const char *wrong = refusal_of(text_of(text), *state);
+    assert_non_null(strstr(wrong, "line 3"));
+    assert_non_null(strstr(wrong, "column"));
+    assert_null(strstr(wrong, "near"));
+    assert_null(strstr(wrong, "script"));
+    assert_true(neo_utf8_is_valid(wrong, strlen(wrong)));
+}
+
+static void a_repeated_key_is_refused_at_any_depth(void **state)
+{
+    static const char *const wrong[] = {"{\"a\":1,\"a\":1}", "{\"a\":{\"b\":1,\"c\":2,\"b\":3}}", "[{\"a\":null,\"a\":null}]",
+                                        "{\"a\":1,\"\\u0061\":2}", "{\"\":1,\"\":2}"};
+    for (int i = 0; i < COUNT(wrong); i++)
+        assert_non_null(strstr(refusal_of(text_of(wrong[i]), *state), "duplicate object key"));
+    parse("{\"a\":1,\"A\":2,\"b\":{\"a\":3}}", *state);
+}
+
+static void nul_is_refused_wherever_it_stands(void **state)
+{
+    static const char *const escaped[] = {"\"\\u0000\"", "\"a\\u0000b\"", "{\"\\u0000\":1}", "{\"a\\u0000b\":1}"};
+    static const char raw[] = "{\"a\":\"b\0c\"}";
+    for (int i = 0; i < COUNT(escaped); i++)
+        refusal_of(text_of(escaped[i]), *state);
+    refusal_of((neo_text){raw, sizeof raw - 1}, *state);
+    refusal_of((neo_text){"{}\0", 3}, *state);
+    refusal_of((neo_text){"\0{}", 3}, *state);
+    refusal_of((neo_text){"{\"a\0b\":1}", 9}, *state);
+    refusal_of((neo_text){"", 0}, *state);
+}
+
+static void what_is_not_utf8_is_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "\"\xFF\"",   "\"\xC0\x80\"", "\"\xE0\x80\xAF\"", "\"\xED\xA0\x80\"", "\"\xF4\x90\x80\x80\"",
+        "\"S\xE3o\"", "\"\xC3\"",     "{\"\xFF\":1}",     "\xFF\xFE{\0}\0",   "\"\xF0\x9F\x8F\"",
+        "\x80"};
+    for (int i = 0; i < COUNT(wrong); i++) {
+        const char *message = refusal_of(text_of(wrong[i]), *state);
+        assert_true(neo_utf8_is_valid(message, strlen(message)));
+    }
+}
+
+static neo_text nested(int depth, apr_pool_t *pool)
+{
+    neo_buf buf;
+    neo_buf_init(&buf, pool, 64);
+    for (int i = 0; i < depth; i++)
+        neo_buf_puts(&buf, i % 2 ? "{\"a\":" : "[");
+    neo_buf_puts(&buf, "1");
+    for (int i = depth - 1; i >= 0; i--)
+        neo_buf_putc(&buf, i % 2 ? '}' : ']');
+    return neo_buf_text(&buf);
+}
+
+static void deep_nesting_is_read_or_refused_and_never_harms(void **state)
+{
+    const char *wrong = NULL;
+    neo_text deep = nested(1000, *state);
+    neo_json *value = neo_json_parse(deep, *state, &wrong);
+    assert_non_null(value);
+    assert_string_equal(text_of_json(value, *state), deep.ptr);
+    assert_non_null(strstr(refusal_of(nested(3000, *state), *state), "depth"));
+    assert_non_null(strstr(refusal_of(nested(1000000, *state), *state), "depth"));
+}
+
+static void unclosed_brackets_are_refused_whatever_their_number(void **state)
+{
+    static const int counts[] = {1, 1000, 2047, 2048, 2049, 1000000};
+    for (int i = 0; i < COUNT(counts); i++) {
+        char *text = memset(apr_palloc(*state, (apr_size_t)counts[i]), '[', (apr_size_t)counts[i]);
+        refusal_of((neo_text){text, (apr_size_t)counts[i]}, *state);
+    }
+}
+
+static void integers_keep_all_63_bits(void **state)
+{
+    static const struct {
+        const char *text;
+        long long value;
+    } known[] = {
+        {"9007199254740993", 9007199254740993LL}, /* 2^53 + 1 */
+        {"9223372036854775807", LLONG_MAX},
+        {"-9223372036854775808", LLONG_MIN},
+        {"0", 0},
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        neo_json *value = parse(known[i].text, *state);
+        assert_int_equal(neo_json_kind_of(value), NEO_JSON_INTEGER);
+        assert_true(neo_json_integer(value) == known[i].value);
+        assert_string_equal(text_of_json(value, *state), known[i].text);
+    }
+    assert_int_equal(neo_json_kind_of(parse("1E3", *state)), NEO_JSON_REAL);
+    assert_int_equal(neo_json_kind_of(parse("1.0", *state)), NEO_JSON_REAL);
+}
+
+static void numbers_that_do_not_fit_are_refused(void **state)
+{
+    static const char *const wrong[] = {"9223372036854775808", "-9223372036854775809", "100000000000000000000000000000",
+                                        "1e999", "-1e999"};
+    for (int i = 0; i < COUNT(wrong); i++)
+        refusal_of(text_of(wrong[i]), *state);
+}
+
+/* Members, making and writing. */
+
+static void members_come_in_the_order_they_were_written(void **state)
+{
+    static const char text[] = "{\"z\":1,\"a\":{\"y\":[],\"b\":{}},\"m\":\"\",\"0\":null}";
+    static const char *const keys[] = {"z", "a", "m", "0"};
+    neo_json *value = parse(text, *state);
+    int n = 0;
+    for (void *m = neo_json_first(value); m; m = neo_json_next(value, m), n++) {
+        assert_string_equal(neo_json_member_key(m), keys[n]);
+        assert_ptr_equal(neo_json_member_value(m), neo_json_get(value, keys[n]));
+    }
+    assert_int_equal(n, 4);
+    assert_string_equal(text_of_json(value, *state), text);
+    assert_null(neo_json_first(parse("{}", *state)));
+}
+
+static void what_is_made_is_written_compactly_in_order(void **state)
+{
+    neo_json *object = neo_json_make_object(*state), *array = neo_json_make_array(*state);
+    neo_json_set(object, "name", neo_json_make_string("S\xC3\xA3o \"Paulo\"\n", *state));
+    neo_json_set(object, "gone", neo_json_make_integer(1, *state));
+    neo_json_set(object, "list", array);
+    neo_json_append(array, neo_json_make_integer(LLONG_MIN, *state));
+    neo_json_append(array, neo_json_make_boolean(1, *state));
+    neo_json_append(array, neo_json_make_boolean(0, *state));
+    neo_json_remove(object, "gone");
+    neo_json_remove(object, "never there");
+    assert_string_equal(text_of_json(object, *state),
+                        "{\"name\":\"S\xC3\xA3o \\\"Paulo\\\"\\n\",\"list\":[-9223372036854775808,true,false]}");
+    neo_json_set(object, "list", neo_json_make_integer(2, *state));
+    assert_string_equal(text_of_json(neo_json_get(object, "list"), *state), "2");
+}
+
+static void a_value_lives_as_long_as_its_pool_and_no_longer(void **state)
+{
+    apr_pool_t *pool, *inner;
+    apr_pool_create(&pool, *state);
+    neo_json *object = neo_json_make_object(pool);
+    apr_pool_create(&inner, *state);
+    neo_json_set(object, "kept", neo_json_make_string("shared", inner));
+    apr_pool_destroy(inner);
+    assert_string_equal(text_of_json(object, *state), "{\"kept\":\"shared\"}");
+    apr_pool_destroy(pool);
+}
+
+/* Merge patches. */
+
+static const char *merged(const char *target, const char *patch, apr_pool_t *pool)
+{
+    neo_json *target_value = parse(target, pool), *patch_value = parse(patch, pool);
+    const char *before = text_of_json(target_value, pool), *patch_before = text_of_json(patch_value, pool);
+    const char *after = text_of_json(neo_json_merge_patch(target_value, patch_value, pool), pool);
+    assert_string_equal(text_of_json(target_value, pool), before);
+    assert_string_equal(text_of_json(patch_value, pool), patch_before);
+    return after;
+}
+
+static void merge_patches_are_those_of_the_rfc(void **state)
+{
+    /* RFC 7396, appendix A, in its order */
+    static const char *const examples[][3] = {
+        {"{\"a\":\"b\"}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
+        {"{\"a\":\"b\"}", "{\"b\":\"c\"}", "{\"a\":\"b\",\"b\":\"c\"}"},
+        {"{\"a\":\"b\"}", "{\"a\":null}", "{}"},
+        {"{\"a\":\"b\",\"b\":\"c\"}", "{\"a\":null}", "{\"b\":\"c\"}"},
+        {"{\"a\":[\"b\"]}", "{\"a\":\"c\"}", "{\"a\":\"c\"}"},
+        {"{\"a\":\"c\"}", "{\"a\":[\"b\"]}", "{\"a\":[\"b\"]}"},
+        {"{\"a\":{\"b\":\"c\"}}", "{\"a\":{\"b\":\"d\",\"c\":null}}", "{\"a\":{\"b\":\"d\"}}"},
+        {"{\"a\":[{\"b\":\"c\"}]}", "{\"a\":[1]}", "{\"a\":[1]}"},
+        {"[\"a\",\"b\"]", "[\"c\",\"d\"]", "[\"c\",\"d\"]"},
+        {"{\"a\":\"b\"}", "[\"c\"]", "[\"c\"]"},
+        {"{\"a\":\"foo\"}", "null", "null"},
+        {"{\"a\":\"foo\"}", "\"bar\"", "\"bar\""},
+        {"{\"e\":null}", "{\"a\":1}", "{\"e\":null,\"a\":1}"},
+        {"[1,2]", "{\"a\":\"b\",\"c\":null}", "{\"a\":\"b\"}"},
+        {"{}", "{\"a\":{\"bb\":{\"ccc\":null}}}", "{\"a\":{\"bb\":{}}}"},
+    };
+    for (int i = 0; i < COUNT(examples); i++)
+        assert_string_equal(merged(examples[i][0], examples[i][1], *state), examples[i][2]);
+}
+
+static void a_merge_patch_leaves_the_rest_and_its_order(void **state)
+{
+    assert_string_equal(merged("{\"z\":1,\"y\":{\"b\":1,\"a\":2},\"x\":3}", "{\"y\":{\"b\":9},\"w\":4}", *state),
+                        "{\"z\":1,\"y\":{\"b\":9,\"a\":2},\"x\":3,\"w\":4}");
+    assert_string_equal(merged("{\"a\":1}", "{}", *state), "{\"a\":1}");
+    assert_string_equal(merged("{\"a\":{\"b\":{\"c\":1,\"d\":2}}}", "{\"a\":{\"b\":{\"c\":null}}}", *state),
+                        "{\"a\":{\"b\":{\"d\":2}}}");
+}
+
+static void a_merge_patch_may_be_deep(void **state)
+{
+    neo_buf patch;
+    neo_buf_init(&patch, *state, 8192);
+    for (int i = 0; i < 1000; i++)
+        neo_buf_puts(&patch, "{\"a\":");
+    neo_buf_puts(&patch, "1");
+    for (int i = 0; i < 1000; i++)
+        neo_buf_putc(&patch, '}');
+    assert_string_equal(merged("{}", patch.ptr, *state), patch.ptr);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(every_kind_of_value_can_stand_alone),
+        pool_test(values_are_what_was_written),
+        pool_test(what_is_not_one_well_formed_value_is_refused),
+        pool_test(the_refusal_gives_line_and_column_and_repeats_nothing),
+        pool_test(a_repeated_key_is_refused_at_any_depth),
+        pool_test(nul_is_refused_wherever_it_stands),
+        pool_test(what_is_not_utf8_is_refused),
+        pool_test(deep_nesting_is_read_or_refused_and_never_harms),
+        pool_test(unclosed_brackets_are_refused_whatever_their_number),
+        pool_test(integers_keep_all_63_bits),
+        pool_test(numbers_that_do_not_fit_are_refused),
+        pool_test(members_come_in_the_order_they_were_written),
+        pool_test(what_is_made_is_written_compactly_in_order),
+        pool_test(a_value_lives_as_long_as_its_pool_and_no_longer),
+        pool_test(merge_patches_are_those_of_the_rfc),
+        pool_test(a_merge_patch_leaves_the_rest_and_its_order),
+        pool_test(a_merge_patch_may_be_deep),
+    };
+    return run_room("json", tests);
+}

@@ -1,0 +1,51 @@
+/* The migrations that travel in the program. (That they can be applied is tested end to end, where there is a database.) */
+#include "unit.h"
+
+#include <stdlib.h>
+
+#include "store/migrate.h"
+
+static void migrations_are_numbered_from_one_without_a_gap(void **state)
+{
+    (void)state;
+    assert_true(neo_migration_count >= 1);
+    for (int i = 0; i < neo_migration_count; i++)
+        assert_int_equal(neo_migrations[i].number, i + 1);
+    assert_int_equal(neo_schema_needed(), neo_migration_count);
+}
+
+static void a_migration_is_called_by_its_number(void **state)
+{
+    (void)state;
+    for (int i = 0; i < neo_migration_count; i++) {
+        const char *name = neo_migrations[i].name;
+        assert_int_equal(atoi(name), neo_migrations[i].number);
+        assert_int_equal(strspn(name, "0123456789"), 4);
+        assert_int_equal(name[4], '_');
+        assert_int_equal(strspn(name + 5, "abcdefghijklmnopqrstuvwxyz0123456789_"), strlen(name + 5));
+    }
+}
+
+/* The transaction is the caller's, so that it also holds the record of what was applied. */
+static void a_migration_has_no_transaction_of_its_own(void **state)
+{
+    static const char *const words[] = {"\nbegin;", "\ncommit;", "\nrollback", "\\i ", "\n\\"};
+    (void)state;
+    for (int i = 0; i < neo_migration_count; i++) {
+        const char *sql = neo_migrations[i].sql;
+        assert_true(strlen(sql) > 100);
+        assert_int_equal(sql[strlen(sql) - 1], '\n');
+        for (int w = 0; w < COUNT(words); w++)
+            assert_null(strstr(sql, words[w]));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(migrations_are_numbered_from_one_without_a_gap),
+        cmocka_unit_test(a_migration_is_called_by_its_number),
+        cmocka_unit_test(a_migration_has_no_transaction_of_its_own),
+    };
+    return run_room("migrate", tests);
+}

@@ -1,0 +1,285 @@
+/* Operations: every path and method leads to one row or to what the path allows, and the rows agree with themselves. */
+#include "unit.h"
+
+#include "model/operation.h"
+
+#define ID "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
+
+#define LIST_ALLOWS   "GET, HEAD, OPTIONS, POST"
+#define MEMBER_ALLOWS "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"
+#define GET_ALLOWS    "GET, HEAD, OPTIONS"
+
+static const neo_operation *row(neo_action action)
+{
+    return &neo_operations[action];
+}
+
+static void assert_leads(const char *path, const char *method, neo_action action, apr_pool_t *pool)
+{
+    neo_match match;
+    assert_true(neo_operation_match(path, method, pool, &match));
+    if (match.operation != row(action))
+        fail_msg("%s %s leads to %s", method, path, match.operation ? match.operation->verb : "nothing");
+    assert_null(match.allow);
+}
+
+static void assert_allows(const char *path, const char *method, const char *allow, apr_pool_t *pool)
+{
+    neo_match match;
+    assert_true(neo_operation_match(path, method, pool, &match));
+    assert_null(match.operation);
+    assert_string_equal(match.allow, allow);
+}
+
+/* Matching. */
+
+static void every_path_and_method_lead_to_their_operation(void **state)
+{
+    static const struct {
+        const char *method, *path;
+        neo_action action;
+    } known[] = {
+        {"GET", "me", NEO_ACTION_ME},
+        {"GET", "openapi.yaml", NEO_ACTION_OPENAPI},
+        {"GET", "docs/errors", NEO_ACTION_ERRORS},
+        {"GET", "brokers", NEO_ACTION_LIST},
+        {"POST", "brokers", NEO_ACTION_CREATE},
+        {"GET", "brokers/" ID, NEO_ACTION_READ},
+        {"PATCH", "brokers/" ID, NEO_ACTION_PATCH},
+        {"PUT", "brokers/" ID, NEO_ACTION_REPLACE},
+        {"DELETE", "brokers/" ID, NEO_ACTION_DELETE},
+    };
+    assert_int_equal(COUNT(known), NEO_ACTIONS);
+    for (int i = 0; i < COUNT(known); i++) {
+        assert_leads(known[i].path, known[i].method, known[i].action, *state);
+        if (strcmp(known[i].method, "GET") == 0)
+            assert_leads(known[i].path, "HEAD", known[i].action, *state);
+    }
+}
+
+static void every_resource_has_its_operations(void **state)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        char member[100];
+        neo_match match;
+        snprintf(member, sizeof member, "%s/%s01jd3x8m5t9w2q7r4y6z0a1b3c", (*r)->collection, (*r)->prefix);
+        assert_true(neo_operation_match((*r)->collection, "GET", *state, &match));
+        assert_ptr_equal(match.resource, *r);
+        assert_null(match.id);
+        assert_true(neo_operation_match(member, "DELETE", *state, &match));
+        assert_ptr_equal(match.resource, *r);
+        assert_string_equal(match.id, member + strlen((*r)->collection) + 1);
+    }
+}
+
+static void a_path_that_is_no_resources_has_neither_resource_nor_id(void **state)
+{
+    static const char *const paths[] = {"me", "openapi.yaml", "docs/errors"};
+    for (int i = 0; i < COUNT(paths); i++) {
+        neo_match match;
+        assert_true(neo_operation_match(paths[i], "GET", *state, &match));
+        assert_null(match.resource);
+        assert_null(match.id);
+    }
+}
+
+static void an_id_is_handed_on_whatever_it_is(void **state)
+{
+    static const char *const ids[] = {"x", "{id}", "batch", "BRK_", "..", ".", "a b", "\xC3\xA9", "?", "{collection}"};
+    for (int i = 0; i < COUNT(ids); i++) {
+        char path[64];
+        neo_match match;
+        snprintf(path, sizeof path, "brokers/%s", ids[i]);
+        assert_true(neo_operation_match(path, "GET", *state, &match));
+        assert_ptr_equal(match.operation, row(NEO_ACTION_READ));
+        assert_string_equal(match.id, ids[i]);
+    }
+}
+
+static void options_and_other_methods_are_told_what_the_path_allows(void **state)
+{
+    static const char *const paths[][2] = {{"me", GET_ALLOWS},
+                                           {"openapi.yaml", GET_ALLOWS},
+                                           {"docs/errors", GET_ALLOWS},
+                                           {"brokers", LIST_ALLOWS},
+                                           {"brokers/" ID, MEMBER_ALLOWS}};
+    static const char *const methods[] = {"OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "Post", "", "GETS", "GE", "HEAD "};
+    for (int p = 0; p < COUNT(paths); p++)
+        for (int m = 0; m < COUNT(methods); m++)
+            assert_allows(paths[p][0], methods[m], paths[p][1], *state);
+    assert_allows("me", "POST", GET_ALLOWS, *state);
+    assert_allows("brokers", "DELETE", LIST_ALLOWS, *state);
+    assert_allows("brokers/" ID, "POST", MEMBER_ALLOWS, *state);
+}
+
+static void no_other_path_is_the_apis(void **state)
+{
+    static const char *const paths[] = {"",
+                                        "/",
+                                        "//",
+                                        "me/",
+                                        "/me",
+                                        "me/x",
+                                        "ME",
+                                        "m",
+                                        "mee",
+                                        "brokers/",
+                                        "/brokers",
+                                        "brokers//",
+                                        "brokers//" ID,
+                                        "brokers/" ID "/",
+                                        "brokers/" ID "/x",
+                                        "broker",
+                                        "Brokers",
+                                        "brokerss",
+                                        "brokers/" ID "//",
+                                        "/brokers/" ID,
+                                        "{collection}",
+                                        "{collection}/{id}",
+                                        "openapi",
+                                        "openapi.yml",
+                                        "openapi.yaml/",
+                                        "docs",
+                                        "docs/",
+                                        "docs/errors/",
+                                        "docs//errors",
+                                        "docs/error",
+                                        "docs/errors/x",
+                                        "nothing/" ID,
+                                        " brokers",
+                                        "brokers ",
+                                        "brokers?x=1",
+                                        "x/y/z"};
+    static const char *const methods[] = {"GET", "HEAD", "POST", "OPTIONS", "DELETE"};
+    neo_match match;
+    for (int p = 0; p < COUNT(paths); p++)
+        for (int m = 0; m < COUNT(methods); m++)
+            if (neo_operation_match(paths[p], methods[m], *state, &match))
+                fail_msg("\"%s\" was taken for a path", paths[p]);
+}
+
+static void only_the_documents_need_no_credential(void **state)
+{
+    static const struct {
+        const char *path;
+        int is_public;
+    } known[] = {{"me", 0}, {"brokers", 0}, {"brokers/" ID, 0}, {"openapi.yaml", 1}, {"docs/errors", 1}};
+    static const char *const methods[] = {"GET", "HEAD", "OPTIONS", "POST", "TRACE"};
+    for (int i = 0; i < COUNT(known); i++)
+        for (int m = 0; m < COUNT(methods); m++) {
+            neo_match match;
+            assert_true(neo_operation_match(known[i].path, methods[m], *state, &match));
+            assert_int_equal(match.is_public, known[i].is_public);
+        }
+}
+
+/* The table. */
+
+static void no_two_rows_have_the_same_path_and_method_or_the_same_verb(void **state)
+{
+    (void)state;
+    for (int a = 0; a < NEO_ACTIONS; a++)
+        for (int b = 0; b < a; b++) {
+            assert_false(strcmp(row(a)->path, row(b)->path) == 0 && strcmp(row(a)->method, row(b)->method) == 0);
+            assert_string_not_equal(row(a)->verb, row(b)->verb);
+        }
+}
+
+static void access_follows_the_method(void **state)
+{
+    (void)state;
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        int reads = strcmp(row(a)->method, "GET") == 0, of_resource = strncmp(row(a)->path, "{collection}", 12) == 0;
+        if (of_resource)
+            assert_int_equal(row(a)->access, reads ? NEO_ACCESS_READ : NEO_ACCESS_WRITE);
+        else
+            assert_true(row(a)->access <= NEO_ACCESS_ANY && reads);
+    }
+    assert_int_equal(row(NEO_ACTION_ME)->access, NEO_ACCESS_ANY);
+}
+
+static void what_an_operation_takes_follows_the_method(void **state)
+{
+    (void)state;
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        const char *method = row(a)->method;
+        unsigned int takes = row(a)->takes;
+        int posts = strcmp(method, "POST") == 0, gets = strcmp(method, "GET") == 0, deletes = strcmp(method, "DELETE") == 0;
+        assert_int_equal(!!(takes & NEO_TAKES_BODY), !gets && !deletes);
+        assert_int_equal(!!(takes & NEO_TAKES_MERGE_PATCH), strcmp(method, "PATCH") == 0);
+        assert_int_equal(!!(takes & NEO_TAKES_IDEMPOTENCY_KEY), posts);
+        assert_int_equal(!!(takes & NEO_TAKES_IF_MATCH), !gets && !posts);
+        assert_false((takes & NEO_TAKES_IF_NONE_MATCH) && !gets);
+        assert_int_equal(row(a)->status, posts ? 201 : deletes ? 204 : 200);
+        assert_int_equal(row(a)->media_type == NULL, deletes);
+    }
+    assert_int_equal(row(NEO_ACTION_LIST)->takes & NEO_TAKES_PAGE, NEO_TAKES_PAGE);
+}
+
+static void problems_follow_from_access_and_what_is_taken(void **state)
+{
+    (void)state;
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        unsigned long long problems = neo_operation_problems(row(a));
+        const struct {
+            neo_code code;
+            int wanted;
+        } known[] = {
+            {NEO_RATE_LIMIT_EXCEEDED, 1},
+            {NEO_INTERNAL_UNEXPECTED, 1},
+            {NEO_INTERNAL_UNAVAILABLE, 1},
+            {NEO_VALIDATION_UNKNOWN_PARAMETER, 1},
+            {NEO_UNAUTHORIZED_AUTH_REQUIRED, row(a)->access != NEO_ACCESS_PUBLIC},
+            {NEO_UNAUTHORIZED_INVALID_CREDENTIAL, row(a)->access != NEO_ACCESS_PUBLIC},
+            {NEO_UNAUTHORIZED_REVOKED_CREDENTIAL, row(a)->access != NEO_ACCESS_PUBLIC},
+            {NEO_FORBIDDEN_ORGANIZATION, row(a)->access != NEO_ACCESS_PUBLIC},
+            {NEO_FORBIDDEN_PERMISSIONS, row(a)->access >= NEO_ACCESS_READ},
+            {NEO_VALIDATION_ORGANIZATION_REQUIRED, row(a)->access >= NEO_ACCESS_READ},
+            {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") != NULL},
+            {NEO_VALIDATION_MALFORMED_JSON, !!(row(a)->takes & NEO_TAKES_BODY)},
+            {NEO_VALIDATION_FIELD_REQUIRED, !!(row(a)->takes & NEO_TAKES_BODY)},
+            {NEO_CONFLICT_DUPLICATE, !!(row(a)->takes & NEO_TAKES_BODY)},
+            {NEO_VALIDATION_BODY_TOO_LARGE, !!(row(a)->takes & NEO_TAKES_BODY)},
+            {NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, !!(row(a)->takes & NEO_TAKES_BODY)},
+            {NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED, !!(row(a)->takes & NEO_TAKES_IDEMPOTENCY_KEY)},
+            {NEO_CONFLICT_PRECONDITION_FAILED, !!(row(a)->takes & NEO_TAKES_IF_MATCH)},
+            {NEO_VALIDATION_CURSOR_EXPIRED, !!(row(a)->takes & NEO_TAKES_PAGE)},
+            {NEO_VALIDATION_LIMIT_OUT_OF_RANGE, !!(row(a)->takes & NEO_TAKES_PAGE)},
+            {NEO_CONFLICT_IN_USE, a == NEO_ACTION_DELETE},
+        };
+        for (int i = 0; i < COUNT(known); i++)
+            if (!!(problems & NEO_PROBLEM_BIT(known[i].code)) != known[i].wanted)
+                fail_msg("%s: %s", row(a)->verb, neo_code_row(known[i].code)->code);
+        assert_int_equal(problems & row(a)->problems, row(a)->problems);
+        assert_int_equal(problems >> NEO_CODES, 0);
+    }
+}
+
+static void every_row_is_described(void **state)
+{
+    (void)state;
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        assert_true(row(a)->summary && *row(a)->summary);
+        assert_int_not_equal(row(a)->summary[strlen(row(a)->summary) - 1], '.');
+        assert_true(row(a)->doc && row(a)->doc[strlen(row(a)->doc) - 1] == '.');
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(every_path_and_method_lead_to_their_operation),
+        pool_test(every_resource_has_its_operations),
+        pool_test(a_path_that_is_no_resources_has_neither_resource_nor_id),
+        pool_test(an_id_is_handed_on_whatever_it_is),
+        pool_test(options_and_other_methods_are_told_what_the_path_allows),
+        pool_test(no_other_path_is_the_apis),
+        pool_test(only_the_documents_need_no_credential),
+        cmocka_unit_test(no_two_rows_have_the_same_path_and_method_or_the_same_verb),
+        cmocka_unit_test(access_follows_the_method),
+        cmocka_unit_test(what_an_operation_takes_follows_the_method),
+        cmocka_unit_test(problems_follow_from_access_and_what_is_taken),
+        cmocka_unit_test(every_row_is_described),
+    };
+    return run_room("operation", tests);
+}

@@ -1,0 +1,38 @@
+/* What can be said of connections without a database. (The rest is tested end to end.) */
+#include "unit.h"
+
+#include "store/pg.h"
+
+static void a_connection_that_cannot_be_made_says_why(void **state)
+{
+    static const char *const infos[] = {"host=/nonexistent dbname=none", "no such option=1",
+                                        "service=no_such_service_of_neoapi"};
+    for (int i = 0; i < COUNT(infos); i++) {
+        const char *wrong = NULL;
+        assert_null(neo_pg_connect(infos[i], *state, &wrong));
+        assert_true(wrong && *wrong);
+    }
+}
+
+static void every_statement_has_a_slot_of_its_own_and_a_copy_of_its_sql(void **state)
+{
+    char sql[] = "select $1";
+    neo_statement *first = neo_statement_make(*state, sql, 1, 0);
+    sql[0] = 'X';
+    neo_statement *second = neo_statement_make(*state, sql, 2, 1);
+    assert_string_equal(first->sql, "select $1");
+    assert_int_equal(first->params, 1);
+    assert_false(first->writes);
+    assert_int_equal(second->params, 2);
+    assert_true(second->writes);
+    assert_int_not_equal(first->slot, second->slot);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(a_connection_that_cannot_be_made_says_why),
+        pool_test(every_statement_has_a_slot_of_its_own_and_a_copy_of_its_sql),
+    };
+    return run_room("pg", tests);
+}

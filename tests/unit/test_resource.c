@@ -1,0 +1,196 @@
+/* The tables of the resources agree with themselves: what other rooms draw from them can be drawn. */
+#include "unit.h"
+
+#include <ctype.h>
+
+#include "core/id.h"
+#include "model/resource.h"
+
+typedef void (*field_check)(const neo_field *field, apr_pool_t *pool);
+
+static void each_field(const neo_field *fields, field_check check, apr_pool_t *pool)
+{
+    for (const neo_field *f = fields; f->name; f++) {
+        check(f, pool);
+        if (f->fields)
+            each_field(f->fields, check, pool);
+    }
+}
+
+static void each_field_of_each_resource(field_check check, apr_pool_t *pool)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        each_field((*r)->fields, check, pool);
+}
+
+/* Names are columns, JSON members and parts of codes at once. */
+static void assert_name(const char *name)
+{
+    assert_true(islower((unsigned char)*name));
+    assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_"), strlen(name));
+}
+
+static void check_shape(const neo_field *f, apr_pool_t *pool)
+{
+    (void)pool;
+    assert_name(f->name);
+    assert_int_equal(f->values != NULL, f->type == NEO_ENUM);
+    assert_int_equal(f->fields != NULL, f->type == NEO_OBJECT);
+    if (f->type == NEO_STRING && !(f->flags & NEO_SERVER))
+        assert_true(f->max >= 1 && f->min <= f->max);
+    if (f->flags & NEO_SERVER)
+        assert_false(f->flags & NEO_REQUIRED);
+    if (f->flags & NEO_REQUIRED || f->preset)
+        assert_true(f->flags & NEO_ALWAYS);
+}
+
+static void every_field_has_what_its_type_needs(void **state)
+{
+    each_field_of_each_resource(check_shape, *state);
+}
+
+static int is_value(const neo_field *f, const char *text)
+{
+    for (const char *const *v = f->values; *v; v++)
+        if (strcmp(*v, text) == 0)
+            return 1;
+    return 0;
+}
+
+static void check_example(const neo_field *f, apr_pool_t *pool)
+{
+    const char *wrong;
+    assert_true(f->doc && f->doc[strlen(f->doc) - 1] == '.');
+    if (f->type == NEO_OBJECT)
+        return;
+    neo_json *example = neo_json_parse(text_of(f->example), pool, &wrong);
+    assert_non_null(example);
+    const char *text = neo_json_string(example);
+    neo_ms ms;
+    assert_non_null(text);
+    if (f->type == NEO_ENUM)
+        assert_true(is_value(f, text));
+    if (f->type == NEO_TIMESTAMP)
+        assert_true(neo_ms_parse(text, &ms));
+    if (f->rule)
+        assert_null(f->rule(example, pool));
+    if (f->preset && f->type == NEO_ENUM)
+        assert_true(is_value(f, f->preset));
+}
+
+static void every_field_is_described_with_an_example_that_it_would_take(void **state)
+{
+    each_field_of_each_resource(check_example, *state);
+}
+
+static void check_found_by_name(const neo_field *fields)
+{
+    for (const neo_field *f = fields; f->name; f++) {
+        assert_ptr_equal(neo_field_named(fields, f->name), f);
+        if (f->fields)
+            check_found_by_name(f->fields);
+    }
+    assert_null(neo_field_named(fields, "no_such_field"));
+    assert_null(neo_field_named(fields, ""));
+}
+
+static void every_resource_can_be_found_and_its_fields_in_it(void **state)
+{
+    (void)state;
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        assert_name((*r)->name);
+        assert_name((*r)->collection);
+        assert_int_equal(strlen((*r)->prefix), NEO_PREFIX_LEN);
+        assert_int_equal((*r)->prefix[NEO_PREFIX_LEN - 1], '_');
+        assert_ptr_equal(neo_resource_of_collection((*r)->collection), *r);
+        check_found_by_name((*r)->fields);
+        for (const neo_resource *const *other = neo_resources; other < r; other++)
+            assert_true(strcmp((*r)->prefix, (*other)->prefix) != 0 && strcmp((*r)->name, (*other)->name) != 0);
+    }
+    assert_null(neo_resource_of_collection("broker"));
+    assert_null(neo_resource_of_collection(""));
+}
+
+static void every_resource_has_what_the_service_sets(void **state)
+{
+    static const char *const names[] = {"id",         "tenant_id",  "organization_id", "created_at",
+                                        "updated_at", "created_by", "updated_by"};
+    (void)state;
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (int i = 0; i < COUNT(names); i++) {
+            const neo_field *field = neo_field_named((*r)->fields, names[i]);
+            assert_non_null(field);
+            assert_int_equal(field->flags & (NEO_SERVER | NEO_ALWAYS), NEO_SERVER | NEO_ALWAYS);
+        }
+}
+
+static void a_broker_has_the_fields_of_the_specification_in_its_order(void **state)
+{
+    static const char *const names[] = {"id",         "name",         "creci",      "document_number", "email",
+                                        "phone",      "bank_account", "tenant_id",  "organization_id", "visibility",
+                                        "created_at", "updated_at",   "created_by", "updated_by"};
+    static const char *const account[] = {"bank_code", "bank_name", "agency", "account_number", "account_type", "pix_key"};
+    const neo_field *f = neo_broker.fields, *m = neo_field_named(f, "bank_account")->fields;
+    (void)state;
+    for (int i = 0; i < COUNT(names); i++)
+        assert_string_equal(f[i].name, names[i]);
+    assert_null(f[COUNT(names)].name);
+    for (int i = 0; i < COUNT(account); i++)
+        assert_string_equal(m[i].name, account[i]);
+    assert_null(m[COUNT(account)].name);
+}
+
+static void the_event_of_a_broker_has_eight_fields_and_no_bank_data(void **state)
+{
+    static const char *const names[] = {"id",         "name",      "creci", "email", "tenant_id", "organization_id",
+                                        "created_at", "updated_at"};
+    int n = 0;
+    (void)state;
+    for (const neo_field *f = neo_broker.fields; f->name; f++)
+        if (f->flags & NEO_IN_EVENT) {
+            assert_true(n < COUNT(names));
+            assert_string_equal(f->name, names[n++]);
+        }
+    assert_int_equal(n, COUNT(names));
+}
+
+static void check_filter(const neo_resource *resource, const neo_filter *filter)
+{
+    assert_name(filter->name);
+    assert_ptr_equal(neo_filter_named(resource, filter->name), filter);
+    assert_non_null(filter->left);
+    assert_int_equal(filter->values != NULL, filter->value == NEO_VALUE_ENUM);
+    assert_true(filter->doc && filter->doc[strlen(filter->doc) - 1] == '.');
+    if (filter->right) {
+        const char *place = strstr(filter->right, "%s");
+        assert_non_null(place);
+        assert_null(strchr(place + 1, '%'));
+    }
+}
+
+static void every_filter_can_be_found_and_has_one_place_for_its_value(void **state)
+{
+    (void)state;
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        for (const neo_filter *f = (*r)->filters; f && f->name; f++)
+            check_filter(*r, f);
+        for (const neo_filter *f = neo_common_filters; f->name; f++)
+            check_filter(*r, f);
+        assert_null(neo_filter_named(*r, "limit"));
+        assert_null(neo_filter_named(*r, ""));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(every_field_has_what_its_type_needs),
+        pool_test(every_field_is_described_with_an_example_that_it_would_take),
+        cmocka_unit_test(every_resource_can_be_found_and_its_fields_in_it),
+        cmocka_unit_test(every_resource_has_what_the_service_sets),
+        cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
+        cmocka_unit_test(the_event_of_a_broker_has_eight_fields_and_no_bank_data),
+        cmocka_unit_test(every_filter_can_be_found_and_has_one_place_for_its_value),
+    };
+    return run_room("resource", tests);
+}

@@ -1,0 +1,118 @@
+/* Scopes and roles: every scope has one text, and a role has what the reference says. */
+#include "unit.h"
+
+#include "core/json.h"
+#include "model/scope.h"
+
+static const char *const areas[] = {"brokers",   "properties", "parties",  "proposals",
+                                    "contracts", "documents",  "webhooks", "whatsapp"};
+_Static_assert(COUNT(areas) == NEO_AREAS, "every area is tested");
+
+static neo_json *json_of(neo_scopes scopes, apr_pool_t *pool)
+{
+    const char *wrong;
+    neo_buf out;
+    neo_buf_init(&out, pool, 0);
+    neo_scopes_json(&out, scopes);
+    neo_json *list = neo_json_parse(neo_buf_text(&out), pool, &wrong);
+    assert_non_null(list);
+    return list;
+}
+
+static neo_scopes role(const char *name)
+{
+    neo_scopes scopes = 0;
+    assert_true(neo_role_scopes(name, &scopes));
+    return scopes;
+}
+
+static void every_scope_is_read_as_it_is_written(void **state)
+{
+    neo_scopes all = 0;
+    for (int area = 0; area < NEO_AREAS; area++)
+        for (int write = 0; write < 2; write++) {
+            char text[32];
+            neo_scopes wanted = write ? NEO_SCOPE_WRITE(area) : NEO_SCOPE_READ(area), scope = 0;
+            snprintf(text, sizeof text, "%s:%s", areas[area], write ? "write" : "read");
+            assert_true(neo_scope_parse(text, &scope));
+            assert_int_equal(scope, wanted);
+            assert_string_equal(neo_scope_text(wanted, *state), text);
+            assert_int_equal(all & wanted, 0);
+            all |= wanted;
+        }
+    assert_int_equal(all, NEO_SCOPES_ALL);
+}
+
+static void no_other_text_is_a_scope(void **state)
+{
+    static const char *const wrong[] = {"",
+                                        "brokers",
+                                        ":",
+                                        "brokers:",
+                                        ":read",
+                                        "brokers:reads",
+                                        "brokers:rea",
+                                        "broker:read",
+                                        "brokerss:read",
+                                        "Brokers:read",
+                                        "brokers:READ",
+                                        " brokers:read",
+                                        "brokers:read ",
+                                        "brokers :read",
+                                        "brokers:read,",
+                                        "brokers:read:write",
+                                        "*",
+                                        "me:read",
+                                        "brokers/read",
+                                        "brokers:delete"};
+    neo_scopes scope;
+    (void)state;
+    for (int i = 0; i < COUNT(wrong); i++)
+        if (neo_scope_parse(wrong[i], &scope))
+            fail_msg("\"%s\" was taken for a scope", wrong[i]);
+}
+
+static void a_set_is_a_list_of_texts_in_the_order_of_the_areas(void **state)
+{
+    neo_json *list = json_of(
+        NEO_SCOPE_WRITE(NEO_AREA_BROKERS) | NEO_SCOPE_READ(NEO_AREA_BROKERS) | NEO_SCOPE_READ(NEO_AREA_WHATSAPP), *state);
+    assert_string_equal(neo_json_text(list, *state).ptr, "[\"brokers:read\",\"brokers:write\",\"whatsapp:read\"]");
+    assert_int_equal(neo_json_size(json_of(0, *state)), 0);
+    assert_int_equal(neo_json_size(json_of(NEO_SCOPES_ALL, *state)), 2 * NEO_AREAS);
+}
+
+static void roles_have_the_scopes_of_the_reference(void **state)
+{
+    (void)state;
+    assert_int_equal(role("org_admin"), NEO_SCOPES_ALL);
+    assert_int_equal(role("org_editor"), NEO_SCOPES_ALL & ~NEO_SCOPE_WRITE(NEO_AREA_WEBHOOKS));
+    for (int area = 0; area < NEO_AREAS; area++) {
+        assert_true(role("org_viewer") & NEO_SCOPE_READ(area));
+        assert_false(role("org_viewer") & NEO_SCOPE_WRITE(area));
+    }
+}
+
+static void there_are_no_other_roles(void **state)
+{
+    static const char *const wrong[] = {"", "org_", "admin", "ORG_ADMIN", "org_admin ", "org_admins", "org_owner"};
+    neo_scopes scopes;
+    int n = 0;
+    (void)state;
+    for (int i = 0; i < COUNT(wrong); i++)
+        assert_false(neo_role_scopes(wrong[i], &scopes));
+    for (; neo_role_names[n]; n++)
+        assert_int_not_equal(role(neo_role_names[n]), 0);
+    assert_int_equal(n, 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(every_scope_is_read_as_it_is_written),
+        cmocka_unit_test(no_other_text_is_a_scope),
+        pool_test(a_set_is_a_list_of_texts_in_the_order_of_the_areas),
+        cmocka_unit_test(roles_have_the_scopes_of_the_reference),
+        cmocka_unit_test(there_are_no_other_roles),
+    };
+    return run_room("scope", tests);
+}

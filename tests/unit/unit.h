@@ -1,0 +1,55 @@
+/* What every unit test stands on: cmocka, and a pool of its own for each test. */
+#ifndef NEO_TESTS_UNIT_H
+#define NEO_TESTS_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <apr_general.h>
+#include <apr_pools.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/buf.h"
+
+/* A test that finds its pool in *state. The pool ends with the test, so that the sanitizers see what it leaves behind. */
+#define pool_test(test) cmocka_unit_test_setup_teardown(test, open_pool, close_pool)
+
+/* Runs the tests of a room; the value is what main returns. */
+#define run_room(room, tests) cmocka_run_group_tests_name(room, tests, start_apr, stop_apr)
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+static inline int open_pool(void **state)
+{
+    return apr_pool_create((apr_pool_t **)state, NULL) == APR_SUCCESS ? 0 : -1;
+}
+
+static inline int close_pool(void **state)
+{
+    apr_pool_destroy(*state);
+    return 0;
+}
+
+static inline int start_apr(void **state)
+{
+    (void)state;
+    return apr_initialize() == APR_SUCCESS ? 0 : -1;
+}
+
+static inline int stop_apr(void **state)
+{
+    (void)state;
+    apr_terminate();
+    return 0;
+}
+
+static inline neo_text text_of(const char *text)
+{
+    return (neo_text){text, strlen(text)};
+}
+
+#endif
