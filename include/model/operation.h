@@ -34,6 +34,13 @@ enum neo_takes {
     NEO_TAKES_IF_NONE_MATCH = 32,
 };
 
+/* Headers of a success. */
+enum neo_gives {
+    NEO_GIVES_ETAG = 1,
+    NEO_GIVES_LOCATION = 2,
+    NEO_GIVES_LINK = 4, /* where there is a next page */
+};
+
 #define NEO_PROBLEM_BIT(code) (1ULL << (code))
 _Static_assert(NEO_CODES <= 64, "a set of codes fits a mask");
 
@@ -42,12 +49,15 @@ typedef struct neo_operation {
     const char *path; /* below the base; {collection} stands for each resource's, {id} for one id */
     neo_access access;
     unsigned int takes;
-    int status;                  /* of success */
+    int status; /* of success */
+    unsigned int gives;
     const char *media_type;      /* of success; NULL where there is no body */
     unsigned long long problems; /* NEO_PROBLEM_BIT of each code it can answer, beside neo_operation_problems' common ones */
+    const char *tag;             /* under which the reference has it; NULL: the resource's */
     const char *verb;            /* of the OpenAPI operationId: "create" gives createBroker */
     const char *summary;         /* {resource} and {collection} are filled in, as "broker" and "brokers" */
     const char *doc;             /* likewise */
+    const char *answer;          /* likewise: what a success answers */
 } neo_operation;
 
 /* One row an action, in the order of the enumeration. */

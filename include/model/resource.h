@@ -64,6 +64,7 @@ typedef struct neo_filter {
     const char *right;         /* how the value enters the comparison: SQL with %s for the parameter; NULL for the plain one */
     const char *const *values; /* of NEO_VALUE_ENUM */
     const char *doc;
+    const char *example; /* a realistic value, as JSON; NULL: that of the field of this name */
 } neo_filter;
 
 typedef struct neo_resource {

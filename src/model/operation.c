@@ -15,83 +15,101 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                        .access = NEO_ACCESS_ANY,
                        .status = 200,
                        .media_type = JSON,
+                       .tag = "Principal",
                        .verb = "getPrincipal",
                        .summary = "Who the credential is",
                        .doc = "Tells what the credential may do and where. A personal access token that reaches several "
                               "organizations is answered also without X-Organization-ID, for the first of "
-                              "`allowed_organization_ids`."},
+                              "`allowed_organization_ids`.",
+                       .answer = "The principal."},
     [NEO_ACTION_OPENAPI] = {.method = "GET",
                             .path = "openapi.yaml",
                             .access = NEO_ACCESS_PUBLIC,
                             .takes = NEO_TAKES_IF_NONE_MATCH,
                             .status = 200,
+                            .gives = NEO_GIVES_ETAG,
                             .media_type = "application/yaml",
+                            .tag = "Documentation",
                             .verb = "getDescription",
                             .summary = "This description",
-                            .doc = "The API's description in the format of OpenAPI 3.1. Needs no credential."},
+                            .doc = "The API's description in the format of OpenAPI 3.1. Needs no credential.",
+                            .answer = "The description."},
     [NEO_ACTION_ERRORS] = {.method = "GET",
                            .path = "docs/errors",
                            .access = NEO_ACCESS_PUBLIC,
                            .takes = NEO_TAKES_IF_NONE_MATCH,
                            .status = 200,
+                           .gives = NEO_GIVES_ETAG,
                            .media_type = "text/html; charset=utf-8",
+                           .tag = "Documentation",
                            .verb = "getErrors",
                            .summary = "What every error code means",
-                           .doc = "A page for people, to which `documentation_url` of an error leads. Needs no credential."},
+                           .doc = "A page for people, to which `documentation_url` of an error leads. Needs no credential.",
+                           .answer = "The page."},
     [NEO_ACTION_LIST] = {.method = "GET",
                          .path = "{collection}",
                          .access = NEO_ACCESS_READ,
                          .takes = NEO_TAKES_PAGE,
                          .status = 200,
+                         .gives = NEO_GIVES_LINK,
                          .media_type = JSON,
                          .problems = BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) |
                                      BIT(NEO_VALIDATION_CURSOR_EXPIRED),
                          .verb = "list",
                          .summary = "List {collection}",
                          .doc = "Newest first. Filters combine with AND; a comma between values means OR. Follow "
-                                "`page_info.end_cursor`, or the Link header, until `has_next_page` is false."},
+                                "`page_info.end_cursor`, or the Link header, until `has_next_page` is false.",
+                         .answer = "A page of {collection}."},
     [NEO_ACTION_CREATE] = {.method = "POST",
                            .path = "{collection}",
                            .access = NEO_ACCESS_WRITE,
                            .takes = NEO_TAKES_BODY | NEO_TAKES_IDEMPOTENCY_KEY,
                            .status = 201,
+                           .gives = NEO_GIVES_ETAG | NEO_GIVES_LOCATION,
                            .media_type = JSON,
                            .problems = CHECKED_BODY,
                            .verb = "create",
                            .summary = "Create a {resource}",
                            .doc = "With an Idempotency-Key the request can be repeated safely for 24 hours: it is done once, "
-                                  "and every repetition gets the first one's answer."},
+                                  "and every repetition gets the first one's answer.",
+                           .answer = "The new {resource}."},
     [NEO_ACTION_READ] = {.method = "GET",
                          .path = "{collection}/{id}",
                          .access = NEO_ACCESS_READ,
                          .takes = NEO_TAKES_IF_NONE_MATCH,
                          .status = 200,
+                         .gives = NEO_GIVES_ETAG,
                          .media_type = JSON,
                          .verb = "get",
                          .summary = "Read a {resource}",
-                         .doc = "With If-None-Match, 304 where it has not changed."},
+                         .doc = "With If-None-Match, 304 where it has not changed.",
+                         .answer = "The {resource}."},
     [NEO_ACTION_PATCH] = {.method = "PATCH",
                           .path = "{collection}/{id}",
                           .access = NEO_ACCESS_WRITE,
                           .takes = NEO_TAKES_BODY | NEO_TAKES_MERGE_PATCH | NEO_TAKES_IF_MATCH,
                           .status = 200,
+                          .gives = NEO_GIVES_ETAG,
                           .media_type = JSON,
                           .problems = CHECKED_BODY,
                           .verb = "update",
                           .summary = "Change fields of a {resource}",
                           .doc = "A JSON merge patch (RFC 7396): fields that are sent are set, null clears an optional one, "
-                                 "all others stay."},
+                                 "all others stay.",
+                          .answer = "The {resource} as it is now."},
     [NEO_ACTION_REPLACE] = {.method = "PUT",
                             .path = "{collection}/{id}",
                             .access = NEO_ACCESS_WRITE,
                             .takes = NEO_TAKES_BODY | NEO_TAKES_IF_MATCH,
                             .status = 200,
+                            .gives = NEO_GIVES_ETAG,
                             .media_type = JSON,
                             .problems = CHECKED_BODY,
                             .verb = "replace",
                             .summary = "Replace a {resource}",
                             .doc = "Sets every field that can be written, by the rules of creation; what is left out is "
-                                   "cleared."},
+                                   "cleared.",
+                            .answer = "The {resource} as it is now."},
     [NEO_ACTION_DELETE] = {.method = "DELETE",
                            .path = "{collection}/{id}",
                            .access = NEO_ACCESS_WRITE,
@@ -100,7 +118,8 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                            .problems = BIT(NEO_CONFLICT_IN_USE),
                            .verb = "delete",
                            .summary = "Delete a {resource}",
-                           .doc = "Refused while another resource refers to it."},
+                           .doc = "Refused while another resource refers to it.",
+                           .answer = "The {resource} is deleted."},
 };
 
 /* What an operation takes can also be wrong. */
@@ -108,7 +127,7 @@ static const struct {
     unsigned int takes;
     unsigned long long problems;
 } consequences[] = {
-    {NEO_TAKES_BODY, BIT(NEO_VALIDATION_FAILED) | BIT(NEO_VALIDATION_UNKNOWN_FIELD) | BIT(NEO_VALIDATION_MALFORMED_JSON) |
+    {NEO_TAKES_BODY, BIT(NEO_VALIDATION_UNKNOWN_FIELD) | BIT(NEO_VALIDATION_MALFORMED_JSON) |
                          BIT(NEO_VALIDATION_BODY_REQUIRED) | BIT(NEO_VALIDATION_BODY_TOO_LARGE) |
                          BIT(NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE)},
     {NEO_TAKES_IDEMPOTENCY_KEY, BIT(NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID) | BIT(NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED)},
@@ -117,7 +136,7 @@ static const struct {
 
 unsigned long long neo_operation_problems(const neo_operation *operation)
 {
-    unsigned long long all = operation->problems | BIT(NEO_VALIDATION_UNKNOWN_PARAMETER) |
+    unsigned long long all = operation->problems | BIT(NEO_VALIDATION_FAILED) | BIT(NEO_VALIDATION_UNKNOWN_PARAMETER) |
                              BIT(NEO_VALIDATION_PARAMETER_INVALID) | BIT(NEO_VALIDATION_MALFORMED_REQUEST) |
                              BIT(NEO_VALIDATION_REQUEST_TIMEOUT) | BIT(NEO_RATE_LIMIT_EXCEEDED) | BIT(NEO_INTERNAL_UNEXPECTED) |
                              BIT(NEO_FORBIDDEN_BY_SERVER) | BIT(NEO_INTERNAL_UNAVAILABLE);

@@ -1,0 +1,76 @@
+/* What the files that write the description share: the document while it is put together, and its parts. */
+#ifndef NEO_MODEL_OPENAPI_DRAFT_H
+#define NEO_MODEL_OPENAPI_DRAFT_H
+
+#include <apr_hash.h>
+
+#include "core/json.h"
+#include "model/operation.h"
+
+/* Members of `components` by kind; everything lives in the pool. */
+typedef struct neo_draft {
+    apr_pool_t *pool;
+    const char *base; /* the base URL without the slash at its end */
+    const char *docs_url;
+    neo_json *components;
+    apr_hash_t *objects; /* the tables of fields that are objects, by the names of their schemas */
+} neo_draft;
+
+/* The source of a JSON text, without the quotes and backslashes that a string of C would need. */
+#define NEO_JSON(...) #__VA_ARGS__
+
+/* JSON from a format and its arguments, which must need no escapes. A mistake in it ends the process: tests make them all. */
+neo_json *neo_draft_json(apr_pool_t *pool, const char *fmt, ...) NEO_PRINTF(2, 3);
+
+/* object[key] = a string; nothing where it is NULL. */
+void neo_draft_text(neo_json *object, const char *key, const char *text, apr_pool_t *pool);
+
+/* Adds a component and returns it: neo_draft_add(draft, "schemas", "PageInfo", …). */
+neo_json *neo_draft_add(const neo_draft *draft, const char *kind, const char *name, neo_json *value);
+
+/* {"$ref": "#/components/<kind>/<name>"} */
+neo_json *neo_draft_ref(const neo_draft *draft, const char *kind, const char *name);
+
+/* A text with {base} filled in and, where there is a resource, {resource}, {collection}, both also with a capital, and
+ * {sample_id}. What else stands between braces is left. */
+const char *neo_draft_fill(const neo_draft *draft, const char *text, const neo_resource *resource);
+
+/* Response headers, beside those that every response has. */
+enum neo_header {
+    NEO_HEADER_ETAG = 1,
+    NEO_HEADER_LOCATION = 2,
+    NEO_HEADER_LINK = 4,
+    NEO_HEADER_REPLAYED = 8,
+    NEO_HEADER_RETRY_AFTER = 16,
+    NEO_HEADER_ALLOW = 32,
+};
+
+/* The `headers` of a response. */
+neo_json *neo_draft_headers(const neo_draft *draft, unsigned int set);
+
+/* openapi_fixed.c: what no table of the model says. info, servers and so on at the top; the fixed components; the content of a
+ * success where the path is no resource's. */
+void neo_draft_top(const neo_draft *draft, neo_json *document);
+void neo_draft_fixed_components(const neo_draft *draft);
+neo_json *neo_draft_answer(const neo_draft *draft, neo_action action);
+
+/* openapi_schema.c: the schemas of a resource, and bodies made of its fields' examples. */
+typedef enum neo_shape {
+    NEO_SHAPE_ANSWER, /* what is read: Broker */
+    NEO_SHAPE_INPUT,  /* what is sent to create or replace: BrokerInput */
+    NEO_SHAPE_PATCH,  /* a merge patch: BrokerPatch */
+    NEO_SHAPES
+} neo_shape;
+
+const char *neo_draft_schema_name(const neo_resource *resource, neo_shape shape, apr_pool_t *pool);
+void neo_draft_schemas(const neo_draft *draft, const neo_resource *resource);
+neo_json *neo_draft_sample(const neo_resource *resource, neo_shape shape, apr_pool_t *pool);
+neo_json *neo_draft_list_sample(const neo_resource *resource, apr_pool_t *pool);
+/* The pattern of the ids of a kind: "^brk_…$" */
+const char *neo_draft_id_pattern(const char *prefix, apr_pool_t *pool);
+
+/* openapi_problem.c: the error responses of an operation, with an example of each code. */
+void neo_draft_problems(const neo_draft *draft, neo_json *responses, const neo_operation *operation,
+                        const neo_resource *resource);
+
+#endif

@@ -1,0 +1,176 @@
+/* The small tools that every part of the description is made with, and the response headers (see model/openapi_draft.h). */
+#include "model/openapi_draft.h"
+
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+neo_json *neo_draft_json(apr_pool_t *pool, const char *fmt, ...)
+{
+    const char *wrong;
+    va_list args;
+    va_start(args, fmt);
+    const char *text = apr_pvsprintf(pool, fmt, args);
+    va_end(args);
+    neo_json *value = neo_json_parse((neo_text){text, strlen(text)}, pool, &wrong);
+    if (!value)
+        abort(); /* a mistake in the source */
+    return value;
+}
+
+void neo_draft_text(neo_json *object, const char *key, const char *text, apr_pool_t *pool)
+{
+    if (text)
+        neo_json_set(object, key, neo_json_make_string(text, pool));
+}
+
+neo_json *neo_draft_add(const neo_draft *draft, const char *kind, const char *name, neo_json *value)
+{
+    neo_json *members = neo_json_get(draft->components, kind);
+    if (!members) {
+        members = neo_json_make_object(draft->pool);
+        neo_json_set(draft->components, kind, members);
+    }
+    neo_json_set(members, name, value);
+    return value;
+}
+
+neo_json *neo_draft_ref(const neo_draft *draft, const char *kind, const char *name)
+{
+    return neo_draft_json(draft->pool, "{\"$ref\": \"#/components/%s/%s\"}", kind, name);
+}
+
+/* ---------------------------------------------------------------- texts */
+
+static const char *capitalised(const char *text, apr_pool_t *pool)
+{
+    char *copy = apr_pstrdup(pool, text);
+    *copy = (char)apr_toupper(*copy);
+    return copy;
+}
+
+static const char *sample_id(const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_json *sample = neo_draft_sample(resource, NEO_SHAPE_ANSWER, pool);
+    return neo_json_string(neo_json_get(sample, "id"));
+}
+
+/* What a name between braces stands for; NULL where it is left as it is. */
+static const char *value_of(const neo_draft *draft, const neo_resource *resource, const char *name)
+{
+    if (strcmp(name, "base") == 0)
+        return draft->base;
+    if (!resource)
+        return NULL;
+    if (strcmp(name, "resource") == 0)
+        return resource->name;
+    if (strcmp(name, "collection") == 0)
+        return resource->collection;
+    if (strcmp(name, "Resource") == 0)
+        return resource->title;
+    if (strcmp(name, "Collection") == 0)
+        return capitalised(resource->collection, draft->pool);
+    return strcmp(name, "sample_id") == 0 ? sample_id(resource, draft->pool) : NULL;
+}
+
+const char *neo_draft_fill(const neo_draft *draft, const char *text, const neo_resource *resource)
+{
+    neo_buf out;
+    neo_buf_init(&out, draft->pool, strlen(text) + 32);
+    for (const char *open; (open = strchr(text, '{'));) {
+        const char *end = open + 1 + strcspn(open + 1, "}");
+        const char *value = value_of(draft, resource, apr_pstrmemdup(draft->pool, open + 1, (apr_size_t)(end - open - 1)));
+        neo_buf_add(&out, text, (apr_size_t)(open - text));
+        neo_buf_puts(&out, value ? value : "{");
+        text = value ? end + 1 : open + 1;
+    }
+    neo_buf_puts(&out, text);
+    return out.ptr;
+}
+
+/* ---------------------------------------------------------------- headers */
+
+/* `of` is 0 where every response has it. What `is_certain` is in every response that may have it. */
+/* clang-format off */
+static const struct {
+    unsigned int of;
+    int is_certain;
+    const char *name, *component, *json;
+} headers[] = {
+    {0, 1, "X-Request-ID", "RequestId", NEO_JSON({
+        "description": "Identifies the request, also in the server's log.",
+        "schema": {"type": "string", "pattern": "^req_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
+        "example": "req_01kga4ssqb0d4f7h2k5n9q1s6v"
+    })},
+    {0, 1, "X-RateLimit-Limit", "RateLimitLimit", NEO_JSON({
+        "description": "How many requests a window has.",
+        "schema": {"type": "integer", "minimum": 1},
+        "example": 600
+    })},
+    {0, 1, "X-RateLimit-Remaining", "RateLimitRemaining", NEO_JSON({
+        "description": "How many of them are left in this window.",
+        "schema": {"type": "integer", "minimum": 0},
+        "example": 597
+    })},
+    {0, 1, "X-RateLimit-Reset", "RateLimitReset", NEO_JSON({
+        "description": "When the next window begins, in seconds since 1970 (Unix time).",
+        "schema": {"type": "integer", "format": "int64", "minimum": 0},
+        "example": 1769867160
+    })},
+    {NEO_HEADER_ETAG, 1, "ETag", "ETag", NEO_JSON({
+        "description": "The version of what is answered, for If-Match and If-None-Match.",
+        "schema": {"type": "string"},
+        "example": "\"mZ3k0Q8xVtW1n5bYc7LrJg\""
+    })},
+    {NEO_HEADER_LOCATION, 1, "Location", "Location", NEO_JSON({
+        "description": "Where the new resource is.",
+        "schema": {"type": "string", "format": "uri"},
+        "example": "{base}/{collection}/{sample_id}"
+    })},
+    {NEO_HEADER_LINK, 0, "Link", "Link", NEO_JSON({
+        "description": "The address of the next page with `rel=\"next\"` (RFC 8288), where there is one.",
+        "schema": {"type": "string"},
+        "example": "<{base}/{collection}?limit=25&cursor=AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs>; rel=\"next\""
+    })},
+    {NEO_HEADER_REPLAYED, 0, "Idempotent-Replayed", "IdempotentReplayed", NEO_JSON({
+        "description": "Present where this is the answer to an earlier request with the same Idempotency-Key.",
+        "schema": {"type": "string", "const": "true"},
+        "example": "true"
+    })},
+    {NEO_HEADER_RETRY_AFTER, 0, "Retry-After", "RetryAfter", NEO_JSON({
+        "description": "How many seconds to wait. Present with 429 and 503.",
+        "schema": {"type": "integer", "minimum": 1},
+        "example": 50
+    })},
+    {NEO_HEADER_ALLOW, 1, "Allow", "Allow", NEO_JSON({
+        "description": "The methods that the path has.",
+        "schema": {"type": "string"},
+        "example": "GET, HEAD, OPTIONS, POST"
+    })},
+};
+/* clang-format on */
+
+static neo_json *header_of(const neo_draft *draft, int row)
+{
+    neo_json *header = neo_draft_json(draft->pool, "%s", headers[row].json);
+    const char *example = neo_json_string(neo_json_get(header, "example"));
+    if (example)
+        neo_draft_text(header, "example", neo_draft_fill(draft, example, neo_resources[0]), draft->pool);
+    if (headers[row].is_certain)
+        neo_json_set(header, "required", neo_json_make_boolean(1, draft->pool));
+    return header;
+}
+
+neo_json *neo_draft_headers(const neo_draft *draft, unsigned int set)
+{
+    neo_json *all = neo_json_make_object(draft->pool);
+    for (int i = 0; i < (int)(sizeof headers / sizeof *headers); i++) {
+        if (headers[i].of && !(headers[i].of & set))
+            continue;
+        if (!neo_json_get(neo_json_get(draft->components, "headers"), headers[i].component))
+            neo_draft_add(draft, "headers", headers[i].component, header_of(draft, i));
+        neo_json_set(all, headers[i].name, neo_draft_ref(draft, "headers", headers[i].component));
+    }
+    return all;
+}

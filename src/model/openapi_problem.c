@@ -1,0 +1,221 @@
+/* The error responses of the description: by status, with the codes that can come and an example of each (see
+ * model/openapi_draft.h). The examples are made by the code that makes the real ones. */
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/openapi_draft.h"
+#include "model/validate.h"
+
+#define REQUEST_ID    "req_01kga4ssqb0d4f7h2k5n9q1s6v"
+#define MOMENT        "2026-01-31T13:45:10.123Z"
+#define RETRY_SECONDS 50
+
+/* RFC 9110, section 15 */
+static const struct {
+    int status;
+    const char *reason;
+} reasons[] = {
+    {400, "Bad Request"},         {401, "Unauthorized"},           {403, "Forbidden"},         {404, "Not Found"},
+    {405, "Method Not Allowed"},  {408, "Request Timeout"},        {409, "Conflict"},          {412, "Precondition Failed"},
+    {413, "Content Too Large"},   {415, "Unsupported Media Type"}, {429, "Too Many Requests"}, {500, "Internal Server Error"},
+    {503, "Service Unavailable"},
+};
+
+/* ---------------------------------------------------------------- samples */
+
+/* What the problems that name a parameter, a header or the body as a whole say of it. */
+static const struct {
+    neo_code code;
+    const char *field, *message;
+} remarks[] = {
+    {NEO_VALIDATION_FAILED, "colour", "is not a parameter of this operation"},
+    {NEO_VALIDATION_FAILED, "shape", "is not a parameter of this operation"},
+    {NEO_VALIDATION_MALFORMED_JSON, "body", "is not well-formed JSON: ':' expected (line 1, column 9)"},
+    {NEO_VALIDATION_LIMIT_OUT_OF_RANGE, "limit", "must be an integer from 1 to 100"},
+    {NEO_VALIDATION_CURSOR_INVALID, "cursor", "was not issued for this list, these filters and this organization"},
+    {NEO_VALIDATION_CURSOR_EXPIRED, "cursor", "is too old; start again from the first page"},
+    {NEO_VALIDATION_UNKNOWN_PARAMETER, "colour", "is not a parameter of this operation"},
+    {NEO_VALIDATION_PARAMETER_INVALID, "query", "must be UTF-8 in percent-encoding, without control characters"},
+    {NEO_VALIDATION_ORGANIZATION_REQUIRED, "X-Organization-ID", "is required, because the token reaches several organizations"},
+    {NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID, "Idempotency-Key", "must be a UUID of version 4"},
+};
+
+static const neo_field *first_field(const neo_resource *resource, unsigned int flags)
+{
+    const neo_field *field = resource->fields;
+    while (field->name && ((field->flags & NEO_SERVER) || (field->flags & flags) != flags))
+        field++;
+    return field->name ? field : NULL;
+}
+
+/* What is wrong with a body, said by the validation itself. NULL for a code that no body of the resource can have. */
+static neo_problem *problem_of_body(const neo_resource *resource, neo_code code, apr_pool_t *pool)
+{
+    neo_json *body = neo_draft_sample(resource, NEO_SHAPE_INPUT, pool), *clean;
+    const neo_field *required = first_field(resource, NEO_REQUIRED), *any = required ? required : first_field(resource, 0);
+    if ((code == NEO_VALIDATION_FAILED || code == NEO_VALIDATION_FIELD_REQUIRED) && required)
+        neo_json_remove(body, required->name);
+    if (code == NEO_VALIDATION_FAILED || code == NEO_VALIDATION_UNKNOWN_FIELD)
+        neo_json_set(body, "colour", neo_json_make_string("blue", pool));
+    if (code == NEO_VALIDATION_FIELD_INVALID)
+        neo_json_set(body, any->name, neo_json_make_integer(42, pool));
+    neo_problem *problem = neo_validate(resource, body, pool, &clean);
+    return problem && problem->kind == code ? problem : NULL;
+}
+
+static int is_about_body(neo_code code)
+{
+    return code == NEO_VALIDATION_FAILED || code == NEO_VALIDATION_UNKNOWN_FIELD || strstr(neo_code_row(code)->code, "{field}");
+}
+
+static neo_problem *problem_of(const neo_operation *operation, const neo_resource *resource, neo_code code, apr_pool_t *pool)
+{
+    neo_problem *problem = NULL;
+    if (operation->takes & NEO_TAKES_BODY && is_about_body(code))
+        return problem_of_body(resource, code, pool);
+    for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
+        if (remarks[i].code == code)
+            neo_problem_field(&problem, pool, code, "", remarks[i].field, "%s", remarks[i].message);
+    if (!problem)
+        problem = neo_problem_about(pool, code, resource ? resource->name : "", "%s", neo_code_row(code)->meaning);
+    problem->retry_after = RETRY_SECONDS; /* where the status has one */
+    return problem;
+}
+
+/* The path of the base URL, and below it the operation's. */
+static const char *instance_of(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource)
+{
+    const char *authority = strstr(draft->base, "://");
+    const char *path = authority ? strchr(authority + 3, '/') : draft->base;
+    const char *below = neo_draft_fill(draft, operation->path, resource), *id = strstr(below, "{id}");
+    if (id)
+        below = apr_pstrcat(draft->pool, apr_pstrmemdup(draft->pool, below, (apr_size_t)(id - below)),
+                            neo_draft_fill(draft, "{sample_id}", resource), NULL);
+    return apr_pstrcat(draft->pool, path ? path : "", "/", below, NULL);
+}
+
+static neo_json *document_of(const neo_draft *draft, const neo_problem *problem, const char *instance)
+{
+    neo_problem_frame frame = {instance, REQUEST_ID, draft->docs_url};
+    neo_json *document = neo_draft_json(draft->pool, "%s", neo_problem_json(problem, &frame, draft->pool).ptr);
+    neo_json_set(document, "timestamp", neo_json_make_string(MOMENT, draft->pool));
+    return document;
+}
+
+/* Adds the example of a code to a response's, once to the components. What a body can have is the resource's own. */
+static void add_example(const neo_draft *draft, neo_json *examples, const neo_operation *operation,
+                        const neo_resource *resource, neo_code code)
+{
+    neo_problem *problem = problem_of(operation, resource, code, draft->pool);
+    if (!problem)
+        return;
+    const char *name = problem->code;
+    if (operation->takes & NEO_TAKES_BODY && is_about_body(code) && !strchr(neo_code_row(code)->code, '{'))
+        name = apr_pstrcat(draft->pool, name, ".", resource->name, NULL);
+    if (!neo_json_get(neo_json_get(draft->components, "examples"), name)) {
+        neo_json *example = neo_draft_add(draft, "examples", name, neo_json_make_object(draft->pool));
+        neo_json_set(example, "value", document_of(draft, problem, instance_of(draft, operation, resource)));
+    }
+    neo_json_set(examples, problem->code, neo_draft_ref(draft, "examples", name));
+}
+
+/* ---------------------------------------------------------------- responses */
+
+static unsigned long long codes_of(const neo_operation *operation, int status)
+{
+    unsigned long long codes = neo_operation_problems(operation);
+    for (neo_code code = 0; code < NEO_CODES; code++)
+        if (neo_code_row(code)->status != status)
+            codes &= ~NEO_PROBLEM_BIT(code);
+    return codes;
+}
+
+static const char *reason_of(int status)
+{
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
+        if (reasons[i].status == status)
+            return reasons[i].reason;
+    abort(); /* a status of the catalogue without its row here */
+}
+
+/* A code as people read it: validation.broker.<field>_required */
+static const char *shown_code(const neo_resource *resource, neo_code code, apr_pool_t *pool)
+{
+    neo_problem *problem = NULL;
+    neo_problem_field(&problem, pool, code, resource ? resource->name : "", "<field>", "%s", "");
+    return problem->code;
+}
+
+static const char *description_of(const neo_resource *resource, int status, unsigned long long codes, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 1024);
+    neo_buf_printf(&out, "%s\n", reason_of(status));
+    for (neo_code code = 0; code < NEO_CODES; code++)
+        if (codes & NEO_PROBLEM_BIT(code))
+            neo_buf_printf(&out, "\n- `%s`: %s", shown_code(resource, code, pool), neo_code_row(code)->meaning);
+    return out.ptr;
+}
+
+static neo_json *response_of(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource, int status)
+{
+    apr_pool_t *pool = draft->pool;
+    unsigned long long codes = codes_of(operation, status);
+    neo_json *response = neo_json_make_object(pool), *examples = neo_json_make_object(pool);
+    neo_json *content =
+        neo_draft_json(pool, NEO_JSON({"application/problem+json" : {"schema" : {"$ref" : "#/components/schemas/Problem"}}}));
+    for (neo_code code = 0; code < NEO_CODES; code++)
+        if (codes & NEO_PROBLEM_BIT(code))
+            add_example(draft, examples, operation, resource, code);
+    neo_draft_text(response, "description", description_of(resource, status, codes, pool), pool);
+    neo_json_set(response, "headers", neo_draft_headers(draft, status == 429 || status == 503 ? NEO_HEADER_RETRY_AFTER : 0));
+    neo_json_set(neo_json_get(content, "application/problem+json"), "examples", examples);
+    neo_json_set(response, "content", content);
+    return response;
+}
+
+/* True where all operations that can answer a status do it with the same codes, and none of these is a resource's. */
+static int is_shared(int status)
+{
+    unsigned long long first = 0;
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        unsigned long long codes = codes_of(&neo_operations[a], status);
+        if (first && codes && codes != first)
+            return 0;
+        first |= codes;
+    }
+    for (neo_code code = 0; code < NEO_CODES; code++)
+        if (first & NEO_PROBLEM_BIT(code) && strchr(neo_code_row(code)->code, '{'))
+            return 0;
+    return 1;
+}
+
+/* "Too Many Requests" is the component TooManyRequests. */
+static const char *component_name(int status, apr_pool_t *pool)
+{
+    char *name = apr_pstrdup(pool, reason_of(status));
+    apr_collapse_spaces(name, name);
+    return name;
+}
+
+void neo_draft_problems(const neo_draft *draft, neo_json *responses, const neo_operation *operation,
+                        const neo_resource *resource)
+{
+    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
+        int status = reasons[i].status;
+        const char *name = component_name(status, draft->pool);
+        neo_json *response;
+        if (!codes_of(operation, status))
+            continue;
+        if (!is_shared(status))
+            response = response_of(draft, operation, resource, status);
+        else {
+            if (!neo_json_get(neo_json_get(draft->components, "responses"), name))
+                neo_draft_add(draft, "responses", name, response_of(draft, operation, resource, status));
+            response = neo_draft_ref(draft, "responses", name);
+        }
+        neo_json_set(responses, apr_itoa(draft->pool, status), response);
+    }
+}

@@ -1,0 +1,258 @@
+/* Schemas and sample bodies of a resource, drawn from its table of fields (see model/openapi_draft.h). */
+#include <apr_hash.h>
+#include <apr_lib.h>
+#include <apr_strings.h>
+#include <string.h>
+
+#include "model/openapi_draft.h"
+
+static const char *const suffixes[] = {[NEO_SHAPE_ANSWER] = "", [NEO_SHAPE_INPUT] = "Input", [NEO_SHAPE_PATCH] = "Patch"};
+_Static_assert(sizeof suffixes / sizeof *suffixes == NEO_SHAPES, "every shape has its name");
+
+const char *neo_draft_schema_name(const neo_resource *resource, neo_shape shape, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, resource->title, suffixes[shape], NULL);
+}
+
+const char *neo_draft_id_pattern(const char *prefix, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, "^", prefix, "[0-7][0-9a-hjkmnp-tv-z]{25}$", NULL);
+}
+
+/* ---------------------------------------------------------------- one field */
+
+/* One schema while it is made. */
+typedef struct {
+    const neo_draft *draft;
+    const neo_resource *resource;
+    neo_shape shape;
+} maker;
+
+static void add_object(const maker *m, const char *name, const neo_field *fields, const char *doc);
+
+/* The schema of a field that is an object: bank_account is BankAccount. Where another table has taken the name, the resource's
+ * stands before it. */
+static const char *nested_name(const maker *m, const neo_field *field)
+{
+    neo_buf name;
+    int upper = 1;
+    neo_buf_init(&name, m->draft->pool, 40);
+    for (const char *c = field->name; *c; c++) {
+        if (*c != '_')
+            neo_buf_putc(&name, (char)(upper ? apr_toupper(*c) : *c));
+        upper = *c == '_';
+    }
+    const neo_field *taken = apr_hash_get(m->draft->objects, name.ptr, APR_HASH_KEY_STRING);
+    if (!taken)
+        apr_hash_set(m->draft->objects, name.ptr, APR_HASH_KEY_STRING, field->fields);
+    return apr_pstrcat(m->draft->pool, taken && taken != field->fields ? m->resource->title : "", name.ptr, suffixes[m->shape],
+                       NULL);
+}
+
+static neo_json *string_schema(const maker *m, const neo_field *field)
+{
+    apr_pool_t *pool = m->draft->pool;
+    neo_json *schema = neo_draft_json(pool, NEO_JSON({"type" : "string"}));
+    neo_draft_text(schema, "format", field->format, pool);
+    if (field->flags & NEO_SERVER && strcmp(field->name, "id") == 0)
+        neo_draft_text(schema, "pattern", neo_draft_id_pattern(m->resource->prefix, pool), pool);
+    if (field->max) {
+        neo_json_set(schema, "minLength", neo_json_make_integer(field->min ? field->min : 1, pool));
+        neo_json_set(schema, "maxLength", neo_json_make_integer(field->max, pool));
+    }
+    return schema;
+}
+
+static neo_json *enum_schema(const maker *m, const neo_field *field)
+{
+    apr_pool_t *pool = m->draft->pool;
+    neo_json *schema = neo_draft_json(pool, NEO_JSON({"type" : "string"})), *values = neo_json_make_array(pool);
+    for (const char *const *v = field->values; *v; v++)
+        neo_json_append(values, neo_json_make_string(*v, pool));
+    neo_json_set(schema, "enum", values);
+    return schema;
+}
+
+static neo_json *timestamp_schema(const maker *m, const neo_field *field)
+{
+    (void)field;
+    return neo_draft_json(m->draft->pool, NEO_JSON({"type" : "string", "format" : "date-time"}));
+}
+
+static neo_json *object_schema(const maker *m, const neo_field *field)
+{
+    const char *name = nested_name(m, field);
+    add_object(m, name, field->fields, NULL); /* what it is for is said beside the reference */
+    return neo_draft_ref(m->draft, "schemas", name);
+}
+
+static neo_json *(*const schemas[])(const maker *, const neo_field *) = {
+    [NEO_STRING] = string_schema,
+    [NEO_ENUM] = enum_schema,
+    [NEO_TIMESTAMP] = timestamp_schema,
+    [NEO_OBJECT] = object_schema,
+};
+_Static_assert(sizeof schemas / sizeof *schemas == NEO_TYPES, "every type has its schema");
+
+/* Lets a schema take null, too. */
+static neo_json *nullable(neo_json *schema, apr_pool_t *pool)
+{
+    neo_json *type = neo_json_get(schema, "type"), *values = neo_json_get(schema, "enum");
+    if (!type) {
+        neo_json *either = neo_draft_json(pool, NEO_JSON({"anyOf" : []}));
+        neo_json_append(neo_json_get(either, "anyOf"), schema);
+        neo_json_append(neo_json_get(either, "anyOf"), neo_draft_json(pool, NEO_JSON({"type" : "null"})));
+        return either;
+    }
+    neo_json_set(schema, "type", neo_draft_json(pool, "[\"%s\", \"null\"]", neo_json_string(type)));
+    if (values)
+        neo_json_append(values, neo_draft_json(pool, "null"));
+    return schema;
+}
+
+/* A preset is told to people only: with `default` openapi-typescript would have the field sent always. */
+static const char *doc_of(const maker *m, const neo_field *field)
+{
+    if (m->shape == NEO_SHAPE_ANSWER || !field->preset)
+        return field->doc;
+    return apr_pstrcat(m->draft->pool, field->doc, " `", field->preset, "` where it is left out",
+                       m->shape == NEO_SHAPE_PATCH ? " at creation or null." : ".", NULL);
+}
+
+static neo_json *field_schema(const maker *m, const neo_field *field)
+{
+    apr_pool_t *pool = m->draft->pool;
+    neo_json *schema = schemas[field->type](m, field);
+    if (m->shape == NEO_SHAPE_PATCH && !(field->flags & (NEO_REQUIRED | NEO_SERVER)))
+        schema = nullable(schema, pool);
+    neo_draft_text(schema, "description", doc_of(m, field), pool);
+    if (field->flags & NEO_SERVER)
+        neo_json_set(schema, "readOnly", neo_json_make_boolean(1, pool));
+    if (field->example)
+        neo_json_set(schema, "examples", neo_draft_json(pool, "[%s]", field->example));
+    return schema;
+}
+
+/* ---------------------------------------------------------------- all fields */
+
+/* The flags of the fields that must be there. */
+static const unsigned int required_flags[] = {
+    [NEO_SHAPE_ANSWER] = NEO_ALWAYS | NEO_REQUIRED,
+    [NEO_SHAPE_INPUT] = NEO_REQUIRED,
+    [NEO_SHAPE_PATCH] = 0,
+};
+
+/* What is read may get new members; what is sent may have only those that are known. */
+static void add_object(const maker *m, const char *name, const neo_field *fields, const char *doc)
+{
+    apr_pool_t *pool = m->draft->pool;
+    neo_json *schema = neo_draft_add(m->draft, "schemas", name, neo_draft_json(pool, NEO_JSON({"type" : "object"})));
+    neo_json *required = neo_json_make_array(pool), *properties = neo_json_make_object(pool);
+    neo_draft_text(schema, "description", doc, pool);
+    for (const neo_field *f = fields; f->name; f++) {
+        neo_json_set(properties, f->name, field_schema(m, f));
+        if (f->flags & required_flags[m->shape])
+            neo_json_append(required, neo_json_make_string(f->name, pool));
+    }
+    if (neo_json_size(required))
+        neo_json_set(schema, "required", required);
+    neo_json_set(schema, "properties", properties);
+    if (m->shape != NEO_SHAPE_ANSWER)
+        neo_json_set(schema, "additionalProperties", neo_json_make_boolean(0, pool));
+}
+
+/* clang-format off */
+static const char list_schema[] = NEO_JSON({
+    "type": "object",
+    "description": "One page of %s.",
+    "required": ["items", "page_info"],
+    "properties": {
+        "items": {
+            "type": "array",
+            "description": "Newest first.",
+            "maxItems": 100,
+            "items": {"$ref": "#/components/schemas/%s"}
+        },
+        "page_info": {"$ref": "#/components/schemas/PageInfo"}
+    }
+});
+
+static const char page_info_sample[] = NEO_JSON({
+    "start_cursor": "AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs",
+    "end_cursor": "AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs",
+    "has_next_page": true,
+    "has_previous_page": false
+});
+/* clang-format on */
+
+void neo_draft_schemas(const neo_draft *draft, const neo_resource *resource)
+{
+    static const char *const docs[] = {
+        [NEO_SHAPE_ANSWER] = "A {resource} as it is read. A field without a value is left out.",
+        [NEO_SHAPE_INPUT] = "A {resource} as it is sent to create or replace one. No text is blank or has control characters. "
+                            "Fields that the service sets are passed over, so that what was read can be sent back; any other "
+                            "name is refused.",
+        [NEO_SHAPE_PATCH] =
+            "Changes to a {resource}, as a JSON merge patch: what is sent is set, null clears an optional field, "
+            "all others stay. Fields that the service sets are passed over.",
+    };
+    for (neo_shape shape = 0; shape < NEO_SHAPES; shape++) {
+        maker m = {draft, resource, shape};
+        add_object(&m, neo_draft_schema_name(resource, shape, draft->pool), resource->fields,
+                   neo_draft_fill(draft, docs[shape], resource));
+    }
+    neo_draft_add(draft, "schemas", apr_pstrcat(draft->pool, resource->title, "List", NULL),
+                  neo_draft_json(draft->pool, list_schema, resource->collection, resource->title));
+}
+
+/* ---------------------------------------------------------------- samples */
+
+static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool)
+{
+    neo_json *sample = neo_json_make_object(pool);
+    for (const neo_field *f = fields; f->name; f++) {
+        if (f->flags & without)
+            continue;
+        if (f->type == NEO_OBJECT)
+            neo_json_set(sample, f->name, sample_of(f->fields, without, pool));
+        else if (f->example)
+            neo_json_set(sample, f->name, neo_draft_json(pool, "%s", f->example));
+    }
+    return sample;
+}
+
+static int can_be_cleared(const neo_field *field)
+{
+    return !(field->flags & (NEO_SERVER | NEO_REQUIRED)) && !field->preset;
+}
+
+/* The first field that can be cleared is set, and the last one is cleared. */
+static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_json *patch = neo_json_make_object(pool);
+    const neo_field *last = NULL;
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        if (!can_be_cleared(f))
+            continue;
+        if (!last && f->example)
+            neo_json_set(patch, f->name, neo_draft_json(pool, "%s", f->example));
+        last = f;
+    }
+    if (last)
+        neo_json_set(patch, last->name, neo_draft_json(pool, "null"));
+    return patch;
+}
+
+neo_json *neo_draft_sample(const neo_resource *resource, neo_shape shape, apr_pool_t *pool)
+{
+    if (shape == NEO_SHAPE_PATCH)
+        return sample_patch(resource, pool);
+    return sample_of(resource->fields, shape == NEO_SHAPE_INPUT ? NEO_SERVER : 0, pool);
+}
+
+neo_json *neo_draft_list_sample(const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_json *list = neo_draft_json(pool, "{\"items\": [], \"page_info\": %s}", page_info_sample);
+    neo_json_append(neo_json_get(list, "items"), neo_draft_sample(resource, NEO_SHAPE_ANSWER, pool));
+    return list;
+}

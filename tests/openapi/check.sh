@@ -1,0 +1,46 @@
+#!/bin/sh
+# Checks OpenAPI documents: check.sh FILE… Any warning fails.
+# Spectral and Redocly lint each one, examples included; openapi-typescript makes types of it, and client.ts is compiled with them.
+# npm installs the tools once, into build/; after that no network is needed.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+tools=${OPENAPI_TOOLS:-$here/../../build/openapi-tools}
+export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS=false
+
+[ $# -gt 0 ] || { echo "usage: check.sh FILE…" >&2; exit 2; }
+
+# Installed beside and then moved, so that an interrupted installation is not taken for a whole one.
+install_tools() {
+    if cmp -s "$here/package-lock.json" "$tools/package-lock.json"; then return; fi
+    fresh=$tools.$$
+    trap 'rm -rf "$fresh"' EXIT
+    trap 'exit 130' INT TERM HUP
+    mkdir -p "$fresh"
+    cp "$here/package.json" "$here/package-lock.json" "$here/.npmrc" "$fresh/"
+    echo "openapi: npm ci (once, into $tools)"
+    (cd "$fresh" && npm ci --ignore-scripts --no-progress --loglevel=error)
+    rm -rf "$tools"
+    mv "$fresh" "$tools"
+    trap - EXIT
+}
+
+# Compiles client.ts with the types of a document, as somebody who uses the API would.
+check_types() {
+    mkdir -p "$tools/types"
+    cp "$here/client.ts" "$here/tsconfig.json" "$tools/types/"
+    "$tools/node_modules/.bin/openapi-typescript" "$1" --output "$tools/types/api.ts" >"$tools/types/log" 2>&1 ||
+        { cat "$tools/types/log"; return 1; }
+    "$tools/node_modules/.bin/tsc" --project "$tools/types"
+}
+
+install_tools
+tools=$(cd "$tools" && pwd)
+for file; do
+    file=$(cd "$(dirname "$file")" && pwd)/$(basename "$file")
+    cd "$tools"
+    node_modules/.bin/spectral lint --quiet --fail-severity=hint --ruleset "$here/.spectral.yaml" "$file"
+    node_modules/.bin/redocly lint --config "$here/redocly.yaml" "$file" >redocly.log 2>&1 || { cat redocly.log; exit 1; }
+    check_types "$file"
+    echo "openapi: $(basename "$file") is valid for Spectral, Redocly and openapi-typescript"
+done

@@ -1,0 +1,28 @@
+// A client as its author would write it with the types of openapi-typescript: compiled, never run.
+import type { components, operations } from "./api";
+
+type Schemas = components["schemas"];
+
+// Only what is required has to be given, and what was read can be sent back.
+export const smallest: Schemas["BrokerInput"] = { name: "Ana Paula Ribeiro" };
+export const sentBack = (broker: Schemas["Broker"]): Schemas["BrokerInput"] => broker;
+
+// null clears what may be absent, and nothing else.
+export const patch: Schemas["BrokerPatch"] = { phone: null, bank_account: { pix_key: null } };
+// @ts-expect-error a name is never absent
+export const wrong: Schemas["BrokerPatch"] = { name: null };
+
+// The two kinds of principal are told apart by `type`.
+export const who = (principal: Schemas["Principal"]): string =>
+  principal.type === "api_key" ? principal.scopes.join(" ") : principal.email;
+
+// A list goes on until there is no next page.
+type Page = operations["listBrokers"]["responses"][200];
+export const next = (page: Page["content"]["application/json"]): string | null =>
+  page.page_info.has_next_page ? page.page_info.end_cursor : null;
+export const query: operations["listBrokers"]["parameters"]["query"] = { limit: 100, visibility: ["private", "public"] };
+
+// Every error is the same kind of document.
+type Refusal = operations["createBroker"]["responses"][400 | 401 | 403 | 408 | 409 | 413 | 415 | 429 | 500 | 503];
+export const reason = (refusal: Refusal): string => refusal.content["application/problem+json"].code;
+export const remaining = (refusal: Refusal): number => refusal.headers["X-RateLimit-Remaining"];

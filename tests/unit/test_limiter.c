@@ -1,0 +1,389 @@
+/* Counting requests: what one caller is told, and that nothing is counted twice or lost between threads and processes. */
+#include "unit.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "service/limiter.h"
+
+#define NOW     1800000000LL
+#define THREADS 8
+
+/* Memory as httpd's processes share it. */
+static void *shared(apr_size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    return memory;
+}
+
+static neo_limiter *limiter_for(apr_size_t entries)
+{
+    return neo_limiter_use(shared(neo_limiter_size(entries)), entries);
+}
+
+/* True if the request passed. */
+static int passes(neo_limiter *limiter, const char *caller, int cost, int limit, int window, long long now)
+{
+    neo_allowance allowance;
+    neo_limiter_count(limiter, caller, cost, limit, window, now, &allowance);
+    return !allowance.is_exceeded;
+}
+
+static void assert_left(neo_limiter *limiter, const char *caller, int limit, int window, long long now, int remaining,
+                        long long reset)
+{
+    neo_allowance allowance;
+    neo_limiter_count(limiter, caller, 0, limit, window, now, &allowance);
+    assert_int_equal(allowance.limit, limit);
+    assert_int_equal(allowance.remaining, remaining);
+    assert_int_equal(allowance.reset, reset);
+    assert_false(allowance.is_exceeded);
+}
+
+/* ---------------------------------------------------------------- one caller */
+
+static void a_caller_is_told_what_is_left_until_the_limit_is_reached(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    neo_allowance allowance;
+    (void)state;
+    for (int i = 1; i <= 3; i++) {
+        neo_limiter_count(limiter, "a", 1, 3, 60, NOW + i - 1, &allowance);
+        assert_int_equal(allowance.limit, 3);
+        assert_int_equal(allowance.remaining, 3 - i);
+        assert_int_equal(allowance.reset, NOW + 60);
+        assert_false(allowance.is_exceeded);
+    }
+    for (int i = 0; i < 100; i++) {
+        neo_limiter_count(limiter, "a", 1, 3, 60, NOW + 59, &allowance);
+        assert_true(allowance.is_exceeded);
+        assert_int_equal(allowance.remaining, 0);
+        assert_int_equal(allowance.reset, NOW + 60);
+    }
+}
+
+static void a_window_ends_and_the_next_one_begins_with_the_next_request(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    (void)state;
+    assert_true(passes(limiter, "a", 1, 1, 60, NOW));
+    assert_false(passes(limiter, "a", 1, 1, 60, NOW + 59));
+    assert_true(passes(limiter, "a", 1, 1, 60, NOW + 60));
+    assert_left(limiter, "a", 1, 60, NOW + 61, 0, NOW + 120);
+    assert_true(passes(limiter, "a", 1, 1, 60, NOW + 100000));
+    assert_left(limiter, "a", 1, 60, NOW + 100001, 0, NOW + 100060);
+}
+
+static void a_cost_of_several_is_counted_whole_or_not_at_all(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    (void)state;
+    assert_true(passes(limiter, "a", 7, 10, 60, NOW));
+    assert_false(passes(limiter, "a", 4, 10, 60, NOW));
+    assert_left(limiter, "a", 10, 60, NOW, 3, NOW + 60);
+    assert_true(passes(limiter, "a", 3, 10, 60, NOW));
+    assert_false(passes(limiter, "a", 1, 10, 60, NOW));
+    assert_false(passes(limiter, "b", 11, 10, 60, NOW));
+    assert_true(passes(limiter, "b", 10, 10, 60, NOW));
+}
+
+static void a_look_costs_nothing_and_begins_no_window(void **state)
+{
+    neo_limiter *limiter = limiter_for(8);
+    (void)state;
+    assert_left(limiter, "a", 5, 60, NOW, 5, NOW + 60);
+    assert_true(passes(limiter, "a", 1, 5, 60, NOW + 10));
+    assert_left(limiter, "a", 5, 60, NOW + 11, 4, NOW + 70);
+    for (int i = 0; i < 1000; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "stranger %d", i);
+        assert_left(limiter, name, 5, 60, NOW + 12, 5, NOW + 72);
+    }
+    assert_left(limiter, "a", 5, 60, NOW + 13, 4, NOW + 70); /* nobody who looked took its place */
+    assert_left(limiter, "a", 5, 60, NOW + 70, 5, NOW + 130);
+}
+
+static void the_greatest_limit_that_a_plan_can_have_is_counted(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    (void)state;
+    assert_true(passes(limiter, "a", INT32_MAX - 1, INT32_MAX, 86400, NOW));
+    assert_true(passes(limiter, "a", 1, INT32_MAX, 86400, NOW));
+    assert_false(passes(limiter, "a", 1, INT32_MAX, 86400, NOW + 86399));
+    assert_true(passes(limiter, "a", 1, INT32_MAX, 86400, NOW + 86400));
+}
+
+static void a_plan_with_a_lower_limit_leaves_nothing_and_never_less(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    (void)state;
+    assert_true(passes(limiter, "a", 50, 100, 60, NOW));
+    assert_left(limiter, "a", 10, 60, NOW, 0, NOW + 60);
+    assert_false(passes(limiter, "a", 1, 10, 60, NOW));
+    assert_true(passes(limiter, "a", 50, 100, 60, NOW));
+}
+
+static void a_plan_with_a_shorter_window_does_not_wait_for_the_end_of_the_longer_one(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    (void)state;
+    assert_true(passes(limiter, "a", 100, 100, 86400, NOW));
+    assert_false(passes(limiter, "a", 1, 100, 86400, NOW + 1));
+    assert_true(passes(limiter, "a", 1, 100, 60, NOW + 1));
+    assert_left(limiter, "a", 100, 60, NOW + 1, 99, NOW + 61);
+}
+
+static void a_clock_that_is_set_back_does_not_hold_a_caller_up(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    (void)state;
+    assert_true(passes(limiter, "a", 10, 10, 60, NOW));
+    assert_false(passes(limiter, "a", 1, 10, 60, NOW - 2)); /* the times of two threads differ by as much */
+    assert_true(passes(limiter, "a", 1, 10, 60, NOW - 3600));
+    assert_left(limiter, "a", 10, 60, NOW - 3600, 9, NOW - 3540);
+}
+
+/* ---------------------------------------------------------------- several callers */
+
+static void each_caller_has_a_count_of_its_own(void **state)
+{
+    neo_limiter *limiter = limiter_for(65536);
+    char name[16];
+    (void)state;
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 2000; i++) {
+            snprintf(name, sizeof name, "caller %d", i);
+            assert_true(passes(limiter, name, 1 + i % 2, 10, 60, NOW));
+        }
+    for (int i = 0; i < 2000; i++) {
+        snprintf(name, sizeof name, "caller %d", i);
+        assert_left(limiter, name, 10, 60, NOW, 10 - 3 * (1 + i % 2), NOW + 60);
+    }
+}
+
+static void of_more_callers_than_entries_the_one_whose_window_ends_first_is_forgotten(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    char name[16];
+    (void)state;
+    assert_true(passes(limiter, "long", 5, 10, 3600, NOW));
+    for (int i = 0; i < 20000; i++) {
+        snprintf(name, sizeof name, "caller %d", i);
+        assert_true(passes(limiter, name, 1, 2, 60, NOW + i % 50));
+        assert_true(passes(limiter, name, 1, 2, 60, NOW + i % 50)); /* the last to come is always known */
+        assert_false(passes(limiter, name, 1, 2, 60, NOW + i % 50));
+    }
+    assert_left(limiter, "long", 10, 3600, NOW + 50, 5, NOW + 3600);
+}
+
+static void windows_that_are_over_make_room_before_those_that_are_not(void **state)
+{
+    /* Ends are kept in 26 bits: also where their numbering starts again. */
+    static const long long starts[] = {NOW, 27LL << 26, 31LL << 26};
+    char name[16];
+    (void)state;
+    for (int s = 0; s < COUNT(starts); s++) {
+        neo_limiter *limiter = limiter_for(8);
+        for (int i = 0; i < 8; i++) {
+            snprintf(name, sizeof name, "old %d", i);
+            assert_true(passes(limiter, name, 1, 1, 60, starts[s] - 1000));
+        }
+        for (int i = 0; i < 8; i++) {
+            snprintf(name, sizeof name, "new %d", i);
+            assert_true(passes(limiter, name, 1, 1, 60, starts[s] - 40 + 10 * i));
+        }
+        for (int i = 0; i < 8; i++) {
+            snprintf(name, sizeof name, "new %d", i);
+            assert_left(limiter, name, 1, 60, starts[s] - 40 + 10 * i + 59, 0, starts[s] + 20 + 10 * i);
+        }
+    }
+}
+
+/* ---------------------------------------------------------------- threads */
+
+typedef struct {
+    neo_limiter *limiter;
+    pthread_barrier_t barrier;
+    int rounds, limit;
+    atomic_int passed;
+} race;
+
+/* Runs it in all threads and returns how many requests passed. */
+static int run(race *r, void *(*work)(void *))
+{
+    pthread_t threads[THREADS];
+    atomic_store(&r->passed, 0);
+    assert_int_equal(pthread_barrier_init(&r->barrier, NULL, THREADS), 0);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, work, r), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&r->barrier);
+    return atomic_load(&r->passed);
+}
+
+static void *count_one_caller(void *data)
+{
+    race *r = data;
+    int passed = 0;
+    pthread_barrier_wait(&r->barrier);
+    for (int i = 0; i < r->rounds; i++)
+        passed += passes(r->limiter, "one", 1, r->limit, 60, NOW + i % 50);
+    atomic_fetch_add(&r->passed, passed);
+    return NULL;
+}
+
+static void exactly_the_limit_passes_of_eight_threads(void **state)
+{
+    (void)state;
+    for (int limit = 1; limit < THREADS * 4000; limit = limit * 5 + 3) {
+        race r = {.limiter = limiter_for(64), .rounds = 4000, .limit = limit};
+        assert_int_equal(run(&r, count_one_caller), limit);
+    }
+}
+
+static void *count_new_callers(void *data)
+{
+    race *r = data;
+    char name[16];
+    unsigned int seed = (unsigned int)(uintptr_t)&name;
+    for (int i = 0; i < r->rounds; i++) {
+        snprintf(name, sizeof name, "new %d", i);
+        pthread_barrier_wait(&r->barrier);
+        for (volatile int wait = rand_r(&seed) % 60; wait > 0; wait--)
+            ;
+        atomic_fetch_add(&r->passed, passes(r->limiter, name, 1, r->limit, 60, NOW));
+    }
+    return NULL;
+}
+
+static void the_first_requests_of_a_caller_are_counted_together_though_all_come_at_once(void **state)
+{
+    (void)state;
+    race roomy = {.limiter = limiter_for(65536), .rounds = 5000, .limit = 1};
+    assert_int_equal(run(&roomy, count_new_callers), 5000);
+    race crowded = {.limiter = limiter_for(8), .rounds = 5000, .limit = 3};
+    assert_int_equal(run(&crowded, count_new_callers), 15000);
+}
+
+/* Callers come and go around one that stays: its slot must never be taken for one that is free. */
+static void *count_among_others(void *data)
+{
+    race *r = data;
+    char name[32];
+    int passed = 0;
+    pthread_barrier_wait(&r->barrier);
+    for (int i = 0; i < r->rounds; i++) {
+        snprintf(name, sizeof name, "%p %d", (void *)&name, i);
+        passes(r->limiter, name, 1, 5, 60, NOW + i / 100);
+        passed += passes(r->limiter, "one", 1, r->limit, 3600, NOW + i / 100);
+    }
+    atomic_fetch_add(&r->passed, passed);
+    return NULL;
+}
+
+static void a_caller_keeps_its_count_while_others_come_and_go(void **state)
+{
+    (void)state;
+    race r = {.limiter = limiter_for(8), .rounds = 10000, .limit = 30000};
+    assert_int_equal(run(&r, count_among_others), 30000);
+}
+
+/* ---------------------------------------------------------------- processes */
+
+#define PROCESSES 4
+
+static pid_t fork_counter(neo_limiter *limiter, atomic_int *passed, int rounds, int limit)
+{
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid)
+        return pid;
+    for (int i = 0; i < rounds; i++)
+        atomic_fetch_add(passed, passes(limiter, "one", 1, limit, 60, NOW));
+    _exit(0);
+}
+
+static void exactly_the_limit_passes_of_several_processes(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    atomic_int *passed = shared(sizeof *passed);
+    pid_t pids[PROCESSES];
+    int status;
+    (void)state;
+    for (int i = 0; i < PROCESSES; i++)
+        pids[i] = fork_counter(limiter, passed, 20000, 30001);
+    for (int i = 0; i < PROCESSES; i++) {
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    assert_int_equal(atomic_load(passed), 30001);
+}
+
+/* Takes slots over all the time, until it is killed. */
+static pid_t fork_restless(neo_limiter *limiter, atomic_int *steps)
+{
+    pid_t pid = fork();
+    char name[16];
+    assert_true(pid >= 0);
+    if (pid)
+        return pid;
+    for (unsigned int i = 0;; i++) {
+        snprintf(name, sizeof name, "%u", i % 30);
+        passes(limiter, name, 1, 10, 60, NOW + i % 50);
+        atomic_fetch_add(steps, 1);
+    }
+}
+
+static void a_process_that_is_killed_leaves_nothing_locked(void **state)
+{
+    neo_limiter *limiter = limiter_for(8);
+    atomic_int *steps = shared(sizeof *steps);
+    char name[16];
+    (void)state;
+    for (int victim = 0; victim < 50; victim++) {
+        int before = atomic_load(steps), patience = 10000;
+        pid_t pid = fork_restless(limiter, steps);
+        while (atomic_load(steps) < before + 1000 + 37 * victim && patience--)
+            nanosleep(&(struct timespec){0, 1000000}, NULL);
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, NULL, 0), pid);
+        assert_true(patience > 0); /* nor did an earlier victim hold this one up */
+        for (int i = 0; i < 100; i++) {
+            snprintf(name, sizeof name, "%d of %d", i, victim);
+            assert_true(passes(limiter, name, 1, 1, 60, NOW + 1000));
+            assert_false(passes(limiter, name, 1, 1, 60, NOW + 1000));
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_caller_is_told_what_is_left_until_the_limit_is_reached),
+        cmocka_unit_test(a_window_ends_and_the_next_one_begins_with_the_next_request),
+        cmocka_unit_test(a_cost_of_several_is_counted_whole_or_not_at_all),
+        cmocka_unit_test(a_look_costs_nothing_and_begins_no_window),
+        cmocka_unit_test(the_greatest_limit_that_a_plan_can_have_is_counted),
+        cmocka_unit_test(a_plan_with_a_lower_limit_leaves_nothing_and_never_less),
+        cmocka_unit_test(a_plan_with_a_shorter_window_does_not_wait_for_the_end_of_the_longer_one),
+        cmocka_unit_test(a_clock_that_is_set_back_does_not_hold_a_caller_up),
+        cmocka_unit_test(each_caller_has_a_count_of_its_own),
+        cmocka_unit_test(of_more_callers_than_entries_the_one_whose_window_ends_first_is_forgotten),
+        cmocka_unit_test(windows_that_are_over_make_room_before_those_that_are_not),
+        cmocka_unit_test(exactly_the_limit_passes_of_eight_threads),
+        cmocka_unit_test(the_first_requests_of_a_caller_are_counted_together_though_all_come_at_once),
+        cmocka_unit_test(a_caller_keeps_its_count_while_others_come_and_go),
+        cmocka_unit_test(exactly_the_limit_passes_of_several_processes),
+        cmocka_unit_test(a_process_that_is_killed_leaves_nothing_locked),
+    };
+    return run_room("limiter", tests);
+}
