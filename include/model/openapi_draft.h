@@ -43,6 +43,7 @@ enum neo_header {
     NEO_HEADER_REPLAYED = 8,
     NEO_HEADER_RETRY_AFTER = 16,
     NEO_HEADER_ALLOW = 32,
+    NEO_HEADER_CHALLENGE = 64,
 };
 
 /* The `headers` of a response. */

@@ -148,6 +148,11 @@ static const struct {
         "schema": {"type": "string"},
         "example": "GET, HEAD, OPTIONS, POST"
     })},
+    {NEO_HEADER_CHALLENGE, 1, "WWW-Authenticate", "Challenge", NEO_JSON({
+        "description": "Where the credential is expected.",
+        "schema": {"type": "string"},
+        "example": "ApiKey header=\"X-API-Key\""
+    })},
 };
 /* clang-format on */
 

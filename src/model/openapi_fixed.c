@@ -63,7 +63,7 @@ static const char top[] = NEO_JSON({
         "title": "Public Integration API",
         "version": "",
         "description": "",
-        "contact": {"name": "API documentation"},
+        "contact": {"name": "What errors mean"},
         "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"}
     },
     "servers": [{"url": "", "description": "This deployment"}],
@@ -413,7 +413,7 @@ void neo_draft_top(const neo_draft *draft, neo_json *document)
     neo_json *fixed = neo_draft_json(pool, "%s", top), *info = neo_json_get(fixed, "info");
     neo_draft_text(info, "version", NEO_VERSION, pool);
     neo_draft_text(info, "description", about, pool);
-    neo_draft_text(neo_json_get(info, "contact"), "url", draft->docs_url, pool);
+    neo_draft_text(neo_json_get(info, "contact"), "url", apr_pstrcat(pool, draft->docs_url, "/errors", NULL), pool);
     neo_draft_text(neo_json_at(neo_json_get(fixed, "servers"), 0), "url", draft->base, pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         add_tag(draft, neo_json_get(fixed, "tags"), *r);

@@ -170,7 +170,10 @@ static neo_json *response_of(const neo_draft *draft, const neo_operation *operat
         if (codes & NEO_PROBLEM_BIT(code))
             add_example(draft, examples, operation, resource, code);
     neo_draft_text(response, "description", description_of(resource, status, codes, pool), pool);
-    neo_json_set(response, "headers", neo_draft_headers(draft, status == 429 || status == 503 ? NEO_HEADER_RETRY_AFTER : 0));
+    neo_json_set(response, "headers",
+                 neo_draft_headers(draft, status == 429 || status == 503 ? NEO_HEADER_RETRY_AFTER
+                                          : status == 401                ? NEO_HEADER_CHALLENGE
+                                                                         : 0));
     neo_json_set(neo_json_get(content, "application/problem+json"), "examples", examples);
     neo_json_set(response, "content", content);
     return response;

@@ -75,7 +75,7 @@ static void the_description_names_its_server_and_its_documentation(void **state)
     const char *text = description(*state);
     assert_memory_equal(text, "openapi: 3.1.0\n", 15);
     assert_has(text, "\n  - url: https://api.example.com/public/v1\n");
-    assert_has(below(text, 0, "info", *state), "url: " DOCS "\n");
+    assert_has(below(text, 0, "info", *state), "url: " DOCS "/errors\n");
 }
 
 static void the_description_is_the_same_each_time(void **state)
