@@ -1,6 +1,7 @@
 /* Counting requests: so many in each window of time, for each caller, exact across all processes that share the memory.
  *
- * A caller's window begins with its first request. Counters are lock-free: a process that is killed leaves none of them locked.
+ * A caller's window begins with its first request; with a plan that has a shorter window, a new one. Counters are lock-free: a
+ * process that is killed leaves none of them locked.
  * When there are more callers than entries, the one whose window ends soonest is forgotten. */
 #ifndef NEO_SERVICE_LIMITER_H
 #define NEO_SERVICE_LIMITER_H
@@ -24,7 +25,7 @@ apr_size_t neo_limiter_size(apr_size_t entries);
 neo_limiter *neo_limiter_use(void *memory, apr_size_t entries);
 
 /* Counts `cost` requests of `caller` at `now` (seconds since 1970) against `limit` in `window` seconds: all of them, or none
- * where they are too many. A cost of 0 only looks. */
+ * where they are too many. A cost of 0 only looks, and begins no window. */
 void neo_limiter_count(neo_limiter *limiter, const char *caller, int cost, int limit, int window, long long now,
                        neo_allowance *allowance);
 

@@ -60,11 +60,11 @@ static void listen_on(neo_listener *listener, neo_pg *pg)
 {
     for (int alive = 1; alive && !listener->is_stopping;) {
         neo_principals_heard(listener->principals);
-        int ready = wait_for(listener, neo_pg_socket(pg), HEARTBEAT);
-        int changes = neo_pg_notifications(pg);
+        alive = wait_for(listener, neo_pg_socket(pg), HEARTBEAT) != 0 || neo_pg_is_there(pg);
+        int changes = neo_pg_notifications(pg); /* also those that came with the answer to the heartbeat */
         if (changes > 0)
             neo_principals_forget(listener->principals);
-        alive = changes >= 0 && (ready != 0 || neo_pg_is_there(pg));
+        alive = alive && changes >= 0;
     }
     neo_principals_doubt(listener->principals);
 }

@@ -9,8 +9,8 @@
 
 APLOG_USE_MODULE(neoapi);
 
-/* It is kept with the process, not with its configuration, under this name. */
-#define KEPT "neoapi_limiters_1"
+/* It is kept with the process, not with its configuration, under this name; another layout needs another name. */
+#define KEPT "neoapi_limiters_2"
 
 typedef struct {
     char *memory;
@@ -31,7 +31,7 @@ static kept *make(server_rec *server, apr_size_t entries)
     kept *made = apr_palloc(pool, sizeof *made);
     *made = (kept){apr_shm_baseaddr_get(shm), entries};
     memset(made->memory, 0, size);
-    apr_pool_userdata_setn(made, KEPT, NULL, pool);
+    apr_pool_userdata_set(made, KEPT, NULL, pool); /* with a copy of the name: ours goes when the module is unloaded */
     return made;
 }
 

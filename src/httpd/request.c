@@ -34,7 +34,11 @@ static const char *header(void *context, const char *name)
 static neo_pg *borrow(void *context)
 {
     neo_exchange *exchange = context;
-    return neo_database_borrow(exchange->database, &exchange->about, exchange->r->pool);
+    neo_pg *pg = neo_database_borrow(exchange->database, &exchange->about, exchange->r->pool);
+    if (!pg)
+        neo_log(NEO_LOG_ERROR, &exchange->about,
+                "there is no connection to the database; mod_dbd's message before this one says why");
+    return pg;
 }
 
 static void give_back(void *context, neo_pg *pg)
@@ -127,10 +131,13 @@ void neo_exchange_drain(neo_exchange *exchange)
 
 /* ---------------------------------------------------------------- the whole */
 
-/* The path as a problem repeats it: JSON takes nothing but UTF-8. */
+/* The path as a problem repeats it: as it was sent, since `instance` is a URI reference. JSON takes nothing but UTF-8. */
 static const char *shown_path(request_rec *r)
 {
-    return !r->uri || neo_utf8_is_valid(r->uri, strlen(r->uri)) ? r->uri : ap_escape_uri(r->pool, r->uri);
+    const char *sent = r->unparsed_uri, *path = r->uri;
+    if (sent && *sent == '/')
+        path = apr_pstrmemdup(r->pool, sent, strcspn(sent, "?"));
+    return !path || neo_utf8_is_valid(path, strlen(path)) ? path : ap_escape_uri(r->pool, path);
 }
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <util_filter.h>
 
+#include "model/operation.h"
+
 #define FILTER "NEOAPI_ERROR"
 
 /* Headers and everything else of a response but its body. */
@@ -107,6 +109,14 @@ static neo_problem *problem_of(request_rec *r)
     return problem;
 }
 
+/* httpd refuses TRACE without knowing the path's methods. */
+static void allow(request_rec *r, const neo_exchange *exchange, neo_response *response)
+{
+    neo_match match;
+    if (neo_operation_match(exchange->request.path, r->method, r->pool, &match) && match.allow)
+        apr_table_setn(response->headers, "Allow", match.allow);
+}
+
 /* Throws httpd's page away and writes ours when its end comes. */
 static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
 {
@@ -120,6 +130,8 @@ static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
     neo_exchange *exchange = neo_exchange_make(r, config, root_of(r, config));
     neo_response response;
     neo_service_refuse(config->site, &exchange->request, problem_of(r), &response);
+    if (response.status == HTTP_METHOD_NOT_ALLOWED)
+        allow(r, exchange, &response);
     apr_table_unset(r->headers_out, "Content-Length");
     set_head(r, &response);
     apr_brigade_cleanup(brigade);

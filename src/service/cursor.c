@@ -37,7 +37,8 @@ neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const ch
 {
     unsigned char sealed[SEALED_SIZE], plain[PLAIN_SIZE];
     long long expiry;
-    if (neo_base64_decode(cursor, strlen(cursor), sealed, sizeof sealed) != SEALED_SIZE ||
+    /* the decoder also takes padding and the other alphabet, which would be a changed cursor */
+    if (strpbrk(cursor, "+/=") || neo_base64_decode(cursor, strlen(cursor), sealed, sizeof sealed) != SEALED_SIZE ||
         neo_open(&call->site->keys, context_of(call, filters), sealed, sizeof sealed, plain) != PLAIN_SIZE)
         return wrong(call, NEO_VALIDATION_CURSOR_INVALID, "was not issued for this list, these filters and this organization");
     memcpy(&expiry, plain + NEO_ID_BYTES, sizeof expiry);

@@ -1,7 +1,10 @@
 /* Lock-free counters (see service/limiter.h).
  *
- * A slot is two words: whose it is, and its window's end and count packed into one, so that both change together. A window that
- * is over counts as empty, whoever it belonged to; so nothing has to be cleared when a slot changes hands. */
+ * A slot is two words: whose it is, and its window's end and count packed into one. The two cannot change together. So whoever
+ * takes a slot over first puts a mark of its own in the place of the state, and then its number into the caller's word, whose
+ * turn differs after each change of hands. Of several who want a slot, one finds both words as it saw them; the others look
+ * again. Nothing has to be cleared, since a window that is over counts as empty; and whoever dies in the middle leaves a slot
+ * that the next one takes. */
 #include "service/limiter.h"
 
 #include <stdatomic.h>
@@ -10,15 +13,29 @@
 
 #include "core/crypto.h"
 
-#define BUCKET 8 /* slots that a caller may be in: two cache lines */
+#define BUCKET 8  /* slots that a caller may be in: two cache lines */
+#define SLACK  60 /* seconds by which the times of two requests may differ when they are counted */
+
+/* A caller's word: 48 bits of its number, 16 of the turn; 0: nobody's yet. */
+#define NUMBER (~UINT64_C(0) << 16)
+
+/* A state: 26 bits of the window's end in seconds, 7 of the turn, so that no two callers' are the same, and 31 of the count. A
+ * count of 0 makes it a mark: then the other bits are a number that no other mark has. */
+#define COUNT   UINT64_C(0x7FFFFFFF)
+#define TURN    UINT64_C(0x7F)
+#define TURN_AT 31
+#define END     UINT64_C(0x3FFFFFF)
+#define END_AT  38
 
 typedef struct {
-    _Atomic uint64_t caller; /* 0: nobody */
-    _Atomic uint64_t state;  /* the window's end in seconds << 32 | requests counted in it */
+    _Atomic uint64_t caller;
+    _Atomic uint64_t state;
 } slot;
 
 struct neo_limiter {
     uint64_t buckets;
+    _Atomic uint64_t marks; /* the last one that was given out */
+    char rest[64 - 2 * sizeof(uint64_t)];
     slot slots[];
 };
 
@@ -41,70 +58,92 @@ neo_limiter *neo_limiter_use(void *memory, apr_size_t entries)
     return limiter;
 }
 
-/* A caller's number. It comes from SHA-256, so that nobody can choose a name that shares another's counter. */
-static uint64_t number_of(const char *caller)
+/* A caller's number and bucket. They come from SHA-256, so that nobody can choose a name that shares another's counter. */
+static uint64_t number_of(neo_limiter *limiter, const char *caller, slot **bucket)
 {
     unsigned char digest[NEO_SHA256_SIZE];
-    uint64_t number;
+    uint64_t words[2];
     neo_sha256(caller, strlen(caller), digest);
-    memcpy(&number, digest, sizeof number);
-    return number ? number : 1;
+    memcpy(words, digest, sizeof words);
+    *bucket = &limiter->slots[words[0] % limiter->buckets * BUCKET];
+    return words[1] & NUMBER ? words[1] & NUMBER : ~NUMBER + 1;
 }
 
-static slot *find(slot *bucket, uint64_t caller)
+/* A slot as it was seen. */
+typedef struct {
+    slot *slot;
+    uint64_t caller, state;
+} sight;
+
+/* Whether a slot's window ends before another's. It depends on the states alone, not on the time, so that all who look at once
+ * choose alike. Ends are compared as numbers that start again at 0 every two years are. */
+static int is_sooner(uint64_t state, uint64_t other)
 {
-    for (int i = 0; i < BUCKET; i++)
-        if (atomic_load(&bucket[i].caller) == caller)
-            return &bucket[i];
-    return NULL;
+    if (!(state & COUNT) || !(other & COUNT))
+        return (other & COUNT) != 0;
+    return (((state >> END_AT) - (other >> END_AT)) & END) > END / 2;
 }
 
-/* The slot whose window ends first. It depends on the states alone, not on the time, so that all who look at once choose the
- * same. */
-static slot *soonest(slot *bucket)
+/* Sees the caller's slot; where it has none, the one whose window ends first. True if it can be counted in. The state is read
+ * first: then a caller that is read after it is the one that it belongs to, or the state has changed since. */
+static int look(slot *bucket, uint64_t number, sight *seen)
 {
-    slot *best = bucket;
-    for (int i = 1; i < BUCKET; i++)
-        if (atomic_load(&bucket[i].state) >> 32 < atomic_load(&best->state) >> 32)
-            best = &bucket[i];
-    return best;
-}
-
-/* The caller's slot; where it has none, it takes one over. Of several that want the same one, one gets it and the others look
- * again. */
-static slot *slot_of(slot *bucket, uint64_t caller)
-{
-    for (;;) {
-        slot *mine = find(bucket, caller);
-        if (mine)
-            return mine;
-        mine = soonest(bucket);
-        uint64_t owner = atomic_load(&mine->caller), state = atomic_load(&mine->state);
-        if (owner == caller)
-            return mine;
-        if (atomic_compare_exchange_strong(&mine->state, &state, 0) &&
-            atomic_compare_exchange_strong(&mine->caller, &owner, caller))
-            return mine;
+    for (int i = 0; i < BUCKET; i++) {
+        uint64_t state = atomic_load(&bucket[i].state), caller = atomic_load(&bucket[i].caller);
+        int is_mine = (caller & NUMBER) == number;
+        if (is_mine || i == 0 || is_sooner(state, seen->state))
+            *seen = (sight){&bucket[i], caller, state};
+        if (is_mine)
+            return (state & COUNT) != 0;
     }
+    return 0;
+}
+
+/* Takes a slot over if it still is as it was seen. */
+static int take_over(neo_limiter *limiter, uint64_t number, sight *seen)
+{
+    uint64_t mark = (atomic_fetch_add(&limiter->marks, 1) + 1) << TURN_AT;
+    uint64_t owner = seen->caller, mine = number | ((owner + 1) & ~NUMBER);
+    if (!atomic_compare_exchange_strong(&seen->slot->state, &seen->state, mark) ||
+        !atomic_compare_exchange_strong(&seen->slot->caller, &owner, mine))
+        return 0;
+    seen->state = mark;
+    seen->caller = mine;
+    return 1;
+}
+
+/* The state with `cost` requests more, where the limit allows them. A window that ends later than one that begins now was begun
+ * under another plan or by another clock, and is over. */
+static uint64_t add(const sight *seen, int cost, int window, long long now, neo_allowance *allowance)
+{
+    uint64_t count = seen->state & COUNT, limit = (uint64_t)allowance->limit;
+    long long left = (long long)(((seen->state >> END_AT) - (uint64_t)now) & END);
+    if (count == 0 || left == 0 || left > window + SLACK) {
+        left = window;
+        count = 0;
+    }
+    allowance->is_exceeded = cost > 0 && count + (uint64_t)cost > limit;
+    count += allowance->is_exceeded ? 0 : (uint64_t)cost;
+    allowance->remaining = count < limit ? (int)(limit - count) : 0;
+    allowance->reset = now + left;
+    return ((uint64_t)allowance->reset & END) << END_AT | (seen->caller & TURN) << TURN_AT | count;
 }
 
 void neo_limiter_count(neo_limiter *limiter, const char *caller, int cost, int limit, int window, long long now,
                        neo_allowance *allowance)
 {
-    uint64_t number = number_of(caller);
-    slot *mine = slot_of(&limiter->slots[number % limiter->buckets * BUCKET], number);
-    uint64_t state = atomic_load(&mine->state), next;
-    do {
-        uint64_t end = state >> 32, count = state & UINT32_MAX;
-        if ((long long)end <= now) {
-            end = (uint64_t)(now + window);
-            count = 0;
-        }
-        allowance->is_exceeded = cost > 0 && count + (uint64_t)cost > (uint64_t)limit;
-        next = end << 32 | (allowance->is_exceeded ? count : count + (uint64_t)cost);
-    } while (!atomic_compare_exchange_weak(&mine->state, &state, next));
-    uint64_t count = next & UINT32_MAX;
+    slot *bucket;
+    uint64_t number = number_of(limiter, caller, &bucket);
     allowance->limit = limit;
-    allowance->remaining = count < (uint64_t)limit ? (int)((uint64_t)limit - count) : 0;
-    allowance->reset = (long long)(next >> 32);
+    for (;;) {
+        sight seen;
+        int is_mine = look(bucket, number, &seen);
+        if (cost && !is_mine && !take_over(limiter, number, &seen))
+            continue;
+        if (!cost && !is_mine)
+            seen.state = 0;
+        uint64_t next = add(&seen, cost, window, now, allowance);
+        if (!cost || atomic_compare_exchange_strong(&seen.slot->state, &seen.state, next))
+            return;
+    }
 }

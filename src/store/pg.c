@@ -108,14 +108,16 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wron
     return pg;
 }
 
-/* A socket that can be read while nothing was asked has a notice, a notification, or its end. */
+/* A socket that can be read while nothing was asked has a notice, a notification, or its end. All of it is read: a server that
+ * closes a connection first says why, and the end comes behind that. */
 static int is_alive(neo_pg *pg)
 {
     struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
     if (PQstatus(pg->conn) != CONNECTION_OK)
         return 0;
-    if (poll(&look, 1, 0) > 0 && !PQconsumeInput(pg->conn))
-        return 0;
+    while (poll(&look, 1, 0) > 0)
+        if (!PQconsumeInput(pg->conn))
+            return 0;
     return PQstatus(pg->conn) == CONNECTION_OK;
 }
 

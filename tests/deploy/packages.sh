@@ -25,6 +25,7 @@ check libcmocka-dev
 check python3-pytest
 check python3-requests
 check python3-psycopg2
+check python3-jsonschema
 check python3-yaml
 check python3-h2
 check python3-pyflakes

@@ -1,0 +1,279 @@
+"""A client of the API. Whatever it receives is checked against what the API promises for every response."""
+
+import http.client
+import json
+import re
+import socket
+import ssl
+import time
+from datetime import datetime, timezone
+from urllib.parse import urlsplit
+
+import requests
+from requests.adapters import HTTPAdapter
+from waiting import LIMIT, eventually
+
+ULID = "[0-7][0-9a-hjkmnp-tv-z]{25}"
+MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
+WINDOW = 86400  # the longest that a plan can have, in seconds
+
+TITLES = {
+    "validation": "Validation Failed", "unauthorized": "Authentication Required", "forbidden": "Access Denied",
+    "not_found": "Resource Not Found", "conflict": "Resource Conflict", "rate_limit": "Rate Limit Exceeded",
+    "internal": "Internal Server Error",
+}
+# Every code there is, by status.
+CODES = {
+    400: r"validation\.(failed|required|unknown_field|malformed_json|malformed_request|body_required|limit_out_of_range"
+         r"|cursor_invalid|cursor_expired|unknown_parameter|parameter_invalid|organization_required|idempotency_key_invalid"
+         r"|broker\.[a-z_]+_(required|invalid|not_found))",
+    401: r"unauthorized\.(auth_required|invalid_credential|revoked_credential)",
+    403: r"forbidden\.(insufficient_permissions|organization|by_server)",
+    404: r"not_found\.(route|broker)",
+    405: r"validation\.method_not_allowed",
+    408: r"validation\.request_timeout",
+    409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused)",
+    412: r"conflict\.precondition_failed",
+    413: r"validation\.body_too_large",
+    415: r"validation\.unsupported_media_type",
+    429: r"rate_limit\.exceeded",
+    500: r"internal\.unexpected",
+    503: r"internal\.unavailable",
+}
+# What httpd itself finds wrong with a request keeps the status that HTTP has for it.
+CODES.update(dict.fromkeys([411, 414, 417, 431, 501, 505], r"validation\.malformed_request"))
+TYPES = {400: "validation", 401: "unauthorized", 403: "forbidden", 404: "not_found", 405: "validation", 408: "validation",
+         409: "conflict", 412: "conflict", 413: "validation", 415: "validation", 429: "rate_limit", 500: "internal",
+         503: "internal", **dict.fromkeys([411, 414, 417, 431, 501, 505], "validation")}
+ALWAYS = {"type", "title", "status", "detail", "code", "request_id", "timestamp", "documentation_url"}
+SOMETIMES = {"instance", "errors", "retry_after"}
+INSIDE = re.compile("sqlstate|relation|postgres|libpq|neoapi\\.|/src/|\\.c:|constraint", re.I)  # nobody's business
+
+
+def moment(text):
+    """A timestamp as the API writes it, as seconds since 1970."""
+    assert re.fullmatch(MOMENT, text), text
+    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc).timestamp()
+
+
+def check_limits(status, headers):
+    limit, remaining, reset = (headers.get(f"X-RateLimit-{name}", "") for name in ("Limit", "Remaining", "Reset"))
+    for value in (limit, remaining, reset):
+        assert re.fullmatch(r"\d+", value), dict(headers)
+    now = time.time()
+    assert 0 <= int(remaining) <= int(limit) and int(limit) > 0, dict(headers)
+    assert now - LIMIT <= int(reset) <= now + WINDOW + 1, dict(headers)
+    if status == 429:
+        assert int(remaining) == 0, dict(headers)
+
+
+def check_problem(status, headers, problem, path):
+    assert headers.get("Content-Type") == "application/problem+json", dict(headers)
+    assert ALWAYS <= set(problem) <= ALWAYS | SOMETIMES, problem
+    assert problem["status"] == status and type(problem["status"]) is int, problem
+    assert problem["type"] == TYPES[status] and problem["title"] == TITLES[problem["type"]], problem
+    assert re.fullmatch(CODES[status], problem["code"]), problem
+    assert problem["request_id"] == headers["X-Request-ID"], problem
+    assert abs(moment(problem["timestamp"]) - time.time()) < LIMIT, problem
+    assert re.fullmatch(r"https?://[^ #]+[^/ #]/errors#" + re.escape(problem["code"]), problem["documentation_url"]), problem
+    assert isinstance(problem["detail"], str) and problem["detail"].strip(), problem
+    assert not INSIDE.search(problem["detail"]), problem
+    if path is not None:
+        assert problem.get("instance", path) == path, problem
+    check_items(status, problem)
+    assert ("retry_after" in problem) == (status == 429), problem
+    if status in (429, 503):
+        assert re.fullmatch(r"[1-9]\d*", headers.get("Retry-After", "")), dict(headers)
+    if status == 429:
+        assert problem["retry_after"] == int(headers["Retry-After"]), problem
+        assert abs(time.time() + problem["retry_after"] - int(headers["X-RateLimit-Reset"])) < LIMIT, problem
+    if status == 405:
+        assert headers.get("Allow"), dict(headers)
+
+
+def check_items(status, problem):
+    if "errors" not in problem:
+        assert problem["code"] != "validation.failed", problem
+        return
+    assert status == 400 and problem["errors"], problem
+    for item in problem["errors"]:
+        assert set(item) == {"field", "message", "code"}, problem
+        assert all(isinstance(value, str) for value in item.values()) and item["message"], problem
+        assert re.fullmatch(CODES[400], item["code"]), problem
+    single = len(problem["errors"]) == 1
+    assert problem["code"] == (problem["errors"][0]["code"] if single else "validation.failed"), problem
+
+
+def check(status, headers, body, method="GET", path=None):
+    """Asserts what every response of the API promises. `body` is bytes, already decoded where it was compressed."""
+    assert re.fullmatch("req_" + ULID, headers.get("X-Request-ID", "")), (status, dict(headers), body[:500])
+    check_limits(status, headers)
+    if method == "HEAD" or status in (204, 304):
+        assert not body, body
+        return
+    if status >= 400:
+        check_problem(status, headers, json.loads(body), path)
+    elif headers["Content-Type"] == "application/json":
+        json.loads(body)
+    assert status != 500, body  # no test makes the service fail
+
+
+class Answer:
+    """What came back for bytes that were sent as they are."""
+
+    def __init__(self, response):
+        self.status_code, self.headers, self.content = response.status, response.headers, response.read()
+
+    def json(self):
+        return json.loads(self.content)
+
+
+class Adapter(HTTPAdapter):
+    """Connects from a chosen address; the certificate is localhost's, whatever address the server has."""
+
+    def __init__(self, source):
+        self.source = source
+        super().__init__(pool_maxsize=64)
+
+    def init_poolmanager(self, *args, **more):
+        if self.source:
+            more["source_address"] = (self.source, 0)
+        super().init_poolmanager(*args, assert_hostname="localhost", **more)
+
+
+class Api:
+    """Requests to one instance with one credential, over connections that are kept.
+
+    api.get("brokers", params={...}), post("brokers", json={...}), patch, put, delete, head, options; paths are below the base.
+    More headers: headers={...}, None leaves one out. `with_(…)` is another client that differs in what is given:
+    credential (None: none), organization (X-Organization-ID), source (address it connects from), url.
+    """
+
+    def __init__(self, instance, credential=None, organization=None, source=None, url=None):
+        self.instance, self.credential, self.organization, self.source = instance, credential, organization, source
+        self.url = url or instance.url
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.session.verify = instance.ca
+        self.session.mount("https://", Adapter(source))
+        self.session.headers["User-Agent"] = "neoapi-tests"
+        secret = getattr(credential, "secret", credential)
+        if secret is not None:
+            self.session.headers["X-API-Key"] = secret
+        if organization:
+            self.session.headers["X-Organization-ID"] = organization
+
+    def with_(self, **changes):
+        now = {name: getattr(self, name) for name in ("credential", "organization", "source", "url")}
+        return Api(self.instance, **{**now, **changes})
+
+    def request(self, method, path="", **more):
+        url = path if path.startswith("https://") else self.url + path
+        more.setdefault("timeout", LIMIT)
+        response = self.session.request(method, url, allow_redirects=False, **more)
+        check(response.status_code, response.headers, response.content, method, urlsplit(response.request.url).path)
+        return response
+
+    def get(self, path, **more):
+        return self.request("GET", path, **more)
+
+    def post(self, path, json=None, **more):
+        return self.request("POST", path, json=json, **more)
+
+    def patch(self, path, json=None, **more):
+        return self.request("PATCH", path, json=json, **more)
+
+    def put(self, path, json=None, **more):
+        return self.request("PUT", path, json=json, **more)
+
+    def delete(self, path, **more):
+        return self.request("DELETE", path, **more)
+
+    def head(self, path, **more):
+        return self.request("HEAD", path, **more)
+
+    def options(self, path, **more):
+        return self.request("OPTIONS", path, **more)
+
+    def connect(self, *protocols):
+        """A TLS connection to the server, for bytes as they are; `protocols` are offered by ALPN."""
+        at = urlsplit(self.url)
+        context = ssl.create_default_context(cafile=self.instance.ca)
+        if protocols:
+            context.set_alpn_protocols(protocols)
+        plain = socket.create_connection((at.hostname, at.port), timeout=LIMIT,
+                                         source_address=(self.source, 0) if self.source else None)
+        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return context.wrap_socket(plain, server_hostname="localhost")
+
+    def raw(self, data, method="GET", connection=None):
+        """Sends bytes and reads one response, which is checked like the others. `data` may be an iterable of pieces."""
+        own = connection or self.connect()
+        try:
+            for piece in [data] if isinstance(data, bytes) else data:
+                own.sendall(piece)
+            response = http.client.HTTPResponse(own, method=method)
+            response.begin()
+            answer = Answer(response)
+        finally:
+            if connection is None:
+                own.close()
+        check(answer.status_code, answer.headers, answer.content, method)
+        return answer
+
+    def head_of(self, method, path, **headers):
+        """The bytes of a request's head for `raw`: head_of("POST", "brokers", Content_Length="5")."""
+        secret = getattr(self.credential, "secret", self.credential)
+        lines = [f"{method} {urlsplit(self.url).path}{path} HTTP/1.1", f"Host: {urlsplit(self.url).netloc}"]
+        lines += [f"X-API-Key: {secret}"] if secret else []
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        return "".join(line + "\r\n" for line in [*lines, ""]).encode()
+
+    def broker(self, **fields):
+        """Creates a broker, by default with just a name, and returns it."""
+        response = self.post("brokers", json={"name": "Ana Paula Ribeiro", **fields})
+        assert response.status_code == 201, response.text
+        return response.json()
+
+    def until(self, status, path, **more):
+        """Asks until the answer has the status, and returns it."""
+        def ask():
+            response = self.get(path, **more)
+            return [response] if response.status_code == status else None
+        return eventually(ask, f"{status} for {path}")[0]
+
+    def pass_by(self, instant):
+        """Waits until the server's clock has left a timestamp behind, so that the next one is later."""
+        eventually(lambda: moment(self.get("nothing").json()["timestamp"]) > moment(instant), "a later millisecond")
+
+    def walk(self, **params):
+        """The items of every page of the list of brokers, following end_cursor."""
+        items, cursor = [], None
+        while True:
+            page = ok(self.get("brokers", params={**params, **({"cursor": cursor} if cursor else {})}))
+            items += page["items"]
+            if not page["page_info"]["has_next_page"]:
+                return items
+            cursor = page["page_info"]["end_cursor"]
+
+
+def ok(response, status=200):
+    """The body of a response that has the status."""
+    assert response.status_code == status, (response.status_code, response.content)
+    return response.json() if response.content else None
+
+
+def refused(response, status, code, **fields):
+    """Asserts that it is this problem, and returns it. `fields`: the code of each wrong field by path; a dot is written __."""
+    problem = response.json()
+    assert (response.status_code, problem["code"]) == (status, code), problem
+    if fields:
+        found = sorted((item["field"], item["code"]) for item in problem["errors"])
+        assert found == sorted((name.replace("__", "."), code) for name, code in fields.items()), problem
+    return problem
+
+
+def wrong_fields(response):
+    """The codes of a 400 by field."""
+    assert response.status_code == 400, (response.status_code, response.content)
+    return {item["field"]: item["code"] for item in response.json().get("errors", [])}

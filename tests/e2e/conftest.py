@@ -1,0 +1,168 @@
+"""Fixtures of the end-to-end tests: one private Apache and PostgreSQL for the whole session, and clients for it.
+
+The build under test is NEOAPI_TEST_BUILD (default: build/). A build/san is loaded with AddressSanitizer. The session fails if
+a sanitizer has anything to say or a process crashes. Where a test fails, the servers' logs stay in BUILD/e2e/log-*.
+
+session   instance    deployment.Instance: url, ca, port, state, sql(), error_log, access_log, pid, children(), command()
+          make        makers.Maker: tenant(), organization(), key(), user(), token(), plan(), revoke(), set_plan()
+          realm       what most tests need of these: one tenant with a plan that is never used up (see class Realm)
+          cluster     for the tests of neoapictl (see ctl_database.py)
+test      api         client.Api with an org_admin's key to realm.organization, where other tests work as well
+          own         the same to an organization that no other test uses, for tests that count
+          anonymous   without a credential, from an address of its own: what it does wrong is counted for no other test
+          short       like `own`, to the second virtual host: cursors live 1 second, bodies have 4096 bytes (see SECOND_HOST)
+          new_instance   makes further Instances, for tests that break theirs: new_instance(PROCESSES="1"); removed at the end
+          log_since   log_since() is what the error log has got since the test began
+
+Other modules: client (Api, ok, refused, wrong_fields, moment), waiting (eventually, together), makers (Maker, Credential).
+"""
+
+import itertools
+import os
+import shutil
+import signal
+
+import pytest
+
+for name in ("client", "deployment", "makers", "waiting"):
+    pytest.register_assert_rewrite(name)
+
+import deployment  # noqa: E402
+from client import Api  # noqa: E402
+from deployment import BUILD, Instance, remove_what_the_dead_left, sanitizer_settings  # noqa: E402
+from makers import Maker  # noqa: E402
+from psycopg2.extensions import make_dsn  # noqa: E402
+
+# On an address of its own, with the same certificate and database as the first.
+SECOND_HOST = """
+Listen 127.0.0.2:${PORT} https
+<VirtualHost 127.0.0.2:${PORT}>
+    ServerName second.example.com
+    Protocols h2 http/1.1
+    SSLEngine On
+    SSLCertificateFile "${INSTANCE}/tls/server.pem"
+    SSLCertificateKeyFile "${INSTANCE}/tls/server.key"
+    NeoAPIKeyFile "${INSTANCE}/neoapi.key"
+    NeoAPIBaseURL https://api.example.com/public/v1/
+    NeoAPIDocsURL https://docs.example.com/api
+    NeoAPICursorLifetime 1
+    NeoAPIMaxBody 4096
+    <Location "/public/v1/">
+        NeoAPI On
+    </Location>
+</VirtualHost>
+"""
+
+failed = False
+addresses = (f"127.{a}.{b}.{c}" for a, b, c in itertools.product(range(1, 255), range(1, 255), range(1, 255)))
+
+
+def pytest_configure():
+    # Its servers are stopped also where the session is.
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 143))
+    os.environ["NEOAPI_CTL_BIN"] = str(BUILD / "neoapictl")
+    for name, value in sanitizer_settings().items():
+        if name != "HTTPD_PRELOAD":
+            os.environ.setdefault(name, value)
+
+
+def pytest_runtest_logreport(report):
+    global failed
+    failed |= report.failed
+
+
+def remove(instance):
+    instance.remove(keep_logs=failed)
+    assert not instance.reports, f"a process crashed, or a sanitizer has found something:\n{instance.reports}"
+
+
+@pytest.fixture(scope="session")
+def instance():
+    remove_what_the_dead_left()
+    for old in deployment.PLACE.glob("log-*"):
+        shutil.rmtree(old)
+    deployment.PLACE.mkdir(parents=True, exist_ok=True)
+    conf = deployment.PLACE / "second-host.conf"
+    conf.write_text(SECOND_HOST)
+    made = Instance("main", SERVER_CONF=str(conf))
+    try:
+        yield made.up()
+    finally:
+        remove(made)
+
+
+@pytest.fixture
+def new_instance():
+    made = []
+
+    def new(**settings):
+        made.append(Instance(f"extra{len(made)}", **settings))
+        return made[-1].up()
+
+    yield new
+    for one in made:
+        remove(one)
+
+
+class Cluster:
+    """The PostgreSQL cluster alone."""
+
+    def __init__(self, admin_dsn):
+        self.admin_dsn = admin_dsn
+
+
+@pytest.fixture(scope="session")
+def cluster(instance):
+    return Cluster(make_dsn(instance.admin_dsn, dbname="postgres"))
+
+
+@pytest.fixture(scope="session")
+def make(instance):
+    return Maker(instance)
+
+
+class Realm:
+    """A tenant with two organizations, a key for each role in the first, a user and tokens that reach one and both; and an
+    org_admin's key in an organization of another tenant."""
+
+    def __init__(self, make):
+        self.tenant, self.other_tenant = make.tenant(), make.tenant()
+        self.organization, self.organization_2 = make.organization(self.tenant), make.organization(self.tenant)
+        self.admin, self.editor, self.viewer = (make.key(self.organization, role)
+                                                for role in ("org_admin", "org_editor", "org_viewer"))
+        self.user = make.user(self.tenant)
+        self.token_one = make.token(self.user, self.organization)
+        self.token_both = make.token(self.user, self.organization_2, self.organization)
+        self.other_organization = make.organization(self.other_tenant)
+        self.other = make.key(self.other_organization)
+
+
+@pytest.fixture(scope="session")
+def realm(make):
+    return Realm(make)
+
+
+@pytest.fixture
+def api(instance, realm):
+    return Api(instance, realm.admin)
+
+
+@pytest.fixture
+def own(instance, make, realm):
+    return Api(instance, make.key(make.organization(realm.tenant)))
+
+
+@pytest.fixture
+def anonymous(instance):
+    return Api(instance, source=next(addresses))
+
+
+@pytest.fixture
+def short(own, instance):
+    return own.with_(url=f"https://127.0.0.2:{instance.port}/public/v1/")
+
+
+@pytest.fixture
+def log_since(instance):
+    before = len(instance.error_log)
+    return lambda: instance.error_log[before:]

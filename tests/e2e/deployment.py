@@ -1,0 +1,114 @@
+"""The servers under test: a private Apache and PostgreSQL, made by tests/deploy/instance.sh and removed at the end."""
+
+import glob
+import os
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import psycopg2
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("NEOAPI_TEST_BUILD") or ROOT / "build").absolute()
+IS_SANITIZED = BUILD.name == "san"
+PLACE = BUILD / "e2e"  # one directory a test process, named after its pid; logs of failures
+LIMIT = 120  # seconds for any command
+CRASH = re.compile(r"exit signal (?!Killed|Terminated).*|.*(?:Sanitizer|runtime error):.*")  # of a process, in the error log
+
+
+def sanitizer_settings():
+    """What Apache needs to load a module with AddressSanitizer. Leaks are not looked for: httpd's libraries have their own.
+    httpd may not catch SIGSEGV itself, so that a crash is reported."""
+    if not IS_SANITIZED:
+        return {}
+    library = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True).stdout.strip()
+    return {"HTTPD_PRELOAD": library, "ASAN_OPTIONS": "detect_leaks=0:handle_segv=2:handle_abort=2",
+            "UBSAN_OPTIONS": "print_stacktrace=1"}
+
+
+def remove_what_the_dead_left():
+    """Instances of test processes that were killed."""
+    for directory in glob.glob(str(PLACE / "[0-9]*")):
+        if not os.path.exists(f"/proc/{Path(directory).name}"):
+            for instance in glob.glob(directory + "/*"):
+                subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", "remove", instance], timeout=LIMIT, check=True)
+            shutil.rmtree(directory, ignore_errors=True)
+
+
+class Instance:
+    """An Apache and a PostgreSQL cluster of one's own. `more` are variables of instance.sh (SERVER_CONF, PROCESSES, …).
+
+    After `up`: url, ca, port, state (its directory), admin_dsn (superuser, database neoapi), dsn (runtime role), and what else
+    instance.sh writes to DIR/env, in `env`.
+    """
+
+    def __init__(self, name, **more):
+        self.directory = PLACE / str(os.getpid()) / name
+        programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl")}
+        self.settings = {**programs, **sanitizer_settings(), **more}
+        self.reports = ""  # of sanitizers and of processes that crashed, once it is down
+
+    def command(self, name, check=True):
+        """instance.sh NAME. Its output goes to a file: servers that it starts would keep a pipe open."""
+        PLACE.mkdir(parents=True, exist_ok=True)
+        said = PLACE / f"{os.getpid()}.{self.directory.name}.out"
+        with open(said, "w") as out:
+            done = subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", name, self.directory], timeout=LIMIT, stdout=out,
+                                  stderr=out, stdin=subprocess.DEVNULL, env={**os.environ, **self.settings})
+        text = said.read_text()
+        said.unlink()
+        assert not check or done.returncode == 0, f"instance.sh {name}: {text}"
+        return text
+
+    def up(self):
+        self.directory.parent.mkdir(parents=True, exist_ok=True)
+        self.command("up")
+        words = shlex.split((self.directory / "env").read_text())
+        self.env = dict(word.split("=", 1) for word in words)
+        self.url, self.ca, self.state = self.env["NEOAPI_URL"], self.env["NEOAPI_CA"], Path(self.env["NEOAPI_STATE"])
+        self.port, self.dsn, self.admin_dsn = int(self.env["NEOAPI_PORT"]), self.env["NEOAPI_DSN"], self.env["NEOAPI_ADMIN_DSN"]
+        return self
+
+    def remove(self, keep_logs=False):
+        """Stops and deletes everything. What is wrong is kept in `reports`, the logs in PLACE where asked for."""
+        self.command("down", check=False)
+        for report in sorted((self.directory / "sanitizer").glob("*")):
+            self.reports += report.read_text(errors="replace")
+        self.reports += "\n".join(CRASH.findall(self.error_log))
+        if keep_logs or self.reports:
+            shutil.copytree(self.directory / "log", PLACE / f"log-{self.directory.name}", dirs_exist_ok=True)
+        self.command("remove")
+        if not any(self.directory.parent.iterdir()):
+            self.directory.parent.rmdir()
+
+    def sql(self, text, *values, dsn=None):
+        """One statement over a connection of its own, as superuser unless `dsn` says otherwise. Returns the rows."""
+        connection = psycopg2.connect(dsn or self.admin_dsn)
+        connection.autocommit = True
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(text, values or None)
+                return cursor.fetchall() if cursor.description else None
+        finally:
+            connection.close()
+
+    @property
+    def error_log(self):
+        path = self.directory / "log/error.log"
+        return path.read_text(errors="replace") if path.exists() else ""
+
+    @property
+    def access_log(self):
+        return (self.state / "log/access.log").read_text(errors="replace")
+
+    @property
+    def pid(self):
+        """Of Apache's parent process."""
+        return int((self.state / "run/httpd.pid").read_text())
+
+    def children(self):
+        """The processes of Apache that serve requests."""
+        with open(f"/proc/{self.pid}/task/{self.pid}/children") as found:
+            return [int(pid) for pid in found.read().split()]

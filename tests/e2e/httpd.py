@@ -1,0 +1,91 @@
+"""An Apache of one's own beside an instance's, with a changed configuration and maybe another database."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+
+from client import Api
+from deployment import CRASH, LIMIT, ROOT, sanitizer_settings
+from waiting import eventually
+
+TEMPLATE = ROOT / "tests/deploy/httpd.conf"
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class Httpd:
+    """`changes` are pairs of a regular expression, for whole lines of tests/deploy/httpd.conf, and what stands there instead.
+
+    check() is what `httpd -t` says and whether it would start; start() starts it, and stop() must follow. Requests: api(…).
+    """
+
+    def __init__(self, instance, place, *changes):
+        self.ca, self.place, self.port = instance.ca, place, free_port()
+        self.url = f"https://localhost:{self.port}/public/v1/"
+        (place / "run").mkdir()
+        text = TEMPLATE.read_text()
+        for pattern, replacement in changes:
+            text, count = re.subn(f"^[ ]*{pattern}$", replacement, text, flags=re.M)
+            assert count, f"no line is {pattern}"
+        for name in ("run/httpd.pid", "run/ssl_sessions", "run", "log/error.log", "log/access.log"):
+            text = text.replace("${INSTANCE}/" + name, f"{place}/{name.rpartition('/')[2]}")
+        self.conf = place / "httpd.conf"
+        self.conf.write_text(self.defines(instance) + text)
+        self.process = None
+
+    def defines(self, instance):
+        """What instance.sh defined for its Apache, with a port of our own and without the second virtual host."""
+        lines = (instance.state / "httpd.conf").read_text().splitlines()
+        kept = [line for line in lines if line.startswith("Define ") and line.split()[1] not in ("PORT", "SERVER_CONF")]
+        return "\n".join([*kept, f'Define PORT "{self.port}"', ""])
+
+    def run(self, *args, **more):
+        found = sanitizer_settings()
+        env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
+        if found:
+            env.update(LD_PRELOAD=found["HTTPD_PRELOAD"], ASAN_OPTIONS=found["ASAN_OPTIONS"])
+        program = next(path for path in ("/usr/sbin/apache2", "/usr/sbin/httpd") if os.path.exists(path))
+        return subprocess.Popen([program, "-f", str(self.conf), *args], env=env, stdin=subprocess.DEVNULL,
+                                start_new_session=True, **more)
+
+    def check(self):
+        """Whether `httpd -t` is content, and what it said."""
+        process = self.run("-t", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        said, _ = process.communicate(timeout=LIMIT)
+        return process.returncode == 0, said + self.log
+
+    @property
+    def log(self):
+        path = self.place / "error.log"
+        return path.read_text() if path.exists() else ""
+
+    def answers(self):
+        assert self.process.poll() is None, self.log
+        with socket.socket() as one:
+            return one.connect_ex(("127.0.0.1", self.port)) == 0
+
+    def start(self):
+        with open(self.place / "out", "w") as out:
+            self.process = self.run("-D", "FOREGROUND", stdout=out, stderr=out)
+        eventually(self.answers, "Apache answers")
+        return self
+
+    def stop(self):
+        if self.process is None:
+            return
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise
+        assert not CRASH.search((self.place / "out").read_text() + self.log)
+
+    def api(self, credential=None, **more):
+        return Api(self, credential, **more)

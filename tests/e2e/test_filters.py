@@ -1,0 +1,150 @@
+"""Filters of the list of brokers: AND between them, a comma means OR."""
+
+import pytest
+from client import Api, ok, refused
+
+PEOPLE = {
+    "ana": {"name": "Ana Lúcia Souza", "creci": "CRECI-SP 1001-F", "document_number": "529.982.247-25",
+            "email": "Ana@Example.com", "visibility": "public"},
+    "bia": {"name": "Beatriz ÁVILA", "creci": "CRECI-SP 1002-F", "document_number": "11144477735", "email": "bia@example.com",
+            "visibility": "private"},
+    "caio": {"name": "Caio 100%_real\\o", "creci": "CRECI-RJ 1001-F", "email": "caio@example.com"},
+    "duda": {"name": "Eduarda Souza-Ávila", "email": "duda@example.com", "visibility": "public"},
+    "eva": {"name": "Éva D'Água, filha"},
+}
+
+
+@pytest.fixture(scope="module")
+def street(instance, make, realm):
+    """An organization with these five; `found` gives their names, in the order of PEOPLE."""
+    api = Api(instance, make.key(make.organization(realm.tenant)))
+    api.people = {}
+    for name, body in PEOPLE.items():
+        api.people[name] = api.broker(**body)
+        api.pass_by(api.people[name]["created_at"])
+    return api
+
+
+def found(api, **params):
+    items = ok(api.get("brokers", params=params))["items"]
+    assert [item["id"] for item in items] == sorted([item["id"] for item in items], reverse=True)
+    found = {item["id"] for item in items}
+    return [name for name, broker in api.people.items() if broker["id"] in found]
+
+
+@pytest.mark.parametrize("params, names", [
+    ({"creci": "CRECI-SP 1001-F"}, ["ana"]),
+    ({"creci": "crecisp1001f"}, ["ana"]),
+    ({"creci": "creci.sp.1001.f,CRECI RJ 1001 F"}, ["ana", "caio"]),
+    ({"creci": "1001"}, []),
+    ({"document_number": "529.982.247-25"}, ["ana"]),
+    ({"document_number": "52998224725"}, []),
+    ({"document_number": "11144477735,529.982.247-25,x"}, ["ana", "bia"]),
+    ({"email": "ana@example.COM"}, ["ana"]),
+    ({"email": "ana@example.com,BIA@example.com"}, ["ana", "bia"]),
+    ({"email": "example.com"}, []),
+    ({"visibility": "public"}, ["ana", "duda"]),
+    ({"visibility": "public,private"}, ["ana", "bia", "duda"]),
+    ({"visibility": "restricted"}, ["caio", "eva"]),
+    ({"visibility": "public,public"}, ["ana", "duda"]),
+    ({"q": "souza"}, ["ana", "duda"]),
+    ({"q": "avila"}, ["bia", "duda"]),
+    ({"q": "ÁVILA"}, ["bia", "duda"]),
+    ({"q": "lúcia s"}, ["ana"]),
+    ({"q": "LUCIA"}, ["ana"]),
+    ({"q": "eva"}, ["eva"]),
+    ({"q": "a"}, list(PEOPLE)),
+    ({"q": "%"}, ["caio"]),
+    ({"q": "_"}, ["caio"]),
+    ({"q": "\\"}, ["caio"]),
+    ({"q": "100%_real\\o"}, ["caio"]),
+    ({"q": "D'Água"}, ["eva"]),
+    ({"q": "' or true --"}, []),
+    ({"q": "nobody"}, []),
+    ({"visibility": "public", "q": "ávila"}, ["duda"]),
+    ({"visibility": "public", "creci": "CRECI-SP 1002-F"}, []),
+    ({"visibility": "public,private", "email": "ana@example.com,bia@example.com,duda@example.com", "q": "avila"},
+     ["bia", "duda"]),
+])
+def test_a_filter_finds(street, params, names):
+    assert found(street, **params) == names
+
+
+def test_moments_of_creation_are_inclusive(street):
+    at = street.people["caio"]["created_at"]
+    assert found(street, created_gte=at) == ["caio", "duda", "eva"]
+    assert found(street, created_lte=at) == ["ana", "bia", "caio"]
+    assert found(street, created_gte=at, created_lte=at) == ["caio"]
+    assert found(street, created_gte=street.people["duda"]["created_at"], created_lte=at) == []
+
+
+def test_moments_of_change_are_inclusive(street):
+    street.pass_by(street.people["eva"]["updated_at"])
+    changed = ok(street.patch("brokers/" + street.people["bia"]["id"], json={"phone": "1"}))["updated_at"]
+    assert found(street, updated_gte=changed) == ["bia"]
+    assert found(street, updated_lte=street.people["eva"]["updated_at"]) == ["ana", "caio", "duda", "eva"]
+    assert found(street, updated_gte=changed, updated_lte=changed, created_lte=street.people["ana"]["created_at"]) == []
+
+
+@pytest.mark.parametrize("moment, names", [
+    ("1970-01-01T00:00:00Z", list(PEOPLE)), ("1999-12-31T23:59:59.999-03:00", list(PEOPLE)), ("2999-01-01T00:00:00Z", []),
+    ("2020-02-29T00:00:00.123456789Z", list(PEOPLE)),
+])
+def test_a_moment_is_any_date_time_of_rfc_3339(street, moment, names):
+    assert found(street, created_gte=moment) == names and found(street, updated_gte=moment) == names
+
+
+@pytest.mark.parametrize("name", ["created_gte", "created_lte", "updated_gte", "updated_lte"])
+@pytest.mark.parametrize("value", ["", "x", "2026-01-31", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-01-31T13:45:10",
+                                   "2026-01-31 13:45:10Z", "1769867110", "now", "2026-01-31T25:00:00Z",
+                                   "2026-01-31T13:45:10.Z"])
+def test_what_is_no_moment_is_refused(street, name, value):
+    refused(street.get("brokers", params={name: value}), 400, "validation.parameter_invalid",
+            **{name: "validation.parameter_invalid"})
+
+
+@pytest.mark.parametrize("value", ["x", "", "Public", "public,", ",public", "public,x", "public, private"])
+def test_a_visibility_is_one_of_the_list(street, value):
+    refused(street.get("brokers", params={"visibility": value}), 400, "validation.parameter_invalid",
+            visibility="validation.parameter_invalid")
+
+
+@pytest.mark.parametrize("name", ["creci", "document_number", "email", "q"])
+def test_a_filter_has_a_value(street, name):
+    refused(street.get("brokers", params={name: ""}), 400, "validation.parameter_invalid",
+            **{name: "validation.parameter_invalid"})
+
+
+@pytest.mark.parametrize("query", ["q=%ff", "q=%00", "creci=%c3%28", "email=a%00b", "q=%zz", "q=%", "q=%e0%80%af"])
+def test_text_that_is_not_utf_8_is_refused(street, query):
+    response = street.raw(street.head_of("GET", "brokers?" + query, Connection="close"))
+    assert response.status_code == 400 and response.json()["type"] == "validation"
+
+
+def test_a_plus_sign_is_a_space(street):
+    assert [item["id"] for item in ok(street.get("brokers?q=L%C3%BAcia+Souza"))["items"]] == [street.people["ana"]["id"]]
+
+
+def test_very_many_values_are_answered(street):
+    many = ",".join(["crecisp1001f"] + [f"x{n}" for n in range(300)])
+    response = street.get("brokers", params={"creci": many})
+    assert response.status_code in (200, 400)
+    if response.status_code == 200:
+        assert [item["id"] for item in response.json()["items"]] == [street.people["ana"]["id"]]
+
+
+@pytest.mark.parametrize("name", ["created_gte", "updated_lte"])
+def test_two_moments_in_one_filter_make_no_sense(street, name):
+    refused(street.get("brokers", params={name: "2020-01-01T00:00:00Z,2021-01-01T00:00:00Z"}), 400,
+            "validation.parameter_invalid", **{name: "validation.parameter_invalid"})
+
+
+def test_a_filtered_list_is_paged_like_any_other(street):
+    walked = [item["id"] for item in street.walk(limit=1, q="a", visibility="public,private")]
+    assert walked == [street.people[name]["id"] for name in ("duda", "bia", "ana")]
+
+
+def test_other_organizations_are_not_searched(street, own):
+    for params in ({"q": "a"}, {"creci": "crecisp1001f"}, {"email": "ana@example.com"}, {"visibility": "public"},
+                   {"document_number": "529.982.247-25"}, {"created_gte": "2020-01-01T00:00:00Z"}):
+        assert ok(own.get("brokers", params=params))["items"] == []

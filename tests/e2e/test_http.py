@@ -1,0 +1,296 @@
+"""The protocol: HTTP/2, compression, methods, sizes, paths, broken requests."""
+
+import gzip
+import json
+import re
+import subprocess
+
+import pytest
+from client import check, ok, refused
+from waiting import LIMIT
+
+NOBODY = "brk_" + "0" * 26
+
+
+def curl(api, *args, paths=("me",)):
+    """Asks with curl. Returns, for each path, the HTTP version, the status, the headers and the body."""
+    command = ["curl", "-sS", "-i", "--noproxy", "*", "--cacert", api.instance.ca, "--max-time", str(LIMIT),
+               "-H", "X-API-Key: " + api.credential.secret, *args, *[api.url + path for path in paths]]
+    out = subprocess.run(command, capture_output=True, check=True, timeout=2 * LIMIT).stdout
+    answers = []
+    while out:
+        head, _, out = out.partition(b"\r\n\r\n")
+        first, *lines = head.decode().split("\r\n")
+        version, status = first.split()[:2]
+        headers = {"-".join(word.capitalize() for word in name.split("-")): value for name, _, value in
+                   (line.partition(": ") for line in lines)}
+        for name in ("X-Request-Id", "X-Ratelimit-Limit", "X-Ratelimit-Remaining", "X-Ratelimit-Reset"):
+            headers[{"X-Request-Id": "X-Request-ID"}.get(name, name.replace("Ratelimit", "RateLimit"))] = headers.get(name, "")
+        length = int(headers.get("Content-Length", len(out)))
+        body, out = out[:length], out[length:]
+        check(int(status), headers, body)
+        answers.append((version, int(status), headers, body))
+    return answers
+
+
+# ---------------------------------------------------------------- HTTP/2
+
+
+def test_http_2_answers_like_http_1(api):
+    path = "brokers/" + api.broker()["id"]
+    for at in ("me", path, "nothing", "openapi.yaml"):
+        (version_2, status_2, headers_2, body_2), = curl(api, "--http2", paths=[at])
+        (version_1, status_1, headers_1, body_1), = curl(api, "--http1.1", paths=[at])
+        assert (version_2, version_1) == ("HTTP/2", "HTTP/1.1") and status_1 == status_2
+        assert headers_1["Content-Type"] == headers_2["Content-Type"]
+        if status_1 == 200:
+            assert body_1 == body_2 and headers_1.get("Etag") == headers_2.get("Etag")
+
+
+def test_http_2_takes_bodies_and_many_requests_on_one_connection(own):
+    words = ["-sS", "--http2", "--noproxy", "*", "--cacert", own.instance.ca, "-o", "/dev/null", "-H",
+             "X-API-Key: " + own.credential.secret, "-w", "%{http_version} %{http_code} %{num_connects}\n", own.url + "brokers"]
+    posts = [[*words, "--json", json.dumps({"name": f"Broker {n}"}), "--next"] for n in range(30)]
+    done = subprocess.run(["curl", *sum(posts, [])[:-1]], capture_output=True, text=True, check=True, timeout=LIMIT)
+    lines = done.stdout.splitlines()
+    assert len(lines) == 30 and {line.rpartition(" ")[0] for line in lines} == {"2 201"}
+    assert sum(int(line.rpartition(" ")[2]) for line in lines) == 1
+    assert len(own.walk(limit=100)) == 30
+
+
+def test_http_2_streams_at_once_are_answered_each(own):
+    made = [own.broker()["id"] for _ in range(20)]
+    done = subprocess.run(["curl", "--no-progress-meter", "--http2", "--parallel", "--parallel-max", "20", "--noproxy", "*",
+                           "--cacert", own.instance.ca, "-H", "X-API-Key: " + own.credential.secret,
+                           "-w", "%{stderr}%{http_version}\n",
+                           *[word for id in made for word in (own.url + "brokers/" + id, "-o", "-")]],
+                          capture_output=True, text=True, check=True, timeout=LIMIT)
+    assert sorted(re.findall(r'"id":"(brk_\w{26})"', done.stdout)) == made
+    assert set(done.stderr.split()) == {"2"}
+
+
+def test_a_body_that_is_too_large_is_refused_over_http_2(short, tmp_path):
+    """The rest of the body is taken from the client, so that none takes the end of the stream for a failure."""
+    (tmp_path / "body").write_bytes(b" " * 200_000)
+    port = short.instance.port
+    (version, status, _, body), = curl(short.with_(url=short.instance.url), "--http2", "-H", "Content-Type: application/json",
+                                       "--data-binary", f"@{tmp_path / 'body'}", "--connect-to",
+                                       f"localhost:{port}:127.0.0.2:{port}", paths=["brokers"])
+    assert (version, status, json.loads(body)["code"]) == ("HTTP/2", 413, "validation.body_too_large")
+
+
+def test_the_refusal_of_a_huge_body_arrives_over_http_2(api):
+    """Complete, before the stream is reset: what RFC 9113, section 8.1, asks of a server that does not want the rest."""
+    h2 = pytest.importorskip("h2.connection")
+    events = pytest.importorskip("h2.events")
+    connection = h2.H2Connection()
+    size, sent, status, body, ended = 1 << 22, 0, None, b"", False
+    tls = api.connect("h2")
+    connection.initiate_connection()
+    connection.send_headers(1, [(":method", "POST"), (":path", "/public/v1/brokers"), (":scheme", "https"),
+                                (":authority", "localhost"), ("x-api-key", api.credential.secret),
+                                ("content-type", "application/json"), ("content-length", str(size))])
+    while not ended:
+        while sent < size and connection.local_flow_control_window(1) > 0 and status is None:
+            piece = min(connection.local_flow_control_window(1), connection.max_outbound_frame_size, size - sent)
+            connection.send_data(1, b" " * piece, end_stream=sent + piece == size)
+            sent += piece
+        tls.sendall(connection.data_to_send())
+        for event in connection.receive_data(tls.recv(65536)):
+            if isinstance(event, events.ResponseReceived):
+                status = int(dict(event.headers)[b":status"])
+            elif isinstance(event, events.DataReceived):
+                body += event.data
+            ended |= isinstance(event, events.StreamEnded)
+    tls.close()
+    assert (status, json.loads(body)["code"]) == (413, "validation.body_too_large") and sent < size
+
+
+# ---------------------------------------------------------------- compression
+
+
+@pytest.mark.parametrize("at", ["brokers", "openapi.yaml"])
+def test_an_answer_is_compressed_where_the_client_takes_it(api, at):
+    for _ in range(10):
+        api.broker(name="x" * 200)
+    plain = api.get(at, headers={"Accept-Encoding": "identity"})
+    compressed = api.get(at, headers={"Accept-Encoding": "gzip"})
+    assert "Content-Encoding" not in plain.headers and compressed.headers["Content-Encoding"] == "gzip"
+    assert "accept-encoding" in compressed.headers["Vary"].lower()
+    if at == "brokers":
+        assert compressed.json()["items"] == plain.json()["items"]
+    else:
+        assert compressed.content == plain.content
+
+
+def test_a_compressed_body_is_really_smaller(api):
+    for _ in range(5):
+        api.broker(name="x" * 200)
+    response = api.get("brokers", headers={"Accept-Encoding": "gzip"}, stream=False)
+    assert len(gzip.compress(response.content)) < len(response.content) / 2
+
+
+# ---------------------------------------------------------------- methods
+
+
+@pytest.mark.parametrize("at, methods", [
+    ("me", ["POST", "PUT", "PATCH", "DELETE", "FOO", "PROPFIND"]),
+    ("brokers", ["PUT", "PATCH", "DELETE", "FOO", "LOCK"]),
+    ("brokers/" + NOBODY, ["POST", "FOO", "MKCOL", "COPY"]),
+    ("openapi.yaml", ["POST", "PUT", "DELETE"]),
+    ("docs/errors", ["POST", "PATCH"]),
+])
+def test_a_method_that_a_path_has_not_is_refused_with_those_it_has(api, at, methods):
+    for method in methods:
+        for more in ({}, {"json": {"name": "Ana"}}):
+            response = api.request(method, at, **more)
+            refused(response, 405, "validation.method_not_allowed")
+            assert response.headers["Allow"] == api.options(at).headers["Allow"]
+
+
+def test_a_method_is_compared_to_the_letter(api):
+    for method in ("get", "Get", "GETS", "GE"):
+        answer = api.raw(api.head_of(method, "me", Connection="close"), method)
+        assert (answer.status_code, answer.json()["code"]) == (405, "validation.method_not_allowed")
+
+
+def test_tracing_is_refused_like_any_other_method(api):
+    assert api.raw(api.head_of("TRACE", "me", Connection="close"), "TRACE").status_code == 405
+
+
+# ---------------------------------------------------------------- sizes
+
+
+def padded(size):
+    body = b'{"name": "Ana"}'
+    return body + b" " * (size - len(body))
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_body_may_have_a_megabyte_and_no_more(api, chunked):
+    def post(size):
+        data = padded(size)
+        pieces = (data[at:at + 65536] for at in range(0, size, 65536))
+        return api.with_().post("brokers", data=pieces if chunked else data, headers={"Content-Type": "application/json"})
+
+    assert post(1 << 20).status_code == 201
+    refused(post((1 << 20) + 1), 413, "validation.body_too_large")
+
+
+def test_the_size_of_a_body_is_a_setting_of_the_host(short):
+    post = dict(headers={"Content-Type": "application/json"})
+    assert short.post("brokers", data=padded(4096), **post).status_code == 201
+    refused(short.post("brokers", data=padded(4097), **post), 413, "validation.body_too_large")
+    refused(short.put("brokers/" + NOBODY, data=padded(5000), **post), 413, "validation.body_too_large")
+
+
+def test_a_client_that_asks_first_is_spared_sending_what_is_too_large(short):
+    head = short.head_of("POST", "brokers", Content_Type="application/json", Content_Length="99999999", Expect="100-continue")
+    assert short.raw(head).status_code == 413
+
+
+def test_a_client_that_asks_first_is_told_to_go_on(api):
+    data = b'{"name": "Ana"}'
+    connection = api.connect()
+    connection.sendall(api.head_of("POST", "brokers", Content_Type="application/json", Content_Length=len(data),
+                                   Expect="100-continue"))
+    assert connection.recv(4096).startswith(b"HTTP/1.1 100 ")
+    assert api.raw(data, "POST", connection).status_code == 201
+    connection.close()
+
+
+def test_a_body_where_none_is_taken_does_no_harm(own):
+    path = "brokers/" + own.broker()["id"]
+    assert ok(own.get(path, json={"name": "Bia"}))["name"] != "Bia"
+    assert own.delete(path, json={"x": 1}).status_code == 204
+    assert ok(own.get("brokers", data=b"x" * 100_000)) and ok(own.get("me"))
+
+
+# ---------------------------------------------------------------- paths
+
+
+@pytest.mark.parametrize("at", ["", "nothing", "brokers/", f"brokers/{NOBODY}/", f"brokers/{NOBODY}/x", "Brokers", "broker",
+                                "me/", "me/x", "ME", "openapi.yml", "openapi.yaml/", "docs", "docs/", "properties",
+                                "webhooks", "v1/brokers", "brokers%2F" + NOBODY, "brokers.json", "x" * 3000, "%E2%82%AC", "a;b",
+                                "me%20", "index.html", "public/v1/me"])
+def test_a_path_that_the_api_has_not_is_not_found(api, at):
+    for method in ("GET", "POST", "DELETE"):
+        response = api.request(method, at)
+        refused(response, 404, "not_found.route")
+
+
+@pytest.mark.parametrize("target", ["//brokers", "/./brokers", "/x/../brokers", "/brokers/%2e%2e/me", "/..%2f..%2fetc/passwd",
+                                    "/brokers/%zz", "/%", "/%c0%ae/", "/brokers%5Cx", "/%0d%0aX-Evil:%201",
+                                    "/brokers/%ff"])
+def test_a_strange_path_gets_a_proper_answer(api, target):
+    answer = api.raw(api.head_of("GET", target[1:], Connection="close"))
+    assert answer.status_code in (200, 400, 404)
+    assert "X-Evil" not in answer.headers
+
+
+def test_without_a_credential_a_path_tells_nothing(anonymous):
+    for at in ("nothing", "", "brokers/x/y"):
+        refused(anonymous.get(at), 401, "unauthorized.auth_required")
+    refused(anonymous.request("DELETE", "brokers"), 401, "unauthorized.auth_required")
+
+
+def test_outside_the_location_the_module_is_not(api):
+    url = api.url.replace("/public/v1/", "/")
+    response = api.session.get(url + "public/v2/me")
+    assert response.status_code == 404 and "X-Request-ID" not in response.headers
+
+
+# ---------------------------------------------------------------- broken requests
+
+
+@pytest.mark.parametrize("broken", [
+    {"X_Long": "x" * 9000},
+    {f"X_{n}": "x" for n in range(120)},
+    {"Host": ""},
+    {"Transfer_Encoding": "gzip, x"},
+    {"Content_Length": "x"},
+    {"Content_Length": "-5"},
+    {"Bad Name": "x"},
+], ids=["long header", "many headers", "two hosts", "unknown coding", "no number", "negative", "space in a name"])
+def test_a_broken_head_gets_a_problem(api, broken):
+    answer = api.raw(api.head_of("POST", "brokers", Connection="close", Content_Type="application/json", **broken))
+    assert answer.status_code in (400, 413) or "Transfer_Encoding" in broken, answer.content
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+@pytest.mark.parametrize("body", [b"zz\r\nx\r\n0\r\n\r\n", b"-1\r\n", b"5\r\n{}\r\n0\r\n\r\n"])
+def test_a_broken_body_gets_a_problem(api, body):
+    head = api.head_of("POST", "brokers", Connection="close", Content_Type="application/json", Transfer_Encoding="chunked")
+    answer = api.raw([head, body])
+    assert answer.status_code in (400, 413) and answer.json()["type"] == "validation"
+
+
+def test_a_request_is_found_in_the_log_by_its_id(api, instance):
+    answer = api.raw(api.head_of("GET", "me", Connection="close", X_Long="x" * 9000))
+    assert answer.headers["X-Request-ID"] in instance.error_log + instance.access_log
+
+
+# ---------------------------------------------------------------- what every answer has
+
+
+def test_ids_of_requests_differ(api):
+    ids = {api.get("me").headers["X-Request-ID"] for _ in range(20)}
+    assert len(ids) == 20
+
+
+def test_a_clients_request_id_is_not_taken_over(api):
+    sent = "req_01jd3x8m5t9w2q7r4y6z0a1b3c"
+    assert api.get("me", headers={"X-Request-ID": sent}).headers["X-Request-ID"] != sent
+
+
+def test_answers_are_not_kept_by_caches(api, anonymous):
+    for response in (api.get("me"), api.get("brokers"), api.get("nothing"), anonymous.get("me")):
+        assert "no-store" in response.headers["Cache-Control"]
+    assert "private" in api.get("brokers/" + api.broker()["id"]).headers["Cache-Control"]
+
+
+def test_a_kept_connection_serves_many_requests(api):
+    connection = api.connect()
+    for at, status in [("me", 200), ("nothing", 404), ("brokers?limit=1", 200), ("brokers/" + NOBODY, 404), ("me", 200)]:
+        assert api.raw(api.head_of("GET", at), connection=connection).status_code == status
+    connection.close()

@@ -1,0 +1,166 @@
+"""The outbox: a write and the deliveries that tell of it are one statement."""
+
+import itertools
+import json
+import re
+import uuid
+
+import pytest
+from client import MOMENT, ULID, Api, ok, refused
+from waiting import together
+
+PAYLOAD = ["id", "name", "creci", "email", "tenant_id", "organization_id", "created_at", "updated_at"]
+FULL = {"name": "Ana Lúcia \"Z\"", "creci": "SP 1", "email": "ana@example.com", "phone": "+55 11 1", "document_number": "1",
+        "visibility": "public", "bank_account": {"pix_key": "secret@example.com", "bank_code": "341"}}
+numbers = itertools.count(1)
+
+
+@pytest.fixture
+def subscribe(instance, own):
+    """subscribe(*events, active=True, organization=…): the id of a new subscription."""
+    def new(*events, active=True, organization=None):
+        id = f"whs_{next(numbers):026}"
+        instance.sql("insert into neoapi.webhook_subscription values (%s, %s, 'https://example.com/', %s, %s, now(), now())",
+                     organization or own.credential.organizations[0], id, list(events), active)
+        return id
+
+    yield new
+    instance.sql("delete from neoapi.webhook_subscription")
+
+
+def deliveries(instance, subscription):
+    """Its deliveries, oldest first: event, payload."""
+    rows = instance.sql("select event_type, payload from neoapi.webhook_delivery where subscription_id = %s order by id",
+                        subscription)
+    return [(event, json.loads(payload)) for event, payload in rows]
+
+
+def events(instance, subscription):
+    return [event for event, _ in deliveries(instance, subscription)]
+
+
+def live(api):
+    """Creates, changes twice and deletes. Returns what each answered, but the last."""
+    created = ok(api.post("brokers", json=FULL), 201)
+    path = "brokers/" + created["id"]
+    answers = [created, ok(api.patch(path, json={"name": "Bia"})), ok(api.put(path, json={"name": "Caio"}))]
+    ok(api.delete(path), 204)
+    return answers
+
+
+def told_of(broker):
+    return {name: broker[name] for name in PAYLOAD if name in broker}
+
+
+LIFE = ["broker.created", "broker.updated", "broker.updated", "broker.deleted"]
+
+
+def test_every_write_is_told_with_the_eight_fields_and_no_others(own, instance, subscribe):
+    subscription = subscribe("broker.created", "broker.updated", "broker.deleted")
+    created, changed, replaced = live(own)
+    told = deliveries(instance, subscription)
+    assert [event for event, _ in told] == LIFE
+    assert [payload for _, payload in told] == [told_of(created), told_of(changed), told_of(replaced), told_of(replaced)]
+    assert list(told[0][1]) == PAYLOAD
+
+
+def test_a_delivery_is_pending_and_belongs_to_the_organization(own, instance, subscribe):
+    subscription = subscribe("*")
+    broker = own.broker()
+    rows = instance.sql("select organization_id, id, status, event_type, neoapi.instant(created_at)"
+                        " from neoapi.webhook_delivery where subscription_id = %s", subscription)
+    (organization, id, status, event, at), = rows
+    assert (organization, status, event) == (own.credential.organizations[0], "pending", "broker.created")
+    assert re.fullmatch("whd_" + ULID, id) and re.fullmatch(MOMENT, at) and at == broker["created_at"]
+
+
+def test_secrets_of_the_bank_account_are_never_told(own, instance, subscribe):
+    subscription = subscribe("*")
+    live(own)
+    assert "secret@example.com" not in json.dumps(deliveries(instance, subscription))
+
+
+@pytest.mark.parametrize("wanted, told", [
+    (["*"], LIFE),
+    (["broker.created"], ["broker.created"]),
+    (["broker.updated"], ["broker.updated"] * 2),
+    (["broker.deleted"], ["broker.deleted"]),
+    (["broker.deleted", "broker.created", "property.created"], ["broker.created", "broker.deleted"]),
+    (["property.created", "party.updated"], []),
+])
+def test_a_subscription_is_told_what_it_asked_for(own, instance, subscribe, wanted, told):
+    subscription = subscribe(*wanted)
+    live(own)
+    assert events(instance, subscription) == told
+
+
+def test_every_subscription_gets_a_delivery_of_its_own(own, instance, subscribe):
+    several = [subscribe("*") for _ in range(40)]
+    own.broker()
+    rows = instance.sql("select id, subscription_id from neoapi.webhook_delivery where organization_id = %s",
+                        own.credential.organizations[0])
+    assert len({id for id, _ in rows}) == 40 and {subscription for _, subscription in rows} == set(several)
+
+
+def test_an_inactive_subscription_is_told_nothing(own, instance, subscribe):
+    inactive, active = subscribe("*", active=False), subscribe("*")
+    live(own)
+    assert events(instance, inactive) == [] and events(instance, active) == LIFE
+
+
+def test_a_subscription_of_another_organization_is_told_nothing(own, realm, instance, subscribe):
+    strangers = [subscribe("*", organization=organization) for organization in (realm.organization_2, realm.other_organization)]
+    live(own)
+    assert [events(instance, stranger) for stranger in strangers] == [[], []]
+    Api(instance, realm.other).broker()
+    assert events(instance, strangers[1]) == ["broker.created"]
+
+
+def test_a_write_that_fails_tells_nothing(own, instance, subscribe):
+    broker, other = own.broker(creci="SP 1"), own.broker(creci="SP 2")
+    subscription = subscribe("*")
+    path, nowhere = "brokers/" + other["id"], "brokers/brk_" + "0" * 26
+    refused(own.post("brokers", json={"name": "Ana", "creci": "sp1"}), 409, "conflict.duplicate")
+    refused(own.post("brokers", json={}), 400, "validation.broker.name_required")
+    refused(own.patch(path, json={"creci": "sp1"}), 409, "conflict.duplicate")
+    refused(own.put(path, json={"name": "Ana", "creci": "sp1"}), 409, "conflict.duplicate")
+    for send in (own.patch, own.put):
+        refused(send(path, json={"name": "Bia"}, headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
+        refused(send(nowhere, json={"name": "Bia"}), 404, "not_found.broker")
+    refused(own.delete(path, headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
+    refused(own.delete(nowhere), 404, "not_found.broker")
+    assert own.with_(credential="x").delete("brokers/" + broker["id"]).status_code == 401
+    assert events(instance, subscription) == []
+
+
+def test_a_replay_tells_nothing(own, instance, subscribe):
+    subscription = subscribe("*")
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    for _ in range(3):
+        ok(own.post("brokers", json={"name": "Ana"}, headers=key), 201)
+    assert events(instance, subscription) == ["broker.created"]
+
+
+def test_a_hundred_copies_at_once_are_told_once(own, instance, subscribe):
+    subscription = subscribe("*")
+    key = {"Idempotency-Key": str(uuid.uuid4())}
+    together(*[lambda: ok(own.with_().post("brokers", json={"name": "Ana"}, headers=key), 201)] * 50)
+    assert events(instance, subscription) == ["broker.created"]
+
+
+def test_reading_tells_nothing(own, instance, subscribe):
+    path = "brokers/" + own.broker()["id"]
+    subscription = subscribe("*")
+    for method in (own.get, own.head, own.options):
+        method(path)
+    own.get("brokers")
+    assert events(instance, subscription) == []
+
+
+def test_a_write_under_a_condition_is_told(own, instance, subscribe):
+    subscription = subscribe("*")
+    response = own.post("brokers", json={"name": "Ana"})
+    path, etag = "brokers/" + response.json()["id"], response.headers["ETag"]
+    etag = own.patch(path, json={"phone": "1"}, headers={"If-Match": etag}).headers["ETag"]
+    ok(own.delete(path, headers={"If-Match": etag}), 204)
+    assert events(instance, subscription) == ["broker.created", "broker.updated", "broker.deleted"]

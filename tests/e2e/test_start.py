@@ -1,0 +1,183 @@
+"""Start-up: what is wrong with the configuration keeps httpd from starting, with a message that says how to mend it; what is
+wrong with the database does not."""
+
+import base64
+import os
+import re
+
+import pytest
+from client import Api, refused
+from ctl_database import bare  # noqa: F401 (a fixture)
+from httpd import Httpd
+from makers import Maker
+from waiting import eventually
+
+
+@pytest.fixture
+def httpd(instance, tmp_path):
+    """httpd(*changes): an Apache with a changed configuration, stopped at the end."""
+    made = []
+
+    def new(*changes):
+        place = tmp_path / str(len(made))
+        place.mkdir()
+        made.append(Httpd(instance, place, *changes))
+        return made[-1]
+
+    yield new
+    for one in made:
+        one.stop()
+
+
+@pytest.fixture
+def key_file(tmp_path):
+    """key_file(content, mode): a file, and the change that makes httpd use it."""
+    def new(content=None, mode=0o600, name="key"):
+        path = tmp_path / name
+        path.write_bytes(base64.b64encode(os.urandom(32)) + b"\n" if content is None else content)
+        path.chmod(mode)
+        return "NeoAPIKeyFile .*", f'NeoAPIKeyFile "{path}"'
+    return new
+
+
+DBD = [("LoadModule dbd_module .*", ""), ("DBDriver .*", ""), ("DBDParams .*", ""), ("DBDPersist .*", ""), ("DBDMin .*", ""),
+       ("DBDKeep .*", ""), ("DBDMax .*", "")]
+
+
+def test_the_configuration_of_the_tests_is_right(httpd):
+    assert httpd().check()[0]
+
+
+@pytest.mark.parametrize("changes, words", [
+    (DBD, ["mod_dbd", "a2enmod dbd"]),
+    ([("DBDriver .*", "")], ["DBDriver", "DBDriver pgsql"]),
+    ([("DBDParams .*", "")], ["DBDParams"]),
+    ([("NeoAPIKeyFile .*", "")], ["NeoAPIKeyFile", "openssl rand"]),
+    ([("NeoAPIKeyFile .*", "NeoAPIKeyFile /nonexistent/key")], ["/nonexistent/key", "openssl rand"]),
+    ([("NeoAPIBaseURL .*", "")], ["NeoAPIBaseURL", "/public/v1/"]),
+    ([("NeoAPIBaseURL .*", "NeoAPIBaseURL https://api.example.com/v1/")], ["NeoAPIBaseURL", "/public/v1/"]),
+    ([("NeoAPIBaseURL .*", "NeoAPIBaseURL api.example.com/public/v1/")], ["NeoAPIBaseURL", "https://"]),
+    ([("NeoAPIBaseURL .*", "NeoAPIBaseURL https://api.example.com/public/v1")], ["NeoAPIBaseURL", "/public/v1/"]),
+    ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPIDocsURL docs")], ["NeoAPIDocsURL", "https://"]),
+    ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPIMaxBody 0")], ["NeoAPIMaxBody", "number"]),
+    ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPIMaxBody 1M")], ["NeoAPIMaxBody", "number"]),
+    ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPICursorLifetime 0")], ["NeoAPICursorLifetime", "number"]),
+    ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPICursorLifetime -1")], ["NeoAPICursorLifetime", "number"]),
+    ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPIRateLimitEntries x")], ["NeoAPIRateLimitEntries", "number"]),
+    ([('<Location "/public/v1/">', '<Location "/api/">')], ["NeoAPI", "/public/v1/"]),
+    ([('<Location "/public/v1/">', '<Location "/public/v1">')], ["NeoAPI", "/public/v1/"]),
+    ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPI On")], ["NeoAPI"]),
+    ([("NeoAPI On", "NeoAPI Maybe")], ["NeoAPI", "On"]),
+], ids=lambda value: value[-1][1].replace("\\1\\n", "… ") if isinstance(value[0], tuple) else "")
+def test_what_is_wrong_is_refused_with_how_to_mend_it(httpd, changes, words):
+    right, said = httpd(*changes).check()
+    assert not right, said
+    for word in words:
+        assert word in said
+
+
+@pytest.mark.parametrize("mode", [0o604, 0o644, 0o666, 0o602])
+def test_a_key_file_that_others_can_read_is_refused(httpd, key_file, mode):
+    right, said = httpd(key_file(mode=mode)).check()
+    assert not right and "chmod" in said, said
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"c2hvcnQ=\n", b"not base64 at all, but long enough to be a key!\n",
+                                     b"\0" * 44])
+def test_a_key_file_without_a_key_is_refused(httpd, key_file, content):
+    right, said = httpd(key_file(content)).check()
+    assert not right and "key file" in said, said
+
+
+def test_a_key_file_may_be_the_groups(httpd, key_file):
+    assert httpd(key_file(mode=0o600)).check()[0]
+
+
+def test_every_mistake_is_reported_at_once(httpd):
+    right, said = httpd(("DBDriver .*", ""), ("NeoAPIKeyFile .*", "")).check()
+    assert not right and "DBDriver" in said and "NeoAPIKeyFile" in said, said
+
+
+def test_a_module_that_is_loaded_and_not_used_wants_nothing(httpd):
+    assert httpd(*DBD, ("NeoAPI On", "NeoAPI Off"), ("NeoAPIKeyFile .*", ""), ("NeoAPIBaseURL .*", "")).check()[0]
+
+
+def test_too_few_connections_are_warned_of(httpd):
+    right, said = httpd(("DBDMax .*", "DBDMax 3"), ("DBDKeep .*", "DBDKeep 3")).check()
+    assert right and re.search("DBDMax is 3.*set DBDMax 2[67]", said), said
+
+
+# ---------------------------------------------------------------- the database is not as it should be
+
+
+@pytest.fixture
+def on_database(instance, httpd):
+    """on_database(name): an Apache that works on another database of the cluster."""
+    def new(name):
+        params = f"host={instance.state}/socket port=5432 dbname={name} user=neoapi connect_timeout=3"
+        return httpd(("DBDParams .*", f'DBDParams "{params}"'))
+    return new
+
+
+@pytest.fixture
+def key_of():
+    def new(database):
+        tenant = database.json("tenant", "add", "T")["id"]
+        organization = database.json("organization", "add", "O", "--tenant", tenant)["id"]
+        return database.json("key", "create", "K", "--organization", organization, "--role", "org_admin")["secret"]
+    return new
+
+
+def works(api):
+    return api.get("brokers").status_code == 200
+
+
+def test_without_a_schema_it_starts_and_says_what_to_do_and_then_works_by_itself(on_database, bare, key_of):
+    assert bare.setup()[0] == 0
+    key = key_of(bare)
+    bare.sql("alter schema neoapi rename to kept")
+    httpd = on_database(bare.name).start()
+    response = httpd.api(key).get("brokers")
+    refused(response, 503, "internal.unavailable")
+    eventually(lambda: re.search("neoapictl (setup|migrate)", httpd.log), "the command in the log")
+    bare.sql("alter schema kept rename to neoapi")
+    eventually(lambda: works(httpd.api(key)), "it works as soon as the schema is there")
+
+
+def test_with_an_old_schema_it_starts_and_says_what_to_do_and_then_works_by_itself(on_database, bare, key_of):
+    assert bare.setup()[0] == 0
+    key = key_of(bare)
+    bare.make_old()
+    bare.sql("drop table neoapi.broker; drop function neoapi.broker_represent, neoapi.creci_key")
+    httpd = on_database(bare.name).start()
+    refused(httpd.api(key).get("brokers"), 503, "internal.unavailable")
+    eventually(lambda: "neoapictl migrate" in httpd.log, "the command in the log")
+    bare.ok("migrate")
+    eventually(lambda: works(httpd.api(key)), "it works as soon as the schema is up to date")
+    httpd.api(key).broker()
+
+
+def test_a_database_that_is_made_after_the_start_is_found(on_database, bare, key_of):
+    httpd = on_database(bare.name).start()
+    refused(httpd.api("nbr_" + "0" * 26 + "_" + "0" * 49).get("me"), 401, "unauthorized.invalid_credential")
+    assert bare.setup()[0] == 0
+    key = key_of(bare)
+    eventually(lambda: works(httpd.api(key)), "it works as soon as the database is there")
+
+
+def test_a_database_that_is_away_at_the_start_is_waited_for(new_instance):
+    instance = new_instance()
+    key = Maker(instance).key()
+    api, stranger = Api(instance, key), Api(instance)
+    for command in ("stop-httpd", "stop-db", "start-httpd"):
+        instance.command(command)
+    response = api.get("brokers")
+    problem = refused(response, 503, "internal.unavailable")
+    assert int(response.headers["Retry-After"]) >= 1 and "retry_after" not in problem
+    refused(api.post("brokers", json={"name": "Ana"}), 503, "internal.unavailable")
+    refused(stranger.get("brokers"), 401, "unauthorized.auth_required")
+    assert stranger.get("openapi.yaml").status_code == 200
+    instance.command("start-db")
+    eventually(lambda: works(api), "it works as soon as the database is there")
+    assert all(works(api.with_()) for _ in range(30))
+    api.broker()

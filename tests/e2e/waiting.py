@@ -1,0 +1,40 @@
+"""Waiting for conditions, with a limit; and doing many things at once."""
+
+import threading
+import time
+
+LIMIT = 60  # seconds that anything may take; a sanitizer build on a busy machine is slow
+
+
+def eventually(condition, what, limit=LIMIT):
+    """Waits until `condition()` is true and returns what it returned. `what` says what was waited for."""
+    deadline = time.monotonic() + limit
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < deadline, f"not within {limit} s: {what}; last: {found!r}"
+        time.sleep(0.02)
+
+
+def together(*jobs):
+    """Runs all jobs at the same moment, each in a thread. Returns what they returned, in order; raises what one raised."""
+    gate, results = threading.Barrier(len(jobs)), [None] * len(jobs)
+
+    def run(number, job):
+        gate.wait(LIMIT)
+        try:
+            results[number] = (job(), None)
+        except BaseException as wrong:  # noqa: B902 (told to the caller)
+            results[number] = (None, wrong)
+
+    threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(4 * LIMIT)
+        assert not thread.is_alive(), "a job did not end"
+    for _, wrong in results:
+        if wrong is not None:
+            raise wrong
+    return [result for result, _ in results]

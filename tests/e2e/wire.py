@@ -1,0 +1,174 @@
+"""A connection on which bytes are sent as they are, and whose answers are read one by one: also several on one connection,
+interim ones, and connections that end where they should not."""
+
+import http.client
+import json
+import re
+import ssl
+from urllib.parse import urlsplit
+
+import pytest
+from client import check
+
+GONE = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+
+# What no answer may tell: what lies where, what it is made of, which versions run.
+INSIDE = re.compile(r"<html|<!doctype|/usr/|/var/|/root\b|/home/|/tmp/|/etc/|\.[ch]:\d|\.so\b|postgres|pgsql|libpq|sqlstate"
+                    r"|\bPG(_|RES|conn)|jansson|Apache/|OpenSSL|mod_\w|neoapi\.|\bAH\d{5}"
+                    r"|\b(select|insert|update)\b.*\b(from|into|set)\b",
+                    re.IGNORECASE)
+
+
+class Closed(Exception):
+    """The server closed the connection before the first byte of an answer."""
+
+
+class Broken(Exception):
+    """The connection ended within an answer, or what came is no HTTP."""
+
+
+class Received:
+    """An answer, with the statuses of the interim ones (1xx) before it."""
+
+    def __init__(self, status, headers, content, interim):
+        self.status_code, self.headers, self.content, self.interim = status, headers, content, interim
+
+    def json(self):
+        return json.loads(self.content)
+
+
+class Wire:
+    """One connection of an Api. Ends with its `with`."""
+
+    def __init__(self, api):
+        self.socket = api.connect()
+        self.file = self.socket.makefile("rb")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        self.file.close()
+        self.socket.close()
+
+    def send(self, data):
+        """Sends what the server will take: it may have answered and closed before it has seen everything."""
+        try:
+            self.socket.sendall(data)
+        except GONE:
+            pass
+        return self
+
+    def _read(self, size):
+        data = self.file.read(size)
+        if size is not None and len(data) < size:
+            raise Broken(f"{len(data)} of {size} bytes")
+        return data
+
+    def _chunks(self):
+        data = b""
+        while True:
+            line = self.file.readline()
+            if not re.fullmatch(rb"[0-9A-Fa-f]+\s*(;.*)?\r\n", line):
+                raise Broken(f"not a chunk's size: {line!r}")
+            size = int(line.split(b";")[0], 16)
+            data += self._read(size)
+            if self._read(2) != b"\r\n":
+                raise Broken("a chunk does not end with its line")
+            if size == 0:
+                return data
+
+    def _head(self):
+        try:
+            line = self.file.readline()
+        except GONE:
+            line = b""
+        if not line:
+            raise Closed
+        found = re.fullmatch(rb"HTTP/1\.[01] (\d{3}) [^\r\n]*\r\n", line)
+        if not found:
+            raise Broken(f"no status line: {line!r}")
+        return int(found[1]), http.client.parse_headers(self.file)
+
+    def _body(self, method, status, headers):
+        if method == "HEAD" or status in (204, 304):
+            return b""
+        if headers.get("Transfer-Encoding"):
+            return self._chunks()
+        length = headers.get("Content-Length")
+        return self._read(None if length is None else int(length))
+
+    def answer(self, method="GET"):
+        """The next answer that is final; `method` is what it answers."""
+        interim = []
+        try:
+            status, headers = self._head()
+            while status < 200:
+                interim.append(status)
+                status, headers = self._head()
+            return Received(status, headers, self._body(method, status, headers), interim)
+        except GONE as gone:
+            raise Broken(str(gone)) from gone
+
+    def is_ended(self):
+        """Whether the server closes the connection with nothing more to say. Waits for either."""
+        try:
+            return self.file.read(1) == b""
+        except GONE:
+            return True
+
+
+def check_wholly(answer, method="GET", path=None):
+    """What holds for every answer: nothing is missing, nothing is there twice, nothing of the inside is told."""
+    check(answer.status_code, answer.headers, answer.content, method, path)
+    names = [name.lower() for name in answer.headers.keys()]
+    for name in ("x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "content-type",
+                 "content-length"):
+        assert names.count(name) <= 1, names
+    for name, value in answer.headers.items():
+        assert not INSIDE.search(value), (name, value)
+    if "json" in answer.headers.get("Content-Type", ""):
+        assert not INSIDE.search(answer.content.decode()), answer.content
+    return answer
+
+
+def message(api, method, target, headers=(), body=b"", version="HTTP/1.1", key=True):
+    """A request's bytes. Texts are written as Latin-1, so that every byte can be said. `target` is below the base unless it
+    begins with a slash or is a whole URL; Content-Length is added where the headers say nothing of the body's length."""
+    base = urlsplit(api.url)
+    if not re.match("/|https?:|[*]", target):
+        target = base.path + target
+    lines = [f"{method} {target} {version}", f"Host: {base.netloc}"]
+    lines += [f"X-API-Key: {api.credential.secret}"] if key and api.credential else []
+    lines += [f"{name}: {value}" for name, value in headers]
+    if body and not any(name.lower() in ("content-length", "transfer-encoding") for name, _ in headers):
+        lines.append(f"Content-Length: {len(body)}")
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
+
+
+def short(value):
+    """The name of a parameter in the name of its test."""
+    return ascii(value)[:40]
+
+
+def chunked(*parts):
+    """Parts of a body in chunked coding, with the end."""
+    return b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in (*parts, b""))
+
+
+def ask(api, method, target, headers=(), body=b"", **more):
+    """Sends one such request over a connection of its own and returns the answer, checked."""
+    with Wire(api) as wire:
+        return check_wholly(wire.send(message(api, method, target, headers, body, **more)).answer(method), method)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def survives(instance):
+    """For modules that import it: no child of Apache ends while they run, and nothing is logged that says one of them did."""
+    before, logged = instance.children(), len(instance.error_log)
+    yield
+    assert instance.children() == before
+    assert not re.search("exit signal|Sanitizer|runtime error", instance.error_log[logged:])
