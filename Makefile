@@ -138,6 +138,25 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
+# ---------------------------------------------------------------- bench
+
+.PHONY: bench bench-remove
+bench: ## measure it beside a bare handler (BENCH='get list create walk memory', BENCH_SECONDS=5, BENCH_PAIRS=5)
+	@sh tests/deploy/packages.sh build run bench
+	@$(MAKE) --no-print-directory all $(BUILD)/bench/mod_bare.so
+	@BENCH='$(BENCH)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_PAIRS='$(BENCH_PAIRS)' \
+		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
+
+bench-remove: ## stop what bench measures and delete its data
+	@sh tests/deploy/instance.sh remove '$(BUILD)/bench/instance'
+	@rm -rf '$(BUILD)/bench'
+
+clean: bench-remove
+
+$(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
+	@mkdir -p $(@D)
+	$(CC) -shared $(LDFLAGS) -o $@ $< -lpq
+
 # ----------------------------------------------------------------
 
 help: ## show this list

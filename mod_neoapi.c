@@ -2,6 +2,7 @@
  *
  * This file is the way in: the hooks, in the order in which httpd calls them. What they do stands in src/httpd (httpd's side),
  * src/service (what the API does), src/store (PostgreSQL), src/model (what a resource is) and src/core. */
+#include <apr_strings.h>
 #include <http_core.h>
 #include <http_protocol.h>
 #include <http_request.h>
@@ -39,17 +40,32 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 
 static server_rec *first_server;
 
-/* After mod_dbd's, which opens the connections. */
+static void start_host(apr_pool_t *pchild, server_rec *s, neo_server_config *config)
+{
+    config->database = neo_database_make(pchild, s);
+    config->site->principals = neo_principals_make(pchild);
+    config->listener = neo_listener_start(pchild, s, config->database, config->site->principals);
+}
+
+/* After mod_dbd's, which opens the connections. Hosts that share their connections share one listener as well, since each takes
+ * a connection away from the requests. */
 static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
+    const neo_server_config *shared = NULL;
     first_server = main_server;
     for (server_rec *s = main_server; s; s = s->next) {
         neo_server_config *config = neo_server_config_of(s);
         if (!config->site)
             continue;
-        config->database = neo_database_make(pchild, s);
-        config->site->principals = neo_principals_make(pchild);
-        config->listener = neo_listener_start(pchild, s, config->database, config->site->principals);
+        if (neo_config_has_own_database(s))
+            start_host(pchild, s, config);
+        else if (shared) {
+            config->database = shared->database;
+            config->site->principals = shared->site->principals;
+        } else {
+            start_host(pchild, s, config);
+            shared = config;
+        }
     }
 }
 
@@ -70,10 +86,19 @@ static int is_ours(const request_rec *r)
     return neo_location_config_of(r)->is_on == 1 && neo_server_config_of(r->server)->site;
 }
 
-/* Nothing of the API is a file. */
+/* Nothing of the API is a file. httpd forgets the location before it asks where a request is stored, so it is marked before. */
+static int translate_name(request_rec *r)
+{
+    if (!is_ours(r))
+        return DECLINED;
+    r->filename = apr_pstrdup(r->pool, r->uri);
+    ap_set_module_config(r->request_config, &neoapi_module, r->filename);
+    return OK;
+}
+
 static int map_to_storage(request_rec *r)
 {
-    return is_ours(r) ? OK : DECLINED;
+    return ap_get_module_config(r->request_config, &neoapi_module) ? OK : DECLINED;
 }
 
 static int handle(request_rec *r)
@@ -83,6 +108,7 @@ static int handle(request_rec *r)
     const neo_server_config *config = neo_server_config_of(r->server);
     neo_exchange *exchange = neo_exchange_make(r, config, neo_location_config_of(r)->root);
     neo_response response;
+    apr_table_unset(r->headers_in, "Range"); /* a part of a resource is of no use, and not described */
     neo_service_answer(config->site, &exchange->request, &response);
     neo_exchange_drain(exchange);
     return neo_response_send(r, &response);
@@ -99,6 +125,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_post_config(post_config, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, after_dbd, NULL, APR_HOOK_LAST);
     ap_hook_child_stopping(child_stopping, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_translate_name(translate_name, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(handle, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_insert_error_filter(neo_response_replace_error, NULL, NULL, APR_HOOK_LAST);

@@ -44,6 +44,9 @@ const neo_location_config *neo_location_config_of(const request_rec *r);
 /* Looks at everything that can be wrong before a request comes, and logs how to mend it. True if nothing is. */
 int neo_config_is_right(server_rec *main_server, apr_pool_t *temporary);
 
+/* False where a server uses the connections that mod_dbd opens for all who have no directives of their own for it. */
+int neo_config_has_own_database(const server_rec *server);
+
 /* Makes the sites, with what the configuration says of them. Call it after neo_config_is_right. */
 int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool);
 

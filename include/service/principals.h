@@ -6,8 +6,9 @@
 #define NEO_SERVICE_PRINCIPALS_H
 
 #include "store/credential.h"
+#include "store/hearing.h"
 
-#define NEO_PRINCIPALS_BELIEVED 15 /* seconds */
+#define NEO_PRINCIPALS_BELIEVED NEO_HEARING_LATEST /* seconds */
 
 typedef struct neo_principals neo_principals;
 

@@ -83,8 +83,8 @@ const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *p
 /* Listening. neo_pg_listen also finds out whether notifications can arrive at all: not through a pooler that lends server
  * connections by transaction, which it answers with NEO_PG_FAILED and a message in rows->message. */
 NEO_MUSTCHECK neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows);
-/* True if the server answers within three seconds; the connection is not opened anew. */
-int neo_pg_is_there(neo_pg *pg);
+/* Runs statements on this very connection, once, and waits so many seconds at most. */
+NEO_MUSTCHECK neo_pg_status neo_pg_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows);
 int neo_pg_socket(neo_pg *pg);
 /* Reads what has arrived without waiting. Returns the number of notifications, -1 if the connection is lost. */
 int neo_pg_notifications(neo_pg *pg);

@@ -5,6 +5,7 @@
 
 #include "ctl/output.h"
 #include "ctl/session.h"
+#include "store/hearing.h"
 
 static void show(const neo_ctl *ctl, const char *id, const char *secret)
 {
@@ -42,5 +43,9 @@ neo_ctl_exit neo_ctl_create_credential(neo_ctl *ctl, neo_ctl_maker make)
 const char *neo_ctl_revoke(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
 {
     memcpy(id, neo_ctl_value(ctl, "id"), NEO_ID_SIZE);
-    return neo_admin_revoke(pg, id, ctl->pool);
+    const char *wrong = neo_admin_revoke(pg, id, ctl->pool);
+    if (!wrong && !neo_hearing_await(pg, ctl->pool))
+        neo_ctl_say(ctl, "It is revoked, but not every server has confirmed it yet; the last will know in %d seconds.",
+                    NEO_HEARING_LATEST);
+    return wrong;
 }

@@ -5,6 +5,7 @@
 
 #include "ctl/output.h"
 #include "ctl/session.h"
+#include "store/hearing.h"
 #include "store/migrate.h"
 
 #define MOST_CLOCK_DIFFERENCE 2000 /* milliseconds */
@@ -48,7 +49,7 @@ static int check_connection(patient *p, const char **found)
 static int check_notifications(patient *p, const char **found)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_listen(p->pg, "neoapi_credentials", p->pool, &rows);
+    neo_pg_status status = neo_hearing_begin(p->pg, p->pool, &rows);
     *found = status == NEO_PG_OK ? "they arrive" : rows.message;
     return status == NEO_PG_OK;
 }

@@ -185,6 +185,33 @@ static const char *directive_value(const ap_directive_t *from, const char *name)
     return NULL;
 }
 
+/* The virtual host's section; NULL where it is not found, as when a macro has written it. */
+static const ap_directive_t *section_of(const server_rec *server, const ap_directive_t *from)
+{
+    for (const ap_directive_t *d = from; d; d = d->next) {
+        int is_it = strcasecmp(d->directive, "<VirtualHost") == 0 && d->line_num == (int)server->defn_line_number &&
+                    strcmp(d->filename, server->defn_name) == 0;
+        const ap_directive_t *found = is_it ? d : section_of(server, d->first_child);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static int has_dbd_directive(const ap_directive_t *from)
+{
+    for (const ap_directive_t *d = from; d; d = d->next)
+        if (strncasecmp(d->directive, "DBD", 3) == 0 || has_dbd_directive(d->first_child))
+            return 1;
+    return 0;
+}
+
+int neo_config_has_own_database(const server_rec *server)
+{
+    const ap_directive_t *section = server->is_virtual ? section_of(server, ap_conftree) : NULL;
+    return server->is_virtual && (!section || has_dbd_directive(section->first_child));
+}
+
 static int complain(server_rec *server, const char *message)
 {
     ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, "neoapi: %s", message);
@@ -203,6 +230,9 @@ static int is_dbd_right(server_rec *server, apr_pool_t *pool)
         return complain(server, apr_psprintf(pool, "DBDriver is %s, but the API needs PostgreSQL: set DBDriver pgsql", driver));
     if (!directive_value(ap_conftree, "DBDParams"))
         return complain(server, "there is no DBDParams: set it to where the database is, such as DBDParams \"service=neoapi\"");
+    if (most && atoi(most) < 2)
+        return complain(server, "DBDMax leaves no connection for requests, because one is used to listen for changes of "
+                                "credentials: set it to two more than ThreadsPerChild");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     if (atoi(most ? most : "10") < threads + 1)
         ap_log_error(

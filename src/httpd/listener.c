@@ -10,13 +10,15 @@
 #include <unistd.h>
 
 #include "httpd/log.h"
+#include "store/hearing.h"
 #include "store/migrate.h"
 
-#define CHANNEL   "neoapi_credentials"
-#define HEARTBEAT 5000 /* milliseconds without a message after which the connection is tried */
-#define PAUSE     1000 /* milliseconds before a lost connection is opened anew */
+#define HEARTBEAT       10000 /* milliseconds without a message after which the connection is tried */
+#define HEARTBEAT_LIMIT 3     /* seconds that it may take to answer */
+#define PAUSE           1000  /* milliseconds before a lost connection is opened anew */
 
-_Static_assert(HEARTBEAT / 1000 + 3 < NEO_PRINCIPALS_BELIEVED, "a heartbeat that is late by its own limit is still in time");
+_Static_assert(HEARTBEAT / 1000 + HEARTBEAT_LIMIT < NEO_PRINCIPALS_BELIEVED,
+               "a heartbeat that is late by its own limit is still in time");
 
 struct neo_listener {
     pthread_t thread;
@@ -54,17 +56,42 @@ static const char *schema_trouble(neo_pg *pg, apr_pool_t *pool)
                : "the database has no schema; requests are answered with 503 until it is made with: neoapictl setup";
 }
 
+/* Forgets everything, and says up to when it has heard. False if the connection is of no more use. */
+static int start_anew(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+{
+    const char *moment = neo_hearing_moment(pg, pool);
+    neo_principals_forget(listener->principals);
+    int is_known = moment && neo_hearing_confirm(pg, moment, pool);
+    apr_pool_clear(pool);
+    return is_known;
+}
+
+/* Acts on what has arrived, until there is nothing more. False if the connection is lost. */
+static int hear(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+{
+    int changes;
+    while ((changes = neo_pg_notifications(pg)) > 0)
+        if (!start_anew(listener, pg, pool))
+            return 0;
+    return changes == 0;
+}
+
+static int is_there(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_once(pg, "select", HEARTBEAT_LIMIT, pool, &rows);
+    apr_pool_clear(pool);
+    return status == NEO_PG_OK;
+}
+
 /* Listens until the connection is lost or it is time to end. What was kept before is forgotten first: a change may have been
  * missed. */
-static void listen_on(neo_listener *listener, neo_pg *pg)
+static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
-    for (int alive = 1; alive && !listener->is_stopping;) {
+    for (int alive = start_anew(listener, pg, pool); alive && !listener->is_stopping;) {
         neo_principals_heard(listener->principals);
-        alive = wait_for(listener, neo_pg_socket(pg), HEARTBEAT) != 0 || neo_pg_is_there(pg);
-        int changes = neo_pg_notifications(pg); /* also those that came with the answer to the heartbeat */
-        if (changes > 0)
-            neo_principals_forget(listener->principals);
-        alive = alive && changes >= 0;
+        alive = wait_for(listener, neo_pg_socket(pg), HEARTBEAT) != 0 || is_there(pg, pool);
+        alive = hear(listener, pg, pool) && alive; /* also what came with the answer to the heartbeat */
     }
     neo_principals_doubt(listener->principals);
 }
@@ -77,16 +104,18 @@ static void attend(neo_listener *listener, apr_pool_t *pool)
     if (!pg)
         return;
     const char *trouble = schema_trouble(pg, pool);
-    neo_pg_status status = neo_pg_listen(pg, CHANNEL, pool, &rows);
+    neo_pg_status status = neo_hearing_begin(pg, pool, &rows);
     if (!trouble && status == NEO_PG_FAILED)
         trouble =
             "changes of credentials cannot be listened for, so that every request asks the database about its credential: "
             "connect past the pooler, or let it lend connections by session";
     report(listener, trouble);
     if (status == NEO_PG_OK) {
-        neo_principals_forget(listener->principals);
-        listen_on(listener, pg);
+        apr_pool_t *scratch; /* to be cleared: the other holds the connection, where mod_dbd does not keep it itself */
+        apr_pool_create(&scratch, pool);
+        listen_on(listener, pg, scratch);
     }
+    neo_hearing_end(pg, pool);
     neo_database_give_back(listener->database, pg);
 }
 

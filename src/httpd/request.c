@@ -12,6 +12,8 @@
 #define ID_NOTE    "neoapi-request-id"
 #define PIECE      65536  /* bytes asked for at a time */
 #define MOST_DRAIN 262144 /* bytes of a body that nobody wants */
+#define NAP        5000   /* microseconds between looks whether more of it has come */
+#define MOST_NAPS  40
 
 const char *neo_request_id(request_rec *r)
 {
@@ -58,11 +60,14 @@ static neo_problem *too_large(neo_exchange *exchange, apr_size_t most)
 static neo_problem *broken(neo_exchange *exchange, apr_status_t rv, apr_size_t most)
 {
     apr_pool_t *pool = exchange->r->pool;
+    neo_problem *problem = NULL;
     switch (APR_STATUS_IS_TIMEUP(rv) ? HTTP_REQUEST_TIME_OUT : ap_map_http_request_error(rv, HTTP_BAD_REQUEST)) {
     case HTTP_REQUEST_TIME_OUT:
         return neo_problem_make(pool, NEO_VALIDATION_REQUEST_TIMEOUT, "The body did not arrive in time.");
     case HTTP_REQUEST_ENTITY_TOO_LARGE: return too_large(exchange, most);
-    default: return neo_problem_make(pool, NEO_VALIDATION_MALFORMED_REQUEST, "The body is cut off, or its framing is broken.");
+    default:
+        neo_problem_field(&problem, pool, NEO_VALIDATION_MALFORMED_REQUEST, "", "body", "is cut off, or its framing is broken");
+        return problem;
     }
 }
 
@@ -86,18 +91,26 @@ static apr_status_t take(apr_bucket_brigade *brigade, apr_size_t most, neo_buf *
     return APR_SUCCESS;
 }
 
+/* Reads some of the body; APR_EOF at its end. APR_EAGAIN where there is none yet and it is not waited for. */
+static apr_status_t read_piece(request_rec *r, apr_bucket_brigade *brigade, apr_read_type_e how, apr_size_t most, neo_buf *out)
+{
+    apr_status_t rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, how, PIECE);
+    if (rv == APR_SUCCESS && how == APR_NONBLOCK_READ && APR_BRIGADE_EMPTY(brigade))
+        rv = APR_EAGAIN;
+    if (rv == APR_SUCCESS)
+        rv = take(brigade, most, out);
+    apr_brigade_cleanup(brigade);
+    return rv;
+}
+
 static apr_status_t read_body(neo_exchange *exchange, apr_size_t most, neo_buf *out)
 {
     request_rec *r = exchange->r;
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_status_t rv = APR_SUCCESS;
     exchange->has_read_body = 1;
-    while (rv == APR_SUCCESS) {
-        rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, APR_BLOCK_READ, PIECE);
-        if (rv == APR_SUCCESS)
-            rv = take(brigade, most, out);
-        apr_brigade_cleanup(brigade);
-    }
+    while (rv == APR_SUCCESS)
+        rv = read_piece(r, brigade, APR_BLOCK_READ, most, out);
     apr_brigade_destroy(brigade);
     return rv == APR_EOF ? APR_SUCCESS : rv;
 }
@@ -120,13 +133,22 @@ static neo_problem *body(void *context, apr_size_t most, neo_text *text)
     return NULL;
 }
 
+/* A thread that waited here for as long as httpd waits for a body could be held by anybody, without a credential. */
 void neo_exchange_drain(neo_exchange *exchange)
 {
+    request_rec *r = exchange->r;
+    apr_status_t rv = APR_SUCCESS;
     neo_buf ignored;
-    if (exchange->has_read_body || exchange->r->proto_num < HTTP_VERSION(2, 0))
+    if (exchange->has_read_body || r->proto_num < HTTP_VERSION(2, 0))
         return;
-    neo_buf_init(&ignored, exchange->r->pool, 4096);
-    read_body(exchange, MOST_DRAIN, &ignored);
+    neo_buf_init(&ignored, r->pool, 4096);
+    apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    for (int naps = 0; rv == APR_SUCCESS || (APR_STATUS_IS_EAGAIN(rv) && naps++ < MOST_NAPS);) {
+        if (rv != APR_SUCCESS)
+            apr_sleep(NAP);
+        rv = read_piece(r, brigade, APR_NONBLOCK_READ, MOST_DRAIN, &ignored);
+    }
+    apr_brigade_destroy(brigade);
 }
 
 /* ---------------------------------------------------------------- the whole */

@@ -41,6 +41,8 @@ static void name_principal(request_rec *r, const neo_response *response)
 int neo_response_send(request_rec *r, const neo_response *response)
 {
     apr_bucket_brigade *out = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_table_unset(r->headers_in, "Range"); /* answers come whole: httpd would cut pieces out of them */
+    apr_table_unset(r->headers_in, "Request-Range");
     set_head(r, response);
     name_principal(r, response);
     if (response->media_type) {
@@ -80,7 +82,7 @@ static neo_code code_of(int status)
 static const char *root_of(const request_rec *r, const neo_server_config *config)
 {
     const char *first = config->roots->nelts ? APR_ARRAY_IDX(config->roots, 0, const char *) : NULL;
-    if (!r->uri || *r->uri != '/')
+    if (!r->uri || *r->uri != '/' || !r->parsed_uri.path)
         return first;
     for (int i = 0; i < config->roots->nelts; i++) {
         const char *root = APR_ARRAY_IDX(config->roots, i, const char *);
@@ -94,7 +96,8 @@ static const char *root_of(const request_rec *r, const neo_server_config *config
 void neo_response_replace_error(request_rec *r)
 {
     const neo_server_config *config = neo_server_config_of(r->server);
-    if (r->status >= 400 && config->site && root_of(r, config))
+    int is_off = neo_location_config_of(r)->is_on == 0; /* a location inside ours that is somebody else's */
+    if (r->status >= 400 && !is_off && config->site && root_of(r, config))
         ap_add_output_filter(FILTER, NULL, r, r->connection);
 }
 
@@ -102,7 +105,12 @@ void neo_response_replace_error(request_rec *r)
 static neo_problem *problem_of(request_rec *r)
 {
     neo_code code = code_of(r->status);
-    neo_problem *problem = neo_problem_make(r->pool, code, "%s", neo_code_row(code)->meaning);
+    neo_problem *problem = NULL;
+    if (r->status == HTTP_BAD_REQUEST)
+        neo_problem_field(&problem, r->pool, code, "", "request",
+                          "is broken: a header, the path's encoding, the body's framing");
+    else
+        problem = neo_problem_make(r->pool, code, "%s", neo_code_row(code)->meaning);
     problem->status = r->status;
     if (code == NEO_INTERNAL_UNAVAILABLE)
         problem->retry_after = 5;

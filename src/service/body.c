@@ -35,8 +35,11 @@ neo_problem *neo_call_read_body(neo_call *call)
     neo_problem *problem = request->host->body(request->context, call->site->max_body, &call->raw);
     if (problem)
         return problem;
-    if (call->raw.len == 0)
-        return neo_problem_make(call->pool, NEO_VALIDATION_BODY_REQUIRED, "The request needs a JSON object as its body.");
+    if (call->raw.len == 0) {
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_BODY_REQUIRED, "", "body",
+                          "must be a JSON object, and is missing");
+        return problem;
+    }
     problem = check_media_type(call);
     if (problem)
         return problem;

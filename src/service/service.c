@@ -198,7 +198,8 @@ static void respond_problem(neo_call *call, const neo_problem *problem)
     response->status = neo_problem_status(problem);
     response->media_type = "application/problem+json";
     response->body = neo_problem_json(problem, &frame, call->pool);
-    if (response->status == 401) /* RFC 9110, section 15.5.2 wants a challenge; the scheme is ours */
+    /* RFC 9110, section 15.5.2 wants a challenge; where the host refuses, by other rules, it is the host's */
+    if (response->status == 401 && problem->kind != NEO_FORBIDDEN_BY_SERVER)
         neo_call_set_header(call, "WWW-Authenticate", "ApiKey header=\"X-API-Key\"");
     if (problem->retry_after)
         neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, problem->retry_after));

@@ -17,7 +17,7 @@
 
 /* How long a server may take for a statement before it is taken for hung: longer than the statement_timeout that is
  * recommended, so that a server that lives says so itself. Seconds. */
-#define PATIENCE 12
+#define PATIENCE 11
 #define FOR_EVER -1
 
 struct neo_pg {
@@ -246,6 +246,10 @@ static PGresult *await(neo_pg *pg, int was_sent, int patience, int *completed)
     pg->gave_up = 0;
     while (was_sent && (wait_for_result(pg, until), next = PQgetResult(pg->conn))) {
         *completed |= is_success(next);
+        if (*state_of(last) && !*state_of(next)) { /* why a connection was ended tells more than that it was */
+            PQclear(next);
+            continue;
+        }
         PQclear(last);
         last = next;
     }
@@ -419,10 +423,7 @@ int neo_pg_notifications(neo_pg *pg)
     return count;
 }
 
-int neo_pg_is_there(neo_pg *pg)
+neo_pg_status neo_pg_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows)
 {
-    PGresult *result = execute_text(pg, "select", 0, NULL, 3);
-    int is_there = is_success(result);
-    PQclear(result);
-    return is_there;
+    return take(pg, execute_text(pg, sql, 0, NULL, seconds), pool, rows);
 }

@@ -34,6 +34,7 @@ check shellcheck
 check nodejs  node
 check npm     npm
 bench wrk
+bench python3
 '
 
 say() {

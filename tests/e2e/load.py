@@ -1,0 +1,184 @@
+"""Clients that send requests without end, each on a connection that it keeps, and remember what became of every one."""
+
+import itertools
+import json
+import random
+import threading
+import time
+import uuid
+from dataclasses import dataclass
+
+from client import check
+from waiting import LIMIT, eventually
+from wire import GONE, Broken, Closed, Wire, message
+
+PATIENCE = 20  # seconds that a request may take, whatever has failed: a statement's 12, and those that others need to connect
+JSON = ("Content-Type", "application/json")
+runs = itertools.count(1)
+
+
+@dataclass
+class Sent:
+    """A request and what became of it."""
+
+    kind: str  # list, read, create, once (a create with an Idempotency-Key)
+    name: str = None  # of the broker to be created: no other request has it
+    key: str = None
+    began: float = 0
+    seconds: float = 0
+    status: int = None  # None: the connection broke and it was not, or not again, repeated
+    id: str = None  # of what was created
+    retried: bool = False  # the kept connection was closed before the first byte of an answer: sent again, on a new one
+    passed_over: bool = False  # likewise, and not sent again, because it cannot be repeated
+    broken: str = None
+
+
+class Load:
+    """So many clients as threads, from the beginning of a `with` to its end. Afterwards `sent` has all requests.
+
+    A client behaves as RFC 9110 (section 9.2.2) wants it: when the server closes a kept connection before the first byte of an
+    answer, it sends the request once more over a new one, unless that is a create without a key, which is remembered as passed
+    over. After a 503 it lets a moment pass. Anything else that breaks is remembered as broken.
+    """
+
+    def __init__(self, api, clients=10):
+        self.api, self.run = api, next(runs)
+        self.stop, self.sent, self.errors = threading.Event(), [], []
+        self.threads = [threading.Thread(target=self._client, args=(number,), daemon=True) for number in range(clients)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        self.wait_for(20 * len(self.threads))
+        return self
+
+    def __exit__(self, *_):
+        self.stop.set()
+        for thread in self.threads:
+            thread.join(LIMIT)
+            assert not thread.is_alive(), "a client waits for ever"
+        assert not self.errors, self.errors[0]
+
+    def wait_for(self, count, status=None):
+        """Waits until so many more requests (with that status) are answered."""
+        before = self.count(status)
+        eventually(lambda: self.errors or self.count(status) >= before + count, f"{count} more answers, {status or 'any'}")
+
+    def count(self, status=None):
+        return sum(1 for sent in list(self.sent) if status in (None, sent.status))
+
+    # -------------------------------------------------------------- a client
+
+    def _client(self, number):
+        chance, wire, known = random.Random(number), None, [None]
+        try:
+            for n in itertools.count():
+                if self.stop.is_set():
+                    break
+                wire = self._send(self._next(chance, f"load {self.run} {number} {n}", known), wire, known)
+        except Exception as wrong:  # told to whoever ends the load
+            self.errors.append(wrong)
+        if wire:
+            wire.close()
+
+    @staticmethod
+    def _next(chance, name, known):
+        kind = chance.choices(["list", "read", "create", "once"], [2, 2, 3, 3])[0]
+        if kind in ("create", "once"):
+            return Sent(kind, name, str(uuid.uuid4()) if kind == "once" else None)
+        return Sent(kind if known[0] else "list")
+
+    def bytes_of(self, sent, known=(None,)):
+        if sent.kind == "list":
+            return message(self.api, "GET", "brokers?limit=3")
+        if sent.kind == "read":
+            return message(self.api, "GET", "brokers/" + known[0])
+        headers = [JSON, ("Idempotency-Key", sent.key)] if sent.key else [JSON]
+        return message(self.api, "POST", "brokers", headers, json.dumps({"name": sent.name}).encode())
+
+    def _send(self, sent, wire, known):
+        """Sends it and remembers what came. Returns the connection for the next, None where there is none."""
+        data, sent.began, answer = self.bytes_of(sent, known), time.monotonic(), None
+        try:
+            wire, answer = self._exchange(sent, data, wire)
+        except (Closed, Broken, ConnectionRefusedError, TimeoutError, *GONE) as wrong:
+            sent.broken = f"{type(wrong).__name__}: {wrong}"
+        sent.seconds = time.monotonic() - sent.began
+        if answer:
+            self._understand(sent, answer, known)
+        self.sent.append(sent)
+        if wire and (not answer or "close" in answer.headers.get("Connection", "")):
+            wire.close()
+            wire = None
+        if sent.status == 503:
+            self.stop.wait(0.05)
+        return wire
+
+    def _exchange(self, sent, data, wire):
+        if wire:
+            try:
+                return wire, wire.send(data).answer()
+            except Closed:
+                wire.close()
+                if sent.kind == "create":
+                    sent.passed_over = True
+                    return None, None
+                sent.retried = True
+        wire = Wire(self.api)
+        try:
+            return wire, wire.send(data).answer()
+        except BaseException:
+            wire.close()
+            raise
+
+    @staticmethod
+    def _understand(sent, answer, known):
+        check(answer.status_code, answer.headers, answer.content)
+        sent.status = answer.status_code
+        if sent.name and sent.status == 201:
+            sent.id = known[0] = answer.json()["id"]
+            assert answer.json()["name"] == sent.name
+
+    # -------------------------------------------------------------- afterwards
+
+    def creates(self):
+        return [sent for sent in self.sent if sent.name]
+
+    def rows(self):
+        """The ids in the table by name."""
+        found = {}
+        for name, id_ in self.api.instance.sql("select name, id from neoapi.broker where name like %s", f"load {self.run} %"):
+            found.setdefault(name, []).append(id_)
+        return found
+
+    def check_nothing_lost_or_doubled(self):
+        """Every 2xx is in the table once; everything else at most once; what had a key and is repeated is there once."""
+        rows = self.rows()
+        for sent in self.creates():
+            ids = rows.get(sent.name, [])
+            assert ids == [sent.id] if sent.status == 201 else len(ids) <= 1, (sent, ids)
+        unsure = [sent for sent in self.creates() if sent.key and sent.status != 201]
+        for sent in unsure:
+            with Wire(self.api) as wire:
+                again = wire.send(self.bytes_of(sent)).answer()
+            assert again.status_code == 201, again.content
+            sent.id = again.json()["id"]
+        rows = self.rows()
+        for sent in unsure:
+            assert rows[sent.name] == [sent.id], (sent, rows[sent.name])
+        return len(unsure)
+
+    def check_answers(self, *statuses):
+        """Every request was answered, in time, with one of these; what was passed over was not done."""
+        passed_over = [sent for sent in self.sent if sent.passed_over]
+        for sent in self.sent:
+            assert (sent.status in statuses or sent.passed_over) and not sent.broken, sent
+            assert sent.seconds < PATIENCE, sent
+        rows = self.rows()
+        assert not [sent for sent in passed_over if sent.name in rows], passed_over
+
+    def check_all_succeeded_since(self, moment):
+        late = [sent for sent in self.sent if sent.began >= moment]
+        assert len(late) >= len(self.threads), "nobody asked afterwards"
+        for sent in late:
+            assert sent.status in (200, 201) or sent.passed_over, sent

@@ -1,0 +1,364 @@
+"""Broken HTTP of every kind: what httpd itself refuses is answered like everything else, and nothing is smuggled past it."""
+
+import re
+import socket
+
+import pytest
+
+pytest.register_assert_rewrite("wire")
+
+from client import ok, refused  # noqa: E402
+from wire import Broken, Closed, Wire, ask, check_wholly, chunked, message, short, survives  # noqa: E402, F401
+
+JSON = [("Content-Type", "application/json")]
+CHUNKED = [*JSON, ("Transfer-Encoding", "chunked")]
+BODY = b'{"name":"Ana Paula Ribeiro"}'
+MOST = 1_048_576  # bytes of a body that the server takes
+MALFORMED = "validation.malformed_request"
+
+
+def exchange(api, data, method="GET"):
+    """Bytes, and the answer to them, checked. Afterwards the server answers others."""
+    with Wire(api) as wire:
+        answer = check_wholly(wire.send(data).answer(method), method)
+    assert api.get("me").status_code == 200
+    return answer
+
+
+def create(api, headers, body, **more):
+    return message(api, "POST", "brokers", headers, body, **more)
+
+
+# ---------------------------------------------------------------- how long a body is
+
+@pytest.mark.parametrize("frame", [lambda body: (JSON, body), lambda body: (CHUNKED, chunked(body)),
+                                   lambda body: (CHUNKED, chunked(*(body[n:n + 4096] for n in range(0, len(body), 4096))))])
+def test_a_body_may_be_as_long_as_allowed_and_not_a_byte_longer(api, frame):
+    whole = b" " * (MOST - len(BODY)) + BODY
+    headers, body = frame(whole)
+    assert exchange(api, create(api, headers, body), "POST").status_code == 201
+    headers, body = frame(b" " + whole)
+    refused(exchange(api, create(api, headers, body), "POST"), 413, "validation.body_too_large")
+
+
+@pytest.mark.parametrize("method, path", [("POST", "brokers"), ("PUT", "brokers/brk_01jd3x8m5t9w2q7r4y6z0a1b3c"),
+                                          ("PATCH", "brokers/brk_01jd3x8m5t9w2q7r4y6z0a1b3c")])
+def test_a_body_of_ten_mebibytes_is_refused_with_and_without_a_length(api, method, path):
+    body = b"x" * (10 << 20)
+    for headers, framed in ((JSON, body), (CHUNKED, chunked(body)), (CHUNKED, chunked(*[body[:65536]] * 160))):
+        refused(exchange(api, message(api, method, path, headers, framed), method), 413, "validation.body_too_large")
+
+
+def test_a_length_that_is_too_large_is_refused_before_the_body_is_sent(api):
+    for length in (MOST + 1, 10 << 20, 1 << 40, (1 << 63) - 1):
+        answer = exchange(api, create(api, [*JSON, ("Content-Length", length)], b""), "POST")
+        refused(answer, 413, "validation.body_too_large")
+
+
+@pytest.mark.parametrize("method, path", [("GET", "me"), ("GET", "brokers"), ("DELETE",
+                                                                              "brokers/brk_01jd3x8m5t9w2q7r4y6z0a1b3c"),
+                                          ("OPTIONS", "brokers"), ("HEAD", "me")])
+def test_a_body_that_nobody_asked_for_is_passed_over(api, method, path):
+    with Wire(api) as wire:
+        for headers, body in (([], b"x" * 1000), ([("Transfer-Encoding", "chunked")], chunked(b"x" * 1000))):
+            answer = check_wholly(wire.send(message(api, method, path, headers, body)).answer(method), method)
+            assert answer.status_code in (200, 204, 404)
+        assert check_wholly(wire.send(message(api, "GET", "me")).answer()).status_code == 200
+
+
+# ---------------------------------------------------------------- how a body is framed
+
+@pytest.mark.parametrize("length", ["", "x", "-1", "+5", "1e3", "0x10", "5 5", "5, 6", "99999999999999999999", "5;", "٥"])
+def test_a_length_that_is_no_number_is_refused(api, length):
+    head = create(api, JSON, b"").replace(b"\r\n\r\n", b"\r\nContent-Length: " + length.encode() + b"\r\n\r\n")
+    answer = exchange(api, head + BODY, "POST")
+    assert answer.status_code == 400 or (answer.status_code, length) == (413, "99999999999999999999"), answer.content
+
+
+def test_two_lengths_are_refused(api):
+    for lengths in ((len(BODY), len(BODY) + 5), (len(BODY), 0)):
+        answer = exchange(api, create(api, [*JSON, *(("Content-Length", length) for length in lengths)], BODY), "POST")
+        refused(answer, 400, MALFORMED)
+
+
+@pytest.mark.parametrize("body", [b"zz\r\n{}\r\n0\r\n\r\n", b"-5\r\n{}\r\n0\r\n\r\n", b"\r\n\r\n", b"2\r\n{}0\r\n\r\n",
+                                  b"2\r\n{}xx0\r\n\r\n",
+                                  b"2 2\r\n{}\r\n0\r\n\r\n", b"0x2\r\n{}\r\n0\r\n\r\n", b"F" * 17 + b"\r\n{}\r\n",
+                                  b"f" * 500 + b"\r\n",
+                                  b"8000000000000000\r\n", b"2;" + b"x" * 10_000 + b"\r\n{}\r\n0\r\n\r\n",
+                                  b"+2\r\n{}\r\n0\r\n\r\n"], ids=short)
+def test_a_broken_chunk_is_refused(api, body):
+    answer = exchange(api, create(api, CHUNKED, body), "POST")
+    assert (answer.status_code, answer.json()["code"]) in ((400, MALFORMED), (413, "validation.body_too_large")), answer.content
+
+
+@pytest.mark.parametrize("body", [
+    chunked(*(BODY[n:n + 1] for n in range(len(BODY)))),
+    b'%X;a=b;c="d"\r\n%s\r\n0;e\r\n\r\n' % (len(BODY), BODY),
+    b"%x\r\n%s\r\n0\r\nX-Trailer: x\r\n\r\n" % (len(BODY), BODY),
+    b"000%x\r\n%s\r\n000\r\n\r\n" % (len(BODY), BODY),
+])
+def test_chunks_may_have_all_that_http_allows(api, body):
+    assert exchange(api, create(api, CHUNKED, body), "POST").status_code == 201
+
+
+@pytest.mark.parametrize("coding", ["gzip", "chunked, gzip", "xchunked", "identity", "chunked, identity", "chunke",
+                                    "\x0bchunked", "", "chunked;", '"chunked"',
+                                    "chunked\xff"], ids=short)
+def test_another_transfer_coding_is_refused(api, coding):
+    answer = exchange(api, create(api, [*JSON, ("Transfer-Encoding", coding)], chunked(BODY)), "POST")
+    assert answer.status_code in (400, 501), answer.content
+
+
+def test_a_body_with_a_content_coding_is_refused(api):
+    for coding in ("gzip", "br", "x"):
+        answer = exchange(api, create(api, [*JSON, ("Content-Encoding", coding)], b"\x1f\x8b\x08\x00" + b"\x00" * 20), "POST")
+        assert answer.status_code in (400, 415), answer.content
+
+
+def answers(wire):
+    """All that comes until the server closes, at most five."""
+    found = []
+    try:
+        while len(found) < 5:
+            found.append(check_wholly(wire.answer()))
+    except Closed:
+        pass
+    return found
+
+
+LENGTH, TE = ("Content-Length", 6), "Transfer-Encoding"
+
+
+# RFC 9112, section 6.3: a message with both may be an attempt to smuggle; whoever does not refuse it closes the connection.
+@pytest.mark.parametrize("headers", [
+    [LENGTH, (TE, "chunked")], [(TE, "chunked"), LENGTH], [LENGTH, (TE, " chunked")], [LENGTH, (TE, "Chunked")],
+    [LENGTH, (TE, "x"), (TE, "chunked")], [LENGTH, (TE, "chunked"), (TE, "x")], [LENGTH, (TE, "\x0bchunked")],
+    [LENGTH, (TE + " ", "chunked")], [LENGTH, ("Transfer_Encoding", "chunked")], [LENGTH, (TE, "chunked, chunked")],
+    [LENGTH, ("X", "x\nTransfer-Encoding: chunked")],
+], ids=short)
+def test_no_second_request_is_smuggled_in_a_body_with_a_length_and_chunks(api, headers):
+    marker = "smuggled-name"
+    inner = message(api, "POST", "brokers", JSON, b'{"name":"%s"}' % marker.encode())
+    with Wire(api) as wire:
+        wire.send(message(api, "POST", "brokers", [*JSON, *headers], b"0\r\n\r\n" + inner))
+        found = answers(wire)
+    assert found and all(answer.status_code in (400, 501) for answer in found), [answer.content for answer in found]
+    assert ok(api.get("brokers?q=" + marker))["items"] == []
+
+
+def half_close(wire):
+    """No more is sent; what comes can still be read."""
+    with socket.socket(fileno=socket.dup(wire.socket.fileno())) as same:
+        same.shutdown(socket.SHUT_WR)
+
+
+@pytest.mark.parametrize("headers, body", [
+    ([*JSON, ("Content-Length", 1000)], BODY), ([*JSON, ("Content-Length", 1)], b""), (CHUNKED, b""), (CHUNKED, b"5"),
+    (CHUNKED, b"1c\r\n" + BODY), (CHUNKED, b"1c\r\n" + BODY + b"\r\n"), (CHUNKED, b"1c\r\n" + BODY + b"\r\n0\r\n"),
+])
+def test_a_body_that_is_cut_off_creates_nothing(own, headers, body):
+    with Wire(own) as wire:
+        wire.send(create(own, headers, body))
+        half_close(wire)
+        try:
+            refused(check_wholly(wire.answer("POST"), "POST"), 400, MALFORMED)
+        except Closed:
+            pass  # who says that the connection ends need not be answered
+    assert own.walk() == []
+
+
+def test_clients_that_go_away_leave_nothing_behind(own, instance):
+    """More of them than there are threads and connections to the database."""
+    half, whole = create(own, [*JSON, ("Content-Length", 1000)], BODY), message(own, "GET", "brokers")
+    for data in [half, whole] * 30:
+        with Wire(own) as wire:
+            wire.send(data)
+    for _ in range(60):
+        assert own.walk() == []
+
+
+# ---------------------------------------------------------------- Expect
+
+def test_a_client_that_expects_to_be_told_to_continue_is_told(api):
+    with Wire(api) as wire:
+        wire.send(create(api, [*JSON, ("Expect", "100-continue"), ("Content-Length", len(BODY))], b""))
+        assert wire.file.readline() == b"HTTP/1.1 100 Continue\r\n" and wire.file.readline() == b"\r\n"
+        assert check_wholly(wire.send(BODY).answer("POST"), "POST").status_code == 201
+
+
+@pytest.mark.parametrize("length, key, status", [(10 << 20, True, 413), (28, False, 401)])
+def test_a_client_that_will_be_refused_is_not_told_to_continue(api, length, key, status):
+    with Wire(api) as wire:
+        headers = [*JSON, ("Expect", "100-continue"), ("Content-Length", length)]
+        wire.send(message(api, "POST", "brokers", headers, key=key))
+        answer = check_wholly(wire.answer("POST"), "POST")
+        assert (answer.status_code, answer.interim) == (status, [])
+
+
+def test_an_expectation_that_nobody_can_meet_is_refused(api):
+    answer = exchange(api, create(api, [*JSON, ("Expect", "200-ok")], BODY), "POST")
+    assert answer.status_code in (400, 417)
+
+
+# ---------------------------------------------------------------- the request line and headers
+
+def test_a_header_line_that_is_too_long_is_refused(api):
+    for name, value in (("X-Long", "x" * 8190), ("X-Long", "x" * 100_000), ("x" * 9000, "x"), ("X-API-Key", "n" * 9000)):
+        refused(exchange(api, message(api, "GET", "me", [(name, value)])), 400, MALFORMED)
+
+
+def test_too_many_headers_are_refused(api):
+    refused(exchange(api, message(api, "GET", "me", [(f"X-{n}", n) for n in range(200)])), 400, MALFORMED)
+
+
+def test_as_many_headers_as_httpd_takes_are_borne(api):
+    assert exchange(api, message(api, "GET", "me", [(f"X-{n}", "x" * 1000) for n in range(90)])).status_code == 200
+
+
+def test_a_request_line_that_is_too_long_is_refused(api):
+    for size in (8190, 100_000):
+        answer = exchange(api, message(api, "GET", "brokers?q=" + "x" * size))
+        assert answer.status_code in (400, 414)
+
+
+@pytest.mark.parametrize("line", [
+    "GET", "GET ", "GET  ", "/public/v1/me", "GET /public/v1/me HTTP", "GET /public/v1/me HTTP/1",
+    "GET /public/v1/me HTTP/1.1 x",
+    "GET /public/v1/me x HTTP/1.1", "GET /public/v1/me FTP/1.1", "GET /public/v1/me HTTP/1.1\x00",
+    "G\x00T /public/v1/me HTTP/1.1",
+    "GE T /public/v1/me HTTP/1.1", "GET\t/public/v1/me\tHTTP/1.1", " GET /public/v1/me HTTP/1.1",
+    "GET /public/v1/\x01 HTTP/1.1",
+    "GET /public/v1/me\x7f HTTP/1.1", "GET /public/v1/é HTTP/1.1", "GET public/v1/me HTTP/1.1", "{}",
+    "G@T /public/v1/me HTTP/1.1", "(GET) /public/v1/me HTTP/1.1", "GET /public/v1/me http/1.1", "GET /public/v1/me HTTP/1.1.1",
+    "GET /public/v1/me HTTP/a.b", "GET /public/v1/me#x HTTP/1.1", "GET *  HTTP/1.1", "PRI * HTTP/2.0", "\x16\x03\x01",
+], ids=short)
+def test_a_broken_request_line_is_refused(api, line):
+    head = message(api, "GET", "me").split(b"\r\n", 1)[1]
+    with Wire(api) as wire:
+        try:
+            answer = wire.send(line.encode("latin-1") + b"\r\n" + head).answer()
+        except (Closed, Broken):
+            return  # the server speaks HTTP/0.9, which has no heads, or nothing at all
+    check_wholly(answer)
+    assert answer.status_code in (400, 404, 405), answer.content
+
+
+@pytest.mark.parametrize("version", ["HTTP/2.0", "HTTP/3.0", "HTTP/9.9", "HTTP/1.2", "HTTP/0.9", "HTTP/11.1"])
+def test_another_version_of_http_is_answered(api, version):
+    with Wire(api) as wire:
+        try:
+            answer = wire.send(message(api, "GET", "me", version=version)).answer()
+        except (Closed, Broken):
+            return
+    check_wholly(answer)
+    assert answer.status_code in (200, 400, 505)
+
+
+@pytest.mark.parametrize("header", [b"no colon here", b": no name", b"A B: x", b"X-Nul: a\x00b", b"X-Cr: a\rb",
+                                    b"X\x01: x", b"X : x", b"\xff: x", b"X-Bell: a\x07b", b"(X): x"], ids=short)
+def test_a_broken_header_is_refused(api, header):
+    refused(exchange(api, message(api, "GET", "me").replace(b"\r\n\r\n", b"\r\n" + header + b"\r\n\r\n")), 400, MALFORMED)
+
+
+@pytest.mark.parametrize("hosts", [[], ["a", "b"], ["a b"], ["a/b"], ["localhost:x"], ["[::1"], ["\xff"], ["a" * 5000 + "/"]],
+                         ids=short)
+def test_a_request_with_a_wrong_host_is_refused(api, hosts):
+    lines = message(api, "GET", "me").decode("latin-1").split("\r\n")
+    data = "\r\n".join([lines[0], *(f"Host: {host}" for host in hosts), *lines[2:]]).encode("latin-1")
+    refused(exchange(api, data), 400, MALFORMED)
+
+
+def test_a_folded_header_does_not_hide_another(api):
+    data = message(api, "GET", "me").replace(b"\r\n\r\n", b"\r\nX-Fold: a\r\n X-API-Key: x\r\n\r\n")
+    assert exchange(api, data).status_code in (200, 400)
+
+
+def test_lines_that_end_without_a_carriage_return_make_no_second_request(api):
+    with Wire(api) as wire:
+        found = answers(wire.send(message(api, "GET", "me", [("Connection", "close")]).replace(b"\r\n", b"\n")))
+    assert [answer.status_code for answer in found] in ([200], [400])
+
+
+# ---------------------------------------------------------------- methods and forms
+
+@pytest.mark.parametrize("method", ["TRACE", "TRACK", "BREW", "PROPFIND", "CONNECTX", "get", "M-SEARCH", "LOCK", "QUERY",
+                                    "X" * 1000], ids=short)
+def test_a_method_that_a_path_does_not_have_is_refused(api, method):
+    for path, allow in (("me", "GET, HEAD, OPTIONS"), ("brokers", "GET, HEAD, OPTIONS, POST"),
+                        ("brokers/brk_01jd3x8m5t9w2q7r4y6z0a1b3c", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT")):
+        answer = exchange(api, message(api, method, path), method)
+        refused(answer, 405, "validation.method_not_allowed")
+        assert answer.headers["Allow"] == allow
+
+
+def test_trace_repeats_nothing(api):
+    answer = exchange(api, message(api, "TRACE", "me", [("X-Secret", "swordfish")]))
+    assert b"swordfish" not in answer.content and api.credential.secret.encode() not in answer.content
+
+
+def test_the_servers_own_options_tell_nothing(api):
+    with Wire(api) as wire:
+        answer = wire.send(message(api, "OPTIONS", "*")).answer("OPTIONS")
+    assert answer.status_code in (200, 204, 400, 403, 404, 405)
+    assert not re.search(rb"Apache/|mod_", answer.content + str(answer.headers).encode())
+
+
+def test_connect_is_no_way_through(api):
+    with Wire(api) as wire:
+        data = message(api, "GET", "me").replace(b"GET /public/v1/me", b"CONNECT localhost:22")
+        try:
+            assert wire.send(data).answer().status_code in (400, 403, 404, 405)
+        except (Closed, Broken):
+            pass
+
+
+def test_http_1_0_is_answered_and_closed(api):
+    with Wire(api) as wire:
+        answer = check_wholly(wire.send(message(api, "GET", "me", version="HTTP/1.0")).answer())
+        assert answer.status_code == 200 and wire.is_ended()
+    assert exchange(api, create(api, JSON, BODY, version="HTTP/1.0"), "POST").status_code == 201
+
+
+def test_a_whole_url_can_be_asked_for(api):
+    assert exchange(api, message(api, "GET", api.url + "me")).status_code == 200
+
+
+def test_another_hosts_url_is_not_fetched(api):
+    for url in ("http://example.com/public/v1/me", "https://example.com/x", "http://127.0.0.1:1/public/v1/me", "ftp://x/",
+                "https://"):
+        with Wire(api) as wire:
+            answer = wire.send(message(api, "GET", url)).answer()
+        assert answer.status_code in (200, 400, 403, 404, 421)
+
+
+# ---------------------------------------------------------------- several requests on a connection
+
+def test_requests_sent_together_are_answered_in_order(api):
+    with Wire(api) as wire:
+        wire.send(b"".join(message(api, "GET", path) for path in ("me", "brokers?limit=1", "nothing", "openapi.yaml", "me")))
+        assert [check_wholly(wire.answer()).status_code for _ in range(5)] == [200, 200, 404, 200, 200]
+
+
+def test_what_follows_a_refused_body_is_not_taken_for_a_request(api):
+    """The body of a request that is refused early is data still, also where it looks like a request."""
+    inner = message(api, "POST", "brokers", JSON, b'{"name":"smuggled-body"}')
+    last = message(api, "GET", "me", [("Connection", "close")])
+    for headers, key, status in ((JSON, False, 401), ([("Content-Type", "text/plain")], True, 415)):
+        with Wire(api) as wire:
+            found = answers(wire.send(message(api, "POST", "brokers", headers, inner, key=key) + last))
+        assert [answer.status_code for answer in found] in ([status, 200], [status])
+    assert ok(api.get("brokers?q=smuggled-body"))["items"] == []
+
+
+def test_a_refused_request_leaves_the_connection_usable_or_closed(api):
+    """After each refusal the next request on the same connection is answered, or the connection is closed in good order."""
+    for bad in (message(api, "POST", "brokers", JSON, b"{"), message(api, "GET", "brokers?limit=0"),
+                message(api, "GET", "nothing"), message(api, "DELETE", "me"), message(api, "POST", "brokers", [], BODY),
+                message(api, "GET", "me", key=False)):
+        with Wire(api) as wire:
+            first = check_wholly(wire.send(bad).answer())
+            if "close" in first.headers.get("Connection", ""):
+                assert wire.is_ended()
+            else:
+                assert check_wholly(wire.send(message(api, "GET", "me")).answer()).status_code == 200

@@ -1,0 +1,405 @@
+"""What fails under load has a good end: the database stopped, killed or hanging, Apache restarted, a child killed.
+
+An instance of its own, with three virtual hosts: the usual one; one that does not wait long for slow clients (127.0.0.2); one
+with two connections to the database (127.0.0.3).
+"""
+
+import contextlib
+import os
+import select
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+for module in ("wire", "load"):
+    pytest.register_assert_rewrite(module)
+
+import psycopg2  # noqa: E402
+from client import Api, ok, refused  # noqa: E402
+from conftest import remove  # noqa: E402
+from deployment import PLACE, Instance  # noqa: E402
+from load import PATIENCE, Load  # noqa: E402
+from makers import Maker  # noqa: E402
+from waiting import eventually, together  # noqa: E402
+from wire import Closed, Wire, check_wholly, message  # noqa: E402
+
+JSON = [("Content-Type", "application/json")]
+
+# Idle threads are wanted of two children, so that one that is missed is replaced at once.
+SERVER = """
+MinSpareThreads 26
+"""
+HOST = """
+Listen {address}:${{PORT}} https
+<VirtualHost {address}:${{PORT}}>
+    ServerName {address}
+    SSLEngine On
+    SSLCertificateFile "${{INSTANCE}}/tls/server.pem"
+    SSLCertificateKeyFile "${{INSTANCE}}/tls/server.key"
+    NeoAPIKeyFile "${{INSTANCE}}/neoapi.key"
+    NeoAPIBaseURL https://{address}/public/v1/
+    {more}
+    <Location "/public/v1/">
+        NeoAPI On
+    </Location>
+</VirtualHost>
+"""
+IMPATIENT = "RequestReadTimeout handshake=5 header=1 body=1"
+NARROW = """
+    DBDriver pgsql
+    DBDParams "host=${INSTANCE}/socket dbname=neoapi user=neoapi application_name=narrow options='-c statement_timeout=3s'"
+    DBDMin 1
+    DBDKeep 2
+    DBDMax 2
+"""
+
+
+@pytest.fixture(scope="module")
+def victim():
+    PLACE.mkdir(parents=True, exist_ok=True)
+    conf = PLACE / f"{os.getpid()}.victim.conf"
+    conf.write_text(SERVER + HOST.format(address="127.0.0.2", more=IMPATIENT) + HOST.format(address="127.0.0.3", more=NARROW))
+    instance = Instance("victim", SERVER_CONF=str(conf))
+    try:
+        yield instance.up()
+    finally:
+        remove(instance)
+        conf.unlink()
+
+
+def is_running(pid_file):
+    return pid_file.exists() and os.path.exists(f"/proc/{pid_file.read_text().split()[0]}")
+
+
+@pytest.fixture(autouse=True)
+def mended(victim):
+    """A test that fails half-way does not leave its damage to the next."""
+    yield
+    if not all(is_running(victim.state / file) for file in ("pg/postmaster.pid", "run/httpd.pid")):
+        victim.command("up")
+
+
+@pytest.fixture(scope="module")
+def make_there(victim):
+    return Maker(victim)
+
+
+@pytest.fixture
+def there(victim, make_there):
+    """An org_admin's client to an organization of its own."""
+    return Api(victim, make_there.key())
+
+
+def at(api, address):
+    """The same client to another virtual host."""
+    return api.with_(url=f"https://{address}:{api.instance.port}/public/v1/")
+
+
+def count_of(api):
+    organization, = api.credential.organizations
+    return api.instance.sql("select count(*) from neoapi.broker where organization_id = %s", organization)[0][0]
+
+
+def log_is_clean(instance):
+    """No child of Apache crashed. (A SIGKILL is not logged.)"""
+    assert not [line for line in instance.error_log.splitlines() if "exit signal" in line]
+
+
+# ---------------------------------------------------------------- the database
+
+def start_database(instance):
+    """A process that PostgreSQL was just starting when it was killed may still be about to end: then it does not start yet."""
+    eventually(lambda: "does not start" not in instance.command("start-db", check=False), "PostgreSQL starts")
+
+
+def break_and_mend(load, breaks):
+    """Breaks the database under load, lets requests fail, mends it. Returns the moment when it was there again."""
+    load.api.instance.command(breaks)
+    load.wait_for(40, status=503)
+    start_database(load.api.instance)
+    mended = time.monotonic()
+    load.wait_for(20 * len(load.threads))
+    return mended
+
+
+@pytest.mark.parametrize("breaks", ["stop-db", "kill-db"])
+def test_while_the_database_is_away_requests_get_503_and_none_is_lost_or_done_twice(victim, there, breaks):
+    children = victim.children()
+    with Load(there) as load:
+        mended = break_and_mend(load, breaks)
+    load.check_answers(200, 201, 503)
+    load.check_all_succeeded_since(mended)
+    load.check_nothing_lost_or_doubled()
+    assert victim.children() == children
+    log_is_clean(victim)
+
+
+def test_the_first_request_after_a_restart_of_the_database_succeeds(victim, there):
+    """On kept connections, also on those that nobody used meanwhile; reads, creates and updates."""
+    made = there.broker()
+    with Wire(there) as kept:
+        kept.send(message(there, "GET", "me")).answer()
+        for stop in ("stop-db", "kill-db"):
+            together(*[lambda: ok(there.with_().get("brokers/" + made["id"]))] * 20)  # many connections to the database
+            victim.command(stop)
+            start_database(victim)
+            patch = message(there, "PATCH", "brokers/" + made["id"], JSON, b'{"phone":"1"}')
+            assert check_wholly(kept.send(patch).answer("PATCH"), "PATCH").status_code == 200
+            found = together(*[lambda: there.with_().post("brokers", {"name": "After"}).status_code] * 20)
+            assert found == [201] * 20
+
+
+def test_without_the_database_everything_that_needs_none_is_answered_and_the_rest_in_no_time(victim, there):
+    victim.command("stop-db")
+    try:
+        began = time.monotonic()
+        for _ in range(5):
+            assert there.get("openapi.yaml").status_code == 200
+            answer = check_wholly(there.get("brokers"))
+            refused(answer, 503, "internal.unavailable")
+            assert int(answer.headers["Retry-After"]) > 0
+            refused(check_wholly(there.post("brokers", {"name": "x"})), 503, "internal.unavailable")
+        assert time.monotonic() - began < PATIENCE
+    finally:
+        start_database(victim)
+    assert there.get("brokers").status_code == 200
+
+
+def test_a_database_that_is_away_uses_up_no_allowance(victim, there):
+    """Without the database nobody knows whose request it is; it must not be counted as one without a valid credential."""
+    victim.command("stop-db")
+    try:
+        answers = [there.get("brokers") for _ in range(5)]
+    finally:
+        start_database(victim)
+    assert {(answer.status_code, answer.headers["X-RateLimit-Remaining"]) for answer in answers} == {(503, "600")}
+    assert there.get("me").status_code == 200
+
+
+def test_a_database_that_was_away_when_apache_started_is_used_once_it_is_there(victim, there):
+    victim.command("stop-httpd")
+    victim.command("stop-db")
+    victim.command("start-httpd")
+    refused(there.with_().get("me"), 503, "internal.unavailable")
+    start_database(victim)
+    assert there.with_().get("me").status_code == 200
+
+
+def database_processes(instance):
+    parent = (instance.state / "pg/postmaster.pid").read_text().split()[0]
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    return [int(pid) for pid in (parent, *children)]
+
+
+def test_a_database_that_hangs_is_waited_for_so_long_and_not_longer(victim, there):
+    children = victim.children()
+    with Load(there, clients=8) as load:
+        hanging = database_processes(victim)
+        for pid in hanging:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            load.wait_for(len(load.threads), status=503)
+        finally:
+            for pid in reversed(hanging):
+                os.kill(pid, signal.SIGCONT)
+        load.wait_for(4 * len(load.threads), status=201)
+        mended = time.monotonic()
+        load.wait_for(20 * len(load.threads))
+    load.check_answers(200, 201, 503)
+    load.check_all_succeeded_since(mended)
+    load.check_nothing_lost_or_doubled()
+    assert victim.children() == children
+    log_is_clean(victim)
+
+
+@contextlib.contextmanager
+def locked_brokers(instance):
+    """Nobody else can write to the table meanwhile. Yields what ends it early."""
+    connection = psycopg2.connect(instance.admin_dsn)
+    try:
+        connection.cursor().execute("lock table neoapi.broker in share mode")
+        yield connection.rollback
+    finally:
+        connection.close()
+
+
+def test_a_statement_that_waits_for_a_lock_is_given_up(there):
+    """The server's statement_timeout ends it; what was not done is not done later."""
+    with locked_brokers(there.instance):
+        began = time.monotonic()
+        refused(at(there, "127.0.0.3").post("brokers", {"name": "Waits"}), 503, "internal.unavailable")
+        assert time.monotonic() - began < PATIENCE
+    assert count_of(there) == 0
+
+
+def test_more_requests_at_once_than_connections_are_all_answered(victim, there):
+    """Two connections, and forty creates that wait for a lock."""
+    narrow = at(there, "127.0.0.3")
+    narrow.broker()
+    waiting = "select count(*) from pg_stat_activity where application_name = 'narrow' and wait_event_type = 'Lock'"
+
+    def unlock_when_all_connections_wait():
+        eventually(lambda: victim.sql(waiting)[0][0] >= 2, "two statements that wait")
+        unlock()
+
+    create = [lambda: narrow.with_().post("brokers", {"name": "Patient"}).status_code] * 40
+    with locked_brokers(victim) as unlock:
+        found = together(unlock_when_all_connections_wait, *create)
+    assert found[1:] == [201] * 40
+    assert count_of(there) == 41
+
+
+# ---------------------------------------------------------------- credentials
+
+def listeners(instance):
+    """The backends of the database that Apache's children listen on: each holds the lock that says up to when it has heard."""
+    return {pid for pid, in instance.sql("select pid from pg_locks join pg_stat_activity using (pid)"
+                                         " where locktype = 'advisory' and mode = 'ShareLock' and usename = 'neoapi'")}
+
+
+def everywhere(api):
+    """The statuses of so many requests, each on a connection of its own, that every child is asked."""
+    return {api.with_().get("me").status_code for _ in range(30)}
+
+
+@contextlib.contextmanager
+def no_new_connections(instance):
+    """What is connected to the database as the runtime role stays so."""
+    instance.sql("alter role neoapi connection limit 0")
+    try:
+        yield
+    finally:
+        instance.sql("alter role neoapi connection limit -1")
+
+
+def end_listeners(instance):
+    """Ends their connections, once every child has one. Returns them."""
+    eventually(lambda: len(listeners(instance)) >= len(instance.children()), "every child listens")
+    ended = listeners(instance)
+    instance.sql("select pg_terminate_backend(pid) from unnest(%s::int[]) pid", list(ended))
+    eventually(lambda: not listeners(instance) & ended, "the listeners' end")
+    return ended
+
+
+def test_a_revoked_credential_is_refused_at_once_also_where_no_child_can_listen(victim, make_there):
+    """Then it is not remembered, and the database is asked each time. A connection that ended with its listener gives 503."""
+    api = Api(victim, make_there.key())
+    assert everywhere(api) == {200}
+    with no_new_connections(victim):
+        ended = end_listeners(victim)
+        assert 200 in everywhere(api)
+        make_there.revoke(api.credential)
+        found = everywhere(api)
+        assert 401 in found and found <= {401, 503}
+    assert everywhere(api) == {401}
+    eventually(lambda: len(listeners(victim)) >= len(ended), "new listeners")
+
+
+def test_a_revoked_credential_is_refused_at_once_while_and_after_its_listener_comes_back(victim, make_there):
+    early, late = Api(victim, make_there.key()), Api(victim, make_there.key())
+    assert everywhere(early) == everywhere(late) == {200}
+    ended = end_listeners(victim)
+    make_there.revoke(early.credential)
+    assert everywhere(early) == {401}
+    eventually(lambda: len(listeners(victim)) >= len(ended), "new listeners")
+    assert everywhere(late) == {200}
+    make_there.revoke(late.credential)
+    assert everywhere(late) == {401}
+
+
+# ---------------------------------------------------------------- Apache
+
+def test_no_request_fails_while_apache_restarts_gracefully(victim, there):
+    with Load(there) as load:
+        for _ in range(3):
+            victim.command("graceful")
+            load.wait_for(20 * len(load.threads))
+    load.check_answers(200, 201)
+    load.check_nothing_lost_or_doubled()
+    log_is_clean(victim)
+
+
+def remaining(api):
+    answer = api.with_().get("me")
+    return int(answer.headers["X-RateLimit-Remaining"]), int(answer.headers["X-RateLimit-Reset"])
+
+
+def test_what_was_counted_stays_counted_when_apache_restarts_gracefully_or_a_child_is_killed(victim, make_there):
+    plan = make_there.plan(1000, 3600)
+    api = Api(victim, make_there.key(make_there.organization(make_there.tenant(plan))))
+    first, reset = remaining(api)
+    assert first == 999
+    victim.command("graceful")
+    assert remaining(api) == (998, reset)
+    killed = victim.children()
+    for child in killed:
+        os.kill(child, signal.SIGKILL)
+    eventually(lambda: set(victim.children()) - set(killed), "a new child")
+    assert remaining(api) == (997, reset)
+
+
+def test_a_killed_child_takes_only_its_own_requests_with_it(victim, there):
+    eventually(lambda: len(victim.children()) == 2, "two children")
+    with Load(there) as load:
+        killed = victim.children()[0]
+        os.kill(killed, signal.SIGKILL)
+        eventually(lambda: len(set(victim.children()) - {killed}) == 2, "a new child")
+        replaced = time.monotonic()
+        load.wait_for(20 * len(load.threads))
+    broken = [sent for sent in load.sent if sent.broken or sent.passed_over]
+    assert len(broken) <= len(load.threads), broken
+    assert all(sent.status in (200, 201) for sent in load.sent if sent not in broken)
+    load.check_all_succeeded_since(replaced)
+    load.check_nothing_lost_or_doubled()
+    log_is_clean(victim)
+
+
+# ---------------------------------------------------------------- slow clients
+
+def drip(wire, piece, limit=20):
+    """Sends a piece again and again until the server has something to say. Returns its answer."""
+    deadline = time.monotonic() + limit
+    while time.monotonic() < deadline:
+        wire.send(piece)
+        if select.select([wire.socket], [], [], 0.1)[0]:
+            return wire.answer("POST")
+    raise AssertionError(f"not answered in {limit} s")
+
+
+@pytest.mark.parametrize("headers, start, piece", [
+    ([*JSON, ("Content-Length", 100_000)], b'{"name":"', b"x"), ([*JSON, ("Transfer-Encoding", "chunked")], b"", b"1\r\nx\r\n"),
+    ([*JSON, ("Content-Length", 100_000)], b"", b""), ([*JSON, ("Transfer-Encoding", "chunked")], b"5", b"0"),
+])
+def test_a_body_that_never_ends_is_answered_with_408(victim, there, headers, start, piece):
+    slow = at(there, "127.0.0.2")
+    with Wire(slow) as wire:
+        wire.send(message(slow, "POST", "brokers", headers, start))
+        refused(check_wholly(drip(wire, piece), "POST"), 408, "validation.request_timeout")
+        assert wire.is_ended()
+    assert count_of(there) == 0
+
+
+def test_headers_that_never_end_are_not_waited_for(there):
+    slow = at(there, "127.0.0.2")
+    with Wire(slow) as wire:
+        wire.send(message(slow, "GET", "me")[:-2])
+        try:
+            refused(check_wholly(drip(wire, b"X-Slow: x\r\n")), 408, "validation.request_timeout")
+        except Closed:
+            pass
+
+
+def test_slow_clients_do_not_keep_others_waiting(victim, there):
+    """More of them than half of all threads."""
+    slow, wires = at(there, "127.0.0.2"), []
+    try:
+        for _ in range(30):
+            wires.append(Wire(slow).send(message(slow, "POST", "brokers", [*JSON, ("Content-Length", 1000)], b'{"name":"')))
+        assert there.get("me").status_code == 200
+        for wire in wires:
+            refused(check_wholly(wire.answer("POST"), "POST"), 408, "validation.request_timeout")
+    finally:
+        for wire in wires:
+            wire.close()
