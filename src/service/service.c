@@ -45,19 +45,32 @@ void neo_call_respond(neo_call *call, int status, neo_text body)
     call->response->media_type = call->match.operation->media_type;
 }
 
-static neo_problem *unavailable(neo_call *call)
+static neo_problem *unavailable(neo_call *call, const char *detail)
 {
-    neo_problem *problem =
-        neo_problem_make(call->pool, NEO_INTERNAL_UNAVAILABLE,
-                         "The service cannot reach its database at the moment; nothing is lost by trying again.");
+    neo_problem *problem = neo_problem_make(call->pool, NEO_INTERNAL_UNAVAILABLE, "%s", detail);
     problem->retry_after = RETRY_SECONDS;
     return problem;
+}
+
+static neo_problem *not_done(neo_call *call)
+{
+    return unavailable(call, "The service cannot reach its database at the moment; nothing was done, so try again.");
+}
+
+static neo_problem *not_answered(neo_call *call)
+{
+    const neo_operation *operation = call->match.operation;
+    if (!operation || operation->access != NEO_ACCESS_WRITE)
+        return not_done(call);
+    return unavailable(call,
+                       "The database did not answer, so whether the request was carried out is not known; repeat it with the "
+                       "same Idempotency-Key, or read first.");
 }
 
 neo_problem *neo_call_borrow(neo_call *call, neo_pg **pg)
 {
     *pg = call->request->host->borrow(call->request->context);
-    return *pg ? NULL : unavailable(call);
+    return *pg ? NULL : not_done(call);
 }
 
 void neo_call_give_back(neo_call *call, neo_pg *pg)
@@ -85,8 +98,8 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
     case NEO_PG_REFERRED:
         return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
                                 "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
-    case NEO_PG_AWAY:
-    case NEO_PG_SCHEMA: return unavailable(call);
+    case NEO_PG_AWAY: return not_answered(call);
+    case NEO_PG_SCHEMA: return not_done(call);
     default: return neo_problem_internal(call->pool);
     }
 }

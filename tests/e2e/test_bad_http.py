@@ -8,7 +8,7 @@ import pytest
 pytest.register_assert_rewrite("wire")
 
 from client import ok, refused  # noqa: E402
-from wire import Broken, Closed, Wire, ask, check_wholly, chunked, message, short, survives  # noqa: E402, F401
+from wire import Broken, Closed, Wire, check_wholly, chunked, message, short, survives  # noqa: E402, F401
 
 JSON = [("Content-Type", "application/json")]
 CHUNKED = [*JSON, ("Transfer-Encoding", "chunked")]

@@ -1,0 +1,208 @@
+/* A host of the service in memory, and a site without a database: requests are made of texts, responses are looked at whole. */
+#ifndef NEO_TESTS_FAKE_HOST_H
+#define NEO_TESTS_FAKE_HOST_H
+
+#include "unit.h"
+
+#include <apr_strings.h>
+#include <apr_tables.h>
+#include <stdlib.h>
+
+#include "core/json.h"
+#include "core/secret.h"
+#include "service/service.h"
+
+#define ORGANIZATION       "org_01jd3x00000000000000000001"
+#define OTHER_ORGANIZATION "org_01jd3x00000000000000000002"
+#define FAR_ORGANIZATION   "org_01jd3x00000000000000000003" /* no credential reaches it */
+#define TENANT             "tnt_01jd3x00000000000000000000"
+#define USER               "usr_01jd3x00000000000000000000"
+#define REQUEST_ID         "req_01jd3x00000000000000000000"
+#define BASE_URL           "https://api.example.com/public/v1/"
+#define DOCS_URL           "https://docs.example.com"
+
+/* A request as it came, and what its host can do. */
+typedef struct {
+    apr_table_t *headers;
+    const char *body;   /* NULL: none was sent */
+    neo_problem *fault; /* what reading the body comes to instead */
+    neo_pg *pg;         /* NULL: the database is away */
+    int borrowed, lent, bodies_read;
+    apr_size_t most; /* what the service would take of a body */
+    const char *address;
+    int refused; /* the problem is the host's own */
+    neo_response response;
+} fake_host;
+
+typedef struct {
+    char secret[NEO_SECRET_SIZE];
+    neo_credential credential;
+} fake_key;
+
+/* ---------------------------------------------------------------- the host */
+
+static inline const char *fake_header(void *context, const char *name)
+{
+    return apr_table_get(((fake_host *)context)->headers, name);
+}
+
+static inline neo_problem *fake_body(void *context, apr_size_t most, neo_text *body)
+{
+    fake_host *host = context;
+    assert_int_equal(host->lent, 0); /* no connection is kept while a client is waited for */
+    host->bodies_read++;
+    host->most = most;
+    *body = text_of(host->body ? host->body : "");
+    return host->fault;
+}
+
+static inline neo_pg *fake_borrow(void *context)
+{
+    fake_host *host = context;
+    assert_int_equal(host->lent, 0); /* who keeps one and waits for another may wait for ever */
+    host->borrowed++;
+    host->lent += host->pg != NULL;
+    return host->pg;
+}
+
+static inline void fake_give_back(void *context, neo_pg *pg)
+{
+    fake_host *host = context;
+    assert_ptr_equal(pg, host->pg);
+    assert_int_equal(host->lent, 1);
+    host->lent--;
+}
+
+static inline fake_host *host_with(neo_pg *pg, apr_pool_t *pool)
+{
+    fake_host *host = apr_pcalloc(pool, sizeof *host);
+    host->headers = apr_table_make(pool, 4);
+    host->pg = pg;
+    host->address = "192.0.2.1";
+    return host;
+}
+
+/* ---------------------------------------------------------------- the site */
+
+static inline neo_limiter *limiter_of(apr_size_t entries, apr_pool_t *pool)
+{
+    return neo_limiter_use(apr_pcalloc(pool, neo_limiter_size(entries)), entries);
+}
+
+static inline neo_site *site_of(apr_pool_t *pool)
+{
+    neo_site *site = apr_pcalloc(pool, sizeof *site);
+    neo_service_make_statements(pool);
+    site->base_url = BASE_URL;
+    site->docs_url = DOCS_URL;
+    site->keys.count = 1;
+    memset(site->keys.key[0], 7, NEO_KEY_SIZE);
+    site->max_body = 10000;
+    site->cursor_lifetime = 3600;
+    site->credentials = limiter_of(1024, pool);
+    site->addresses = limiter_of(1024, pool);
+    site->principals = neo_principals_make(pool);
+    neo_principals_heard(site->principals);
+    neo_service_prepare(site, pool);
+    return site;
+}
+
+/* Keeps it as if it had been read from the database. */
+static inline void know(neo_site *site, const fake_key *key)
+{
+    neo_principals_forget(site->principals);
+    neo_principals_keep(site->principals, neo_principals_generation(site->principals), &key->credential);
+}
+
+static inline fake_key *credential_of(const char *prefix, const char *role, apr_pool_t *pool)
+{
+    fake_key *key = apr_pcalloc(pool, sizeof *key);
+    neo_credential *c = &key->credential;
+    neo_secret_make(key->secret, c->id, c->hash, prefix);
+    c->tenant = TENANT;
+    c->role = role;
+    if (!neo_role_scopes(role, &c->scopes))
+        fail();
+    c->requests = 1000;
+    c->window = 60;
+    return key;
+}
+
+static inline fake_key *key_of(const char *role, apr_pool_t *pool)
+{
+    static const char *const organizations[] = {ORGANIZATION};
+    fake_key *key = credential_of(NEO_KEY_PREFIX, role, pool);
+    key->credential.organizations = organizations;
+    key->credential.organization_count = 1;
+    return key;
+}
+
+/* A token that reaches the first so many organizations. */
+static inline fake_key *token_of(int count, apr_pool_t *pool)
+{
+    static const char *const organizations[] = {ORGANIZATION, OTHER_ORGANIZATION};
+    fake_key *key = credential_of(NEO_TOKEN_PREFIX, "org_editor", pool);
+    key->credential.is_token = 1;
+    key->credential.user = USER;
+    key->credential.email = "ana@example.com";
+    key->credential.organizations = organizations;
+    key->credential.organization_count = count;
+    return key;
+}
+
+/* ---------------------------------------------------------------- asking */
+
+/* Answers METHOD of PATH below the base, which may have a query; returns the status. */
+static inline int ask(neo_site *site, fake_host *host, const char *method, const char *path, apr_pool_t *pool)
+{
+    static const neo_host functions = {fake_header, fake_body, fake_borrow, fake_give_back};
+    const char *query = strchr(path, '?');
+    const char *bare = query ? apr_pstrndup(pool, path, (apr_size_t)(query - path)) : path;
+    neo_request request = {.pool = pool,
+                           .id = REQUEST_ID,
+                           .method = method,
+                           .path = bare,
+                           .instance = apr_pstrcat(pool, "/public/v1/", bare, NULL),
+                           .query = query ? query + 1 : NULL,
+                           .address = host->address,
+                           .host = &functions,
+                           .context = host};
+    if (host->fault && host->refused)
+        neo_service_refuse(site, &request, host->fault, &host->response);
+    else
+        neo_service_answer(site, &request, &host->response);
+    assert_int_equal(host->lent, 0); /* what was borrowed was given back */
+    return host->response.status;
+}
+
+static inline const char *header_of(const fake_host *host, const char *name)
+{
+    return apr_table_get(host->response.headers, name);
+}
+
+static inline neo_json *body_of(const fake_host *host, apr_pool_t *pool)
+{
+    const char *wrong = "";
+    neo_json *body = neo_json_parse(host->response.body, pool, &wrong);
+    if (!body)
+        fail_msg("the body is no JSON (%s): %.*s", wrong, (int)host->response.body.len, host->response.body.ptr);
+    return body;
+}
+
+static inline const char *member_of(const fake_host *host, const char *name, apr_pool_t *pool)
+{
+    neo_json *member = neo_json_get(body_of(host, pool), name);
+    return member ? neo_json_string(member) : NULL;
+}
+
+/* Asks, and expects a problem. */
+static inline void assert_refused(neo_site *site, fake_host *host, const char *method, const char *path, int status,
+                                  const char *code, apr_pool_t *pool)
+{
+    int got = ask(site, host, method, path, pool);
+    const char *said = got >= 400 ? member_of(host, "code", pool) : "no problem";
+    if (got != status || strcmp(said, code) != 0)
+        fail_msg("%s %s: %d %s instead of %d %s", method, path, got, said, status, code);
+}
+
+#endif

@@ -1,0 +1,322 @@
+/* A server that speaks PostgreSQL's protocol (version 3) as far as our statements need it, and answers what a test tells it to:
+ * rows, errors, or its own death in the middle. It runs in threads of the test and listens on a Unix socket. */
+#ifndef NEO_TESTS_FAKE_PG_H
+#define NEO_TESTS_FAKE_PG_H
+
+#include "unit.h"
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <arpa/inet.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "store/pg.h"
+
+#define FAKE_MOST 16 /* parameters, columns */
+
+/* What a statement is answered. Rows are texts, `columns` to a row, NULL for null. */
+typedef struct {
+    const char
+        *error; /* an SQLSTATE instead of rows, or behind them where it DIES_AFTER; one of class 57P ends the connection */
+    const char *constraint;
+    int columns, rows;
+    const char *const *values;
+    enum { FAKE_LIVES, FAKE_DIES_BEFORE, FAKE_DIES_AFTER } fate; /* the connection ends without an answer, or after the rows */
+} fake_reply;
+
+typedef struct fake_pg fake_pg;
+
+/* Called in the connection's thread for each statement that is executed. */
+typedef void (*fake_answer)(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply);
+
+struct fake_pg {
+    fake_answer answer;
+    void *data; /* the test's */
+    int listening;
+    char directory[40], path[64];
+    pthread_t thread;
+    atomic_int connections;              /* accepted so far */
+    atomic_int prepared, executed, died; /* statements so far, and connections that ended as they were told to */
+    atomic_int refuses;                  /* new connections are closed at once */
+    atomic_int latest;                   /* the latest connection's socket */
+};
+
+/* One connection. */
+typedef struct {
+    fake_pg *fake;
+    int socket;
+    apr_pool_t *pool;
+    apr_hash_t *statements; /* name: SQL */
+    const char *sql;        /* of what was bound */
+    const char *values[FAKE_MOST];
+    neo_buf out;
+    int failed; /* until Sync */
+} fake_session;
+
+/* ---------------------------------------------------------------- messages */
+
+static inline int fake_read(int from, void *into, size_t len)
+{
+    for (size_t done = 0; done < len;) {
+        ssize_t got = read(from, (char *)into + done, len - done);
+        if (got <= 0 && errno != EINTR)
+            return 0;
+        done += got > 0 ? (size_t)got : 0;
+    }
+    return 1;
+}
+
+static inline void fake_number(neo_buf *out, int bytes, int number)
+{
+    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+        neo_buf_putc(out, (char)(number >> shift));
+}
+
+static inline int fake_int(const char **at, int bytes)
+{
+    int number = 0;
+    while (bytes--)
+        number = number << 8 | (unsigned char)*(*at)++;
+    return number;
+}
+
+/* Adds a message: its type, its length, its content. */
+static inline void fake_say(fake_session *s, char type, const char *content, apr_size_t len)
+{
+    neo_buf_putc(&s->out, type);
+    fake_number(&s->out, 4, (int)len + 4);
+    neo_buf_add(&s->out, content, len);
+}
+
+static inline void fake_say_buf(fake_session *s, char type, const neo_buf *content)
+{
+    fake_say(s, type, content->ptr, content->len);
+}
+
+static inline int fake_flush(fake_session *s)
+{
+    ssize_t sent = send(s->socket, s->out.ptr, s->out.len, MSG_NOSIGNAL);
+    int all = sent == (ssize_t)s->out.len;
+    s->out.len = 0;
+    return all;
+}
+
+static inline void fake_say_text(neo_buf *out, const char *text)
+{
+    neo_buf_add(out, text, strlen(text) + 1);
+}
+
+static inline void fake_say_error(fake_session *s, const char *state, const char *constraint)
+{
+    neo_buf out;
+    neo_buf_init(&out, s->pool, 64);
+    fake_say_text(&out, "SERROR");
+    neo_buf_putc(&out, 'C');
+    fake_say_text(&out, state);
+    fake_say_text(&out, "Mas the test wants it");
+    if (constraint) {
+        neo_buf_putc(&out, 'n');
+        fake_say_text(&out, constraint);
+    }
+    neo_buf_putc(&out, '\0');
+    fake_say_buf(s, 'E', &out);
+}
+
+static inline void fake_say_rows(fake_session *s, const fake_reply *reply)
+{
+    neo_buf out;
+    neo_buf_init(&out, s->pool, 256);
+    fake_number(&out, 2, reply->columns);
+    for (int c = 0; c < reply->columns; c++) {
+        fake_say_text(&out, "c");
+        fake_number(&out, 4, 0);
+        fake_number(&out, 2, 0);
+        fake_number(&out, 4, 25); /* text */
+        fake_number(&out, 2, -1);
+        fake_number(&out, 4, -1);
+        fake_number(&out, 2, 0);
+    }
+    fake_say_buf(s, 'T', &out);
+    for (int r = 0; r < reply->rows; r++) {
+        out.len = 0;
+        fake_number(&out, 2, reply->columns);
+        for (int c = 0; c < reply->columns; c++) {
+            const char *value = reply->values[r * reply->columns + c];
+            fake_number(&out, 4, value ? (int)strlen(value) : -1);
+            neo_buf_puts(&out, value ? value : "");
+        }
+        fake_say_buf(s, 'D', &out);
+    }
+    fake_say(s, 'C', "SELECT 1", 9);
+}
+
+/* ---------------------------------------------------------------- a connection's life */
+
+/* Executes what is bound. False where the connection ends. */
+static inline int fake_execute(fake_session *s)
+{
+    fake_reply reply = {0};
+    s->fake->answer(s->fake, s->sql, s->values, &reply);
+    atomic_fetch_add(&s->fake->executed, 1);
+    if (reply.fate == FAKE_DIES_AFTER || (reply.fate == FAKE_LIVES && !reply.error))
+        fake_say_rows(s, &reply);
+    if (reply.error)
+        fake_say_error(s, reply.error, reply.constraint);
+    s->failed = reply.error != NULL;
+    if (reply.fate == FAKE_LIVES && (!reply.error || strncmp(reply.error, "57P", 3) != 0))
+        return 1;
+    atomic_fetch_add(&s->fake->died, 1);
+    fake_flush(s);
+    return 0;
+}
+
+static inline void fake_bind(fake_session *s, const char *at)
+{
+    at += strlen(at) + 1; /* the portal */
+    s->sql = apr_hash_get(s->statements, at, APR_HASH_KEY_STRING);
+    at += strlen(at) + 1;
+    for (int formats = fake_int(&at, 2); formats > 0; formats--)
+        at += 2;
+    int count = fake_int(&at, 2);
+    for (int i = 0; i < count && i < FAKE_MOST; i++) {
+        int len = fake_int(&at, 4);
+        s->values[i] = len < 0 ? NULL : apr_pstrmemdup(s->pool, at, (apr_size_t)len);
+        at += len > 0 ? len : 0;
+    }
+    if (s->sql)
+        fake_say(s, '2', "", 0);
+    else
+        fake_say_error(s, "26000", NULL);
+    s->failed = !s->sql;
+}
+
+/* Takes one message. False where the connection ends. */
+static inline int fake_take(fake_session *s, char type, const char *content)
+{
+    if (type == 'X')
+        return 0;
+    if (type == 'S' || type == 'Q') {
+        s->failed = 0;
+        s->sql = content;
+        if (type == 'Q' && !fake_execute(s))
+            return 0;
+        s->failed = 0;
+        fake_say(s, 'Z', "I", 1);
+        return fake_flush(s);
+    }
+    if (s->failed)
+        return 1;
+    if (type == 'P') {
+        const char *sql = content + strlen(content) + 1;
+        apr_hash_set(s->statements, apr_pstrdup(s->pool, content), APR_HASH_KEY_STRING, apr_pstrdup(s->pool, sql));
+        atomic_fetch_add(&s->fake->prepared, 1);
+        fake_say(s, '1', "", 0);
+    } else if (type == 'B')
+        fake_bind(s, content);
+    return type == 'E' ? fake_execute(s) : 1;
+}
+
+/* The start-up message has no type. We ask for no password. */
+static inline int fake_greet(fake_session *s)
+{
+    char head[8];
+    const char *at = head;
+    if (!fake_read(s->socket, head, sizeof head) || atomic_load(&s->fake->refuses))
+        return 0;
+    int rest = fake_int(&at, 4) - (int)sizeof head;
+    if (!fake_read(s->socket, apr_palloc(s->pool, (apr_size_t)rest + 1), (size_t)rest))
+        return 0;
+    fake_say(s, 'R', "\0\0\0\0", 4);
+    fake_say(s, 'S', "client_encoding\0UTF8", 21);
+    fake_say(s, 'S', "server_version\00015.0", 20);
+    fake_say(s, 'K', "\0\0\0\1\0\0\0\1", 8);
+    fake_say(s, 'Z', "I", 1);
+    return fake_flush(s);
+}
+
+static inline void *fake_serve(void *data)
+{
+    fake_session *s = data;
+    char type, head[4];
+    for (int goes_on = fake_greet(s); goes_on && fake_read(s->socket, &type, 1) && fake_read(s->socket, head, 4);) {
+        const char *at = head;
+        apr_size_t len = (apr_size_t)fake_int(&at, 4) - 4;
+        char *content = apr_pcalloc(s->pool, len + 1);
+        goes_on = fake_read(s->socket, content, len) && fake_take(s, type, content);
+    }
+    close(s->socket);
+    apr_pool_destroy(s->pool);
+    return NULL;
+}
+
+static inline void *fake_listen(void *data)
+{
+    fake_pg *fake = data;
+    for (int client; (client = accept(fake->listening, NULL, NULL)) >= 0;) {
+        apr_pool_t *pool;
+        pthread_t thread;
+        apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
+        fake_session *s = apr_pcalloc(pool, sizeof *s);
+        *s = (fake_session){.fake = fake, .socket = client, .pool = pool, .statements = apr_hash_make(pool)};
+        neo_buf_init(&s->out, pool, 1024);
+        atomic_store(&fake->latest, client);
+        atomic_fetch_add(&fake->connections, 1);
+        if (pthread_create(&thread, NULL, fake_serve, s) == 0)
+            pthread_detach(thread);
+    }
+    return NULL;
+}
+
+static inline apr_status_t fake_end(void *data)
+{
+    fake_pg *fake = data;
+    shutdown(fake->listening, SHUT_RDWR);
+    pthread_join(fake->thread, NULL);
+    close(fake->listening);
+    unlink(fake->path);
+    rmdir(fake->directory);
+    return APR_SUCCESS;
+}
+
+/* Ends the latest connection while nothing is asked of it, as a server does that is stopped. */
+static inline void fake_cut(fake_pg *fake)
+{
+    shutdown(atomic_load(&fake->latest), SHUT_RDWR);
+}
+
+/* A server that ends with the pool. */
+static inline fake_pg *fake_start(fake_answer answer, void *data, apr_pool_t *pool)
+{
+    fake_pg *fake = apr_pcalloc(pool, sizeof *fake);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    fake->answer = answer;
+    fake->data = data;
+    strcpy(fake->directory, "/tmp/neoapi-fake.XXXXXX");
+    assert_non_null(mkdtemp(fake->directory));
+    snprintf(fake->path, sizeof fake->path, "%s/.s.PGSQL.5432", fake->directory);
+    memcpy(address.sun_path, fake->path, sizeof fake->path);
+    fake->listening = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fake->listening, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fake->listening, 8), 0);
+    assert_int_equal(pthread_create(&fake->thread, NULL, fake_listen, fake), 0);
+    apr_pool_cleanup_register(pool, fake, fake_end, apr_pool_cleanup_null);
+    return fake;
+}
+
+static inline neo_pg *fake_connect(fake_pg *fake, apr_pool_t *pool)
+{
+    const char *wrong = "";
+    const char *dsn = apr_psprintf(pool, "host=%s port=5432 dbname=x user=x gssencmode=disable", fake->directory);
+    neo_pg *pg = neo_pg_connect(dsn, pool, &wrong);
+    if (!pg)
+        fail_msg("no connection to the fake server: %s", wrong);
+    return pg;
+}
+
+#endif

@@ -1,0 +1,252 @@
+/* Statements and connections that end: what is done again, and that nothing that writes is done twice. */
+#include "fake_pg.h"
+
+#define MOST_STEPS 8
+
+/* What the server answers, one after the other; the last one again and again. */
+typedef struct {
+    fake_reply steps[MOST_STEPS];
+    int count;
+    atomic_int at, deallocated;
+} script;
+
+static const char *const one[] = {"1"};
+static const fake_reply row = {.columns = 1, .rows = 1, .values = one};
+
+static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
+{
+    script *s = fake->data;
+    (void)values;
+    if (strncmp(sql, "deallocate", 10) == 0) {
+        atomic_fetch_add(&s->deallocated, 1);
+        atomic_fetch_sub(&fake->executed, 1);
+        return;
+    }
+    int at = atomic_fetch_add(&s->at, 1);
+    *reply = s->steps[at < s->count ? at : s->count - 1];
+}
+
+/* A server with such a script, a connection to it, and a statement. */
+typedef struct {
+    fake_pg *server;
+    neo_pg *pg;
+    neo_statement *statement;
+    neo_rows rows;
+    apr_pool_t *pool;
+} bench;
+
+static bench *set_up(script *s, int writes, apr_pool_t *pool)
+{
+    bench *b = apr_pcalloc(pool, sizeof *b);
+    b->server = fake_start(answer, s, pool);
+    b->pg = fake_connect(b->server, pool);
+    b->statement = neo_statement_make(pool, "select $1", 1, writes);
+    b->pool = pool;
+    return b;
+}
+
+static neo_pg_status run(bench *b)
+{
+    return neo_pg_run(b->pg, b->statement, one, b->pool, &b->rows);
+}
+
+static void assert_row(const bench *b)
+{
+    assert_int_equal(b->rows.count, 1);
+    assert_string_equal(neo_rows_value(&b->rows, 0, 0), "1");
+}
+
+/* ---------------------------------------------------------------- what goes well */
+
+static void a_statement_is_prepared_once_on_a_connection(void **state)
+{
+    script s = {.steps = {row}, .count = 1};
+    bench *b = set_up(&s, 1, *state);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(run(b), NEO_PG_OK);
+        assert_row(b);
+    }
+    assert_int_equal(b->server->prepared, 1);
+    assert_int_equal(b->server->executed, 3);
+    assert_int_equal(b->server->connections, 1);
+}
+
+static void a_connection_that_ended_while_idle_costs_no_statement(void **state)
+{
+    for (int writes = 0; writes < 2; writes++) {
+        script s = {.steps = {row}, .count = 1};
+        bench *b = set_up(&s, writes, *state);
+        for (int i = 1; i <= 3; i++) {
+            assert_int_equal(run(b), NEO_PG_OK);
+            assert_row(b);
+            assert_int_equal(b->server->executed, i);
+            assert_int_equal(b->server->prepared, i); /* anew on each connection */
+            fake_cut(b->server);
+        }
+    }
+}
+
+static void a_server_that_is_away_and_comes_back_is_found_again(void **state)
+{
+    script s = {.steps = {row}, .count = 1};
+    bench *b = set_up(&s, 1, *state);
+    atomic_store(&b->server->refuses, 1);
+    fake_cut(b->server);
+    assert_int_equal(run(b), NEO_PG_AWAY);
+    assert_int_equal(run(b), NEO_PG_AWAY);
+    assert_int_equal(b->server->executed, 0);
+    assert_non_null(b->rows.message);
+    atomic_store(&b->server->refuses, 0);
+    assert_int_equal(run(b), NEO_PG_OK);
+    assert_row(b);
+}
+
+/* ---------------------------------------------------------------- the connection ends in the middle */
+
+/* How often a statement is executed of which the first execution ends like this, and what comes of it. */
+static void assert_ends(apr_pool_t *pool, int writes, fake_reply first, int executions, neo_pg_status status)
+{
+    script s = {.steps = {first, row}, .count = 2};
+    bench *b = set_up(&s, writes, pool);
+    assert_int_equal(run(b), status);
+    assert_int_equal(b->server->executed, executions);
+    if (status == NEO_PG_OK)
+        assert_row(b);
+    assert_int_equal(run(b), NEO_PG_OK); /* the next one is not harmed */
+    assert_row(b);
+    assert_int_equal(b->server->executed, executions + 1);
+}
+
+static const fake_reply dies_silently = {.fate = FAKE_DIES_BEFORE}, is_shut_down = {.error = "57P01"},
+                        dies_when_done = {.columns = 1, .rows = 1, .values = one, .fate = FAKE_DIES_AFTER},
+                        is_shut_down_when_done = {
+                            .error = "57P01", .columns = 1, .rows = 1, .values = one, .fate = FAKE_DIES_AFTER};
+
+static void a_read_is_done_again_whatever_ended_its_connection(void **state)
+{
+    assert_ends(*state, 0, dies_silently, 2, NEO_PG_OK);
+    assert_ends(*state, 0, is_shut_down, 2, NEO_PG_OK);
+    assert_ends(*state, 0, dies_when_done, 2, NEO_PG_OK);
+    assert_ends(*state, 0, is_shut_down_when_done, 2, NEO_PG_OK);
+}
+
+static void a_write_whose_connection_ends_without_a_word_is_not_done_again(void **state)
+{
+    assert_ends(*state, 1, dies_silently, 1, NEO_PG_AWAY);
+}
+
+static void a_write_that_the_server_gave_up_before_it_was_complete_is_done_again(void **state)
+{
+    assert_ends(*state, 1, is_shut_down, 2, NEO_PG_OK);
+}
+
+static void a_write_that_was_complete_is_not_done_again_though_its_end_is_not_known(void **state)
+{
+    assert_ends(*state, 1, dies_when_done, 1, NEO_PG_AWAY);
+    assert_ends(*state, 1, is_shut_down_when_done, 1, NEO_PG_AWAY);
+}
+
+static void nothing_is_done_more_than_twice(void **state)
+{
+    static const fake_reply ends[] = {{.fate = FAKE_DIES_BEFORE}, {.error = "57P01"}, {.error = "40001"}, {.error = "26000"}};
+    for (int i = 0; i < COUNT(ends); i++) {
+        script s = {.steps = {ends[i]}, .count = 1};
+        bench *b = set_up(&s, 0, *state);
+        assert_int_not_equal(run(b), NEO_PG_OK);
+        assert_int_equal(b->server->executed, 2);
+    }
+}
+
+/* ---------------------------------------------------------------- errors */
+
+static void what_was_rolled_back_or_never_begun_is_done_again_also_where_it_writes(void **state)
+{
+    static const char *const states[] = {"40001", "40P01", "26000", "0A000", "25006"};
+    for (int i = 0; i < COUNT(states); i++)
+        for (int writes = 0; writes < 2; writes++)
+            assert_ends(*state, writes, (fake_reply){.error = states[i]}, 2, NEO_PG_OK);
+}
+
+static void a_statement_whose_plan_is_stale_is_prepared_anew(void **state)
+{
+    script s = {.steps = {row, {.error = "0A000"}, row}, .count = 3};
+    bench *b = set_up(&s, 1, *state);
+    assert_int_equal(run(b), NEO_PG_OK);
+    assert_int_equal(run(b), NEO_PG_OK);
+    assert_row(b);
+    assert_int_equal(s.deallocated, 1);
+    assert_int_equal(b->server->prepared, 2);
+    assert_int_equal(b->server->connections, 1);
+}
+
+static void a_primary_that_became_a_standby_is_left_for_another_connection(void **state)
+{
+    script s = {.steps = {{.error = "25006"}, row}, .count = 2};
+    bench *b = set_up(&s, 1, *state);
+    assert_int_equal(run(b), NEO_PG_OK);
+    assert_int_equal(b->server->connections, 2);
+}
+
+static void every_other_error_is_told_and_nothing_is_done_again(void **state)
+{
+    static const struct {
+        const char *state;
+        neo_pg_status status;
+    } known[] = {
+        {"23505", NEO_PG_DUPLICATE}, {"23503", NEO_PG_REFERRED}, {"53300", NEO_PG_AWAY},   {"57014", NEO_PG_AWAY},
+        {"55P03", NEO_PG_AWAY},      {"42P01", NEO_PG_SCHEMA},   {"42703", NEO_PG_SCHEMA}, {"42883", NEO_PG_SCHEMA},
+        {"3F000", NEO_PG_SCHEMA},    {"42501", NEO_PG_FAILED},   {"22P02", NEO_PG_FAILED}, {"XX000", NEO_PG_FAILED},
+    };
+    for (int i = 0; i < COUNT(known); i++)
+        for (int writes = 0; writes < 2; writes++) {
+            script s = {.steps = {{.error = known[i].state, .constraint = "broker_creci_key"}}, .count = 1};
+            bench *b = set_up(&s, writes, *state);
+            assert_int_equal(run(b), known[i].status);
+            assert_string_equal(b->rows.constraint, "broker_creci_key");
+            assert_string_equal(b->rows.message, "as the test wants it");
+            assert_int_equal(b->server->executed, 1);
+            assert_int_equal(b->server->connections, 1);
+        }
+}
+
+static void a_query_that_is_planned_for_its_values_is_done_again_over_a_new_connection_alone(void **state)
+{
+    script dies = {.steps = {dies_silently, row}, .count = 2}, fails = {.steps = {{.error = "22P02"}}, .count = 1};
+    bench *b = set_up(&dies, 0, *state);
+    assert_int_equal(neo_pg_query(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_OK);
+    assert_row(b);
+    assert_int_equal(b->server->executed, 2);
+    b = set_up(&fails, 0, *state);
+    assert_int_equal(neo_pg_query(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_FAILED);
+    assert_int_equal(b->server->executed, 1);
+}
+
+static void an_administrators_statement_is_never_done_again(void **state)
+{
+    script s = {.steps = {is_shut_down, row}, .count = 2};
+    bench *b = set_up(&s, 0, *state);
+    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_AWAY);
+    assert_int_equal(b->server->executed, 1);
+    assert_int_equal(b->server->connections, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(a_statement_is_prepared_once_on_a_connection),
+        pool_test(a_connection_that_ended_while_idle_costs_no_statement),
+        pool_test(a_server_that_is_away_and_comes_back_is_found_again),
+        pool_test(a_read_is_done_again_whatever_ended_its_connection),
+        pool_test(a_write_whose_connection_ends_without_a_word_is_not_done_again),
+        pool_test(a_write_that_the_server_gave_up_before_it_was_complete_is_done_again),
+        pool_test(a_write_that_was_complete_is_not_done_again_though_its_end_is_not_known),
+        pool_test(nothing_is_done_more_than_twice),
+        pool_test(what_was_rolled_back_or_never_begun_is_done_again_also_where_it_writes),
+        pool_test(a_statement_whose_plan_is_stale_is_prepared_anew),
+        pool_test(a_primary_that_became_a_standby_is_left_for_another_connection),
+        pool_test(every_other_error_is_told_and_nothing_is_done_again),
+        pool_test(a_query_that_is_planned_for_its_values_is_done_again_over_a_new_connection_alone),
+        pool_test(an_administrators_statement_is_never_done_again),
+    };
+    return run_room("pg_repeat", tests);
+}

@@ -1,0 +1,286 @@
+/* The cache of credentials: what is kept, when it is believed, and how long what was found lives. */
+#include "unit.h"
+
+#include <apr_strings.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "core/clock.h"
+#include "service/principals.h"
+
+#define MOST 16384 /* credentials that are kept at a time */
+
+static const char *const organizations[] = {"org_01jd3x00000000000000000000", "org_01jd3x00000000000000000001"};
+
+/* A token; every text of it is the pool's, so that what is kept of it must be a copy. */
+static neo_credential *token(const char *id, apr_pool_t *pool)
+{
+    neo_credential *c = apr_pcalloc(pool, sizeof *c);
+    const char **reached = apr_pcalloc(pool, sizeof organizations);
+    for (int i = 0; i < COUNT(organizations); i++)
+        reached[i] = apr_pstrdup(pool, organizations[i]);
+    apr_cpystrn(c->id, id, sizeof c->id);
+    memset(c->hash, id[NEO_ID_LEN - 1], sizeof c->hash);
+    c->is_token = 1;
+    c->tenant = apr_pstrdup(pool, "tnt_01jd3x00000000000000000000");
+    c->role = apr_pstrdup(pool, "org_editor");
+    c->scopes = NEO_SCOPES_ALL;
+    c->user = apr_pstrdup(pool, "usr_01jd3x00000000000000000000");
+    c->email = apr_pstrdup(pool, "ana@example.com");
+    c->organizations = reached;
+    c->organization_count = COUNT(organizations);
+    c->requests = 600;
+    c->window = 60;
+    return c;
+}
+
+/* Keeps it as somebody does who has just asked the database. */
+static void keep(neo_principals *principals, const neo_credential *credential)
+{
+    neo_principals_keep(principals, neo_principals_generation(principals), credential);
+}
+
+static neo_principals *listening(apr_pool_t *pool)
+{
+    neo_principals *principals = neo_principals_make(pool);
+    neo_principals_heard(principals);
+    return principals;
+}
+
+static void assert_is_whole(const neo_credential *c, const char *id)
+{
+    assert_non_null(c);
+    assert_string_equal(c->id, id);
+    for (int i = 0; i < NEO_SHA256_SIZE; i++)
+        assert_int_equal(c->hash[i], id[NEO_ID_LEN - 1]);
+    assert_true(c->is_token);
+    assert_false(c->is_revoked);
+    assert_string_equal(c->tenant, "tnt_01jd3x00000000000000000000");
+    assert_string_equal(c->role, "org_editor");
+    assert_string_equal(c->user, "usr_01jd3x00000000000000000000");
+    assert_string_equal(c->email, "ana@example.com");
+    assert_int_equal(c->organization_count, COUNT(organizations));
+    for (int i = 0; i < COUNT(organizations); i++)
+        assert_string_equal(c->organizations[i], organizations[i]);
+    assert_int_equal(c->requests, 600);
+    assert_int_equal(c->window, 60);
+}
+
+#define ID       "pat_01jd3xabcdefghjkmnpqrstvwx"
+#define OTHER_ID "pat_01jd3xabcdefghjkmnpqrstvwy"
+
+static void what_was_kept_is_found_whole_when_the_original_is_gone(void **state)
+{
+    neo_principals *principals = listening(*state);
+    apr_pool_t *reading;
+    apr_pool_create(&reading, *state);
+    keep(principals, token(ID, reading));
+    apr_pool_destroy(reading);
+    assert_is_whole(neo_principals_find(principals, ID, *state), ID);
+    assert_null(neo_principals_find(principals, OTHER_ID, *state));
+}
+
+static void a_key_without_a_user_is_kept_as_it_is(void **state)
+{
+    neo_principals *principals = listening(*state);
+    neo_credential key = {.id = "nbr_01jd3xabcdefghjkmnpqrstvwx", .is_revoked = 1, .tenant = "t", .role = "org_viewer"};
+    keep(principals, &key);
+    const neo_credential *found = neo_principals_find(principals, key.id, *state);
+    assert_non_null(found);
+    assert_null(found->user);
+    assert_null(found->email);
+    assert_int_equal(found->organization_count, 0);
+    assert_true(found->is_revoked);
+    assert_false(found->is_token);
+    assert_string_equal(found->role, "org_viewer");
+}
+
+static void nothing_is_believed_before_somebody_listens(void **state)
+{
+    neo_principals *principals = neo_principals_make(*state);
+    keep(principals, token(ID, *state));
+    assert_null(neo_principals_find(principals, ID, *state));
+    neo_principals_heard(principals);
+    assert_is_whole(neo_principals_find(principals, ID, *state), ID);
+}
+
+static void nothing_is_believed_once_the_listener_has_lost_its_connection(void **state)
+{
+    neo_principals *principals = listening(*state);
+    keep(principals, token(ID, *state));
+    neo_principals_doubt(principals);
+    assert_null(neo_principals_find(principals, ID, *state));
+    keep(principals, token(OTHER_ID, *state));
+    assert_null(neo_principals_find(principals, OTHER_ID, *state));
+    neo_principals_heard(principals);
+    assert_null(neo_principals_find(principals, ID, *state)); /* a change may have been missed */
+}
+
+static void a_change_forgets_everything_that_was_kept(void **state)
+{
+    neo_principals *principals = listening(*state);
+    keep(principals, token(ID, *state));
+    keep(principals, token(OTHER_ID, *state));
+    neo_principals_forget(principals);
+    assert_null(neo_principals_find(principals, ID, *state));
+    assert_null(neo_principals_find(principals, OTHER_ID, *state));
+    keep(principals, token(ID, *state));
+    assert_is_whole(neo_principals_find(principals, ID, *state), ID);
+}
+
+static void what_was_read_before_a_change_is_not_kept(void **state)
+{
+    neo_principals *principals = listening(*state);
+    unsigned int before = neo_principals_generation(principals);
+    neo_principals_forget(principals);
+    neo_principals_keep(principals, before, token(ID, *state));
+    assert_null(neo_principals_find(principals, ID, *state));
+    before = neo_principals_generation(principals);
+    neo_principals_doubt(principals);
+    neo_principals_heard(principals);
+    neo_principals_keep(principals, before, token(ID, *state));
+    assert_null(neo_principals_find(principals, ID, *state));
+}
+
+static void what_was_found_lives_as_long_as_the_request_though_it_is_forgotten(void **state)
+{
+    neo_principals *principals = listening(*state);
+    apr_pool_t *first, *second;
+    apr_pool_create(&first, *state);
+    apr_pool_create(&second, *state);
+    keep(principals, token(ID, *state));
+    const neo_credential *one = neo_principals_find(principals, ID, first);
+    const neo_credential *two = neo_principals_find(principals, ID, second);
+    assert_ptr_equal(one, two);
+    neo_principals_forget(principals);
+    assert_is_whole(one, ID);
+    apr_pool_destroy(first);
+    assert_is_whole(two, ID);
+    apr_pool_destroy(second);
+}
+
+static void what_is_kept_twice_is_the_first(void **state)
+{
+    neo_principals *principals = listening(*state);
+    neo_credential *again = token(ID, *state);
+    again->role = "org_viewer";
+    keep(principals, token(ID, *state));
+    keep(principals, again);
+    assert_is_whole(neo_principals_find(principals, ID, *state), ID);
+}
+
+static const char *nth_id(char id[NEO_ID_SIZE], int n)
+{
+    snprintf(id, NEO_ID_SIZE, "pat_01jd3xabcdefghjkmn%08d", n);
+    return id;
+}
+
+static void more_credentials_than_there_is_room_for_are_kept_one_by_one(void **state)
+{
+    neo_principals *principals = listening(*state);
+    neo_credential *one = token(ID, *state);
+    apr_pool_t *request;
+    char id[NEO_ID_SIZE];
+    int known = 0;
+    apr_pool_create(&request, *state);
+    for (int i = 0; i < 2 * MOST + 100; i++) {
+        nth_id(one->id, i);
+        keep(principals, one);
+        assert_non_null(neo_principals_find(principals, one->id, request)); /* the last to come always is */
+        apr_pool_clear(request);
+    }
+    for (int i = 0; i < 2 * MOST + 100; i++)
+        known += neo_principals_find(principals, nth_id(id, i), request) != NULL;
+    assert_int_equal(known, 100);
+}
+
+/* ---------------------------------------------------------------- threads */
+
+#define FINDERS 4
+#define IDS     32
+
+typedef struct {
+    neo_principals *principals;
+    atomic_int is_over, version; /* the version in the database, which each change makes one greater */
+    atomic_int found, stale, changes;
+} hammer;
+
+/* A request: the cache first, then the database. Counts what was older than the last change that had been told of. */
+static void request(hammer *h, const char *id, apr_pool_t *pool)
+{
+    int told = atomic_load(&h->version) - 1;
+    const neo_credential *c = neo_principals_find(h->principals, id, pool);
+    if (c) {
+        atomic_fetch_add(&h->found, 1);
+        atomic_fetch_add(&h->stale, c->requests < told || strcmp(c->id, id) != 0 || strcmp(c->email, "ana@example.com") != 0);
+        return;
+    }
+    unsigned int generation = neo_principals_generation(h->principals);
+    neo_credential *read = token(id, pool);
+    read->requests = atomic_load(&h->version);
+    neo_principals_keep(h->principals, generation, read);
+}
+
+static void *find_and_keep(void *data)
+{
+    hammer *h = data;
+    apr_pool_t *pool;
+    char id[NEO_ID_SIZE];
+    apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
+    for (int i = 0; !atomic_load(&h->is_over); i++) {
+        request(h, nth_id(id, i % IDS), pool);
+        if (i % 8 == 0)
+            apr_pool_clear(pool);
+    }
+    apr_pool_destroy(pool);
+    return NULL;
+}
+
+/* The database changes, and the message comes after it. */
+static void *change(void *data)
+{
+    hammer *h = data;
+    for (int i = 0; i < 2000; i++) {
+        atomic_fetch_add(&h->version, 1);
+        i % 16 ? neo_principals_forget(h->principals) : neo_principals_doubt(h->principals);
+        neo_principals_heard(h->principals);
+        atomic_fetch_add(&h->changes, 1);
+    }
+    return NULL;
+}
+
+static void threads_that_find_keep_and_forget_never_see_what_is_out_of_date(void **state)
+{
+    hammer h = {.principals = listening(*state)};
+    pthread_t finders[FINDERS], changer;
+    for (int i = 0; i < FINDERS; i++)
+        assert_int_equal(pthread_create(&finders[i], NULL, find_and_keep, &h), 0);
+    for (int rounds = 0; rounds < 20 || atomic_load(&h.found) == 0; rounds++) {
+        assert_int_equal(pthread_create(&changer, NULL, change, &h), 0);
+        pthread_join(changer, NULL); /* also: readers do not keep it out */
+    }
+    atomic_store(&h.is_over, 1);
+    for (int i = 0; i < FINDERS; i++)
+        pthread_join(finders[i], NULL);
+    assert_true(atomic_load(&h.changes) >= 20 * 2000);
+    assert_true(atomic_load(&h.found) > 0);
+    assert_int_equal(atomic_load(&h.stale), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(what_was_kept_is_found_whole_when_the_original_is_gone),
+        pool_test(a_key_without_a_user_is_kept_as_it_is),
+        pool_test(nothing_is_believed_before_somebody_listens),
+        pool_test(nothing_is_believed_once_the_listener_has_lost_its_connection),
+        pool_test(a_change_forgets_everything_that_was_kept),
+        pool_test(what_was_read_before_a_change_is_not_kept),
+        pool_test(what_was_found_lives_as_long_as_the_request_though_it_is_forgotten),
+        pool_test(what_is_kept_twice_is_the_first),
+        pool_test(more_credentials_than_there_is_room_for_are_kept_one_by_one),
+        pool_test(threads_that_find_keep_and_forget_never_see_what_is_out_of_date),
+    };
+    return run_room("principals", tests);
+}

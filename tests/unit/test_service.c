@@ -1,0 +1,446 @@
+/* The way of a request, without a database: who may call, what there is, how often, and what every answer has. */
+#include "fake_host.h"
+
+#include "core/clock.h"
+#include "core/encode.h"
+
+static void assert_header(const fake_host *host, const char *name, const char *value)
+{
+    assert_non_null(header_of(host, name));
+    assert_string_equal(header_of(host, name), value);
+}
+
+static fake_host *caller(const char *secret, apr_pool_t *pool)
+{
+    fake_host *host = host_with(NULL, pool);
+    if (secret)
+        apr_table_setn(host->headers, "X-API-Key", secret);
+    return host;
+}
+
+/* A site that knows one key, and a host whose requests carry it. */
+typedef struct {
+    neo_site *site;
+    fake_key *key;
+    fake_host *host;
+} scene;
+
+static scene scene_with(fake_key *key, apr_pool_t *pool)
+{
+    scene s = {site_of(pool), key, caller(key->secret, pool)};
+    know(s.site, key);
+    return s;
+}
+
+/* ---------------------------------------------------------------- every answer */
+
+static void assert_common_headers(const fake_host *host)
+{
+    static const char *const counted[] = {"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"};
+    long long value;
+    assert_header(host, "X-Request-ID", REQUEST_ID);
+    assert_header(host, "X-Content-Type-Options", "nosniff");
+    assert_header(host, "Cache-Control", header_of(host, "ETag") ? "private, no-cache" : "no-store");
+    for (int i = 0; i < COUNT(counted); i++) {
+        assert_non_null(header_of(host, counted[i]));
+        assert_true(neo_integer_parse(header_of(host, counted[i]), &value) && value >= 0);
+    }
+    assert_true(value > neo_now_ms() / 1000 && value <= neo_now_ms() / 1000 + 60);
+}
+
+/* RFC 9457 and the contract: each member of a problem. */
+static void assert_problem(const fake_host *host, const char *instance, apr_pool_t *pool)
+{
+    static const char *const members[] = {"type", "title", "detail", "code", "timestamp", "documentation_url"};
+    neo_json *body = body_of(host, pool);
+    neo_ms ms;
+    assert_string_equal(host->response.media_type, "application/problem+json");
+    assert_int_equal(neo_json_integer(neo_json_get(body, "status")), host->response.status);
+    for (int i = 0; i < COUNT(members); i++)
+        assert_true(neo_json_get(body, members[i]) && *neo_json_string(neo_json_get(body, members[i])));
+    assert_string_equal(member_of(host, "request_id", pool), REQUEST_ID);
+    assert_string_equal(member_of(host, "instance", pool), instance);
+    assert_true(neo_ms_parse(member_of(host, "timestamp", pool), &ms));
+    assert_string_equal(member_of(host, "documentation_url", pool),
+                        apr_pstrcat(pool, DOCS_URL "/errors#", member_of(host, "code", pool), NULL));
+    assert_int_equal(neo_json_get(body, "errors") != NULL, host->response.status == 400);
+    assert_int_equal(neo_json_get(body, "retry_after") != NULL, host->response.status == 429);
+    assert_int_equal(header_of(host, "Retry-After") != NULL, host->response.status == 429 || host->response.status == 503);
+}
+
+static void every_answer_has_its_headers_and_every_error_its_members(void **state)
+{
+    static const struct {
+        const char *method, *path;
+        int with_key, status;
+    } requests[] = {
+        {"GET", "me", 1, 200},
+        {"HEAD", "me", 1, 200},
+        {"OPTIONS", "brokers", 1, 204},
+        {"GET", "openapi.yaml", 0, 200},
+        {"GET", "docs/errors", 0, 200},
+        {"GET", "me", 0, 401},
+        {"GET", "nothing", 1, 404},
+        {"GET", "brokers/brk_1", 1, 404},
+        {"PUT", "brokers", 1, 405},
+        {"GET", "brokers?limit=0", 1, 400},
+        {"POST", "brokers", 1, 400},
+        {"GET", "brokers", 1, 503},
+        {"GET", "brokers/brk_01jd3x00000000000000000000", 1, 503},
+    };
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    for (int i = 0; i < COUNT(requests); i++) {
+        fake_host *host = caller(requests[i].with_key ? s.key->secret : NULL, *state);
+        assert_int_equal(ask(s.site, host, requests[i].method, requests[i].path, *state), requests[i].status);
+        assert_common_headers(host);
+        if (requests[i].status >= 400) {
+            const char *path = apr_pstrndup(*state, requests[i].path, strcspn(requests[i].path, "?"));
+            assert_problem(host, apr_pstrcat(*state, "/public/v1/", path, NULL), *state);
+        }
+        assert_int_equal(host->response.media_type == NULL, requests[i].status == 204);
+    }
+}
+
+static void an_answer_tells_the_host_who_called(void **state)
+{
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    ask(s.site, s.host, "GET", "nothing", *state);
+    assert_string_equal(s.host->response.principal, s.key->credential.id);
+    assert_false(s.host->response.is_token);
+    fake_key *token = token_of(1, *state);
+    know(s.site, token);
+    fake_host *host = caller(token->secret, *state);
+    ask(s.site, host, "GET", "me", *state);
+    assert_string_equal(host->response.principal, token->credential.id);
+    assert_true(host->response.is_token);
+    host = caller("nonsense", *state);
+    ask(s.site, host, "GET", "me", *state);
+    assert_null(host->response.principal);
+}
+
+/* ---------------------------------------------------------------- who calls */
+
+static const char *changed(const char *secret, int at, apr_pool_t *pool)
+{
+    char *copy = apr_pstrdup(pool, secret);
+    copy[at] = copy[at] == 'a' ? 'b' : 'a';
+    return copy;
+}
+
+static void a_request_without_a_valid_credential_is_unauthorized(void **state)
+{
+    fake_key *key = key_of("org_admin", *state), *other = key_of("org_admin", *state);
+    scene s = scene_with(key, *state);
+    const char *swapped = apr_pstrcat(*state, apr_pstrndup(*state, key->secret, NEO_ID_LEN), other->secret + NEO_ID_LEN, NULL);
+    const char *const wrong[] = {
+        "x",
+        " ",
+        key->credential.id,
+        apr_pstrcat(*state, key->secret, "x", NULL),
+        apr_pstrcat(*state, key->secret, ", ", key->secret, NULL), /* sent twice */
+        changed(key->secret, NEO_ID_LEN + 5, *state),
+        changed(key->secret, NEO_SECRET_LEN - 1, *state),
+        changed(key->secret, 0, *state),
+        swapped,
+    };
+    assert_refused(s.site, caller(NULL, *state), "GET", "me", 401, "unauthorized.auth_required", *state);
+    assert_refused(s.site, caller("", *state), "GET", "me", 401, "unauthorized.auth_required", *state);
+    for (int i = 0; i < COUNT(wrong); i++) {
+        fake_host *host = caller(wrong[i], *state);
+        assert_refused(s.site, host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
+        assert_non_null(header_of(host, "WWW-Authenticate"));
+        assert_int_equal(host->borrowed, 0); /* a typo does not reach the database */
+    }
+    assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
+}
+
+static void a_revoked_credential_is_told_so_if_its_secret_is_right(void **state)
+{
+    fake_key *key = key_of("org_admin", *state);
+    key->credential.is_revoked = 1;
+    scene s = scene_with(key, *state);
+    assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.revoked_credential", *state);
+    memset(key->credential.hash, 0, sizeof key->credential.hash);
+    know(s.site, key);
+    assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
+}
+
+static void without_a_credential_nobody_learns_what_paths_there_are(void **state)
+{
+    static const char *const methods[] = {"GET", "POST", "OPTIONS", "NONSENSE"};
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    for (int i = 0; i < COUNT(methods); i++) {
+        assert_refused(s.site, caller(NULL, *state), methods[i], "nothing", 401, "unauthorized.auth_required", *state);
+        assert_refused(s.site, caller(NULL, *state), methods[i], "brokers", 401, "unauthorized.auth_required", *state);
+    }
+}
+
+static void public_paths_need_no_credential_and_forgive_a_bad_one(void **state)
+{
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    const char *const secrets[] = {NULL, "nonsense", s.key->secret, key_of("org_admin", *state)->secret};
+    for (int i = 0; i < COUNT(secrets); i++) {
+        fake_host *host = caller(secrets[i], *state);
+        assert_int_equal(ask(s.site, host, "GET", "openapi.yaml", *state), 200);
+        assert_int_equal(ask(s.site, host, "OPTIONS", "docs/errors", *state), 204);
+        assert_refused(s.site, host, "POST", "openapi.yaml", 405, "validation.method_not_allowed", *state);
+    }
+}
+
+static void while_the_database_is_away_only_known_credentials_are_told_from_others(void **state)
+{
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    fake_host *stranger = caller(key_of("org_admin", *state)->secret, *state);
+    assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
+    assert_refused(s.site, s.host, "GET", "brokers", 503, "internal.unavailable", *state);
+    assert_header(s.host, "Retry-After", "5");
+    for (int i = 0; i < 700; i++) /* and it is nobody's fault */
+        assert_refused(s.site, stranger, "GET", "me", 503, "internal.unavailable", *state);
+    assert_header(stranger, "Retry-After", "5");
+    assert_header(stranger, "X-RateLimit-Remaining", "600");
+    neo_principals_doubt(s.site->principals);
+    assert_refused(s.site, s.host, "GET", "me", 503, "internal.unavailable", *state);
+}
+
+/* ---------------------------------------------------------------- what there is */
+
+static void a_path_that_there_is_not_is_not_found(void **state)
+{
+    static const char *const paths[] = {"",        "nothing",    "me/",         "brokers/", "brokers/x/y", "/brokers",
+                                        "Brokers", "brokers//x", "openapi.yml", "me/x",     "docs",        "docs/errors/"};
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    for (int i = 0; i < COUNT(paths); i++)
+        assert_refused(s.site, s.host, "GET", paths[i], 404, "not_found.route", *state);
+}
+
+static void what_cannot_be_an_id_is_no_resource_and_needs_no_database(void **state)
+{
+    static const char *const ids[] = {"x",
+                                      "brk_",
+                                      "org_01jd3x00000000000000000000",
+                                      "brk_01JD3X00000000000000000000",
+                                      "brk_01jd3x000000000000000000000",
+                                      "brk_81jd3x00000000000000000000",
+                                      "batch"};
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    for (int i = 0; i < COUNT(ids); i++)
+        assert_refused(s.site, s.host, "GET", apr_pstrcat(*state, "brokers/", ids[i], NULL), 404, "not_found.broker", *state);
+    assert_int_equal(s.host->borrowed, 0);
+}
+
+static void a_method_that_a_path_has_not_is_refused_with_those_it_has(void **state)
+{
+    static const char *const known[][3] = {
+        {"POST", "me", "GET, HEAD, OPTIONS"},
+        {"DELETE", "brokers", "GET, HEAD, OPTIONS, POST"},
+        {"POST", "brokers/x", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
+        {"TRACE", "brokers/x", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
+        {"get", "me", "GET, HEAD, OPTIONS"},
+        {"", "me", "GET, HEAD, OPTIONS"},
+    };
+    scene s = scene_with(key_of("org_viewer", *state), *state);
+    for (int i = 0; i < COUNT(known); i++) {
+        assert_refused(s.site, s.host, known[i][0], known[i][1], 405, "validation.method_not_allowed", *state);
+        assert_header(s.host, "Allow", known[i][2]);
+        assert_int_equal(ask(s.site, s.host, "OPTIONS", known[i][1], *state), 204);
+        assert_header(s.host, "Allow", known[i][2]);
+        assert_int_equal(s.host->response.body.len, 0);
+    }
+}
+
+/* ---------------------------------------------------------------- scopes and organizations */
+
+static void an_operation_needs_its_scope(void **state)
+{
+    static const char *const writes[][2] = {
+        {"POST", "brokers"}, {"PATCH", "brokers/x"}, {"PUT", "brokers/x"}, {"DELETE", "brokers/x"}};
+    scene s = scene_with(key_of("org_viewer", *state), *state);
+    for (int i = 0; i < COUNT(writes); i++) {
+        assert_refused(s.site, s.host, writes[i][0], writes[i][1], 403, "forbidden.insufficient_permissions", *state);
+        assert_non_null(strstr(member_of(s.host, "detail", *state), "brokers:write"));
+    }
+    assert_int_equal(s.host->bodies_read, 0); /* nothing is read that cannot be used */
+    assert_refused(s.site, s.host, "GET", "brokers/x", 404, "not_found.broker", *state);
+    s.key->credential.scopes = NEO_SCOPES_ALL & ~NEO_SCOPE_READ(NEO_AREA_BROKERS);
+    know(s.site, s.key);
+    assert_refused(s.site, s.host, "GET", "brokers", 403, "forbidden.insufficient_permissions", *state);
+    assert_refused(s.site, s.host, "HEAD", "brokers/x", 403, "forbidden.insufficient_permissions", *state);
+    assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
+}
+
+/* Asks for /me in an organization; NULL asks for none. */
+static int ask_me(scene *s, const char *organization, apr_pool_t *pool)
+{
+    apr_table_unset(s->host->headers, "X-Organization-ID");
+    if (organization)
+        apr_table_setn(s->host->headers, "X-Organization-ID", organization);
+    return ask(s->site, s->host, "GET", "me", pool);
+}
+
+static void a_key_works_in_its_own_organization_alone(void **state)
+{
+    static const char *const foreign[] = {
+        OTHER_ORGANIZATION, FAR_ORGANIZATION, "", "x", ORGANIZATION " ", ORGANIZATION ", " ORGANIZATION};
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    assert_int_equal(ask_me(&s, NULL, *state), 200);
+    assert_string_equal(member_of(s.host, "organization_id", *state), ORGANIZATION);
+    assert_int_equal(ask_me(&s, ORGANIZATION, *state), 200);
+    for (int i = 0; i < COUNT(foreign); i++) {
+        assert_int_equal(ask_me(&s, foreign[i], *state), 403);
+        assert_string_equal(member_of(s.host, "code", *state), "forbidden.organization");
+    }
+}
+
+static void a_token_that_reaches_several_organizations_must_name_one_but_for_me(void **state)
+{
+    scene s = scene_with(token_of(2, *state), *state);
+    assert_int_equal(ask_me(&s, NULL, *state), 200);
+    assert_string_equal(member_of(s.host, "organization_id", *state), ORGANIZATION);
+    assert_int_equal(neo_json_size(neo_json_get(body_of(s.host, *state), "allowed_organization_ids")), 2);
+    assert_refused(s.site, s.host, "GET", "brokers/x", 400, "validation.organization_required", *state);
+    assert_int_equal(ask_me(&s, OTHER_ORGANIZATION, *state), 200);
+    assert_string_equal(member_of(s.host, "organization_id", *state), OTHER_ORGANIZATION);
+    assert_refused(s.site, s.host, "GET", "brokers/x", 404, "not_found.broker", *state);
+    assert_int_equal(ask_me(&s, FAR_ORGANIZATION, *state), 403);
+}
+
+static void a_token_that_reaches_one_organization_need_not_name_it(void **state)
+{
+    scene s = scene_with(token_of(1, *state), *state);
+    assert_refused(s.site, s.host, "GET", "brokers/x", 404, "not_found.broker", *state);
+    assert_int_equal(ask_me(&s, OTHER_ORGANIZATION, *state), 403);
+    scene none = scene_with(token_of(0, *state), *state);
+    assert_int_equal(ask_me(&none, NULL, *state), 403);
+}
+
+static void both_kinds_of_principal_have_their_members_and_no_others(void **state)
+{
+    static const char *const of_key[] = {"type", "principal_id", "tenant_id", "organization_id", "role", "scopes"};
+    static const char *const of_token[] = {
+        "type", "principal_id", "tenant_id", "organization_id", "user_id", "email", "allowed_organization_ids"};
+    scene key = scene_with(key_of("org_editor", *state), *state);
+    assert_int_equal(ask_me(&key, NULL, *state), 200);
+    assert_int_equal(neo_json_size(body_of(key.host, *state)), COUNT(of_key));
+    for (int i = 0; i < COUNT(of_key); i++)
+        assert_non_null(neo_json_get(body_of(key.host, *state), of_key[i]));
+    assert_string_equal(member_of(key.host, "type", *state), "api_key");
+    assert_string_equal(member_of(key.host, "role", *state), "org_editor");
+    scene token = scene_with(token_of(1, *state), *state);
+    assert_int_equal(ask_me(&token, NULL, *state), 200);
+    assert_int_equal(neo_json_size(body_of(token.host, *state)), COUNT(of_token));
+    for (int i = 0; i < COUNT(of_token); i++)
+        assert_non_null(neo_json_get(body_of(token.host, *state), of_token[i]));
+    assert_string_equal(member_of(token.host, "type", *state), "personal_access_token");
+    assert_string_equal(member_of(token.host, "email", *state), "ana@example.com");
+}
+
+/* ---------------------------------------------------------------- how often */
+
+static void a_credential_may_call_as_often_as_its_plan_says(void **state)
+{
+    fake_key *key = key_of("org_admin", *state);
+    key->credential.requests = 3;
+    scene s = scene_with(key, *state);
+    for (int i = 2; i >= 0; i--) { /* whatever comes of a request, it is counted */
+        static const char *const paths[] = {"me", "nothing", "brokers?limit=0"};
+        assert_int_not_equal(ask(s.site, s.host, "GET", paths[i], *state), 429);
+        assert_header(s.host, "X-RateLimit-Limit", "3");
+        assert_header(s.host, "X-RateLimit-Remaining", apr_itoa(*state, i));
+    }
+    assert_refused(s.site, s.host, "GET", "me", 429, "rate_limit.exceeded", *state);
+    assert_common_headers(s.host);
+    assert_problem(s.host, "/public/v1/me", *state);
+    long long wait = neo_json_integer(neo_json_get(body_of(s.host, *state), "retry_after"));
+    assert_true(wait >= 1 && wait <= 60);
+    assert_header(s.host, "Retry-After", apr_itoa(*state, (int)wait));
+    assert_refused(s.site, s.host, "GET", "openapi.yaml", 429, "rate_limit.exceeded", *state);
+    scene other = scene_with(key_of("org_admin", *state), *state);
+    other.site->credentials = s.site->credentials;
+    assert_int_equal(ask(other.site, other.host, "GET", "me", *state), 200);
+}
+
+/* How many of so many requests from an address pass, without a credential. */
+static int passes(neo_site *site, const char *address, int requests, apr_pool_t *pool)
+{
+    int passed = 0;
+    for (int i = 0; i < requests; i++) {
+        fake_host *host = caller("nonsense", pool);
+        host->address = address;
+        passed += ask(site, host, "GET", "me", pool) != 429;
+    }
+    return passed;
+}
+
+static void an_address_without_a_credential_is_counted_and_does_not_hinder_those_who_have_one(void **state)
+{
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    assert_int_equal(passes(s.site, "192.0.2.1", NEO_ADDRESS_REQUESTS + 10, *state), NEO_ADDRESS_REQUESTS);
+    assert_int_equal(passes(s.site, "192.0.2.2", 10, *state), 10);
+    assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
+    assert_refused(s.site, caller(NULL, *state), "GET", "openapi.yaml", 429, "rate_limit.exceeded", *state);
+}
+
+static void who_shares_a_network_of_64_bits_is_counted_as_one(void **state)
+{
+    neo_site *site = site_of(*state);
+    assert_int_equal(passes(site, "2001:db8:1:2::1", 400, *state), 400);
+    assert_int_equal(passes(site, "2001:db8:1:2:ffff:ffff:ffff:ffff", 400, *state), 200);
+    assert_int_equal(passes(site, "2001:db8:1:3::1", 10, *state), 10);
+}
+
+/* ---------------------------------------------------------------- what the host refuses */
+
+static void what_the_host_refuses_is_answered_and_counted_like_everything_else(void **state)
+{
+    static const neo_code codes[] = {NEO_VALIDATION_MALFORMED_REQUEST, NEO_VALIDATION_REQUEST_TIMEOUT,
+                                     NEO_VALIDATION_BODY_TOO_LARGE, NEO_NOT_FOUND_ROUTE, NEO_INTERNAL_UNEXPECTED};
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    s.host->refused = 1;
+    for (int i = 0; i < COUNT(codes); i++) {
+        s.host->fault = neo_problem_make(*state, codes[i], "As it is.");
+        int status = ask(s.site, s.host, "GET", "brokers", *state);
+        assert_int_equal(status, neo_code_row(codes[i])->status);
+        assert_string_equal(member_of(s.host, "code", *state), neo_code_row(codes[i])->code);
+        assert_common_headers(s.host);
+        assert_header(s.host, "X-RateLimit-Limit", "600");
+        assert_header(s.host, "X-RateLimit-Remaining", apr_itoa(*state, 599 - i));
+        assert_null(s.host->response.principal);
+    }
+}
+
+static void a_refusal_by_the_hosts_own_rules_keeps_the_hosts_challenge(void **state)
+{
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    s.host->refused = 1;
+    s.host->fault = neo_problem_make(*state, NEO_FORBIDDEN_BY_SERVER, "As it is.");
+    s.host->fault->status = 401;
+    assert_int_equal(ask(s.site, s.host, "GET", "brokers", *state), 401);
+    assert_null(header_of(s.host, "WWW-Authenticate"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(every_answer_has_its_headers_and_every_error_its_members),
+        pool_test(an_answer_tells_the_host_who_called),
+        pool_test(a_request_without_a_valid_credential_is_unauthorized),
+        pool_test(a_revoked_credential_is_told_so_if_its_secret_is_right),
+        pool_test(without_a_credential_nobody_learns_what_paths_there_are),
+        pool_test(public_paths_need_no_credential_and_forgive_a_bad_one),
+        pool_test(while_the_database_is_away_only_known_credentials_are_told_from_others),
+        pool_test(a_path_that_there_is_not_is_not_found),
+        pool_test(what_cannot_be_an_id_is_no_resource_and_needs_no_database),
+        pool_test(a_method_that_a_path_has_not_is_refused_with_those_it_has),
+        pool_test(an_operation_needs_its_scope),
+        pool_test(a_key_works_in_its_own_organization_alone),
+        pool_test(a_token_that_reaches_several_organizations_must_name_one_but_for_me),
+        pool_test(a_token_that_reaches_one_organization_need_not_name_it),
+        pool_test(both_kinds_of_principal_have_their_members_and_no_others),
+        pool_test(a_credential_may_call_as_often_as_its_plan_says),
+        pool_test(an_address_without_a_credential_is_counted_and_does_not_hinder_those_who_have_one),
+        pool_test(who_shares_a_network_of_64_bits_is_counted_as_one),
+        pool_test(what_the_host_refuses_is_answered_and_counted_like_everything_else),
+        pool_test(a_refusal_by_the_hosts_own_rules_keeps_the_hosts_challenge),
+    };
+    return run_room("service", tests);
+}

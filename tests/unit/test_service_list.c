@@ -1,0 +1,328 @@
+/* Lists: what a query may say, and cursors. The server behind them is a fake that notes what it was asked for. */
+#include "fake_host.h"
+#include "fake_pg.h"
+
+#include <apr_escape.h>
+
+/* A scene: a site that knows a caller, and a server that always has one row more than a page of one. */
+typedef struct {
+    neo_site *site;
+    fake_key *key;
+    fake_host *host;
+    fake_pg *server;
+    char before[NEO_ID_SIZE]; /* from which id the last list was to go on; empty for a first page */
+    const char *organization;
+} scene;
+
+#define FIRST  "brk_01jd3x0000000000000000000z"
+#define SECOND "brk_01jd3x0000000000000000000y"
+
+static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
+{
+    static const char *const rows[] = {"{\"id\":\"" FIRST "\"}", FIRST, "f", "{\"id\":\"" SECOND "\"}", SECOND, "f"};
+    scene *s = fake->data;
+    s->before[0] = '\0';
+    s->organization = strcmp(values[0], ORGANIZATION) == 0 ? ORGANIZATION : OTHER_ORGANIZATION;
+    for (int i = 1; strstr(sql, "p.representation") && i < FAKE_MOST; i++)
+        if (values[i] && strncmp(values[i], "brk_", 4) == 0)
+            apr_cpystrn(s->before, values[i], sizeof s->before);
+    *reply = (fake_reply){.columns = 3, .rows = 2, .values = rows};
+}
+
+static scene *scene_with(fake_key *key, apr_pool_t *pool)
+{
+    scene *s = apr_pcalloc(pool, sizeof *s);
+    s->site = site_of(pool);
+    s->key = key;
+    know(s->site, key);
+    s->server = fake_start(answer, s, pool);
+    s->host = host_with(fake_connect(s->server, pool), pool);
+    apr_table_setn(s->host->headers, "X-API-Key", key->secret);
+    return s;
+}
+
+static int list(scene *s, const char *query, apr_pool_t *pool)
+{
+    return ask(s->site, s->host, "GET", apr_pstrcat(pool, "brokers", *query ? "?" : "", query, NULL), pool);
+}
+
+static void assert_wrong(scene *s, const char *query, const char *code, const char *field, apr_pool_t *pool)
+{
+    int before = s->host->borrowed;
+    assert_refused(s->site, s->host, "GET", apr_pstrcat(pool, "brokers?", query, NULL), 400, code, pool);
+    neo_json *errors = neo_json_get(body_of(s->host, pool), "errors");
+    assert_int_equal(neo_json_size(errors), 1);
+    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(errors, 0), "field")), field);
+    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(errors, 0), "code")), code);
+    assert_int_equal(s->host->borrowed, before); /* the database is not asked what is known to be wrong */
+}
+
+/* ---------------------------------------------------------------- queries */
+
+static void a_query_of_the_right_form_is_taken(void **state)
+{
+    static const char *const queries[] = {
+        "",
+        "limit=1",
+        "limit=100",
+        "&&limit=5&&",
+        "creci=123&visibility=public,private",
+        "q=S%C3%A3o+Paulo",
+        "q=%F0%9F%98%80",
+        "q=a%26b%3Dc%2Cd",
+        "q=1%2B1=2",
+        "%6Cimit=7",
+        "email=a%40b.c",
+        "created_gte=2026-01-01T00:00:00Z&created_lte=2026-01-01T00:00:00%2B01:00",
+        "updated_gte=2026-01-01T00:00:00Z",
+    };
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    for (int i = 0; i < COUNT(queries); i++)
+        if (list(s, queries[i], *state) != 200)
+            fail_msg("%s: %.*s", queries[i], (int)s->host->response.body.len, s->host->response.body.ptr);
+}
+
+static void a_query_of_the_wrong_form_is_refused_with_the_parameter_named(void **state)
+{
+    static const char *const known[][3] = {
+        {"limit=0", "validation.limit_out_of_range", "limit"},
+        {"limit=101", "validation.limit_out_of_range", "limit"},
+        {"limit=-1", "validation.limit_out_of_range", "limit"},
+        {"limit=", "validation.limit_out_of_range", "limit"},
+        {"limit", "validation.limit_out_of_range", "limit"},
+        {"limit=1.0", "validation.limit_out_of_range", "limit"},
+        {"limit=+1", "validation.limit_out_of_range", "limit"},
+        {"limit=0x10", "validation.limit_out_of_range", "limit"},
+        {"limit=99999999999999999999", "validation.limit_out_of_range", "limit"},
+        {"limit=5&limit=5", "validation.parameter_invalid", "limit"},
+        {"creci=1&creci=2", "validation.parameter_invalid", "creci"},
+        {"Limit=5", "validation.unknown_parameter", "Limit"},
+        {"name=x", "validation.unknown_parameter", "name"},
+        {"external_id=x", "validation.unknown_parameter", "external_id"},
+        {"=x", "validation.unknown_parameter", ""},
+        {"limit%3D5", "validation.unknown_parameter", "limit=5"},
+        {"q=%", "validation.parameter_invalid", "q"},
+        {"q=%4", "validation.parameter_invalid", "q"},
+        {"q=%zz", "validation.parameter_invalid", "q"},
+        {"q=%00", "validation.parameter_invalid", "q"},
+        {"q=%0A", "validation.parameter_invalid", "q"},
+        {"q=%7F", "validation.parameter_invalid", "q"},
+        {"q=%C3", "validation.parameter_invalid", "q"},
+        {"q=%C0%80", "validation.parameter_invalid", "q"},
+        {"q=%ED%A0%80", "validation.parameter_invalid", "q"},
+        {"q=\xC3", "validation.parameter_invalid", "q"},
+        {"%C3=1", "validation.parameter_invalid", "query"},
+        {"q=", "validation.parameter_invalid", "q"},
+        {"q", "validation.parameter_invalid", "q"},
+        {"visibility=secret", "validation.parameter_invalid", "visibility"},
+        {"visibility=public,", "validation.parameter_invalid", "visibility"},
+        {"created_gte=yesterday", "validation.parameter_invalid", "created_gte"},
+        {"created_gte=2026-01-01T00:00:00Z,2026-01-02T00:00:00Z", "validation.parameter_invalid", "created_gte"},
+        {"cursor=", "validation.cursor_invalid", "cursor"},
+        {"cursor=x", "validation.cursor_invalid", "cursor"},
+    };
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    for (int i = 0; i < COUNT(known); i++)
+        assert_wrong(s, known[i][0], known[i][1], known[i][2], *state);
+}
+
+static void everything_that_is_wrong_with_a_query_is_told_at_once(void **state)
+{
+    static const char *const fields[] = {"nothing", "q", "limit", "visibility", "created_gte"};
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    assert_refused(s->site, s->host, "GET", "brokers?limit=0&nothing=1&q=%zz&visibility=x&created_gte=y&email=a@b.c", 400,
+                   "validation.failed", *state);
+    neo_json *errors = neo_json_get(body_of(s->host, *state), "errors");
+    assert_int_equal(neo_json_size(errors), COUNT(fields));
+    for (int f = 0; f < COUNT(fields); f++) {
+        int found = 0;
+        for (apr_size_t i = 0; i < neo_json_size(errors); i++)
+            found += strcmp(neo_json_string(neo_json_get(neo_json_at(errors, i), "field")), fields[f]) == 0;
+        assert_int_equal(found, 1);
+    }
+}
+
+static void a_long_name_is_not_repeated_whole(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    char *name = apr_pcalloc(*state, 5001);
+    memset(name, 'x', 5000);
+    assert_wrong(s, name, "validation.unknown_parameter", "a name of 5000 bytes", *state);
+    assert_true(s->host->response.body.len < 1000);
+}
+
+static void a_filter_takes_a_hundred_values_and_no_more(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    const char *values = "creci=1";
+    for (int i = 2; i <= 14; i++) /* as many as the fake's parameters allow */
+        values = apr_psprintf(*state, "%s,%d", values, i);
+    assert_int_equal(list(s, values, *state), 200);
+    for (int i = 15; i <= 101; i++)
+        values = apr_psprintf(*state, "%s,%d", values, i);
+    assert_wrong(s, values, "validation.parameter_invalid", "creci", *state);
+}
+
+static void other_operations_take_no_query(void **state)
+{
+    static const char *const known[][2] = {{"GET", "me?limit=1"},
+                                           {"GET", "openapi.yaml?x"},
+                                           {"GET", "brokers/" FIRST "?q=a"},
+                                           {"POST", "brokers?limit=1"},
+                                           {"DELETE", "brokers/" FIRST "?force=true"}};
+    scene *s = scene_with(key_of("org_admin", *state), *state);
+    for (int i = 0; i < COUNT(known); i++)
+        assert_refused(s->site, s->host, known[i][0], known[i][1], 400, "validation.unknown_parameter", *state);
+    assert_int_equal(ask(s->site, s->host, "GET", "me?", *state), 200);
+    assert_int_equal(s->host->borrowed, 0);
+}
+
+/* ---------------------------------------------------------------- cursors */
+
+/* The cursor behind a page of one. */
+static const char *cursor_for(scene *s, const char *query, apr_pool_t *pool)
+{
+    assert_int_equal(list(s, query, pool), 200);
+    neo_json *page = neo_json_get(body_of(s->host, pool), "page_info");
+    return neo_json_string(neo_json_get(page, "end_cursor"));
+}
+
+static int list_with(scene *s, const char *query, const char *cursor, apr_pool_t *pool)
+{
+    return list(s, apr_pstrcat(pool, query, "&cursor=", cursor, NULL), pool);
+}
+
+static void assert_cursor_refused(scene *s, const char *query, const char *cursor, const char *code, apr_pool_t *pool)
+{
+    assert_wrong(s, apr_pstrcat(pool, query, "&cursor=", apr_pescape_urlencoded(pool, cursor), NULL), code, "cursor", pool);
+}
+
+static void a_cursor_goes_on_where_its_page_ended(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    const char *cursor = cursor_for(s, "limit=1", *state);
+    assert_string_equal(s->before, "");
+    assert_int_equal(list_with(s, "limit=1", cursor, *state), 200);
+    assert_string_equal(s->before, FIRST);
+    assert_int_equal(list_with(s, "limit=50", cursor, *state), 200); /* the limit may change */
+    assert_string_equal(s->before, FIRST);
+    cursor = cursor_for(s, "limit=2", *state);
+    assert_int_equal(list_with(s, "", cursor, *state), 200);
+    assert_string_equal(s->before, SECOND);
+}
+
+static void a_link_leads_to_the_next_page_with_limit_and_filters(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    const char *cursor = cursor_for(s, "q=a%26b+%C3%A9&limit=1&visibility=public,private", *state);
+    const char *link = header_of(s->host, "Link"), *start = "<" BASE_URL "brokers?", *end = ">; rel=\"next\"";
+    assert_non_null(link);
+    assert_memory_equal(link, start, strlen(start));
+    assert_string_equal(link + strlen(link) - strlen(end), end);
+    const char *query = apr_pstrmemdup(*state, link + strlen(start), strlen(link) - strlen(start) - strlen(end));
+    assert_non_null(strstr(query, "limit=1"));
+    assert_non_null(strstr(query, apr_pstrcat(*state, "cursor=", cursor, NULL)));
+    assert_int_equal(list(s, query, *state), 200);
+    assert_string_equal(s->before, FIRST);
+    assert_int_equal(list(s, "limit=2", *state), 200);
+    assert_null(header_of(s->host, "Link")); /* there is no next page */
+}
+
+static void a_cursor_of_which_one_bit_was_changed_is_refused(void **state)
+{
+    static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    const char *cursor = cursor_for(s, "limit=1", *state);
+    for (size_t i = 0; cursor[i]; i++)
+        for (int bit = 1; bit < 64; bit *= 2) {
+            char *forged = apr_pstrdup(*state, cursor);
+            forged[i] = alphabet[(strchr(alphabet, forged[i]) - alphabet) ^ bit];
+            assert_cursor_refused(s, "limit=1", forged, "validation.cursor_invalid", *state);
+        }
+}
+
+static void a_cursor_has_one_form_alone(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    const char *cursor = cursor_for(s, "limit=1", *state);
+    assert_cursor_refused(s, "", apr_pstrcat(*state, cursor, "=", NULL), "validation.cursor_invalid", *state);
+    assert_cursor_refused(s, "", apr_pstrcat(*state, cursor, "A", NULL), "validation.cursor_invalid", *state);
+    assert_cursor_refused(s, "", apr_pstrcat(*state, cursor, cursor, NULL), "validation.cursor_invalid", *state);
+    assert_cursor_refused(s, "", apr_pstrcat(*state, " ", cursor, NULL), "validation.cursor_invalid", *state);
+    for (apr_size_t len = 0; len < strlen(cursor); len++)
+        assert_cursor_refused(s, "", apr_pstrndup(*state, cursor, len), "validation.cursor_invalid", *state);
+    assert_cursor_refused(s, "", FIRST, "validation.cursor_invalid", *state);
+}
+
+static void a_cursor_is_good_for_its_organization_alone(void **state)
+{
+    scene *s = scene_with(token_of(2, *state), *state);
+    apr_table_setn(s->host->headers, "X-Organization-ID", ORGANIZATION);
+    const char *cursor = cursor_for(s, "limit=1", *state);
+    assert_string_equal(s->organization, ORGANIZATION);
+    apr_table_setn(s->host->headers, "X-Organization-ID", OTHER_ORGANIZATION);
+    assert_cursor_refused(s, "limit=1", cursor, "validation.cursor_invalid", *state);
+    cursor = cursor_for(s, "limit=1", *state);
+    assert_string_equal(s->organization, OTHER_ORGANIZATION);
+    assert_int_equal(list_with(s, "", cursor, *state), 200);
+}
+
+static void a_cursor_is_good_for_its_filters_alone(void **state)
+{
+    static const char *const others[] = {
+        "", "q=ab", "q=a&creci=1", "creci=a", "q=A", "visibility=public", "q=a&visibility=public"};
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    const char *cursor = cursor_for(s, "limit=1&q=a", *state);
+    for (int i = 0; i < COUNT(others); i++)
+        assert_cursor_refused(s, others[i], cursor, "validation.cursor_invalid", *state);
+    assert_int_equal(list_with(s, "q=%61", cursor, *state), 200);
+    cursor = cursor_for(s, "limit=1&q=a&creci=1", *state);
+    assert_int_equal(list_with(s, "creci=1&q=a", cursor, *state), 200); /* in any order */
+}
+
+static void a_cursor_that_is_too_old_is_told_so(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    s->site->cursor_lifetime = 0;
+    const char *cursor = cursor_for(s, "limit=1", *state);
+    assert_cursor_refused(s, "", cursor, "validation.cursor_expired", *state);
+    s->site->cursor_lifetime = 3600; /* it carries its own end */
+    assert_cursor_refused(s, "", cursor, "validation.cursor_expired", *state);
+}
+
+static void a_cursor_opens_with_any_key_of_the_deployment(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    neo_keys *keys = &s->site->keys;
+    const char *old = cursor_for(s, "limit=1", *state);
+    memcpy(keys->key[1], keys->key[0], NEO_KEY_SIZE);
+    memset(keys->key[0], 8, NEO_KEY_SIZE);
+    keys->count = 2;
+    const char *new = cursor_for(s, "limit=1", *state);
+    assert_int_equal(list_with(s, "", old, *state), 200);
+    assert_int_equal(list_with(s, "", new, *state), 200);
+    keys->count = 1; /* the old key is gone */
+    assert_cursor_refused(s, "", old, "validation.cursor_invalid", *state);
+    assert_int_equal(list_with(s, "", new, *state), 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(a_query_of_the_right_form_is_taken),
+        pool_test(a_query_of_the_wrong_form_is_refused_with_the_parameter_named),
+        pool_test(everything_that_is_wrong_with_a_query_is_told_at_once),
+        pool_test(a_long_name_is_not_repeated_whole),
+        pool_test(a_filter_takes_a_hundred_values_and_no_more),
+        pool_test(other_operations_take_no_query),
+        pool_test(a_cursor_goes_on_where_its_page_ended),
+        pool_test(a_link_leads_to_the_next_page_with_limit_and_filters),
+        pool_test(a_cursor_of_which_one_bit_was_changed_is_refused),
+        pool_test(a_cursor_has_one_form_alone),
+        pool_test(a_cursor_is_good_for_its_organization_alone),
+        pool_test(a_cursor_is_good_for_its_filters_alone),
+        pool_test(a_cursor_that_is_too_old_is_told_so),
+        pool_test(a_cursor_opens_with_any_key_of_the_deployment),
+    };
+    return run_room("service_list", tests);
+}

@@ -1,0 +1,451 @@
+/* Requests that write: bodies, idempotency keys, entity tags, and what happens when others write at the same time. The server
+ * behind them is a fake that has one row and counts what is done to it. */
+#include "fake_host.h"
+#include "fake_pg.h"
+
+#define ID   "brk_01jd3x0000000000000000000z"
+#define PATH "brokers/" ID
+#define ROW  "{\"id\":\"" ID "\",\"name\":\"Ana\",\"visibility\":\"public\"}"
+#define BODY "{\"name\":\"Ana\"}"
+#define UUID "7f3b2c1d-9a8e-4b6f-8d2a-1c3e5f7a9b0d"
+
+/* What the server has, what it does, and what was done. */
+typedef struct {
+    const char *row; /* NULL: there is none */
+    const char *create_error, *constraint;
+    const char *once[4]; /* what a look for the idempotency key finds: same, over, status, answer; NULL: nothing */
+    int races;           /* so many versions are out of date when they are written */
+    int creates, updates, deletes, forgotten, looks;
+    char version[12], written[400]; /* what the last write was given */
+} table;
+
+static void answer_create(table *t, const char *const *values, fake_reply *reply)
+{
+    static const char *representation[1];
+    t->creates++;
+    apr_cpystrn(t->written, values[5], sizeof t->written);
+    representation[0] = ROW;
+    *reply = (fake_reply){.error = t->create_error,
+                          .constraint = t->constraint,
+                          .columns = 1,
+                          .rows = t->once[0] == NULL,
+                          .values = representation};
+}
+
+/* An update or a delete, with or without a version. */
+static void answer_change(table *t, int *count, const char *version, fake_reply *reply)
+{
+    static const char *representation[1];
+    (*count)++;
+    representation[0] = t->row;
+    apr_cpystrn(t->version, version ? version : "", sizeof t->version);
+    *reply = (fake_reply){.columns = 1, .rows = t->row && t->races-- <= 0, .values = representation};
+}
+
+static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
+{
+    static const char *columns[2];
+    table *t = fake->data;
+    int is_versioned = strstr(sql, "t.xmin = $") != NULL;
+    columns[0] = t->row;
+    columns[1] = "77";
+    if (strstr(sql, "insert into neoapi.broker"))
+        answer_create(t, values, reply);
+    else if (strstr(sql, "update neoapi.broker")) {
+        apr_cpystrn(t->written, values[5], sizeof t->written);
+        answer_change(t, &t->updates, is_versioned ? values[6] : NULL, reply);
+    } else if (strstr(sql, "delete from neoapi.broker"))
+        answer_change(t, &t->deletes, is_versioned ? values[4] : NULL, reply);
+    else if (strstr(sql, "delete from neoapi.idempotency_key")) {
+        t->forgotten++;
+        t->once[0] = NULL;
+        *reply = (fake_reply){.columns = 1};
+    } else if (strstr(sql, "from neoapi.idempotency_key")) {
+        t->looks++;
+        *reply = (fake_reply){.columns = 4, .rows = t->once[0] != NULL, .values = t->once};
+    } else
+        *reply = (fake_reply){.columns = strstr(sql, "xmin") ? 2 : 1, .rows = t->row != NULL, .values = columns};
+}
+
+typedef struct {
+    neo_site *site;
+    fake_host *host;
+    table table;
+} scene;
+
+static scene *scene_with(const char *row, apr_pool_t *pool)
+{
+    scene *s = apr_pcalloc(pool, sizeof *s);
+    fake_key *key = key_of("org_editor", pool);
+    s->site = site_of(pool);
+    know(s->site, key);
+    s->table.row = row;
+    s->host = host_with(fake_connect(fake_start(answer, &s->table, pool), pool), pool);
+    apr_table_setn(s->host->headers, "X-API-Key", key->secret);
+    apr_table_setn(s->host->headers, "Content-Type", "application/json");
+    return s;
+}
+
+static void set(scene *s, const char *header, const char *value)
+{
+    apr_table_unset(s->host->headers, header);
+    if (value)
+        apr_table_setn(s->host->headers, header, value);
+}
+
+static int send_body(scene *s, const char *method, const char *path, const char *body, apr_pool_t *pool)
+{
+    s->host->body = body;
+    return ask(s->site, s->host, method, path, pool);
+}
+
+static const char *code_of(scene *s, apr_pool_t *pool)
+{
+    return member_of(s->host, "code", pool);
+}
+
+/* ---------------------------------------------------------------- bodies */
+
+static void a_body_is_taken_whatever_the_form_of_its_media_type(void **state)
+{
+    static const char *const types[] = {"application/json", "Application/JSON", "application/json;charset=utf-8",
+                                        "application/json ; charset=\"utf-8\"", "application/json\t"};
+    scene *s = scene_with(ROW, *state);
+    for (int i = 0; i < COUNT(types); i++) {
+        set(s, "Content-Type", types[i]);
+        assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
+    }
+    assert_int_equal(s->host->most, s->site->max_body);
+}
+
+static void a_body_of_another_media_type_is_refused(void **state)
+{
+    static const char *const types[] = {NULL,
+                                        "",
+                                        "json",
+                                        "application/jsonx",
+                                        "application/json, application/json",
+                                        "text/plain",
+                                        "application/merge-patch+json",
+                                        "application/x-www-form-urlencoded"};
+    scene *s = scene_with(ROW, *state);
+    for (int i = 0; i < COUNT(types); i++) {
+        set(s, "Content-Type", types[i]);
+        assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 415);
+        assert_string_equal(code_of(s, *state), "validation.unsupported_media_type");
+        assert_int_equal(send_body(s, "PUT", PATH, BODY, *state), 415);
+    }
+    set(s, "Content-Type", "application/merge-patch+json");
+    assert_int_equal(send_body(s, "PATCH", PATH, BODY, *state), 200);
+    assert_int_equal(s->table.creates, 0);
+}
+
+static void a_body_that_is_missing_or_no_json_is_refused(void **state)
+{
+    static const char *const bodies[] = {"{",   "{\"name\":}", "[1,]",        "{\"a\":1,\"a\":2}",
+                                         "nul", "{} {}",       "\"\\ud800\"", "{\"a\":\"\xC3\"}"};
+    static const char *const writes[][2] = {{"POST", "brokers"}, {"PUT", PATH}, {"PATCH", PATH}};
+    scene *s = scene_with(ROW, *state);
+    for (int w = 0; w < COUNT(writes); w++) {
+        assert_int_equal(send_body(s, writes[w][0], writes[w][1], "", *state), 400);
+        assert_string_equal(code_of(s, *state), "validation.body_required");
+        for (int i = 0; i < COUNT(bodies); i++) {
+            assert_int_equal(send_body(s, writes[w][0], writes[w][1], bodies[i], *state), 400);
+            assert_string_equal(code_of(s, *state), "validation.malformed_json");
+        }
+        assert_int_equal(send_body(s, writes[w][0], writes[w][1], "[]", *state), 400);
+    }
+    assert_int_equal(s->table.creates + s->table.updates, 0);
+}
+
+static void what_keeps_the_host_from_reading_a_body_is_the_answer(void **state)
+{
+    scene *s = scene_with(ROW, *state);
+    s->host->fault = neo_problem_make(*state, NEO_VALIDATION_BODY_TOO_LARGE, "It is.");
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 413);
+    assert_string_equal(code_of(s, *state), "validation.body_too_large");
+    assert_int_equal(s->table.creates, 0);
+}
+
+static void operations_without_a_body_do_not_read_one(void **state)
+{
+    scene *s = scene_with(ROW, *state);
+    set(s, "Content-Type", "text/plain");
+    assert_int_equal(send_body(s, "GET", PATH, "nonsense", *state), 200);
+    assert_int_equal(send_body(s, "DELETE", PATH, "nonsense", *state), 204);
+    assert_int_equal(s->host->bodies_read, 0);
+}
+
+/* ---------------------------------------------------------------- create */
+
+static void what_was_created_is_answered_with_where_it_is(void **state)
+{
+    scene *s = scene_with(NULL, *state);
+    assert_int_equal(send_body(s, "POST", "brokers", "{\"visibility\":null,\"name\":\"Ana\",\"id\":\"x\"}", *state), 201);
+    assert_string_equal(s->table.written, "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
+    assert_memory_equal(header_of(s->host, "Location"), BASE_URL "brokers/brk_", strlen(BASE_URL "brokers/brk_"));
+    assert_non_null(header_of(s->host, "ETag"));
+    assert_int_equal(s->host->response.body.len, strlen(ROW));
+    assert_int_equal(s->table.looks, 0);
+}
+
+static void a_value_that_must_be_unique_is_named(void **state)
+{
+    scene *s = scene_with(NULL, *state);
+    s->table.create_error = "23505";
+    s->table.constraint = "broker_creci_key";
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
+    assert_string_equal(code_of(s, *state), "conflict.duplicate");
+    assert_non_null(strstr(member_of(s->host, "detail", *state), "creci"));
+    s->table.constraint = "broker_pkey";
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
+    assert_int_equal(s->table.creates, 2);
+}
+
+/* ---------------------------------------------------------------- idempotency keys */
+
+static void an_idempotency_key_is_a_uuid_of_version_4(void **state)
+{
+    static const char *const good[] = {UUID, "\"" UUID "\"", "7F3B2C1D-9A8E-4B6F-8D2A-1C3E5F7A9B0D",
+                                       "7f3b2c1d-9a8e-4b6f-bd2a-1c3e5f7a9b0d"};
+    static const char *const bad[] = {"",
+                                      "x",
+                                      "\"\"",
+                                      "\"" UUID,
+                                      UUID "\"",
+                                      "'" UUID "'",
+                                      UUID " ",
+                                      UUID ", " UUID,
+                                      "{" UUID "}",
+                                      "7f3b2c1d9a8e4b6f8d2a1c3e5f7a9b0d",
+                                      "7f3b2c1d-9a8e-1b6f-8d2a-1c3e5f7a9b0d",
+                                      "7f3b2c1d-9a8e-4b6f-cd2a-1c3e5f7a9b0d",
+                                      "7f3b2c1g-9a8e-4b6f-8d2a-1c3e5f7a9b0d",
+                                      "00000000-0000-0000-0000-000000000000",
+                                      "urn:uuid:" UUID};
+    scene *s = scene_with(NULL, *state);
+    for (int i = 0; i < COUNT(good); i++) {
+        set(s, "Idempotency-Key", good[i]);
+        assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
+        assert_null(header_of(s->host, "Idempotent-Replayed"));
+    }
+    for (int i = 0; i < COUNT(bad); i++) {
+        set(s, "Idempotency-Key", bad[i]);
+        assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 400);
+        assert_string_equal(code_of(s, *state), "validation.idempotency_key_invalid");
+    }
+    assert_int_equal(s->table.creates, COUNT(good));
+    s->table.row = ROW;
+    assert_int_equal(send_body(s, "PATCH", PATH, BODY, *state), 200); /* it means nothing there */
+}
+
+static void a_request_that_is_sent_again_gets_the_first_ones_answer(void **state)
+{
+    static const char *const statuses[] = {NULL, "23505"}; /* the key was there before, or came while we wrote */
+    for (int i = 0; i < COUNT(statuses); i++) {
+        scene *s = scene_with(NULL, *state);
+        set(s, "Idempotency-Key", UUID);
+        s->table.create_error = statuses[i];
+        s->table.constraint = "idempotency_key_pkey";
+        memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW}, sizeof s->table.once);
+        assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
+        assert_string_equal(header_of(s->host, "Idempotent-Replayed"), "true");
+        assert_string_equal(header_of(s->host, "Location"), BASE_URL "brokers/" ID);
+        assert_non_null(header_of(s->host, "ETag"));
+        assert_string_equal(member_of(s->host, "id", *state), ID);
+        assert_int_equal(s->table.creates, 1);
+        assert_int_equal(s->table.looks, 1);
+    }
+}
+
+static void a_clash_that_the_first_copy_of_a_request_made_is_no_clash(void **state)
+{
+    scene *s = scene_with(NULL, *state);
+    set(s, "Idempotency-Key", UUID);
+    s->table.create_error = "23505";
+    s->table.constraint = "broker_creci_key";
+    memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW}, sizeof s->table.once);
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
+    s->table.once[0] = NULL; /* somebody else made it */
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
+    assert_string_equal(code_of(s, *state), "conflict.duplicate");
+}
+
+static void a_key_that_was_used_for_another_request_is_refused(void **state)
+{
+    scene *s = scene_with(NULL, *state);
+    set(s, "Idempotency-Key", UUID);
+    memcpy(s->table.once, (const char *const[]){"f", "f", "201", ROW}, sizeof s->table.once);
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
+    assert_string_equal(code_of(s, *state), "conflict.idempotency_key_reused");
+}
+
+static void a_key_whose_time_is_over_is_used_anew(void **state)
+{
+    scene *s = scene_with(NULL, *state);
+    set(s, "Idempotency-Key", UUID);
+    memcpy(s->table.once, (const char *const[]){"f", "t", "201", ROW}, sizeof s->table.once);
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
+    assert_null(header_of(s->host, "Idempotent-Replayed"));
+    assert_int_equal(s->table.forgotten, 1);
+    assert_int_equal(s->table.creates, 2);
+}
+
+/* ---------------------------------------------------------------- entity tags */
+
+/* The row's tag without its quotes. */
+static const char *tag_of(scene *s, apr_pool_t *pool)
+{
+    set(s, "If-None-Match", NULL);
+    assert_int_equal(send_body(s, "GET", PATH, NULL, pool), 200);
+    const char *etag = header_of(s->host, "ETag");
+    return apr_pstrmemdup(pool, etag + 1, strlen(etag) - 2);
+}
+
+static void what_has_not_changed_is_not_sent_again(void **state)
+{
+    static const char *const same[] = {"\"%s\"",      "W/\"%s\"",    "*",         "\"x\", \"%s\"",  "\"x\",W/\"%s\",\"y\"",
+                                       "\"%s-gzip\"", "W/\"%s-br\"", ",, \"%s\"", "\"a,b\", \"%s\""};
+    static const char *const other[] = {"%s", "\"%s",  "\"x\"",    "\"%sx\"",   "\"x%s\"", "\"%s-zip\"",
+                                        "",   "\"*\"", "w/\"%s\"", "W/ \"%s\"", "\"x\" %s"};
+    scene *s = scene_with(ROW, *state);
+    const char *tag = tag_of(s, *state);
+    for (int i = 0; i < COUNT(same) + COUNT(other); i++) {
+        const char *format = i < COUNT(same) ? same[i] : other[i - COUNT(same)], *hole = strstr(format, "%s");
+        const char *list =
+            hole ? apr_pstrcat(*state, apr_pstrndup(*state, format, (apr_size_t)(hole - format)), tag, hole + 2, NULL) : format;
+        set(s, "If-None-Match", list);
+        int status = send_body(s, "GET", PATH, NULL, *state);
+        if (status != (i < COUNT(same) ? 304 : 200))
+            fail_msg("If-None-Match: %s: %d", list, status);
+        assert_string_equal(header_of(s->host, "ETag"), apr_pstrcat(*state, "\"", tag, "\"", NULL));
+        assert_int_equal(s->host->response.media_type == NULL, status == 304);
+    }
+    set(s, "If-None-Match", apr_pstrcat(*state, "\"", tag, "\"", NULL));
+    s->table.row = "{\"id\":\"" ID "\"}";
+    assert_int_equal(send_body(s, "GET", PATH, NULL, *state), 200);
+}
+
+static void a_write_on_a_condition_is_done_if_the_tag_is_the_rows(void **state)
+{
+    static const char *const writes[] = {"PATCH", "PUT", "DELETE"};
+    scene *s = scene_with(ROW, *state);
+    const char *tag = tag_of(s, *state);
+    const char *const good[] = {"*", apr_pstrcat(*state, "\"", tag, "\"", NULL),
+                                apr_pstrcat(*state, "\"", tag, "-gzip\"", NULL),
+                                apr_pstrcat(*state, "\"x\", \"", tag, "\"", NULL)};
+    const char *const bad[] = {"\"x\"", apr_pstrcat(*state, "W/\"", tag, "\"", NULL), tag, "", "x"};
+    for (int w = 0; w < COUNT(writes); w++) {
+        for (int i = 0; i < COUNT(good); i++) {
+            set(s, "If-Match", good[i]);
+            assert_int_equal(send_body(s, writes[w], PATH, BODY, *state), w == 2 ? 204 : 200);
+            assert_string_equal(s->table.version, "77"); /* only if it still is what was compared */
+        }
+        int before = s->table.updates + s->table.deletes;
+        for (int i = 0; i < COUNT(bad); i++) {
+            set(s, "If-Match", bad[i]);
+            assert_int_equal(send_body(s, writes[w], PATH, BODY, *state), 412);
+            assert_string_equal(code_of(s, *state), "conflict.precondition_failed");
+        }
+        assert_int_equal(s->table.updates + s->table.deletes, before);
+    }
+}
+
+/* ---------------------------------------------------------------- change, replace, delete */
+
+static void a_patch_that_others_overtake_is_worked_out_again(void **state)
+{
+    scene *s = scene_with(ROW, *state);
+    s->table.races = 5;
+    assert_int_equal(send_body(s, "PATCH", PATH, "{\"creci\":\"1\",\"visibility\":null}", *state), 200);
+    assert_int_equal(s->table.updates, 6);
+    assert_string_equal(s->table.written, "{\"name\":\"Ana\",\"creci\":\"1\",\"visibility\":\"restricted\"}");
+    assert_string_equal(s->table.version, "77");
+}
+
+static void a_patch_that_never_succeeds_ends(void **state)
+{
+    scene *s = scene_with(ROW, *state);
+    s->table.races = 1000000;
+    assert_int_equal(send_body(s, "PATCH", PATH, BODY, *state), 503);
+    assert_true(s->table.updates <= 100);
+}
+
+static void a_write_that_was_not_answered_is_not_said_to_be_undone(void **state)
+{
+    scene *s = scene_with(ROW, *state);
+    s->table.create_error = "57014"; /* it took too long */
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
+    assert_non_null(strstr(member_of(s->host, "detail", *state), "Idempotency-Key"));
+    assert_int_equal(s->table.creates, 1);
+    s->table.create_error = "42P01"; /* there is no table */
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
+    assert_non_null(strstr(member_of(s->host, "detail", *state), "nothing was done"));
+    s->host->pg = NULL;
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
+    assert_non_null(strstr(member_of(s->host, "detail", *state), "nothing was done"));
+}
+
+static void a_write_without_a_condition_is_one_statement(void **state)
+{
+    scene *s = scene_with(ROW, *state);
+    assert_int_equal(send_body(s, "PUT", PATH, BODY, *state), 200);
+    assert_string_equal(s->table.written, "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
+    assert_string_equal(s->table.version, "");
+    assert_int_equal(send_body(s, "DELETE", PATH, NULL, *state), 204);
+    assert_null(s->host->response.media_type);
+    assert_int_equal(s->table.updates, 1);
+    assert_int_equal(s->table.deletes, 1);
+    assert_int_equal(s->host->borrowed, 2);
+}
+
+static void what_there_is_not_is_not_found_by_any_method(void **state)
+{
+    static const char *const methods[] = {"GET", "HEAD", "PATCH", "PUT", "DELETE"};
+    scene *s = scene_with(NULL, *state);
+    for (int i = 0; i < COUNT(methods); i++)
+        for (int conditional = 0; conditional < 2; conditional++) {
+            set(s, "If-Match", conditional ? "\"x\"" : NULL);
+            assert_int_equal(send_body(s, methods[i], PATH, BODY, *state), 404);
+            assert_string_equal(code_of(s, *state), "not_found.broker");
+        }
+}
+
+static void a_body_that_is_wrong_is_told_before_anything_is_written(void **state)
+{
+    scene *s = scene_with(ROW, *state);
+    static const char *const writes[][2] = {{"POST", "brokers"}, {"PUT", PATH}, {"PATCH", PATH}};
+    for (int i = 0; i < COUNT(writes); i++) {
+        assert_int_equal(send_body(s, writes[i][0], writes[i][1], "{\"name\":null,\"phone\":1,\"x\":2}", *state), 400);
+        assert_string_equal(code_of(s, *state), "validation.failed");
+        assert_int_equal(neo_json_size(neo_json_get(body_of(s->host, *state), "errors")), 3);
+    }
+    assert_int_equal(s->table.creates + s->table.updates, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(a_body_is_taken_whatever_the_form_of_its_media_type),
+        pool_test(a_body_of_another_media_type_is_refused),
+        pool_test(a_body_that_is_missing_or_no_json_is_refused),
+        pool_test(what_keeps_the_host_from_reading_a_body_is_the_answer),
+        pool_test(operations_without_a_body_do_not_read_one),
+        pool_test(what_was_created_is_answered_with_where_it_is),
+        pool_test(a_value_that_must_be_unique_is_named),
+        pool_test(an_idempotency_key_is_a_uuid_of_version_4),
+        pool_test(a_request_that_is_sent_again_gets_the_first_ones_answer),
+        pool_test(a_clash_that_the_first_copy_of_a_request_made_is_no_clash),
+        pool_test(a_key_that_was_used_for_another_request_is_refused),
+        pool_test(a_key_whose_time_is_over_is_used_anew),
+        pool_test(what_has_not_changed_is_not_sent_again),
+        pool_test(a_write_on_a_condition_is_done_if_the_tag_is_the_rows),
+        pool_test(a_patch_that_others_overtake_is_worked_out_again),
+        pool_test(a_patch_that_never_succeeds_ends),
+        pool_test(a_write_that_was_not_answered_is_not_said_to_be_undone),
+        pool_test(a_write_without_a_condition_is_one_statement),
+        pool_test(what_there_is_not_is_not_found_by_any_method),
+        pool_test(a_body_that_is_wrong_is_told_before_anything_is_written),
+    };
+    return run_room("service_write", tests);
+}
