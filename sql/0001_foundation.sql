@@ -1,4 +1,4 @@
--- What every other migration stands on: tenants, organizations, plans, users, credentials, idempotency keys, webhook outbox.
+-- What every other migration stands on: tenants, organizations, plans, users, credentials, idempotency keys.
 --
 -- Rules of this schema
 --   The primary key of everything that an organization owns is (organization_id, id). Ids sort by time of creation, so this one
@@ -143,35 +143,9 @@ create table neoapi.idempotency_key (
     request_hash    bytea not null,
     status          smallint not null,
     answer          text not null,
+    secret          text, -- what was shown with the answer once, sealed
     expires_at      timestamptz not null,
     primary key (organization_id, credential_id, key)
 );
 create index idempotency_key_expiry on neoapi.idempotency_key (expires_at);
 grant select, insert, delete on neoapi.idempotency_key to :runtime;
-
--- ---------------------------------------------------------------- webhooks: who wants to know, and what is to be told
-
-create table neoapi.webhook_subscription (
-    organization_id text collate "C" not null,
-    id              text collate "C" not null check (id ~ '^whs_[0-9a-hjkmnp-tv-z]{26}$'),
-    url             text not null,
-    events          text[] not null check (cardinality(events) > 0), -- event names, or '*'
-    is_active       boolean not null default true,
-    created_at      timestamptz not null,
-    updated_at      timestamptz not null,
-    primary key (organization_id, id)
-);
-
--- The transactional outbox: one row a delivery, written by the statement that changes the resource.
-create table neoapi.webhook_delivery (
-    organization_id text collate "C" not null,
-    id              text collate "C" not null,
-    subscription_id text collate "C" not null,
-    event_type      text not null,
-    payload         text not null, -- JSON, exactly as it is sent
-    status          text not null default 'pending' check (status in ('pending', 'success', 'failed')),
-    created_at      timestamptz not null,
-    primary key (organization_id, id)
-);
-grant select on neoapi.webhook_subscription to :runtime;
-grant select, insert on neoapi.webhook_delivery to :runtime;

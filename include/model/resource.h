@@ -11,7 +11,9 @@ typedef enum neo_type {
     NEO_STRING, /* min to max code points, no control characters */
     NEO_ENUM,   /* one of values */
     NEO_TIMESTAMP,
-    NEO_OBJECT, /* the members in `fields` */
+    NEO_OBJECT,  /* the members in `fields` */
+    NEO_BOOLEAN, /* preset "true" or "false" */
+    NEO_ENUM_LIST, /* one or more of values, none twice */
     NEO_TYPES
 } neo_type;
 
@@ -21,6 +23,7 @@ enum neo_field_flags {
     NEO_IN_EVENT = 4, /* part of the payload of webhook events */
     NEO_UNIQUE = 8,   /* within the organization; a unique index enforces it */
     NEO_ALWAYS = 16,  /* present in every response, also where a body need not have it */
+    NEO_SECRET = 32,  /* made by the service and shown once, in the response to creation */
 };
 
 typedef struct neo_field neo_field;
@@ -68,12 +71,14 @@ typedef struct neo_filter {
 } neo_filter;
 
 typedef struct neo_resource {
-    const char *name;       /* "broker": in codes, event names, the table's name */
+    const char *name;       /* "broker": in codes and event names */
+    const char *table;      /* the table's name; NULL where it is `name` */
     const char *collection; /* "brokers": in paths */
     const char *prefix;     /* "brk_" */
     const char *title;      /* "Broker": the schema's name */
     const char *tag_doc;    /* what the resource is, for the reference */
     neo_area area;
+    int has_events; /* subscribers are told of its changes */
     const neo_field *fields;   /* in the order of the responses, ended by a field without a name */
     const neo_filter *filters; /* its own, ended by a filter without a name; NULL where there is none */
 } neo_resource;
@@ -84,7 +89,7 @@ extern const neo_resource *const neo_resources[];
 /* The filters that every list has. */
 extern const neo_filter neo_common_filters[];
 
-extern const neo_resource neo_broker;
+extern const neo_resource neo_broker, neo_webhook;
 
 /* NULL where there is none. */
 const neo_resource *neo_resource_of_collection(const char *collection);
