@@ -25,6 +25,9 @@ void neo_sha256(const void *data, apr_size_t len, unsigned char out[NEO_SHA256_S
 /* SHA-256 over several pieces, each preceded by its length, so that no two lists of pieces give the same input. */
 void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE]);
 
+/* HMAC-SHA-256 (RFC 2104) over `count` pieces, one after the other. */
+void neo_hmac_sha256(const void *key, apr_size_t len, const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE]);
+
 /* True if equal, in a time that depends on `len` alone. */
 int neo_equal_constant_time(const void *a, const void *b, apr_size_t len);
 

@@ -9,6 +9,9 @@
 /* base64url without padding (RFC 4648, section 5), from the pool. */
 char *neo_base64url(const void *data, apr_size_t len, apr_pool_t *pool);
 
+/* base64 with padding (RFC 4648, section 4), from the pool. */
+char *neo_base64(const void *data, apr_size_t len, apr_pool_t *pool);
+
 /* Reads base64 in either alphabet, padded or not. Returns the number of bytes, or -1 for other characters, a broken end
  * (also one whose unused bits are not zero, so that one value has one text) or more than `room` bytes. */
 NEO_MUSTCHECK int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_size_t room);

@@ -11,8 +11,8 @@ typedef enum neo_type {
     NEO_STRING, /* min to max code points, no control characters */
     NEO_ENUM,   /* one of values */
     NEO_TIMESTAMP,
-    NEO_OBJECT,  /* the members in `fields` */
-    NEO_BOOLEAN, /* preset "true" or "false" */
+    NEO_OBJECT,    /* the members in `fields` */
+    NEO_BOOLEAN,   /* preset "true" or "false" */
     NEO_ENUM_LIST, /* one or more of values, none twice */
     NEO_TYPES
 } neo_type;
@@ -78,7 +78,7 @@ typedef struct neo_resource {
     const char *title;      /* "Broker": the schema's name */
     const char *tag_doc;    /* what the resource is, for the reference */
     neo_area area;
-    int has_events; /* subscribers are told of its changes */
+    int has_events;            /* subscribers are told of its changes */
     const neo_field *fields;   /* in the order of the responses, ended by a field without a name */
     const neo_filter *filters; /* its own, ended by a filter without a name; NULL where there is none */
 } neo_resource;

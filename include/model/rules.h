@@ -10,4 +10,10 @@ const char *neo_rule_email(const neo_json *value, apr_pool_t *pool);
 /* At least one letter or digit: punctuation alone would make every such number equal. */
 const char *neo_rule_has_alphanumeric(const neo_json *value, apr_pool_t *pool);
 
+/* An address that webhooks can be sent to: absolute https (RFC 3986, section 4.3), and http where the administrator allows it.
+ */
+const char *neo_rule_webhook_url(const neo_json *value, apr_pool_t *pool);
+/* Allows http in this process, for all that is checked from now on. */
+void neo_rule_allow_http(void);
+
 #endif

@@ -1,19 +1,56 @@
-/* Idempotency keys: what a request was answered with when it was made first. They are written with the row that they stand for
- * (store/table.h); here they are read. */
+/* Idempotency keys: what a request was answered with when it was made first. A key is written in the statement of the write
+ * that it stands for, so that neither is ever there without the other. */
 #ifndef NEO_STORE_IDEMPOTENCY_H
 #define NEO_STORE_IDEMPOTENCY_H
 
-#include "store/table.h"
+#include "core/clock.h"
+#include "core/id.h"
+#include "store/sql.h"
+
+/* Who does it, and where. The texts outlive the call. */
+typedef struct neo_actor {
+    const char *tenant;
+    const char *organization;
+    const char *credential; /* the key or token itself: the scope of idempotency keys */
+    const char *name;       /* created_by and updated_by: a key's id, a token's user */
+} neo_actor;
+
+/* An idempotency key, and the hash of the request that came with it. */
+typedef struct neo_once {
+    const char *key; /* a UUID */
+    unsigned char hash[32];
+} neo_once;
+
+/* The pieces of a statement that is done once: the condition under which it does anything, and the step that keeps what was
+ * answered for what the step `from` made (no row: nothing is kept). Status, answer and secret are SQL. */
+#define NEO_ONCE_IS_FREE                                                                                                       \
+    "not exists (select from neoapi.idempotency_key where organization_id = {organization}"                                    \
+    " and credential_id = {credential} and key = {key}::uuid)"
+#define NEO_ONCE_KEEP(status, answer, secret, from)                                                                            \
+    ", kept as (insert into neoapi.idempotency_key"                                                                            \
+    " (organization_id, credential_id, key, request_hash, status, answer, secret, expires_at)"                                 \
+    " select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), " status ", " answer ", " secret                \
+    ", now() + interval '24 hours' from " from ")"
+
+/* Their parameters; nothing where `once` is NULL. */
+void neo_once_add(neo_values *values, const neo_actor *actor, const neo_once *once, apr_pool_t *pool);
 
 typedef enum neo_once_state {
     NEO_ONCE_FREE,     /* the key is not in use, or its time was over and it has been removed */
-    NEO_ONCE_ANSWERED, /* by the same request: *answer and *status are what it got */
+    NEO_ONCE_ANSWERED, /* by the same request */
     NEO_ONCE_OTHER,    /* by a different request */
 } neo_once_state;
+
+/* What the request was answered when it was made first. */
+typedef struct neo_once_answer {
+    int status;
+    neo_text body;
+    const char *secret; /* sealed; NULL where none was shown */
+} neo_once_answer;
 
 void neo_once_make_statements(apr_pool_t *pool);
 
 NEO_MUSTCHECK neo_pg_status neo_once_look(neo_pg *pg, const neo_actor *actor, const neo_once *once, apr_pool_t *pool,
-                                          neo_once_state *state, int *status, neo_text *answer);
+                                          neo_once_state *state, neo_once_answer *answer);
 
 #endif

@@ -6,32 +6,24 @@
 #ifndef NEO_STORE_TABLE_H
 #define NEO_STORE_TABLE_H
 
-#include "core/clock.h"
-#include "core/id.h"
 #include "model/resource.h"
-#include "store/pg.h"
-
-/* Who does it, and where. The texts outlive the call. */
-typedef struct neo_actor {
-    const char *tenant;
-    const char *organization;
-    const char *credential; /* the key or token itself: the scope of idempotency keys */
-    const char *name;       /* created_by and updated_by: a key's id, a token's user */
-} neo_actor;
-
-/* An idempotency key, and the hash of the request that came with it. */
-typedef struct neo_once {
-    const char *key; /* a UUID */
-    unsigned char hash[32];
-} neo_once;
+#include "store/idempotency.h"
 
 /* Makes the statements of every resource; once in a process, before the first call of anything below. */
 void neo_table_make_statements(apr_pool_t *pool);
 
-/* Creates a row and issues its id. OK with no row: the idempotency key is there already (see store/idempotency.h). */
+/* A row that is to be made. */
+typedef struct neo_new {
+    char id[NEO_ID_SIZE];
+    neo_ms created_at; /* the moment that the id carries */
+    neo_text body;
+    const char *secret; /* sealed; NULL where the resource has none */
+} neo_new;
+
+/* Creates a row. OK with no row: the idempotency key is there already (see store/idempotency.h). One row otherwise: the answer,
+ * and how many deliveries are to be sent for it. */
 NEO_MUSTCHECK neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
-                                             const neo_once *once, neo_text body, apr_pool_t *pool, char id[NEO_ID_SIZE],
-                                             neo_rows *rows);
+                                             const neo_once *once, const neo_new *row, apr_pool_t *pool, neo_rows *rows);
 
 /* One row with the answer, or none. */
 NEO_MUSTCHECK neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
@@ -41,11 +33,12 @@ NEO_MUSTCHECK neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resou
 NEO_MUSTCHECK neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                    const char *id, apr_pool_t *pool, neo_rows *rows);
 
-/* Sets every writable field. With a `version`, only where the row still has it. One row with the answer, or none. */
+/* Sets every writable field. With a `version`, only where the row still has it. One row with the answer and the
+ * number of deliveries, or none. */
 NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                              const char *version, neo_text body, apr_pool_t *pool, neo_rows *rows);
 
-/* One row if it was there, or none. */
+/* One row, with the number of deliveries in its second column, if it was there; or none. */
 NEO_MUSTCHECK neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                              const char *version, apr_pool_t *pool, neo_rows *rows);
 

@@ -4,8 +4,10 @@
 #include <apr_file_info.h>
 #include <apr_file_io.h>
 #include <apr_strings.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/params.h>
 #include <openssl/rand.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,12 +22,14 @@
 static pthread_once_t fetched = PTHREAD_ONCE_INIT;
 static EVP_MD *sha256;
 static EVP_CIPHER *aes256gcm;
+static EVP_MAC *hmac;
 static pthread_key_t contexts;
 
 /* A thread's own contexts, made at its first use and freed when it ends. */
 typedef struct {
     EVP_MD_CTX *digest;
     EVP_CIPHER_CTX *cipher;
+    EVP_MAC_CTX *mac;
 } thread_context;
 
 static void free_context(void *data)
@@ -33,6 +37,7 @@ static void free_context(void *data)
     thread_context *ctx = data;
     EVP_MD_CTX_free(ctx->digest);
     EVP_CIPHER_CTX_free(ctx->cipher);
+    EVP_MAC_CTX_free(ctx->mac);
     free(ctx);
 }
 
@@ -40,7 +45,8 @@ static void fetch(void)
 {
     sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
     aes256gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
-    if (!sha256 || !aes256gcm || pthread_key_create(&contexts, free_context) != 0)
+    hmac = EVP_MAC_fetch(NULL, "HMAC", NULL);
+    if (!sha256 || !aes256gcm || !hmac || pthread_key_create(&contexts, free_context) != 0)
         abort();
 }
 
@@ -50,7 +56,8 @@ static thread_context *context_of_thread(void)
     thread_context *ctx = pthread_getspecific(contexts);
     if (!ctx) {
         ctx = calloc(1, sizeof *ctx);
-        if (!ctx || !(ctx->digest = EVP_MD_CTX_new()) || !(ctx->cipher = EVP_CIPHER_CTX_new()))
+        if (!ctx || !(ctx->digest = EVP_MD_CTX_new()) || !(ctx->cipher = EVP_CIPHER_CTX_new()) ||
+            !(ctx->mac = EVP_MAC_CTX_new(hmac)))
             abort();
         pthread_setspecific(contexts, ctx);
     }
@@ -68,6 +75,7 @@ __attribute__((destructor)) static void forget(void)
     pthread_key_delete(contexts);
     EVP_MD_free(sha256);
     EVP_CIPHER_free(aes256gcm);
+    EVP_MAC_free(hmac);
 }
 
 void neo_random(void *out, apr_size_t len)
@@ -94,6 +102,19 @@ void neo_sha256_pieces(const neo_text *pieces, int count, unsigned char out[NEO_
         ok = EVP_DigestUpdate(ctx, len, sizeof len) && EVP_DigestUpdate(ctx, pieces[i].ptr, pieces[i].len);
     }
     if (!ok || !EVP_DigestFinal_ex(ctx, out, NULL))
+        abort();
+}
+
+void neo_hmac_sha256(const void *key, apr_size_t len, const neo_text *pieces, int count, unsigned char out[NEO_SHA256_SIZE])
+{
+    EVP_MAC_CTX *ctx = context_of_thread()->mac;
+    OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", 0),
+                           OSSL_PARAM_construct_end()};
+    size_t written;
+    int ok = EVP_MAC_init(ctx, key, len, params);
+    for (int i = 0; ok && i < count; i++)
+        ok = EVP_MAC_update(ctx, (const unsigned char *)pieces[i].ptr, pieces[i].len);
+    if (!ok || !EVP_MAC_final(ctx, out, &written, NEO_SHA256_SIZE))
         abort();
 }
 

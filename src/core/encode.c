@@ -6,9 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *neo_base64url(const void *data, apr_size_t len, apr_pool_t *pool)
+static char *base64(const void *data, apr_size_t len, apr_pool_t *pool, const char *digits, int padded)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     const unsigned char *in = data;
     char *text = apr_palloc(pool, (len + 2) / 3 * 4 + 1), *out = text;
     unsigned int bits = 0;
@@ -20,8 +19,22 @@ char *neo_base64url(const void *data, apr_size_t len, apr_pool_t *pool)
     }
     if (have)
         *out++ = digits[bits << (6 - have) & 63];
+    while (padded && (out - text) % 4)
+        *out++ = '=';
     *out = '\0';
     return text;
+}
+
+#define BASE64_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+char *neo_base64url(const void *data, apr_size_t len, apr_pool_t *pool)
+{
+    return base64(data, len, pool, BASE64_DIGITS "-_", 0);
+}
+
+char *neo_base64(const void *data, apr_size_t len, apr_pool_t *pool)
+{
+    return base64(data, len, pool, BASE64_DIGITS "+/", 1);
 }
 
 static int base64_digit(char c)

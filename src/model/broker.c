@@ -128,6 +128,7 @@ const neo_resource neo_broker = {
     .title = "Broker",
     .tag_doc = "Real-estate brokers of the organization.",
     .area = NEO_AREA_BROKERS,
+    .has_events = 1,
     .fields = fields,
     .filters = filters,
 };

@@ -151,9 +151,15 @@ static const char *takes(const neo_field *field, apr_pool_t *pool)
     case NEO_STRING: neo_buf_printf(&out, "A string of %d to %d characters.", field->min ? field->min : 1, field->max); break;
     case NEO_TIMESTAMP: neo_buf_puts(&out, "An RFC 3339 date-time."); break;
     case NEO_OBJECT: neo_buf_puts(&out, "An object."); break;
+    case NEO_BOOLEAN: neo_buf_puts(&out, "true or false."); break;
+    case NEO_ENUM_LIST:
     case NEO_ENUM:
         for (const char *const *v = field->values; *v; v++)
-            neo_buf_printf(&out, "%s`%s`", v == field->values ? "One of " : ", ", *v);
+            neo_buf_printf(&out, "%s`%s`",
+                           v > field->values         ? ", "
+                           : field->type == NEO_ENUM ? "One of "
+                                                     : "One or more of ",
+                           *v);
         neo_buf_putc(&out, '.');
         break;
     case NEO_TYPES: break;

@@ -86,11 +86,22 @@ static neo_json *object_schema(const maker *m, const neo_field *field)
     return neo_draft_ref(m->draft, "schemas", name);
 }
 
+static neo_json *boolean_schema(const maker *m, const neo_field *field)
+{
+    (void)field;
+    return neo_draft_json(m->draft->pool, NEO_JSON({"type" : "boolean"}));
+}
+
+static neo_json *enum_list_schema(const maker *m, const neo_field *field)
+{
+    neo_json *schema = neo_draft_json(m->draft->pool, NEO_JSON({"type" : "array", "minItems" : 1, "uniqueItems" : true}));
+    neo_json_set(schema, "items", enum_schema(m, field));
+    return schema;
+}
+
 static neo_json *(*const schemas[])(const maker *, const neo_field *) = {
-    [NEO_STRING] = string_schema,
-    [NEO_ENUM] = enum_schema,
-    [NEO_TIMESTAMP] = timestamp_schema,
-    [NEO_OBJECT] = object_schema,
+    [NEO_STRING] = string_schema, [NEO_ENUM] = enum_schema,       [NEO_TIMESTAMP] = timestamp_schema,
+    [NEO_OBJECT] = object_schema, [NEO_BOOLEAN] = boolean_schema, [NEO_ENUM_LIST] = enum_list_schema,
 };
 _Static_assert(sizeof schemas / sizeof *schemas == NEO_TYPES, "every type has its schema");
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-const neo_resource *const neo_resources[] = {&neo_broker, NULL};
+const neo_resource *const neo_resources[] = {&neo_broker, &neo_webhook, NULL};
 
 const neo_filter neo_common_filters[] = {
     {.name = "created_gte",

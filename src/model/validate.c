@@ -102,11 +102,31 @@ static const char *check_object(const neo_field *field, const neo_json *value, a
     return neo_json_kind_of(value) == NEO_JSON_OBJECT ? NULL : "must be an object";
 }
 
+static const char *check_boolean(const neo_field *field, const neo_json *value, apr_pool_t *pool)
+{
+    (void)field, (void)pool;
+    return neo_json_kind_of(value) == NEO_JSON_BOOLEAN ? NULL : "must be true or false";
+}
+
+static const char *check_enum_list(const neo_field *field, const neo_json *value, apr_pool_t *pool)
+{
+    if (neo_json_kind_of(value) != NEO_JSON_ARRAY)
+        return "must be an array";
+    for (apr_size_t i = 0; i < neo_json_size(value); i++) {
+        const neo_json *one = neo_json_at(value, i);
+        const char *message = check_enum(field, one, pool);
+        if (message)
+            return apr_psprintf(pool, "has a wrong value at index %d, which %s", (int)i, message);
+        for (apr_size_t earlier = 0; earlier < i; earlier++)
+            if (strcmp(neo_json_string(neo_json_at(value, earlier)), neo_json_string(one)) == 0)
+                return apr_psprintf(pool, "has %s twice", neo_json_string(one));
+    }
+    return neo_json_size(value) ? NULL : "must not be empty";
+}
+
 static const char *(*const checks[])(const neo_field *, const neo_json *, apr_pool_t *) = {
-    [NEO_STRING] = check_string,
-    [NEO_ENUM] = check_enum,
-    [NEO_TIMESTAMP] = check_timestamp,
-    [NEO_OBJECT] = check_object,
+    [NEO_STRING] = check_string, [NEO_ENUM] = check_enum,       [NEO_TIMESTAMP] = check_timestamp,
+    [NEO_OBJECT] = check_object, [NEO_BOOLEAN] = check_boolean, [NEO_ENUM_LIST] = check_enum_list,
 };
 _Static_assert(sizeof checks / sizeof *checks == NEO_TYPES, "every type has its check");
 
@@ -120,7 +140,7 @@ static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, c
         message = field->rule(value, w->pool);
     if (message) {
         wrong(w, NEO_VALIDATION_FIELD_INVALID, path,
-              neo_json_kind_of(value) == NEO_JSON_STRING || field->type == NEO_ENUM
+              neo_json_kind_of(value) == NEO_JSON_STRING || field->type == NEO_ENUM || field->type == NEO_ENUM_LIST
                   ? message
                   : apr_psprintf(w->pool, "%s, not %s", message, neo_json_kind_name(neo_json_kind_of(value))));
         return NULL;
@@ -142,7 +162,8 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
         if (value && neo_json_kind_of(value) != NEO_JSON_NULL)
             kept = clean_value(w, f, value, at);
         else if (f->preset)
-            kept = neo_json_make_string(f->preset, w->pool);
+            kept = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->preset, "true") == 0, w->pool)
+                                          : neo_json_make_string(f->preset, w->pool);
         else if (f->flags & NEO_REQUIRED)
             wrong(w, NEO_VALIDATION_FIELD_REQUIRED, at, "is required");
         if (kept)

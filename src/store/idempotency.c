@@ -6,38 +6,47 @@
 
 #include "core/encode.h"
 
-enum { SAME, OVER, STATUS, ANSWER };
+#define THIS_KEY "organization_id = {organization} and credential_id = {credential} and key = {key}::uuid"
 
-static neo_statement *look, *remove_old;
+enum { SAME, OVER, STATUS, ANSWER, SECRET };
+
+static neo_sql *look, *remove_old;
 
 void neo_once_make_statements(apr_pool_t *pool)
 {
-    look =
-        neo_statement_make(pool,
-                           "select request_hash = decode($4, 'hex'), expires_at <= now(), status, answer"
-                           " from neoapi.idempotency_key where organization_id = $1 and credential_id = $2 and key = $3::uuid",
-                           4, 0);
-    remove_old = neo_statement_make(pool,
-                                    "delete from neoapi.idempotency_key where organization_id = $1 and credential_id = $2"
-                                    " and key = $3::uuid and expires_at <= now()",
-                                    3, 1);
+    look = neo_sql_make(pool,
+                        "select request_hash = decode({hash}, 'hex'), expires_at <= now(), status, answer, secret"
+                        " from neoapi.idempotency_key where " THIS_KEY,
+                        0);
+    remove_old = neo_sql_make(pool, "delete from neoapi.idempotency_key where " THIS_KEY " and expires_at <= now()", 1);
+}
+
+void neo_once_add(neo_values *values, const neo_actor *actor, const neo_once *once, apr_pool_t *pool)
+{
+    if (!once)
+        return;
+    char *hash = apr_palloc(pool, 2 * sizeof once->hash + 1);
+    neo_hex(once->hash, sizeof once->hash, hash);
+    values->of[NEO_PARAM_ORGANIZATION] = actor->organization;
+    values->of[NEO_PARAM_CREDENTIAL] = actor->credential;
+    values->of[NEO_PARAM_KEY] = once->key;
+    values->of[NEO_PARAM_HASH] = hash;
 }
 
 neo_pg_status neo_once_look(neo_pg *pg, const neo_actor *actor, const neo_once *once, apr_pool_t *pool, neo_once_state *state,
-                            int *status, neo_text *answer)
+                            neo_once_answer *answer)
 {
-    char hash[2 * sizeof once->hash + 1];
-    neo_hex(once->hash, sizeof once->hash, hash);
-    const char *values[] = {actor->organization, actor->credential, once->key, hash};
+    neo_values v = {0};
     neo_rows rows;
+    neo_once_add(&v, actor, once, pool);
     *state = NEO_ONCE_FREE;
-    neo_pg_status done = neo_pg_run(pg, look, values, pool, &rows);
+    neo_pg_status done = neo_sql_run(pg, look, &v, pool, &rows);
     if (done != NEO_PG_OK || rows.count == 0)
         return done;
     if (neo_rows_is_true(&rows, 0, OVER))
-        return neo_pg_run(pg, remove_old, values, pool, &rows);
+        return neo_sql_run(pg, remove_old, &v, pool, &rows);
     *state = neo_rows_is_true(&rows, 0, SAME) ? NEO_ONCE_ANSWERED : NEO_ONCE_OTHER;
-    *status = atoi(neo_rows_value(&rows, 0, STATUS));
-    *answer = neo_rows_text(&rows, 0, ANSWER);
+    *answer = (neo_once_answer){atoi(neo_rows_value(&rows, 0, STATUS)), neo_rows_text(&rows, 0, ANSWER),
+                                neo_rows_value(&rows, 0, SECRET)};
     return NEO_PG_OK;
 }

@@ -5,31 +5,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encode.h"
+#include "store/idempotency.h"
 
-#define LIFE_OF_A_KEY "interval '24 hours'"
+#define THIS_ROW "organization_id = {organization} and id = {id}"
 
 typedef struct {
     const neo_resource *resource;
-    neo_statement *create, *create_once, *read, *read_version, *list_first, *list_next;
-    neo_statement *update[2], *delete[2]; /* [1]: only where the row has the version */
+    neo_sql *create[2]; /* [1]: with an idempotency key */
+    neo_sql *read, *read_version, *list_first, *list_next;
+    neo_sql *update[2], *delete[2]; /* [1]: only where the row has the version */
 } statements;
 
 static statements *made;
 
 /* ---------------------------------------------------------------- pieces of SQL */
 
-static int is_writable(const neo_field *field)
+static const char *table_of(const neo_resource *resource)
 {
-    return !(field->flags & NEO_SERVER);
+    return resource->table ? resource->table : resource->name;
+}
+
+static const neo_field *secret_of(const neo_resource *resource)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_SECRET)
+            return f;
+    return NULL;
 }
 
 /* Adds `format` for each writable field, its name in the place of every %s. */
-static void add_fields(neo_buf *sql, const neo_resource *resource, const char *separator, const char *format)
+static void add_fields(neo_buf *sql, const neo_resource *resource, const char *format)
 {
     const char *between = "";
     for (const neo_field *f = resource->fields; f->name; f++) {
-        if (!is_writable(f))
+        if (f->flags & NEO_SERVER)
             continue;
         neo_buf_puts(sql, between);
         for (const char *from = format, *at; from; from = at) {
@@ -40,7 +49,7 @@ static void add_fields(neo_buf *sql, const neo_resource *resource, const char *s
                 at += 2;
             }
         }
-        between = separator;
+        between = ", ";
     }
 }
 
@@ -57,112 +66,108 @@ static void add_payload(neo_buf *sql, const neo_resource *resource)
     neo_buf_puts(sql, "))");
 }
 
-/* One delivery for each active subscription that wants this event. `stem` and `at` are the parameters with the ids' block and
- * the moment; $1 is the organization; `changed` the step whose rows are told. */
-static void add_told(neo_buf *sql, const neo_resource *resource, const char *changed, const char *event, const char *stem,
-                     const char *at)
+/* One delivery for each active subscription that wants to know what happened to the rows of the step of that name; then the
+ * statement's answer: `columns` of these rows, and how many deliveries there are. */
+static void add_told(neo_buf *sql, const neo_resource *resource, const char *happened, const char *columns)
 {
+    if (!resource->has_events) {
+        neo_buf_printf(sql, " select %s, 0 from %s", columns, happened);
+        return;
+    }
     neo_buf_printf(sql,
                    ", told as (insert into neoapi.webhook_delivery"
                    " (organization_id, id, subscription_id, event_type, payload, created_at)"
-                   " select $1, neoapi.block_id(%s, row_number() over ()), s.id, '%s.%s', ",
-                   stem, resource->name, event);
+                   " select {organization}, neoapi.block_id({stem}, row_number() over ()), s.id, '%s.%s', ",
+                   resource->name, happened);
     add_payload(sql, resource);
     neo_buf_printf(sql,
-                   ", %s::timestamptz from %s r join neoapi.webhook_subscription s on s.organization_id = $1 and s.is_active"
-                   " and s.events && array['%s.%s', '*'])",
-                   at, changed, resource->name, event);
+                   ", {now}::timestamptz from %s r join neoapi.webhook_subscription s on s.organization_id = {organization}"
+                   " and s.is_active and s.events && array['%s.%s', '*'] returning organization_id, id, subscription_id),"
+                   " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+                   " select id, organization_id, subscription_id, now() from told)"
+                   " select %s, (select count(*) from told) from %s",
+                   happened, resource->name, happened, columns, happened);
 }
 
-/* $1 organization, $2 id, $3 tenant, $4 moment, $5 actor, $6 body, $7 stem of the deliveries' ids, and with `once`
- * $8 credential, $9 idempotency key, $10 the request's hash.
- *
- * The key is inserted without `on conflict`: of two requests in flight the second waits, fails on the key, is rolled back whole
+/* The key is inserted without `on conflict`: of two requests in flight the second waits, fails on the key, is rolled back whole
  * and reads the first one's answer. */
-static neo_statement *make_create(const neo_resource *resource, int once, apr_pool_t *pool)
+static neo_sql *make_create(const neo_resource *resource, int once, apr_pool_t *pool)
 {
+    const neo_field *secret = secret_of(resource);
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
     neo_buf_printf(&sql,
                    "with created as (insert into neoapi.%s as t (organization_id, id, tenant_id, created_at, updated_at,"
-                   " created_by, updated_by, ",
-                   resource->name);
-    add_fields(&sql, resource, ", ", "%s");
-    neo_buf_puts(&sql, ") select $1, $2, $3, $4::timestamptz, $4::timestamptz, $5, $5, ");
-    add_fields(&sql, resource, ", ", "b.%s");
-    neo_buf_printf(&sql, " from json_populate_record(null::neoapi.%s, $6::json) b", resource->name);
-    if (once)
-        neo_buf_puts(&sql, " where not exists (select from neoapi.idempotency_key"
-                           " where organization_id = $1 and credential_id = $8 and key = $9::uuid)");
-    neo_buf_puts(&sql, " returning t.*)");
-    if (once)
-        neo_buf_puts(&sql, ", kept as (insert into neoapi.idempotency_key"
-                           " (organization_id, credential_id, key, request_hash, status, answer, expires_at)"
-                           " select $1, $8, $9::uuid, decode($10, 'hex'), 201, representation,"
-                           " now() + " LIFE_OF_A_KEY " from created)");
-    add_told(&sql, resource, "created", "created", "$7", "$4");
-    neo_buf_puts(&sql, " select representation from created");
-    return neo_statement_make(pool, sql.ptr, once ? 10 : 7, 1);
+                   " created_by, updated_by, %s",
+                   table_of(resource), secret ? "secret, " : "");
+    add_fields(&sql, resource, "%s");
+    neo_buf_printf(&sql,
+                   ") select {organization}, {id}, {tenant}, {now}::timestamptz, {now}::timestamptz, {actor}, {actor}, %s",
+                   secret ? "{secret}, " : "");
+    add_fields(&sql, resource, "b.%s");
+    neo_buf_printf(&sql, " from json_populate_record(null::neoapi.%s, {body}::json) b%s returning t.*)%s", table_of(resource),
+                   once ? " where " NEO_ONCE_IS_FREE : "",
+                   !once    ? ""
+                   : secret ? NEO_ONCE_KEEP("201", "representation", "secret", "created")
+                            : NEO_ONCE_KEEP("201", "representation", "null", "created"));
+    add_told(&sql, resource, "created", "representation");
+    return neo_sql_make(pool, sql.ptr, 1);
 }
 
-/* $1 organization, $2 id, $3 moment, $4 stem, $5 actor, $6 body, $7 version */
-static neo_statement *make_update(const neo_resource *resource, int versioned, apr_pool_t *pool)
+static neo_sql *make_update(const neo_resource *resource, int versioned, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
-    neo_buf_printf(&sql, "with updated as (update neoapi.%s t set ", resource->name);
-    add_fields(&sql, resource, ", ", "%s = b.%s");
+    neo_buf_printf(&sql, "with updated as (update neoapi.%s t set ", table_of(resource));
+    add_fields(&sql, resource, "%s = b.%s");
     neo_buf_printf(&sql,
-                   ", updated_at = greatest($3::timestamptz, t.updated_at), updated_by = $5"
-                   " from json_populate_record(null::neoapi.%s, $6::json) b where t.organization_id = $1 and t.id = $2%s"
-                   " returning t.*)",
-                   resource->name, versioned ? " and t.xmin = $7::xid" : "");
-    add_told(&sql, resource, "updated", "updated", "$4", "$3");
-    neo_buf_puts(&sql, " select representation from updated");
-    return neo_statement_make(pool, sql.ptr, versioned ? 7 : 6, 1);
+                   ", updated_at = greatest({now}::timestamptz, t.updated_at), updated_by = {actor}"
+                   " from json_populate_record(null::neoapi.%s, {body}::json) b"
+                   " where t.organization_id = {organization} and t.id = {id}%s returning t.*)",
+                   table_of(resource), versioned ? " and t.xmin = {version}::xid" : "");
+    add_told(&sql, resource, "updated", "representation");
+    return neo_sql_make(pool, sql.ptr, 1);
 }
 
-/* $1 organization, $2 id, $3 moment, $4 stem, $5 version */
-static neo_statement *make_delete(const neo_resource *resource, int versioned, apr_pool_t *pool)
+static neo_sql *make_delete(const neo_resource *resource, int versioned, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 2048);
-    neo_buf_printf(&sql, "with deleted as (delete from neoapi.%s t where t.organization_id = $1 and t.id = $2%s returning t.*)",
-                   resource->name, versioned ? " and t.xmin = $5::xid" : "");
-    add_told(&sql, resource, "deleted", "deleted", "$4", "$3");
-    neo_buf_puts(&sql, " select id from deleted");
-    return neo_statement_make(pool, sql.ptr, versioned ? 5 : 4, 1);
+    neo_buf_printf(&sql, "with deleted as (delete from neoapi.%s t where " THIS_ROW "%s returning t.*)", table_of(resource),
+                   versioned ? " and t.xmin = {version}::xid" : "");
+    add_told(&sql, resource, "deleted", "id");
+    return neo_sql_make(pool, sql.ptr, 1);
 }
 
-/* $1 organization, then `limit` and, on a further page, `before`; `where` begins with " and" or is empty. A further page also
- * finds out whether the place that it begins at has earlier ones. */
-static const char *list_sql(const neo_resource *resource, const char *where, const char *limit, const char *before,
-                            apr_pool_t *pool)
+/* `where` begins with " and" or is empty; `limit` and `before` are parameters, `before` NULL for the first page. A further page
+ * also finds out whether the place that it begins at has earlier ones. */
+static const char *list_sql(const neo_resource *resource, const char *organization, const char *where, const char *limit,
+                            const char *before, apr_pool_t *pool)
 {
-    const char *of = apr_psprintf(pool, "from neoapi.%s t where t.organization_id = $1%s", resource->name, where);
+    const char *of =
+        apr_psprintf(pool, "from neoapi.%s t where t.organization_id = %s%s", table_of(resource), organization, where);
     if (!before)
-        return apr_psprintf(pool, "select t.representation, t.id, false %s order by t.id desc limit %s", of, limit);
+        return apr_psprintf(pool, "select t.representation, t.id, false %s order by t.id desc limit %s::int", of, limit);
     return apr_psprintf(pool,
                         "select p.representation, p.id, e.exist from (select exists (select %s and t.id >= %s) as exist) e"
-                        " left join (select t.representation, t.id %s and t.id < %s order by t.id desc limit %s) p on true"
+                        " left join (select t.representation, t.id %s and t.id < %s order by t.id desc limit %s::int) p on true"
                         " order by p.id desc",
                         of, before, of, before, limit);
 }
 
 static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
 {
-    const char *of = apr_psprintf(pool, "from neoapi.%s where organization_id = $1 and id = $2", resource->name);
+    const char *of = apr_psprintf(pool, "from neoapi.%s where " THIS_ROW, table_of(resource));
     s->resource = resource;
-    s->create = make_create(resource, 0, pool);
-    s->create_once = make_create(resource, 1, pool);
-    s->read = neo_statement_make(pool, apr_pstrcat(pool, "select representation ", of, NULL), 2, 0);
-    s->read_version = neo_statement_make(pool, apr_pstrcat(pool, "select representation, xmin ", of, NULL), 2, 0);
-    for (int versioned = 0; versioned < 2; versioned++) {
-        s->update[versioned] = make_update(resource, versioned, pool);
-        s->delete[versioned] = make_delete(resource, versioned, pool);
+    s->read = neo_sql_make(pool, apr_pstrcat(pool, "select representation ", of, NULL), 0);
+    s->read_version = neo_sql_make(pool, apr_pstrcat(pool, "select representation, xmin ", of, NULL), 0);
+    for (int more = 0; more < 2; more++) {
+        s->create[more] = make_create(resource, more, pool);
+        s->update[more] = make_update(resource, more, pool);
+        s->delete[more] = make_delete(resource, more, pool);
     }
-    s->list_first = neo_statement_make(pool, list_sql(resource, "", "$2::int", NULL, pool), 2, 0);
-    s->list_next = neo_statement_make(pool, list_sql(resource, "", "$2::int", "$3", pool), 3, 0);
+    s->list_first = neo_sql_make(pool, list_sql(resource, "{organization}", "", "{limit}", NULL, pool), 0);
+    s->list_next = neo_sql_make(pool, list_sql(resource, "{organization}", "", "{limit}", "{before}", pool), 0);
 }
 
 void neo_table_make_statements(apr_pool_t *pool)
@@ -185,53 +190,72 @@ static const statements *of(const neo_resource *resource)
 
 /* ---------------------------------------------------------------- running them */
 
-neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_once *once,
-                               neo_text body, apr_pool_t *pool, char id[NEO_ID_SIZE], neo_rows *rows)
+/* What every statement about one row is given. */
+static neo_values about(const neo_actor *actor, const char *id)
 {
-    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE], hash[2 * sizeof once->hash + 1];
-    const statements *s = of(resource);
-    neo_ms_format(now, neo_id_issue(id, resource->prefix));
+    neo_values v = {0};
+    v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
+    v.of[NEO_PARAM_TENANT] = actor->tenant;
+    v.of[NEO_PARAM_ACTOR] = actor->name;
+    v.of[NEO_PARAM_ID] = id;
+    return v;
+}
+
+neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_once *once,
+                               const neo_new *row, apr_pool_t *pool, neo_rows *rows)
+{
+    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
+    neo_values v = about(actor, row->id);
+    neo_ms_format(now, row->created_at);
     neo_id_issue_block(stem, "whd_");
-    if (once)
-        neo_hex(once->hash, sizeof once->hash, hash);
-    const char *values[] = {
-        actor->organization, id, actor->tenant, now, actor->name, body.ptr, stem, actor->credential, once ? once->key : NULL,
-        once ? hash : NULL};
-    return neo_pg_run(pg, once ? s->create_once : s->create, values, pool, rows);
+    v.of[NEO_PARAM_NOW] = now;
+    v.of[NEO_PARAM_STEM] = stem;
+    v.of[NEO_PARAM_BODY] = row->body.ptr;
+    v.of[NEO_PARAM_SECRET] = row->secret;
+    neo_once_add(&v, actor, once, pool);
+    return neo_sql_run(pg, of(resource)->create[once != NULL], &v, pool, rows);
 }
 
 neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id, apr_pool_t *pool,
                              neo_rows *rows)
 {
-    const char *values[] = {actor->organization, id};
-    return neo_pg_run(pg, of(resource)->read, values, pool, rows);
+    neo_values v = about(actor, id);
+    return neo_sql_run(pg, of(resource)->read, &v, pool, rows);
 }
 
 neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                      apr_pool_t *pool, neo_rows *rows)
 {
-    const char *values[] = {actor->organization, id};
-    return neo_pg_run(pg, of(resource)->read_version, values, pool, rows);
+    neo_values v = about(actor, id);
+    return neo_sql_run(pg, of(resource)->read_version, &v, pool, rows);
+}
+
+/* Update and delete. */
+static neo_pg_status change(neo_pg *pg, neo_sql *const sql[2], neo_values *v, const char *version, apr_pool_t *pool,
+                            neo_rows *rows)
+{
+    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
+    neo_ms_format(now, neo_now_ms());
+    neo_id_issue_block(stem, "whd_");
+    v->of[NEO_PARAM_NOW] = now;
+    v->of[NEO_PARAM_STEM] = stem;
+    v->of[NEO_PARAM_VERSION] = version;
+    return neo_sql_run(pg, sql[version != NULL], v, pool, rows);
 }
 
 neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                const char *version, neo_text body, apr_pool_t *pool, neo_rows *rows)
 {
-    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
-    neo_ms_format(now, neo_now_ms());
-    neo_id_issue_block(stem, "whd_");
-    const char *values[] = {actor->organization, id, now, stem, actor->name, body.ptr, version};
-    return neo_pg_run(pg, of(resource)->update[version != NULL], values, pool, rows);
+    neo_values v = about(actor, id);
+    v.of[NEO_PARAM_BODY] = body.ptr;
+    return change(pg, of(resource)->update, &v, version, pool, rows);
 }
 
 neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                const char *version, apr_pool_t *pool, neo_rows *rows)
 {
-    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
-    neo_ms_format(now, neo_now_ms());
-    neo_id_issue_block(stem, "whd_");
-    const char *values[] = {actor->organization, id, now, stem, version};
-    return neo_pg_run(pg, of(resource)->delete[version != NULL], values, pool, rows);
+    neo_values v = about(actor, id);
+    return change(pg, of(resource)->delete, &v, version, pool, rows);
 }
 
 /* ---------------------------------------------------------------- lists */
@@ -325,12 +349,11 @@ static neo_pg_status list_filtered(neo_pg *pg, const neo_resource *resource, con
     filtering f;
     neo_buf_init(&f.where, pool, 256);
     f.values = apr_array_make(pool, 8, sizeof(const char *));
-    parameter(&f, organization, pool);
-    const char *at_most = apr_pstrcat(pool, parameter(&f, limit, pool), "::int", NULL);
+    const char *owner = parameter(&f, organization, pool), *at_most = parameter(&f, limit, pool);
     const char *before = selection->before ? parameter(&f, selection->before, pool) : NULL;
     for (int i = 0; i < selection->count; i++)
         add_condition(&f, &selection->conditions[i], pool);
-    return neo_pg_query(pg, list_sql(resource, f.where.ptr, at_most, before, pool), f.values->nelts,
+    return neo_pg_query(pg, list_sql(resource, owner, f.where.ptr, at_most, before, pool), f.values->nelts,
                         (const char *const *)f.values->elts, pool, rows);
 }
 
@@ -338,9 +361,11 @@ neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo
                              apr_pool_t *pool, neo_rows *rows)
 {
     const char *limit = apr_itoa(pool, selection->limit);
-    const char *values[] = {actor->organization, limit, selection->before};
     const statements *s = of(resource);
+    neo_values v = about(actor, NULL);
     if (selection->count)
         return list_filtered(pg, resource, actor->organization, selection, limit, pool, rows);
-    return neo_pg_run(pg, selection->before ? s->list_next : s->list_first, values, pool, rows);
+    v.of[NEO_PARAM_LIMIT] = limit;
+    v.of[NEO_PARAM_BEFORE] = selection->before;
+    return neo_sql_run(pg, selection->before ? s->list_next : s->list_first, &v, pool, rows);
 }

@@ -1,0 +1,41 @@
+/* Statements whose parameters have names: {organization} in the text, numbered in the order in which they come. */
+#ifndef NEO_STORE_SQL_H
+#define NEO_STORE_SQL_H
+
+#include "store/pg.h"
+
+/* Everything that a statement of the API can be given. */
+typedef enum neo_param {
+    NEO_PARAM_ORGANIZATION,
+    NEO_PARAM_TENANT,
+    NEO_PARAM_ID,
+    NEO_PARAM_NOW,        /* the moment that is written into the row */
+    NEO_PARAM_ACTOR,      /* created_by, updated_by */
+    NEO_PARAM_BODY,       /* JSON */
+    NEO_PARAM_STEM,       /* of the block of ids for deliveries */
+    NEO_PARAM_SECRET,     /* sealed */
+    NEO_PARAM_CREDENTIAL, /* these three: an idempotency key */
+    NEO_PARAM_KEY,
+    NEO_PARAM_HASH, /* hexadecimal */
+    NEO_PARAM_VERSION,
+    NEO_PARAM_LIMIT,
+    NEO_PARAM_BEFORE,
+    NEO_PARAM_SUBSCRIPTION,
+    NEO_PARAM_EVENT,
+    NEO_PARAM_SINCE,
+    NEO_PARAMS
+} neo_param;
+
+typedef struct neo_values {
+    const char *of[NEO_PARAMS];
+} neo_values;
+
+typedef struct neo_sql neo_sql;
+
+/* Makes a statement from a text; call it at start-up, from one thread (see neo_statement_make). */
+neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes);
+
+NEO_MUSTCHECK neo_pg_status neo_sql_run(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool,
+                                        neo_rows *rows);
+
+#endif

@@ -1,0 +1,245 @@
+/* libcurl's room (see delivery/sender.h). */
+#include "delivery/sender.h"
+
+#include <apr_strings.h>
+#include <curl/curl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/encode.h"
+#include "core/log.h"
+
+#define CONNECT_SECONDS 5
+#define MOST_READ       16384 /* bytes of a response */
+
+typedef struct transfer {
+    struct transfer *next; /* while it is not used */
+    neo_sender *sender;
+    CURL *curl;
+    struct curl_slist *headers;
+    char *body;
+    void *about;
+    neo_ms started;
+    int was_blocked; /* by the guard */
+    size_t read;
+    char excerpt[NEO_EXCERPT + 1];
+} transfer;
+
+struct neo_sender {
+    neo_sender_settings settings;
+    neo_sender_done done;
+    CURLM *multi;
+    transfer *idle;
+};
+
+/* ---------------------------------------------------------------- one transfer */
+
+static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    transfer *t = data;
+    (void)purpose;
+    if (!neo_guard_permits(t->sender->settings.guard, &address->addr)) {
+        t->was_blocked = 1;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
+/* Keeps the beginning, and ends the transfer where a receiver has more to say than anybody wants to hear. */
+static size_t take(char *data, size_t size, size_t count, void *to)
+{
+    transfer *t = to;
+    size_t len = size * count;
+    if (t->read < NEO_EXCERPT)
+        memcpy(t->excerpt + t->read, data, len < NEO_EXCERPT - t->read ? len : NEO_EXCERPT - t->read);
+    t->read += len;
+    return t->read > MOST_READ ? 0 : len;
+}
+
+static void set_options(transfer *t)
+{
+    const neo_sender_settings *s = &t->sender->settings;
+    CURL *curl = t->curl;
+    curl_easy_setopt(curl, CURLOPT_PRIVATE, t);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)(s->timeout < CONNECT_SECONDS ? s->timeout : CONNECT_SECONDS));
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)s->timeout);
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, t);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "neoapi-webhooks/" NEO_VERSION);
+    curl_easy_setopt(curl, CURLOPT_POST, 1L);
+    if (s->ca_bundle)
+        curl_easy_setopt(curl, CURLOPT_CAINFO, s->ca_bundle);
+}
+
+static transfer *new_transfer(neo_sender *sender)
+{
+    transfer *t = sender->idle;
+    if (t) {
+        sender->idle = t->next;
+        return t;
+    }
+    t = calloc(1, sizeof *t);
+    if (!t || !(t->curl = curl_easy_init())) {
+        free(t);
+        return NULL;
+    }
+    t->sender = sender;
+    set_options(t);
+    return t;
+}
+
+static void put_back(transfer *t)
+{
+    curl_slist_free_all(t->headers);
+    free(t->body);
+    t->headers = NULL;
+    t->body = NULL;
+    t->next = t->sender->idle;
+    t->sender->idle = t;
+}
+
+/* Expect is left out: it would cost a round trip. */
+static int set_request(transfer *t, const char *url, const char *const *headers, int count, neo_text body)
+{
+    struct curl_slist *list = curl_slist_append(NULL, "Expect:");
+    for (int i = 0; list && i < count; i++) {
+        struct curl_slist *longer = curl_slist_append(list, headers[i]);
+        if (!longer)
+            curl_slist_free_all(list);
+        list = longer;
+    }
+    t->headers = list;
+    t->body = malloc(body.len + 1);
+    if (!list || !t->body)
+        return 0;
+    memcpy(t->body, body.ptr, body.len);
+    curl_easy_setopt(t->curl, CURLOPT_HTTPHEADER, list);
+    curl_easy_setopt(t->curl, CURLOPT_POSTFIELDS, t->body);
+    curl_easy_setopt(t->curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body.len);
+    return curl_easy_setopt(t->curl, CURLOPT_URL, url) == CURLE_OK;
+}
+
+int neo_sender_post(neo_sender *sender, const char *url, const char *const *headers, int count, neo_text body, void *about)
+{
+    transfer *t = new_transfer(sender);
+    if (!t)
+        return 0;
+    t->about = about;
+    t->started = neo_now_ms();
+    t->was_blocked = 0;
+    t->read = 0;
+    if (set_request(t, url, headers, count, body) && curl_multi_add_handle(sender->multi, t->curl) == CURLM_OK)
+        return 1;
+    put_back(t);
+    return 0;
+}
+
+/* ---------------------------------------------------------------- what became of it */
+
+/* What libcurl says, in a word for the subscriber; nothing about what is where. */
+static const char *word_for(CURLcode code)
+{
+    switch (code) {
+    case CURLE_OPERATION_TIMEDOUT: return "timeout";
+    case CURLE_COULDNT_RESOLVE_HOST: return "name_not_resolved";
+    case CURLE_COULDNT_CONNECT: return "connection_failed";
+    case CURLE_PEER_FAILED_VERIFICATION: return "certificate_not_trusted";
+    case CURLE_SSL_CONNECT_ERROR: return "tls_failed";
+    case CURLE_URL_MALFORMAT:
+    case CURLE_UNSUPPORTED_PROTOCOL: return "address_invalid";
+    default: return "connection_closed";
+    }
+}
+
+/* Only text is kept, cut where a character ends; PostgreSQL takes no NUL. */
+static const char *excerpt_of(transfer *t)
+{
+    size_t len = t->read < NEO_EXCERPT ? t->read : NEO_EXCERPT;
+    for (int cut = 0; cut < 4 && len > 0; cut++, len--) {
+        t->excerpt[len] = '\0';
+        if (strlen(t->excerpt) == len && neo_utf8_is_valid(t->excerpt, len))
+            return t->excerpt;
+        if (t->read <= NEO_EXCERPT)
+            break;
+    }
+    return NULL;
+}
+
+static void finish(neo_sender *sender, CURL *curl, CURLcode code)
+{
+    transfer *t;
+    long status = 0;
+    curl_off_t retry_after = 0, took = 0;
+    curl_easy_getinfo(curl, CURLINFO_PRIVATE, (char **)&t);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
+    curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &took);
+    int is_whole = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->read > MOST_READ);
+    neo_sent sent = {
+        .http_status = is_whole ? (int)status : 0,
+        .error = t->was_blocked && !is_whole ? "blocked_address"
+                 : is_whole                  ? NULL
+                                             : word_for(code),
+        .excerpt = is_whole ? excerpt_of(t) : NULL,
+        .started = t->started,
+        .duration = (int)(took / 1000),
+        .retry_after = retry_after > 86400 ? 86400 : (int)retry_after,
+    };
+    curl_multi_remove_handle(sender->multi, curl);
+    sender->done(t->about, &sent);
+    put_back(t);
+}
+
+void neo_sender_work(neo_sender *sender, int milliseconds)
+{
+    int running, left;
+    curl_multi_perform(sender->multi, &running);
+    curl_multi_poll(sender->multi, NULL, 0, milliseconds, NULL);
+    curl_multi_perform(sender->multi, &running);
+    for (CURLMsg *message; (message = curl_multi_info_read(sender->multi, &left));)
+        if (message->msg == CURLMSG_DONE)
+            finish(sender, message->easy_handle, message->data.result);
+}
+
+void neo_sender_wake(neo_sender *sender)
+{
+    curl_multi_wakeup(sender->multi);
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static apr_status_t destroy(void *data)
+{
+    neo_sender *sender = data;
+    while (sender->idle) {
+        transfer *t = sender->idle;
+        sender->idle = t->next;
+        curl_easy_cleanup(t->curl);
+        free(t);
+    }
+    curl_multi_cleanup(sender->multi);
+    curl_global_cleanup();
+    return APR_SUCCESS;
+}
+
+neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done done, apr_pool_t *pool)
+{
+    neo_sender *sender = apr_pcalloc(pool, sizeof *sender);
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init())) {
+        neo_log(NEO_LOG_ERROR, NULL, "libcurl cannot be used: no webhooks are delivered by this process");
+        return NULL;
+    }
+    sender->settings = *settings;
+    sender->done = done;
+    curl_multi_setopt(sender->multi, CURLMOPT_MAXCONNECTS, (long)settings->most);
+    apr_pool_cleanup_register(pool, sender, destroy, apr_pool_cleanup_null);
+    return sender;
+}

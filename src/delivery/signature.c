@@ -1,0 +1,56 @@
+/* Bodies and signatures (see delivery/signature.h). */
+#include "delivery/signature.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/crypto.h"
+#include "core/encode.h"
+
+#define SECRET_BYTES 32
+
+const char *neo_webhook_secret_make(apr_pool_t *pool)
+{
+    unsigned char bytes[SECRET_BYTES];
+    neo_random(bytes, sizeof bytes);
+    return apr_pstrcat(pool, NEO_WEBHOOK_SECRET_PREFIX, neo_base64(bytes, sizeof bytes, pool), NULL);
+}
+
+neo_text neo_webhook_body(const neo_due *due, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, due->payload.len + 160);
+    neo_buf_printf(&out, "{\"id\":\"%s\",\"event_type\":\"%s\",\"created_at\":\"%s\",\"payload\":", due->id, due->event,
+                   due->created_at);
+    neo_buf_add(&out, due->payload.ptr, due->payload.len);
+    neo_buf_putc(&out, '}');
+    return neo_buf_text(&out);
+}
+
+/* One signature of Standard Webhooks: over id, timestamp and body, keyed with the secret's bytes. */
+static const char *standard(const char *signed_head, neo_text body, const char *secret, apr_pool_t *pool)
+{
+    unsigned char key[64], mac[NEO_SHA256_SIZE];
+    const char *text = secret + strlen(NEO_WEBHOOK_SECRET_PREFIX);
+    int len = neo_base64_decode(text, strlen(text), key, sizeof key);
+    neo_text pieces[] = {{signed_head, strlen(signed_head)}, body};
+    neo_hmac_sha256(key, len > 0 ? (apr_size_t)len : 0, pieces, 2, mac);
+    return apr_pstrcat(pool, "v1,", neo_base64(mac, sizeof mac, pool), NULL);
+}
+
+void neo_webhook_sign(const char *id, neo_text body, const char *secret, const char *previous, neo_ms now, apr_pool_t *pool,
+                      const char *headers[NEO_WEBHOOK_HEADERS])
+{
+    unsigned char mac[NEO_SHA256_SIZE];
+    char hex[2 * NEO_SHA256_SIZE + 1];
+    const char *time = apr_ltoa(pool, (long)(now / 1000));
+    const char *head = apr_pstrcat(pool, id, ".", time, ".", NULL);
+    neo_hmac_sha256(secret, strlen(secret), &body, 1, mac);
+    neo_hex(mac, sizeof mac, hex);
+    headers[0] = "Content-Type: application/json";
+    headers[1] = apr_pstrcat(pool, "X-Webhook-Signature: sha256=", hex, NULL);
+    headers[2] = apr_pstrcat(pool, "webhook-id: ", id, NULL);
+    headers[3] = apr_pstrcat(pool, "webhook-timestamp: ", time, NULL);
+    headers[4] = apr_pstrcat(pool, "webhook-signature: ", standard(head, body, secret, pool), previous ? " " : NULL,
+                             previous ? standard(head, body, previous, pool) : NULL, NULL);
+}

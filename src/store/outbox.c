@@ -1,0 +1,221 @@
+/* Claiming, completing and tidying (see store/outbox.h). */
+#include "store/outbox.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+
+#define STEP "1000" /* rows that tidying removes at a time */
+
+/* $1 claim, $2 lease, $3 most, $4 per subscription, $5 after, $6 busy subscriptions, $7 their counts
+ *
+ * Each subscription with anything in the queue is a lane. They are found one after the other in the index, so that what it
+ * costs depends on how many there are, not on how much waits in them. */
+static const char claim_sql[] =
+    "with recursive lane (id) as ("
+    " (select q.subscription_id from neoapi.webhook_queue q where q.subscription_id > $5 order by q.subscription_id limit 1)"
+    " union all"
+    " select (select q.subscription_id from neoapi.webhook_queue q where q.subscription_id > lane.id"
+    " order by q.subscription_id limit 1) from lane where lane.id is not null),"
+    " due as (select d.id, d.url, d.secret, d.previous, d.failing from lane, lateral ("
+    " select q.id, w.url, w.secret, case when w.previous_secret_until > now() then w.previous_secret end as previous,"
+    " w.failing_since is not null as failing from neoapi.webhook_queue q"
+    " join neoapi.webhook_subscription w on w.organization_id = q.organization_id and w.id = q.subscription_id and w.is_active"
+    " where q.subscription_id = lane.id and q.due_at <= now() order by q.due_at"
+    " limit (select greatest(case when s.failing_since is null then $4::int else least($4::int, 2) end"
+    " - coalesce((select b.n from unnest($6::text[], $7::int[]) as b (id, n) where b.id = lane.id), 0), 0)"
+    " from neoapi.webhook_subscription s where s.id = lane.id limit 1)"
+    " for update of q skip locked) d limit $3::int)"
+    " update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint"
+    " from due, neoapi.webhook_delivery h where q.id = due.id and h.organization_id = q.organization_id and h.id = q.id"
+    " returning q.id, q.organization_id, q.subscription_id, q.number, h.event_type, neoapi.instant(h.created_at), h.payload,"
+    " due.url, due.secret, due.previous, due.failing";
+
+enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
+
+/* $1 outcomes as JSON. Only what the claim in force still covers is taken. */
+static const char complete_sql[] =
+    "with done as materialized (select * from json_to_recordset($1::json) as o (id text collate \"C\", claim bigint,"
+    " organization text collate \"C\", subscription text collate \"C\", number int, started timestamptz, duration int,"
+    " http_status int, error text, excerpt text, outcome text, delay float8)),"
+    " ended as (delete from neoapi.webhook_queue q using done o"
+    " where o.outcome is not null and q.id = o.id and q.claim = o.claim returning q.id),"
+    " again as (update neoapi.webhook_queue q set number = o.number + 1, claim = null,"
+    " due_at = now() + make_interval(secs => o.delay) from done o"
+    " where o.outcome is null and q.id = o.id and q.claim = o.claim returning q.id)"
+    " insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at, duration_ms,"
+    " http_status, error, response_excerpt, outcome)"
+    " select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, "
+    "o.outcome"
+    " from done o where o.id in (select id from ended union all select id from again)";
+
+static const char release_sql[] =
+    "update neoapi.webhook_queue q set due_at = now(), claim = null"
+    " from json_to_recordset($1::json) as o (id text collate \"C\", claim bigint) where q.id = o.id and q.claim = o.claim";
+
+/* $1 organization, $2 subscription. Rows are answered only by what makes a subscription inactive. */
+#define OF_THIS  " where organization_id = $1 and id = $2"
+#define INACTIVE "update neoapi.webhook_subscription set is_active = false, updated_at = now(), disabled_reason = "
+static const char well_sql[] =
+    "with well as (update neoapi.webhook_subscription set failing_since = null" OF_THIS " and failing_since is not null)"
+    " select null where false";
+static const char failing_sql[] =
+    "with failing as (update neoapi.webhook_subscription set failing_since = now()" OF_THIS " and failing_since is null)"
+    ", ended as (" INACTIVE "'every attempt has failed for five days'" OF_THIS
+    " and is_active and failing_since < now() - interval '5 days' returning disabled_reason) select * from ended";
+static const char gone_sql[] = INACTIVE "'the receiver answered 410 Gone'" OF_THIS " and is_active returning disabled_reason";
+
+/* $1 days. Whoever has the lock tidies; it ends with the statement. */
+static const char tidy_sql[] =
+    "with turn as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.tidy')) as ours),"
+    " keys as (delete from neoapi.idempotency_key where (select ours from turn) and ctid = any (array("
+    " select ctid from neoapi.idempotency_key where expires_at <= now() limit " STEP ")) returning 1),"
+    " orphans as (delete from neoapi.webhook_queue where (select ours from turn)"
+    " and id < neoapi.webhook_day_id(current_date - $1::int) returning 1)"
+    " select (select count(*) from keys) = " STEP " from turn";
+static const char partitions_sql[] = "select neoapi.webhook_keep_partitions($1::int)";
+
+static neo_statement *claim, *complete, *release, *note[3], *tidy, *partitions;
+
+void neo_outbox_make_statements(apr_pool_t *pool)
+{
+    claim = neo_statement_make(pool, claim_sql, 7, 1);
+    complete = neo_statement_make(pool, complete_sql, 1, 1);
+    release = neo_statement_make(pool, release_sql, 1, 1);
+    note[NEO_HEALTH_WELL] = neo_statement_make(pool, well_sql, 2, 1);
+    note[NEO_HEALTH_FAILING] = neo_statement_make(pool, failing_sql, 2, 1);
+    note[NEO_HEALTH_GONE] = neo_statement_make(pool, gone_sql, 2, 1);
+    tidy = neo_statement_make(pool, tidy_sql, 1, 1);
+    partitions = neo_statement_make(pool, partitions_sql, 1, 1);
+}
+
+/* ---------------------------------------------------------------- claiming */
+
+static void add_busy(const neo_wish *wish, neo_buf *subscriptions, neo_buf *counts)
+{
+    neo_buf_putc(subscriptions, '{');
+    neo_buf_putc(counts, '{');
+    for (int i = 0; i < wish->busy_count; i++) {
+        neo_buf_printf(subscriptions, "%s%s", i ? "," : "", wish->busy[i].subscription);
+        neo_buf_printf(counts, "%s%d", i ? "," : "", wish->busy[i].count);
+    }
+    neo_buf_putc(subscriptions, '}');
+    neo_buf_putc(counts, '}');
+}
+
+static void read_due(const neo_rows *rows, int row, neo_due *due)
+{
+    *due = (neo_due){
+        .id = neo_rows_value(rows, row, ID),
+        .organization = neo_rows_value(rows, row, ORGANIZATION),
+        .subscription = neo_rows_value(rows, row, SUBSCRIPTION),
+        .number = atoi(neo_rows_value(rows, row, NUMBER)),
+        .event = neo_rows_value(rows, row, EVENT),
+        .created_at = neo_rows_value(rows, row, CREATED_AT),
+        .payload = neo_rows_text(rows, row, PAYLOAD),
+        .url = neo_rows_value(rows, row, URL),
+        .secret = neo_rows_value(rows, row, SECRET),
+        .previous_secret = neo_rows_value(rows, row, PREVIOUS),
+        .is_failing = neo_rows_is_true(rows, row, FAILING),
+    };
+}
+
+neo_pg_status neo_outbox_claim(neo_pg *pg, const neo_wish *wish, apr_pool_t *pool, neo_due **due, int *count)
+{
+    neo_buf number, subscriptions, counts;
+    neo_rows rows;
+    neo_buf_init(&number, pool, 32);
+    neo_buf_init(&subscriptions, pool, 64);
+    neo_buf_init(&counts, pool, 64);
+    neo_buf_printf(&number, "%lld", wish->claim);
+    add_busy(wish, &subscriptions, &counts);
+    const char *values[] = {number.ptr,
+                            apr_itoa(pool, wish->lease),
+                            apr_itoa(pool, wish->most),
+                            apr_itoa(pool, wish->per_subscription),
+                            wish->after,
+                            subscriptions.ptr,
+                            counts.ptr};
+    *count = 0;
+    neo_pg_status status = neo_pg_run(pg, claim, values, pool, &rows);
+    if (status != NEO_PG_OK)
+        return status;
+    *due = apr_palloc(pool, (apr_size_t)(rows.count + 1) * sizeof **due);
+    for (*count = 0; *count < rows.count; ++*count)
+        read_due(&rows, *count, &(*due)[*count]);
+    return status;
+}
+
+/* ---------------------------------------------------------------- completing */
+
+static void add_text(neo_buf *out, const char *name, const char *text)
+{
+    if (!text)
+        return;
+    neo_buf_printf(out, ",\"%s\":", name);
+    neo_buf_json(out, text);
+}
+
+static void add_outcome(neo_buf *out, const neo_outcome *o)
+{
+    char started[NEO_MS_TEXT_SIZE];
+    neo_ms_format(started, o->started);
+    neo_buf_printf(out, "{\"claim\":%lld,\"number\":%d,\"duration\":%d,\"delay\":%.3f", o->claim, o->number, o->duration,
+                   o->delay);
+    if (o->http_status)
+        neo_buf_printf(out, ",\"http_status\":%d", o->http_status);
+    add_text(out, "id", o->id);
+    add_text(out, "organization", o->organization);
+    add_text(out, "subscription", o->subscription);
+    add_text(out, "started", started);
+    add_text(out, "error", o->error);
+    add_text(out, "excerpt", o->excerpt);
+    add_text(out, "outcome", o->end);
+    neo_buf_putc(out, '}');
+}
+
+static neo_pg_status run_with(neo_pg *pg, const neo_statement *statement, const neo_outcome *outcomes, int count,
+                              apr_pool_t *pool)
+{
+    neo_buf list;
+    neo_rows rows;
+    neo_buf_init(&list, pool, (apr_size_t)count * 320 + 16);
+    neo_buf_putc(&list, '[');
+    for (int i = 0; i < count; i++) {
+        if (i)
+            neo_buf_putc(&list, ',');
+        add_outcome(&list, &outcomes[i]);
+    }
+    neo_buf_putc(&list, ']');
+    const char *values[] = {list.ptr};
+    return neo_pg_run(pg, statement, values, pool, &rows);
+}
+
+neo_pg_status neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
+{
+    return run_with(pg, complete, outcomes, count, pool);
+}
+
+neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
+{
+    return run_with(pg, release, outcomes, count, pool);
+}
+
+neo_pg_status neo_outbox_note(neo_pg *pg, const char *organization, const char *subscription, neo_health health,
+                              apr_pool_t *pool, neo_rows *rows)
+{
+    const char *values[] = {organization, subscription};
+    return neo_pg_run(pg, note[health], values, pool, rows);
+}
+
+neo_pg_status neo_outbox_tidy(neo_pg *pg, int days, apr_pool_t *pool, int *more)
+{
+    neo_rows rows;
+    const char *values[] = {apr_itoa(pool, days)};
+    *more = 0;
+    neo_pg_status status = neo_pg_run(pg, partitions, values, pool, &rows);
+    if (status == NEO_PG_OK)
+        status = neo_pg_run(pg, tidy, values, pool, &rows);
+    if (status == NEO_PG_OK && rows.count)
+        *more = neo_rows_is_true(&rows, 0, 0);
+    return status;
+}
