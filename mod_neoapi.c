@@ -32,6 +32,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     neo_log_to_httpd(main_server);
     /* 2. the statements, drawn from the resources' tables */
     neo_service_make_statements(pconf);
+    neo_courier_make_statements(pconf);
     /* 3. the sites: keys, shared counters, the API's description */
     return neo_config_make_sites(main_server, pconf) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
@@ -42,9 +43,12 @@ static server_rec *first_server;
 
 static void start_host(apr_pool_t *pchild, server_rec *s, neo_server_config *config)
 {
+    neo_courier_settings settings;
     config->database = neo_database_make(pchild, s);
     config->site->principals = neo_principals_make(pchild);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->principals);
+    neo_config_courier(config, pchild, &settings);
+    config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
 }
 
 /* After mod_dbd's, which opens the connections. Hosts that share their connections share one listener as well, since each takes
@@ -62,6 +66,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
         else if (shared) {
             config->database = shared->database;
             config->site->principals = shared->site->principals;
+            config->dispatcher = shared->dispatcher;
         } else {
             start_host(pchild, s, config);
             shared = config;
@@ -74,9 +79,13 @@ static void child_stopping(apr_pool_t *pchild, int graceful)
 {
     (void)pchild;
     (void)graceful;
-    for (server_rec *s = first_server; s; s = s->next)
-        if (neo_server_config_of(s)->listener)
-            neo_listener_stop(neo_server_config_of(s)->listener);
+    for (server_rec *s = first_server; s; s = s->next) {
+        const neo_server_config *config = neo_server_config_of(s);
+        if (config->listener)
+            neo_listener_stop(config->listener);
+        if (config->dispatcher)
+            neo_dispatcher_stop(config->dispatcher);
+    }
 }
 
 /* ---------------------------------------------------------------- 3. each request */

@@ -33,13 +33,13 @@ begin
             new.failing_since := null;
         end if;
     end if;
-    new.representation := json_build_object(
+    new.representation := json_strip_nulls(json_build_object( -- which also writes it without spaces
         'id', new.id,
         'url', new.url,
         'events', new.events,
         'is_active', new.is_active,
         'created_at', neoapi.instant(new.created_at),
-        'updated_at', neoapi.instant(new.updated_at));
+        'updated_at', neoapi.instant(new.updated_at)));
     return new;
 end $$;
 create trigger represent before insert or update on neoapi.webhook_subscription

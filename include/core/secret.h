@@ -25,4 +25,12 @@ NEO_MUSTCHECK int neo_secret_id(const char *text, char id[NEO_ID_SIZE]);
 void neo_secret_hash(const char *text, unsigned char hash[NEO_SHA256_SIZE]);
 NEO_MUSTCHECK int neo_secret_check(const char *text);
 
+/* The secret of a webhook subscription: "whsec_" and 32 random bytes in base64. */
+#define NEO_WEBHOOK_SECRET_PREFIX "whsec_"
+const char *neo_webhook_secret_make(apr_pool_t *pool);
+
+/* A secret as it is kept, sealed for the row `id`; and opened again, NULL where no key opens it for that row. */
+const char *neo_secret_seal(const neo_keys *keys, const char *id, const char *secret, apr_pool_t *pool);
+const char *neo_secret_open(const neo_keys *keys, const char *id, const char *sealed, apr_pool_t *pool);
+
 #endif

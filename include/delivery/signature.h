@@ -5,11 +5,7 @@
 #include "core/clock.h"
 #include "store/outbox.h"
 
-#define NEO_WEBHOOK_SECRET_PREFIX "whsec_"
-#define NEO_WEBHOOK_HEADERS       5
-
-/* Makes a secret: the prefix, and 32 random bytes in base64. */
-const char *neo_webhook_secret_make(apr_pool_t *pool);
+#define NEO_WEBHOOK_HEADERS 5
 
 /* The body that is sent: id, event_type, created_at, payload. */
 neo_text neo_webhook_body(const neo_due *due, apr_pool_t *pool);

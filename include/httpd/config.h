@@ -7,6 +7,7 @@
 #include <http_config.h>
 
 #include "httpd/database.h"
+#include "httpd/dispatcher.h"
 #include "httpd/listener.h"
 #include "service/service.h"
 
@@ -20,10 +21,19 @@ typedef struct neo_server_config {
     long long max_body;        /* bytes; each number is -1 where it was not given */
     long long cursor_lifetime; /* seconds */
     long long rate_entries;
+    long long webhook_timeout; /* seconds */
+    long long webhook_concurrency;
+    long long webhook_per_subscription;
+    long long webhook_retention;         /* days */
+    long long webhook_http;              /* 1: subscriptions may have http addresses */
+    apr_array_header_t *webhook_delays;  /* of int: seconds before each attempt; NULL where they were not given */
+    apr_array_header_t *webhook_allowed; /* of const char *: ranges of addresses */
+    const char *webhook_ca_bundle;
     apr_array_header_t *roots; /* of const char *: the locations where it is on, each ends in a slash */
     neo_site *site;            /* made when httpd starts; NULL where it is on nowhere */
     neo_database *database;    /* these two are each child process's own */
     neo_listener *listener;
+    neo_dispatcher *dispatcher; /* NULL where this host does not deliver */
 } neo_server_config;
 
 /* Of a location. */
@@ -46,6 +56,9 @@ int neo_config_is_right(server_rec *main_server, apr_pool_t *temporary);
 
 /* False where a server uses the connections that mod_dbd opens for all who have no directives of their own for it. */
 int neo_config_has_own_database(const server_rec *server);
+
+/* What the courier of a virtual host is told. */
+void neo_config_courier(const neo_server_config *config, apr_pool_t *pool, neo_courier_settings *settings);
 
 /* Makes the sites, with what the configuration says of them. Call it after neo_config_is_right. */
 int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool);

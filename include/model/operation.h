@@ -15,6 +15,12 @@ typedef enum neo_action {
     NEO_ACTION_PATCH,
     NEO_ACTION_REPLACE,
     NEO_ACTION_DELETE,
+    NEO_ACTION_ROTATE_SECRET,
+    NEO_ACTION_TEST_WEBHOOK,
+    NEO_ACTION_RECOVER,
+    NEO_ACTION_LIST_DELIVERIES,
+    NEO_ACTION_READ_DELIVERY,
+    NEO_ACTION_RETRY_DELIVERY,
     NEO_ACTIONS
 } neo_action;
 
@@ -46,11 +52,13 @@ _Static_assert(NEO_CODES <= 64, "a set of codes fits a mask");
 
 typedef struct neo_operation {
     const char *method;
-    const char *path; /* below the base; {collection} stands for each resource's, {id} for one id */
+    const char *path; /* below the base; {collection} stands for each resource's, {id} and {part} for one id */
     neo_access access;
     unsigned int takes;
     int status; /* of success */
     unsigned int gives;
+    const neo_filter *filters;   /* of a list that is not a resource's own; NULL elsewhere */
+    const char *prefix;          /* of the ids in such a list, or of {part} */
     const char *media_type;      /* of success; NULL where there is no body */
     unsigned long long problems; /* NEO_PROBLEM_BIT of each code it can answer, beside neo_operation_problems' common ones */
     const char *tag;             /* under which the reference has it; NULL: the resource's */
@@ -66,11 +74,15 @@ extern const neo_operation neo_operations[NEO_ACTIONS];
 /* Every code that an operation can answer: its own, and those that follow from what it takes and from its access. */
 unsigned long long neo_operation_problems(const neo_operation *operation);
 
+/* The filter of that name that a list has, NULL where it has none. */
+const neo_filter *neo_operation_filter(const neo_operation *operation, const neo_resource *resource, const char *name);
+
 /* What a path and a method lead to. */
 typedef struct neo_match {
     const neo_operation *operation; /* NULL: the path has not that method, or it is OPTIONS */
     const neo_resource *resource;   /* NULL where the path is no resource's */
     const char *id;                 /* as it stands in the path, also where it is no id at all; NULL where the path has none */
+    const char *part;               /* likewise: the id of something that belongs to the resource */
     const char *allow;              /* the methods that the path has, "GET, HEAD, OPTIONS, POST"; NULL with an operation */
     int is_public;                  /* no operation of the path needs a credential */
 } neo_match;

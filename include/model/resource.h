@@ -90,6 +90,8 @@ extern const neo_resource *const neo_resources[];
 extern const neo_filter neo_common_filters[];
 
 extern const neo_resource neo_broker, neo_webhook;
+/* The body of POST /webhooks/{id}/recover. */
+extern const neo_resource neo_recovery;
 
 /* NULL where there is none. */
 const neo_resource *neo_resource_of_collection(const char *collection);

@@ -34,6 +34,7 @@ typedef struct neo_host {
     neo_problem *(*body)(void *context, apr_size_t most, neo_text *body);
     neo_pg *(*borrow)(void *context); /* a connection, until it is given back; NULL where the database is away */
     void (*give_back)(void *context, neo_pg *pg);
+    void (*told)(void *context); /* deliveries wait to be sent */
 } neo_host;
 
 typedef struct neo_request {

@@ -8,6 +8,7 @@
 
 #include "model/resource.h"
 #include "store/idempotency.h"
+#include "store/page.h"
 
 /* Makes the statements of every resource; once in a process, before the first call of anything below. */
 void neo_table_make_statements(apr_pool_t *pool);
@@ -41,24 +42,6 @@ NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *res
 /* One row, with the number of deliveries in its second column, if it was there; or none. */
 NEO_MUSTCHECK neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                              const char *version, apr_pool_t *pool, neo_rows *rows);
-
-/* One condition of a list: a filter and the values that it was given, checked by neo_condition_value. */
-typedef struct neo_condition {
-    const neo_filter *filter;
-    const char *const *values;
-    int count; /* more than one: any of them */
-} neo_condition;
-
-typedef struct neo_selection {
-    const neo_condition *conditions;
-    int count;
-    const char *before; /* the page begins with the next smaller id; NULL for the first page */
-    int limit;
-} neo_selection;
-
-/* The value of a filter as it is compared. Returns NULL, or what is wrong with it ("must be …"). */
-const char *neo_condition_value(const neo_resource *resource, const neo_filter *filter, const char *text, apr_pool_t *pool,
-                                const char **value);
 
 /* Up to `limit` rows, newest first: the answer, the id, and whether there are earlier ones before the page. At least one row
  * where `before` is set: one without an id stands for an empty page. */

@@ -1,6 +1,7 @@
 /* Making and reading the secrets of credentials (see core/secret.h). */
 #include "core/secret.h"
 
+#include <apr_strings.h>
 #include <string.h>
 
 #include "core/encode.h"
@@ -60,4 +61,36 @@ int neo_secret_check(const char *text)
     char check[CHECK_LEN + 1];
     put_check(text, check);
     return memcmp(check, text + CHECK_AT, CHECK_LEN) == 0;
+}
+
+/* ---------------------------------------------------------------- secrets that are kept */
+
+#define WEBHOOK_BYTES 32
+#define LONGEST       128
+
+const char *neo_webhook_secret_make(apr_pool_t *pool)
+{
+    unsigned char bytes[WEBHOOK_BYTES];
+    neo_random(bytes, sizeof bytes);
+    return apr_pstrcat(pool, NEO_WEBHOOK_SECRET_PREFIX, neo_base64(bytes, sizeof bytes, pool), NULL);
+}
+
+const char *neo_secret_seal(const neo_keys *keys, const char *id, const char *secret, apr_pool_t *pool)
+{
+    apr_size_t len = strlen(secret);
+    unsigned char *sealed = apr_palloc(pool, len + NEO_SEAL_EXTRA);
+    return neo_base64url(sealed, neo_seal(keys, (neo_text){id, strlen(id)}, secret, len, sealed), pool);
+}
+
+const char *neo_secret_open(const neo_keys *keys, const char *id, const char *sealed, apr_pool_t *pool)
+{
+    unsigned char bytes[LONGEST + NEO_SEAL_EXTRA];
+    char *plain = apr_palloc(pool, sizeof bytes + 1);
+    int len = neo_base64_decode(sealed, strlen(sealed), bytes, sizeof bytes);
+    if (len >= 0)
+        len = neo_open(keys, (neo_text){id, strlen(id)}, bytes, (apr_size_t)len, (unsigned char *)plain);
+    if (len < 0)
+        return NULL;
+    plain[len] = '\0';
+    return plain;
 }

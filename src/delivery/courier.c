@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encode.h"
-#include "core/id.h"
 #include "core/log.h"
+#include "core/secret.h"
+#include "delivery/alarms.h"
 #include "delivery/signature.h"
 
 #define POLL       1250  /* milliseconds between looks for what other processes left */
@@ -53,8 +53,9 @@ struct neo_courier {
     int in_flight;
     apr_array_header_t *lanes; /* of lane, those with anything in flight */
     char after[NEO_ID_SIZE];
-    neo_ms next_look, last_claim, next_tidy, next_due;
-    int was_full; /* the last claim left something behind */
+    neo_ms next_look, last_claim, next_tidy;
+    neo_alarms alarms; /* when what we have put back is due again */
+    int was_full;      /* the last claim left something behind */
     atomic_int is_woken, is_stopping;
 };
 
@@ -163,12 +164,8 @@ static void done(void *about, const neo_sent *sent)
         o->end = "success";
     else if (is_last)
         o->end = "failed";
-    else {
+    else
         o->delay = delay_after(c, f->number, sent);
-        neo_ms due = neo_now_ms() + (neo_ms)(o->delay * 1000) + 2 * GATHER;
-        if (!c->next_due || due < c->next_due)
-            c->next_due = due;
-    }
     find_out(c, f, sent, is_last);
     land(c, f);
     free(f);
@@ -179,6 +176,17 @@ static void start_results(neo_courier *c)
     apr_pool_clear(c->results);
     c->outcomes = apr_array_make(c->results, GROUP, sizeof(neo_outcome));
     c->findings = apr_array_make(c->results, 8, sizeof(finding));
+}
+
+/* The database counts from the moment at which it recorded them. */
+static void set_alarms(neo_courier *c)
+{
+    neo_ms now = neo_now_ms();
+    for (int i = 0; i < c->outcomes->nelts; i++) {
+        const neo_outcome *o = &APR_ARRAY_IDX(c->outcomes, i, neo_outcome);
+        if (!o->end)
+            neo_alarms_set(&c->alarms, now + (neo_ms)(o->delay * 1000) + 1);
+    }
 }
 
 static void record_findings(neo_courier *c, neo_pg *pg)
@@ -202,8 +210,10 @@ static void record(neo_courier *c)
     apr_pool_t *scratch;
     apr_pool_create(&scratch, c->pool);
     neo_pg_status status = neo_outbox_complete(pg, (const neo_outcome *)c->outcomes->elts, c->outcomes->nelts, scratch);
-    if (status == NEO_PG_OK)
+    if (status == NEO_PG_OK) {
+        set_alarms(c);
         record_findings(c, pg);
+    }
     c->host.give_back(c->host.context, pg);
     apr_pool_destroy(scratch);
     if (status == NEO_PG_OK ||
@@ -217,14 +227,7 @@ static void record(neo_courier *c)
 
 static const char *open_secret(const neo_courier *c, const neo_due *due, const char *sealed)
 {
-    unsigned char bytes[256], *plain = apr_palloc(c->round, sizeof bytes);
-    neo_text context = {due->subscription, strlen(due->subscription)};
-    int len = sealed ? neo_base64_decode(sealed, strlen(sealed), bytes, sizeof bytes) : -1;
-    len = len < 0 ? -1 : neo_open(&c->settings.keys, context, bytes, (apr_size_t)len, plain);
-    if (len < 0)
-        return NULL;
-    plain[len] = '\0';
-    return (const char *)plain;
+    return sealed ? neo_secret_open(&c->settings.keys, due->subscription, sealed, c->round) : NULL;
 }
 
 static flight *new_flight(neo_courier *c, const neo_due *due, long long claim)
@@ -300,8 +303,7 @@ static void claim(neo_courier *c)
     neo_pg *pg = c->host.borrow(c->host.context);
     c->last_claim = now;
     c->next_look = now + POLL;
-    if (c->next_due && c->next_due <= now)
-        c->next_due = 0;
+    neo_alarms_pass(&c->alarms, now);
     if (!pg)
         return;
     int was_elsewhere = *c->after != '\0';
@@ -334,7 +336,7 @@ static int is_time_to_claim(neo_courier *c, neo_ms now)
         return 0;
     if (atomic_exchange(&c->is_woken, 0))
         return 1;
-    return c->was_full || now >= c->next_look || (c->next_due && now >= c->next_due);
+    return c->was_full || now >= c->next_look || (c->alarms.count && now >= neo_alarms_next(&c->alarms));
 }
 
 static int is_time_to_record(const neo_courier *c, neo_ms now)
@@ -347,8 +349,8 @@ static int is_time_to_record(const neo_courier *c, neo_ms now)
 static int patience(const neo_courier *c, neo_ms now)
 {
     neo_ms until = c->next_look;
-    if (c->next_due && c->next_due < until)
-        until = c->next_due;
+    if (c->alarms.count && neo_alarms_next(&c->alarms) < until)
+        until = neo_alarms_next(&c->alarms);
     if (c->outcomes->nelts && c->first_outcome + GATHER < until)
         until = c->first_outcome + GATHER;
     if ((c->was_full || c->is_woken) && c->in_flight < c->settings.concurrency)

@@ -4,17 +4,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/crypto.h"
 #include "core/encode.h"
-
-#define SECRET_BYTES 32
-
-const char *neo_webhook_secret_make(apr_pool_t *pool)
-{
-    unsigned char bytes[SECRET_BYTES];
-    neo_random(bytes, sizeof bytes);
-    return apr_pstrcat(pool, NEO_WEBHOOK_SECRET_PREFIX, neo_base64(bytes, sizeof bytes, pool), NULL);
-}
+#include "core/secret.h"
 
 neo_text neo_webhook_body(const neo_due *due, apr_pool_t *pool)
 {

@@ -11,14 +11,47 @@
 
 #include "core/encode.h"
 #include "httpd/memory.h"
+#include "model/rules.h"
 
 APLOG_USE_MODULE(neoapi);
 
 #define VERSION_PATH "/public/v1/"
 
-#define DEFAULT_MAX_BODY        1048576
-#define DEFAULT_CURSOR_LIFETIME 86400
-#define DEFAULT_RATE_ENTRIES    65536
+/* ---------------------------------------------------------------- numbers */
+
+/* Where a member is, for the directives that set it. */
+#define MEMBER(name) ((void *)offsetof(neo_server_config, name))
+
+/* Every directive that takes a number: its range, and its value where it is not given. */
+static const struct {
+    const char *directive;
+    apr_size_t member;
+    long long least, most, preset;
+} ranges[] = {
+    {"NeoAPIMaxBody", offsetof(neo_server_config, max_body), 1024, 64 << 20, 1048576},
+    {"NeoAPICursorLifetime", offsetof(neo_server_config, cursor_lifetime), 1, 30 * 86400, 86400},
+    {"NeoAPIRateLimitEntries", offsetof(neo_server_config, rate_entries), 64, 16 << 20, 65536},
+    {"NeoAPIWebhookTimeout", offsetof(neo_server_config, webhook_timeout), 1, 60, 15},
+    {"NeoAPIWebhookConcurrency", offsetof(neo_server_config, webhook_concurrency), 0, 4096, 256},
+    {"NeoAPIWebhookPerSubscription", offsetof(neo_server_config, webhook_per_subscription), 1, 1024, 32},
+    {"NeoAPIWebhookRetention", offsetof(neo_server_config, webhook_retention), 1, 3650, 30},
+};
+
+static long long *number_member(neo_server_config *config, apr_size_t member)
+{
+    return (long long *)(void *)((char *)config + member);
+}
+
+/* A number as it was given, or its preset. */
+static long long number_of(const neo_server_config *config, apr_size_t member)
+{
+    long long value = *number_member((neo_server_config *)config, member);
+    for (apr_size_t i = 0; value < 0; i++)
+        if (ranges[i].member == member)
+            value = ranges[i].preset;
+    return value;
+}
+#define NUMBER(config, name) number_of(config, offsetof(neo_server_config, name))
 
 /* ---------------------------------------------------------------- making and merging */
 
@@ -26,7 +59,10 @@ void *neo_server_config_make(apr_pool_t *pool, server_rec *server)
 {
     neo_server_config *config = apr_pcalloc(pool, sizeof *config);
     (void)server;
-    config->max_body = config->cursor_lifetime = config->rate_entries = -1;
+    for (apr_size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
+        *number_member(config, ranges[i].member) = -1;
+    config->webhook_http = -1;
+    config->webhook_allowed = apr_array_make(pool, 1, sizeof(const char *));
     config->roots = apr_array_make(pool, 1, sizeof(const char *));
     return config;
 }
@@ -38,9 +74,15 @@ void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own)
     config->base_url = o->base_url ? o->base_url : b->base_url;
     config->docs_url = o->docs_url ? o->docs_url : b->docs_url;
     config->key_file = o->key_file ? o->key_file : b->key_file;
-    config->max_body = o->max_body >= 0 ? o->max_body : b->max_body;
-    config->cursor_lifetime = o->cursor_lifetime >= 0 ? o->cursor_lifetime : b->cursor_lifetime;
-    config->rate_entries = o->rate_entries >= 0 ? o->rate_entries : b->rate_entries;
+    for (apr_size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+        long long own_value = *number_member((neo_server_config *)own, ranges[i].member);
+        *number_member(config, ranges[i].member) =
+            own_value >= 0 ? own_value : *number_member((neo_server_config *)base, ranges[i].member);
+    }
+    config->webhook_http = o->webhook_http >= 0 ? o->webhook_http : b->webhook_http;
+    config->webhook_delays = o->webhook_delays ? o->webhook_delays : b->webhook_delays;
+    config->webhook_ca_bundle = o->webhook_ca_bundle ? o->webhook_ca_bundle : b->webhook_ca_bundle;
+    config->webhook_allowed = apr_array_append(pool, b->webhook_allowed, o->webhook_allowed);
     config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts are in each of them */
     return config;
 }
@@ -92,9 +134,6 @@ static const char *set_on(cmd_parms *cmd, void *data, int on)
     return NULL;
 }
 
-/* The offset of a text member, for the directives that take one, and of a number. */
-#define MEMBER(name) ((void *)offsetof(neo_server_config, name))
-
 static const char **text_member(cmd_parms *cmd)
 {
     return (const char **)((char *)neo_server_config_of(cmd->server) + (apr_size_t)cmd->info);
@@ -127,21 +166,12 @@ static const char *set_docs_url(cmd_parms *cmd, void *data, const char *url)
     return NULL;
 }
 
-static const char *set_key_file(cmd_parms *cmd, void *data, const char *path)
+static const char *set_path(cmd_parms *cmd, void *data, const char *path)
 {
     (void)data;
     *text_member(cmd) = ap_server_root_relative(cmd->pool, path);
-    return *text_member(cmd) ? NULL : apr_pstrcat(cmd->pool, "NeoAPIKeyFile: not a path: ", path, NULL);
+    return *text_member(cmd) ? NULL : apr_pstrcat(cmd->pool, cmd->cmd->name, ": not a path: ", path, NULL);
 }
-
-static const struct {
-    const char *directive;
-    long long least, most;
-} ranges[] = {
-    {"NeoAPIMaxBody", 1024, 64 << 20},
-    {"NeoAPICursorLifetime", 1, 30 * 86400},
-    {"NeoAPIRateLimitEntries", 64, 16 << 20},
-};
 
 static const char *set_number(cmd_parms *cmd, void *data, const char *text)
 {
@@ -153,22 +183,68 @@ static const char *set_number(cmd_parms *cmd, void *data, const char *text)
         if (!neo_integer_parse(text, &value) || value < ranges[i].least || value > ranges[i].most)
             return apr_psprintf(cmd->pool, "%s must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, cmd->cmd->name,
                                 (apr_int64_t)ranges[i].least, (apr_int64_t)ranges[i].most);
-        *(long long *)((char *)neo_server_config_of(cmd->server) + (apr_size_t)cmd->info) = value;
+        *number_member(neo_server_config_of(cmd->server), ranges[i].member) = value;
     }
     return NULL;
 }
 
+/* "30d": days are the only unit, and said so that nobody takes them for seconds. */
+static const char *set_retention(cmd_parms *cmd, void *data, const char *text)
+{
+    size_t len = strlen(text);
+    if (len < 2 || text[len - 1] != 'd')
+        return "NeoAPIWebhookRetention must be a number of days, such as 30d";
+    return set_number(cmd, data, apr_pstrmemdup(cmd->pool, text, len - 1));
+}
+
+static const char *add_delay(cmd_parms *cmd, void *data, const char *text)
+{
+    neo_server_config *config = neo_server_config_of(cmd->server);
+    long long seconds;
+    (void)data;
+    if (!config->webhook_delays)
+        config->webhook_delays = apr_array_make(cmd->pool, 5, sizeof(int));
+    if (!neo_integer_parse(text, &seconds) || seconds < 0 || seconds > 7 * 86400 ||
+        config->webhook_delays->nelts == NEO_ATTEMPTS)
+        return apr_psprintf(cmd->pool, "NeoAPIWebhookRetryDelays takes up to %d numbers of seconds, such as 0 60 300 1800 7200",
+                            NEO_ATTEMPTS);
+    APR_ARRAY_PUSH(config->webhook_delays, int) = (int)seconds;
+    return NULL;
+}
+
+static const char *add_allowed(cmd_parms *cmd, void *data, const char *range)
+{
+    const char *wrong = neo_guard_allow(neo_guard_make(cmd->temp_pool), range, cmd->pool);
+    (void)data;
+    APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->webhook_allowed, const char *) = range;
+    return wrong ? apr_pstrcat(cmd->pool, "NeoAPIWebhookAllowAddress: ", wrong, NULL) : NULL;
+}
+
+static const char *set_http(cmd_parms *cmd, void *data, int on)
+{
+    (void)data;
+    neo_server_config_of(cmd->server)->webhook_http = on;
+    return NULL;
+}
+
+#define TAKE1(name, set, member, doc) AP_INIT_TAKE1(name, set, member, RSRC_CONF, doc)
+
 const command_rec neo_directives[] = {
     AP_INIT_FLAG("NeoAPI", set_on, NULL, ACCESS_CONF, "On hands the location to the API"),
-    AP_INIT_TAKE1("NeoAPIBaseURL", set_base_url, MEMBER(base_url), RSRC_CONF,
-                  "the address that clients use; ends in " VERSION_PATH),
-    AP_INIT_TAKE1("NeoAPIDocsURL", set_docs_url, MEMBER(docs_url), RSRC_CONF, "the address that errors refer to"),
-    AP_INIT_TAKE1("NeoAPIKeyFile", set_key_file, MEMBER(key_file), RSRC_CONF, "the file with the deployment's secret keys"),
-    AP_INIT_TAKE1("NeoAPIMaxBody", set_number, MEMBER(max_body), RSRC_CONF, "the longest request body, in bytes"),
-    AP_INIT_TAKE1("NeoAPICursorLifetime", set_number, MEMBER(cursor_lifetime), RSRC_CONF,
-                  "how long a cursor is good for, in seconds"),
-    AP_INIT_TAKE1("NeoAPIRateLimitEntries", set_number, MEMBER(rate_entries), RSRC_CONF,
-                  "how many callers are counted at a time"),
+    TAKE1("NeoAPIBaseURL", set_base_url, MEMBER(base_url), "the address that clients use; ends in " VERSION_PATH),
+    TAKE1("NeoAPIDocsURL", set_docs_url, MEMBER(docs_url), "the address that errors refer to"),
+    TAKE1("NeoAPIKeyFile", set_path, MEMBER(key_file), "the file with the deployment's secret keys"),
+    TAKE1("NeoAPIMaxBody", set_number, NULL, "the longest request body, in bytes"),
+    TAKE1("NeoAPICursorLifetime", set_number, NULL, "how long a cursor is good for, in seconds"),
+    TAKE1("NeoAPIRateLimitEntries", set_number, NULL, "how many callers are counted at a time"),
+    AP_INIT_ITERATE("NeoAPIWebhookRetryDelays", add_delay, NULL, RSRC_CONF, "the seconds before each attempt to deliver"),
+    TAKE1("NeoAPIWebhookTimeout", set_number, NULL, "how long an attempt may take, in seconds"),
+    TAKE1("NeoAPIWebhookConcurrency", set_number, NULL, "attempts at a time in each process; 0: this host delivers nothing"),
+    TAKE1("NeoAPIWebhookPerSubscription", set_number, NULL, "attempts at a time for one subscription"),
+    AP_INIT_FLAG("NeoAPIWebhookAllowHTTP", set_http, NULL, RSRC_CONF, "On lets subscriptions have http addresses"),
+    AP_INIT_ITERATE("NeoAPIWebhookAllowAddress", add_allowed, NULL, RSRC_CONF, "inner addresses that may be delivered to"),
+    TAKE1("NeoAPIWebhookRetention", set_retention, NULL, "how long the history of deliveries is kept, in days: 30d"),
+    TAKE1("NeoAPIWebhookCABundle", set_path, MEMBER(webhook_ca_bundle), "certificates to check receivers with"),
     {NULL},
 };
 
@@ -276,11 +352,6 @@ int neo_config_is_right(server_rec *main_server, apr_pool_t *temporary)
 
 /* ---------------------------------------------------------------- sites */
 
-static long long or_default(long long value, long long preset)
-{
-    return value >= 0 ? value : preset;
-}
-
 static neo_site *make_site(const neo_server_config *config, apr_pool_t *pool)
 {
     neo_site *site = apr_pcalloc(pool, sizeof *site);
@@ -288,9 +359,33 @@ static neo_site *make_site(const neo_server_config *config, apr_pool_t *pool)
     site->docs_url = config->docs_url
                          ? config->docs_url
                          : apr_pstrcat(pool, apr_pstrndup(pool, config->base_url, strlen(config->base_url) - 1), "/docs", NULL);
-    site->max_body = (apr_size_t)or_default(config->max_body, DEFAULT_MAX_BODY);
-    site->cursor_lifetime = (int)or_default(config->cursor_lifetime, DEFAULT_CURSOR_LIFETIME);
+    site->max_body = (apr_size_t)NUMBER(config, max_body);
+    site->cursor_lifetime = (int)NUMBER(config, cursor_lifetime);
     return neo_keys_read(&site->keys, config->key_file, pool) ? NULL : site;
+}
+
+void neo_config_courier(const neo_server_config *config, apr_pool_t *pool, neo_courier_settings *settings)
+{
+    static const int delays[] = {0, 60, 300, 1800, 7200};
+    const apr_array_header_t *given = config->webhook_delays;
+    neo_guard *guard = neo_guard_make(pool);
+    for (int i = 0; i < config->webhook_allowed->nelts; i++)
+        (void)neo_guard_allow(guard, APR_ARRAY_IDX(config->webhook_allowed, i, const char *),
+                              pool); /* was checked when it was read */
+    *settings = (neo_courier_settings){
+        .keys = config->site->keys,
+        .attempts = given ? given->nelts : (int)(sizeof delays / sizeof *delays),
+        .timeout = (int)NUMBER(config, webhook_timeout),
+        .concurrency = (int)NUMBER(config, webhook_concurrency),
+        .per_subscription = (int)NUMBER(config, webhook_per_subscription),
+        .retention = (int)NUMBER(config, webhook_retention),
+        .ca_bundle = config->webhook_ca_bundle,
+        .guard = guard,
+    };
+    for (int i = 0; i < settings->attempts; i++)
+        settings->delays[i] = given ? APR_ARRAY_IDX(given, i, int) : delays[i];
+    if (config->webhook_http == 1)
+        neo_rule_allow_http();
 }
 
 int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
@@ -298,7 +393,7 @@ int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
     long long entries = 0;
     for (server_rec *s = main_server; s; s = s->next) {
         neo_server_config *config = neo_server_config_of(s);
-        long long wanted = or_default(config->rate_entries, DEFAULT_RATE_ENTRIES);
+        long long wanted = NUMBER(config, rate_entries);
         if (is_used(s) && !(config->site = make_site(config, pool)))
             return complain(s, "the key file changed while httpd started; start it again");
         if (is_used(s) && wanted > entries)

@@ -3,13 +3,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "httpd/log.h"
+#include "httpd/thread.h"
 #include "store/hearing.h"
 #include "store/migrate.h"
 
@@ -21,7 +20,6 @@ _Static_assert(HEARTBEAT / 1000 + HEARTBEAT_LIMIT < NEO_PRINCIPALS_BELIEVED,
                "a heartbeat that is late by its own limit is still in time");
 
 struct neo_listener {
-    pthread_t thread;
     int wake[2]; /* a pipe: written to when it is time to end */
     atomic_int is_stopping;
     neo_database *database;
@@ -119,7 +117,7 @@ static void attend(neo_listener *listener, apr_pool_t *pool)
     neo_database_give_back(listener->database, pg);
 }
 
-static void *run(void *data)
+static void run(void *data)
 {
     neo_listener *listener = data;
     apr_pool_t *pool;
@@ -130,7 +128,6 @@ static void *run(void *data)
         wait_for(listener, -1, PAUSE);
     }
     apr_pool_destroy(pool);
-    return NULL;
 }
 
 void neo_listener_stop(neo_listener *listener)
@@ -139,11 +136,14 @@ void neo_listener_stop(neo_listener *listener)
     (void)!write(listener->wake[1], "", 1);
 }
 
-static apr_status_t stop_and_join(void *data)
+static void stop(void *data)
+{
+    neo_listener_stop(data);
+}
+
+static apr_status_t close_pipe(void *data)
 {
     neo_listener *listener = data;
-    neo_listener_stop(listener);
-    pthread_join(listener->thread, NULL);
     close(listener->wake[0]);
     close(listener->wake[1]);
     return APR_SUCCESS;
@@ -151,19 +151,13 @@ static apr_status_t stop_and_join(void *data)
 
 neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_principals *principals)
 {
-    sigset_t all, before;
     neo_listener *listener = apr_pcalloc(pchild, sizeof *listener);
     listener->database = database;
     listener->principals = principals;
     listener->about.server = server;
     if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0)
         abort();
-    sigfillset(&all); /* httpd's signals are for its own threads */
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int failed = pthread_create(&listener->thread, NULL, run, listener);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (failed)
-        abort();
-    apr_pool_pre_cleanup_register(pchild, listener, stop_and_join);
+    apr_pool_cleanup_register(pchild, listener, close_pipe, apr_pool_cleanup_null);
+    neo_thread_start(pchild, run, stop, listener);
     return listener;
 }

@@ -48,6 +48,13 @@ static void give_back(void *context, neo_pg *pg)
     neo_database_give_back(((neo_exchange *)context)->database, pg);
 }
 
+static void told(void *context)
+{
+    neo_dispatcher *dispatcher = ((neo_exchange *)context)->dispatcher;
+    if (dispatcher)
+        neo_dispatcher_wake(dispatcher);
+}
+
 /* ---------------------------------------------------------------- the body */
 
 static neo_problem *too_large(neo_exchange *exchange, apr_size_t most)
@@ -164,12 +171,13 @@ static const char *shown_path(request_rec *r)
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
-    static const neo_host host = {header, body, borrow, give_back};
+    static const neo_host host = {header, body, borrow, give_back, told};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t below = strlen(root);
     exchange->r = r;
     exchange->about = (neo_about){r, r->server};
     exchange->database = config->database;
+    exchange->dispatcher = config->dispatcher;
     exchange->request = (neo_request){
         .pool = r->pool,
         .id = neo_request_id(r),

@@ -310,7 +310,7 @@ static neo_json *paths_of(const neo_draft *draft)
 {
     neo_json *paths = neo_json_make_object(draft->pool);
     for (int a = 0; a < NEO_ACTIONS; a++)
-        if (!strstr(neo_operations[a].path, "{collection}"))
+        if (!strstr(neo_operations[a].path, "{collection}") && !strstr(neo_operations[a].path, "{id}"))
             add_operation(draft, paths, &neo_operations[a], NULL);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (int a = 0; a < NEO_ACTIONS; a++)

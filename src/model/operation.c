@@ -9,6 +9,19 @@
 
 #define CHECKED_BODY (BIT(NEO_VALIDATION_FIELD_REQUIRED) | BIT(NEO_VALIDATION_FIELD_INVALID) | BIT(NEO_CONFLICT_DUPLICATE))
 
+static const char *const delivery_statuses[] = {"pending", "success", "failed", NULL};
+
+static const neo_filter delivery_filters[] = {
+    {.name = "status",
+     .value = NEO_VALUE_ENUM,
+     .values = delivery_statuses,
+     .left = "(neoapi.webhook_delivery_record(t)->>'status')",
+     .doc = "Status.",
+     .example = "\"failed\""},
+    {.name = "event_type", .left = "t.event_type", .doc = "Event.", .example = "\"broker.created\""},
+    {0},
+};
+
 const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_ME] = {.method = "GET",
                        .path = "me",
@@ -120,6 +133,75 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                            .summary = "Delete a {resource}",
                            .doc = "Refused while another resource refers to it.",
                            .answer = "The {resource} is deleted."},
+    [NEO_ACTION_ROTATE_SECRET] = {.method = "POST",
+                                  .path = "webhooks/{id}/rotate-secret",
+                                  .access = NEO_ACCESS_WRITE,
+                                  .status = 200,
+                                  .media_type = JSON,
+                                  .verb = "rotateSecret",
+                                  .summary = "Give a subscription a new secret",
+                                  .doc =
+                                      "The new secret is shown in this response alone. For 24 hours `webhook-signature` has a "
+                                      "signature with the old one as well, so that a receiver can change without a gap; "
+                                      "`X-Webhook-Signature` is made with the new one at once.",
+                                  .answer = "The subscription with its new secret."},
+    [NEO_ACTION_TEST_WEBHOOK] = {.method = "POST",
+                                 .path = "webhooks/{id}/test",
+                                 .access = NEO_ACCESS_WRITE,
+                                 .takes = NEO_TAKES_IDEMPOTENCY_KEY,
+                                 .status = 201,
+                                 .media_type = JSON,
+                                 .verb = "test",
+                                 .summary = "Send a test delivery",
+                                 .doc = "Makes a delivery of the event `webhook.test`, whatever the subscription's events are.",
+                                 .answer = "The delivery."},
+    [NEO_ACTION_RECOVER] = {.method = "POST",
+                            .path = "webhooks/{id}/recover",
+                            .access = NEO_ACCESS_WRITE,
+                            .takes = NEO_TAKES_BODY | NEO_TAKES_IDEMPOTENCY_KEY,
+                            .status = 200,
+                            .media_type = JSON,
+                            .problems = BIT(NEO_VALIDATION_FIELD_REQUIRED) | BIT(NEO_VALIDATION_FIELD_INVALID),
+                            .verb = "recover",
+                            .summary = "Send again what has failed",
+                            .doc = "Makes a new delivery for each one that has failed since the moment in `since`.",
+                            .answer = "How many deliveries there are to be."},
+    [NEO_ACTION_LIST_DELIVERIES] = {.method = "GET",
+                                    .path = "webhooks/{id}/deliveries",
+                                    .access = NEO_ACCESS_READ,
+                                    .takes = NEO_TAKES_PAGE,
+                                    .status = 200,
+                                    .gives = NEO_GIVES_LINK,
+                                    .filters = delivery_filters,
+                                    .prefix = "whd_",
+                                    .media_type = JSON,
+                                    .problems = BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) |
+                                                BIT(NEO_VALIDATION_CURSOR_EXPIRED),
+                                    .verb = "listDeliveries",
+                                    .summary = "List a subscription's deliveries",
+                                    .doc = "Newest first, as long as history is kept.",
+                                    .answer = "A page of deliveries."},
+    [NEO_ACTION_READ_DELIVERY] = {.method = "GET",
+                                  .path = "webhooks/{id}/deliveries/{part}",
+                                  .access = NEO_ACCESS_READ,
+                                  .status = 200,
+                                  .prefix = "whd_",
+                                  .media_type = JSON,
+                                  .verb = "getDelivery",
+                                  .summary = "Read a delivery",
+                                  .doc = "With its payload and all its attempts.",
+                                  .answer = "The delivery."},
+    [NEO_ACTION_RETRY_DELIVERY] = {.method = "POST",
+                                   .path = "webhooks/{id}/deliveries/{part}/retry",
+                                   .access = NEO_ACCESS_WRITE,
+                                   .takes = NEO_TAKES_IDEMPOTENCY_KEY,
+                                   .status = 201,
+                                   .prefix = "whd_",
+                                   .media_type = JSON,
+                                   .verb = "retryDelivery",
+                                   .summary = "Send a delivery again",
+                                   .doc = "Makes a new delivery with the same payload.",
+                                   .answer = "The new delivery."},
 };
 
 /* What an operation takes can also be wrong. */
@@ -153,12 +235,22 @@ unsigned long long neo_operation_problems(const neo_operation *operation)
     return all;
 }
 
+const neo_filter *neo_operation_filter(const neo_operation *operation, const neo_resource *resource, const char *name)
+{
+    if (!operation->filters)
+        return neo_filter_named(resource, name);
+    for (const neo_filter *f = operation->filters; f->name; f++)
+        if (strcmp(f->name, name) == 0)
+            return f;
+    return NULL;
+}
+
 /* Compares a path with an operation's, segment by segment. */
 static int fits(const char *template, const char *path, apr_pool_t *pool, neo_match *match)
 {
     match->resource = NULL;
-    match->id = NULL;
-    for (;;) {
+    match->id = match->part = NULL;
+    for (int first = 1;; first = 0) {
         size_t wanted = strcspn(template, "/"), have = strcspn(path, "/");
         const char *segment = apr_pstrmemdup(pool, path, have);
         if (have == 0)
@@ -168,8 +260,12 @@ static int fits(const char *template, const char *path, apr_pool_t *pool, neo_ma
                 return 0;
         } else if (strncmp(template, "{id}", wanted) == 0)
             match->id = segment;
+        else if (strncmp(template, "{part}", wanted) == 0)
+            match->part = segment;
         else if (wanted != have || strncmp(template, path, have) != 0)
             return 0;
+        else if (first)
+            match->resource = neo_resource_of_collection(segment);
         template += wanted;
         path += have;
         if (*template != *path || *path == '\0')
@@ -213,6 +309,7 @@ int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, 
         found = has[a] = 1;
         match->resource = trial.resource;
         match->id = trial.id;
+        match->part = trial.part;
         match->is_public &= neo_operations[a].access == NEO_ACCESS_PUBLIC;
         if (is_method(&neo_operations[a], method)) {
             match->operation = &neo_operations[a];

@@ -78,3 +78,20 @@ const neo_resource neo_webhook = {
     .area = NEO_AREA_WEBHOOKS,
     .fields = fields,
 };
+
+/* The body of the request to recover: no row, just fields that are checked. */
+static const neo_field recovery_fields[] = {
+    {.name = "since",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_REQUIRED,
+     .doc = "What has failed since this moment is sent again.",
+     .example = "\"2026-02-03T00:00:00.000Z\""},
+    {0},
+};
+
+const neo_resource neo_recovery = {.name = "webhook",
+                                   .collection = "webhooks",
+                                   .prefix = "whs_",
+                                   .title = "Recovery",
+                                   .area = NEO_AREA_WEBHOOKS,
+                                   .fields = recovery_fields};

@@ -50,6 +50,16 @@ neo_problem *neo_call_read(neo_call *call);
 neo_problem *neo_call_patch(neo_call *call);
 neo_problem *neo_call_replace(neo_call *call);
 neo_problem *neo_call_delete(neo_call *call);
+neo_problem *neo_call_rotate_secret(neo_call *call);
+neo_problem *neo_call_test_webhook(neo_call *call);
+neo_problem *neo_call_recover(neo_call *call);
+neo_problem *neo_call_list_deliveries(neo_call *call);
+neo_problem *neo_call_read_delivery(neo_call *call);
+neo_problem *neo_call_retry_delivery(neo_call *call);
+/* NULL if the resource is there. */
+neo_problem *neo_call_find(neo_call *call);
+/* 404 for the resource, or for what belongs to it. */
+neo_problem *neo_call_not_found(neo_call *call);
 
 /* Sets status, media type and body. */
 void neo_call_respond(neo_call *call, int status, neo_text body);
@@ -61,6 +71,20 @@ const char *neo_etag(neo_text body, apr_pool_t *pool);
 void neo_call_respond_tagged(neo_call *call, int status, neo_text body);
 /* NULL where there is no If-Match or it has the tag of `current`. */
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);
+
+/* list.c: the prefix of the ids in the list that is asked for. */
+const char *neo_call_list_prefix(const neo_call *call);
+
+/* once.c: a write that is done once. Runs `write` until it has made something (*made: one row, which the caller answers with),
+ * or there is an answer to be repeated, which is sent; or returns what is wrong. Without an Idempotency-Key no row is nothing
+ * made. */
+typedef neo_pg_status (*neo_once_write)(neo_call *call, neo_pg *pg, void *what, neo_rows *rows);
+neo_problem *neo_call_write_once(neo_call *call, neo_pg *pg, neo_once_write write, void *what, neo_rows *rows, int *made);
+/* Answers with what was made: its tag, where it is, and the secret that is shown this once (NULL for none). */
+void neo_call_respond_made(neo_call *call, int status, neo_text answer, const char *secret);
+
+/* Tells the host that deliveries wait to be sent, where the row's second column says so. */
+void neo_call_told(neo_call *call, const neo_rows *rows);
 
 /* cursor.c: a place in a list, sealed. */
 const char *neo_cursor_seal(const neo_call *call, const char *filters, const char *id);

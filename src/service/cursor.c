@@ -11,8 +11,7 @@
 /* What must be the same when the cursor comes back. */
 static neo_text context_of(const neo_call *call, const char *filters)
 {
-    const char *text =
-        apr_pstrcat(call->pool, call->match.resource->collection, "\n", call->actor.organization, "\n", filters, NULL);
+    const char *text = apr_pstrcat(call->pool, call->request->path, "\n", call->actor.organization, "\n", filters, NULL);
     return (neo_text){text, strlen(text)};
 }
 
@@ -44,6 +43,6 @@ neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const ch
     memcpy(&expiry, plain + NEO_ID_BYTES, sizeof expiry);
     if (expiry <= neo_now_ms() / 1000)
         return wrong(call, NEO_VALIDATION_CURSOR_EXPIRED, "is too old; start again from the first page");
-    neo_id_unpack(id, call->match.resource->prefix, plain);
+    neo_id_unpack(id, neo_call_list_prefix(call), plain);
     return NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "call.h"
 #include "core/encode.h"
+#include "store/delivery.h"
 
 #define DEFAULT_LIMIT 25
 #define MOST          100
@@ -38,7 +39,7 @@ static void read_values(neo_call *call, const neo_filter *filter, const char *te
     char *rest = apr_pstrdup(call->pool, text), *one;
     while ((one = filter->kind == NEO_FILTER_EQUAL ? strsep(&rest, ",") : rest)) {
         const char *wrong =
-            neo_condition_value(call->match.resource, filter, one, call->pool, &APR_ARRAY_PUSH(values, const char *));
+            neo_condition_value(filter, neo_call_list_prefix(call), one, call->pool, &APR_ARRAY_PUSH(values, const char *));
         if (!wrong && values->nelts > MOST_VALUES)
             wrong = apr_psprintf(call->pool, "must have at most %d values", MOST_VALUES);
         if (wrong) {
@@ -70,8 +71,12 @@ static neo_problem *read_listing(neo_call *call, listing *list)
     list->conditions = apr_array_make(call->pool, 4, sizeof(neo_condition));
     neo_buf_init(&list->canonical, call->pool, 64);
     neo_buf_init(&list->link, call->pool, 64);
-    read_filters(call, call->match.resource->filters, list, &problem);
-    read_filters(call, neo_common_filters, list, &problem);
+    if (call->match.operation->filters)
+        read_filters(call, call->match.operation->filters, list, &problem);
+    else {
+        read_filters(call, call->match.resource->filters, list, &problem);
+        read_filters(call, neo_common_filters, list, &problem);
+    }
     return problem;
 }
 
@@ -112,11 +117,19 @@ static void respond(neo_call *call, const listing *list, const neo_rows *rows)
     if (has_more)
         neo_call_set_header(call, "Link",
                             apr_psprintf(call->pool, "<%s%s?limit=%d&cursor=%s%s>; rel=\"next\"", call->site->base_url,
-                                         call->match.resource->collection, list->limit, end, list->link.ptr));
+                                         call->request->path, list->limit, end, list->link.ptr));
     neo_call_respond(call, 200, neo_buf_text(&out));
 }
 
-neo_problem *neo_call_list(neo_call *call)
+const char *neo_call_list_prefix(const neo_call *call)
+{
+    return call->match.operation->prefix ? call->match.operation->prefix : call->match.resource->prefix;
+}
+
+/* Fetches one page. No row at all in answer to a first page is an empty list. */
+typedef neo_pg_status (*fetcher)(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows);
+
+static neo_problem *list_with(neo_call *call, fetcher fetch)
 {
     listing list;
     neo_pg *pg;
@@ -130,10 +143,31 @@ neo_problem *neo_call_list(neo_call *call)
         return problem;
     neo_selection selection = {(const neo_condition *)list.conditions->elts, list.conditions->nelts, cursor ? before : NULL,
                                list.limit + 1};
-    neo_pg_status status = neo_table_list(pg, call->match.resource, &call->actor, &selection, call->pool, &rows);
+    neo_pg_status status = fetch(call, pg, &selection, &rows);
     neo_call_give_back(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     respond(call, &list, &rows);
     return NULL;
+}
+
+static neo_pg_status fetch_resources(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
+{
+    return neo_table_list(pg, call->match.resource, &call->actor, selection, call->pool, rows);
+}
+
+neo_problem *neo_call_list(neo_call *call)
+{
+    return list_with(call, fetch_resources);
+}
+
+static neo_pg_status fetch_deliveries(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
+{
+    return neo_delivery_list(pg, &call->actor, call->match.id, selection, call->pool, rows);
+}
+
+neo_problem *neo_call_list_deliveries(neo_call *call)
+{
+    neo_problem *problem = neo_call_find(call);
+    return problem ? problem : list_with(call, fetch_deliveries);
 }

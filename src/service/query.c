@@ -9,7 +9,8 @@
 static int is_parameter(const neo_call *call, const char *name)
 {
     return call->match.operation->takes & NEO_TAKES_PAGE &&
-           (strcmp(name, "limit") == 0 || strcmp(name, "cursor") == 0 || neo_filter_named(call->match.resource, name));
+           (strcmp(name, "limit") == 0 || strcmp(name, "cursor") == 0 ||
+            neo_operation_filter(call->match.operation, call->match.resource, name));
 }
 
 /* Decodes one side of name=value; NULL where it is not well-formed UTF-8 in percent-encoding, or has control characters. */

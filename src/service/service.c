@@ -9,7 +9,7 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "model/openapi.h"
-#include "store/idempotency.h"
+#include "store/delivery.h"
 
 #define RETRY_SECONDS 5 /* what a client is told to wait while the database is away */
 
@@ -18,6 +18,7 @@ void neo_service_make_statements(apr_pool_t *pool)
     neo_credential_make_statements(pool);
     neo_once_make_statements(pool);
     neo_table_make_statements(pool);
+    neo_delivery_make_statements(pool);
 }
 
 void neo_service_prepare(neo_site *site, apr_pool_t *pool)
@@ -89,6 +90,13 @@ static neo_problem *duplicate(neo_call *call, const char *constraint)
                                     resource->name, f->name);
     return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE,
                             "Another %s of the organization has a value that must be unique.", resource->name);
+}
+
+void neo_call_told(neo_call *call, const neo_rows *rows)
+{
+    const char *count = neo_rows_value(rows, 0, 1);
+    if (count && *count != '0')
+        call->request->host->told(call->request->context);
 }
 
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows)
@@ -181,9 +189,21 @@ static neo_problem *check_scope(neo_call *call)
 static neo_problem *act(neo_call *call)
 {
     static const neo_step actions[] = {
-        [NEO_ACTION_ME] = neo_call_me,       [NEO_ACTION_OPENAPI] = neo_call_openapi, [NEO_ACTION_ERRORS] = neo_call_errors,
-        [NEO_ACTION_LIST] = neo_call_list,   [NEO_ACTION_CREATE] = neo_call_create,   [NEO_ACTION_READ] = neo_call_read,
-        [NEO_ACTION_PATCH] = neo_call_patch, [NEO_ACTION_REPLACE] = neo_call_replace, [NEO_ACTION_DELETE] = neo_call_delete,
+        [NEO_ACTION_ME] = neo_call_me,
+        [NEO_ACTION_OPENAPI] = neo_call_openapi,
+        [NEO_ACTION_ERRORS] = neo_call_errors,
+        [NEO_ACTION_LIST] = neo_call_list,
+        [NEO_ACTION_CREATE] = neo_call_create,
+        [NEO_ACTION_READ] = neo_call_read,
+        [NEO_ACTION_PATCH] = neo_call_patch,
+        [NEO_ACTION_REPLACE] = neo_call_replace,
+        [NEO_ACTION_DELETE] = neo_call_delete,
+        [NEO_ACTION_ROTATE_SECRET] = neo_call_rotate_secret,
+        [NEO_ACTION_TEST_WEBHOOK] = neo_call_test_webhook,
+        [NEO_ACTION_RECOVER] = neo_call_recover,
+        [NEO_ACTION_LIST_DELIVERIES] = neo_call_list_deliveries,
+        [NEO_ACTION_READ_DELIVERY] = neo_call_read_delivery,
+        [NEO_ACTION_RETRY_DELIVERY] = neo_call_retry_delivery,
     };
     _Static_assert(sizeof actions / sizeof *actions == NEO_ACTIONS, "every operation has its action");
     return actions[call->match.operation - neo_operations](call);

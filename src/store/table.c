@@ -139,20 +139,9 @@ static neo_sql *make_delete(const neo_resource *resource, int versioned, apr_poo
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
-/* `where` begins with " and" or is empty; `limit` and `before` are parameters, `before` NULL for the first page. A further page
- * also finds out whether the place that it begins at has earlier ones. */
-static const char *list_sql(const neo_resource *resource, const char *organization, const char *where, const char *limit,
-                            const char *before, apr_pool_t *pool)
+static const char *from_of(const neo_resource *resource, const char *organization, apr_pool_t *pool)
 {
-    const char *of =
-        apr_psprintf(pool, "from neoapi.%s t where t.organization_id = %s%s", table_of(resource), organization, where);
-    if (!before)
-        return apr_psprintf(pool, "select t.representation, t.id, false %s order by t.id desc limit %s::int", of, limit);
-    return apr_psprintf(pool,
-                        "select p.representation, p.id, e.exist from (select exists (select %s and t.id >= %s) as exist) e"
-                        " left join (select t.representation, t.id %s and t.id < %s order by t.id desc limit %s::int) p on true"
-                        " order by p.id desc",
-                        of, before, of, before, limit);
+    return apr_psprintf(pool, "neoapi.%s t where t.organization_id = %s", table_of(resource), organization);
 }
 
 static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
@@ -166,8 +155,9 @@ static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
         s->update[more] = make_update(resource, more, pool);
         s->delete[more] = make_delete(resource, more, pool);
     }
-    s->list_first = neo_sql_make(pool, list_sql(resource, "{organization}", "", "{limit}", NULL, pool), 0);
-    s->list_next = neo_sql_make(pool, list_sql(resource, "{organization}", "", "{limit}", "{before}", pool), 0);
+    neo_listed listed = {"t.representation", from_of(resource, "{organization}", pool)};
+    s->list_first = neo_sql_make(pool, neo_page_sql(&listed, "", "{limit}", NULL, pool), 0);
+    s->list_next = neo_sql_make(pool, neo_page_sql(&listed, "", "{limit}", "{before}", pool), 0);
 }
 
 void neo_table_make_statements(apr_pool_t *pool)
@@ -258,114 +248,16 @@ neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const n
     return change(pg, of(resource)->delete, &v, version, pool, rows);
 }
 
-/* ---------------------------------------------------------------- lists */
-
-/* A text as a pattern that finds it anywhere: what LIKE takes for wildcards is escaped. */
-static const char *pattern_of(const char *text, apr_pool_t *pool)
-{
-    neo_buf out;
-    neo_buf_init(&out, pool, 2 * strlen(text) + 3);
-    neo_buf_putc(&out, '%');
-    for (; *text; text++) {
-        if (strchr("%_\\", *text))
-            neo_buf_putc(&out, '\\');
-        neo_buf_putc(&out, *text);
-    }
-    neo_buf_putc(&out, '%');
-    return out.ptr;
-}
-
-static const char *moment_value(const neo_resource *resource, const neo_filter *filter, const char *text, apr_pool_t *pool,
-                                const char **value)
-{
-    neo_ms ms;
-    char *out = apr_palloc(pool, NEO_ID_SIZE > NEO_MS_TEXT_SIZE ? NEO_ID_SIZE : NEO_MS_TEXT_SIZE);
-    if (!neo_ms_parse(text, &ms))
-        return "must be a date-time of RFC 3339, such as 2026-01-31T13:45:10.123Z (a plus sign is written %2B in a query)";
-    if (filter->value == NEO_VALUE_CREATED_AT)
-        neo_id_bound(out, resource->prefix, ms, filter->kind == NEO_FILTER_TO);
-    else
-        neo_ms_format(out, ms);
-    *value = out;
-    return NULL;
-}
-
-static const char *enum_value(const neo_filter *filter, const char *text, apr_pool_t *pool, const char **value)
-{
-    const char *all = "";
-    for (const char *const *v = filter->values; *v; v++) {
-        if (strcmp(*v, text) == 0) {
-            *value = *v;
-            return NULL;
-        }
-        all = apr_pstrcat(pool, all, *all ? ", " : "", *v, NULL);
-    }
-    return apr_pstrcat(pool, "must be one of ", all, NULL);
-}
-
-const char *neo_condition_value(const neo_resource *resource, const neo_filter *filter, const char *text, apr_pool_t *pool,
-                                const char **value)
-{
-    if (!*text)
-        return "must not be empty";
-    if (filter->value == NEO_VALUE_ENUM)
-        return enum_value(filter, text, pool, value);
-    if (filter->value == NEO_VALUE_MOMENT || filter->value == NEO_VALUE_CREATED_AT)
-        return moment_value(resource, filter, text, pool, value);
-    *value = filter->kind == NEO_FILTER_CONTAINS ? pattern_of(text, pool) : text;
-    return NULL;
-}
-
-/* What is being put together: the conditions' SQL, and the values of its parameters. */
-typedef struct {
-    neo_buf where;
-    apr_array_header_t *values;
-} filtering;
-
-static const char *parameter(filtering *f, const char *value, apr_pool_t *pool)
-{
-    APR_ARRAY_PUSH(f->values, const char *) = value;
-    return apr_psprintf(pool, "$%d", f->values->nelts);
-}
-
-static void add_condition(filtering *f, const neo_condition *condition, apr_pool_t *pool)
-{
-    static const char *const operators[] = {
-        [NEO_FILTER_EQUAL] = "in (", [NEO_FILTER_FROM] = ">= (", [NEO_FILTER_TO] = "<= (", [NEO_FILTER_CONTAINS] = "like ("};
-    const neo_filter *filter = condition->filter;
-    const char *right = filter->right ? filter->right : "%s";
-    const char *hole = strstr(right, "%s");
-    neo_buf_printf(&f->where, " and %s %s", filter->left, operators[filter->kind]);
-    for (int i = 0; i < condition->count; i++)
-        neo_buf_printf(&f->where, "%s%.*s%s%s", i ? ", " : "", (int)(hole - right), right,
-                       parameter(f, condition->values[i], pool), hole + 2);
-    neo_buf_putc(&f->where, ')');
-}
-
-/* A filtered list is planned for its very values: how many rows one of them selects decides which index serves it best. */
-static neo_pg_status list_filtered(neo_pg *pg, const neo_resource *resource, const char *organization,
-                                   const neo_selection *selection, const char *limit, apr_pool_t *pool, neo_rows *rows)
-{
-    filtering f;
-    neo_buf_init(&f.where, pool, 256);
-    f.values = apr_array_make(pool, 8, sizeof(const char *));
-    const char *owner = parameter(&f, organization, pool), *at_most = parameter(&f, limit, pool);
-    const char *before = selection->before ? parameter(&f, selection->before, pool) : NULL;
-    for (int i = 0; i < selection->count; i++)
-        add_condition(&f, &selection->conditions[i], pool);
-    return neo_pg_query(pg, list_sql(resource, owner, f.where.ptr, at_most, before, pool), f.values->nelts,
-                        (const char *const *)f.values->elts, pool, rows);
-}
-
 neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_selection *selection,
                              apr_pool_t *pool, neo_rows *rows)
 {
-    const char *limit = apr_itoa(pool, selection->limit);
     const statements *s = of(resource);
     neo_values v = about(actor, NULL);
-    if (selection->count)
-        return list_filtered(pg, resource, actor->organization, selection, limit, pool, rows);
-    v.of[NEO_PARAM_LIMIT] = limit;
+    if (selection->count) {
+        neo_listed listed = {"t.representation", from_of(resource, "$1", pool)};
+        return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);
+    }
+    v.of[NEO_PARAM_LIMIT] = apr_itoa(pool, selection->limit);
     v.of[NEO_PARAM_BEFORE] = selection->before;
     return neo_sql_run(pg, selection->before ? s->list_next : s->list_first, &v, pool, rows);
 }

@@ -14,6 +14,7 @@ build libaprutil1-dev
 build libpq-dev
 build libjansson-dev
 build libssl-dev
+build libcurl4-openssl-dev
 run   apache2-bin
 run   libaprutil1-dbd-pgsql
 run   postgresql

@@ -1,0 +1,34 @@
+/* Deliveries as the API shows them, and new ones that it asks for. */
+#ifndef NEO_STORE_DELIVERY_H
+#define NEO_STORE_DELIVERY_H
+
+#include "store/idempotency.h"
+#include "store/page.h"
+
+void neo_delivery_make_statements(apr_pool_t *pool);
+
+/* A page of a subscription's deliveries (see neo_page_sql). */
+NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription,
+                                              const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
+
+/* One row with everything about a delivery, or none. */
+NEO_MUSTCHECK neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *id,
+                                              apr_pool_t *pool, neo_rows *rows);
+
+/* New deliveries. One row: the answer, and how many there are; none where there is nothing to send again, or the idempotency
+ * key is there already. */
+typedef enum neo_delivery_kind {
+    NEO_DELIVERY_TEST,    /* of the event webhook.test; `of` is not looked at */
+    NEO_DELIVERY_AGAIN,   /* of the payload of the delivery `of` */
+    NEO_DELIVERY_RECOVER, /* of every one that has failed since the moment `of` */
+    NEO_DELIVERY_KINDS
+} neo_delivery_kind;
+
+NEO_MUSTCHECK neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind, const neo_actor *actor, const neo_once *once,
+                                              const char *subscription, const char *of, apr_pool_t *pool, neo_rows *rows);
+
+/* Gives a subscription a new secret (sealed); the old one is good for a day. One row with the answer, or none. */
+NEO_MUSTCHECK neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char *subscription,
+                                                const char *secret, apr_pool_t *pool, neo_rows *rows);
+
+#endif

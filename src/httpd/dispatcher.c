@@ -1,0 +1,68 @@
+/* The courier's thread (see httpd/dispatcher.h). */
+#include "httpd/dispatcher.h"
+
+#include "httpd/log.h"
+#include "httpd/thread.h"
+
+struct neo_dispatcher {
+    neo_courier *courier;
+    neo_database *database;
+    apr_pool_t *pool; /* the thread's own */
+    neo_about about;
+};
+
+static neo_pg *borrow(void *context)
+{
+    neo_dispatcher *dispatcher = context;
+    return neo_database_borrow(dispatcher->database, &dispatcher->about, dispatcher->pool);
+}
+
+static void give_back(void *context, neo_pg *pg)
+{
+    neo_database_give_back(((neo_dispatcher *)context)->database, pg);
+}
+
+static void run(void *data)
+{
+    neo_courier_run(((neo_dispatcher *)data)->courier);
+}
+
+static void stop(void *data)
+{
+    neo_courier_stop(((neo_dispatcher *)data)->courier);
+}
+
+static apr_status_t destroy(void *data)
+{
+    apr_pool_destroy(((neo_dispatcher *)data)->pool);
+    return APR_SUCCESS;
+}
+
+neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
+                                     const neo_courier_settings *settings)
+{
+    if (settings->concurrency == 0)
+        return NULL;
+    neo_dispatcher *dispatcher = apr_pcalloc(pchild, sizeof *dispatcher);
+    apr_pool_create_unmanaged_ex(&dispatcher->pool, NULL, NULL);
+    dispatcher->database = database;
+    dispatcher->about.server = server;
+    neo_courier_host host = {borrow, give_back, dispatcher};
+    dispatcher->courier = neo_courier_make(settings, &host, dispatcher->pool);
+    /* A pre-cleanup that is registered earlier runs later: the pool goes when the thread has ended. */
+    apr_pool_pre_cleanup_register(pchild, dispatcher, destroy);
+    if (!dispatcher->courier)
+        return NULL;
+    neo_thread_start(pchild, run, stop, dispatcher);
+    return dispatcher;
+}
+
+void neo_dispatcher_wake(neo_dispatcher *dispatcher)
+{
+    neo_courier_wake(dispatcher->courier);
+}
+
+void neo_dispatcher_stop(neo_dispatcher *dispatcher)
+{
+    neo_courier_stop(dispatcher->courier);
+}

@@ -1,0 +1,44 @@
+/* Starting and joining threads (see httpd/thread.h). */
+#include "httpd/thread.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+typedef struct {
+    pthread_t id;
+    void (*run)(void *data);
+    void (*stop)(void *data);
+    void *data;
+} thread;
+
+static void *run(void *data)
+{
+    thread *t = data;
+    t->run(t->data);
+    return NULL;
+}
+
+static apr_status_t stop_and_join(void *data)
+{
+    thread *t = data;
+    t->stop(t->data);
+    pthread_join(t->id, NULL);
+    return APR_SUCCESS;
+}
+
+void neo_thread_start(apr_pool_t *pchild, void (*run_it)(void *data), void (*stop)(void *data), void *data)
+{
+    sigset_t all, before;
+    thread *t = apr_palloc(pchild, sizeof *t);
+    t->run = run_it;
+    t->stop = stop;
+    t->data = data;
+    sigfillset(&all); /* httpd's signals are for its own threads */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int failed = pthread_create(&t->id, NULL, run, t);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        abort();
+    apr_pool_pre_cleanup_register(pchild, t, stop_and_join);
+}

@@ -1,0 +1,103 @@
+/* Writes that are done once, and what they are answered (see call.h). */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/json.h"
+#include "core/secret.h"
+#include "store/idempotency.h"
+
+/* Attempts while others use the same key. Each failure is another's success. */
+#define MOST_ATTEMPTS 100
+
+/* Every answer begins with its id. */
+static const char *id_of(neo_text answer, apr_pool_t *pool)
+{
+    static const char start[] = "{\"id\":\"";
+    size_t len = sizeof start - 1;
+    return answer.len > len + NEO_ID_LEN && strncmp(answer.ptr, start, len) == 0
+               ? apr_pstrmemdup(pool, answer.ptr + len, NEO_ID_LEN)
+               : "";
+}
+
+/* The answer with the secret at its place in the resource's table. */
+static neo_text with_secret(neo_call *call, neo_text answer, const char *secret)
+{
+    const char *wrong;
+    neo_json *all = neo_json_make_object(call->pool), *parsed = neo_json_parse(answer, call->pool, &wrong);
+    for (const neo_field *f = call->match.resource->fields; parsed && f->name; f++) {
+        neo_json *value = f->flags & NEO_SECRET ? neo_json_make_string(secret, call->pool) : neo_json_get(parsed, f->name);
+        if (value)
+            neo_json_set(all, f->name, value);
+    }
+    return neo_json_text(all, call->pool);
+}
+
+void neo_call_respond_made(neo_call *call, int status, neo_text answer, const char *secret)
+{
+    const neo_operation *operation = call->match.operation;
+    if (operation->gives & NEO_GIVES_LOCATION)
+        neo_call_set_header(call, "Location",
+                            apr_pstrcat(call->pool, call->site->base_url, call->match.resource->collection, "/",
+                                        id_of(answer, call->pool), NULL));
+    if (operation->gives & NEO_GIVES_ETAG)
+        neo_call_set_header(call, "ETag", neo_etag(answer, call->pool));
+    neo_call_respond(call, status, secret ? with_secret(call, answer, secret) : answer);
+}
+
+/* Answers again what the first request with the key was answered. */
+static neo_problem *replay(neo_call *call, const neo_once_answer *first)
+{
+    const char *secret = NULL;
+    if (first->secret &&
+        !(secret = neo_secret_open(&call->site->keys, id_of(first->body, call->pool), first->secret, call->pool)))
+        return neo_problem_internal(call->pool);
+    neo_call_set_header(call, "Idempotent-Replayed", "true");
+    neo_call_respond_made(call, first->status, first->body, secret);
+    return NULL;
+}
+
+/* Nothing was made, because the key is there or something else is in the way. The key decides, where there is one: what is in
+ * the way may be what the first request made. *done 0 on the way in: this is the first attempt; on the way out: the key is free
+ * now, try again. */
+static neo_problem *settle(neo_call *call, neo_pg *pg, neo_pg_status status, const neo_rows *rows, int *done)
+{
+    neo_once_state state = NEO_ONCE_FREE;
+    neo_once_answer answer;
+    int is_first = !*done;
+    *done = 1;
+    if (!call->once || (status != NEO_PG_OK && status != NEO_PG_DUPLICATE))
+        return status == NEO_PG_OK ? neo_call_not_found(call) : neo_call_failed(call, status, rows);
+    neo_pg_status looked = neo_once_look(pg, &call->actor, call->once, call->pool, &state, &answer);
+    if (looked != NEO_PG_OK)
+        return neo_call_failed(call, looked, rows);
+    if (state == NEO_ONCE_OTHER)
+        return neo_problem_make(call->pool, NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED,
+                                "This Idempotency-Key was used for a different request.");
+    if (state == NEO_ONCE_ANSWERED)
+        return replay(call, &answer);
+    if (status == NEO_PG_DUPLICATE && !(rows->constraint && strcmp(rows->constraint, "idempotency_key_pkey") == 0))
+        return neo_call_failed(call, status, rows);
+    if (status == NEO_PG_OK && !is_first)
+        return neo_call_not_found(call);
+    *done = 0;
+    return NULL;
+}
+
+neo_problem *neo_call_write_once(neo_call *call, neo_pg *pg, neo_once_write write, void *what, neo_rows *rows, int *made)
+{
+    *made = 0;
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+        int done = attempt > 0;
+        neo_pg_status status = write(call, pg, what, rows);
+        *made = status == NEO_PG_OK && rows->count;
+        if (*made) {
+            neo_call_told(call, rows);
+            return NULL;
+        }
+        neo_problem *problem = settle(call, pg, status, rows, &done);
+        if (done)
+            return problem;
+    }
+    return neo_call_failed(call, NEO_PG_AWAY, rows);
+}
