@@ -97,15 +97,20 @@ check: ## install what is missing and run everything
 
 # ---------------------------------------------------------------- packages, and the demo
 
-.PHONY: deps demo demo-stop demo-remove
+.PHONY: deps demo demo-receiver demo-stop demo-remove
 deps: ## install the Debian packages that are missing
 	@sh tests/deploy/packages.sh build run check
 
 # The build is a make of its own, because this one may have been started before the packages were there.
-demo: ## build it and run it with data (DEMO_PORT=8443, DEMO_CONF=file with httpd directives for an experiment)
+demo: ## build it and run it with data (DEMO_PORT=8443, DEMO_RETRY_DELAYS="0 1 2 3 4", DEMO_CONF=file with httpd directives)
 	@sh tests/deploy/packages.sh build run
 	@$(MAKE) --no-print-directory all
-	@DEMO_PORT='$(DEMO_PORT)' DEMO_CONF='$(DEMO_CONF)' sh tests/demo/demo.sh start '$(BUILD)'
+	@DEMO_PORT='$(DEMO_PORT)' DEMO_CONF='$(DEMO_CONF)' DEMO_RETRY_DELAYS='$(DEMO_RETRY_DELAYS)' \
+		sh tests/demo/demo.sh start '$(BUILD)'
+
+demo-receiver: ## show the webhooks that the running demo sends, until Ctrl-C (DEMO_RECEIVER_PORT=8555)
+	@sh tests/deploy/packages.sh run
+	@DEMO_RECEIVER_PORT='$(DEMO_RECEIVER_PORT)' /usr/bin/python3 -B tests/demo/receiver.py '$(BUILD)'
 
 demo-stop: ## stop the demo and keep its data
 	@sh tests/demo/demo.sh stop '$(BUILD)'

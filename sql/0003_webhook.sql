@@ -25,6 +25,9 @@ create table neoapi.webhook_subscription (
     primary key (organization_id, id)
 );
 
+-- The last digits choose the ids of deliveries (see src/store/table.c).
+create unique index webhook_subscription_ending on neoapi.webhook_subscription (organization_id, right(id, 4));
+
 create function neoapi.webhook_subscription_represent() returns trigger language plpgsql as $$
 begin
     if new.is_active then

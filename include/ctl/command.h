@@ -62,7 +62,7 @@ typedef struct neo_ctl_given {
 /* Each group's commands, ended by one without a group; the list is ended by NULL. */
 extern const neo_ctl_command *const neo_ctl_groups[];
 extern const neo_ctl_command neo_ctl_setup[], neo_ctl_migrate[], neo_ctl_doctor[], neo_ctl_tenant[], neo_ctl_organization[],
-    neo_ctl_user[], neo_ctl_plan[], neo_ctl_key[], neo_ctl_token[], neo_ctl_completion[];
+    neo_ctl_user[], neo_ctl_plan[], neo_ctl_key[], neo_ctl_token[], neo_ctl_webhook[], neo_ctl_completion[];
 
 /* The options that every command has, ended by one without a name. */
 extern const neo_ctl_parameter neo_ctl_globals[];

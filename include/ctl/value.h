@@ -22,6 +22,10 @@ typedef enum neo_ctl_kind {
     NEO_CTL_USER_ID,
     NEO_CTL_KEY_ID,
     NEO_CTL_TOKEN_ID,
+    NEO_CTL_SUBSCRIPTION_ID,
+    NEO_CTL_DELIVERY_ID,
+    NEO_CTL_DELIVERY_STATUS,
+    NEO_CTL_TIME,
     NEO_CTL_KINDS
 } neo_ctl_kind;
 

@@ -60,15 +60,34 @@ typedef enum neo_shape {
     NEO_SHAPE_ANSWER, /* what is read: Broker */
     NEO_SHAPE_INPUT,  /* what is sent to create or replace: BrokerInput */
     NEO_SHAPE_PATCH,  /* a merge patch: BrokerPatch */
+    NEO_SHAPE_MADE,   /* what is read this once, with its secret: WebhookWithSecret */
+    NEO_SHAPE_EVENT,  /* what subscribers are told: BrokerEventPayload */
     NEO_SHAPES
 } neo_shape;
 
+/* Whether a resource has a schema of the shape: not each has a secret, or events. */
+int neo_draft_has(const neo_resource *resource, neo_shape shape);
+
 const char *neo_draft_schema_name(const neo_resource *resource, neo_shape shape, apr_pool_t *pool);
+/* The schemas of all its shapes, and of its list. */
 void neo_draft_schemas(const neo_draft *draft, const neo_resource *resource);
+/* The schema of one shape, and an example of the same name where it is sent by itself. */
+void neo_draft_schema(const neo_draft *draft, const neo_resource *resource, neo_shape shape, const char *doc);
 neo_json *neo_draft_sample(const neo_resource *resource, neo_shape shape, apr_pool_t *pool);
-neo_json *neo_draft_list_sample(const neo_resource *resource, apr_pool_t *pool);
+/* The schema of a page, <title>List, and an example of the same name with this one item. */
+void neo_draft_list(const neo_draft *draft, const char *title, const char *collection, neo_json *item);
+/* Adds examples[name] = {value}. */
+void neo_draft_example(const neo_draft *draft, const char *name, neo_json *value);
+/* {schema, examples}: a schema, and the example that has its name. */
+neo_json *neo_draft_content(const neo_draft *draft, const char *schema, const char *example);
 /* The pattern of the ids of a kind: "^brk_…$" */
 const char *neo_draft_id_pattern(const char *prefix, apr_pool_t *pool);
+
+#define NEO_SAMPLE_DELIVERY "whd_01kghcczxp4h7n2s9w3c6f1k8r"
+
+/* openapi_webhook.c: deliveries, and the member `webhooks`: what receivers get. */
+void neo_draft_delivery_components(const neo_draft *draft);
+neo_json *neo_draft_webhooks(const neo_draft *draft);
 
 /* openapi_problem.c: the error responses of an operation, with an example of each code. */
 void neo_draft_problems(const neo_draft *draft, neo_json *responses, const neo_operation *operation,

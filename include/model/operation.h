@@ -52,17 +52,20 @@ _Static_assert(NEO_CODES <= 64, "a set of codes fits a mask");
 
 typedef struct neo_operation {
     const char *method;
-    const char *path; /* below the base; {collection} stands for each resource's, {id} and {part} for one id */
+    const char *path; /* below the base; {collection} stands for each resource's, {id} and {delivery_id} for one id */
     neo_access access;
     unsigned int takes;
     int status; /* of success */
     unsigned int gives;
     const neo_filter *filters;   /* of a list that is not a resource's own; NULL elsewhere */
-    const char *prefix;          /* of the ids in such a list, or of {part} */
+    const char *prefix;          /* of the ids in such a list, or of what belongs to the resource */
+    const char *part;            /* what belongs to the resource and has its id in the path: "delivery" */
+    const neo_resource *body;    /* what the body is, where it is not the resource */
+    const char *schema;          /* of success in the OpenAPI document, where it is not the resource's own */
     const char *media_type;      /* of success; NULL where there is no body */
     unsigned long long problems; /* NEO_PROBLEM_BIT of each code it can answer, beside neo_operation_problems' common ones */
     const char *tag;             /* under which the reference has it; NULL: the resource's */
-    const char *verb;            /* of the OpenAPI operationId: "create" gives createBroker */
+    const char *verb;            /* of the OpenAPI operationId: "create" gives createBroker; whole of a path without {collection} */
     const char *summary;         /* {resource} and {collection} are filled in, as "broker" and "brokers" */
     const char *doc;             /* likewise */
     const char *answer;          /* likewise: what a success answers */

@@ -15,8 +15,9 @@ typedef enum neo_admin_listing {
     NEO_ADMIN_ORGANIZATIONS, /* of the tenant `of`, or all */
     NEO_ADMIN_USERS,         /* of the tenant `of`, or all */
     NEO_ADMIN_PLANS,
-    NEO_ADMIN_KEYS,   /* of the organization `of`, or all */
-    NEO_ADMIN_TOKENS, /* of the user `of`, or all */
+    NEO_ADMIN_KEYS,     /* of the organization `of`, or all */
+    NEO_ADMIN_TOKENS,   /* of the user `of`, or all */
+    NEO_ADMIN_WEBHOOKS, /* subscriptions of the organization `of`, or all */
     NEO_ADMIN_LISTINGS
 } neo_admin_listing;
 

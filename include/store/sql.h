@@ -11,7 +11,6 @@ typedef enum neo_param {
     NEO_PARAM_ID,
     NEO_PARAM_NOW,        /* the moment that is written into the row */
     NEO_PARAM_ACTOR,      /* created_by, updated_by */
-    NEO_PARAM_BODY,       /* JSON */
     NEO_PARAM_STEM,       /* of the block of ids for deliveries */
     NEO_PARAM_SECRET,     /* sealed */
     NEO_PARAM_CREDENTIAL, /* these three: an idempotency key */
@@ -23,7 +22,8 @@ typedef enum neo_param {
     NEO_PARAM_SUBSCRIPTION,
     NEO_PARAM_EVENT,
     NEO_PARAM_SINCE,
-    NEO_PARAMS
+    NEO_PARAM_FIELD, /* {field0}, {field1}, …: a resource's writable fields in their order */
+    NEO_PARAMS = NEO_PARAM_FIELD + 64
 } neo_param;
 
 typedef struct neo_values {

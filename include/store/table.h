@@ -17,7 +17,7 @@ void neo_table_make_statements(apr_pool_t *pool);
 typedef struct neo_new {
     char id[NEO_ID_SIZE];
     neo_ms created_at; /* the moment that the id carries */
-    neo_text body;
+    const neo_json *body;
     const char *secret; /* sealed; NULL where the resource has none */
 } neo_new;
 
@@ -37,7 +37,7 @@ NEO_MUSTCHECK neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resourc
 /* Sets every writable field. With a `version`, only where the row still has it. One row with the answer and the
  * number of deliveries, or none. */
 NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
-                                             const char *version, neo_text body, apr_pool_t *pool, neo_rows *rows);
+                                             const char *version, const neo_json *body, apr_pool_t *pool, neo_rows *rows);
 
 /* One row, with the number of deliveries in its second column, if it was there; or none. */
 NEO_MUSTCHECK neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,

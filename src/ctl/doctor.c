@@ -142,8 +142,13 @@ static const check checks[] = {
      " union all select 'usage of the schema' where not has_schema_privilege($1, 'neoapi', 'usage')"
      " union all select 'select of credential.secret_hash'"
      " where not has_column_privilege($1, 'neoapi.credential', 'secret_hash', 'select')"
-     " union all select p || ' on broker' from unnest(array['select', 'insert', 'update', 'delete']) p"
-     " where not has_table_privilege($1, 'neoapi.broker', p)) as things",
+     " union all select p || ' on ' || t from (values ('broker', 'select,insert,update,delete'),"
+     " ('idempotency_key', 'select,insert,delete'), ('webhook_subscription', 'select,insert,update,delete'),"
+     " ('webhook_queue', 'select,insert,update,delete'), ('webhook_delivery', 'select,insert'),"
+     " ('webhook_attempt', 'select,insert')) as tables (t, privileges), unnest(string_to_array(privileges, ',')) p"
+     " where not has_table_privilege($1, 'neoapi.' || t, p)"
+     " union all select 'execute of webhook_keep_partitions'"
+     " where not has_function_privilege($1, 'neoapi.webhook_keep_partitions(int)', 'execute')) as things",
      NULL, "neoapictl setup; if that does not help, the grants in sql/ have been revoked by hand"},
     {"runtime role sees no more", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce('it may ' || string_agg(thing, ', '), 'no names, no changes to who there is')"
@@ -154,6 +159,13 @@ static const check checks[] = {
      " where has_any_column_privilege($1, 'neoapi.' || t, 'insert, update')"
      " or has_table_privilege($1, 'neoapi.' || t, 'delete, truncate')) as things",
      NULL, "revoke what was granted by hand; the grants that are needed stand in sql/"},
+    {"webhook partitions", NEEDS_SCHEMA,
+     "select count(*) = 0, coalesce('there is no ' || string_agg(part, ', '), 'today''s are there')"
+     " from (select t || to_char(now() at time zone 'UTC', '_YYYYMMDD') as part"
+     " from unnest(array['webhook_delivery', 'webhook_attempt']) t) as today"
+     " where not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace"
+     " where n.nspname = 'neoapi' and c.relname = part)",
+     NULL, "start httpd, which makes them days ahead, or run: neoapictl migrate"},
     {"closed to others", NEEDS_SCHEMA,
      "select not has_database_privilege('public', current_database(), 'connect'),"
      " case when has_database_privilege('public', current_database(), 'connect') then 'every role may connect'"

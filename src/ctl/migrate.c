@@ -4,6 +4,7 @@
 #include "ctl/migrate.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
+#include "store/webhook_admin.h"
 
 /* Who is told of each migration. */
 typedef struct {
@@ -61,7 +62,8 @@ static const char *migrate(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
         return "this database has not been set up; do it with: neoapictl setup";
     if (neo_ctl_value(ctl, "dry-run"))
         return tell_pending(ctl, pg, report);
-    return neo_ctl_apply_migrations(ctl, pg, runtime, report);
+    const char *wrong = neo_ctl_apply_migrations(ctl, pg, runtime, report);
+    return wrong ? wrong : neo_admin_make_partitions(pg, ctl->pool);
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
@@ -87,7 +89,7 @@ const neo_ctl_command neo_ctl_migrate[] = {
     {"migrate", NULL, "Bring the schema up to date.",
      "Connect as a superuser or as a member of the role that owns the schema. Each migration has a transaction of its own; "
      "one\n"
-     "that fails is rolled back whole. Two at once do no harm.",
+     "that fails is rolled back whole. Two at once do no harm. The coming days' partitions for webhooks are made, too.",
      NULL, options, run, NULL, 0},
     {0},
 };

@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
 #include "model/rules.h"
@@ -27,6 +28,22 @@ static apr_array_header_t *scope_words(apr_pool_t *pool)
     for (int bit = 0; bit < 2 * NEO_AREAS; bit++)
         APR_ARRAY_PUSH(words, const char *) = neo_scope_text((neo_scopes)1 << bit, pool);
     return words;
+}
+
+static apr_array_header_t *delivery_status_words(apr_pool_t *pool)
+{
+    static const char *const statuses[] = {"pending", "success", "failed"};
+    apr_array_header_t *words = apr_array_make(pool, 3, sizeof(const char *));
+    for (apr_size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        APR_ARRAY_PUSH(words, const char *) = statuses[i];
+    return words;
+}
+
+static const char *check_time(const char *text, apr_pool_t *pool)
+{
+    neo_ms ms;
+    (void)pool;
+    return neo_ms_parse(text, &ms) ? NULL : "must be a date-time such as 2026-01-31T13:45:00Z or 2026-01-31T13:45:00-03:00";
 }
 
 static const char *check_name(const char *text, apr_pool_t *pool)
@@ -114,6 +131,10 @@ static const struct {
     [NEO_CTL_USER_ID] = {.placeholder = "USER", .prefix = "usr_"},
     [NEO_CTL_KEY_ID] = {.placeholder = "ID", .prefix = "nbr_"},
     [NEO_CTL_TOKEN_ID] = {.placeholder = "ID", .prefix = "pat_"},
+    [NEO_CTL_SUBSCRIPTION_ID] = {.placeholder = "SUBSCRIPTION", .prefix = "whs_"},
+    [NEO_CTL_DELIVERY_ID] = {.placeholder = "DELIVERY", .prefix = "whd_"},
+    [NEO_CTL_DELIVERY_STATUS] = {.placeholder = "STATUS", .words = delivery_status_words},
+    [NEO_CTL_TIME] = {.placeholder = "TIME", .check = check_time},
 };
 
 const char *neo_ctl_placeholder(neo_ctl_kind kind)

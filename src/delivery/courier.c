@@ -17,7 +17,7 @@
 #define GATHER     5     /* milliseconds that a result waits for others */
 #define FAREWELL   3000  /* milliseconds for what is on its way when it is time to end */
 #define TIDY       60000 /* milliseconds between tidyings */
-#define LEASE_MORE 45    /* seconds that a claim lasts beyond an attempt's longest time */
+#define LEASE_MORE 5     /* seconds that a claim lasts beyond twice an attempt's longest time */
 
 /* A delivery on its way. */
 typedef struct flight {
@@ -109,9 +109,8 @@ static double delay_after(const neo_courier *c, int number, const neo_sent *sent
     double delay = c->settings.delays[number];
     neo_random(&chance, sizeof chance);
     double asked = sent->http_status == 429 || sent->http_status == 503 ? sent->retry_after : 0;
-    if (asked > 2 * delay)
-        asked = 2 * delay;
-    return (asked > delay ? asked : delay) * (1 + chance / 2560.0);
+    double wait = (asked > delay ? asked : delay) * (1 + chance / 2560.0);
+    return wait < 2 * delay ? wait : 2 * delay;
 }
 
 static void find_out(neo_courier *c, const flight *f, const neo_sent *sent, int is_last)
@@ -268,7 +267,7 @@ static neo_wish wish_of(neo_courier *c)
 {
     neo_busy *busy = apr_palloc(c->round, (apr_size_t)(c->lanes->nelts + 1) * sizeof *busy);
     neo_wish wish = {
-        .lease = c->settings.timeout + LEASE_MORE,
+        .lease = 2 * c->settings.timeout + LEASE_MORE,
         .most = c->settings.concurrency - c->in_flight,
         .per_subscription = c->settings.per_subscription,
         .busy = busy,

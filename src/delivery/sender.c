@@ -198,15 +198,26 @@ static void finish(neo_sender *sender, CURL *curl, CURLcode code)
     put_back(t);
 }
 
-void neo_sender_work(neo_sender *sender, int milliseconds)
+/* Does what can be done without waiting. Returns how many attempts have ended. */
+static int advance(neo_sender *sender)
 {
-    int running, left;
-    curl_multi_perform(sender->multi, &running);
-    curl_multi_poll(sender->multi, NULL, 0, milliseconds, NULL);
+    int running, left, ended = 0;
     curl_multi_perform(sender->multi, &running);
     for (CURLMsg *message; (message = curl_multi_info_read(sender->multi, &left));)
-        if (message->msg == CURLMSG_DONE)
+        if (message->msg == CURLMSG_DONE) {
             finish(sender, message->easy_handle, message->data.result);
+            ended++;
+        }
+    return ended;
+}
+
+/* What has ended changes what there is to wait for: then it returns at once. */
+void neo_sender_work(neo_sender *sender, int milliseconds)
+{
+    if (advance(sender))
+        return;
+    curl_multi_poll(sender->multi, NULL, 0, milliseconds, NULL);
+    advance(sender);
 }
 
 void neo_sender_wake(neo_sender *sender)

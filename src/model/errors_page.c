@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "model/openapi.h"
-#include "model/resource.h"
+#include "model/operation.h"
 
 /* clang-format off */
 static const char head[] =
@@ -189,6 +189,24 @@ static void add_field_rows(neo_buf *out, neo_code code, const neo_resource *reso
     }
 }
 
+/* Bodies and ids that belong to a resource without being it, once each. */
+static void add_rows_of_operations(neo_buf *rows, neo_code code, const neo_resource *resource)
+{
+    const char *last = "";
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        const neo_operation *o = &neo_operations[a];
+        if (strncmp(o->path, resource->collection, strlen(resource->collection)) != 0)
+            continue;
+        if (has_field(code) && o->body)
+            add_field_rows(rows, code, o->body, o->body->fields, "");
+        if (code != NEO_NOT_FOUND_RESOURCE || !o->part || strcmp(o->part, last) == 0)
+            continue;
+        const neo_resource part = {.name = last = o->part};
+        add_row(rows, filled_code(code, &part, "", rows->pool),
+                apr_psprintf(rows->pool, "A %s that belongs to a %s.", o->part, resource->name));
+    }
+}
+
 /* A table for each resource that has such codes; nothing where none has. */
 static neo_text tables_of(neo_code code, apr_pool_t *pool)
 {
@@ -201,6 +219,7 @@ static neo_text tables_of(neo_code code, apr_pool_t *pool)
             add_field_rows(&rows, code, *r, (*r)->fields, "");
         else
             add_row(&rows, filled_code(code, *r, "", pool), (*r)->tag_doc);
+        add_rows_of_operations(&rows, code, *r);
         if (rows.len)
             neo_buf_printf(&out, "<table>\n<caption>%s</caption>\n<tbody>\n%s</tbody>\n</table>\n", (*r)->title, rows.ptr);
     }

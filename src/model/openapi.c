@@ -82,6 +82,18 @@ static void refer_to_filters(const neo_draft *draft, neo_json *parameters, const
         neo_json_append(parameters, neo_draft_ref(draft, "parameters", filter_component(f, resource, draft->pool)));
 }
 
+/* What an operation's list can be narrowed by: its own filters, or those of the resource and of every resource. */
+static void add_filters(const neo_draft *draft, neo_json *parameters, const neo_operation *operation,
+                        const neo_resource *resource)
+{
+    for (const neo_filter *f = operation->filters; f && f->name; f++)
+        neo_json_append(parameters, filter_parameter(f, NULL, draft->pool));
+    if (!operation->filters) {
+        refer_to_filters(draft, parameters, resource->filters, resource);
+        refer_to_filters(draft, parameters, neo_common_filters, NULL);
+    }
+}
+
 static neo_json *parameters_of(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource)
 {
     neo_json *parameters = neo_json_make_array(draft->pool);
@@ -90,10 +102,8 @@ static neo_json *parameters_of(const neo_draft *draft, const neo_operation *oper
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (operation->takes & taken[i].takes)
             neo_json_append(parameters, neo_draft_ref(draft, "parameters", taken[i].component));
-    if (operation->takes & NEO_TAKES_PAGE) {
-        refer_to_filters(draft, parameters, resource->filters, resource);
-        refer_to_filters(draft, parameters, neo_common_filters, NULL);
-    }
+    if (operation->takes & NEO_TAKES_PAGE)
+        add_filters(draft, parameters, operation, resource);
     return parameters;
 }
 
@@ -116,20 +126,12 @@ static void add_id_parameter(const neo_draft *draft, const neo_resource *resourc
 
 /* ---------------------------------------------------------------- bodies */
 
-static neo_json *content_of(const neo_draft *draft, const char *schema, const char *example)
-{
-    neo_json *content = neo_json_make_object(draft->pool);
-    neo_json_set(content, "schema", neo_draft_ref(draft, "schemas", schema));
-    neo_json_set(content, "examples", neo_json_make_object(draft->pool));
-    neo_json_set(neo_json_get(content, "examples"), example, neo_draft_ref(draft, "examples", schema));
-    return content;
-}
-
 static neo_json *request_body(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource)
 {
     neo_shape shape = operation->takes & NEO_TAKES_MERGE_PATCH ? NEO_SHAPE_PATCH : NEO_SHAPE_INPUT;
     neo_json *body = neo_draft_json(draft->pool, NEO_JSON({"required" : true, "content" : {}}));
-    neo_json *content = content_of(draft, neo_draft_schema_name(resource, shape, draft->pool), resource->name);
+    const neo_resource *sent = operation->body ? operation->body : resource;
+    neo_json *content = neo_draft_content(draft, neo_draft_schema_name(sent, shape, draft->pool), resource->name);
     neo_json_set(neo_json_get(body, "content"), "application/json", content);
     if (shape == NEO_SHAPE_PATCH)
         neo_json_set(neo_json_get(body, "content"), "application/merge-patch+json", content);
@@ -140,9 +142,13 @@ static neo_json *answer_content(const neo_draft *draft, const neo_operation *ope
 {
     if (!resource)
         return neo_draft_answer(draft, (neo_action)(operation - neo_operations));
-    return operation->takes & NEO_TAKES_PAGE
-               ? content_of(draft, neo_draft_fill(draft, "{Resource}List", resource), resource->collection)
-               : content_of(draft, resource->title, resource->name);
+    if (operation->schema)
+        return neo_draft_content(draft, operation->schema, operation->part ? operation->part : resource->name);
+    if (operation->takes & NEO_TAKES_PAGE)
+        return neo_draft_content(draft, neo_draft_fill(draft, "{Resource}List", resource), resource->collection);
+    int is_made = operation == &neo_operations[NEO_ACTION_CREATE] && neo_draft_has(resource, NEO_SHAPE_MADE);
+    neo_shape shape = is_made ? NEO_SHAPE_MADE : NEO_SHAPE_ANSWER;
+    return neo_draft_content(draft, neo_draft_schema_name(resource, shape, draft->pool), resource->name);
 }
 
 /* ---------------------------------------------------------------- responses */
@@ -191,18 +197,22 @@ static const char *scope_of(const neo_operation *operation, const neo_resource *
         operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(resource->area) : NEO_SCOPE_WRITE(resource->area), pool);
 }
 
-/* createBroker, listBrokers, getPrincipal */
+/* createBroker, listBrokers, getPrincipal, retryDelivery */
 static const char *id_of(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource)
 {
-    const char *of = !resource ? "" : operation->takes & NEO_TAKES_PAGE ? "{Collection}" : "{Resource}";
+    const char *of = !strstr(operation->path, "{collection}") ? ""
+                     : operation->takes & NEO_TAKES_PAGE      ? "{Collection}"
+                                                              : "{Resource}";
     return neo_draft_fill(draft, apr_pstrcat(draft->pool, operation->verb, of, NULL), resource);
 }
 
-/* The id of HEAD or OPTIONS beside an operation: headBroker, optionsBrokers */
+/* The id of HEAD or OPTIONS beside an operation: headBroker, optionsBrokers, optionsRetryDelivery */
 static const char *id_beside(const neo_draft *draft, const char *verb, const neo_operation *operation,
                              const neo_resource *resource)
 {
-    const char *id = id_of(draft, operation, resource);
+    char *id = apr_pstrdup(draft->pool, id_of(draft, operation, resource));
+    if (strcmp(operation->method, "GET") != 0)
+        *id = (char)apr_toupper(*id);
     while (*id && !apr_isupper(*id))
         id++;
     return apr_pstrcat(draft->pool, verb, id, NULL);
@@ -287,6 +297,8 @@ static neo_json *path_of(const neo_draft *draft, neo_json *paths, const neo_oper
     if (strstr(key, "{id}")) {
         neo_json *parameters = neo_json_make_array(draft->pool);
         neo_json_append(parameters, neo_draft_ref(draft, "parameters", id_component(draft, resource)));
+        if (operation->part)
+            neo_json_append(parameters, neo_draft_ref(draft, "parameters", "DeliveryId"));
         neo_json_set(path, "parameters", parameters);
     }
     neo_json_set(paths, key, path);
@@ -300,42 +312,41 @@ static void add_operation(const neo_draft *draft, neo_json *paths, const neo_ope
     for (char *c = method; *c; c++)
         *c = (char)apr_tolower(*c);
     neo_json_set(path, method, operation_of(draft, operation, resource));
-    if (strcmp(method, "get") == 0) {
+    if (strcmp(method, "get") == 0)
         neo_json_set(path, "head", head_of(draft, operation, resource));
+    if (!neo_json_get(path, "options"))
         neo_json_set(path, "options", options_of(draft, operation, resource));
-    }
+}
+
+/* Whether a path is of that resource, or of none where it is NULL. */
+static int is_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+{
+    const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
+    if (strcmp(first, "{collection}") == 0)
+        return resource != NULL;
+    return neo_resource_of_collection(first) == resource;
 }
 
 static neo_json *paths_of(const neo_draft *draft)
 {
     neo_json *paths = neo_json_make_object(draft->pool);
     for (int a = 0; a < NEO_ACTIONS; a++)
-        if (!strstr(neo_operations[a].path, "{collection}") && !strstr(neo_operations[a].path, "{id}"))
+        if (is_of(&neo_operations[a], NULL, draft->pool))
             add_operation(draft, paths, &neo_operations[a], NULL);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (int a = 0; a < NEO_ACTIONS; a++)
-            if (strstr(neo_operations[a].path, "{collection}"))
+            if (is_of(&neo_operations[a], *r, draft->pool))
                 add_operation(draft, paths, &neo_operations[a], *r);
     return paths;
 }
 
 /* ---------------------------------------------------------------- the whole */
 
-static void add_sample(const neo_draft *draft, const char *name, neo_json *value)
-{
-    neo_json *example = neo_draft_add(draft, "examples", name, neo_json_make_object(draft->pool));
-    neo_json_set(example, "value", value);
-}
-
 static void add_resource(const neo_draft *draft, const neo_resource *resource)
 {
-    apr_pool_t *pool = draft->pool;
     neo_draft_schemas(draft, resource);
     add_id_parameter(draft, resource);
     add_filter_components(draft, resource->filters, resource);
-    for (neo_shape shape = 0; shape < NEO_SHAPES; shape++)
-        add_sample(draft, neo_draft_schema_name(resource, shape, pool), neo_draft_sample(resource, shape, pool));
-    add_sample(draft, neo_draft_fill(draft, "{Resource}List", resource), neo_draft_list_sample(resource, pool));
 }
 
 static void add_components(const neo_draft *draft)
@@ -344,6 +355,7 @@ static void add_components(const neo_draft *draft)
     add_filter_components(draft, neo_common_filters, NULL);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         add_resource(draft, *r);
+    neo_draft_delivery_components(draft);
 }
 
 static neo_json *document_of(const neo_draft *draft)
@@ -352,6 +364,7 @@ static neo_json *document_of(const neo_draft *draft)
     neo_draft_top(draft, document);
     add_components(draft);
     neo_json_set(document, "paths", paths_of(draft));
+    neo_json_set(document, "webhooks", neo_draft_webhooks(draft));
     neo_json_set(document, "components", draft->components);
     return document;
 }

@@ -70,18 +70,32 @@ static int is_about_body(neo_code code)
     return code == NEO_VALIDATION_FAILED || code == NEO_VALIDATION_UNKNOWN_FIELD || strstr(neo_code_row(code)->code, "{field}");
 }
 
+/* What a code with {resource} is about. */
+static const char *subject_of(const neo_operation *operation, const neo_resource *resource, neo_code code)
+{
+    if (code == NEO_NOT_FOUND_RESOURCE && operation->part)
+        return operation->part;
+    return resource ? resource->name : "";
+}
+
 static neo_problem *problem_of(const neo_operation *operation, const neo_resource *resource, neo_code code, apr_pool_t *pool)
 {
     neo_problem *problem = NULL;
     if (operation->takes & NEO_TAKES_BODY && is_about_body(code))
-        return problem_of_body(resource, code, pool);
+        return problem_of_body(operation->body ? operation->body : resource, code, pool);
     for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
         if (remarks[i].code == code)
             neo_problem_field(&problem, pool, code, "", remarks[i].field, "%s", remarks[i].message);
     if (!problem)
-        problem = neo_problem_about(pool, code, resource ? resource->name : "", "%s", neo_code_row(code)->meaning);
+        problem = neo_problem_about(pool, code, subject_of(operation, resource, code), "%s", neo_code_row(code)->meaning);
     problem->retry_after = RETRY_SECONDS; /* where the status has one */
     return problem;
+}
+
+static const char *put_in(const char *text, const char *hole, const char *value, apr_pool_t *pool)
+{
+    const char *at = strstr(text, hole);
+    return at ? apr_pstrcat(pool, apr_pstrmemdup(pool, text, (apr_size_t)(at - text)), value, at + strlen(hole), NULL) : text;
 }
 
 /* The path of the base URL, and below it the operation's. */
@@ -89,10 +103,9 @@ static const char *instance_of(const neo_draft *draft, const neo_operation *oper
 {
     const char *authority = strstr(draft->base, "://");
     const char *path = authority ? strchr(authority + 3, '/') : draft->base;
-    const char *below = neo_draft_fill(draft, operation->path, resource), *id = strstr(below, "{id}");
-    if (id)
-        below = apr_pstrcat(draft->pool, apr_pstrmemdup(draft->pool, below, (apr_size_t)(id - below)),
-                            neo_draft_fill(draft, "{sample_id}", resource), NULL);
+    const char *below = neo_draft_fill(draft, operation->path, resource);
+    below = put_in(below, "{id}", neo_draft_fill(draft, "{sample_id}", resource), draft->pool);
+    below = put_in(below, "{delivery_id}", NEO_SAMPLE_DELIVERY, draft->pool);
     return apr_pstrcat(draft->pool, path ? path : "", "/", below, NULL);
 }
 
@@ -113,7 +126,7 @@ static void add_example(const neo_draft *draft, neo_json *examples, const neo_op
         return;
     const char *name = problem->code;
     if (operation->takes & NEO_TAKES_BODY && is_about_body(code) && !strchr(neo_code_row(code)->code, '{'))
-        name = apr_pstrcat(draft->pool, name, ".", resource->name, NULL);
+        name = apr_pstrcat(draft->pool, name, ".", operation->body ? operation->verb : resource->name, NULL);
     if (!neo_json_get(neo_json_get(draft->components, "examples"), name)) {
         neo_json *example = neo_draft_add(draft, "examples", name, neo_json_make_object(draft->pool));
         neo_json_set(example, "value", document_of(draft, problem, instance_of(draft, operation, resource)));
@@ -141,21 +154,23 @@ static const char *reason_of(int status)
 }
 
 /* A code as people read it: validation.broker.<field>_required */
-static const char *shown_code(const neo_resource *resource, neo_code code, apr_pool_t *pool)
+static const char *shown_code(const char *subject, neo_code code, apr_pool_t *pool)
 {
     neo_problem *problem = NULL;
-    neo_problem_field(&problem, pool, code, resource ? resource->name : "", "<field>", "%s", "");
+    neo_problem_field(&problem, pool, code, subject, "<field>", "%s", "");
     return problem->code;
 }
 
-static const char *description_of(const neo_resource *resource, int status, unsigned long long codes, apr_pool_t *pool)
+static const char *description_of(const neo_operation *operation, const neo_resource *resource, int status,
+                                  unsigned long long codes, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 1024);
     neo_buf_printf(&out, "%s\n", reason_of(status));
     for (neo_code code = 0; code < NEO_CODES; code++)
         if (codes & NEO_PROBLEM_BIT(code))
-            neo_buf_printf(&out, "\n- `%s`: %s", shown_code(resource, code, pool), neo_code_row(code)->meaning);
+            neo_buf_printf(&out, "\n- `%s`: %s", shown_code(subject_of(operation, resource, code), code, pool),
+                           neo_code_row(code)->meaning);
     return out.ptr;
 }
 
@@ -169,7 +184,7 @@ static neo_json *response_of(const neo_draft *draft, const neo_operation *operat
     for (neo_code code = 0; code < NEO_CODES; code++)
         if (codes & NEO_PROBLEM_BIT(code))
             add_example(draft, examples, operation, resource, code);
-    neo_draft_text(response, "description", description_of(resource, status, codes, pool), pool);
+    neo_draft_text(response, "description", description_of(operation, resource, status, codes, pool), pool);
     neo_json_set(response, "headers",
                  neo_draft_headers(draft, status == 429 || status == 503 ? NEO_HEADER_RETRY_AFTER
                                           : status == 401                ? NEO_HEADER_CHALLENGE

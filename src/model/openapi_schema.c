@@ -6,12 +6,34 @@
 
 #include "model/openapi_draft.h"
 
-static const char *const suffixes[] = {[NEO_SHAPE_ANSWER] = "", [NEO_SHAPE_INPUT] = "Input", [NEO_SHAPE_PATCH] = "Patch"};
+static const char *const suffixes[] = {[NEO_SHAPE_ANSWER] = "",
+                                       [NEO_SHAPE_INPUT] = "Input",
+                                       [NEO_SHAPE_PATCH] = "Patch",
+                                       [NEO_SHAPE_MADE] = "WithSecret",
+                                       [NEO_SHAPE_EVENT] = "EventPayload"};
 _Static_assert(sizeof suffixes / sizeof *suffixes == NEO_SHAPES, "every shape has its name");
 
 const char *neo_draft_schema_name(const neo_resource *resource, neo_shape shape, apr_pool_t *pool)
 {
     return apr_pstrcat(pool, resource->title, suffixes[shape], NULL);
+}
+
+int neo_draft_has(const neo_resource *resource, neo_shape shape)
+{
+    if (shape == NEO_SHAPE_EVENT)
+        return resource->has_events;
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_SECRET)
+            return 1;
+    return shape != NEO_SHAPE_MADE;
+}
+
+/* Whether a field of the resource itself is in a shape; what is in an object goes with it. */
+static int is_in_shape(const neo_field *field, neo_shape shape)
+{
+    if (shape == NEO_SHAPE_EVENT)
+        return field->flags & NEO_IN_EVENT;
+    return shape != NEO_SHAPE_ANSWER || !(field->flags & NEO_SECRET);
 }
 
 const char *neo_draft_id_pattern(const char *prefix, apr_pool_t *pool)
@@ -124,7 +146,7 @@ static neo_json *nullable(neo_json *schema, apr_pool_t *pool)
 /* A preset is told to people only: with `default` openapi-typescript would have the field sent always. */
 static const char *doc_of(const maker *m, const neo_field *field)
 {
-    if (m->shape == NEO_SHAPE_ANSWER || !field->preset)
+    if ((m->shape != NEO_SHAPE_INPUT && m->shape != NEO_SHAPE_PATCH) || !field->preset)
         return field->doc;
     return apr_pstrcat(m->draft->pool, field->doc, " `", field->preset, "` where it is left out",
                        m->shape == NEO_SHAPE_PATCH ? " at creation or null." : ".", NULL);
@@ -137,7 +159,7 @@ static neo_json *field_schema(const maker *m, const neo_field *field)
     if (m->shape == NEO_SHAPE_PATCH && !(field->flags & (NEO_REQUIRED | NEO_SERVER)))
         schema = nullable(schema, pool);
     neo_draft_text(schema, "description", doc_of(m, field), pool);
-    if (field->flags & NEO_SERVER)
+    if (field->flags & NEO_SERVER && m->shape != NEO_SHAPE_EVENT)
         neo_json_set(schema, "readOnly", neo_json_make_boolean(1, pool));
     if (field->example)
         neo_json_set(schema, "examples", neo_draft_json(pool, "[%s]", field->example));
@@ -151,6 +173,8 @@ static const unsigned int required_flags[] = {
     [NEO_SHAPE_ANSWER] = NEO_ALWAYS | NEO_REQUIRED,
     [NEO_SHAPE_INPUT] = NEO_REQUIRED,
     [NEO_SHAPE_PATCH] = 0,
+    [NEO_SHAPE_MADE] = NEO_ALWAYS | NEO_REQUIRED | NEO_SECRET,
+    [NEO_SHAPE_EVENT] = NEO_ALWAYS | NEO_REQUIRED,
 };
 
 /* What is read may get new members; what is sent may have only those that are known. */
@@ -161,6 +185,8 @@ static void add_object(const maker *m, const char *name, const neo_field *fields
     neo_json *required = neo_json_make_array(pool), *properties = neo_json_make_object(pool);
     neo_draft_text(schema, "description", doc, pool);
     for (const neo_field *f = fields; f->name; f++) {
+        if (fields == m->resource->fields && !is_in_shape(f, m->shape))
+            continue;
         neo_json_set(properties, f->name, field_schema(m, f));
         if (f->flags & required_flags[m->shape])
             neo_json_append(required, neo_json_make_string(f->name, pool));
@@ -168,7 +194,7 @@ static void add_object(const maker *m, const char *name, const neo_field *fields
     if (neo_json_size(required))
         neo_json_set(schema, "required", required);
     neo_json_set(schema, "properties", properties);
-    if (m->shape != NEO_SHAPE_ANSWER)
+    if (m->shape == NEO_SHAPE_INPUT || m->shape == NEO_SHAPE_PATCH)
         neo_json_set(schema, "additionalProperties", neo_json_make_boolean(0, pool));
 }
 
@@ -196,26 +222,6 @@ static const char page_info_sample[] = NEO_JSON({
 });
 /* clang-format on */
 
-void neo_draft_schemas(const neo_draft *draft, const neo_resource *resource)
-{
-    static const char *const docs[] = {
-        [NEO_SHAPE_ANSWER] = "A {resource} as it is read. A field without a value is left out.",
-        [NEO_SHAPE_INPUT] = "A {resource} as it is sent to create or replace one. No text is blank or has control characters. "
-                            "Fields that the service sets are passed over, so that what was read can be sent back; any other "
-                            "name is refused.",
-        [NEO_SHAPE_PATCH] =
-            "Changes to a {resource}, as a JSON merge patch: what is sent is set, null clears an optional field, "
-            "all others stay. Fields that the service sets are passed over.",
-    };
-    for (neo_shape shape = 0; shape < NEO_SHAPES; shape++) {
-        maker m = {draft, resource, shape};
-        add_object(&m, neo_draft_schema_name(resource, shape, draft->pool), resource->fields,
-                   neo_draft_fill(draft, docs[shape], resource));
-    }
-    neo_draft_add(draft, "schemas", apr_pstrcat(draft->pool, resource->title, "List", NULL),
-                  neo_draft_json(draft->pool, list_schema, resource->collection, resource->title));
-}
-
 /* ---------------------------------------------------------------- samples */
 
 static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool)
@@ -237,12 +243,15 @@ static int can_be_cleared(const neo_field *field)
     return !(field->flags & (NEO_SERVER | NEO_REQUIRED)) && !field->preset;
 }
 
-/* The first field that can be cleared is set, and the last one is cleared. */
+/* The first field that can be cleared is set, and the last one is cleared; where none can, the last that can be written is
+ * set. */
 static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
 {
     neo_json *patch = neo_json_make_object(pool);
-    const neo_field *last = NULL;
+    const neo_field *last = NULL, *written = NULL;
     for (const neo_field *f = resource->fields; f->name; f++) {
+        if (!(f->flags & NEO_SERVER))
+            written = f;
         if (!can_be_cleared(f))
             continue;
         if (!last && f->example)
@@ -251,6 +260,8 @@ static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
     }
     if (last)
         neo_json_set(patch, last->name, neo_draft_json(pool, "null"));
+    else if (written)
+        neo_json_set(patch, written->name, neo_draft_json(pool, "%s", written->example));
     return patch;
 }
 
@@ -258,12 +269,64 @@ neo_json *neo_draft_sample(const neo_resource *resource, neo_shape shape, apr_po
 {
     if (shape == NEO_SHAPE_PATCH)
         return sample_patch(resource, pool);
-    return sample_of(resource->fields, shape == NEO_SHAPE_INPUT ? NEO_SERVER : 0, pool);
+    neo_json *sample = sample_of(resource->fields, shape == NEO_SHAPE_INPUT ? NEO_SERVER : 0, pool);
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (!is_in_shape(f, shape))
+            neo_json_remove(sample, f->name);
+    return sample;
 }
 
-neo_json *neo_draft_list_sample(const neo_resource *resource, apr_pool_t *pool)
+/* ---------------------------------------------------------------- putting them in */
+
+void neo_draft_example(const neo_draft *draft, const char *name, neo_json *value)
 {
+    neo_json *example = neo_draft_add(draft, "examples", name, neo_json_make_object(draft->pool));
+    neo_json_set(example, "value", value);
+}
+
+neo_json *neo_draft_content(const neo_draft *draft, const char *schema, const char *example)
+{
+    neo_json *content = neo_json_make_object(draft->pool);
+    neo_json_set(content, "schema", neo_draft_ref(draft, "schemas", schema));
+    neo_json_set(content, "examples", neo_json_make_object(draft->pool));
+    neo_json_set(neo_json_get(content, "examples"), example, neo_draft_ref(draft, "examples", schema));
+    return content;
+}
+
+void neo_draft_schema(const neo_draft *draft, const neo_resource *resource, neo_shape shape, const char *doc)
+{
+    maker m = {draft, resource, shape};
+    const char *name = neo_draft_schema_name(resource, shape, draft->pool);
+    add_object(&m, name, resource->fields, neo_draft_fill(draft, doc, resource));
+    if (shape != NEO_SHAPE_EVENT) /* which is always sent in its envelope */
+        neo_draft_example(draft, name, neo_draft_sample(resource, shape, draft->pool));
+}
+
+void neo_draft_list(const neo_draft *draft, const char *title, const char *collection, neo_json *item)
+{
+    apr_pool_t *pool = draft->pool;
+    const char *name = apr_pstrcat(pool, title, "List", NULL);
     neo_json *list = neo_draft_json(pool, "{\"items\": [], \"page_info\": %s}", page_info_sample);
-    neo_json_append(neo_json_get(list, "items"), neo_draft_sample(resource, NEO_SHAPE_ANSWER, pool));
-    return list;
+    neo_json_append(neo_json_get(list, "items"), item);
+    neo_draft_add(draft, "schemas", name, neo_draft_json(pool, list_schema, collection, title));
+    neo_draft_example(draft, name, list);
+}
+
+void neo_draft_schemas(const neo_draft *draft, const neo_resource *resource)
+{
+    static const char *const docs[] = {
+        [NEO_SHAPE_ANSWER] = "A {resource} as it is read. A field without a value is left out.",
+        [NEO_SHAPE_INPUT] = "A {resource} as it is sent to create or replace one. No text is blank or has control characters. "
+                            "Fields that the service sets are passed over, so that what was read can be sent back; any other "
+                            "name is refused.",
+        [NEO_SHAPE_PATCH] =
+            "Changes to a {resource}, as a JSON merge patch: what is sent is set, null clears an optional field, "
+            "all others stay. Fields that the service sets are passed over.",
+        [NEO_SHAPE_MADE] = "A {resource} with its secret, which no other response has.",
+        [NEO_SHAPE_EVENT] = "A {resource} as subscribers are told of it: as it is after the change, or was before its end.",
+    };
+    for (neo_shape shape = 0; shape < NEO_SHAPES; shape++)
+        if (neo_draft_has(resource, shape))
+            neo_draft_schema(draft, resource, shape, docs[shape]);
+    neo_draft_list(draft, resource->title, resource->collection, neo_draft_sample(resource, NEO_SHAPE_ANSWER, draft->pool));
 }

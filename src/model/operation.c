@@ -16,9 +16,9 @@ static const neo_filter delivery_filters[] = {
      .value = NEO_VALUE_ENUM,
      .values = delivery_statuses,
      .left = "(neoapi.webhook_delivery_record(t)->>'status')",
-     .doc = "Status.",
+     .doc = "In this status.",
      .example = "\"failed\""},
-    {.name = "event_type", .left = "t.event_type", .doc = "Event.", .example = "\"broker.created\""},
+    {.name = "event_type", .left = "t.event_type", .doc = "Of this event.", .example = "\"broker.created\""},
     {0},
 };
 
@@ -138,7 +138,8 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                   .access = NEO_ACCESS_WRITE,
                                   .status = 200,
                                   .media_type = JSON,
-                                  .verb = "rotateSecret",
+                                  .schema = "WebhookWithSecret",
+                                  .verb = "rotateWebhookSecret",
                                   .summary = "Give a subscription a new secret",
                                   .doc =
                                       "The new secret is shown in this response alone. For 24 hours `webhook-signature` has a "
@@ -151,7 +152,8 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                  .takes = NEO_TAKES_IDEMPOTENCY_KEY,
                                  .status = 201,
                                  .media_type = JSON,
-                                 .verb = "test",
+                                 .schema = "Delivery",
+                                 .verb = "testWebhook",
                                  .summary = "Send a test delivery",
                                  .doc = "Makes a delivery of the event `webhook.test`, whatever the subscription's events are.",
                                  .answer = "The delivery."},
@@ -162,7 +164,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                             .status = 200,
                             .media_type = JSON,
                             .problems = BIT(NEO_VALIDATION_FIELD_REQUIRED) | BIT(NEO_VALIDATION_FIELD_INVALID),
-                            .verb = "recover",
+                            .body = &neo_recovery,
+                            .schema = "Recovered",
+                            .verb = "recoverDeliveries",
                             .summary = "Send again what has failed",
                             .doc = "Makes a new delivery for each one that has failed since the moment in `since`.",
                             .answer = "How many deliveries there are to be."},
@@ -177,27 +181,32 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                     .media_type = JSON,
                                     .problems = BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) |
                                                 BIT(NEO_VALIDATION_CURSOR_EXPIRED),
+                                    .schema = "DeliveryList",
                                     .verb = "listDeliveries",
                                     .summary = "List a subscription's deliveries",
                                     .doc = "Newest first, as long as history is kept.",
                                     .answer = "A page of deliveries."},
     [NEO_ACTION_READ_DELIVERY] = {.method = "GET",
-                                  .path = "webhooks/{id}/deliveries/{part}",
+                                  .path = "webhooks/{id}/deliveries/{delivery_id}",
                                   .access = NEO_ACCESS_READ,
                                   .status = 200,
                                   .prefix = "whd_",
                                   .media_type = JSON,
+                                  .part = "delivery",
+                                  .schema = "DeliveryDetail",
                                   .verb = "getDelivery",
                                   .summary = "Read a delivery",
                                   .doc = "With its payload and all its attempts.",
                                   .answer = "The delivery."},
     [NEO_ACTION_RETRY_DELIVERY] = {.method = "POST",
-                                   .path = "webhooks/{id}/deliveries/{part}/retry",
+                                   .path = "webhooks/{id}/deliveries/{delivery_id}/retry",
                                    .access = NEO_ACCESS_WRITE,
                                    .takes = NEO_TAKES_IDEMPOTENCY_KEY,
                                    .status = 201,
                                    .prefix = "whd_",
                                    .media_type = JSON,
+                                   .part = "delivery",
+                                   .schema = "Delivery",
                                    .verb = "retryDelivery",
                                    .summary = "Send a delivery again",
                                    .doc = "Makes a new delivery with the same payload.",
@@ -260,7 +269,7 @@ static int fits(const char *template, const char *path, apr_pool_t *pool, neo_ma
                 return 0;
         } else if (strncmp(template, "{id}", wanted) == 0)
             match->id = segment;
-        else if (strncmp(template, "{part}", wanted) == 0)
+        else if (*template == '{')
             match->part = segment;
         else if (wanted != have || strncmp(template, path, have) != 0)
             return 0;

@@ -83,6 +83,9 @@ neo_problem *neo_call_write_once(neo_call *call, neo_pg *pg, neo_once_write writ
 /* Answers with what was made: its tag, where it is, and the secret that is shown this once (NULL for none). */
 void neo_call_respond_made(neo_call *call, int status, neo_text answer, const char *secret);
 
+/* Every answer begins with its id: here it is. */
+const char *neo_call_id_of(neo_text answer, apr_pool_t *pool);
+
 /* Tells the host that deliveries wait to be sent, where the row's second column says so. */
 void neo_call_told(neo_call *call, const neo_rows *rows);
 

@@ -10,16 +10,6 @@
 /* Attempts while others use the same key. Each failure is another's success. */
 #define MOST_ATTEMPTS 100
 
-/* Every answer begins with its id. */
-static const char *id_of(neo_text answer, apr_pool_t *pool)
-{
-    static const char start[] = "{\"id\":\"";
-    size_t len = sizeof start - 1;
-    return answer.len > len + NEO_ID_LEN && strncmp(answer.ptr, start, len) == 0
-               ? apr_pstrmemdup(pool, answer.ptr + len, NEO_ID_LEN)
-               : "";
-}
-
 /* The answer with the secret at its place in the resource's table. */
 static neo_text with_secret(neo_call *call, neo_text answer, const char *secret)
 {
@@ -39,7 +29,7 @@ void neo_call_respond_made(neo_call *call, int status, neo_text answer, const ch
     if (operation->gives & NEO_GIVES_LOCATION)
         neo_call_set_header(call, "Location",
                             apr_pstrcat(call->pool, call->site->base_url, call->match.resource->collection, "/",
-                                        id_of(answer, call->pool), NULL));
+                                        neo_call_id_of(answer, call->pool), NULL));
     if (operation->gives & NEO_GIVES_ETAG)
         neo_call_set_header(call, "ETag", neo_etag(answer, call->pool));
     neo_call_respond(call, status, secret ? with_secret(call, answer, secret) : answer);
@@ -50,7 +40,7 @@ static neo_problem *replay(neo_call *call, const neo_once_answer *first)
 {
     const char *secret = NULL;
     if (first->secret &&
-        !(secret = neo_secret_open(&call->site->keys, id_of(first->body, call->pool), first->secret, call->pool)))
+        !(secret = neo_secret_open(&call->site->keys, neo_call_id_of(first->body, call->pool), first->secret, call->pool)))
         return neo_problem_internal(call->pool);
     neo_call_set_header(call, "Idempotent-Replayed", "true");
     neo_call_respond_made(call, first->status, first->body, secret);
@@ -66,6 +56,10 @@ static neo_problem *settle(neo_call *call, neo_pg *pg, neo_pg_status status, con
     neo_once_answer answer;
     int is_first = !*done;
     *done = 1;
+    if (status == NEO_PG_DUPLICATE && rows->constraint && strcmp(rows->constraint, "webhook_subscription_ending") == 0) {
+        *done = 0; /* the next id ends otherwise */
+        return NULL;
+    }
     if (!call->once || (status != NEO_PG_OK && status != NEO_PG_DUPLICATE))
         return status == NEO_PG_OK ? neo_call_not_found(call) : neo_call_failed(call, status, rows);
     neo_pg_status looked = neo_once_look(pg, &call->actor, call->once, call->pool, &state, &answer);

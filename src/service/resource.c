@@ -54,7 +54,7 @@ neo_problem *neo_call_create(neo_call *call)
     neo_problem *problem = neo_validate(call->match.resource, call->body, call->pool, &clean);
     if (problem || (problem = neo_call_borrow(call, &pg)))
         return problem;
-    row.body = neo_json_text(clean, call->pool);
+    row.body = clean;
     problem = neo_call_write_once(call, pg, make, &row, &rows, &made);
     neo_call_give_back(call, pg);
     if (!problem && made)
@@ -140,8 +140,8 @@ static neo_problem *write_row(neo_call *call, writer write, int depends)
 static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, neo_json *clean, int *done)
 {
     neo_rows rows;
-    neo_pg_status status = neo_table_update(pg, call->match.resource, &call->actor, call->match.id, version,
-                                            neo_json_text(clean, call->pool), call->pool, &rows);
+    neo_pg_status status =
+        neo_table_update(pg, call->match.resource, &call->actor, call->match.id, version, clean, call->pool, &rows);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     *done = rows.count > 0;

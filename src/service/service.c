@@ -92,6 +92,13 @@ static neo_problem *duplicate(neo_call *call, const char *constraint)
                             "Another %s of the organization has a value that must be unique.", resource->name);
 }
 
+const char *neo_call_id_of(neo_text answer, apr_pool_t *pool)
+{
+    static const char start[] = "{\"id\":\"";
+    size_t len = sizeof start - 1;
+    return answer.len > len + NEO_ID_LEN ? apr_pstrmemdup(pool, answer.ptr + len, NEO_ID_LEN) : "";
+}
+
 void neo_call_told(neo_call *call, const neo_rows *rows)
 {
     const char *count = neo_rows_value(rows, 0, 1);

@@ -76,6 +76,10 @@ static const char *const listings[NEO_ADMIN_LISTINGS] = {
                          " c.name, neoapi.instant(c.created_at) as created_at, neoapi.instant(c.revoked_at) as revoked_at"
                          " from neoapi.credential c join neoapi.app_user u on u.id = c.user_id"
                          " where $1::text is null or c.user_id = $1 order by c.id",
+    [NEO_ADMIN_WEBHOOKS] = "select w.id, w.organization_id, w.url, w.events, w.is_active, w.disabled_reason,"
+                           " neoapi.instant(w.failing_since) as failing_since,"
+                           " (select count(*) from neoapi.webhook_queue q where q.subscription_id = w.id) as pending"
+                           " from neoapi.webhook_subscription w where $1::text is null or w.organization_id = $1 order by w.id",
 };
 
 const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list)

@@ -93,12 +93,13 @@ const char *neo_page_sql(const neo_listed *listed, const char *where, const char
 {
     const char *of = apr_pstrcat(pool, "from ", listed->from, where, NULL);
     if (!before)
-        return apr_psprintf(pool, "select %s, t.id, false %s order by t.id desc limit %s::int", listed->answer, of, limit);
-    return apr_psprintf(pool,
-                        "select p.answer, p.id, e.exist from (select exists (select %s and t.id >= %s) as exist) e"
-                        " left join (select %s as answer, t.id %s and t.id < %s order by t.id desc limit %s::int) p on true"
-                        " order by p.id desc",
-                        of, before, listed->answer, of, before, limit);
+        return apr_psprintf(pool, "select %s %s order by t.id desc limit %s", listed->answer, of, limit);
+    return apr_psprintf(
+        pool,
+        "select p.answer, e.id is not null from (select (select t.id %s and t.id >= %s order by t.id limit 1) as id) e"
+        " left join (select %s as answer, t.id %s and t.id < %s order by t.id desc limit %s) p on true"
+        " order by p.id desc",
+        of, before, listed->answer, of, before, limit);
 }
 
 neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *const *values, int count,
@@ -109,7 +110,7 @@ neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *con
     f.values = apr_array_make(pool, 8, sizeof(const char *));
     for (int i = 0; i < count; i++)
         parameter(&f, values[i], pool);
-    const char *limit = parameter(&f, apr_itoa(pool, selection->limit), pool);
+    const char *limit = apr_pstrcat(pool, parameter(&f, apr_itoa(pool, selection->limit), pool), "::int", NULL);
     const char *before = selection->before ? parameter(&f, selection->before, pool) : NULL;
     for (int i = 0; i < selection->count; i++)
         add_condition(&f, &selection->conditions[i], pool);

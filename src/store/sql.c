@@ -12,7 +12,6 @@ static const char *const names[] = {
     [NEO_PARAM_ID] = "id",
     [NEO_PARAM_NOW] = "now",
     [NEO_PARAM_ACTOR] = "actor",
-    [NEO_PARAM_BODY] = "body",
     [NEO_PARAM_STEM] = "stem",
     [NEO_PARAM_SECRET] = "secret",
     [NEO_PARAM_CREDENTIAL] = "credential",
@@ -25,7 +24,7 @@ static const char *const names[] = {
     [NEO_PARAM_EVENT] = "event",
     [NEO_PARAM_SINCE] = "since",
 };
-_Static_assert(sizeof names / sizeof *names == NEO_PARAMS, "every parameter has its name");
+_Static_assert(sizeof names / sizeof *names == NEO_PARAM_FIELD, "every parameter has its name");
 
 struct neo_sql {
     const neo_statement *statement;
@@ -36,7 +35,9 @@ struct neo_sql {
 /* The parameter called so; a name that there is not is a mistake of ours. */
 static neo_param param_of(const char *name, size_t len)
 {
-    for (int p = 0; p < NEO_PARAMS; p++)
+    if (len > 5 && strncmp(name, "field", 5) == 0)
+        return (neo_param)(NEO_PARAM_FIELD + atoi(name + 5));
+    for (int p = 0; p < NEO_PARAM_FIELD; p++)
         if (strlen(names[p]) == len && strncmp(names[p], name, len) == 0)
             return (neo_param)p;
     abort();

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/json.h"
 #include "store/idempotency.h"
 
 #define THIS_ROW "organization_id = {organization} and id = {id}"
@@ -33,24 +34,42 @@ static const neo_field *secret_of(const neo_resource *resource)
     return NULL;
 }
 
-/* Adds `format` for each writable field, its name in the place of every %s. */
-static void add_fields(neo_buf *sql, const neo_resource *resource, const char *format)
+static int is_writable(const neo_field *field)
 {
-    const char *between = "";
-    for (const neo_field *f = resource->fields; f->name; f++) {
-        if (f->flags & NEO_SERVER)
-            continue;
-        neo_buf_puts(sql, between);
-        for (const char *from = format, *at; from; from = at) {
-            at = strstr(from, "%s");
-            neo_buf_add(sql, from, at ? (apr_size_t)(at - from) : strlen(from));
-            if (at) {
-                neo_buf_puts(sql, f->name);
-                at += 2;
-            }
+    return !(field->flags & NEO_SERVER);
+}
+
+static int is_in_event(const neo_field *field)
+{
+    return field->flags & NEO_IN_EVENT;
+}
+
+/* Adds the names of the fields that `is_wanted`, each with `before` in front. */
+static void add_names(neo_buf *sql, const neo_resource *resource, int (*is_wanted)(const neo_field *), const char *before)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (is_wanted(f))
+            neo_buf_printf(sql, "%s%s", before, f->name);
+}
+
+/* Adds the writable fields as parameters: "{field0}, {field1}", or with names "name = {field0}, creci = {field1}". */
+static void add_parameters(neo_buf *sql, const neo_resource *resource, int with_names)
+{
+    int number = 0;
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (is_writable(f)) {
+            neo_buf_printf(sql, "%s%s%s{field%d}", number ? ", " : "", with_names ? f->name : "", with_names ? " = " : "",
+                           number);
+            number++;
         }
-        between = ", ";
-    }
+}
+
+/* What a write gives to the steps after it: the answer, and what events tell. */
+static void add_returning(neo_buf *sql, const neo_resource *resource)
+{
+    neo_buf_puts(sql, secret_of(resource) ? " returning t.representation, t.secret" : " returning t.representation");
+    add_names(sql, resource, is_in_event, ", t.");
+    neo_buf_putc(sql, ')');
 }
 
 static void add_payload(neo_buf *sql, const neo_resource *resource)
@@ -67,7 +86,9 @@ static void add_payload(neo_buf *sql, const neo_resource *resource)
 }
 
 /* One delivery for each active subscription that wants to know what happened to the rows of the step of that name; then the
- * statement's answer: `columns` of these rows, and how many deliveries there are. */
+ * statement's answer: `columns` of these rows, and how many deliveries there are. The last digits of the subscription's id,
+ * which no other subscription of the organization has, choose the id in the block: to number the rows would cost as much as to
+ * write one. */
 static void add_told(neo_buf *sql, const neo_resource *resource, const char *happened, const char *columns)
 {
     if (!resource->has_events) {
@@ -77,7 +98,7 @@ static void add_told(neo_buf *sql, const neo_resource *resource, const char *hap
     neo_buf_printf(sql,
                    ", told as (insert into neoapi.webhook_delivery"
                    " (organization_id, id, subscription_id, event_type, payload, created_at)"
-                   " select {organization}, neoapi.block_id({stem}, row_number() over ()), s.id, '%s.%s', ",
+                   " select {organization}, {stem} || right(s.id, 4), s.id, '%s.%s', ",
                    resource->name, happened);
     add_payload(sql, resource);
     neo_buf_printf(sql,
@@ -98,18 +119,18 @@ static neo_sql *make_create(const neo_resource *resource, int once, apr_pool_t *
     neo_buf_init(&sql, pool, 4096);
     neo_buf_printf(&sql,
                    "with created as (insert into neoapi.%s as t (organization_id, id, tenant_id, created_at, updated_at,"
-                   " created_by, updated_by, %s",
-                   table_of(resource), secret ? "secret, " : "");
-    add_fields(&sql, resource, "%s");
+                   " created_by, updated_by%s",
+                   table_of(resource), secret ? ", secret" : "");
+    add_names(&sql, resource, is_writable, ", ");
     neo_buf_printf(&sql,
                    ") select {organization}, {id}, {tenant}, {now}::timestamptz, {now}::timestamptz, {actor}, {actor}, %s",
                    secret ? "{secret}, " : "");
-    add_fields(&sql, resource, "b.%s");
-    neo_buf_printf(&sql, " from json_populate_record(null::neoapi.%s, {body}::json) b%s returning t.*)%s", table_of(resource),
-                   once ? " where " NEO_ONCE_IS_FREE : "",
-                   !once    ? ""
-                   : secret ? NEO_ONCE_KEEP("201", "representation", "secret", "created")
-                            : NEO_ONCE_KEEP("201", "representation", "null", "created"));
+    add_parameters(&sql, resource, 0);
+    neo_buf_puts(&sql, once ? " where " NEO_ONCE_IS_FREE : "");
+    add_returning(&sql, resource);
+    if (once)
+        neo_buf_puts(&sql, secret ? NEO_ONCE_KEEP("201", "representation", "secret", "created")
+                                  : NEO_ONCE_KEEP("201", "representation", "null", "created"));
     add_told(&sql, resource, "created", "representation");
     return neo_sql_make(pool, sql.ptr, 1);
 }
@@ -119,12 +140,12 @@ static neo_sql *make_update(const neo_resource *resource, int versioned, apr_poo
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
     neo_buf_printf(&sql, "with updated as (update neoapi.%s t set ", table_of(resource));
-    add_fields(&sql, resource, "%s = b.%s");
+    add_parameters(&sql, resource, 1);
     neo_buf_printf(&sql,
                    ", updated_at = greatest({now}::timestamptz, t.updated_at), updated_by = {actor}"
-                   " from json_populate_record(null::neoapi.%s, {body}::json) b"
-                   " where t.organization_id = {organization} and t.id = {id}%s returning t.*)",
-                   table_of(resource), versioned ? " and t.xmin = {version}::xid" : "");
+                   " where t.organization_id = {organization} and t.id = {id}%s",
+                   versioned ? " and t.xmin = {version}::xid" : "");
+    add_returning(&sql, resource);
     add_told(&sql, resource, "updated", "representation");
     return neo_sql_make(pool, sql.ptr, 1);
 }
@@ -156,8 +177,10 @@ static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
         s->delete[more] = make_delete(resource, more, pool);
     }
     neo_listed listed = {"t.representation", from_of(resource, "{organization}", pool)};
-    s->list_first = neo_sql_make(pool, neo_page_sql(&listed, "", "{limit}", NULL, pool), 0);
-    s->list_next = neo_sql_make(pool, neo_page_sql(&listed, "", "{limit}", "{before}", pool), 0);
+    /* Behind a subquery a value cannot change the plan. Otherwise PostgreSQL would plan every execution anew, because a known
+     * LIMIT makes it expect less than one that it does not know, and the planning takes longer than the list. */
+    s->list_first = neo_sql_make(pool, neo_page_sql(&listed, "", "(select {limit}::int)", NULL, pool), 0);
+    s->list_next = neo_sql_make(pool, neo_page_sql(&listed, "", "(select {limit}::int)", "(select {before})", pool), 0);
 }
 
 void neo_table_make_statements(apr_pool_t *pool)
@@ -191,6 +214,32 @@ static neo_values about(const neo_actor *actor, const char *id)
     return v;
 }
 
+/* An array as PostgreSQL reads it; its texts are names of ours, which need no quotes. */
+static const char *array_of(const neo_json *list, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 128);
+    for (apr_size_t i = 0; i < neo_json_size(list); i++)
+        neo_buf_printf(&out, "%c%s", i ? ',' : '{', neo_json_string(neo_json_at(list, i)));
+    neo_buf_putc(&out, '}');
+    return out.ptr;
+}
+
+static void add_fields(neo_values *v, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)
+{
+    const char **next = &v->of[NEO_PARAM_FIELD];
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        if (!is_writable(f))
+            continue;
+        const neo_json *value = neo_json_get(body, f->name);
+        if (value)
+            *next = f->type == NEO_ENUM_LIST                     ? array_of(value, pool)
+                    : neo_json_kind_of(value) == NEO_JSON_STRING ? neo_json_string(value)
+                                                                 : neo_json_text(value, pool).ptr;
+        next++;
+    }
+}
+
 neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_once *once,
                                const neo_new *row, apr_pool_t *pool, neo_rows *rows)
 {
@@ -200,7 +249,7 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
     neo_id_issue_block(stem, "whd_");
     v.of[NEO_PARAM_NOW] = now;
     v.of[NEO_PARAM_STEM] = stem;
-    v.of[NEO_PARAM_BODY] = row->body.ptr;
+    add_fields(&v, resource, row->body, pool);
     v.of[NEO_PARAM_SECRET] = row->secret;
     neo_once_add(&v, actor, once, pool);
     return neo_sql_run(pg, of(resource)->create[once != NULL], &v, pool, rows);
@@ -234,10 +283,10 @@ static neo_pg_status change(neo_pg *pg, neo_sql *const sql[2], neo_values *v, co
 }
 
 neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
-                               const char *version, neo_text body, apr_pool_t *pool, neo_rows *rows)
+                               const char *version, const neo_json *body, apr_pool_t *pool, neo_rows *rows)
 {
     neo_values v = about(actor, id);
-    v.of[NEO_PARAM_BODY] = body.ptr;
+    add_fields(&v, resource, body, pool);
     return change(pg, of(resource)->update, &v, version, pool, rows);
 }
 

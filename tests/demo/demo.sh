@@ -5,7 +5,8 @@
 #   demo.sh stop BUILD      stops it and keeps its data
 #   demo.sh remove BUILD    stops it and deletes everything
 #
-# DEMO_PORT is Apache's port (8443), DEMO_CONF a file of httpd directives to include in the virtual host.
+# DEMO_PORT is Apache's port (8443), DEMO_CONF a file of httpd directives to include in the virtual host, DEMO_RETRY_DELAYS the
+# seconds before each attempt to deliver a webhook ("0 1 2 3 4" for the impatient; otherwise as shipped).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=/dev/null
@@ -26,8 +27,28 @@ port() {
     fi
 }
 
+# What the demo has in its virtual host: webhooks may go to this machine without TLS, where receivers that are being written are.
+# The file is left alone where nothing is new, because Apache is started anew for a new one.
+make_conf() {
+    conf=$demo/demo.conf
+    more=$(absolute "${DEMO_CONF:-}")
+    [ -z "$more" ] || [ -r "$more" ] || die "cannot read $more"
+    mkdir -p "$demo"
+    {
+        printf 'NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookAllowAddress 127.0.0.0/8 ::1\n'
+        [ -z "${DEMO_RETRY_DELAYS:-}" ] || printf 'NeoAPIWebhookRetryDelays %s\n' "$DEMO_RETRY_DELAYS"
+        [ -z "$more" ] || printf 'Include "%s"\n' "$more"
+    } >"$conf.new"
+    if cmp -s "$conf.new" "$conf" && { [ -z "$more" ] || [ -z "$(find "$more" -newer "$conf")" ]; }; then
+        rm -f "$conf.new"
+    else
+        mv "$conf.new" "$conf"
+    fi
+}
+
 up() {
-    env PORT="$(port)" INSTANCE_CONF="${DEMO_CONF:-}" MODULE="$build/mod_neoapi.so" CTL="$build/neoapictl" \
+    make_conf
+    env PORT="$(port)" INSTANCE_CONF="$conf" MODULE="$build/mod_neoapi.so" CTL="$build/neoapictl" \
         sh "$here/../deploy/instance.sh" up "$demo/instance" ||
         die "it could not be brought up; the reason is above (another port: make demo DEMO_PORT=N)"
     # shellcheck source=/dev/null
@@ -167,6 +188,8 @@ $curl ${NEOAPI_URL}me
 $curl '${NEOAPI_URL}brokers?limit=3&q=silva'
 
 $curl -H 'Content-Type: application/json' -H 'Idempotency-Key: $uuid' -d '{"name": "Maria Exemplo", "creci": "CRECI-SP $creci-F"}' ${NEOAPI_URL}brokers
+
+Webhooks: make demo-receiver, in another shell, shows what a receiver gets when something changes.
 
 make demo-stop stops it and keeps its data.
 END

@@ -21,6 +21,7 @@ run   postgresql
 run   curl
 run   openssl
 run   ca-certificates
+run   python3
 check clang-format
 check libcmocka-dev
 check python3-pytest
@@ -36,6 +37,9 @@ check nodejs  node
 check npm     npm
 bench wrk
 bench python3
+bench nginx-light nginx
+bench nodejs  node
+bench npm     npm
 '
 
 say() {

@@ -26,10 +26,10 @@ TITLES = {
 CODES = {
     400: r"validation\.(failed|required|unknown_field|malformed_json|malformed_request|body_required|limit_out_of_range"
          r"|cursor_invalid|cursor_expired|unknown_parameter|parameter_invalid|organization_required|idempotency_key_invalid"
-         r"|broker\.[a-z_]+_(required|invalid|not_found))",
+         r"|(broker|webhook)\.[a-z_]+_(required|invalid|not_found))",
     401: r"unauthorized\.(auth_required|invalid_credential|revoked_credential)",
     403: r"forbidden\.(insufficient_permissions|organization|by_server)",
-    404: r"not_found\.(route|broker)",
+    404: r"not_found\.(route|broker|webhook|delivery)",
     405: r"validation\.method_not_allowed",
     408: r"validation\.request_timeout",
     409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused)",

@@ -235,6 +235,8 @@ def test_output_that_nobody_takes_is_an_error(db):
     (["key", "create", "--scope", "bro"], ["brokers:read", "brokers:write"]),
     (["key", "create", "--scope", "brokers", ":"], ["read", "write"]),
     (["key", "create", "--scope", "brokers", ":", "w"], ["write"]),
+    (["webhook", "re"], ["recover", "retry"]),
+    (["webhook", "deliveries", "--status", "f"], ["failed"]),
     (["doctor", "--key-file", "/etc/host"], ["/etc/hostname", "/etc/hosts"]),
 ])
 def test_bash_completes(db, tmp_path, line, offered):

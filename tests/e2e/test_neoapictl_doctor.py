@@ -67,6 +67,9 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
     ("grant insert on neoapi.tenant to neoapi", "runtime role sees no more"),
     ("revoke select on neoapi.credential from neoapi", "runtime role sees what it needs"),
     ("revoke update on neoapi.broker from neoapi", "runtime role sees what it needs"),
+    ("revoke update on neoapi.webhook_queue from neoapi", "runtime role sees what it needs"),
+    ("revoke insert on neoapi.webhook_attempt from neoapi", "runtime role sees what it needs"),
+    ("revoke execute on function neoapi.webhook_keep_partitions from neoapi", "runtime role sees what it needs"),
     ("grant connect on database {0} to public", "closed to others"),
     ("drop extension unaccent", "extensions"),
     ("update neoapi.setting set value = 'nobody_at_all'", "runtime role"),
@@ -76,3 +79,14 @@ def test_doctor_finds(fresh, fault, check):
     status, checks = examined(fresh)
     assert status == 1 and checks[check]["result"] == "failed", checks
     assert checks[check]["mend"] and "\n" not in checks[check]["found"]
+
+
+@pytest.mark.parametrize("kind", ["delivery", "attempt"])
+def test_doctor_finds_a_missing_partition_and_migrate_mends_it(fresh, kind):
+    (today,), = fresh.sql("select to_char(now() at time zone 'UTC', 'YYYYMMDD')")
+    fresh.sql(f"drop table neoapi.webhook_{kind}_{today}")
+    status, checks = examined(fresh)
+    assert status == 1 and f"webhook_{kind}_{today}" in checks["webhook partitions"]["found"]
+    assert "neoapictl migrate" in checks["webhook partitions"]["mend"]
+    fresh.ok("migrate")
+    assert examined(fresh)[0] == 0

@@ -1,6 +1,5 @@
 """The outbox: a write and the deliveries that tell of it are one statement."""
 
-import itertools
 import json
 import re
 import uuid
@@ -12,20 +11,23 @@ from waiting import together
 PAYLOAD = ["id", "name", "creci", "email", "tenant_id", "organization_id", "created_at", "updated_at"]
 FULL = {"name": "Ana Lúcia \"Z\"", "creci": "SP 1", "email": "ana@example.com", "phone": "+55 11 1", "document_number": "1",
         "visibility": "public", "bank_account": {"pix_key": "secret@example.com", "bank_code": "341"}}
-numbers = itertools.count(1)
+# Nothing is ever sent there: the courier does not deliver to this machine.
+NOWHERE = "https://127.0.0.1:9/"
 
 
 @pytest.fixture
-def subscribe(instance, own):
-    """subscribe(*events, active=True, organization=…): the id of a new subscription."""
-    def new(*events, active=True, organization=None):
-        id = f"whs_{next(numbers):026}"
-        instance.sql("insert into neoapi.webhook_subscription values (%s, %s, 'https://example.com/', %s, %s, now(), now())",
-                     organization or own.credential.organizations[0], id, list(events), active)
-        return id
+def subscribe(own):
+    """subscribe(*events, active=True, api=own): the id of a new subscription."""
+    made = []
+
+    def new(*events, active=True, api=own):
+        body = {"url": NOWHERE, "events": list(events), "is_active": active}
+        made.append((api, ok(api.post("webhooks", json=body), 201)["id"]))
+        return made[-1][1]
 
     yield new
-    instance.sql("delete from neoapi.webhook_subscription")
+    for api, id in made:
+        ok(api.delete("webhooks/" + id), 204)
 
 
 def deliveries(instance, subscription):
@@ -67,11 +69,13 @@ def test_every_write_is_told_with_the_eight_fields_and_no_others(own, instance, 
 def test_a_delivery_is_pending_and_belongs_to_the_organization(own, instance, subscribe):
     subscription = subscribe("*")
     broker = own.broker()
-    rows = instance.sql("select organization_id, id, status, event_type, neoapi.instant(created_at)"
-                        " from neoapi.webhook_delivery where subscription_id = %s", subscription)
-    (organization, id, status, event, at), = rows
-    assert (organization, status, event) == (own.credential.organizations[0], "pending", "broker.created")
+    rows = instance.sql("select d.organization_id, d.id, d.event_type, neoapi.instant(d.created_at), q.subscription_id"
+                        " from neoapi.webhook_delivery d join neoapi.webhook_queue q using (organization_id, id)"
+                        " where d.subscription_id = %s", subscription)
+    (organization, id, event, at, queued), = rows
+    assert (organization, event, queued) == (own.credential.organizations[0], "broker.created", subscription)
     assert re.fullmatch("whd_" + ULID, id) and re.fullmatch(MOMENT, at) and at == broker["created_at"]
+    assert ok(own.get(f"webhooks/{subscription}/deliveries/{id}"))["status"] == "pending"
 
 
 def test_secrets_of_the_bank_account_are_never_told(own, instance, subscribe):
@@ -109,10 +113,11 @@ def test_an_inactive_subscription_is_told_nothing(own, instance, subscribe):
 
 
 def test_a_subscription_of_another_organization_is_told_nothing(own, realm, instance, subscribe):
-    strangers = [subscribe("*", organization=organization) for organization in (realm.organization_2, realm.other_organization)]
+    other = Api(instance, realm.other)
+    strangers = [subscribe("*", api=api) for api in (Api(instance, realm.token_both, realm.organization_2), other)]
     live(own)
     assert [events(instance, stranger) for stranger in strangers] == [[], []]
-    Api(instance, realm.other).broker()
+    other.broker()
     assert events(instance, strangers[1]) == ["broker.created"]
 
 

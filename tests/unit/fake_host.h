@@ -31,6 +31,7 @@ typedef struct {
     apr_size_t most; /* what the service would take of a body */
     const char *address;
     int refused; /* the problem is the host's own */
+    int told;    /* how often it heard of deliveries */
     neo_response response;
 } fake_host;
 
@@ -71,6 +72,11 @@ static inline void fake_give_back(void *context, neo_pg *pg)
     assert_ptr_equal(pg, host->pg);
     assert_int_equal(host->lent, 1);
     host->lent--;
+}
+
+static inline void fake_told(void *context)
+{
+    ((fake_host *)context)->told++;
 }
 
 static inline fake_host *host_with(neo_pg *pg, apr_pool_t *pool)
@@ -155,7 +161,7 @@ static inline fake_key *token_of(int count, apr_pool_t *pool)
 /* Answers METHOD of PATH below the base, which may have a query; returns the status. */
 static inline int ask(neo_site *site, fake_host *host, const char *method, const char *path, apr_pool_t *pool)
 {
-    static const neo_host functions = {fake_header, fake_body, fake_borrow, fake_give_back};
+    static const neo_host functions = {fake_header, fake_body, fake_borrow, fake_give_back, fake_told};
     const char *query = strchr(path, '?');
     const char *bare = query ? apr_pstrndup(pool, path, (apr_size_t)(query - path)) : path;
     neo_request request = {.pool = pool,

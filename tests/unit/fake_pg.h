@@ -18,7 +18,7 @@
 
 #include "store/pg.h"
 
-#define FAKE_MOST 16 /* parameters, columns */
+#define FAKE_MOST 32 /* parameters, columns */
 
 /* What a statement is answered. Rows are texts, `columns` to a row, NULL for null. */
 typedef struct {
@@ -58,6 +58,19 @@ typedef struct {
     neo_buf out;
     int failed; /* until Sync */
 } fake_session;
+
+/* The value of the parameter that stands behind a piece of a statement, "t.xmin = ", alone or as "(select $3)"; NULL where
+ * there is no such piece. */
+static inline const char *fake_value(const char *sql, const char *const *values, const char *piece)
+{
+    static const char select[] = "(select ";
+    const char *at = strstr(sql, piece);
+    if (!at)
+        return NULL;
+    at += strlen(piece);
+    at += strncmp(at, select, sizeof select - 1) == 0 ? sizeof select - 1 : 0;
+    return *at == '$' ? values[atoi(at + 1) - 1] : NULL;
+}
 
 /* ---------------------------------------------------------------- messages */
 

@@ -60,6 +60,13 @@ static const char *path_of(const neo_operation *operation, const neo_resource *r
                 : apr_pstrcat(pool, "/", operation->path, NULL);
 }
 
+/* The resource that an operation's path is about: the one at hand where it has {collection}; NULL where it is none's. */
+static const neo_resource *resource_of(const neo_operation *operation, const neo_resource *at_hand, apr_pool_t *pool)
+{
+    const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
+    return strcmp(first, "{collection}") == 0 ? at_hand : neo_resource_of_collection(first);
+}
+
 static const char *lower(const char *text, apr_pool_t *pool)
 {
     char *copy = apr_pstrdup(pool, text);
@@ -91,11 +98,42 @@ static void assert_fields(const neo_field *fields, const char *schema, apr_pool_
         assert_has(schema, key_of(f->name, pool));
 }
 
-static void every_field_is_in_the_schema_of_each_shape(void **state)
+/* Whether a field of a resource is told in a shape: secrets once, events what is marked for them. */
+static int is_wanted(const neo_field *field, neo_shape shape)
+{
+    if (shape == NEO_SHAPE_EVENT)
+        return !!(field->flags & NEO_IN_EVENT);
+    return shape != NEO_SHAPE_ANSWER || !(field->flags & NEO_SECRET);
+}
+
+static void every_field_is_in_the_schema_of_each_shape_that_has_it(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        for (neo_shape shape = 0; shape < NEO_SHAPES; shape++)
-            assert_fields((*r)->fields, component("schemas", neo_draft_schema_name(*r, shape, *state), *state), *state);
+        for (neo_shape shape = 0; shape < NEO_SHAPES; shape++) {
+            if (!neo_draft_has(*r, shape))
+                continue;
+            const char *schema = component("schemas", neo_draft_schema_name(*r, shape, *state), *state);
+            neo_json *sample = neo_draft_sample(*r, shape, *state);
+            for (const neo_field *f = (*r)->fields; f->name; f++) {
+                assert_int_equal(is_wanted(f, shape), strstr(schema, key_of(f->name, *state)) != NULL);
+                assert_false(!is_wanted(f, shape) && neo_json_get(sample, f->name));
+            }
+        }
+}
+
+static void a_secret_is_in_the_answer_to_creation_and_rotation_alone(void **state)
+{
+    const char *paths = below(description(*state), 0, "paths", *state);
+    const char *made = below(paths, 2, "/webhooks", *state), *one = below(paths, 2, "/webhooks/{id}", *state);
+    const char *rotated = below(paths, 2, "/webhooks/{id}/rotate-secret", *state), *ref = "\"#/components/schemas/Webhook";
+    assert_has(below(below(made, 4, "post", *state), 8, "\"201\"", *state), apr_pstrcat(*state, ref, "WithSecret\"", NULL));
+    assert_has(below(below(rotated, 4, "post", *state), 8, "\"200\"", *state), apr_pstrcat(*state, ref, "WithSecret\"", NULL));
+    assert_null(strstr(below(made, 4, "get", *state), "WithSecret"));
+    assert_null(strstr(one, "WithSecret"));
+    assert_has(one, apr_pstrcat(*state, ref, "\"", NULL));
+    assert_null(strstr(component("examples", "Webhook", *state), "secret"));
+    assert_null(strstr(component("examples", "WebhookList", *state), "secret"));
+    assert_has(component("examples", "WebhookWithSecret", *state), "secret: whsec_");
 }
 
 static void an_object_has_a_schema_of_its_own(void **state)
@@ -152,8 +190,7 @@ static void for_each_operation(operation_test test, apr_pool_t *pool)
         for (int a = 0; a < NEO_ACTIONS; a++) {
             const neo_operation *operation = &neo_operations[a];
             const char *path = below(paths, 2, path_of(operation, *r, pool), pool);
-            test(operation, strstr(operation->path, "{collection}") ? *r : NULL,
-                 below(path, 4, lower(operation->method, pool), pool), pool);
+            test(operation, resource_of(operation, *r, pool), below(path, 4, lower(operation->method, pool), pool), pool);
         }
 }
 
@@ -183,7 +220,8 @@ static void assert_problems(const neo_operation *operation, const neo_resource *
         neo_problem *problem = NULL;
         if (!(problems & NEO_PROBLEM_BIT(code)))
             continue;
-        neo_problem_field(&problem, pool, code, resource ? resource->name : "", "<field>", "%s", "");
+        const char *subject = code == NEO_NOT_FOUND_RESOURCE && operation->part ? operation->part : resource ? resource->name : "";
+        neo_problem_field(&problem, pool, code, subject, "<field>", "%s", "");
         assert_has(made, apr_psprintf(pool, "\n        \"%d\":\n", neo_code_row(code)->status));
         assert_has(text, apr_psprintf(pool, "- `%s`: ", problem->code));
     }
@@ -201,13 +239,16 @@ static void assert_parameters(const neo_operation *operation, const neo_resource
         const char *parameter;
     } taken[] = {
         {NEO_TAKES_PAGE, "Limit"},       {NEO_TAKES_PAGE, "Cursor"},      {NEO_TAKES_IDEMPOTENCY_KEY, "IdempotencyKey"},
-        {NEO_TAKES_IF_MATCH, "IfMatch"}, {NEO_TAKES_PAGE, "created_gte"}, {NEO_TAKES_IF_NONE_MATCH, "IfNoneMatch"}};
+        {NEO_TAKES_IF_MATCH, "IfMatch"}, {NEO_TAKES_IF_NONE_MATCH, "IfNoneMatch"}};
     for (int i = 0; i < COUNT(taken); i++)
         assert_int_equal(!!(operation->takes & taken[i].takes),
                          !!strstr(made, apr_psprintf(pool, "\"#/components/parameters/%s\"", taken[i].parameter)));
-    if (operation->takes & NEO_TAKES_PAGE)
-        for (const neo_filter *f = resource->filters; f && f->name; f++)
-            assert_has(made, apr_psprintf(pool, "\"#/components/parameters/%s_%s\"", resource->name, f->name));
+    int is_of_resource = operation->takes & NEO_TAKES_PAGE && !operation->filters;
+    assert_int_equal(is_of_resource, !!strstr(made, "\"#/components/parameters/created_gte\""));
+    for (const neo_filter *f = is_of_resource ? resource->filters : NULL; f && f->name; f++)
+        assert_has(made, apr_psprintf(pool, "\"#/components/parameters/%s_%s\"", resource->name, f->name));
+    for (const neo_filter *f = operation->filters; f && f->name; f++)
+        assert_has(made, apr_psprintf(pool, "\n        - name: %s\n", f->name));
     assert_int_equal(operation->access != NEO_ACCESS_PUBLIC, !!strstr(made, "\"#/components/parameters/Organization\""));
     assert_int_equal(!!(operation->takes & NEO_TAKES_BODY), !!strstr(made, "\n      requestBody:\n"));
     assert_int_equal(!!(operation->takes & NEO_TAKES_MERGE_PATCH),
@@ -253,12 +294,46 @@ static void a_path_has_the_methods_that_allow_names(void **state)
     for_each_operation(assert_methods, *state);
 }
 
+/* ---------------------------------------------------------------- what receivers get */
+
+static void every_event_of_a_resource_is_told_of_with_its_payload_and_signatures(void **state)
+{
+    static const char *const happened[] = {"created", "updated", "deleted"};
+    static const char *const parameters[] = {"WebhookSignature", "StandardWebhookId", "StandardWebhookTimestamp",
+                                             "StandardWebhookSignature"};
+    const char *webhooks = below(description(*state), 0, "webhooks", *state);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (int i = 0; (*r)->has_events && i < COUNT(happened); i++) {
+            const char *told = below(webhooks, 2, apr_psprintf(*state, "%s.%s", (*r)->name, happened[i]), *state);
+            assert_has(told, apr_psprintf(*state, "\"#/components/schemas/%sEvent\"", (*r)->title));
+            for (int p = 0; p < COUNT(parameters); p++)
+                assert_has(told, apr_psprintf(*state, "\"#/components/parameters/%s\"", parameters[p]));
+            assert_has(component("schemas", apr_pstrcat(*state, (*r)->title, "Event", NULL), *state),
+                       apr_psprintf(*state, "\"#/components/schemas/%sEventPayload\"", (*r)->title));
+        }
+    below(webhooks, 2, "webhook.test", *state);
+}
+
+static void what_is_answered_of_a_delivery_is_described(void **state)
+{
+    static const char *const members[] = {"id",          "subscription_id", "event_type", "status",
+                                          "http_status", "attempt_count",   "created_at", "completed_at"};
+    static const char *const attempt[] = {"number", "started_at", "duration_ms", "http_status", "error", "response_excerpt"};
+    for (int i = 0; i < COUNT(members); i++)
+        assert_has(component("schemas", "Delivery", *state), key_of(members[i], *state));
+    for (int i = 0; i < COUNT(attempt); i++)
+        assert_has(component("schemas", "DeliveryAttempt", *state), key_of(attempt[i], *state));
+    assert_has(component("schemas", "RecoveryInput", *state), "\n        - since\n");
+    assert_has(component("schemas", "Recovered", *state), key_of("recovered", *state));
+}
+
 /* ---------------------------------------------------------------- examples */
 
 static void the_bodies_of_the_examples_are_valid(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
-        neo_json *clean, *whole = neo_draft_sample(*r, NEO_SHAPE_ANSWER, *state);
+        neo_shape most = neo_draft_has(*r, NEO_SHAPE_MADE) ? NEO_SHAPE_MADE : NEO_SHAPE_ANSWER;
+        neo_json *clean, *whole = neo_draft_sample(*r, most, *state); /* what was read can be sent back */
         assert_null(neo_validate(*r, neo_draft_sample(*r, NEO_SHAPE_INPUT, *state), *state, &clean));
         assert_null(neo_validate(*r, whole, *state, &clean));
         assert_null(neo_validate_patch(*r, whole, neo_draft_sample(*r, NEO_SHAPE_PATCH, *state), *state, &clean));
@@ -309,7 +384,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(the_description_names_its_server_and_its_documentation),
         pool_test(the_description_is_the_same_each_time),
-        pool_test(every_field_is_in_the_schema_of_each_shape),
+        pool_test(every_field_is_in_the_schema_of_each_shape_that_has_it),
+        pool_test(a_secret_is_in_the_answer_to_creation_and_rotation_alone),
         pool_test(an_object_has_a_schema_of_its_own),
         pool_test(only_what_is_sent_is_closed_to_other_names),
         pool_test(a_create_requires_what_the_table_requires_and_a_patch_nothing),
@@ -320,6 +396,8 @@ int main(void)
         pool_test(every_operation_tells_what_it_takes),
         pool_test(every_operation_tells_the_scope_it_needs),
         pool_test(a_path_has_the_methods_that_allow_names),
+        pool_test(every_event_of_a_resource_is_told_of_with_its_payload_and_signatures),
+        pool_test(what_is_answered_of_a_delivery_is_described),
         pool_test(the_bodies_of_the_examples_are_valid),
         pool_test(the_ids_of_the_examples_are_ids),
         pool_test(the_id_of_an_example_was_issued_when_it_was_created),

@@ -5,9 +5,13 @@
 
 #define ID "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
 
+#define HOOK     "webhooks/whs_01jd3x8m5t9w2q7r4y6z0a1b3c"
+#define DELIVERY "whd_01jd3x8m5t9w2q7r4y6z0a1b3c"
+
 #define LIST_ALLOWS   "GET, HEAD, OPTIONS, POST"
 #define MEMBER_ALLOWS "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"
 #define GET_ALLOWS    "GET, HEAD, OPTIONS"
+#define POST_ALLOWS   "OPTIONS, POST"
 
 static const neo_operation *row(neo_action action)
 {
@@ -48,6 +52,12 @@ static void every_path_and_method_lead_to_their_operation(void **state)
         {"PATCH", "brokers/" ID, NEO_ACTION_PATCH},
         {"PUT", "brokers/" ID, NEO_ACTION_REPLACE},
         {"DELETE", "brokers/" ID, NEO_ACTION_DELETE},
+        {"POST", HOOK "/rotate-secret", NEO_ACTION_ROTATE_SECRET},
+        {"POST", HOOK "/test", NEO_ACTION_TEST_WEBHOOK},
+        {"POST", HOOK "/recover", NEO_ACTION_RECOVER},
+        {"GET", HOOK "/deliveries", NEO_ACTION_LIST_DELIVERIES},
+        {"GET", HOOK "/deliveries/" DELIVERY, NEO_ACTION_READ_DELIVERY},
+        {"POST", HOOK "/deliveries/" DELIVERY "/retry", NEO_ACTION_RETRY_DELIVERY},
     };
     assert_int_equal(COUNT(known), NEO_ACTIONS);
     for (int i = 0; i < COUNT(known); i++) {
@@ -96,13 +106,48 @@ static void an_id_is_handed_on_whatever_it_is(void **state)
     }
 }
 
+static void what_belongs_to_a_resource_has_both_ids(void **state)
+{
+    neo_match match;
+    assert_true(neo_operation_match(HOOK "/deliveries/" DELIVERY "/retry", "POST", *state, &match));
+    assert_ptr_equal(match.resource, &neo_webhook);
+    assert_string_equal(match.id, HOOK + strlen("webhooks/"));
+    assert_string_equal(match.part, DELIVERY);
+    assert_true(neo_operation_match("webhooks/x/deliveries/y", "GET", *state, &match));
+    assert_string_equal(match.id, "x");
+    assert_string_equal(match.part, "y");
+    assert_true(neo_operation_match(HOOK "/deliveries", "GET", *state, &match));
+    assert_ptr_equal(match.resource, &neo_webhook);
+    assert_null(match.part);
+}
+
+static void a_list_has_its_own_filters_or_those_of_its_resource(void **state)
+{
+    const neo_operation *brokers = row(NEO_ACTION_LIST), *deliveries = row(NEO_ACTION_LIST_DELIVERIES);
+    (void)state;
+    assert_non_null(neo_operation_filter(brokers, &neo_broker, "creci"));
+    assert_non_null(neo_operation_filter(brokers, &neo_broker, "created_gte"));
+    assert_null(neo_operation_filter(brokers, &neo_broker, "status"));
+    assert_non_null(neo_operation_filter(deliveries, &neo_webhook, "status"));
+    assert_non_null(neo_operation_filter(deliveries, &neo_webhook, "event_type"));
+    assert_null(neo_operation_filter(deliveries, &neo_webhook, "created_gte"));
+    for (const neo_filter *f = deliveries->filters; f->name; f++)
+        assert_true(f->doc && f->doc[strlen(f->doc) - 1] == '.' && f->example);
+}
+
 static void options_and_other_methods_are_told_what_the_path_allows(void **state)
 {
     static const char *const paths[][2] = {{"me", GET_ALLOWS},
                                            {"openapi.yaml", GET_ALLOWS},
                                            {"docs/errors", GET_ALLOWS},
                                            {"brokers", LIST_ALLOWS},
-                                           {"brokers/" ID, MEMBER_ALLOWS}};
+                                           {"brokers/" ID, MEMBER_ALLOWS},
+                                           {HOOK "/rotate-secret", POST_ALLOWS},
+                                           {HOOK "/test", POST_ALLOWS},
+                                           {HOOK "/recover", POST_ALLOWS},
+                                           {HOOK "/deliveries", GET_ALLOWS},
+                                           {HOOK "/deliveries/" DELIVERY, GET_ALLOWS},
+                                           {HOOK "/deliveries/" DELIVERY "/retry", POST_ALLOWS}};
     static const char *const methods[] = {"OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get", "Post", "", "GETS", "GE", "HEAD "};
     for (int p = 0; p < COUNT(paths); p++)
         for (int m = 0; m < COUNT(methods); m++)
@@ -129,6 +174,13 @@ static void no_other_path_is_the_apis(void **state)
                                         "brokers//" ID,
                                         "brokers/" ID "/",
                                         "brokers/" ID "/x",
+                                        "brokers/" ID "/deliveries",
+                                        "brokers/" ID "/test",
+                                        HOOK "/deliveries/",
+                                        HOOK "/deliveries/" DELIVERY "/",
+                                        HOOK "/deliveries/" DELIVERY "/retry/",
+                                        HOOK "/retry",
+                                        "webhooks//deliveries",
                                         "broker",
                                         "Brokers",
                                         "brokerss",
@@ -189,13 +241,20 @@ static void access_follows_the_method(void **state)
 {
     (void)state;
     for (int a = 0; a < NEO_ACTIONS; a++) {
-        int reads = strcmp(row(a)->method, "GET") == 0, of_resource = strncmp(row(a)->path, "{collection}", 12) == 0;
+        int reads = strcmp(row(a)->method, "GET") == 0;
+        int of_resource = strncmp(row(a)->path, "{collection}", 12) == 0 || strstr(row(a)->path, "{id}");
         if (of_resource)
             assert_int_equal(row(a)->access, reads ? NEO_ACCESS_READ : NEO_ACCESS_WRITE);
         else
             assert_true(row(a)->access <= NEO_ACCESS_ANY && reads);
     }
     assert_int_equal(row(NEO_ACTION_ME)->access, NEO_ACCESS_ANY);
+}
+
+/* True of what is done to a resource or to what belongs to it, instead of the resource being written. */
+static int is_command(int action)
+{
+    return action >= NEO_ACTION_ROTATE_SECRET;
 }
 
 static void what_an_operation_takes_follows_the_method(void **state)
@@ -205,15 +264,21 @@ static void what_an_operation_takes_follows_the_method(void **state)
         const char *method = row(a)->method;
         unsigned int takes = row(a)->takes;
         int posts = strcmp(method, "POST") == 0, gets = strcmp(method, "GET") == 0, deletes = strcmp(method, "DELETE") == 0;
-        assert_int_equal(!!(takes & NEO_TAKES_BODY), !gets && !deletes);
+        if (!is_command(a))
+            assert_int_equal(!!(takes & NEO_TAKES_BODY), !gets && !deletes);
         assert_int_equal(!!(takes & NEO_TAKES_MERGE_PATCH), strcmp(method, "PATCH") == 0);
-        assert_int_equal(!!(takes & NEO_TAKES_IDEMPOTENCY_KEY), posts);
+        if (row(a)->status == 201)
+            assert_true(posts && takes & NEO_TAKES_IDEMPOTENCY_KEY);
+        assert_false((takes & NEO_TAKES_IDEMPOTENCY_KEY) && !posts);
         assert_int_equal(!!(takes & NEO_TAKES_IF_MATCH), !gets && !posts);
         assert_false((takes & NEO_TAKES_IF_NONE_MATCH) && !gets);
-        assert_int_equal(row(a)->status, posts ? 201 : deletes ? 204 : 200);
+        if (!is_command(a))
+            assert_int_equal(row(a)->status, posts ? 201 : deletes ? 204 : 200);
         assert_int_equal(row(a)->media_type == NULL, deletes);
+        assert_int_equal(!!(takes & NEO_TAKES_PAGE), !!(row(a)->gives & NEO_GIVES_LINK));
     }
     assert_int_equal(row(NEO_ACTION_LIST)->takes & NEO_TAKES_PAGE, NEO_TAKES_PAGE);
+    assert_int_equal(row(NEO_ACTION_RECOVER)->takes & NEO_TAKES_BODY, NEO_TAKES_BODY);
 }
 
 static void problems_follow_from_access_and_what_is_taken(void **state)
@@ -238,7 +303,7 @@ static void problems_follow_from_access_and_what_is_taken(void **state)
             {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") != NULL},
             {NEO_VALIDATION_MALFORMED_JSON, !!(row(a)->takes & NEO_TAKES_BODY)},
             {NEO_VALIDATION_FIELD_REQUIRED, !!(row(a)->takes & NEO_TAKES_BODY)},
-            {NEO_CONFLICT_DUPLICATE, !!(row(a)->takes & NEO_TAKES_BODY)},
+            {NEO_CONFLICT_DUPLICATE, row(a)->takes & NEO_TAKES_BODY && !is_command(a)},
             {NEO_VALIDATION_BODY_TOO_LARGE, !!(row(a)->takes & NEO_TAKES_BODY)},
             {NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, !!(row(a)->takes & NEO_TAKES_BODY)},
             {NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED, !!(row(a)->takes & NEO_TAKES_IDEMPOTENCY_KEY)},
@@ -272,6 +337,8 @@ int main(void)
         pool_test(every_resource_has_its_operations),
         pool_test(a_path_that_is_no_resources_has_neither_resource_nor_id),
         pool_test(an_id_is_handed_on_whatever_it_is),
+        pool_test(what_belongs_to_a_resource_has_both_ids),
+        cmocka_unit_test(a_list_has_its_own_filters_or_those_of_its_resource),
         pool_test(options_and_other_methods_are_told_what_the_path_allows),
         pool_test(no_other_path_is_the_apis),
         pool_test(only_the_documents_need_no_credential),

@@ -34,7 +34,7 @@ static void check_shape(const neo_field *f, apr_pool_t *pool)
 {
     (void)pool;
     assert_name(f->name);
-    assert_int_equal(f->values != NULL, f->type == NEO_ENUM);
+    assert_int_equal(f->values != NULL, f->type == NEO_ENUM || f->type == NEO_ENUM_LIST);
     assert_int_equal(f->fields != NULL, f->type == NEO_OBJECT);
     if (f->type == NEO_STRING && !(f->flags & NEO_SERVER))
         assert_true(f->max >= 1 && f->min <= f->max);
@@ -42,6 +42,12 @@ static void check_shape(const neo_field *f, apr_pool_t *pool)
         assert_false(f->flags & NEO_REQUIRED);
     if (f->flags & NEO_REQUIRED || f->preset)
         assert_true(f->flags & NEO_ALWAYS);
+    if (f->flags & NEO_SECRET) { /* no body sets it, and nothing but the answer to its making has it */
+        assert_true(f->flags & NEO_SERVER);
+        assert_false(f->flags & (NEO_ALWAYS | NEO_IN_EVENT));
+    }
+    if (f->type == NEO_BOOLEAN && f->preset)
+        assert_true(strcmp(f->preset, "true") == 0 || strcmp(f->preset, "false") == 0);
 }
 
 static void every_field_has_what_its_type_needs(void **state)
@@ -57,6 +63,24 @@ static int is_value(const neo_field *f, const char *text)
     return 0;
 }
 
+/* What each type's example must be. */
+static void check_value(const neo_field *f, const neo_json *example)
+{
+    const char *text = neo_json_string(example);
+    neo_ms ms;
+    switch (f->type) {
+    case NEO_ENUM: assert_true(text && is_value(f, text)); break;
+    case NEO_TIMESTAMP: assert_true(text && neo_ms_parse(text, &ms)); break;
+    case NEO_BOOLEAN: assert_int_equal(neo_json_kind_of(example), NEO_JSON_BOOLEAN); break;
+    case NEO_ENUM_LIST:
+        assert_true(neo_json_size(example) > 0);
+        for (apr_size_t i = 0; i < neo_json_size(example); i++)
+            assert_true(is_value(f, neo_json_string(neo_json_at(example, i))));
+        break;
+    default: assert_non_null(text);
+    }
+}
+
 static void check_example(const neo_field *f, apr_pool_t *pool)
 {
     const char *wrong;
@@ -65,13 +89,7 @@ static void check_example(const neo_field *f, apr_pool_t *pool)
         return;
     neo_json *example = neo_json_parse(text_of(f->example), pool, &wrong);
     assert_non_null(example);
-    const char *text = neo_json_string(example);
-    neo_ms ms;
-    assert_non_null(text);
-    if (f->type == NEO_ENUM)
-        assert_true(is_value(f, text));
-    if (f->type == NEO_TIMESTAMP)
-        assert_true(neo_ms_parse(text, &ms));
+    check_value(f, example);
     if (f->rule)
         assert_null(f->rule(example, pool));
     if (f->preset && f->type == NEO_ENUM)
@@ -111,16 +129,49 @@ static void every_resource_can_be_found_and_its_fields_in_it(void **state)
     assert_null(neo_resource_of_collection(""));
 }
 
+static void assert_set_by_the_service(const neo_resource *resource, const char *name)
+{
+    const neo_field *field = neo_field_named(resource->fields, name);
+    assert_non_null(field);
+    assert_int_equal(field->flags & (NEO_SERVER | NEO_ALWAYS), NEO_SERVER | NEO_ALWAYS);
+}
+
+/* A subscription is the organization's own business: it does not say whose it is. */
 static void every_resource_has_what_the_service_sets(void **state)
 {
-    static const char *const names[] = {"id",         "tenant_id",  "organization_id", "created_at",
-                                        "updated_at", "created_by", "updated_by"};
+    static const char *const names[] = {"id", "created_at", "updated_at"};
+    static const char *const whose[] = {"tenant_id", "organization_id", "created_by", "updated_by"};
     (void)state;
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        for (int i = 0; i < COUNT(names); i++)
+            assert_set_by_the_service(*r, names[i]);
+        for (int i = 0; *r != &neo_webhook && i < COUNT(whose); i++)
+            assert_set_by_the_service(*r, whose[i]);
+    }
+}
+
+static void a_webhook_has_the_fields_of_the_specification_in_its_order(void **state)
+{
+    static const char *const names[] = {"id", "url", "events", "secret", "is_active", "created_at", "updated_at"};
+    (void)state;
+    for (int i = 0; i < COUNT(names); i++)
+        assert_string_equal(neo_webhook.fields[i].name, names[i]);
+    assert_null(neo_webhook.fields[COUNT(names)].name);
+}
+
+/* Whatever a resource with events tells can be subscribed to. */
+static void every_event_of_a_resource_can_be_subscribed_to(void **state)
+{
+    static const char *const happened[] = {"created", "updated", "deleted"};
+    const neo_field *events = neo_field_named(neo_webhook.fields, "events");
+    (void)state;
+    assert_true(is_value(events, "*"));
+    assert_false(neo_webhook.has_events);
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        for (int i = 0; i < COUNT(names); i++) {
-            const neo_field *field = neo_field_named((*r)->fields, names[i]);
-            assert_non_null(field);
-            assert_int_equal(field->flags & (NEO_SERVER | NEO_ALWAYS), NEO_SERVER | NEO_ALWAYS);
+        for (int i = 0; (*r)->has_events && i < COUNT(happened); i++) {
+            char event[64];
+            snprintf(event, sizeof event, "%s.%s", (*r)->name, happened[i]);
+            assert_true(is_value(events, event));
         }
 }
 
@@ -188,6 +239,8 @@ int main(void)
         pool_test(every_field_is_described_with_an_example_that_it_would_take),
         cmocka_unit_test(every_resource_can_be_found_and_its_fields_in_it),
         cmocka_unit_test(every_resource_has_what_the_service_sets),
+        cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order),
+        cmocka_unit_test(every_event_of_a_resource_can_be_subscribed_to),
         cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(the_event_of_a_broker_has_eight_fields_and_no_bank_data),
         cmocka_unit_test(every_filter_can_be_found_and_has_one_place_for_its_value),

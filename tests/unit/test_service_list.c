@@ -19,14 +19,12 @@ typedef struct {
 
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
-    static const char *const rows[] = {"{\"id\":\"" FIRST "\"}", FIRST, "f", "{\"id\":\"" SECOND "\"}", SECOND, "f"};
+    static const char *const rows[] = {"{\"id\":\"" FIRST "\"}", "f", "{\"id\":\"" SECOND "\"}", "f"};
     scene *s = fake->data;
-    s->before[0] = '\0';
-    s->organization = strcmp(values[0], ORGANIZATION) == 0 ? ORGANIZATION : OTHER_ORGANIZATION;
-    for (int i = 1; strstr(sql, "p.representation") && i < FAKE_MOST; i++)
-        if (values[i] && strncmp(values[i], "brk_", 4) == 0)
-            apr_cpystrn(s->before, values[i], sizeof s->before);
-    *reply = (fake_reply){.columns = 3, .rows = 2, .values = rows};
+    const char *before = fake_value(sql, values, "t.id < ");
+    apr_cpystrn(s->before, before ? before : "", sizeof s->before);
+    s->organization = strcmp(fake_value(sql, values, "organization_id = "), ORGANIZATION) == 0 ? ORGANIZATION : OTHER_ORGANIZATION;
+    *reply = (fake_reply){.columns = 2, .rows = 2, .values = rows};
 }
 
 static scene *scene_with(fake_key *key, apr_pool_t *pool)

@@ -3,6 +3,8 @@
 #include "fake_host.h"
 #include "fake_pg.h"
 
+#include "model/resource.h"
+
 #define ID   "brk_01jd3x0000000000000000000z"
 #define PATH "brokers/" ID
 #define ROW  "{\"id\":\"" ID "\",\"name\":\"Ana\",\"visibility\":\"public\"}"
@@ -13,56 +15,89 @@
 typedef struct {
     const char *row; /* NULL: there is none */
     const char *create_error, *constraint;
-    const char *once[4]; /* what a look for the idempotency key finds: same, over, status, answer; NULL: nothing */
+    const char *once[5]; /* what a look for the idempotency key finds: same, over, status, answer, secret; NULL: nothing */
+    const char *deliveries; /* how many a write makes */
     int races;           /* so many versions are out of date when they are written */
     int creates, updates, deletes, forgotten, looks;
     char version[12], written[400]; /* what the last write was given */
 } table;
 
-static void answer_create(table *t, const char *const *values, fake_reply *reply)
+/* What a write gives a field: an update names it, a create has it at the same place of two lists. */
+static const char *field_of(const char *sql, const char *const *values, const char *name)
 {
-    static const char *representation[1];
+    const char *column = strstr(sql, "insert into neoapi.broker"), *value;
+    char piece[40];
+    if (!column) {
+        snprintf(piece, sizeof piece, " %s = ", name);
+        return fake_value(sql, values, piece);
+    }
+    column = strchr(column, '(') + 1;
+    value = strstr(column, " select ") + strlen(" select ");
+    for (size_t len = strlen(name); strncmp(column, name, len) != 0 || !strchr(",)", column[len]);) {
+        column = strstr(column, ", ") + 2;
+        value = strstr(value, ", ") + 2;
+    }
+    return values[atoi(value + 1) - 1];
+}
+
+/* Notes the fields that a write gives a value to: "name=Ana visibility=public". */
+static void note_written(table *t, const char *sql, const char *const *values)
+{
+    size_t len = 0;
+    t->written[0] = '\0';
+    for (const neo_field *f = neo_broker.fields; f->name; f++) {
+        const char *value = f->flags & NEO_SERVER ? NULL : field_of(sql, values, f->name);
+        if (value)
+            len += (size_t)snprintf(t->written + len, sizeof t->written - len, "%s%s=%s", len ? " " : "", f->name, value);
+    }
+}
+
+static void answer_create(table *t, fake_reply *reply)
+{
+    static const char *columns[2];
     t->creates++;
-    apr_cpystrn(t->written, values[5], sizeof t->written);
-    representation[0] = ROW;
+    columns[0] = ROW;
+    columns[1] = t->deliveries;
     *reply = (fake_reply){.error = t->create_error,
                           .constraint = t->constraint,
-                          .columns = 1,
+                          .columns = 2,
                           .rows = t->once[0] == NULL,
-                          .values = representation};
+                          .values = columns};
 }
 
 /* An update or a delete, with or without a version. */
 static void answer_change(table *t, int *count, const char *version, fake_reply *reply)
 {
-    static const char *representation[1];
+    static const char *columns[2];
     (*count)++;
-    representation[0] = t->row;
+    columns[0] = t->row;
+    columns[1] = t->deliveries;
     apr_cpystrn(t->version, version ? version : "", sizeof t->version);
-    *reply = (fake_reply){.columns = 1, .rows = t->row && t->races-- <= 0, .values = representation};
+    *reply = (fake_reply){.columns = 2, .rows = t->row && t->races-- <= 0, .values = columns};
 }
 
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
     static const char *columns[2];
     table *t = fake->data;
-    int is_versioned = strstr(sql, "t.xmin = $") != NULL;
+    const char *version = fake_value(sql, values, "t.xmin = ");
     columns[0] = t->row;
     columns[1] = "77";
-    if (strstr(sql, "insert into neoapi.broker"))
-        answer_create(t, values, reply);
-    else if (strstr(sql, "update neoapi.broker")) {
-        apr_cpystrn(t->written, values[5], sizeof t->written);
-        answer_change(t, &t->updates, is_versioned ? values[6] : NULL, reply);
+    if (strstr(sql, "insert into neoapi.broker")) {
+        note_written(t, sql, values);
+        answer_create(t, reply);
+    } else if (strstr(sql, "update neoapi.broker")) {
+        note_written(t, sql, values);
+        answer_change(t, &t->updates, version, reply);
     } else if (strstr(sql, "delete from neoapi.broker"))
-        answer_change(t, &t->deletes, is_versioned ? values[4] : NULL, reply);
+        answer_change(t, &t->deletes, version, reply);
     else if (strstr(sql, "delete from neoapi.idempotency_key")) {
         t->forgotten++;
         t->once[0] = NULL;
         *reply = (fake_reply){.columns = 1};
     } else if (strstr(sql, "from neoapi.idempotency_key")) {
         t->looks++;
-        *reply = (fake_reply){.columns = 4, .rows = t->once[0] != NULL, .values = t->once};
+        *reply = (fake_reply){.columns = 5, .rows = t->once[0] != NULL, .values = t->once};
     } else
         *reply = (fake_reply){.columns = strstr(sql, "xmin") ? 2 : 1, .rows = t->row != NULL, .values = columns};
 }
@@ -80,6 +115,7 @@ static scene *scene_with(const char *row, apr_pool_t *pool)
     s->site = site_of(pool);
     know(s->site, key);
     s->table.row = row;
+    s->table.deliveries = "0";
     s->host = host_with(fake_connect(fake_start(answer, &s->table, pool), pool), pool);
     apr_table_setn(s->host->headers, "X-API-Key", key->secret);
     apr_table_setn(s->host->headers, "Content-Type", "application/json");
@@ -182,7 +218,7 @@ static void what_was_created_is_answered_with_where_it_is(void **state)
 {
     scene *s = scene_with(NULL, *state);
     assert_int_equal(send_body(s, "POST", "brokers", "{\"visibility\":null,\"name\":\"Ana\",\"id\":\"x\"}", *state), 201);
-    assert_string_equal(s->table.written, "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
+    assert_string_equal(s->table.written, "name=Ana visibility=restricted");
     assert_memory_equal(header_of(s->host, "Location"), BASE_URL "brokers/brk_", strlen(BASE_URL "brokers/brk_"));
     assert_non_null(header_of(s->host, "ETag"));
     assert_int_equal(s->host->response.body.len, strlen(ROW));
@@ -247,7 +283,7 @@ static void a_request_that_is_sent_again_gets_the_first_ones_answer(void **state
         set(s, "Idempotency-Key", UUID);
         s->table.create_error = statuses[i];
         s->table.constraint = "idempotency_key_pkey";
-        memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW}, sizeof s->table.once);
+        memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW, NULL}, sizeof s->table.once);
         assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
         assert_string_equal(header_of(s->host, "Idempotent-Replayed"), "true");
         assert_string_equal(header_of(s->host, "Location"), BASE_URL "brokers/" ID);
@@ -264,7 +300,7 @@ static void a_clash_that_the_first_copy_of_a_request_made_is_no_clash(void **sta
     set(s, "Idempotency-Key", UUID);
     s->table.create_error = "23505";
     s->table.constraint = "broker_creci_key";
-    memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW}, sizeof s->table.once);
+    memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW, NULL}, sizeof s->table.once);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
     s->table.once[0] = NULL; /* somebody else made it */
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
@@ -275,7 +311,7 @@ static void a_key_that_was_used_for_another_request_is_refused(void **state)
 {
     scene *s = scene_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
-    memcpy(s->table.once, (const char *const[]){"f", "f", "201", ROW}, sizeof s->table.once);
+    memcpy(s->table.once, (const char *const[]){"f", "f", "201", ROW, NULL}, sizeof s->table.once);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
     assert_string_equal(code_of(s, *state), "conflict.idempotency_key_reused");
 }
@@ -284,7 +320,7 @@ static void a_key_whose_time_is_over_is_used_anew(void **state)
 {
     scene *s = scene_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
-    memcpy(s->table.once, (const char *const[]){"f", "t", "201", ROW}, sizeof s->table.once);
+    memcpy(s->table.once, (const char *const[]){"f", "t", "201", ROW, NULL}, sizeof s->table.once);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
     assert_null(header_of(s->host, "Idempotent-Replayed"));
     assert_int_equal(s->table.forgotten, 1);
@@ -359,7 +395,7 @@ static void a_patch_that_others_overtake_is_worked_out_again(void **state)
     s->table.races = 5;
     assert_int_equal(send_body(s, "PATCH", PATH, "{\"creci\":\"1\",\"visibility\":null}", *state), 200);
     assert_int_equal(s->table.updates, 6);
-    assert_string_equal(s->table.written, "{\"name\":\"Ana\",\"creci\":\"1\",\"visibility\":\"restricted\"}");
+    assert_string_equal(s->table.written, "name=Ana creci=1 visibility=restricted");
     assert_string_equal(s->table.version, "77");
 }
 
@@ -390,13 +426,30 @@ static void a_write_without_a_condition_is_one_statement(void **state)
 {
     scene *s = scene_with(ROW, *state);
     assert_int_equal(send_body(s, "PUT", PATH, BODY, *state), 200);
-    assert_string_equal(s->table.written, "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
+    assert_string_equal(s->table.written, "name=Ana visibility=restricted");
     assert_string_equal(s->table.version, "");
     assert_int_equal(send_body(s, "DELETE", PATH, NULL, *state), 204);
     assert_null(s->host->response.media_type);
     assert_int_equal(s->table.updates, 1);
     assert_int_equal(s->table.deletes, 1);
     assert_int_equal(s->host->borrowed, 2);
+}
+
+static void a_write_that_made_deliveries_is_told_and_no_other(void **state)
+{
+    scene *s = scene_with(ROW, *state);
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
+    assert_int_equal(s->host->told, 0);
+    s->table.deliveries = "2";
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
+    assert_int_equal(send_body(s, "PUT", PATH, BODY, *state), 200);
+    assert_int_equal(send_body(s, "PATCH", PATH, BODY, *state), 200);
+    assert_int_equal(send_body(s, "DELETE", PATH, NULL, *state), 204);
+    assert_int_equal(s->host->told, 4);
+    set(s, "Idempotency-Key", UUID);
+    memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW, NULL}, sizeof s->table.once);
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201); /* an answer that is repeated makes none */
+    assert_int_equal(s->host->told, 4);
 }
 
 static void what_there_is_not_is_not_found_by_any_method(void **state)
@@ -444,6 +497,7 @@ int main(void)
         pool_test(a_patch_that_never_succeeds_ends),
         pool_test(a_write_that_was_not_answered_is_not_said_to_be_undone),
         pool_test(a_write_without_a_condition_is_one_statement),
+        pool_test(a_write_that_made_deliveries_is_told_and_no_other),
         pool_test(what_there_is_not_is_not_found_by_any_method),
         pool_test(a_body_that_is_wrong_is_told_before_anything_is_written),
     };

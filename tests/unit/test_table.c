@@ -8,7 +8,7 @@
 static const char *value_of(const char *filter, const char *text, apr_pool_t *pool)
 {
     const char *value = NULL;
-    const char *wrong = neo_condition_value(&neo_broker, neo_filter_named(&neo_broker, filter), text, pool, &value);
+    const char *wrong = neo_condition_value(neo_filter_named(&neo_broker, filter), "brk_", text, pool, &value);
     if (wrong)
         fail_msg("%s=%s was refused: %s", filter, text, wrong);
     return value;
@@ -17,7 +17,7 @@ static const char *value_of(const char *filter, const char *text, apr_pool_t *po
 static const char *refusal_of(const char *filter, const char *text, apr_pool_t *pool)
 {
     const char *value = NULL;
-    const char *wrong = neo_condition_value(&neo_broker, neo_filter_named(&neo_broker, filter), text, pool, &value);
+    const char *wrong = neo_condition_value(neo_filter_named(&neo_broker, filter), "brk_", text, pool, &value);
     if (!wrong)
         fail_msg("%s=%s was taken", filter, text);
     assert_memory_equal(wrong, "must ", 5);

@@ -1,0 +1,199 @@
+/* neoapictl webhook */
+#include <apr_strings.h>
+#include <apr_time.h>
+#include <signal.h>
+#include <string.h>
+
+#include "ctl/output.h"
+#include "ctl/session.h"
+#include "store/webhook_admin.h"
+
+#define INTERVAL 500 /* milliseconds between looks for new attempts */
+
+/* ---------------------------------------------------------------- deliveries */
+
+static neo_ctl_exit deliveries(neo_ctl *ctl)
+{
+    const char *wrong;
+    neo_json *list;
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = neo_admin_list_deliveries(pg, neo_ctl_value(ctl, "subscription"), neo_ctl_value(ctl, "status"),
+                                          neo_ctl_value(ctl, "limit"), ctl->pool, &list);
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    neo_ctl_print(ctl, list);
+    return NEO_CTL_OK;
+}
+
+static neo_ctl_exit show_made(const neo_ctl *ctl, const char *wrong, neo_json *answer, int is_waiting)
+{
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    neo_ctl_print(ctl, answer);
+    if (is_waiting)
+        neo_ctl_say(ctl, "The subscription is inactive: what is pending waits until it is active again.");
+    return NEO_CTL_OK;
+}
+
+static neo_ctl_exit retry(neo_ctl *ctl)
+{
+    const char *wrong;
+    neo_json *answer = NULL;
+    int is_waiting = 0;
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = neo_admin_retry(pg, neo_ctl_value(ctl, "delivery"), ctl->pool, &answer, &is_waiting);
+    return show_made(ctl, wrong, answer, is_waiting);
+}
+
+static neo_ctl_exit recover(neo_ctl *ctl)
+{
+    const char *wrong;
+    char since[NEO_MS_TEXT_SIZE];
+    neo_json *answer = NULL;
+    neo_ms ms = 0;
+    int is_waiting = 0;
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (neo_ms_parse(neo_ctl_value(ctl, "since"), &ms)) /* it was checked when it was read */
+        neo_ms_format(since, ms);
+    if (pg)
+        wrong = neo_admin_recover(pg, neo_ctl_value(ctl, "subscription"), since, ctl->pool, &answer, &is_waiting);
+    return show_made(ctl, wrong, answer, is_waiting);
+}
+
+/* ---------------------------------------------------------------- tail */
+
+static volatile sig_atomic_t is_over;
+
+static void end(int number)
+{
+    (void)number;
+    is_over = 1;
+}
+
+static void end_on_signals(void)
+{
+    struct sigaction action = {.sa_handler = end};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* A member as text; "-" for null. */
+static const char *text_of(neo_json *attempt, const char *name, apr_pool_t *pool)
+{
+    neo_json *value = neo_json_get(attempt, name);
+    if (neo_json_kind_of(value) == NEO_JSON_INTEGER)
+        return apr_ltoa(pool, (long)neo_json_integer(value));
+    return neo_json_kind_of(value) == NEO_JSON_STRING ? neo_json_string(value) : "-";
+}
+
+static void print_attempt(const neo_ctl *ctl, neo_json *attempt)
+{
+    static const char *const names[] = {"at",          "result",     "http_status", "error",          "attempt",
+                                        "duration_ms", "event_type", "delivery_id", "subscription_id"};
+    const char *of[sizeof names / sizeof *names];
+    for (apr_size_t i = 0; i < sizeof names / sizeof *names; i++)
+        of[i] = text_of(attempt, names[i], ctl->pool);
+    if (ctl->json)
+        neo_ctl_print(ctl, attempt);
+    neo_ctl_say(ctl, "%s  %-7s  %s  attempt %s, %s ms  %s  %s  %s", of[0], of[1], strcmp(of[2], "-") != 0 ? of[2] : of[3],
+                of[4], of[5], of[6], of[7], of[8]);
+}
+
+/* Writes what is new. `ctl` has this look's pool. */
+static const char *look(const neo_ctl *ctl, neo_pg *pg, neo_follower *follower)
+{
+    neo_json *list;
+    const char *wrong = neo_admin_follow(pg, follower, ctl->pool, &list);
+    for (apr_size_t i = 0; !wrong && i < neo_json_size(list); i++)
+        print_attempt(ctl, neo_json_at(list, i));
+    return wrong ? wrong : neo_ctl_flush(ctl);
+}
+
+/* Looks again and again, each time with the other of two pools, because a follower's texts are the last look's. A database that
+ * needs long to answer is asked less often. */
+static const char *follow(const neo_ctl *ctl, neo_pg *pg, const char *seconds)
+{
+    neo_ctl now = *ctl;
+    apr_pool_t *pools[2];
+    neo_follower follower = {.organization = neo_ctl_value(ctl, "organization")};
+    apr_time_t begun = apr_time_now(), until = seconds ? begun + apr_time_from_sec(apr_atoi64(seconds)) : 0;
+    const char *wrong = NULL;
+    apr_pool_create(&pools[0], ctl->pool);
+    apr_pool_create(&pools[1], ctl->pool);
+    for (int turn = 0, is_last = 0; !wrong && !is_last; turn = !turn) {
+        apr_pool_clear(pools[turn]);
+        now.pool = pools[turn];
+        apr_time_t before = apr_time_now();
+        is_last = is_over || (until && before >= until);
+        wrong = look(&now, pg, &follower);
+        apr_time_t pause = 2 * (apr_time_now() - before), least = apr_time_from_msec(INTERVAL);
+        if (!wrong && !is_last && !is_over)
+            apr_sleep(pause > least ? pause : least);
+    }
+    return wrong ? apr_pstrdup(ctl->pool, wrong) : NULL;
+}
+
+static neo_ctl_exit tail(neo_ctl *ctl)
+{
+    const char *wrong;
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg) {
+        end_on_signals();
+        neo_ctl_say(ctl, "Following deliveries as they happen; Ctrl-C ends it.");
+        wrong = follow(ctl, pg, neo_ctl_value(ctl, "for"));
+    }
+    return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK;
+}
+
+/* ---------------------------------------------------------------- the table */
+
+static const neo_ctl_parameter list_options[] = {
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only those of this organization"},
+    {0},
+};
+
+static const neo_ctl_parameter of_subscription[] = {
+    {"subscription", NEO_CTL_SUBSCRIPTION_ID, 0, NULL, "the subscription's id"},
+    {0},
+};
+
+static const neo_ctl_parameter deliveries_options[] = {
+    {"status", NEO_CTL_DELIVERY_STATUS, 0, NULL, "only those with this status"},
+    {"limit", NEO_CTL_COUNT, 0, "50", "how many at most"},
+    {0},
+};
+
+static const neo_ctl_parameter retry_arguments[] = {
+    {"delivery", NEO_CTL_DELIVERY_ID, 0, NULL, "the delivery's id"},
+    {0},
+};
+
+static const neo_ctl_parameter recover_options[] = {
+    {"since", NEO_CTL_TIME, NEO_CTL_REQUIRED, NULL, "what has failed since this moment is sent again"},
+    {0},
+};
+
+static const neo_ctl_parameter tail_options[] = {
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only those of this organization"},
+    {"for", NEO_CTL_SECONDS, 0, NULL, "end after so long"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_webhook[] = {
+    {"webhook", "list", "List the subscriptions, with how much is pending for each.",
+     "failing_since is when the first attempt failed after the last success; disabled_reason is why the server made one "
+     "inactive.",
+     NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_WEBHOOKS},
+    {"webhook", "deliveries", "List a subscription's deliveries, newest first, with what became of the last attempt.", NULL,
+     of_subscription, deliveries_options, deliveries, NULL, 0},
+    {"webhook", "retry", "Send the payload of a delivery again, as a new delivery.", NULL, retry_arguments, NULL, retry, NULL,
+     0},
+    {"webhook", "recover", "Send everything again that has failed for a subscription since a moment.",
+     "Each becomes a new delivery; done twice, it is sent twice.", of_subscription, recover_options, recover, NULL, 0},
+    {"webhook", "tail", "Follow the attempts to deliver as they happen, a line each.",
+     "A result of \"retry\" means that the attempt failed and another follows. With --json each line is an object.", NULL,
+     tail_options, tail, NULL, 0},
+    {0},
+};

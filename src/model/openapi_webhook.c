@@ -1,0 +1,323 @@
+/* What the description says of webhooks beside the subscriptions: the deliveries that can be looked at, and under `webhooks`
+ * what receivers get (see model/openapi_draft.h). */
+#include <apr_lib.h>
+#include <apr_strings.h>
+
+#include "model/openapi_draft.h"
+
+#define SUBSCRIPTION_ID "whs_01kga4vrzrd2v6x8t1q5m9k7b4"
+#define DELIVERY_ID     NEO_SAMPLE_DELIVERY
+
+/* ---------------------------------------------------------------- deliveries */
+
+/* clang-format off */
+static const struct {
+    const char *kind, *name, *json;
+} components[] = {
+    {"schemas", "Delivery", NEO_JSON({
+        "type": "object",
+        "description": "One event on its way to one subscription, without regard to how often it was tried.",
+        "required": ["id", "subscription_id", "event_type", "status", "attempt_count", "created_at"],
+        "properties": {
+            "id": {
+                "type": "string",
+                "pattern": "^whd_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+                "description": "Identifies the delivery; receivers get it as `id` and `webhook-id`."
+            },
+            "subscription_id": {
+                "type": "string",
+                "pattern": "^whs_[0-7][0-9a-hjkmnp-tv-z]{25}$",
+                "description": "The subscription that is told."
+            },
+            "event_type": {"type": "string", "description": "The event, or `webhook.test`."},
+            "status": {
+                "type": "string",
+                "enum": ["pending", "success", "failed"],
+                "description": "`pending` until a 2xx came or every attempt has failed. The other two are final."
+            },
+            "http_status": {
+                "type": "integer",
+                "minimum": 100,
+                "maximum": 999,
+                "description": "What the receiver answered last. Absent where no answer came."
+            },
+            "attempt_count": {"type": "integer", "minimum": 0, "description": "Attempts so far."},
+            "created_at": {"type": "string", "format": "date-time", "description": "When the event happened."},
+            "completed_at": {
+                "type": "string",
+                "format": "date-time",
+                "description": "When it succeeded or failed for good. Absent until then."
+            }
+        }
+    })},
+    {"schemas", "DeliveryDetail", NEO_JSON({
+        "description": "A delivery with what is sent and how each attempt went.",
+        "allOf": [
+            {"$ref": "#/components/schemas/Delivery"},
+            {
+                "type": "object",
+                "required": ["payload", "attempts"],
+                "properties": {
+                    "payload": {"type": "object", "description": "What the event is about, as it is sent."},
+                    "attempts": {
+                        "type": "array",
+                        "description": "The first one first.",
+                        "items": {"$ref": "#/components/schemas/DeliveryAttempt"}
+                    }
+                }
+            }
+        ]
+    })},
+    {"schemas", "DeliveryAttempt", NEO_JSON({
+        "type": "object",
+        "description": "One attempt to send a delivery.",
+        "required": ["number", "started_at", "duration_ms"],
+        "properties": {
+            "number": {"type": "integer", "minimum": 1, "description": "The first attempt is number 1."},
+            "started_at": {"type": "string", "format": "date-time", "description": "When it began."},
+            "duration_ms": {"type": "integer", "minimum": 0, "description": "How long it took, in milliseconds."},
+            "http_status": {
+                "type": "integer",
+                "minimum": 100,
+                "maximum": 999,
+                "description": "What the receiver answered. Absent where no answer came."
+            },
+            "error": {
+                "type": "string",
+                "description": "What went wrong before a whole answer came, in one word: `timeout`, `connection_failed`, `name_not_resolved`, `certificate_not_trusted`, `blocked_address` (an address that is not delivered to) and others. More may come."
+            },
+            "response_excerpt": {"type": "string", "description": "The first 1024 bytes of the answer's body."}
+        }
+    })},
+    {"schemas", "Recovered", NEO_JSON({
+        "type": "object",
+        "description": "What a recovery comes to.",
+        "required": ["recovered"],
+        "properties": {
+            "recovered": {"type": "integer", "minimum": 0, "description": "How many new deliveries were made."}
+        }
+    })},
+    {"schemas", "TestEvent", NEO_JSON({
+        "type": "object",
+        "description": "What `POST /webhooks/{id}/test` sends.",
+        "required": ["id", "event_type", "created_at", "payload"],
+        "properties": {
+            "id": {"type": "string", "description": "The delivery's id."},
+            "event_type": {"type": "string", "const": "webhook.test", "description": "The event."},
+            "created_at": {"type": "string", "format": "date-time", "description": "When it was asked for."},
+            "payload": {
+                "type": "object",
+                "description": "Which subscription is tested.",
+                "required": ["subscription_id"],
+                "properties": {"subscription_id": {"type": "string", "description": "The subscription's id."}}
+            }
+        }
+    })},
+    {"parameters", "DeliveryId", NEO_JSON({
+        "name": "delivery_id",
+        "in": "path",
+        "required": true,
+        "description": "The id of the delivery.",
+        "schema": {"type": "string", "pattern": "^whd_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
+        "example": ""
+    })},
+    {"parameters", "WebhookSignature", NEO_JSON({
+        "name": "X-Webhook-Signature",
+        "in": "header",
+        "required": true,
+        "description": "`sha256=` and the HMAC-SHA256 of the body's bytes in lowercase hexadecimal digits, keyed with the whole `whsec_…` secret.",
+        "schema": {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"},
+        "example": "sha256=5c2f0d1f8f4f5a3b9c1e7d6a0b4c8e2f3a5d7c9b1e0f2a4c6d8b0e1f3a5c7d9e"
+    })},
+    {"parameters", "StandardWebhookId", NEO_JSON({
+        "name": "webhook-id",
+        "in": "header",
+        "required": true,
+        "description": "The delivery's id, the same in each attempt.",
+        "schema": {"type": "string", "pattern": "^whd_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
+        "example": ""
+    })},
+    {"parameters", "StandardWebhookTimestamp", NEO_JSON({
+        "name": "webhook-timestamp",
+        "in": "header",
+        "required": true,
+        "description": "When this attempt began, in seconds since 1970 (Unix time). Refuse what is older than some minutes.",
+        "schema": {"type": "string", "pattern": "^[0-9]+$"},
+        "example": "1770109960"
+    })},
+    {"parameters", "StandardWebhookSignature", NEO_JSON({
+        "name": "webhook-signature",
+        "in": "header",
+        "required": true,
+        "description": "The signature of Standard Webhooks: `v1,` and the HMAC-SHA256 in base64 of `webhook-id`, `webhook-timestamp` and the body, joined by dots, keyed with the bytes that the secret has in base64 behind `whsec_`. For 24 hours after a rotation there are two, separated by a space: the new secret's and the old one's.",
+        "schema": {"type": "string", "pattern": "^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)?$"},
+        "example": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="
+    })},
+};
+
+static const char delivery[] = NEO_JSON({
+    "id": "%s",
+    "subscription_id": "%s",
+    "event_type": "broker.created",
+    "status": "success",
+    "http_status": 204,
+    "attempt_count": 2,
+    "created_at": "2026-02-03T09:12:40.118Z",
+    "completed_at": "2026-02-03T09:13:42.907Z"
+});
+
+static const char attempts[] = NEO_JSON([
+    {"number": 1, "started_at": "2026-02-03T09:12:40.121Z", "duration_ms": 15000, "error": "timeout"},
+    {"number": 2, "started_at": "2026-02-03T09:13:42.866Z", "duration_ms": 41, "http_status": 204}
+]);
+
+/* A delivery that has just been made. */
+static const char fresh[] = NEO_JSON({
+    "id": "%s",
+    "subscription_id": "%s",
+    "event_type": "broker.created",
+    "status": "pending",
+    "attempt_count": 0,
+    "created_at": "2026-02-03T09:12:40.118Z"
+});
+
+/* What a receiver gets, around the payload. */
+static const char envelope[] = NEO_JSON({
+    "type": "object",
+    "description": "What is sent when a %s is created, updated or deleted.",
+    "required": ["id", "event_type", "created_at", "payload"],
+    "properties": {
+        "id": {"type": "string", "description": "The delivery's id. The same one can arrive more than once."},
+        "event_type": {"type": "string", "enum": [], "description": "The event."},
+        "created_at": {"type": "string", "format": "date-time", "description": "When it happened."},
+        "payload": {}
+    }
+});
+
+static const char envelope_sample[] = NEO_JSON({
+    "id": "%s",
+    "event_type": "%s",
+    "created_at": "2026-02-03T09:12:40.118Z",
+    "payload": {}
+});
+
+static const char told[] = NEO_JSON({
+    "tags": ["Webhooks"],
+    "summary": "",
+    "description": "",
+    "operationId": "",
+    "security": [],
+    "parameters": [
+        {"$ref": "#/components/parameters/WebhookSignature"},
+        {"$ref": "#/components/parameters/StandardWebhookId"},
+        {"$ref": "#/components/parameters/StandardWebhookTimestamp"},
+        {"$ref": "#/components/parameters/StandardWebhookSignature"}
+    ],
+    "requestBody": {"required": true, "content": {}},
+    "responses": {
+        "2XX": {"description": "Received. The delivery has succeeded."},
+        "410": {"description": "No longer wanted. The delivery has failed, and the subscription becomes inactive."},
+        "4XX": {"description": "Not received. It is tried again; `Retry-After` with 429 can postpone that."},
+        "5XX": {"description": "Not received. It is tried again; `Retry-After` with 503 can postpone that."}
+    }
+});
+/* clang-format on */
+
+static const char *const happened[] = {"created", "updated", "deleted"};
+
+static const char *event_of(const neo_resource *resource, int which, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, resource->name, ".", happened[which], NULL);
+}
+
+/* {Resource}Event: the envelope with the payload of that resource. */
+static void add_event(const neo_draft *draft, const neo_resource *resource)
+{
+    apr_pool_t *pool = draft->pool;
+    const char *name = apr_pstrcat(pool, resource->title, "Event", NULL);
+    neo_json *schema = neo_draft_add(draft, "schemas", name, neo_draft_json(pool, envelope, resource->name));
+    neo_json *properties = neo_json_get(schema, "properties");
+    neo_json *sample = neo_draft_json(pool, envelope_sample, DELIVERY_ID, event_of(resource, 0, pool));
+    for (int i = 0; i < (int)(sizeof happened / sizeof *happened); i++)
+        neo_json_append(neo_json_get(neo_json_get(properties, "event_type"), "enum"),
+                        neo_json_make_string(event_of(resource, i, pool), pool));
+    neo_json_set(properties, "payload",
+                 neo_draft_ref(draft, "schemas", neo_draft_schema_name(resource, NEO_SHAPE_EVENT, pool)));
+    neo_json_set(sample, "payload", neo_draft_sample(resource, NEO_SHAPE_EVENT, pool));
+    neo_draft_example(draft, name, sample);
+}
+
+static void add_samples(const neo_draft *draft)
+{
+    apr_pool_t *pool = draft->pool;
+    neo_json *detail = neo_draft_json(pool, delivery, DELIVERY_ID, SUBSCRIPTION_ID);
+    neo_json *test = neo_draft_json(pool, envelope_sample, DELIVERY_ID, "webhook.test");
+    neo_json_set(detail, "payload", neo_draft_sample(&neo_broker, NEO_SHAPE_EVENT, pool));
+    neo_json_set(detail, "attempts", neo_draft_json(pool, "%s", attempts));
+    neo_draft_text(neo_json_get(test, "payload"), "subscription_id", SUBSCRIPTION_ID, pool);
+    neo_draft_example(draft, "DeliveryDetail", detail);
+    neo_draft_example(draft, "TestEvent", test);
+    neo_draft_example(draft, "Delivery", neo_draft_json(pool, fresh, DELIVERY_ID, SUBSCRIPTION_ID));
+    neo_draft_example(draft, "Recovered", neo_draft_json(pool, "%s", NEO_JSON({"recovered" : 12})));
+}
+
+void neo_draft_delivery_components(const neo_draft *draft)
+{
+    for (apr_size_t i = 0; i < sizeof components / sizeof *components; i++) {
+        neo_json *component = neo_draft_json(draft->pool, "%s", components[i].json);
+        const char *example = neo_json_string(neo_json_get(component, "example"));
+        if (example && !*example)
+            neo_draft_text(component, "example", DELIVERY_ID, draft->pool);
+        neo_draft_add(draft, components[i].kind, components[i].name, component);
+    }
+    neo_draft_list(draft, "Delivery", "deliveries", neo_draft_json(draft->pool, delivery, DELIVERY_ID, SUBSCRIPTION_ID));
+    add_samples(draft);
+    neo_draft_schema(draft, &neo_recovery, NEO_SHAPE_INPUT, "What is to be sent again.");
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if ((*r)->has_events)
+            add_event(draft, *r);
+}
+
+/* ---------------------------------------------------------------- what receivers get */
+
+/* broker.created is tellBrokerCreated. */
+static const char *id_of(const char *event, apr_pool_t *pool)
+{
+    neo_buf out;
+    int upper = 1;
+    neo_buf_init(&out, pool, 40);
+    neo_buf_puts(&out, "tell");
+    for (; *event; event++) {
+        if (apr_isalnum(*event))
+            neo_buf_putc(&out, (char)(upper ? apr_toupper(*event) : *event));
+        upper = !apr_isalnum(*event);
+    }
+    return out.ptr;
+}
+
+static void add_told(const neo_draft *draft, neo_json *webhooks, const char *event, const char *schema, const char *summary)
+{
+    apr_pool_t *pool = draft->pool;
+    neo_json *item = neo_json_make_object(pool), *post = neo_draft_json(pool, "%s", told);
+    neo_json *content = neo_draft_content(draft, schema, event);
+    neo_draft_text(post, "summary", summary, pool);
+    neo_draft_text(post, "description",
+                   "Sent to the subscription's `url`. Answer any 2xx within 15 seconds, before doing anything that takes long.",
+                   pool);
+    neo_draft_text(post, "operationId", id_of(event, pool), pool);
+    neo_json_set(neo_json_get(neo_json_get(post, "requestBody"), "content"), "application/json", content);
+    neo_json_set(item, "post", post);
+    neo_json_set(webhooks, event, item);
+}
+
+neo_json *neo_draft_webhooks(const neo_draft *draft)
+{
+    apr_pool_t *pool = draft->pool;
+    neo_json *webhooks = neo_json_make_object(pool);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (int i = 0; (*r)->has_events && i < (int)(sizeof happened / sizeof *happened); i++)
+            add_told(draft, webhooks, event_of(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
+                     apr_psprintf(pool, "A %s was %s", (*r)->name, happened[i]));
+    add_told(draft, webhooks, "webhook.test", "TestEvent", "A subscription is tested");
+    return webhooks;
+}

@@ -1,0 +1,62 @@
+"""Whether a million deliveries that wait make claims slower: half of them the same subscription's in the future, half others'."""
+
+from statistics import median
+
+from throughput import DIRECTIVES, Ours
+
+WAITING = 1_000_000
+OTHERS = 100  # subscriptions that are not active, with deliveries that are due
+GOAL = 1.10
+# Ids that sort behind all that a run makes.
+WAIT = """
+insert into neoapi.webhook_queue (id, organization_id, subscription_id, number, due_at)
+select 'whd_7' || lpad(n::text, 25, '0'), %(organization)s,
+       case when n %% 2 = 0 then %(subscription)s else 'whs_0' || lpad((n / 2 %% %(others)s)::text, 25, '0') end, 2,
+       now() + case when n %% 2 = 0 then interval '2 hours' else interval '-1 second' end
+from generate_series(1, %(waiting)s) n"""
+OTHER = """
+insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, is_active, created_at, updated_at,
+                                         created_by, updated_by, secret)
+select organization_id, 'whs_0' || lpad(n::text, 25, '0'), tenant_id, url, events, false, now(), now(), created_by, updated_by, secret
+from neoapi.webhook_subscription, generate_series(0, %(others)s - 1) n where id = %(subscription)s"""
+SPENT = """
+select sum(total_exec_time) / nullif(sum(rows), 0) * 1000, sum(calls), sum(rows) from pg_stat_statements
+where query like 'with recursive lane%%'"""
+
+
+def measure(bench, ours, backlog):
+    """Deliveries a second, and the microseconds that claims took for each."""
+    d, claims, rates = bench.deployment, [], []
+    for _ in range(bench.rounds):
+        d.sql("select pg_stat_statements_reset()")
+        rates.append(ours.run(bench.deliveries, backlog))
+        spent, calls, rows = d.sql(SPENT)[0]
+        claims.append(spent)
+        print(f"  {'with' if backlog else 'without':8} {rates[-1]:10,.0f} a second, {calls:5} claims of {rows / calls:4.0f}, "
+              f"{spent:6.1f} µs a delivery", flush=True)
+    return median(rates), median(claims)
+
+
+def backlog(bench):
+    d = bench.deployment
+    print(f"\nbacklog: {bench.deliveries:,} deliveries, without and with {WAITING:,} others that wait", flush=True)
+    bench.restart(1, DIRECTIVES)
+    d.restart_db(shared_preload_libraries="pg_stat_statements")
+    try:
+        d.sql("create extension if not exists pg_stat_statements")
+        ours = Ours(bench)
+        ours.run(bench.deliveries)
+        plain, plain_claim = measure(bench, ours, False)
+        names = {"organization": d.organization, "subscription": ours.subscription, "others": OTHERS, "waiting": WAITING}
+        d.empty()
+        for text in (OTHER, WAIT):
+            with d.connection.cursor() as cursor:
+                cursor.execute(text, names)
+        d.settle()
+        full, full_claim = measure(bench, ours, True)
+        d.empty()
+        d.sql("drop extension pg_stat_statements")
+    finally:
+        d.restart_db(shared_preload_libraries=None)
+    bench.found("backlog", f"claims take {full_claim / plain_claim:.2f} of their time without ({plain_claim:.1f} to {full_claim:.1f} µs"
+                f" a delivery), {plain:,.0f} to {full:,.0f} deliveries a second", f"{GOAL:.2f}", full_claim <= GOAL * plain_claim)

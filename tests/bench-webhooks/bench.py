@@ -1,0 +1,87 @@
+#!/usr/bin/python3
+"""Webhooks beside what would be built instead: bench.py BUILD
+
+Runs the parts that BENCH names (where it is empty: throughput, latency, idle, backlog). BENCH_ROUNDS is how many rounds a
+comparison has, BENCH_DELIVERIES how many deliveries a run. Ends with 1 where a delivery was lost or doubled; a goal that is
+missed is told."""
+
+import os
+import platform
+import sys
+
+from backlog import backlog
+from deployment import Deployment
+from idle import idle
+from latency import latency
+from receiver import Nginx
+from throughput import throughput
+
+PARTS = {"throughput": throughput, "latency": latency, "idle": idle, "backlog": backlog}
+
+
+class Bench:
+    """What the parts share: the servers, how much to measure, and what was found."""
+
+    def __init__(self, build):
+        self.deployment = Deployment(build)
+        self.nginx = Nginx(self.deployment.place / "nginx")
+        self.rounds = int(os.environ.get("BENCH_ROUNDS") or 5)
+        self.deliveries = int(os.environ.get("BENCH_DELIVERIES") or 20_000)
+        self.client = None
+        self.findings = []  # (part, what was found, the goal, whether it was reached)
+        self.wrong = []
+
+    def restart(self, processes, directives=""):
+        """Apache with so many processes and these directives; the API is then reached over one kept connection."""
+        self.deployment.up(processes, directives)
+        self.client = self.deployment.client()
+
+    def found(self, part, value, goal, reached):
+        self.findings.append((part, value, goal, reached))
+
+    def expect(self, condition, what):
+        if not condition:
+            self.wrong.append(what)
+            print(f"  WRONG: {what}", flush=True)
+
+    def summary(self):
+        print("\nsummary")
+        for part, value, goal, reached in self.findings:
+            print(f"  {part:10} {value}   goal {goal}: {'reached' if reached else 'MISSED'}")
+        for what in self.wrong:
+            print(f"  WRONG: {what}")
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def run(bench, parts):
+    try:
+        bench.restart(1)
+        bench.nginx.up()
+        bench.deployment.prepare()
+        print(f"{os.cpu_count()} × {processor()}, load {os.getloadavg()[0]:.1f}; PostgreSQL "
+              f"{bench.deployment.number('show server_version')}, {bench.nginx.version()} answers 204; {bench.rounds} rounds",
+              flush=True)
+        for part in parts:
+            PARTS[part](bench)
+    finally:
+        bench.nginx.down()
+        bench.deployment.down()
+
+
+def main():
+    parts = (os.environ.get("BENCH") or " ".join(PARTS)).split()
+    if len(sys.argv) != 2 or set(parts) - set(PARTS):
+        sys.exit(f"usage: [BENCH='{' '.join(PARTS)}'] [BENCH_ROUNDS=5] [BENCH_DELIVERIES=20000] bench.py BUILD")
+    bench = Bench(sys.argv[1])
+    run(bench, parts)
+    bench.summary()
+    sys.exit(1 if bench.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

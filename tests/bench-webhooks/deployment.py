@@ -1,0 +1,141 @@
+"""The private deployment that is measured: Apache with the courier, PostgreSQL, and an organization with subscriptions."""
+
+import http.client
+import json
+import os
+import pathlib
+import shlex
+import ssl
+import subprocess
+import time
+
+import psycopg2
+
+HERE = pathlib.Path(__file__).resolve().parent
+INSTANCE = HERE.parent / "deploy" / "instance.sh"
+PLAN = ["plan", "add", "bench", "--requests", "1000000000", "--window", "60"]
+# A checkpoint in the middle of one run would be counted against whom it hits.
+SETTINGS = {"max_wal_size": "32GB", "checkpoint_timeout": "1d"}
+# The receivers are on this machine.
+OPEN = "NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookAllowAddress 127.0.0.0/8\n"
+
+
+def wait_for(condition, what, seconds=120, nap=0.005):
+    limit = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > limit:
+            raise SystemExit(f"waited {seconds} s in vain: {what}")
+        time.sleep(nap)
+
+
+class Deployment:
+    def __init__(self, build):
+        self.build = pathlib.Path(build).resolve()
+        self.place = self.build / "bench-webhooks"
+        self.dir = self.place / "instance"
+        self.conf = self.place / "host.conf"
+        self.connection = None
+
+    def instance(self, command, **variables):
+        with open(self.place / "instance.log", "a", encoding="utf-8") as log:
+            done = subprocess.run(["sh", INSTANCE, command, self.dir], env={**os.environ, **variables}, stdout=log, stderr=log)
+        if done.returncode:
+            raise SystemExit((self.place / "instance.log").read_text()[-2000:])
+
+    def up(self, processes, directives=""):
+        """Starts everything, or starts Apache anew with other processes and directives."""
+        self.place.mkdir(parents=True, exist_ok=True)
+        self.conf.write_text(OPEN + directives)
+        self.instance("up", MODULE=str(self.build / "mod_neoapi.so"), CTL=str(self.build / "neoapictl"),
+                      INSTANCE_CONF=str(self.conf), PROCESSES=str(processes))
+        words = shlex.split((self.dir / "env").read_text())
+        self.env = dict(word.split("=", 1) for word in words)
+        self.trust = ssl.create_default_context(cafile=self.env["NEOAPI_CA"])
+        self.connect()
+
+    def down(self):
+        if self.connection:
+            self.connection.close()
+        self.instance("down")
+
+    def connect(self):
+        if self.connection:
+            self.connection.close()
+        self.connection = psycopg2.connect(self.env["NEOAPI_ADMIN_DSN"])
+        self.connection.autocommit = True
+
+    def restart_db(self, **settings):
+        """With other settings; None: as before."""
+        for name, value in settings.items():
+            self.sql(f"alter system set {name} = '{value}'" if value else f"alter system reset {name}")
+        self.instance("stop-httpd")
+        self.connection.close()
+        self.instance("stop-db")
+        self.instance("start-db")
+        self.instance("start-httpd")
+        self.connect()
+
+    def prepare(self):
+        """An organization with a key, made anew."""
+        for name, value in SETTINGS.items():
+            self.sql(f"alter system set {name} = '{value}'")
+        self.sql("select pg_reload_conf()")
+        if "bench" not in [plan["name"] for plan in self.ctl("plan", "list")]:
+            self.ctl(*PLAN)
+        tenant = self.ctl("tenant", "add", "Bench", "--plan", "bench")["id"]
+        self.organization = self.ctl("organization", "add", "Bench", "--tenant", tenant)["id"]
+        self.key = self.ctl("key", "create", "bench", "--organization", self.organization, "--role", "org_admin")["secret"]
+
+    def sql(self, text, *values):
+        with self.connection.cursor() as cursor:
+            cursor.execute(text, values or None)
+            return cursor.fetchall() if cursor.description else None
+
+    def number(self, text, *values):
+        return self.sql(text, *values)[0][0]
+
+    def ctl(self, *arguments):
+        out = subprocess.run([self.env["NEOAPI_CTL"], "--json", *arguments], check=True, text=True, stdout=subprocess.PIPE)
+        return json.loads(out.stdout)
+
+    def client(self):
+        """A connection to Apache that is kept."""
+        return http.client.HTTPSConnection("localhost", int(self.env["NEOAPI_PORT"]), context=self.trust, timeout=20)
+
+    def ask(self, method, path, body=None, client=None):
+        client = client or self.client()
+        headers = {"X-API-Key": self.key, "Content-Type": "application/json"}
+        client.request(method, "/public/v1/" + path, json.dumps(body) if body is not None else None, headers)
+        answer = client.getresponse()
+        text = answer.read()
+        if answer.status not in (200, 201, 204):
+            raise SystemExit(f"{method} {path}: {answer.status} {text.decode()}")
+        return json.loads(text) if text else None
+
+    def subscribe(self, url, events):
+        """A subscription, made through the API. All others are removed."""
+        self.sql("delete from neoapi.webhook_subscription")
+        self.empty()
+        return self.ask("POST", "webhooks", {"url": url, "events": events})["id"]
+
+    def activate(self, subscription, is_active):
+        self.sql("update neoapi.webhook_subscription set is_active = %s where id = %s", is_active, subscription)
+
+    def fill(self, subscription, count, size):
+        """Deliveries that are due at once, with bodies of `size` bytes."""
+        with self.connection.cursor() as cursor:
+            cursor.execute((HERE / "fill.sql").read_text(),
+                           {"organization": self.organization, "subscription": subscription, "count": count, "size": size})
+
+    def empty(self, backlog=False):
+        """Takes away all deliveries, but for those that a backlog consists of."""
+        self.sql("truncate neoapi.webhook_delivery, neoapi.webhook_attempt")
+        if not backlog:
+            self.sql("truncate neoapi.webhook_queue")
+
+    def settle(self):
+        """Leaves nothing to do for the database."""
+        self.sql("vacuum (analyze) neoapi.webhook_queue")
+        self.sql("vacuum (analyze) neoapi.webhook_delivery")
+        self.sql("vacuum (analyze) neoapi.webhook_attempt")
+        self.sql("checkpoint")

@@ -1,0 +1,49 @@
+"""How soon after the 201 of a write its first attempt arrives, on an idle machine."""
+
+import json
+import queue
+import random
+import time
+from statistics import median, quantiles
+
+from receiver import Clock
+
+WRITES = 500
+WARM_UP = 50
+GOALS = (5, 50)  # milliseconds: median, p99
+
+
+def write(bench, number):
+    body = {"name": "Maria Aparecida dos Santos", "creci": f"CRECI-SP {time.time_ns()}-{number}", "email": "maria@example.com"}
+    broker = bench.deployment.ask("POST", "brokers", body, bench.client)
+    return broker["id"], time.monotonic_ns()
+
+
+def arrival_of(clock, broker):
+    while True:
+        at, body = clock.arrivals.get(timeout=20)
+        if json.loads(body)["payload"]["id"] == broker:
+            return at
+
+
+def latency(bench):
+    clock = Clock()
+    clock.up()
+    try:
+        bench.restart(2)
+        bench.deployment.subscribe(clock.url, ["broker.created"])
+        found = []
+        for number in range(WARM_UP + WRITES):
+            broker, answered = write(bench, number)
+            found.append((arrival_of(clock, broker) - answered) / 1e6)
+            time.sleep(random.uniform(0.005, 0.030))  # so that writes meet the courier at any moment of its rounds
+    except queue.Empty:
+        raise SystemExit("an event did not arrive within 20 s") from None
+    finally:
+        clock.down()
+    found = found[WARM_UP:]
+    half, most = median(found), quantiles(found, n=100)[98]
+    print(f"\nlatency: {WRITES} single writes, milliseconds from the 201 to the arrival of the first attempt\n"
+          f"  median {half:.1f}, p99 {most:.1f}, longest {max(found):.1f}", flush=True)
+    for name, value, goal in zip(("median", "p99"), (half, most), GOALS):
+        bench.found("latency", f"{name} {value:.1f} ms", f"{goal} ms", value <= goal)

@@ -1,0 +1,222 @@
+"""A small receiver of webhooks for the demo: receiver.py BUILD
+
+Subscribes to every event of the demo's first organization, at http://127.0.0.1:DEMO_RECEIVER_PORT/ (8555), checks both signatures
+of what arrives, and prints it, until Ctrl-C. Nothing but Python's own library is needed. The subscription and its secret are kept
+in BUILD/demo/receiver.json for the next time.
+"""
+
+import base64
+import hashlib
+import hmac
+import json
+import os
+import shlex
+import signal
+import ssl
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+TOLERANCE = 300  # seconds that a signature may be old: who records a delivery cannot play it again later
+MOST_BODY = 1 << 20
+
+
+def die(message):
+    sys.exit(f"receiver: {message}")
+
+
+# ---------------------------------------------------------------- the signatures
+
+def same(expected, given):
+    """In a time that does not tell how much of it is right."""
+    return hmac.compare_digest(expected.encode(), given.encode("utf-8", "surrogateescape"))
+
+
+def body_signature(secret, body):
+    """X-Webhook-Signature: over the body, keyed with the whole secret."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def standard_signature(secret, headers, body):
+    """One of those in webhook-signature: over id, moment and body, keyed with what the secret's base64 stands for."""
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+
+
+def what_is_wrong(secret, headers, body):
+    """None, or why this does not come from whom it should, or not now."""
+    if not same(body_signature(secret, body), headers.get("X-Webhook-Signature", "")):
+        return "X-Webhook-Signature is wrong"
+    timestamp = headers.get("webhook-timestamp", "")
+    if not timestamp.isdecimal() or abs(time.time() - int(timestamp)) > TOLERANCE:
+        return "webhook-timestamp is not now"
+    expected = standard_signature(secret, headers, body)
+    if not any(same(expected, one) for one in headers.get("webhook-signature", "").split()):
+        return "webhook-signature is wrong"
+    return None
+
+
+# ---------------------------------------------------------------- what arrives
+
+class Receiver(ThreadingHTTPServer):
+    daemon_threads = True
+    secret = None  # known once there is a subscription; what comes earlier has to come again
+
+    def __init__(self, port):
+        self.seen, self.printing, self.is_ready = set(), threading.Lock(), threading.Event()
+        super().__init__(("127.0.0.1", port), Handler)
+
+    def show(self, body, wrong):
+        try:
+            delivery = json.loads(body)
+            head = f"{delivery['event_type']}  {delivery['id']}  of {delivery['created_at']}"
+            payload = json.dumps(delivery["payload"], ensure_ascii=False, indent=2)
+        except (ValueError, KeyError, TypeError):
+            delivery, head, payload = {}, f"{len(body)} bytes that are no delivery", ""
+        with self.printing:
+            again = "; has been here before" if delivery.get("id") in self.seen else ""
+            if not wrong:
+                self.seen.add(delivery.get("id"))
+            print(f"\n{time.strftime('%H:%M:%S')}  {head}")
+            print(f"          {wrong or 'both signatures are right'}{again}")
+            print(payload, flush=True)
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+
+    def answer(self, status):
+        self.send_response(status)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    def do_POST(self):
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > MOST_BODY:
+            self.close_connection = True
+            return self.answer(400)
+        body = self.rfile.read(int(length))
+        if not self.server.is_ready.wait(5):
+            return self.answer(503)
+        wrong = what_is_wrong(self.server.secret, self.headers, body)
+        self.answer(400 if wrong else 204)
+        self.server.show(body, wrong)
+
+    def log_message(self, *_):
+        pass
+
+
+# ---------------------------------------------------------------- the demo
+
+class Demo:
+    def __init__(self, directory):
+        self.directory, self.state = directory, directory / "receiver.json"
+        try:
+            words = shlex.split((directory / "env").read_text(), comments=True)
+        except OSError:
+            die("there is no demo yet: start it with: make demo")
+        self.env = dict(word.split("=", 1) for word in words)
+        context = ssl.create_default_context(cafile=self.env["NEOAPI_CA"])
+        self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
+                                                  urllib.request.HTTPSHandler(context=context))
+
+    def ask(self, method, path, body=None):
+        """Status and answer."""
+        request = urllib.request.Request(self.env["NEOAPI_URL"] + path, method=method,
+                                         data=None if body is None else json.dumps(body).encode())
+        request.add_header("X-API-Key", self.env["NEOAPI_KEY"])
+        request.add_header("Content-Type", "application/json")
+        try:
+            with self.opener.open(request, timeout=30) as response:
+                return response.status, json.loads(response.read() or "null")
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, json.loads(error.read() or "{}")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            die(f"the demo does not answer at {self.env['NEOAPI_URL']} ({reason}): start it with: make demo")
+
+    def want(self, method, path, body=None):
+        status, answer = self.ask(method, path, body)
+        if status >= 300:
+            more = "".join(f"\n  {item['field']}: {item['message']}" for item in answer.get("errors", []))
+            die(f"{method} {path}: {status} {answer.get('code')}: {answer.get('detail')}{more}\n"
+                "A demo of an earlier build is brought up to date by: make demo")
+        return answer
+
+    def remembered(self):
+        """The subscription of last time, if the demo still has it."""
+        try:
+            kept = json.loads(self.state.read_text())
+            status, answer = self.ask("GET", f"webhooks/{kept['id']}")
+            return {**answer, "secret": kept["secret"]} if status == 200 else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def subscribe(self, url):
+        """A subscription to everything, at `url`, with its secret: last time's, or one whose secret is lost, or a new one."""
+        mine = self.remembered()
+        if not mine:
+            others = [one for one in self.want("GET", "webhooks?limit=100")["items"] if one["url"] == url]
+            mine = self.want("POST", f"webhooks/{others[0]['id']}/rotate-secret") if others else \
+                self.want("POST", "webhooks", {"url": url, "events": ["*"]})
+        if mine["url"] != url or not mine["is_active"] or mine["events"] != ["*"]:
+            wanted = {"url": url, "events": ["*"], "is_active": True}
+            mine = {**self.want("PATCH", f"webhooks/{mine['id']}", wanted), "secret": mine["secret"]}
+        self.keep(mine)
+        return mine
+
+    def keep(self, subscription):
+        new = self.state.with_suffix(".new")
+        new.unlink(missing_ok=True)
+        with open(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as out:
+            json.dump({name: subscription[name] for name in ("id", "secret", "url")}, out)
+        new.replace(self.state)
+
+
+def tell(demo, subscription):
+    curl = f"curl --cacert {demo.env['NEOAPI_CA']} -H 'X-API-Key: {demo.env['NEOAPI_KEY']}'"
+    print(f"""
+Listening at {subscription['url']} for the events of subscription {subscription['id']}.
+
+This causes one; paste it into another shell:
+
+{curl} -H 'Content-Type: application/json' -d '{{"name": "Maria Exemplo"}}' {demo.env['NEOAPI_URL']}brokers
+
+Ctrl-C ends it. The subscription stays: what happens meanwhile is sent again until the receiver is back or the attempts are over.
+""", flush=True)
+
+
+def port():
+    text = os.environ.get("DEMO_RECEIVER_PORT") or "8555"
+    if not text.isdecimal() or not 0 < int(text) < 65536:
+        die(f"DEMO_RECEIVER_PORT must be a port, from 1 to 65535, not {text}")
+    return int(text)
+
+
+def main():
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: sys.exit(0))
+    demo = Demo(Path(sys.argv[1]) / "demo")
+    demo.want("GET", "me")
+    try:
+        receiver = Receiver(port())
+    except OSError as error:
+        die(f"cannot listen on port {port()}: {error.strerror}; another one: make demo-receiver DEMO_RECEIVER_PORT=N")
+    threading.Thread(target=receiver.serve_forever, daemon=True).start()
+    subscription = demo.subscribe(f"http://127.0.0.1:{port()}/")
+    receiver.secret = subscription["secret"]
+    tell(demo, subscription)
+    receiver.is_ready.set()
+    while True:
+        signal.pause()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""What the tests of webhooks share: an instance that delivers to this machine on a shortened schedule, and words for what they do.
+
+The fixtures are imported by each module that uses them, so that each has an instance of its own. What a module sets differently
+stands in its constant CONF, httpd directives.
+"""
+
+import os
+
+import pytest
+from client import Api, ok
+from conftest import remove
+from deployment import PLACE, Instance
+from makers import Maker
+from receiver import Receiver
+from waiting import eventually
+
+HERE = """
+NeoAPIWebhookAllowHTTP On
+NeoAPIWebhookAllowAddress 127.0.0.0/8
+NeoAPIWebhookCABundle "${INSTANCE}/tls/ca.pem"
+"""
+DELAYS = [0, 1, 2, 3, 4]
+TIMEOUT = 2
+FAST = HERE + f"NeoAPIWebhookRetryDelays {' '.join(map(str, DELAYS))}\nNeoAPIWebhookTimeout {TIMEOUT}\n"
+
+
+def bring_up(name, conf, **more):
+    """An instance with these directives; whoever calls this calls `remove` as well."""
+    PLACE.mkdir(parents=True, exist_ok=True)
+    file = PLACE / f"{os.getpid()}.{name}.conf"
+    file.write_text(conf)
+    instance = Instance(name, SERVER_CONF=str(file), **more)
+    try:
+        return instance.up()
+    except BaseException:
+        remove(instance)
+        raise
+
+
+def take_down(instance):
+    try:
+        remove(instance)
+    finally:
+        os.unlink(instance.settings["SERVER_CONF"])
+
+
+@pytest.fixture(scope="module")
+def there(request):
+    instance = bring_up(request.module.__name__, getattr(request.module, "CONF", FAST))
+    try:
+        yield instance
+    finally:
+        take_down(instance)
+
+
+@pytest.fixture(scope="module")
+def make_there(there):
+    return Maker(there)
+
+
+@pytest.fixture
+def admin(there, make_there):
+    """An org_admin's client to an organization of its own."""
+    return Api(there, make_there.key())
+
+
+@pytest.fixture
+def receiver():
+    with Receiver() as one:
+        yield one
+
+
+def subscribe(api, url, *events, **more):
+    """A new subscription, by default to everything, as the answer shows it."""
+    return ok(api.post("webhooks", json={"url": url, "events": list(events) or ["*"], **more}), 201)
+
+
+def path_of(subscription, delivery=None):
+    path = f"webhooks/{subscription['id']}/deliveries"
+    return f"{path}/{delivery if isinstance(delivery, str) else delivery['id']}" if delivery else path
+
+
+def deliveries(api, subscription, **params):
+    """The records of a subscription's latest deliveries, newest first."""
+    return ok(api.get(path_of(subscription), params={"limit": 100, **params}))["items"]
+
+
+def detail(api, subscription, delivery):
+    return ok(api.get(path_of(subscription, delivery)))
+
+
+def until(api, subscription, status, limit=60):
+    """Waits until the latest delivery has the status, and returns it with its attempts."""
+    def is_so():
+        found = deliveries(api, subscription, limit=1)
+        return found and found[0]["status"] == status and found[0]
+    return detail(api, subscription, eventually(is_so, f"a delivery that is {status}", limit))
+
+
+def attempted(api, subscription, count=1, limit=60):
+    """Waits until so many attempts at the latest delivery are recorded, and returns it with them."""
+    def is_so():
+        found = deliveries(api, subscription, limit=1)
+        return found and found[0]["attempt_count"] >= count and found[0]
+    return detail(api, subscription, eventually(is_so, f"{count} attempts", limit))
+
+
+def row_of(instance, subscription, columns):
+    """Columns of a subscription's row in the database."""
+    return instance.sql(f"select {columns} from neoapi.webhook_subscription where id = %s", subscription["id"])[0]
+
+
+def queued(instance, subscription=None):
+    """How many deliveries are pending, of one subscription or of all."""
+    return instance.sql("select count(*) from neoapi.webhook_queue where %s is null or subscription_id = %s",
+                        *[subscription and subscription["id"]] * 2)[0][0]

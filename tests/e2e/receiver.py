@@ -1,0 +1,219 @@
+"""Receivers of webhooks: real HTTP and HTTPS servers that behave as they are told, and remember what arrived and when.
+
+with Receiver(behave) as receiver: receiver.url, receiver.arrivals, receiver.connections. `behave` is one of the functions below or
+made by one; it is handed the request's handler and the arrival, and answers or does not. It can be changed while it runs.
+"""
+
+import itertools
+import json
+import socket
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from ssl import PROTOCOL_TLS_SERVER, SSLContext
+
+from waiting import LIMIT, eventually
+
+
+@dataclass
+class Arrival:
+    """A request: when its body was there, in seconds since 1970, and from which port."""
+
+    at: float
+    path: str
+    headers: dict  # names in lower case
+    body: bytes
+    port: int
+    json: dict = field(init=False)
+
+    def __post_init__(self):
+        self.json = json.loads(self.body)
+
+    @property
+    def id(self):
+        return self.json["id"]
+
+
+# ---------------------------------------------------------------- behaviours
+
+def status(number, body=b"", **headers):
+    """Answers with that; Retry_After="3" becomes the header Retry-After."""
+    def behave(handler, _):
+        handler.send_response(number)
+        for name, value in headers.items():
+            handler.send_header(name.replace("_", "-"), value)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+    return behave
+
+
+ok = status(204)
+
+
+def one_after_the_other(*behaviours):
+    """Each for one request; the last one for all that follow."""
+    rest = itertools.chain(behaviours, itertools.repeat(behaviours[-1]))
+    lock = threading.Lock()
+
+    def behave(handler, arrival):
+        with lock:
+            now = next(rest)
+        now(handler, arrival)
+    return behave
+
+
+def slowly(seconds, then=ok):
+    def behave(handler, arrival):
+        handler.server.closing.wait(seconds)
+        then(handler, arrival)
+    return behave
+
+
+def hang(handler, _):
+    """Never answers."""
+    handler.server.closing.wait(LIMIT)
+    handler.close_connection = True
+
+
+def drip(handler, _):
+    """Answers a byte a second."""
+    handler.close_connection = True
+    for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000:
+        handler.wfile.write(bytes([byte]))
+        if handler.server.closing.wait(1):
+            return
+
+
+def close_in_the_middle(handler, _):
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of")
+    handler.close_connection = True
+
+
+def close_without_a_word(handler, _):
+    handler.close_connection = True
+
+
+def huge(handler, _):
+    """A good answer with far more to say than anybody reads."""
+    handler.close_connection = True
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
+    try:
+        for _ in range(1000):
+            handler.wfile.write(b"a" * 100_000)
+    except OSError:
+        handler.server.was_cut_off.set()
+
+
+# ---------------------------------------------------------------- servers
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        arrival = Arrival(time.time(), self.path, headers, body, self.client_address[1])
+        self.server.arrivals.append(arrival)
+        try:
+            self.server.behave(self, arrival)
+        except OSError:  # the other side has gone
+            self.close_connection = True
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    request_queue_size = 512
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, address, family, tls):
+        self.address_family, self.tls = family, tls
+        self.arrivals, self.connections = [], 0
+        self.closing, self.was_cut_off = threading.Event(), threading.Event()
+        super().__init__(address, Handler)
+
+    def process_request(self, request, client_address):
+        self.connections += 1
+        super().process_request(request, client_address)
+
+    def finish_request(self, request, client_address):
+        if self.tls:
+            request.settimeout(LIMIT)
+            try:
+                request = self.tls.wrap_socket(request, server_side=True)
+            except OSError:  # the other side does not trust us
+                return
+        super().finish_request(request, client_address)
+
+    def handle_error(self, *_):
+        pass  # broken connections are what this is for
+
+
+class Receiver:
+    """`certificate`: the files of a certificate and its key, for HTTPS."""
+
+    def __init__(self, behave=ok, address="127.0.0.1", certificate=None):
+        context = None
+        if certificate:
+            context = SSLContext(PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*certificate)
+        self.server = Server((address, 0), socket.AF_INET6 if ":" in address else socket.AF_INET, context)
+        self.server.behave = behave
+        self.port = self.server.server_address[1]
+        host = f"[{address}]" if ":" in address else address
+        self.url = f"{'https' if certificate else 'http'}://{host}:{self.port}/"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.closing.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join(LIMIT)
+
+    def behave(self, behaviour):
+        self.server.behave = behaviour
+
+    @property
+    def arrivals(self):
+        return list(self.server.arrivals)
+
+    @property
+    def connections(self):
+        return self.server.connections
+
+    def wait_for(self, count, limit=LIMIT):
+        """Waits until so many have arrived, and returns all."""
+        eventually(lambda: len(self.server.arrivals) >= count, f"{count} deliveries", limit)
+        return self.arrivals
+
+
+class Refusing:
+    """A port that nobody listens at, kept from others."""
+
+    def __enter__(self):
+        self.socket = socket.socket()
+        self.socket.bind(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.socket.getsockname()[1]}/"
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+
+def untrusted_certificate(place):
+    """The files of a certificate that nobody has signed but its owner."""
+    certificate, key = place / "untrusted.pem", place / "untrusted.key"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                    "-keyout", key, "-out", certificate], check=True, capture_output=True)
+    return certificate, key

@@ -1,0 +1,187 @@
+"""The demo's receiver, and the README's examples for receivers: they accept what the API sends and nothing else."""
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+
+import pytest
+
+for module in ("hooks", "receiver"):
+    pytest.register_assert_rewrite(module)
+
+import requests  # noqa: E402
+from client import ok  # noqa: E402
+from deployment import ROOT  # noqa: E402
+from hooks import HERE, admin, make_there, receiver, subscribe, there  # noqa: E402 (fixtures among them)
+from waiting import LIMIT, eventually  # noqa: E402
+
+CONF = HERE
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+# ---------------------------------------------------------------- the demo's receiver
+
+
+class DemoReceiver:
+    """tests/demo/receiver.py beside something that looks like the demo: an organization of the instance."""
+
+    def __init__(self, api, place):
+        self.api, self.place, self.port, self.running = api, place, free_port(), []
+        self.said = place / "said"
+        (place / "demo").mkdir()
+        self.write_env(api.url)
+
+    def write_env(self, url):
+        env = {"NEOAPI_URL": url, "NEOAPI_CA": self.api.instance.ca, "NEOAPI_KEY": self.api.credential.secret}
+        (self.place / "demo/env").write_text("".join(f"{name}={shlex.quote(value)}\n" for name, value in env.items()))
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.port}/"
+
+    def start(self):
+        with open(self.said, "w") as out:
+            self.running.append(subprocess.Popen(
+                ["/usr/bin/python3", "-B", ROOT / "tests/demo/receiver.py", self.place], stdout=out, stderr=out,
+                stdin=subprocess.DEVNULL, env={**os.environ, "DEMO_RECEIVER_PORT": str(self.port)}))
+        return self
+
+    def until_it_says(self, text):
+        eventually(lambda: text in self.said.read_text(), f"{text!r} from the receiver")
+        return self.said.read_text()
+
+    def stop(self):
+        """As Ctrl-C does. Returns what it said."""
+        self.running[-1].send_signal(signal.SIGINT)
+        assert self.running[-1].wait(LIMIT) == 0, self.said.read_text()
+        return self.said.read_text()
+
+    def refused(self):
+        """Ends by itself with a failure. Returns the sentence."""
+        assert self.start().running[-1].wait(LIMIT) == 1
+        said = self.said.read_text()
+        assert said.startswith("receiver: ") and "Traceback" not in said, said
+        return said
+
+    def subscriptions(self):
+        return ok(self.api.get("webhooks"))["items"]
+
+
+@pytest.fixture
+def demo(admin, tmp_path):
+    made = DemoReceiver(admin, tmp_path)
+    yield made
+    for process in made.running:
+        process.kill()
+        process.wait(LIMIT)
+
+
+def test_the_demo_receiver_shows_an_event_that_its_own_curl_line_causes(demo):
+    said = demo.start().until_it_says("Ctrl-C")
+    line, = re.findall("^curl .*$", said, re.M)
+    subprocess.run(["sh", "-c", line + " -sS --noproxy '*' -o /dev/null"], check=True, timeout=LIMIT)
+    shown = demo.until_it_says("}\n")
+    assert "broker.created" in shown and "both signatures are right" in shown and "Maria Exemplo" in shown
+    demo.stop()
+
+
+def test_the_demo_receiver_uses_its_subscription_again(demo):
+    for number in range(3):
+        demo.start().until_it_says("Ctrl-C")
+        demo.api.broker(name=f"Broker {number}")
+        assert "signatures are right" in demo.until_it_says(f"Broker {number}")
+        demo.stop()
+        assert len(demo.subscriptions()) == 1
+        if number == 1:
+            (demo.place / "demo/receiver.json").unlink()  # its secret is lost
+
+
+def test_the_demo_receiver_moves_with_its_port_and_wakes_what_was_made_inactive(demo):
+    demo.start().until_it_says("Ctrl-C")
+    demo.stop()
+    subscription, = demo.subscriptions()
+    ok(demo.api.patch(f"webhooks/{subscription['id']}", json={"is_active": False}))
+    demo.port = free_port()
+    demo.start().until_it_says("Ctrl-C")
+    moved, = demo.subscriptions()
+    assert (moved["id"], moved["url"], moved["is_active"]) == (subscription["id"], demo.url, True)
+    demo.stop()
+
+
+def test_the_demo_receiver_refuses_what_is_not_signed_with_its_secret(demo):
+    demo.start().until_it_says("Ctrl-C")
+    headers = {"X-Webhook-Signature": "sha256=" + "0" * 64}
+    for more in ({}, headers):
+        answer = requests.post(demo.url, json={"id": "whd_1"}, headers=more, timeout=LIMIT, proxies={"http": ""})
+        assert answer.status_code == 400
+    assert "X-Webhook-Signature is wrong" in demo.stop()
+
+
+def test_the_demo_receiver_says_that_there_is_no_demo(demo):
+    demo.write_env(f"https://localhost:{free_port()}/public/v1/")
+    assert "make demo" in demo.refused()
+    (demo.place / "demo/env").unlink()
+    assert "make demo" in demo.refused()
+
+
+def test_the_demo_receiver_says_that_its_port_is_taken(demo):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", demo.port))
+        taken.listen()
+        assert f"port {demo.port}" in demo.refused() and demo.subscriptions() == []
+
+
+# ---------------------------------------------------------------- the README's examples
+
+
+def example(of):
+    """The indented block of the README that has these words."""
+    text = (ROOT / "README.md").read_text()
+    block, = [one for one in re.findall(r"(?:^ {4}.*\n)+", text, re.M) if of in one]
+    return re.sub("^ {4}", "", block, flags=re.M)
+
+
+def in_shell(secret, body, signature, place):
+    (place / "body").write_bytes(body)
+    done = subprocess.run(["sh", "-c", example("openssl dgst")], cwd=place, capture_output=True, timeout=LIMIT,
+                          env={**os.environ, "secret": secret, "x_webhook_signature": signature})
+    return done.stdout == b"genuine\n"
+
+
+def in_python(secret, body, signature, place):
+    import hashlib
+    import hmac
+    names = {"hashlib": hashlib, "hmac": hmac}
+    exec(example("def is_genuine"), names)
+    return names["is_genuine"](secret, body, signature)
+
+
+def in_node(secret, body, signature, place):
+    (place / "body").write_bytes(body)
+    program = ("const crypto = require('crypto');" + example("function isGenuine") +
+               "const [secret, file, signature] = process.argv.slice(1);"
+               "console.log(isGenuine(secret, require('fs').readFileSync(file), signature));")
+    done = subprocess.run(["node", "-e", program, secret, place / "body", signature], capture_output=True, timeout=LIMIT)
+    assert done.stdout in (b"true\n", b"false\n"), done
+    return done.stdout == b"true\n"
+
+
+@pytest.mark.parametrize("is_genuine", [in_shell, in_python, in_node])
+def test_the_readmes_examples_tell_what_is_genuine(admin, receiver, tmp_path, is_genuine):
+    secret = subscribe(admin, receiver.url)["secret"]
+    admin.broker(name="João \"Z\" Ação")
+    arrival, = receiver.wait_for(1)
+    signature = arrival.headers["x-webhook-signature"]
+    assert is_genuine(secret, arrival.body, signature, tmp_path)
+    assert not is_genuine(secret, arrival.body + b" ", signature, tmp_path)
+    assert not is_genuine(secret[:-2] + "0=", arrival.body, signature, tmp_path)
+    assert not is_genuine(secret, arrival.body, signature[:-1], tmp_path)
+    assert not is_genuine(secret, arrival.body, "", tmp_path)

@@ -1,0 +1,300 @@
+"""neoapictl webhook: what an administrator sees of deliveries, and does about them."""
+
+import json
+import re
+import signal
+import subprocess
+
+import pytest
+
+for module in ("hooks", "receiver"):
+    pytest.register_assert_rewrite(module)
+
+from client import Api, ok  # noqa: E402
+from hooks import HERE, admin, deliveries, make_there, receiver, subscribe, there, until  # noqa: E402 (fixtures among them)
+from receiver import Refusing, one_after_the_other, status  # noqa: E402
+from waiting import LIMIT, eventually  # noqa: E402
+
+CONF = HERE + "NeoAPIWebhookRetryDelays 0 0\nNeoAPIWebhookTimeout 2\n"
+NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
+
+
+class Ctl:
+    def __init__(self, instance):
+        self.instance = instance
+
+    def start(self, *args, **more):
+        return subprocess.Popen([self.instance.env["NEOAPI_CTL"], *args], text=True, stdin=subprocess.DEVNULL,
+                                **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+
+    def run(self, *args, **more):
+        process = self.start(*args, **more)
+        out, err = process.communicate(timeout=LIMIT)
+        return process.returncode, out, err
+
+    def ok(self, *args):
+        code, out, err = self.run(*args)
+        assert (code, err) == (0, ""), (args, out, err)
+        return out
+
+    def json(self, *args):
+        return json.loads(self.ok("--json", *args))
+
+    def refused(self, *args, code=1, **more):
+        got, out, err = self.run(*args, **more)
+        assert got == code and err.startswith("neoapictl: ") and not re.search("constraint|ERROR", err), (args, got, out, err)
+        return err.splitlines()[0]
+
+
+@pytest.fixture
+def ctl(there):
+    return Ctl(there)
+
+
+def organization_of(api):
+    return api.credential.organizations[0]
+
+
+def failed(api, url):
+    """A subscription whose only delivery has failed."""
+    subscription = subscribe(api, url)
+    api.broker()
+    return subscription, until(api, subscription, "failed")
+
+
+# ---------------------------------------------------------------- list
+
+
+def test_subscriptions_are_listed_by_organization_and_all_together(ctl, there, make_there, admin):
+    mine = subscribe(admin, "http://127.0.0.1:9/mine", "broker.created", "broker.deleted")
+    others = subscribe(Api(there, make_there.key()), "http://127.0.0.1:9/others")
+    listed, = ctl.json("webhook", "list", "--organization", organization_of(admin))
+    assert listed == {"id": mine["id"], "organization_id": organization_of(admin), "url": "http://127.0.0.1:9/mine",
+                      "events": ["broker.created", "broker.deleted"], "is_active": True, "disabled_reason": None,
+                      "failing_since": None, "pending": 0}
+    assert {mine["id"], others["id"]} <= {row["id"] for row in ctl.json("webhook", "list")}
+
+
+def test_the_list_says_why_one_is_inactive_and_how_much_waits_for_it(ctl, admin, receiver):
+    receiver.behave(status(410))
+    subscription = subscribe(admin, receiver.url)
+    admin.broker()
+
+    def listed():
+        row, = ctl.json("webhook", "list", "--organization", organization_of(admin))
+        return not row["is_active"] and row
+    row = eventually(listed, "a subscription that is inactive")
+    assert row["id"] == subscription["id"] and "410" in row["disabled_reason"] and row["pending"] == 1
+
+
+def test_the_list_says_since_when_one_fails(ctl, admin):
+    with Refusing() as nobody:
+        failed(admin, nobody.url)
+        eventually(lambda: ctl.json("webhook", "list", "--organization", organization_of(admin))[0]["failing_since"], "a failure")
+
+
+def test_the_list_shows_no_secret(ctl, admin):
+    secret = subscribe(admin, "http://127.0.0.1:9/")["secret"]
+    assert secret.removeprefix("whsec_") not in ctl.ok("webhook", "list") + ctl.ok("webhook", "list", "--json")
+
+
+# ---------------------------------------------------------------- deliveries
+
+
+def test_deliveries_are_shown_newest_first_with_what_became_of_the_last_attempt(ctl, admin, receiver):
+    receiver.behave(one_after_the_other(status(204), status(500)))
+    subscription = subscribe(admin, receiver.url)
+    admin.broker()
+    first = until(admin, subscription, "success")
+    admin.broker()
+    second = until(admin, subscription, "failed")
+    rows = ctl.json("webhook", "deliveries", subscription["id"])
+    assert rows == [{"id": one["id"], "event_type": "broker.created", "status": one["status"],
+                     "attempt_count": one["attempt_count"], "http_status": code, "error": None,
+                     "created_at": one["created_at"], "completed_at": one["completed_at"], "due_at": None}
+                    for one, code in ((second, 500), (first, 204))]
+    assert second["attempt_count"] == 2
+    for chosen, found in (("success", first), ("failed", second)):
+        row, = ctl.json("webhook", "deliveries", subscription["id"], "--status", chosen)
+        assert row["id"] == found["id"]
+    assert ctl.json("webhook", "deliveries", subscription["id"], "--status", "pending") == []
+    assert [row["id"] for row in ctl.json("webhook", "deliveries", subscription["id"], "--limit", "1")] == [second["id"]]
+
+
+def test_a_delivery_shows_its_last_error(ctl, admin):
+    with Refusing() as nobody:
+        subscription, _ = failed(admin, nobody.url)
+        row, = ctl.json("webhook", "deliveries", subscription["id"])
+        assert (row["error"], row["http_status"]) == ("connection_failed", None)
+
+
+def test_what_is_pending_says_when_it_is_due(ctl, there, admin):
+    subscription = subscribe(admin, "http://127.0.0.1:9/")
+    ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": False}))
+    made = ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
+    row, = ctl.json("webhook", "deliveries", subscription["id"], "--status", "pending")
+    assert (row["id"], row["attempt_count"], row["completed_at"]) == (made["id"], 0, None) and row["due_at"]
+
+
+def test_tables_for_people_have_headings(ctl, admin, receiver):
+    subscription = subscribe(admin, receiver.url)
+    admin.broker()
+    until(admin, subscription, "success")
+    assert ctl.ok("webhook", "list").startswith("ID ")
+    head, row = ctl.ok("webhook", "deliveries", subscription["id"]).splitlines()
+    assert re.match(r"ID +EVENT TYPE +STATUS +ATTEMPT COUNT +HTTP STATUS +ERROR +CREATED AT", head)
+    assert row[head.index("STATUS"):].startswith("success")
+
+
+# ---------------------------------------------------------------- sending again
+
+
+def test_a_retry_sends_the_same_payload_as_a_new_delivery(ctl, admin, receiver):
+    receiver.behave(one_after_the_other(status(500), status(500), status(204)))
+    subscription, first = failed(admin, receiver.url)
+    made = ctl.json("webhook", "retry", first["id"])
+    assert made["id"] != first["id"] and made["status"] == "pending" and made["subscription_id"] == subscription["id"]
+    again = until(admin, subscription, "success")
+    assert again["id"] == made["id"] and again["payload"] == first["payload"]
+    assert receiver.arrivals[-1].id == made["id"] and len(deliveries(admin, subscription)) == 2
+
+
+def test_recovering_sends_what_has_failed_since_and_nothing_else(ctl, admin, receiver):
+    receiver.behave(one_after_the_other(*[status(500)] * 2, *[status(204)], *[status(500)] * 4, status(204)))
+    subscription = subscribe(admin, receiver.url)
+    found = []
+    for outcome in ("failed", "success", "failed", "failed"):
+        if found:
+            admin.pass_by(found[-1]["completed_at"])
+        admin.broker()
+        eventually(lambda: len(deliveries(admin, subscription)) == len(found) + 1, "a delivery")
+        found.append(until(admin, subscription, outcome))
+    assert ctl.json("webhook", "recover", subscription["id"], "--since", found[1]["created_at"]) == {"recovered": 2}
+    eventually(lambda: len(deliveries(admin, subscription, status="success")) == 3, "what was sent again")
+    again = deliveries(admin, subscription)[:2]
+    told = [arrival.json["payload"] for arrival in receiver.arrivals[-2:]]
+    assert {one["id"] for one in again} == {arrival.id for arrival in receiver.arrivals[-2:]}
+    assert sorted(one["id"] for one in told) == sorted(one["payload"]["id"] for one in found[2:])
+
+
+def test_nothing_to_recover_is_no_failure(ctl, admin):
+    subscription = subscribe(admin, "http://127.0.0.1:9/")
+    assert ctl.json("webhook", "recover", subscription["id"], "--since", "2026-01-01T00:00:00-03:00") == {"recovered": 0}
+
+
+def test_what_is_sent_again_to_an_inactive_subscription_waits_and_that_is_said(ctl, admin, receiver):
+    receiver.behave(one_after_the_other(status(500), status(500), status(204)))
+    subscription, first = failed(admin, receiver.url)
+    path = f"webhooks/{subscription['id']}"
+    ok(admin.patch(path, json={"is_active": False}))
+    assert "inactive" in ctl.ok("webhook", "retry", first["id"])
+    assert deliveries(admin, subscription)[0]["status"] == "pending"
+    ok(admin.patch(path, json={"is_active": True}))
+    until(admin, subscription, "success")
+
+
+def test_what_is_not_there_is_refused(ctl, admin):
+    nothing = "whs_" + NOBODY
+    assert "no such subscription" in ctl.refused("webhook", "deliveries", nothing)
+    assert "no such subscription" in ctl.refused("webhook", "recover", nothing, "--since", "2026-01-01T00:00:00Z")
+    assert "no such delivery" in ctl.refused("webhook", "retry", "whd_" + NOBODY)
+    with Refusing() as nobody:
+        subscription, delivery = failed(admin, nobody.url)
+    ok(admin.delete(f"webhooks/{subscription['id']}"), 204)
+    assert "deleted" in ctl.refused("webhook", "retry", delivery["id"])
+
+
+@pytest.mark.parametrize("args", [
+    ["deliveries"],
+    ["deliveries", "brk_" + NOBODY],
+    ["deliveries", "whs_" + NOBODY, "--status", "lost"],
+    ["deliveries", "whs_" + NOBODY, "--limit", "0"],
+    ["retry", "whs_" + NOBODY],
+    ["recover", "whs_" + NOBODY],
+    ["recover", "whs_" + NOBODY, "--since", "yesterday"],
+    ["recover", "whs_" + NOBODY, "--since", "2026-02-30T00:00:00Z"],
+    ["tail", "--for", "0"],
+    ["tail", "--organization", "all"],
+    ["listen"],
+])
+def test_what_makes_no_sense_is_refused(ctl, args):
+    ctl.refused("webhook", *args, code=2)
+
+
+# ---------------------------------------------------------------- tail
+
+
+class Tail:
+    """neoapictl webhook tail, from the moment at which it has begun to follow."""
+
+    def __init__(self, ctl, *args):
+        begun = ctl.instance.sql("select now()")[0][0]
+        self.process = ctl.start("webhook", "tail", *args)
+        eventually(lambda: ctl.instance.sql(
+            "select 1 from pg_stat_activity where application_name = 'neoapictl' and state = 'idle' and backend_start > %s"
+            " and query like '%%pg_snapshot_xmax%%'", begun), "a look")
+
+    def end(self, number=signal.SIGINT):
+        if number:
+            self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=LIMIT)
+        assert (self.process.returncode, err) == (0, ""), (out, err)
+        return out.splitlines()
+
+
+def told(lines):
+    return [(row["event_type"], row["attempt"], row["result"], row["http_status"]) for row in map(json.loads, lines)]
+
+
+def test_tail_tells_of_every_attempt_once_and_of_nothing_before(ctl, admin, receiver):
+    receiver.behave(one_after_the_other(status(204), status(503), status(204), status(500)))
+    subscription = subscribe(admin, receiver.url)
+    admin.broker()
+    before = until(admin, subscription, "success")
+    tail = Tail(ctl, "--json", "--organization", organization_of(admin))
+    path = "brokers/" + admin.broker()["id"]
+    eventually(lambda: len(receiver.arrivals) == 3, "the second attempt")
+    ok(admin.delete(path), 204)
+    until(admin, subscription, "failed")
+    lines = tail.end()
+    assert told(lines) == [("broker.created", 1, "retry", 503), ("broker.created", 2, "success", 204),
+                           ("broker.deleted", 1, "retry", 500), ("broker.deleted", 2, "failed", 500)]
+    assert before["id"] not in "".join(lines)
+    assert all(json.loads(line)["subscription_id"] == subscription["id"] for line in lines)
+
+
+def test_tail_misses_nothing_of_many_and_tells_nothing_twice(ctl, there, make_there, admin, receiver):
+    other = Api(there, make_there.key())
+    subscribe(admin, receiver.url)
+    subscribe(other, receiver.url)
+    tail, everything = Tail(ctl, "--json", "--organization", organization_of(admin)), Tail(ctl, "--json")
+    for _ in range(100):
+        admin.broker()
+        other.broker()
+    receiver.wait_for(200)
+    eventually(lambda: not there.sql("select 1 from neoapi.webhook_queue where organization_id in (%s, %s)",
+                                     organization_of(admin), organization_of(other)), "everything is recorded")
+    rows = [json.loads(line) for line in tail.end()]
+    assert len(rows) == 100 == len({row["delivery_id"] for row in rows})
+    assert {row["organization_id"] for row in rows} == {organization_of(admin)}
+    ids = [row["delivery_id"] for row in map(json.loads, everything.end())]
+    assert len(ids) == len(set(ids)) and {arrival.id for arrival in receiver.arrivals} <= set(ids)
+
+
+def test_tail_tells_people_what_happens(ctl, admin):
+    with Refusing() as nobody:
+        tail = Tail(ctl, "--organization", organization_of(admin))
+        failed(admin, nobody.url)
+        head, first, second = tail.end(signal.SIGTERM)
+    assert "Ctrl-C" in head
+    assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z  retry    connection_failed  attempt 1, \d+ ms  broker\.created  whd_\w+  whs_", first)
+    assert "  failed  " in second and "attempt 2" in second
+
+
+def test_tail_ends_by_itself_when_told_so(ctl):
+    assert Tail(ctl, "--json", "--for", "1").end(None) == []
+
+
+def test_tail_ends_where_nobody_reads_it(ctl):
+    with open("/dev/full", "w") as full:
+        assert "could not be written" in ctl.refused("webhook", "tail", "--for", "20", stdout=full)

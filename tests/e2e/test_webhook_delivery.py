@@ -1,0 +1,291 @@
+"""Deliveries: when attempts are made, what is recorded of them, and what receivers cannot do."""
+
+import re
+import time
+
+import pytest
+
+for module in ("hooks", "receiver"):
+    pytest.register_assert_rewrite(module)
+
+import receiver as behaviours  # noqa: E402
+from client import Api, moment, ok  # noqa: E402
+from hooks import (DELAYS, FAST, TIMEOUT, admin, attempted, deliveries, detail, make_there, queued, receiver,  # noqa: E402
+                   row_of, subscribe, there, until)
+from receiver import Receiver, Refusing, one_after_the_other, status  # noqa: E402
+from waiting import eventually  # noqa: E402
+
+CONF = FAST
+SLACK = 0.9  # seconds that an attempt may be late on a busy machine, beyond a tenth of its delay
+RECORD = ["id", "subscription_id", "event_type", "status", "http_status", "attempt_count", "created_at", "completed_at"]
+
+
+def gaps(arrivals):
+    return [later.at - earlier.at for earlier, later in zip(arrivals, arrivals[1:])]
+
+
+def check_gaps(found, delays):
+    """Never earlier than the schedule; at most a tenth later, and what a busy machine needs."""
+    assert len(found) == len(delays), found
+    for gap, delay in zip(found, delays):
+        assert delay - 0.01 <= gap <= delay * 1.1 + SLACK, (found, delays)
+
+
+def one_delivery(api, url):
+    """The path of one broker's creation: the subscription, once it is told."""
+    subscription = subscribe(api, url)
+    api.broker()
+    return subscription
+
+
+# ---------------------------------------------------------------- success and failure
+
+@pytest.mark.parametrize("answer", [200, 201, 202, 204, 206, 299])
+def test_any_2xx_is_success(admin, receiver, answer):
+    receiver.behave(status(answer))
+    subscription = one_delivery(admin, receiver.url)
+    found = until(admin, subscription, "success")
+    assert (found["http_status"], found["attempt_count"], len(found["attempts"])) == (answer, 1, 1)
+    assert len(receiver.arrivals) == 1
+
+
+def test_a_success_is_recorded_exactly(admin, receiver):
+    receiver.behave(behaviours.slowly(0.2, status(200, b"thanks")))
+    subscription = one_delivery(admin, receiver.url)
+    found = until(admin, subscription, "success")
+    listed, = deliveries(admin, subscription)
+    assert list(listed) == RECORD and {name: found[name] for name in RECORD} == listed
+    arrival, = receiver.arrivals
+    attempt, = found["attempts"]
+    assert set(attempt) == {"number", "started_at", "duration_ms", "http_status", "response_excerpt"}
+    assert (attempt["number"], attempt["http_status"], attempt["response_excerpt"]) == (1, 200, "thanks")
+    assert 200 <= attempt["duration_ms"] <= 1000 * TIMEOUT
+    assert moment(found["created_at"]) <= moment(attempt["started_at"]) <= arrival.at + 0.001
+    ended = moment(attempt["started_at"]) + attempt["duration_ms"] / 1000
+    assert moment(found["completed_at"]) == pytest.approx(ended, abs=0.0011)
+    assert arrival.json == {name: found[name] for name in ("id", "event_type", "created_at", "payload")}
+
+
+def test_the_first_attempt_leaves_at_once(admin, receiver):
+    subscribe(admin, receiver.url)
+    waits = []
+    for count in range(1, 31):
+        admin.broker()
+        answered = time.time()
+        waits.append(receiver.wait_for(count)[-1].at - answered)
+    assert sorted(waits)[15] < 0.1, sorted(waits)
+
+
+def test_attempts_follow_the_schedule_and_the_last_failure_is_final(admin, receiver):
+    receiver.behave(status(500, b"broken"))
+    subscription = one_delivery(admin, receiver.url)
+    between = attempted(admin, subscription, 2)
+    assert between["status"] == "pending" and "completed_at" not in between and between["http_status"] == 500
+    found = until(admin, subscription, "failed")
+    check_gaps(gaps(receiver.arrivals), DELAYS[1:])
+    assert (found["http_status"], found["attempt_count"]) == (500, len(DELAYS))
+    assert [attempt["number"] for attempt in found["attempts"]] == list(range(1, len(DELAYS) + 1))
+    assert all(attempt["response_excerpt"] == "broken" for attempt in found["attempts"])
+    last = found["attempts"][-1]
+    assert moment(found["completed_at"]) == pytest.approx(moment(last["started_at"]) + last["duration_ms"] / 1000, abs=0.0011)
+    assert len({(arrival.id, arrival.body) for arrival in receiver.arrivals}) == 1
+    time.sleep(2)  # longer than it takes to look for what is due
+    assert len(receiver.arrivals) == len(DELAYS) and queued(admin.instance, subscription) == 0
+
+
+def test_a_success_after_failures_is_success(admin, receiver):
+    receiver.behave(one_after_the_other(status(500), status(404), status(201)))
+    subscription = one_delivery(admin, receiver.url)
+    found = until(admin, subscription, "success")
+    assert (found["http_status"], found["attempt_count"]) == (201, 3)
+    assert [attempt["http_status"] for attempt in found["attempts"]] == [500, 404, 201]
+    eventually(lambda: row_of(admin.instance, subscription, "failing_since") == (None,), "nothing said of failures")
+
+
+@pytest.mark.parametrize("answer", [301, 302, 303, 307, 308])
+def test_redirects_are_not_followed(admin, receiver, answer):
+    with Receiver() as elsewhere:
+        receiver.behave(status(answer, Location=elsewhere.url))
+        subscription = one_delivery(admin, receiver.url)
+        found = attempted(admin, subscription)
+        assert found["status"] == "pending" and found["http_status"] == answer
+        attempted(admin, subscription, 2)
+        assert elsewhere.connections == 0
+
+
+@pytest.mark.parametrize("behaviour, error", [
+    (behaviours.hang, "timeout"), (behaviours.drip, "timeout"), (behaviours.close_in_the_middle, "connection_closed"),
+    (behaviours.close_without_a_word, "connection_closed"),
+], ids=["hang", "drip", "close in the middle", "close"])
+def test_no_whole_answer_is_a_failure_that_says_what_went_wrong(admin, receiver, behaviour, error):
+    receiver.behave(behaviour)
+    subscription = one_delivery(admin, receiver.url)
+    found = attempted(admin, subscription)
+    attempt = found["attempts"][0]
+    assert attempt["error"] == error and found["status"] == "pending"
+    assert "http_status" not in attempt and "http_status" not in found and "response_excerpt" not in attempt
+    if error == "timeout":
+        assert 1000 * TIMEOUT <= attempt["duration_ms"] < 1000 * (TIMEOUT + SLACK)
+    receiver.behave(behaviours.ok)
+    assert until(admin, subscription, "success")["http_status"] == 204
+
+
+def test_a_receiver_that_refuses_is_a_failure(admin):
+    with Refusing() as refusing:
+        subscription = one_delivery(admin, refusing.url)
+        assert attempted(admin, subscription)["attempts"][0]["error"] == "connection_failed"
+
+
+def test_a_name_that_is_not_there_is_a_failure(admin):
+    subscription = one_delivery(admin, "http://nowhere.invalid/")
+    assert attempted(admin, subscription)["attempts"][0]["error"] in ("name_not_resolved", "timeout")
+
+
+# ---------------------------------------------------------------- certificates
+
+def test_a_receiver_with_a_good_certificate_is_delivered_to(admin, there):
+    files = there.state / "tls/server.pem", there.state / "tls/server.key"
+    with Receiver(certificate=files) as secure:
+        subscription = one_delivery(admin, secure.url)
+        assert until(admin, subscription, "success")["attempt_count"] == 1
+
+
+def test_a_receiver_with_a_bad_certificate_gets_nothing(admin, tmp_path):
+    with Receiver(certificate=behaviours.untrusted_certificate(tmp_path)) as bad:
+        subscription = one_delivery(admin, bad.url)
+        assert attempted(admin, subscription)["attempts"][0]["error"] == "certificate_not_trusted"
+        assert bad.arrivals == []
+
+
+# ---------------------------------------------------------------- Retry-After
+
+@pytest.mark.parametrize("answer, asked, delay", [
+    (503, "0", 1), (503, "1", 1), (429, "2", 2), (503, "2", 2), (429, "86400", 2), (503, "99999999999", 2), (503, "soon", 1),
+    (500, "2", 1), (404, "2", 1),
+])
+def test_retry_after_postpones_up_to_twice_the_delay(admin, receiver, answer, asked, delay):
+    """The second attempt comes after a second, or up to two where a 429 or 503 asks for it."""
+    receiver.behave(one_after_the_other(status(answer, Retry_After=asked), behaviours.ok))
+    subscription = one_delivery(admin, receiver.url)
+    until(admin, subscription, "success")
+    check_gaps(gaps(receiver.arrivals), [delay])
+
+
+# ---------------------------------------------------------------- what makes a subscription inactive
+
+def test_410_makes_it_inactive_and_says_why(admin, receiver, there):
+    receiver.behave(one_after_the_other(status(410), behaviours.ok))
+    subscription = one_delivery(admin, receiver.url)
+    eventually(lambda: not ok(admin.get("webhooks/" + subscription["id"]))["is_active"], "an inactive subscription")
+    is_active, reason = row_of(there, subscription, "is_active, disabled_reason")
+    assert not is_active and "410" in reason
+    eventually(lambda: re.search(subscription["id"] + ".*410", there.error_log), "a line in the log")
+    admin.broker()
+    time.sleep(2)  # longer than the next attempt's delay
+    assert len(receiver.arrivals) == 1 and len(deliveries(admin, subscription)) == 1
+    found = detail(admin, subscription, receiver.arrivals[0].id)
+    assert found["status"] == "pending" and found["http_status"] == 410
+    ok(admin.patch("webhooks/" + subscription["id"], json={"is_active": True}))
+    assert until(admin, subscription, "success")["attempt_count"] == 2
+    assert row_of(there, subscription, "disabled_reason, failing_since") == (None, None)
+
+
+def test_five_days_of_nothing_but_failures_make_it_inactive(admin, receiver, there):
+    receiver.behave(status(500))
+    subscription = one_delivery(admin, receiver.url)
+    attempted(admin, subscription, 1)
+    eventually(lambda: row_of(there, subscription, "failing_since")[0], "a note of the failure")
+    there.sql("update neoapi.webhook_subscription set failing_since = now() - interval '5 days 1 hour' where id = %s",
+              subscription["id"])
+    until(admin, subscription, "failed")
+    eventually(lambda: row_of(there, subscription, "is_active") == (False,), "an inactive subscription")
+    assert "five days" in row_of(there, subscription, "disabled_reason")[0]
+    eventually(lambda: re.search(subscription["id"] + ".*five days", there.error_log), "a line in the log")
+
+
+def test_failures_of_less_than_five_days_leave_it_active(admin, receiver, there):
+    receiver.behave(status(500))
+    subscription = one_delivery(admin, receiver.url)
+    attempted(admin, subscription, 1)
+    eventually(lambda: row_of(there, subscription, "failing_since")[0], "a note of the failure")
+    there.sql("update neoapi.webhook_subscription set failing_since = now() - interval '4 days 23 hours' where id = %s",
+              subscription["id"])
+    until(admin, subscription, "failed")
+    assert row_of(there, subscription, "is_active, disabled_reason") == (True, None)
+
+
+# ---------------------------------------------------------------- what receivers say
+
+@pytest.mark.parametrize("said, kept", [
+    (b"", None), (b"no", "no"), ("ã".encode() * 511, "ã" * 511), (b"x" * 1024, "x" * 1024), (b"x" * 5000, "x" * 1024),
+    (b"x" + "ã".encode() * 1000, "x" + "ã" * 511), ("😀".encode() * 400, "😀" * 256), (b"x\0y", None), (b"\xff\xfe", None),
+    (b'"\\\n\t\x01</script>', '"\\\n\t\x01</script>'),
+], ids=["nothing", "short", "two bytes a character", "1 KiB", "more", "cut in a character", "emoji", "NUL", "not UTF-8", "control"])
+def test_the_beginning_of_a_response_is_kept(admin, receiver, said, kept):
+    receiver.behave(status(200, said))
+    subscription = one_delivery(admin, receiver.url)
+    attempt, = until(admin, subscription, "success")["attempts"]
+    assert attempt.get("response_excerpt") == kept
+    assert len((kept or "").encode()) <= 1024
+
+
+def test_nobody_listens_to_a_receiver_that_does_not_stop_talking(admin, receiver):
+    receiver.behave(behaviours.huge)
+    subscription = one_delivery(admin, receiver.url)
+    found = until(admin, subscription, "success")
+    assert found["http_status"] == 200 and found["attempts"][0]["response_excerpt"] == "a" * 1024
+    assert receiver.server.was_cut_off.wait(10)
+
+
+# ---------------------------------------------------------------- the wire
+
+def test_connections_are_kept_and_used_again(admin, receiver, there):
+    subscribe(admin, receiver.url)
+    for count in range(1, 51):
+        admin.broker()
+        receiver.wait_for(count)
+    assert receiver.connections <= 2 * len(there.children())
+
+
+def test_the_request_is_what_receivers_expect(admin, receiver):
+    subscription = one_delivery(admin, receiver.url + "hooks/brokers?from=neo&x=%20y")
+    until(admin, subscription, "success")
+    arrival, = receiver.arrivals
+    assert arrival.path == "/hooks/brokers?from=neo&x=%20y"
+    assert arrival.headers["content-type"] == "application/json" and "expect" not in arrival.headers
+    assert re.fullmatch(r"sha256=[0-9a-f]{64}", arrival.headers["x-webhook-signature"])
+    assert arrival.headers["webhook-id"] == arrival.id
+    assert abs(int(arrival.headers["webhook-timestamp"]) - arrival.at) < 5
+    assert list(arrival.json) == ["id", "event_type", "created_at", "payload"]
+
+
+def test_a_subscription_has_only_so_many_on_their_way(admin, receiver, there):
+    """A receiver that is slow is not flooded: 32 at a time from each process; two once it fails."""
+    at_once, most = [0], [0]
+
+    def count(handler, arrival):
+        at_once[0] += 1
+        most[0] = max(most[0], at_once[0])
+        handler.server.closing.wait(0.3)
+        at_once[0] -= 1
+        behaviours.ok(handler, arrival)
+
+    receiver.behave(count)
+    subscribe(admin, receiver.url)
+    for _ in range(150):
+        admin.broker()
+    receiver.wait_for(150)
+    assert most[0] <= 32 * len(there.children()), most
+
+
+def test_a_key_file_that_lost_its_key_is_told_in_the_log(there, make_there, receiver):
+    """And the delivery is sent once the secret can be opened again."""
+    api = Api(there, make_there.key())
+    subscription = subscribe(api, receiver.url)
+    sealed, = row_of(there, subscription, "secret")
+    there.sql("update neoapi.webhook_subscription set secret = 'AAAA' where id = %s", subscription["id"])
+    api.broker()
+    assert attempted(api, subscription)["attempts"][0]["error"] == "not_sent"
+    eventually(lambda: subscription["id"] + " cannot be opened" in there.error_log, "a line in the log")
+    there.sql("update neoapi.webhook_subscription set secret = %s where id = %s", sealed, subscription["id"])
+    assert until(api, subscription, "success")["http_status"] == 204

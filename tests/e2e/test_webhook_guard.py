@@ -1,0 +1,179 @@
+"""The address guard: whatever an address is called or written as, nobody inside is connected to."""
+
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+for module in ("hooks", "receiver"):
+    pytest.register_assert_rewrite(module)
+
+from client import Api  # noqa: E402
+from deployment import sanitizer_settings  # noqa: E402
+from hooks import attempted, bring_up, subscribe, take_down, until  # noqa: E402
+from makers import Maker  # noqa: E402
+from receiver import Receiver, status  # noqa: E402
+
+HTTP = "NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookTimeout 2\nNeoAPIWebhookRetryDelays 0 1 2 3 4\n"
+OTHER = "127.1.2.3"  # allowed, so that there is somebody who may be connected to
+SOURCE = Path(__file__).with_name("resolver.c")
+
+
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as one:
+            one.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+def own_address():
+    """This machine's address as others see it, or None where it has none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
+        try:
+            one.connect(("192.0.2.1", 9))  # sends nothing
+            return one.getsockname()[0]
+        except OSError:
+            return None
+
+
+class Names:
+    """Names that resolve to what we say, when we say it, for an Apache that has `library` loaded."""
+
+    def __init__(self, place):
+        self.place, self.library = place, place / "resolver.so"
+        place.chmod(0o755)
+        subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", f'-DANSWERS="{place}"', "-shared", "-fPIC", "-o", self.library,
+                        SOURCE], check=True)
+        self.library.chmod(0o755)
+
+    def say(self, name, address):
+        file = self.place / name
+        file.write_text(address)
+        file.chmod(0o644)
+        return name
+
+
+@pytest.fixture(scope="module")
+def names():
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-names.") as place:
+        yield Names(Path(place))
+
+
+@pytest.fixture(scope="module")
+def guarded(names):
+    """An instance that may deliver to OTHER, and to nothing else inside."""
+    preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {names.library}".strip()
+    instance = bring_up("guarded", HTTP + f"NeoAPIWebhookAllowAddress {OTHER}/32\n", HTTPD_PRELOAD=preload)
+    try:
+        yield instance
+    finally:
+        take_down(instance)
+
+
+@pytest.fixture(scope="module")
+def make_there(guarded):
+    return Maker(guarded)
+
+
+@pytest.fixture
+def admin(guarded, make_there):
+    return Api(guarded, make_there.key())
+
+
+@pytest.fixture
+def listening():
+    """Receivers that nobody may connect to, by the address that they listen at."""
+    found = [Receiver(address="0.0.0.0")] + ([Receiver(address="::1")] if has_ipv6() else [])
+    for one in found:
+        one.__enter__()
+    yield found
+    for one in found:
+        one.__exit__()
+
+
+def check_blocked(api, url, listening):
+    subscription = subscribe(api, url)
+    api.broker()
+    found = attempted(api, subscription)
+    attempt = found["attempts"][0]
+    assert attempt["error"] == "blocked_address", attempt
+    assert set(attempt) == {"number", "started_at", "duration_ms", "error"} and "http_status" not in found
+    assert [one.connections for one in listening] == [0] * len(listening)
+
+
+# However an address can be written.
+WRITTEN = ["127.0.0.1", "127.0.0.2", "localhost", "127.1", "0x7f.1", "0x7f000001", "2130706433", "017700000001", "0", "0.0.0.0",
+           "10.0.0.1", "10.255.255.255", "172.16.0.1", "192.168.1.1", "169.254.169.254", "100.64.0.1", "100.100.100.200",
+           "168.63.129.16", "192.0.0.192", "224.0.0.1", "255.255.255.255", "198.18.0.1", "LOCALHOST"]
+WRITTEN6 = ["::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "::ffff:10.0.0.1", "::ffff:169.254.169.254",
+            "fe80::1", "fc00::1", "fd00:ec2::254", "ff02::1", "64:ff9b::7f00:1", "64:ff9b:1::a00:1", "2002:7f00:1::1",
+            "2001:0:7f00:1::1", "2001:db8::1", "fec0::1", "::ffff:0:127.0.0.1"]
+
+
+@pytest.mark.parametrize("host", WRITTEN)
+def test_an_inner_address_is_not_connected_to(admin, listening, host):
+    check_blocked(admin, f"http://{host}:{listening[0].port}/", listening)
+
+
+@pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+@pytest.mark.parametrize("host", WRITTEN6)
+def test_an_inner_ipv6_address_is_not_connected_to(admin, listening, host):
+    port = listening[0 if "ffff:7f" in host or "127.0.0.1" in host else 1].port
+    check_blocked(admin, f"http://[{host}]:{port}/", listening)
+
+
+def test_this_machines_own_address_is_not_connected_to(admin, listening):
+    own = own_address()
+    if not own:
+        pytest.skip("this machine has no address but loopback")
+    check_blocked(admin, f"http://{own}:{listening[0].port}/", listening)
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "10.0.0.1", "10.255.255.255", "::ffff:127.0.0.1",
+                                     "192.168.0.1", "0.0.0.0"])
+def test_a_name_of_an_inner_address_is_not_connected_to(admin, names, listening, address):
+    if ":" in address and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+    name = names.say(f"is-{address.replace(':', '-')}.example.com", address)
+    port = listening[1 if address == "::1" else 0].port
+    check_blocked(admin, f"http://{name}:{port}/", listening)
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_name_that_changes_its_answer_is_not_connected_to(admin, guarded, names, listening, scheme):
+    """First it is an address that may be connected to, as whoever checks it beforehand would see."""
+    files = guarded.state / "tls/server.pem", guarded.state / "tls/server.key"
+    name = names.say(f"changes-{scheme}.example.com", OTHER)
+    with Receiver(status(204, Connection="close"), address=OTHER, certificate=files if scheme == "https" else None) as good:
+        subscription = subscribe(admin, f"{scheme}://{name}:{good.port}/")
+        admin.broker()
+        first = attempted(admin, subscription)
+        # The certificate is another name's, so over https there is a connection and no delivery.
+        assert (first["status"] == "success") == (scheme == "http") and good.connections >= 1
+        names.say(name, "127.0.0.1")
+        guarded.command("stop-httpd")  # and with it what was remembered of the name
+        guarded.command("start-httpd")
+        before = good.connections
+        admin.broker()
+        found = attempted(admin, subscription)
+        assert found["attempts"][0]["error"] == "blocked_address", found
+        assert good.connections == before and [one.connections for one in listening] == [0] * len(listening)
+
+
+def test_a_redirect_inside_is_not_followed(admin, listening):
+    with Receiver(status(302, Location=f"http://127.0.0.1:{listening[0].port}/"), address=OTHER) as good:
+        subscription = subscribe(admin, good.url)
+        admin.broker()
+        assert attempted(admin, subscription)["attempts"][0]["http_status"] == 302
+        assert listening[0].connections == 0
+
+
+def test_what_the_administrator_allows_is_connected_to(admin):
+    with Receiver(address=OTHER) as good:
+        subscription = subscribe(admin, good.url)
+        admin.broker()
+        assert until(admin, subscription, "success")["http_status"] == 204

@@ -1,0 +1,344 @@
+"""What the courier promises, each shown with real receivers while things go wrong.
+
+NEOAPI_PROMISE_SCALE multiplies the sizes; 1 stands for what is promised: 5,000 brokers, 10,000 deliveries.
+"""
+
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+for module in ("hooks", "receiver"):
+    pytest.register_assert_rewrite(module)
+
+import requests  # noqa: E402
+from client import Api, moment  # noqa: E402
+from hooks import DELAYS, FAST, HERE, bring_up, queued, subscribe, take_down  # noqa: E402
+from httpd import Httpd  # noqa: E402
+from makers import Maker  # noqa: E402
+from receiver import (Receiver, Refusing, close_in_the_middle, drip, hang, ok, slowly, status,  # noqa: E402
+                      untrusted_certificate)
+from waiting import eventually  # noqa: E402
+
+SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))
+BROKERS = int(5000 * SCALE)
+DELIVERIES = int(10_000 * SCALE)
+PATIENCE = 60 + 240 * SCALE  # seconds until everything is delivered
+NORMAL = 8  # seconds that httpd may take to end: its parent kills what takes ten
+
+
+@pytest.fixture
+def place(request):
+    """An instance of a test's own; its directives are the test's parameter, FAST by default."""
+    instance = bring_up("promise", getattr(request, "param", FAST))
+    try:
+        yield instance
+    finally:
+        take_down(instance)
+
+
+@pytest.fixture
+def admin(place):
+    return Api(place, Maker(place).key())
+
+
+class Writers:
+    """Threads that create brokers until there are `count` of them, from the beginning of a `with` to its end.
+
+    What is not answered with 201 is tried again under another name. `made` are the ids that were answered.
+    """
+
+    def __init__(self, api, count, threads=6, pause=0):
+        self.api, self.count, self.pause = api, count, pause
+        self.begun, self.made, self.failures, self.lock = 0, [], 0, threading.Lock()
+        self.threads = [threading.Thread(target=self._write, args=(number,), daemon=True) for number in range(threads)]
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        for thread in self.threads:
+            thread.join(PATIENCE)
+            assert not thread.is_alive(), "a writer waits for ever"
+        assert self.is_done, f"only {len(self.made)} of {self.count} brokers could be made"
+
+    @property
+    def is_done(self):
+        return len(self.made) >= self.count
+
+    def wait_for(self, count):
+        eventually(lambda: len(self.made) >= count, f"{count} brokers", PATIENCE)
+
+    def _write(self, number):
+        api, deadline = self.api.with_(), time.monotonic() + PATIENCE
+        while not self.is_done and time.monotonic() < deadline:
+            id = self._create(api, f"Broker {number} {time.monotonic_ns()}") if self._begin(1) else None
+            time.sleep(self.pause if id else 0.05)
+
+    def _begin(self, change):
+        """Takes one of the brokers that are still to be made, so that there are not more in the end."""
+        with self.lock:
+            if self.begun + change > self.count:
+                return False
+            self.begun += change
+            return True
+
+    def _create(self, api, name):
+        answer = None
+        with contextlib.suppress(requests.ConnectionError, requests.Timeout):
+            answer = api.post("brokers", json={"name": name}, headers={"Connection": "close"})
+        if answer is None or answer.status_code != 201:
+            assert answer is None or answer.status_code == 503, answer.text
+            self.failures += 1
+            self._begin(-1)
+            return None
+        id = answer.json()["id"]
+        self.made.append(id)
+        return id
+
+
+def everything_is_delivered(place, limit=PATIENCE):
+    eventually(lambda: queued(place) == 0, "nothing pending", limit)
+
+
+def check_all_succeeded(place, count=None):
+    """Every delivery ended in success; there are as many of them as `count` says."""
+    ended = place.sql("select outcome, count(*) from neoapi.webhook_attempt where outcome is not null group by 1")
+    made, = place.sql("select count(*) from neoapi.webhook_delivery")[0]
+    assert ended == [("success", made)] and (count is None or made == count), (ended, made, count)
+
+
+def check_told(place, writers, arrivals):
+    """What arrived is what was committed, and all that was answered is part of it. Returns the number of duplicates."""
+    committed = {id for id, in place.sql("select id from neoapi.broker")}
+    told = {arrival.json["payload"]["id"] for arrival in arrivals}
+    assert told == committed, (len(told - committed), len(committed - told))
+    assert set(writers.made) <= told
+    return len(arrivals) - len({arrival.id for arrival in arrivals})
+
+
+def kill(*processes):
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, signal.SIGKILL)
+
+
+def start_database(place):
+    eventually(lambda: "does not start" not in place.command("start-db", check=False), "PostgreSQL starts")
+
+
+# ---------------------------------------------------------------- 1. nothing is lost
+
+def one_child(place):
+    kill(*place.children()[:1])
+
+
+def all_children(place):
+    kill(*place.children())
+
+
+def the_database(place):
+    place.command("kill-db")
+    start_database(place)
+
+
+def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment(place, admin):
+    chance, blows = random.Random(), [one_child, all_children, the_database]
+    with Receiver(slowly(0.01)) as receiver:
+        subscribe(admin, receiver.url)
+        with Writers(admin, BROKERS, pause=0.02) as writers:
+            for count in range(1, 1000):
+                time.sleep(chance.uniform(0.1, 1))
+                blows[count % 3](place)
+                if writers.is_done and count >= 3:
+                    break
+        everything_is_delivered(place)
+        duplicates = check_told(place, writers, receiver.arrivals)
+    check_all_succeeded(place)
+    print(f"\n{count} kills, {writers.failures} writes failed, {len(writers.made)} were answered with 201;"
+          f" {duplicates} of {len(receiver.arrivals)} deliveries were duplicates")
+
+
+# ---------------------------------------------------------------- 2. bad receivers hold up nobody else
+
+@pytest.mark.parametrize("place", [HERE], indirect=True)
+def test_six_bad_receivers_do_not_hold_up_the_seventh(place, admin, tmp_path):
+    """On the shipped defaults. The time is that from the moment which the event carries to its arrival."""
+    count = max(200, int(2000 * SCALE))
+    with contextlib.ExitStack() as stack:
+        bad = [stack.enter_context(one) for one in (
+            Receiver(hang), Receiver(drip), Refusing(), Receiver(status(500)), Receiver(close_in_the_middle),
+            Receiver(certificate=untrusted_certificate(tmp_path)))]
+        good = stack.enter_context(Receiver())
+        for one in [*bad, good]:
+            subscribe(admin, one.url)
+        with Writers(admin, count, threads=2, pause=0.03):
+            pass
+        arrivals = good.wait_for(count)
+    waits = sorted(arrival.at - moment(arrival.json["created_at"]) for arrival in arrivals)
+    assert len(arrivals) == count
+    median, p99 = waits[count // 2], waits[int(count * 0.99)]
+    print(f"\nmedian {1000 * median:.1f} ms, p99 {1000 * p99:.1f} ms, longest {1000 * waits[-1]:.1f} ms")
+    assert p99 < 0.2
+
+
+# ---------------------------------------------------------------- 3. two servers share the work
+
+SECOND = "DocumentRoot .*"
+
+
+@pytest.fixture
+def second(place, tmp_path):
+    """Another Apache on the same database, with the same key."""
+    directives = FAST.replace("${INSTANCE}", str(place.state))
+    one = Httpd(place, tmp_path, (SECOND, directives))
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+def children_of(process):
+    return [int(pid) for pid in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def sockets_of(pids):
+    found = {}
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                found[os.readlink(link)] = pid
+    return found
+
+
+def processes_at(ports, pids):
+    """Which of the processes have connections from these ports of this machine."""
+    owners, found = sockets_of(pids), set()
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        if int(words[1].partition(":")[2], 16) in ports:
+            found.add(owners.get(f"socket:[{words[9]}]"))
+    return found - {None}
+
+
+def test_two_servers_share_the_work_and_deliver_nothing_twice(place, admin, second):
+    subscriptions = 20
+    with Receiver() as receiver:
+        for number in range(subscriptions):
+            subscribe(admin, f"{receiver.url}{number}")
+        with Writers(admin, DELIVERIES // subscriptions, threads=3), \
+                Writers(Api(second, admin.credential), DELIVERIES // subscriptions, threads=3):
+            pass
+        everything_is_delivered(place)
+        arrivals = receiver.arrivals
+        ports = {arrival.port for arrival in arrivals}
+        for parent in (place.pid, second.process.pid):
+            assert processes_at(ports, children_of(parent)), "one of them delivered nothing"
+    count = 2 * (DELIVERIES // subscriptions) * subscriptions
+    assert len(arrivals) == len({arrival.id for arrival in arrivals}) == count
+    check_all_succeeded(place, count)
+
+
+@pytest.mark.parametrize("stopped", ["first", "second"])
+def test_stopping_one_of_two_servers_loses_nothing(place, admin, second, stopped):
+    """The one that is stopped has work of its own on the way; the requests go to the other."""
+    stays = Api(second, admin.credential) if stopped == "first" else admin
+    goes = admin if stopped == "first" else Api(second, admin.credential)
+    with Receiver(slowly(0.05)) as receiver:
+        subscribe(admin, receiver.url)
+        with Writers(goes, BROKERS // 5) as early:
+            pass
+        with Writers(stays, BROKERS // 5) as late:
+            late.wait_for(min(5, late.count))
+            if stopped == "first":
+                place.command("stop-httpd")
+            else:
+                second.stop()
+                second.process = None
+        everything_is_delivered(place)
+        early.made += late.made
+        assert check_told(place, early, receiver.arrivals) == 0
+    check_all_succeeded(place, len(early.made))
+
+
+# ---------------------------------------------------------------- 4. Apache ends and begins again
+
+def gone(process):
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except OSError:
+        return True
+
+
+def graceful(place):
+    place.command("graceful")
+
+
+def restart(place):
+    before = place.error_log.count("AH00489")
+    os.kill(place.pid, signal.SIGHUP)
+    eventually(lambda: place.error_log.count("AH00489") > before, "a new generation", NORMAL)
+
+
+def stop(place):
+    place.command("stop-httpd")
+    place.command("start-httpd")
+
+
+@pytest.mark.parametrize("change", [graceful, restart, stop])
+def test_apache_ends_in_its_normal_time_under_load_and_loses_no_delivery(place, admin, change):
+    """Also while a receiver hangs and a queue waits."""
+    with Receiver(slowly(0.05)) as receiver, Receiver(hang) as hanging:
+        subscribe(admin, receiver.url)
+        writers = Writers(admin, BROKERS, pause=0.01)
+        with writers:
+            stuck = Api(place, Maker(place).key())
+            subscribe(stuck, hanging.url)
+            stuck.broker()
+            hanging.wait_for(1)
+            for _ in range(2):
+                writers.wait_for(len(writers.made) + 20)
+                old = place.children()
+                began = time.monotonic()
+                change(place)
+                took = time.monotonic() - began
+                assert took < NORMAL, f"{change.__name__} took {took:.1f} s"
+                eventually(lambda: all(gone(child) for child in old), "the end of all old children", NORMAL + 2)
+        hanging.behave(ok)
+        everything_is_delivered(place)
+        made = {id for id, in place.sql("select id from neoapi.broker where organization_id = %s",
+                                        *admin.credential.organizations)}
+        assert {arrival.json["payload"]["id"] for arrival in receiver.arrivals} == made >= set(writers.made)
+        assert len(receiver.arrivals) == len(made), "something was delivered twice"
+    check_all_succeeded(place)
+
+
+# ---------------------------------------------------------------- 5. the schedule
+
+def test_the_schedule_holds_to_the_second_also_across_a_restart(place, admin):
+    with Receiver(status(500)) as receiver:
+        subscribe(admin, receiver.url)
+        admin.broker()
+        receiver.wait_for(2)
+        place.command("stop-httpd")
+        place.command("start-httpd")
+        began = receiver.arrivals[1].at
+        assert time.time() < began + DELAYS[2] + 3, "the restart took longer than the schedule leaves"
+        arrivals = receiver.wait_for(len(DELAYS))
+        eventually(lambda: queued(place) == 0, "the end")
+    restarted_late = max(0, arrivals[2].at - began - DELAYS[2] * 1.1)
+    for number, delay in enumerate(DELAYS[1:], 1):
+        gap = arrivals[number].at - arrivals[number - 1].at
+        late = restarted_late if number == 2 else 0
+        assert delay - 0.01 <= gap <= delay * 1.1 + 1 + late, (number, gap)
+    assert len(receiver.arrivals) == len(DELAYS)
+
+
+# ---------------------------------------------------------------- 6. the guard: see test_webhook_guard.py
