@@ -145,16 +145,22 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 
 # ---------------------------------------------------------------- bench
 
-.PHONY: bench bench-remove
+.PHONY: bench bench-webhooks bench-remove
 bench: ## measure it beside a bare handler (BENCH='get list create walk memory', BENCH_SECONDS=5, BENCH_PAIRS=5)
 	@sh tests/deploy/packages.sh build run bench
 	@$(MAKE) --no-print-directory all $(BUILD)/bench/mod_bare.so
 	@BENCH='$(BENCH)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
 
-bench-remove: ## stop what bench measures and delete its data
-	@sh tests/deploy/instance.sh remove '$(BUILD)/bench/instance'
-	@rm -rf '$(BUILD)/bench'
+bench-webhooks: ## measure deliveries beside a queue of jobs (BENCH='throughput latency idle backlog', BENCH_ROUNDS=5)
+	@sh tests/deploy/packages.sh build run bench
+	@$(MAKE) --no-print-directory all
+	@BENCH='$(BENCH)' BENCH_ROUNDS='$(BENCH_ROUNDS)' BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
+		/usr/bin/python3 -B tests/bench-webhooks/bench.py '$(BUILD)'
+
+bench-remove: ## stop what the benches measure and delete their data
+	@for bench in bench bench-webhooks; do sh tests/deploy/instance.sh remove '$(BUILD)'/$$bench/instance || exit; done
+	@rm -rf '$(BUILD)/bench' '$(BUILD)/bench-webhooks'
 
 clean: bench-remove
 

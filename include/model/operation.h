@@ -65,10 +65,10 @@ typedef struct neo_operation {
     const char *media_type;      /* of success; NULL where there is no body */
     unsigned long long problems; /* NEO_PROBLEM_BIT of each code it can answer, beside neo_operation_problems' common ones */
     const char *tag;             /* under which the reference has it; NULL: the resource's */
-    const char *verb;            /* of the OpenAPI operationId: "create" gives createBroker; whole of a path without {collection} */
-    const char *summary;         /* {resource} and {collection} are filled in, as "broker" and "brokers" */
-    const char *doc;             /* likewise */
-    const char *answer;          /* likewise: what a success answers */
+    const char *verb;    /* of the OpenAPI operationId: "create" gives createBroker; whole of a path without {collection} */
+    const char *summary; /* {resource} and {collection} are filled in, as "broker" and "brokers" */
+    const char *doc;     /* likewise */
+    const char *answer;  /* likewise: what a success answers */
 } neo_operation;
 
 /* One row an action, in the order of the enumeration. */

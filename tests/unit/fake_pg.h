@@ -72,6 +72,26 @@ static inline const char *fake_value(const char *sql, const char *const *values,
     return *at == '$' ? values[atoi(at + 1) - 1] : NULL;
 }
 
+/* What a write to a table ("neoapi.broker") gives a field: an update names it, a create has it at the same place of two lists.
+ */
+static inline const char *fake_field(const char *sql, const char *const *values, const char *table, const char *name)
+{
+    const char *column, *value;
+    char piece[60];
+    snprintf(piece, sizeof piece, "insert into %s ", table);
+    if (!(column = strstr(sql, piece))) {
+        snprintf(piece, sizeof piece, " %s = ", name);
+        return fake_value(sql, values, piece);
+    }
+    column = strchr(column, '(') + 1;
+    value = strstr(column, " select ") + strlen(" select ");
+    for (size_t len = strlen(name); strncmp(column, name, len) != 0 || !strchr(",)", column[len]);) {
+        column = strstr(column, ", ") + 2;
+        value = strstr(value, ", ") + 2;
+    }
+    return values[atoi(value + 1) - 1];
+}
+
 /* ---------------------------------------------------------------- messages */
 
 static inline int fake_read(int from, void *into, size_t len)

@@ -220,7 +220,9 @@ static void assert_problems(const neo_operation *operation, const neo_resource *
         neo_problem *problem = NULL;
         if (!(problems & NEO_PROBLEM_BIT(code)))
             continue;
-        const char *subject = code == NEO_NOT_FOUND_RESOURCE && operation->part ? operation->part : resource ? resource->name : "";
+        const char *subject = code == NEO_NOT_FOUND_RESOURCE && operation->part ? operation->part
+                              : resource                                        ? resource->name
+                                                                                : "";
         neo_problem_field(&problem, pool, code, subject, "<field>", "%s", "");
         assert_has(made, apr_psprintf(pool, "\n        \"%d\":\n", neo_code_row(code)->status));
         assert_has(text, apr_psprintf(pool, "- `%s`: ", problem->code));
@@ -237,9 +239,11 @@ static void assert_parameters(const neo_operation *operation, const neo_resource
     static const struct {
         unsigned int takes;
         const char *parameter;
-    } taken[] = {
-        {NEO_TAKES_PAGE, "Limit"},       {NEO_TAKES_PAGE, "Cursor"},      {NEO_TAKES_IDEMPOTENCY_KEY, "IdempotencyKey"},
-        {NEO_TAKES_IF_MATCH, "IfMatch"}, {NEO_TAKES_IF_NONE_MATCH, "IfNoneMatch"}};
+    } taken[] = {{NEO_TAKES_PAGE, "Limit"},
+                 {NEO_TAKES_PAGE, "Cursor"},
+                 {NEO_TAKES_IDEMPOTENCY_KEY, "IdempotencyKey"},
+                 {NEO_TAKES_IF_MATCH, "IfMatch"},
+                 {NEO_TAKES_IF_NONE_MATCH, "IfNoneMatch"}};
     for (int i = 0; i < COUNT(taken); i++)
         assert_int_equal(!!(operation->takes & taken[i].takes),
                          !!strstr(made, apr_psprintf(pool, "\"#/components/parameters/%s\"", taken[i].parameter)));

@@ -23,7 +23,8 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     scene *s = fake->data;
     const char *before = fake_value(sql, values, "t.id < ");
     apr_cpystrn(s->before, before ? before : "", sizeof s->before);
-    s->organization = strcmp(fake_value(sql, values, "organization_id = "), ORGANIZATION) == 0 ? ORGANIZATION : OTHER_ORGANIZATION;
+    s->organization =
+        strcmp(fake_value(sql, values, "organization_id = "), ORGANIZATION) == 0 ? ORGANIZATION : OTHER_ORGANIZATION;
     *reply = (fake_reply){.columns = 2, .rows = 2, .values = rows};
 }
 

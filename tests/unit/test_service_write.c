@@ -15,30 +15,12 @@
 typedef struct {
     const char *row; /* NULL: there is none */
     const char *create_error, *constraint;
-    const char *once[5]; /* what a look for the idempotency key finds: same, over, status, answer, secret; NULL: nothing */
+    const char *once[5];    /* what a look for the idempotency key finds: same, over, status, answer, secret; NULL: nothing */
     const char *deliveries; /* how many a write makes */
-    int races;           /* so many versions are out of date when they are written */
+    int races;              /* so many versions are out of date when they are written */
     int creates, updates, deletes, forgotten, looks;
     char version[12], written[400]; /* what the last write was given */
 } table;
-
-/* What a write gives a field: an update names it, a create has it at the same place of two lists. */
-static const char *field_of(const char *sql, const char *const *values, const char *name)
-{
-    const char *column = strstr(sql, "insert into neoapi.broker"), *value;
-    char piece[40];
-    if (!column) {
-        snprintf(piece, sizeof piece, " %s = ", name);
-        return fake_value(sql, values, piece);
-    }
-    column = strchr(column, '(') + 1;
-    value = strstr(column, " select ") + strlen(" select ");
-    for (size_t len = strlen(name); strncmp(column, name, len) != 0 || !strchr(",)", column[len]);) {
-        column = strstr(column, ", ") + 2;
-        value = strstr(value, ", ") + 2;
-    }
-    return values[atoi(value + 1) - 1];
-}
 
 /* Notes the fields that a write gives a value to: "name=Ana visibility=public". */
 static void note_written(table *t, const char *sql, const char *const *values)
@@ -46,7 +28,7 @@ static void note_written(table *t, const char *sql, const char *const *values)
     size_t len = 0;
     t->written[0] = '\0';
     for (const neo_field *f = neo_broker.fields; f->name; f++) {
-        const char *value = f->flags & NEO_SERVER ? NULL : field_of(sql, values, f->name);
+        const char *value = f->flags & NEO_SERVER ? NULL : fake_field(sql, values, "neoapi.broker", f->name);
         if (value)
             len += (size_t)snprintf(t->written + len, sizeof t->written - len, "%s%s=%s", len ? " " : "", f->name, value);
     }
@@ -58,11 +40,8 @@ static void answer_create(table *t, fake_reply *reply)
     t->creates++;
     columns[0] = ROW;
     columns[1] = t->deliveries;
-    *reply = (fake_reply){.error = t->create_error,
-                          .constraint = t->constraint,
-                          .columns = 2,
-                          .rows = t->once[0] == NULL,
-                          .values = columns};
+    *reply = (fake_reply){
+        .error = t->create_error, .constraint = t->constraint, .columns = 2, .rows = t->once[0] == NULL, .values = columns};
 }
 
 /* An update or a delete, with or without a version. */
