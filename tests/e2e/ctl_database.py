@@ -9,11 +9,13 @@ import json
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import psycopg2
 import pytest
 from psycopg2.extensions import make_dsn
 
+MIGRATIONS = Path(__file__).parents[2] / "sql"
 LIMIT = 30  # seconds that anything may take
 NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
 numbers = itertools.count(1)
@@ -84,7 +86,15 @@ class Database:
         return names
 
     def make_old(self):
-        """As if only the first migration had been applied, as far as the record tells."""
+        """As if only the first migration had been applied: nothing is left that the others made."""
+        first = next(MIGRATIONS.glob("0001_*.sql")).read_text()
+        kept = [*re.findall(r"^create (?:table|function) neoapi\.(\w+)", first, re.M), "schema_migration", "setting"]
+        for kind, names in (("table", "select relname from pg_class where relkind in ('r', 'p')"
+                                      " and relnamespace = 'neoapi'::regnamespace"),
+                            ("function", "select proname from pg_proc where pronamespace = 'neoapi'::regnamespace")):
+            for name, in self.sql(names):
+                if name not in kept:
+                    self.sql(f"drop {kind} if exists neoapi.{name} cascade")
         self.sql("delete from neoapi.schema_migration where number > 1")
 
 

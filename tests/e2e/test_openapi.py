@@ -35,6 +35,10 @@ def operations(document):
             yield path, method, item[method]
 
 
+def parameters(document, operation):
+    return {resolve(document, parameter)["name"] for parameter in operation.get("parameters", [])}
+
+
 def assert_conforms(document, value, schema):
     jsonschema.Draft202012Validator(
         {**schema, "components": document["components"]} if "$ref" not in schema else
@@ -94,7 +98,7 @@ def test_the_page_of_errors_explains_every_code(anonymous, api):
 
 def expand(pattern):
     """The codes of a pattern of client.CODES that names them one by one."""
-    prefix, _, rest = pattern.replace("\\", "").partition("|broker.")[0].partition(".")
+    prefix, _, rest = pattern.replace("\\", "").partition("|(broker")[0].partition(".")
     return [f"{prefix}.{word}" for word in rest.strip("()").split("|") if re.fullmatch("[a-z_]+", word)]
 
 
@@ -109,10 +113,12 @@ def test_a_broker_is_described_by_the_columns_of_its_table(document, instance):
 
 def test_every_operation_of_the_contract_is_there(document):
     described = {(method, path) for path, method, _ in operations(document)}
-    one = [path for path in document["paths"] if re.fullmatch(r"/brokers/\{\w+\}", path)]
-    assert len(one) == 1
-    assert described == {("get", "/me"), ("get", "/openapi.yaml"), ("get", "/docs/errors"), ("get", "/brokers"),
-                         ("post", "/brokers"), *((method, one[0]) for method in METHODS - {"post"})}
+    collections = {(method, f"/{name}{path}") for name in ("brokers", "webhooks") for path in ("", "/{id}") for method in
+                   (METHODS - {"post"} if path else ("get", "post"))}
+    assert described == collections | {
+        ("get", "/me"), ("get", "/openapi.yaml"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
+        ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
+        ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry")}
 
 
 def test_every_described_operation_exists_and_no_other(document, api):
@@ -133,10 +139,12 @@ def test_every_operation_tells_every_header_and_the_common_errors(document):
         expected = {"429", "500", "503"}
         if operation.get("security", document["security"]):
             expected |= {"401", "403"}
-        if path == "/brokers/{id}":
+        if "{id}" in path:
             expected |= {"404"}
-        if method in ("post", "put", "patch"):
-            expected |= {"400", "409", "413", "415"}
+        if "requestBody" in operation:
+            expected |= {"400", "413", "415"}
+        if method in ("put", "patch") or "Idempotency-Key" in parameters(document, operation):
+            expected |= {"409"}
         if method in ("put", "patch", "delete"):
             expected |= {"412"}
         assert expected <= set(responses), (path, method)
@@ -145,7 +153,7 @@ def test_every_operation_tells_every_header_and_the_common_errors(document):
 
 
 def test_every_filter_is_described(document):
-    names = {resolve(document, parameter)["name"] for parameter in document["paths"]["/brokers"]["get"]["parameters"]}
+    names = parameters(document, document["paths"]["/brokers"]["get"])
     assert {"limit", "cursor", "creci", "document_number", "email", "visibility", "q", "created_gte", "created_lte",
             "updated_gte", "updated_lte"} <= names
 

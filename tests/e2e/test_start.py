@@ -148,7 +148,6 @@ def test_with_an_old_schema_it_starts_and_says_what_to_do_and_then_works_by_itse
     assert bare.setup()[0] == 0
     key = key_of(bare)
     bare.make_old()
-    bare.sql("drop table neoapi.broker; drop function neoapi.broker_represent, neoapi.creci_key")
     httpd = on_database(bare.name).start()
     refused(httpd.api(key).get("brokers"), 503, "internal.unavailable")
     eventually(lambda: "neoapictl migrate" in httpd.log, "the command in the log")
