@@ -86,9 +86,11 @@ install: all ## install the module and neoapictl (PREFIX=/usr/local, DESTDIR)
 
 # ---------------------------------------------------------------- the tests
 
-# PYTEST_ARGS='-k pagination -x' and the like choose some of them.
-e2e: all ## run the end-to-end tests against real servers (PYTEST_ARGS=...; SAN=1 with the sanitizers)
-	NEOAPI_TEST_BUILD='$(BUILD)' /usr/bin/python3 -m pytest -q tests/e2e $(PYTEST_ARGS)
+# PYTEST_ARGS='-k pagination -x' and the like choose some of them. Much of their time they wait, so several processes run them,
+# each with servers of its own, module by module.
+PYTEST_PROCESSES ?= 4
+e2e: all ## run the end-to-end tests against real servers (PYTEST_ARGS=..., PYTEST_PROCESSES=4; SAN=1 with the sanitizers)
+	NEOAPI_TEST_BUILD='$(BUILD)' /usr/bin/python3 -m pytest -q -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS)
 
 # The steps are a make of their own, because this one may have been started before the packages were there.
 check: ## install what is missing and run everything

@@ -190,7 +190,7 @@ static void finish(neo_sender *sender, CURL *curl, CURLcode code)
                                              : word_for(code),
         .excerpt = is_whole ? excerpt_of(t) : NULL,
         .started = t->started,
-        .duration = (int)(took / 1000),
+        .duration = (int)((took + 500) / 1000),
         .retry_after = retry_after > 86400 ? 86400 : (int)retry_after,
     };
     curl_multi_remove_handle(sender->multi, curl);

@@ -25,6 +25,7 @@ run   python3
 check clang-format
 check libcmocka-dev
 check python3-pytest
+check python3-pytest-xdist
 check python3-requests
 check python3-psycopg2
 check python3-jsonschema

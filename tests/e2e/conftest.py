@@ -12,6 +12,7 @@ test      api         client.Api with an org_admin's key to realm.organization, 
           anonymous   without a credential, from an address of its own: what it does wrong is counted for no other test
           short       like `own`, to the second virtual host: cursors live 1 second, bodies have 4096 bytes (see SECOND_HOST)
           new_instance   makes further Instances, for tests that break theirs: new_instance(PROCESSES="1"); removed at the end
+          tell        tell("3 kills") says in the session's report what a test has measured
           log_since   log_since() is what the error log has got since the test began
 
 Other modules: client (Api, ok, refused, wrong_fields, moment), waiting (eventually, together), makers (Maker, Credential).
@@ -57,7 +58,16 @@ failed = False
 addresses = (f"127.{a}.{b}.{c}" for a, b, c in itertools.product(range(1, 255), range(1, 255), range(1, 255)))
 
 
-def pytest_configure():
+def clean_up():
+    """What earlier sessions left."""
+    remove_what_the_dead_left()
+    for old in deployment.PLACE.glob("log-*"):
+        shutil.rmtree(old)
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # the first of the session's processes, before the others begin
+        clean_up()
     # Its servers are stopped also where the session is.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 143))
     os.environ["NEOAPI_CTL_BIN"] = str(BUILD / "neoapictl")
@@ -76,19 +86,30 @@ def remove(instance):
     assert not instance.reports, f"a process crashed, or a sanitizer has found something:\n{instance.reports}"
 
 
+def pytest_terminal_summary(terminalreporter):
+    """What tests have measured (see `tell`)."""
+    for report in terminalreporter.getreports("passed"):
+        for name, value in report.user_properties if report.when == "call" else []:
+            terminalreporter.line(f"{name}: {value}")
+
+
+@pytest.fixture
+def tell(request, record_property):
+    """tell("3 kills"): what a test has measured, for the end of the session's report."""
+    return lambda text: record_property(request.node.name, text)
+
+
 @pytest.fixture(scope="session")
 def instance():
-    remove_what_the_dead_left()
-    for old in deployment.PLACE.glob("log-*"):
-        shutil.rmtree(old)
     deployment.PLACE.mkdir(parents=True, exist_ok=True)
-    conf = deployment.PLACE / "second-host.conf"
+    conf = deployment.PLACE / f"{os.getpid()}.second-host.conf"
     conf.write_text(SECOND_HOST)
     made = Instance("main", SERVER_CONF=str(conf))
     try:
         yield made.up()
     finally:
         remove(made)
+        conf.unlink()
 
 
 @pytest.fixture

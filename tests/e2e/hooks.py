@@ -19,7 +19,7 @@ NeoAPIWebhookAllowHTTP On
 NeoAPIWebhookAllowAddress 127.0.0.0/8
 NeoAPIWebhookCABundle "${INSTANCE}/tls/ca.pem"
 """
-DELAYS = [0, 1, 2, 3, 4]
+DELAYS = [0, 1, 1, 2, 2]
 TIMEOUT = 2
 FAST = HERE + f"NeoAPIWebhookRetryDelays {' '.join(map(str, DELAYS))}\nNeoAPIWebhookTimeout {TIMEOUT}\n"
 

@@ -125,7 +125,7 @@ def test_no_whole_answer_is_a_failure_that_says_what_went_wrong(admin, receiver,
     assert attempt["error"] == error and found["status"] == "pending"
     assert "http_status" not in attempt and "http_status" not in found and "response_excerpt" not in attempt
     if error == "timeout":
-        assert 1000 * TIMEOUT <= attempt["duration_ms"] < 1000 * (TIMEOUT + SLACK)
+        assert 1000 * TIMEOUT - 5 <= attempt["duration_ms"] < 1000 * (TIMEOUT + SLACK)
     receiver.behave(behaviours.ok)
     assert until(admin, subscription, "success")["http_status"] == 204
 

@@ -149,7 +149,7 @@ def the_database(place):
     start_database(place)
 
 
-def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment(place, admin):
+def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment(place, admin, tell):
     chance, blows = random.Random(), [one_child, all_children, the_database]
     with Receiver(slowly(0.01)) as receiver:
         subscribe(admin, receiver.url)
@@ -162,14 +162,14 @@ def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment
         everything_is_delivered(place)
         duplicates = check_told(place, writers, receiver.arrivals)
     check_all_succeeded(place)
-    print(f"\n{count} kills, {writers.failures} writes failed, {len(writers.made)} were answered with 201;"
-          f" {duplicates} of {len(receiver.arrivals)} deliveries were duplicates")
+    tell(f"{count} kills, {writers.failures} writes failed, {len(writers.made)} were answered with 201;"
+         f" {duplicates} of {len(receiver.arrivals)} deliveries were duplicates")
 
 
 # ---------------------------------------------------------------- 2. bad receivers hold up nobody else
 
 @pytest.mark.parametrize("place", [HERE], indirect=True)
-def test_six_bad_receivers_do_not_hold_up_the_seventh(place, admin, tmp_path):
+def test_six_bad_receivers_do_not_hold_up_the_seventh(place, admin, tell, tmp_path):
     """On the shipped defaults. The time is that from the moment which the event carries to its arrival."""
     count = max(200, int(2000 * SCALE))
     with contextlib.ExitStack() as stack:
@@ -185,7 +185,7 @@ def test_six_bad_receivers_do_not_hold_up_the_seventh(place, admin, tmp_path):
     waits = sorted(arrival.at - moment(arrival.json["created_at"]) for arrival in arrivals)
     assert len(arrivals) == count
     median, p99 = waits[count // 2], waits[int(count * 0.99)]
-    print(f"\nmedian {1000 * median:.1f} ms, p99 {1000 * p99:.1f} ms, longest {1000 * waits[-1]:.1f} ms")
+    tell(f"median {1000 * median:.1f} ms, p99 {1000 * p99:.1f} ms, longest {1000 * waits[-1]:.1f} ms")
     assert p99 < 0.2
 
 
