@@ -151,9 +151,10 @@ create function neoapi.webhook_day_id(day date) returns text
         from generate_series(0, 9) n);
 
 -- Makes the partitions of the next days and drops those older than `keep` days. Belongs to the schema's owner, because the runtime
--- role can't make tables. One at a time: whoever comes second does nothing.
+-- role can't make tables. One at a time: whoever comes second does nothing. Nobody waits long behind it: where the tables are busy
+-- it gives up, and is called again.
 create function neoapi.webhook_keep_partitions(keep int) returns void
-    language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
 declare
     kind text;
     day date;

@@ -362,7 +362,7 @@ static void round_of(neo_courier *c)
     neo_ms now = neo_now_ms();
     if (is_time_to_claim(c, now))
         claim(c);
-    else if (now >= c->next_tidy && !c->was_full)
+    if (now >= c->next_tidy && !c->was_full)
         tidy(c);
     neo_sender_work(c->sender, patience(c, neo_now_ms()));
     if (is_time_to_record(c, neo_now_ms()))

@@ -1,6 +1,5 @@
 """The same deliveries to the same receiver, by the courier and by graphile-worker with undici, in turns."""
 
-import filecmp
 import json
 import os
 import shutil
@@ -15,7 +14,6 @@ CONCURRENCIES = (24, 50, 100)  # of the peer: the best of them is compared
 GOALS = {"history": 3.0, "bare": 1.3}
 # One subscription has the whole machine: the shipped 32 at a time of one are for many that share it.
 DIRECTIVES = "NeoAPIWebhookConcurrency 512\nNeoAPIWebhookPerSubscription 512\n"
-FILES = ("package.json", "package-lock.json", ".npmrc")
 
 
 class Ours:
@@ -54,17 +52,8 @@ class Peer:
         self.install()
 
     def install(self):
-        """npm installs it once; after that no network is needed."""
-        if not (self.place / "node_modules").exists() or not all(filecmp.cmp(HERE / f, self.place / f, False) for f in FILES):
-            shutil.rmtree(self.place, ignore_errors=True)
-            self.place.mkdir(parents=True)
-            for name in FILES:
-                shutil.copy(HERE / name, self.place)
-            try:
-                subprocess.run(["npm", "ci", "--ignore-scripts", "--no-progress", "--loglevel=error"], cwd=self.place, check=True)
-            except BaseException:
-                shutil.rmtree(self.place / "node_modules", ignore_errors=True)
-                raise
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["sh", HERE.parent / "deploy" / "npm.sh", HERE, self.place], check=True)
         shutil.copy(HERE / "peer.mjs", self.place)
 
     def run(self, count, concurrency=None):

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Checks OpenAPI documents: check.sh FILE… Any warning fails.
 # Spectral and Redocly lint each one, examples included; openapi-typescript makes types of it, and client.ts is compiled with them.
-# npm installs the tools once, into build/; after that no network is needed.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -9,21 +8,6 @@ tools=${OPENAPI_TOOLS:-$here/../../build/openapi-tools}
 export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS=false
 
 [ $# -gt 0 ] || { echo "usage: check.sh FILE…" >&2; exit 2; }
-
-# Installed beside and then moved, so that an interrupted installation is not taken for a whole one.
-install_tools() {
-    if cmp -s "$here/package-lock.json" "$tools/package-lock.json"; then return; fi
-    fresh=$tools.$$
-    trap 'rm -rf "$fresh"' EXIT
-    trap 'exit 130' INT TERM HUP
-    mkdir -p "$fresh"
-    cp "$here/package.json" "$here/package-lock.json" "$here/.npmrc" "$fresh/"
-    echo "openapi: npm ci (once, into $tools)"
-    (cd "$fresh" && npm ci --ignore-scripts --no-progress --loglevel=error)
-    rm -rf "$tools"
-    mv "$fresh" "$tools"
-    trap - EXIT
-}
 
 # Compiles client.ts with the types of a document, as somebody who uses the API would.
 check_types() {
@@ -34,7 +18,7 @@ check_types() {
     "$tools/node_modules/.bin/tsc" --project "$tools/types"
 }
 
-install_tools
+sh "$here/../deploy/npm.sh" "$here" "$tools"
 tools=$(cd "$tools" && pwd)
 for file; do
     file=$(cd "$(dirname "$file")" && pwd)/$(basename "$file")
