@@ -13,6 +13,7 @@
 
 #define POLL       1250  /* milliseconds between looks for what other processes left */
 #define PAUSE      2     /* milliseconds between claims, so that a burst of writes is claimed together */
+#define UNHURRIED  20    /* milliseconds between claims that take less than half of what can be on its way */
 #define GROUP      256   /* results that are recorded at once */
 #define GATHER     5     /* milliseconds that a result waits for others */
 #define FAREWELL   3000  /* milliseconds for what is on its way when it is time to end */
@@ -281,19 +282,18 @@ static neo_wish wish_of(neo_courier *c)
     return wish;
 }
 
-/* One claim, from where the last one ended; at the end of all lanes it begins again at the first. */
-static int claim_once(neo_courier *c, neo_pg *pg)
+/* One claim, from where the last one ended. */
+static void claim_with(neo_courier *c, neo_pg *pg)
 {
     neo_due *due;
     int count;
     neo_wish wish = wish_of(c);
     if (neo_outbox_claim(pg, &wish, c->round, &due, &count) != NEO_PG_OK)
-        return -1;
+        return;
     c->was_full = count == wish.most;
     for (int i = 0; i < count; i++)
         send_one(c, &due[i], wish.claim);
     apr_cpystrn(c->after, c->was_full ? due[count - 1].subscription : "", sizeof c->after);
-    return count;
 }
 
 static void claim(neo_courier *c)
@@ -305,10 +305,7 @@ static void claim(neo_courier *c)
     neo_alarms_pass(&c->alarms, now);
     if (!pg)
         return;
-    int was_elsewhere = *c->after != '\0';
-    int count = claim_once(c, pg);
-    if (count >= 0 && was_elsewhere && !c->was_full) /* the lanes before the place where it began */
-        claim_once(c, pg);
+    claim_with(c, pg);
     c->host.give_back(c->host.context, pg);
     apr_pool_clear(c->round);
 }
@@ -328,10 +325,12 @@ static void tidy(neo_courier *c)
 
 /* ---------------------------------------------------------------- rounds */
 
+/* What a claim costs depends little on how much it takes: where much waits it takes half of what can be on its way, or a
+ * quarter where receivers are too slow for that. */
 static int is_time_to_claim(neo_courier *c, neo_ms now)
 {
-    int room = c->settings.concurrency - c->in_flight;
-    if (room < (c->settings.concurrency + 3) / 4 || now < c->last_claim + PAUSE)
+    int room = c->settings.concurrency - c->in_flight, part = c->was_full && now < c->last_claim + UNHURRIED ? 2 : 4;
+    if (room < (c->settings.concurrency + part - 1) / part || now < c->last_claim + PAUSE)
         return 0;
     if (atomic_exchange(&c->is_woken, 0))
         return 1;

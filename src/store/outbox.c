@@ -6,29 +6,41 @@
 
 #define STEP "1000" /* rows that tidying removes at a time */
 
-/* $1 claim, $2 lease, $3 most, $4 per subscription, $5 after, $6 busy subscriptions, $7 their counts
- *
- * Each subscription with anything in the queue is a lane. They are found one after the other in the index, so that what it
- * costs depends on how many there are, not on how much waits in them. */
+/* Each subscription with anything in the queue is a lane. They are found one after the other in the index, each with the moment
+ * at which its first is due, so that what it costs depends on how many there are, not on how much waits in them. */
+#define LANE(after, to)                                                                                                        \
+    "(select q.subscription_id, q.organization_id, q.due_at from neoapi.webhook_queue q where q.subscription_id > " after to   \
+    " order by q.subscription_id, q.due_at limit 1)"
+#define LANES(name, after, to)                                                                                                 \
+    name " (id, organization, due_at) as (" LANE(after, to) " union all"                                                       \
+                                                            " select n.* from " name ", lateral " LANE(name ".id", to) " n)"
+
+/* First those after the place where the last claim ended, then from the beginning up to it, until there is enough. */
+#define ALL_LANES LANES("later", "$5", "") ", " LANES("earlier", "''", " and q.subscription_id <= $5")
+
+/* The subscription of a lane and how many of its deliveries may be taken, if it is active. */
+#define OPEN                                                                                                                   \
+    "select s.id, s.url, s.secret, case when s.previous_secret_until > now() then s.previous_secret end as previous,"          \
+    " s.failing_since is not null as failing, case when s.failing_since is null then $4::int else least($4::int, 2) end"       \
+    " - coalesce((select b.n from unnest($6::text[], $7::int[]) as b (id, n) where b.id = lane.id), 0) as room"                \
+    " from neoapi.webhook_subscription s"                                                                                      \
+    " where s.organization_id = lane.organization and s.id = lane.id and s.is_active limit 1"
+
+#define DUE                                                                                                                    \
+    "select q.id from neoapi.webhook_queue q where q.subscription_id = o.id and q.due_at <= now()"                             \
+    " order by q.due_at limit o.room for update of q skip locked"
+
+#define TAKE                                                                                                                   \
+    "update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint"                    \
+    " from due, neoapi.webhook_delivery h where q.id = due.id and h.organization_id = q.organization_id and h.id = q.id"       \
+    " returning q.id, q.organization_id, q.subscription_id, q.number, h.event_type, neoapi.instant(h.created_at), h.payload,"  \
+    " due.url, due.secret, due.previous, due.failing"
+
+/* $1 claim, $2 lease, $3 most, $4 per subscription, $5 after, $6 busy subscriptions, $7 their counts */
 static const char claim_sql[] =
-    "with recursive lane (id) as ("
-    " (select q.subscription_id from neoapi.webhook_queue q where q.subscription_id > $5 order by q.subscription_id limit 1)"
-    " union all"
-    " select (select q.subscription_id from neoapi.webhook_queue q where q.subscription_id > lane.id"
-    " order by q.subscription_id limit 1) from lane where lane.id is not null),"
-    " due as (select d.id, d.url, d.secret, d.previous, d.failing from lane, lateral ("
-    " select q.id, w.url, w.secret, case when w.previous_secret_until > now() then w.previous_secret end as previous,"
-    " w.failing_since is not null as failing from neoapi.webhook_queue q"
-    " join neoapi.webhook_subscription w on w.organization_id = q.organization_id and w.id = q.subscription_id and w.is_active"
-    " where q.subscription_id = lane.id and q.due_at <= now() order by q.due_at"
-    " limit (select greatest(case when s.failing_since is null then $4::int else least($4::int, 2) end"
-    " - coalesce((select b.n from unnest($6::text[], $7::int[]) as b (id, n) where b.id = lane.id), 0), 0)"
-    " from neoapi.webhook_subscription s where s.id = lane.id limit 1)"
-    " for update of q skip locked) d limit $3::int)"
-    " update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint"
-    " from due, neoapi.webhook_delivery h where q.id = due.id and h.organization_id = q.organization_id and h.id = q.id"
-    " returning q.id, q.organization_id, q.subscription_id, q.number, h.event_type, neoapi.instant(h.created_at), h.payload,"
-    " due.url, due.secret, due.previous, due.failing";
+    "with recursive " ALL_LANES ", due as (select d.id, o.url, o.secret, o.previous, o.failing"
+    " from (select * from later union all select * from earlier) lane, lateral (" OPEN ") o, lateral (" DUE ") d"
+    " where lane.due_at <= now() and o.room > 0 limit $3::int) " TAKE;
 
 enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 

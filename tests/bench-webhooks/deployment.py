@@ -1,5 +1,6 @@
 """The private deployment that is measured: Apache with the courier, PostgreSQL, and an organization with subscriptions."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -74,6 +75,17 @@ class Deployment:
         self.instance("start-db")
         self.instance("start-httpd")
         self.connect()
+
+    @contextlib.contextmanager
+    def counted_statements(self):
+        """A time in which the view pg_stat_statements is there."""
+        self.restart_db(shared_preload_libraries="pg_stat_statements")
+        try:
+            self.sql("create extension if not exists pg_stat_statements")
+            yield
+            self.sql("drop extension pg_stat_statements")
+        finally:
+            self.restart_db(shared_preload_libraries=None)
 
     def prepare(self):
         """An organization with a key, made anew."""

@@ -5,25 +5,21 @@ import time
 PROCESSES = 2
 SECONDS = 20
 GOAL = 1.0  # statements a second of one process
-
-
-def transactions(deployment):
-    """Of the server's processes: what was committed or rolled back, but for what we ask ourselves."""
-    deployment.sql("select pg_stat_force_next_flush()")
-    return deployment.number("select xact_commit + xact_rollback from pg_stat_database where datname = 'neoapi'")
+ASKED = """
+select coalesce(sum(calls), 0)::int from pg_stat_statements
+where userid = (select oid from pg_roles where rolname = 'neoapi')"""
 
 
 def idle(bench):
     d = bench.deployment
     bench.restart(PROCESSES)
     d.subscribe("http://127.0.0.1:9/", ["*"])
-    d.sql("alter table neoapi.webhook_queue set (autovacuum_enabled = off)")
-    time.sleep(5)  # what is done once at the start
-    before, since = transactions(d), time.monotonic()
-    time.sleep(SECONDS)
-    spent = time.monotonic() - since
-    asked = transactions(d) - before - 2
-    d.sql("alter table neoapi.webhook_queue reset (autovacuum_enabled)")
+    with d.counted_statements():
+        time.sleep(5)  # what is done once at the start
+        d.sql("select pg_stat_statements_reset()")
+        since = time.monotonic()
+        time.sleep(SECONDS)
+        asked, spent = d.number(ASKED), time.monotonic() - since
     rate = asked / spent / PROCESSES
     print(f"\nidle: {asked} statements in {spent:.0f} s, of {PROCESSES} processes", flush=True)
     bench.found("idle", f"{rate:.2f} statements a second of one process", f"under {GOAL:.0f}", rate < GOAL)
