@@ -30,7 +30,7 @@ void neo_table_make_statements(apr_pool_t *pool);
 
 /* Creates a row and issues its id. OK with no row: the idempotency key is there already (see store/idempotency.h). */
 NEO_MUSTCHECK neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
-                                             const neo_once *once, neo_text body, apr_pool_t *pool, char id[NEO_ID_SIZE],
+                                             const neo_once *once, const neo_json *body, apr_pool_t *pool, char id[NEO_ID_SIZE],
                                              neo_rows *rows);
 
 /* One row with the answer, or none. */
@@ -43,7 +43,7 @@ NEO_MUSTCHECK neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resourc
 
 /* Sets every writable field. With a `version`, only where the row still has it. One row with the answer, or none. */
 NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
-                                             const char *version, neo_text body, apr_pool_t *pool, neo_rows *rows);
+                                             const char *version, const neo_json *body, apr_pool_t *pool, neo_rows *rows);
 
 /* One row if it was there, or none. */
 NEO_MUSTCHECK neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
@@ -67,8 +67,8 @@ typedef struct neo_selection {
 const char *neo_condition_value(const neo_resource *resource, const neo_filter *filter, const char *text, apr_pool_t *pool,
                                 const char **value);
 
-/* Up to `limit` rows, newest first: the answer, the id, and whether there are earlier ones before the page. At least one row
- * where `before` is set: one without an id stands for an empty page. */
+/* Up to `limit` rows, newest first: the answer, and where `before` is set, whether there are earlier ones before the page. Then
+ * there is at least one row: one without an answer stands for an empty page. */
 NEO_MUSTCHECK neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 

@@ -52,12 +52,15 @@ void neo_buf_printf(neo_buf *buf, const char *fmt, ...)
     va_start(args, fmt);
     va_list again;
     va_copy(again, args);
-    int len = vsnprintf(NULL, 0, fmt, args);
-    if (len > 0) {
+    reserve(buf, 64); /* mostly it fits at once */
+    size_t room = buf->room - buf->len;
+    int len = vsnprintf(buf->ptr + buf->len, room, fmt, args);
+    if (len > 0 && (size_t)len >= room) {
         reserve(buf, (apr_size_t)len);
         vsnprintf(buf->ptr + buf->len, (size_t)len + 1, fmt, again);
-        buf->len += (apr_size_t)len;
     }
+    if (len > 0)
+        buf->len += (apr_size_t)len;
     va_end(again);
     va_end(args);
 }

@@ -26,6 +26,11 @@ static pthread_key_t contexts;
 typedef struct {
     EVP_MD_CTX *digest;
     EVP_CIPHER_CTX *cipher;
+    EVP_CIPHER_CTX *sealing;         /* keeps its key from one use to the next */
+    unsigned char key[NEO_KEY_SIZE]; /* the one that `sealing` has, where has_key */
+    int has_key;
+    unsigned char random[256]; /* fetched ahead: each fetch costs more than the bytes */
+    apr_size_t random_left;    /* at its beginning */
 } thread_context;
 
 static void free_context(void *data)
@@ -33,14 +38,25 @@ static void free_context(void *data)
     thread_context *ctx = data;
     EVP_MD_CTX_free(ctx->digest);
     EVP_CIPHER_CTX_free(ctx->cipher);
+    EVP_CIPHER_CTX_free(ctx->sealing);
+    OPENSSL_cleanse(ctx, sizeof *ctx);
     free(ctx);
+}
+
+/* A child process must not draw what its parent had fetched ahead. */
+static void forget_random(void)
+{
+    thread_context *ctx = pthread_getspecific(contexts);
+    if (ctx)
+        ctx->random_left = 0;
 }
 
 static void fetch(void)
 {
     sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
     aes256gcm = EVP_CIPHER_fetch(NULL, "AES-256-GCM", NULL);
-    if (!sha256 || !aes256gcm || pthread_key_create(&contexts, free_context) != 0)
+    if (!sha256 || !aes256gcm || pthread_key_create(&contexts, free_context) != 0 ||
+        pthread_atfork(NULL, NULL, forget_random) != 0)
         abort();
 }
 
@@ -50,7 +66,8 @@ static thread_context *context_of_thread(void)
     thread_context *ctx = pthread_getspecific(contexts);
     if (!ctx) {
         ctx = calloc(1, sizeof *ctx);
-        if (!ctx || !(ctx->digest = EVP_MD_CTX_new()) || !(ctx->cipher = EVP_CIPHER_CTX_new()))
+        if (!ctx || !(ctx->digest = EVP_MD_CTX_new()) || !(ctx->cipher = EVP_CIPHER_CTX_new()) ||
+            !(ctx->sealing = EVP_CIPHER_CTX_new()))
             abort();
         pthread_setspecific(contexts, ctx);
     }
@@ -72,8 +89,17 @@ __attribute__((destructor)) static void forget(void)
 
 void neo_random(void *out, apr_size_t len)
 {
-    if (RAND_bytes(out, (int)len) != 1)
+    thread_context *ctx = context_of_thread();
+    int is_long = len > NONCE_SIZE; /* a secret, never to be kept anywhere */
+    if ((is_long || ctx->random_left < len) &&
+        RAND_bytes(is_long ? out : ctx->random, (int)(is_long ? len : sizeof ctx->random)) != 1)
         abort();
+    if (is_long)
+        return;
+    if (ctx->random_left < len)
+        ctx->random_left = sizeof ctx->random;
+    ctx->random_left -= len;
+    memcpy(out, ctx->random + ctx->random_left, len);
 }
 
 void neo_sha256(const void *data, apr_size_t len, unsigned char out[NEO_SHA256_SIZE])
@@ -104,18 +130,22 @@ int neo_equal_constant_time(const void *a, const void *b, apr_size_t len)
 
 apr_size_t neo_seal(const neo_keys *keys, neo_text context, const void *data, apr_size_t len, unsigned char *out)
 {
-    EVP_CIPHER_CTX *ctx = context_of_thread()->cipher;
+    thread_context *own = context_of_thread();
+    EVP_CIPHER_CTX *ctx = own->sealing;
+    int knows = own->has_key && memcmp(own->key, keys->key[0], NEO_KEY_SIZE) == 0;
     unsigned char *nonce = out + 1, *body = nonce + NONCE_SIZE, *tag = body + len;
     int n, rest;
     if (keys->count == 0)
         abort();
     out[0] = SEAL_VERSION;
     neo_random(nonce, NONCE_SIZE);
-    if (!EVP_EncryptInit_ex2(ctx, aes256gcm, keys->key[0], nonce, NULL) ||
+    if (!EVP_EncryptInit_ex2(ctx, knows ? NULL : aes256gcm, knows ? NULL : keys->key[0], nonce, NULL) ||
         !EVP_EncryptUpdate(ctx, NULL, &n, (const unsigned char *)context.ptr, (int)context.len) ||
         !EVP_EncryptUpdate(ctx, body, &n, data, (int)len) || !EVP_EncryptFinal_ex(ctx, body + n, &rest) ||
         !EVP_CIPHER_CTX_ctrl(ctx, EVP_CTRL_GCM_GET_TAG, TAG_SIZE, tag))
         abort();
+    memcpy(own->key, keys->key[0], NEO_KEY_SIZE);
+    own->has_key = 1;
     return len + NEO_SEAL_EXTRA;
 }
 

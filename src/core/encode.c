@@ -93,12 +93,15 @@ void neo_base62(const unsigned char *data, apr_size_t len, char *out, int width)
 
 unsigned int neo_crc32(const void *data, apr_size_t len)
 {
+    /* the remainders of four bits */
+    static const unsigned int table[16] = {0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4,
+                                           0x4DB26158, 0x5005713C, 0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C,
+                                           0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C};
     const unsigned char *in = data;
     unsigned int crc = ~0u;
     for (apr_size_t i = 0; i < len; i++) {
-        crc ^= in[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (0xEDB88320u & (0u - (crc & 1)));
+        crc = crc >> 4 ^ table[(crc ^ in[i]) & 15];
+        crc = crc >> 4 ^ table[(crc ^ (unsigned int)in[i] >> 4) & 15];
     }
     return ~crc;
 }

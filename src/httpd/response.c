@@ -15,7 +15,10 @@ static void set_head(request_rec *r, const neo_response *response)
 {
     r->status = response->status;
     r->status_line = NULL;
-    apr_table_overlap(r->headers_out, response->headers, APR_OVERLAP_TABLES_SET);
+    const apr_array_header_t *headers = apr_table_elts(response->headers);
+    for (int i = 0; i < headers->nelts; i++)
+        apr_table_setn(r->headers_out, APR_ARRAY_IDX(headers, i, apr_table_entry_t).key,
+                       APR_ARRAY_IDX(headers, i, apr_table_entry_t).val);
     if (response->media_type)
         ap_set_content_type(r, response->media_type);
     else

@@ -10,7 +10,7 @@
 #define MOST          100
 #define MOST_VALUES   100 /* of one filter */
 
-enum { ANSWER, ID, HAS_EARLIER };
+enum { ANSWER, HAS_EARLIER };
 
 /* What was asked for. */
 typedef struct {
@@ -77,15 +77,27 @@ static neo_problem *read_listing(neo_call *call, listing *list)
 
 static void add_cursor(neo_buf *out, const char *name, const char *cursor)
 {
-    neo_buf_printf(out, cursor ? "\"%s\":\"%s\"," : "\"%s\":null,", name, cursor);
+    neo_buf_puts(out, name);
+    neo_buf_puts(out, cursor ? ":\"" : ":null,");
+    if (cursor) {
+        neo_buf_puts(out, cursor);
+        neo_buf_puts(out, "\",");
+    }
+}
+
+/* Every answer begins with the id. */
+static const char *id_of(neo_text answer, apr_pool_t *pool)
+{
+    static const char start[] = "{\"id\":\"";
+    return apr_pstrmemdup(pool, answer.ptr + sizeof start - 1, NEO_ID_LEN);
 }
 
 /* Writes the page from at most limit + 1 rows: the last one only tells that there are more. */
-static void respond(neo_call *call, const listing *list, const neo_rows *rows)
+static void respond(neo_call *call, const listing *list, const neo_rows *rows, int is_first)
 {
     const char *filters = list->canonical.ptr, *start = NULL, *end = NULL;
-    int has_earlier = rows->count > 0 && neo_rows_is_true(rows, 0, HAS_EARLIER);
-    int count = rows->count > 0 && neo_rows_value(rows, 0, ID) ? rows->count : 0;
+    int has_earlier = !is_first && neo_rows_is_true(rows, 0, HAS_EARLIER);
+    int count = rows->count > 0 && neo_rows_value(rows, 0, ANSWER) ? rows->count : 0;
     int has_more = count > list->limit;
     apr_size_t size = 512;
     count -= has_more;
@@ -101,14 +113,14 @@ static void respond(neo_call *call, const listing *list, const neo_rows *rows)
         neo_buf_add(&out, answer.ptr, answer.len);
     }
     if (count) {
-        start = neo_cursor_seal(call, filters, neo_rows_value(rows, 0, ID));
-        end = neo_cursor_seal(call, filters, neo_rows_value(rows, count - 1, ID));
+        start = neo_cursor_seal(call, filters, id_of(neo_rows_text(rows, 0, ANSWER), call->pool));
+        end = neo_cursor_seal(call, filters, id_of(neo_rows_text(rows, count - 1, ANSWER), call->pool));
     }
     neo_buf_puts(&out, "],\"page_info\":{");
-    add_cursor(&out, "start_cursor", start);
-    add_cursor(&out, "end_cursor", end);
-    neo_buf_printf(&out, "\"has_next_page\":%s,\"has_previous_page\":%s}}", has_more ? "true" : "false",
-                   has_earlier ? "true" : "false");
+    add_cursor(&out, "\"start_cursor\"", start);
+    add_cursor(&out, "\"end_cursor\"", end);
+    neo_buf_puts(&out, has_more ? "\"has_next_page\":true," : "\"has_next_page\":false,");
+    neo_buf_puts(&out, has_earlier ? "\"has_previous_page\":true}}" : "\"has_previous_page\":false}}");
     if (has_more)
         neo_call_set_header(call, "Link",
                             apr_psprintf(call->pool, "<%s%s?limit=%d&cursor=%s%s>; rel=\"next\"", call->site->base_url,
@@ -134,6 +146,6 @@ neo_problem *neo_call_list(neo_call *call)
     neo_call_give_back(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
-    respond(call, &list, &rows);
+    respond(call, &list, &rows, !cursor);
     return NULL;
 }

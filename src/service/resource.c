@@ -65,7 +65,7 @@ static neo_problem *settle(neo_call *call, neo_pg *pg, neo_pg_status status, con
     return NULL;
 }
 
-static neo_problem *create(neo_call *call, neo_pg *pg, neo_text body)
+static neo_problem *create(neo_call *call, neo_pg *pg, const neo_json *body)
 {
     char id[NEO_ID_SIZE];
     neo_rows rows;
@@ -91,7 +91,7 @@ neo_problem *neo_call_create(neo_call *call)
     neo_problem *problem = neo_validate(call->match.resource, call->body, call->pool, &clean);
     if (problem || (problem = neo_call_borrow(call, &pg)))
         return problem;
-    problem = create(call, pg, neo_json_text(clean, call->pool));
+    problem = create(call, pg, clean);
     neo_call_give_back(call, pg);
     return problem;
 }
@@ -160,8 +160,8 @@ static neo_problem *write_row(neo_call *call, writer write, int depends)
 static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, neo_json *clean, int *done)
 {
     neo_rows rows;
-    neo_pg_status status = neo_table_update(pg, call->match.resource, &call->actor, call->match.id, version,
-                                            neo_json_text(clean, call->pool), call->pool, &rows);
+    neo_pg_status status =
+        neo_table_update(pg, call->match.resource, &call->actor, call->match.id, version, clean, call->pool, &rows);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     *done = rows.count > 0;

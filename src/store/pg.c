@@ -321,7 +321,7 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
     for (int attempt = 0, again = 1, completed; attempt < 2 && again; attempt++) {
         PQclear(result);
         result = NULL;
-        if (!is_alive(pg) && !reconnect(pg))
+        if ((statement->writes || attempt > 0) && !is_alive(pg) && !reconnect(pg)) /* what only reads finds out by itself */
             break;
         result = prepare(pg, statement, &again); /* a failure to prepare did nothing */
         if (again)

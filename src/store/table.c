@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/encode.h"
+#include "core/json.h"
 
 #define LIFE_OF_A_KEY "interval '24 hours'"
 
@@ -24,24 +25,39 @@ static int is_writable(const neo_field *field)
     return !(field->flags & NEO_SERVER);
 }
 
-/* Adds `format` for each writable field, its name in the place of every %s. */
-static void add_fields(neo_buf *sql, const neo_resource *resource, const char *separator, const char *format)
+/* Adds the writable fields as parameters, the first one being $`next`: "$7, $8", or with names "name = $7, creci = $8". Returns
+ * the number after the last. */
+static int add_parameters(neo_buf *sql, const neo_resource *resource, int with_names, int next)
 {
     const char *between = "";
     for (const neo_field *f = resource->fields; f->name; f++) {
         if (!is_writable(f))
             continue;
-        neo_buf_puts(sql, between);
-        for (const char *from = format, *at; from; from = at) {
-            at = strstr(from, "%s");
-            neo_buf_add(sql, from, at ? (apr_size_t)(at - from) : strlen(from));
-            if (at) {
-                neo_buf_puts(sql, f->name);
-                at += 2;
-            }
-        }
-        between = separator;
+        neo_buf_printf(sql, "%s%s%s$%d", between, with_names ? f->name : "", with_names ? " = " : "", next++);
+        between = ", ";
     }
+    return next;
+}
+
+/* Adds the names of the fields that `is_wanted`, each with `before` in front. */
+static void add_names(neo_buf *sql, const neo_resource *resource, int (*is_wanted)(const neo_field *), const char *before)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (is_wanted(f))
+            neo_buf_printf(sql, "%s%s", before, f->name);
+}
+
+static int is_in_event(const neo_field *field)
+{
+    return field->flags & NEO_IN_EVENT;
+}
+
+/* What a write gives to the steps after it: the answer, and what events tell. */
+static void add_returning(neo_buf *sql, const neo_resource *resource)
+{
+    neo_buf_puts(sql, " returning t.representation");
+    add_names(sql, resource, is_in_event, ", t.");
+    neo_buf_putc(sql, ')');
 }
 
 static void add_payload(neo_buf *sql, const neo_resource *resource)
@@ -58,14 +74,16 @@ static void add_payload(neo_buf *sql, const neo_resource *resource)
 }
 
 /* One delivery for each active subscription that wants this event. `stem` and `at` are the parameters with the ids' block and
- * the moment; $1 is the organization; `changed` the step whose rows are told. */
+ * the moment; $1 is the organization; `changed` the step whose rows are told. The last digits of the subscription's id, which
+ * no other subscription of the organization has, choose the id in the block: to number the rows would cost as much as to write
+ * one. */
 static void add_told(neo_buf *sql, const neo_resource *resource, const char *changed, const char *event, const char *stem,
                      const char *at)
 {
     neo_buf_printf(sql,
                    ", told as (insert into neoapi.webhook_delivery"
                    " (organization_id, id, subscription_id, event_type, payload, created_at)"
-                   " select $1, neoapi.block_id(%s, row_number() over ()), s.id, '%s.%s', ",
+                   " select $1, %s || right(s.id, 4), s.id, '%s.%s', ",
                    stem, resource->name, event);
     add_payload(sql, resource);
     neo_buf_printf(sql,
@@ -74,8 +92,8 @@ static void add_told(neo_buf *sql, const neo_resource *resource, const char *cha
                    at, changed, resource->name, event);
 }
 
-/* $1 organization, $2 id, $3 tenant, $4 moment, $5 actor, $6 body, $7 stem of the deliveries' ids, and with `once`
- * $8 credential, $9 idempotency key, $10 the request's hash.
+/* $1 organization, $2 id, $3 tenant, $4 moment, $5 actor, $6 stem of the deliveries' ids, with `once` $7 credential,
+ * $8 idempotency key, $9 the request's hash; then the fields.
  *
  * The key is inserted without `on conflict`: of two requests in flight the second waits, fails on the key, is rolled back whole
  * and reads the first one's answer. */
@@ -85,41 +103,40 @@ static neo_statement *make_create(const neo_resource *resource, int once, apr_po
     neo_buf_init(&sql, pool, 4096);
     neo_buf_printf(&sql,
                    "with created as (insert into neoapi.%s as t (organization_id, id, tenant_id, created_at, updated_at,"
-                   " created_by, updated_by, ",
+                   " created_by, updated_by",
                    resource->name);
-    add_fields(&sql, resource, ", ", "%s");
+    add_names(&sql, resource, is_writable, ", ");
     neo_buf_puts(&sql, ") select $1, $2, $3, $4::timestamptz, $4::timestamptz, $5, $5, ");
-    add_fields(&sql, resource, ", ", "b.%s");
-    neo_buf_printf(&sql, " from json_populate_record(null::neoapi.%s, $6::json) b", resource->name);
+    int next = add_parameters(&sql, resource, 0, once ? 10 : 7);
     if (once)
         neo_buf_puts(&sql, " where not exists (select from neoapi.idempotency_key"
-                           " where organization_id = $1 and credential_id = $8 and key = $9::uuid)");
-    neo_buf_puts(&sql, " returning t.*)");
+                           " where organization_id = $1 and credential_id = $7 and key = $8::uuid)");
+    add_returning(&sql, resource);
     if (once)
         neo_buf_puts(&sql, ", kept as (insert into neoapi.idempotency_key"
                            " (organization_id, credential_id, key, request_hash, status, answer, expires_at)"
-                           " select $1, $8, $9::uuid, decode($10, 'hex'), 201, representation,"
+                           " select $1, $7, $8::uuid, decode($9, 'hex'), 201, representation,"
                            " now() + " LIFE_OF_A_KEY " from created)");
-    add_told(&sql, resource, "created", "created", "$7", "$4");
+    add_told(&sql, resource, "created", "created", "$6", "$4");
     neo_buf_puts(&sql, " select representation from created");
-    return neo_statement_make(pool, sql.ptr, once ? 10 : 7, 1);
+    return neo_statement_make(pool, sql.ptr, next - 1, 1);
 }
 
-/* $1 organization, $2 id, $3 moment, $4 stem, $5 actor, $6 body, $7 version */
+/* $1 organization, $2 id, $3 moment, $4 stem, $5 actor, with `versioned` $6 version; then the fields. */
 static neo_statement *make_update(const neo_resource *resource, int versioned, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
     neo_buf_printf(&sql, "with updated as (update neoapi.%s t set ", resource->name);
-    add_fields(&sql, resource, ", ", "%s = b.%s");
+    int next = add_parameters(&sql, resource, 1, versioned ? 7 : 6);
     neo_buf_printf(&sql,
                    ", updated_at = greatest($3::timestamptz, t.updated_at), updated_by = $5"
-                   " from json_populate_record(null::neoapi.%s, $6::json) b where t.organization_id = $1 and t.id = $2%s"
-                   " returning t.*)",
-                   resource->name, versioned ? " and t.xmin = $7::xid" : "");
+                   " where t.organization_id = $1 and t.id = $2%s",
+                   versioned ? " and t.xmin = $6::xid" : "");
+    add_returning(&sql, resource);
     add_told(&sql, resource, "updated", "updated", "$4", "$3");
     neo_buf_puts(&sql, " select representation from updated");
-    return neo_statement_make(pool, sql.ptr, versioned ? 7 : 6, 1);
+    return neo_statement_make(pool, sql.ptr, next - 1, 1);
 }
 
 /* $1 organization, $2 id, $3 moment, $4 stem, $5 version */
@@ -141,11 +158,11 @@ static const char *list_sql(const neo_resource *resource, const char *where, con
 {
     const char *of = apr_psprintf(pool, "from neoapi.%s t where t.organization_id = $1%s", resource->name, where);
     if (!before)
-        return apr_psprintf(pool, "select t.representation, t.id, false %s order by t.id desc limit %s", of, limit);
+        return apr_psprintf(pool, "select t.representation %s order by t.id desc limit %s", of, limit);
     return apr_psprintf(pool,
-                        "select p.representation, p.id, e.exist from (select exists (select %s and t.id >= %s) as exist) e"
-                        " left join (select t.representation, t.id %s and t.id < %s order by t.id desc limit %s) p on true"
-                        " order by p.id desc",
+                        "select p.representation, e.id is not null from (select (select t.id %s and t.id >= %s order by t.id"
+                        " limit 1) as id) e left join (select t.representation, t.id %s and t.id < %s order by t.id desc"
+                        " limit %s) p on true order by p.id desc",
                         of, before, of, before, limit);
 }
 
@@ -161,8 +178,10 @@ static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
         s->update[versioned] = make_update(resource, versioned, pool);
         s->delete[versioned] = make_delete(resource, versioned, pool);
     }
-    s->list_first = neo_statement_make(pool, list_sql(resource, "", "$2::int", NULL, pool), 2, 0);
-    s->list_next = neo_statement_make(pool, list_sql(resource, "", "$2::int", "$3", pool), 3, 0);
+    /* Behind a subquery a value cannot change the plan. Otherwise PostgreSQL would plan every execution anew, because a known
+     * LIMIT makes it expect less than one that it does not know, and the planning takes longer than the list. */
+    s->list_first = neo_statement_make(pool, list_sql(resource, "", "(select $2::int)", NULL, pool), 2, 0);
+    s->list_next = neo_statement_make(pool, list_sql(resource, "", "(select $2::int)", "(select $3)", pool), 3, 0);
 }
 
 void neo_table_make_statements(apr_pool_t *pool)
@@ -185,19 +204,38 @@ static const statements *of(const neo_resource *resource)
 
 /* ---------------------------------------------------------------- running them */
 
+/* Room for the statement's values; behind the first `own` stand the fields of `body`. */
+static const char **values_of(const neo_statement *statement, int own, const neo_resource *resource, const neo_json *body,
+                              apr_pool_t *pool)
+{
+    const char **values = apr_pcalloc(pool, (apr_size_t)statement->params * sizeof *values);
+    int next = own;
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        if (!is_writable(f))
+            continue;
+        const neo_json *value = neo_json_get(body, f->name);
+        if (value)
+            values[next] = neo_json_kind_of(value) == NEO_JSON_STRING ? neo_json_string(value) : neo_json_text(value, pool).ptr;
+        next++;
+    }
+    return values;
+}
+
 neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_once *once,
-                               neo_text body, apr_pool_t *pool, char id[NEO_ID_SIZE], neo_rows *rows)
+                               const neo_json *body, apr_pool_t *pool, char id[NEO_ID_SIZE], neo_rows *rows)
 {
     char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE], hash[2 * sizeof once->hash + 1];
-    const statements *s = of(resource);
+    const neo_statement *statement = once ? of(resource)->create_once : of(resource)->create;
     neo_ms_format(now, neo_id_issue(id, resource->prefix));
     neo_id_issue_block(stem, "whd_");
+    const char *own[] = {actor->organization,     id,  actor->tenant, now, actor->name, stem, actor->credential,
+                         once ? once->key : NULL, hash};
+    int count = once ? 9 : 6;
+    const char **values = values_of(statement, count, resource, body, pool);
     if (once)
         neo_hex(once->hash, sizeof once->hash, hash);
-    const char *values[] = {
-        actor->organization, id, actor->tenant, now, actor->name, body.ptr, stem, actor->credential, once ? once->key : NULL,
-        once ? hash : NULL};
-    return neo_pg_run(pg, once ? s->create_once : s->create, values, pool, rows);
+    memcpy(values, own, (apr_size_t)count * sizeof *own);
+    return neo_pg_run(pg, statement, values, pool, rows);
 }
 
 neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id, apr_pool_t *pool,
@@ -215,13 +253,17 @@ neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, c
 }
 
 neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
-                               const char *version, neo_text body, apr_pool_t *pool, neo_rows *rows)
+                               const char *version, const neo_json *body, apr_pool_t *pool, neo_rows *rows)
 {
     char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
+    const neo_statement *statement = of(resource)->update[version != NULL];
     neo_ms_format(now, neo_now_ms());
     neo_id_issue_block(stem, "whd_");
-    const char *values[] = {actor->organization, id, now, stem, actor->name, body.ptr, version};
-    return neo_pg_run(pg, of(resource)->update[version != NULL], values, pool, rows);
+    const char *own[] = {actor->organization, id, now, stem, actor->name, version};
+    int count = version ? 6 : 5;
+    const char **values = values_of(statement, count, resource, body, pool);
+    memcpy(values, own, (apr_size_t)count * sizeof *own);
+    return neo_pg_run(pg, statement, values, pool, rows);
 }
 
 neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
