@@ -117,7 +117,10 @@ clean: demo-remove
 
 # ---------------------------------------------------------------- house
 
-.PHONY: house
+.PHONY: house format
+format: ## bring the C files into the project's format
+	clang-format -i mod_neoapi.c $$(find src include tests -name '*.[ch]')
+
 house: ## check format, floors, sizes and texts; then that each check can fail
 	@sh tests/house/check.sh
 	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/house
@@ -160,6 +163,6 @@ $(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
 # ----------------------------------------------------------------
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
