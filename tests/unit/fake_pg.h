@@ -80,10 +80,10 @@ static inline void fake_number(neo_buf *out, int bytes, int number)
 
 static inline int fake_int(const char **at, int bytes)
 {
-    int number = 0;
+    unsigned number = 0;
     while (bytes--)
         number = number << 8 | (unsigned char)*(*at)++;
-    return number;
+    return (int)number; /* a length of -1 stands for NULL */
 }
 
 /* Adds a message: its type, its length, its content. */
