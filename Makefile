@@ -124,7 +124,10 @@ clean: demo-remove
 
 # ---------------------------------------------------------------- house
 
-.PHONY: house
+.PHONY: house format
+format: ## bring the C files into the project's format
+	clang-format -i mod_neoapi.c $$(find src include tests -name '*.[ch]')
+
 house: ## check format, floors, sizes and texts; then that each check can fail
 	@sh tests/house/check.sh
 	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/house
@@ -148,7 +151,7 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 # ---------------------------------------------------------------- bench
 
 .PHONY: bench bench-webhooks bench-remove
-bench: ## measure it beside a bare handler (BENCH='get list create walk memory', BENCH_SECONDS=5, BENCH_PAIRS=5)
+bench: ## measure it beside a bare handler (BENCH='get list create insert walk memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@sh tests/deploy/packages.sh build run bench
 	@$(MAKE) --no-print-directory all $(BUILD)/bench/mod_bare.so
 	@BENCH='$(BENCH)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_PAIRS='$(BENCH_PAIRS)' \
@@ -173,6 +176,6 @@ $(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
 # ----------------------------------------------------------------
 
 help: ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
+	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
 
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -182,6 +182,6 @@ def test_the_readmes_examples_tell_what_is_genuine(admin, receiver, tmp_path, is
     signature = arrival.headers["x-webhook-signature"]
     assert is_genuine(secret, arrival.body, signature, tmp_path)
     assert not is_genuine(secret, arrival.body + b" ", signature, tmp_path)
-    assert not is_genuine(secret[:-2] + "0=", arrival.body, signature, tmp_path)
+    assert not is_genuine(secret[:-2] + ("A=" if secret[-2] != "A" else "Q="), arrival.body, signature, tmp_path)
     assert not is_genuine(secret, arrival.body, signature[:-1], tmp_path)
     assert not is_genuine(secret, arrival.body, "", tmp_path)

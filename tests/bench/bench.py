@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""mod_neoapi beside a bare handler: bench.py BUILD
+
+Runs the parts that BENCH names (where it is empty: get, list, create, insert, walk, memory). Others are keyed, create with an
+Idempotency-Key, and noise, the bare handler beside itself: how far ratios stray by chance. BENCH_SECONDS is how long a run
+lasts, BENCH_PAIRS how many pairs of runs a comparison has. Ends with 1 where an answer was wrong; a goal missed is told."""
+
+import os
+import platform
+import sys
+
+import comparisons
+import memory
+import walk
+from deployment import BROKERS, ORGANIZATIONS, Deployment
+from load import CONNECTIONS
+
+PARTS = {
+    "get": comparisons.get,
+    "list": comparisons.list_of_25,
+    "create": comparisons.create,
+    "insert": comparisons.insert,
+    "keyed": comparisons.keyed,
+    "noise": comparisons.noise,
+    "walk": walk.walk,
+    "memory": memory.memory,
+}
+USUAL = "get list create insert walk memory"
+
+
+class Bench:
+    """What the parts share: the deployment, how long to measure, and what was found."""
+
+    def __init__(self, build):
+        self.deployment = Deployment(build)
+        self.seconds = int(os.environ.get("BENCH_SECONDS") or 4)
+        self.pairs = int(os.environ.get("BENCH_PAIRS") or 9)
+        self.findings = []  # (part, what was found, whether the goal was reached; None where there is none)
+        self.wrong = []
+
+    def found(self, part, value, goal=None, reached=None):
+        self.findings.append((part, value, goal, reached))
+
+    def expect(self, condition, what):
+        if not condition:
+            self.wrong.append(what)
+            print(f"  WRONG: {what}", flush=True)
+
+    def summary(self):
+        print("\nsummary")
+        for part, value, goal, reached in self.findings:
+            verdict = f"   goal {goal}: {'reached' if reached else 'MISSED'}" if goal else ""
+            print(f"  {part:8} {value}{verdict}")
+        for what in self.wrong:
+            print(f"  WRONG: {what}")
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def run(bench, parts):
+    deployment = bench.deployment
+    deployment.up()
+    try:
+        deployment.load()
+        load = os.getloadavg()[0]
+        print(f"{os.cpu_count()} × {processor()}, load {load:.1f}; PostgreSQL {deployment.sql('show server_version')[0][0]}, "
+              f"{deployment.httpd_version()}\n{BROKERS:,} brokers in {ORGANIZATIONS} organizations; {CONNECTIONS} keep-alive "
+              f"connections without TLS, {bench.pairs} pairs of {bench.seconds} s each", flush=True)
+        if set(parts) & {"get", "list", "create", "keyed"}:
+            comparisons.agree(bench)
+        for part in parts:
+            PARTS[part](bench)
+    finally:
+        deployment.down()
+
+
+def main():
+    parts = (os.environ.get("BENCH") or USUAL).split()
+    unknown = set(parts) - set(PARTS)
+    if len(sys.argv) != 2 or unknown:
+        sys.exit(f"usage: [BENCH='{' '.join(PARTS)}'] [BENCH_SECONDS=4] [BENCH_PAIRS=9] bench.py BUILD")
+    bench = Bench(sys.argv[1])
+    run(bench, parts)
+    bench.summary()
+    sys.exit(1 if bench.wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,138 @@
+"""The cases in which both handlers do the same: get, list, create, which also writes what a subscription is to be told; and
+insert, in which the bare handler writes the row alone."""
+
+import http.client
+import json
+import time
+
+from deployment import id_bound
+from load import CONNECTIONS, HANDLERS, Load, compare
+
+GOALS = {"get": 0.90, "list": 0.90, "create": 0.80}
+
+# What a client sends to create a broker; "#" becomes twelve digits that no other request has.
+BODY = ('{{"name": "{name}", "creci": "CRECI-SP #-F", "document_number": "529.982.247-25", "email": "broker.#@example.com", '
+        '"phone": "+55 11 90000-1234", "bank_account": {{"bank_code": "341", "bank_name": "Itaú Unibanco", "agency": "0423", '
+        '"account_number": "18765-4", "account_type": "checking", "pix_key": "broker.#@example.com"}}}}')
+
+
+def gets(deployment, handler, one_in=50):
+    return [f"GET {owner.path(handler, '/' + broker)} {owner.key}" for owner, broker in deployment.sample(one_in)]
+
+
+def lists(deployment, handler):
+    return [f"GET {owner.path(handler)} {owner.key}" for owner in deployment.organizations]
+
+
+def creates(deployment, handler, keyed="", alone=False):
+    names = [name for name, in deployment.sql("select name from neoapi.broker order by id limit 8")]
+    query = "?alone" if alone and handler == "bare" else ""
+    return [f"POST {owner.path(handler)}{query} {owner.key}{keyed} {BODY.format(name=name)}"
+            for owner in deployment.organizations for name in names]
+
+
+# ---------------------------------------------------------------- that both answer the same
+
+
+def ask(deployment, line):
+    """Status and body of the answer to one line of a file of requests."""
+    method, path, key, *body = line.split(" ", 3)
+    connection = http.client.HTTPConnection("127.0.0.1", deployment.port, timeout=10)
+    headers = {"X-API-Key": key, **({"Content-Type": "application/json"} if body else {})}
+    connection.request(method, path, body[0].replace("#", f"{time.time_ns() % 10**12:012}").encode() if body else None, headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, content
+
+
+def agree(bench):
+    """Looks at a few answers of both before their speed is compared."""
+    deployment = bench.deployment
+
+    def both(kind, **options):
+        return zip(*(kind(deployment, handler, **options) for handler in HANDLERS))
+
+    def check(lines, status, same, what):
+        ours, bare = (ask(deployment, line) for line in lines)
+        bench.expect(ours[0] == bare[0] == status and same(json.loads(ours[1]), json.loads(bare[1])),
+                     f"{what}: ours answers {ours[0]} {ours[1][:200]}, the bare handler {bare[0]} {bare[1][:200]}")
+
+    for lines in both(gets, one_in=50_000):
+        ours, bare = (ask(deployment, line) for line in lines)
+        bench.expect(ours == bare and ours[0] == 200, f"get: ours answers {ours}, the bare handler {bare}")
+    for lines in list(both(lists))[:3]:
+        check(lines, 200, lambda ours, bare: ours["items"] == bare and len(bare) == 25, "list")
+    for lines in list(both(creates))[:3]:
+        check(lines, 201, lambda ours, bare: list(ours) == list(bare), "create")
+    deployment.clean()
+
+
+# ---------------------------------------------------------------- the cases
+
+
+def compare_in(bench, case, kind, check, bare_alone=False):
+    deployment = bench.deployment
+    loads = {handler: Load(deployment, f"{case}-{handler}", kind(deployment, "bare" if bare_alone else handler))
+             for handler in HANDLERS}
+    found = compare(case, loads, bench.pairs, bench.seconds, check)
+    goal = GOALS.get(case)
+    reached = found.ratio >= goal if goal else None
+    bench.found(case, f"{found.ratio:.3f} of the bare handler ({found.middle('ours'):,.0f} to {found.middle('bare'):,.0f} a second)",
+                f"{goal:.2f}" if goal else None, reached)
+
+
+def all_good(bench):
+    def check(handler, measure):
+        measured = measure()
+        bench.expect(measured.requests > 0 and measured.refused == measured.broken == 0,
+                     f"{handler}: of {measured.requests} requests {measured.refused} were refused, {measured.broken} not answered")
+        return measured
+    return check
+
+
+def all_there(bench, alone=False):
+    """Every broker that was answered is in the table and has its delivery in the outbox, unless the bare handler writes it alone. What was under way
+    when the client left may be there as well."""
+    deployment, good = bench.deployment, all_good(bench)
+
+    def deliveries():
+        return deployment.number("select count(*) from neoapi.webhook_delivery")
+
+    def check(handler, measure):
+        since, before = id_bound(time.time()), deliveries()
+        measured = good(handler, measure)
+        deployment.await_quiet()
+        rows, told = deployment.brokers_since(since), deliveries() - before
+        bench.expect(measured.requests <= rows <= measured.requests + CONNECTIONS,
+                     f"{handler}: {measured.requests} brokers were answered and {rows} are there")
+        bench.expect(told == (0 if alone and handler == "bare" else rows), f"{handler}: {rows} brokers, {told} deliveries")
+        return measured
+    return check
+
+
+def get(bench):
+    compare_in(bench, "get", gets, all_good(bench))
+
+
+def list_of_25(bench):
+    compare_in(bench, "list", lists, all_good(bench))
+
+
+def create(bench):
+    compare_in(bench, "create", creates, all_there(bench))
+    bench.deployment.clean()
+
+
+def insert(bench):
+    compare_in(bench, "insert", lambda deployment, handler: creates(deployment, handler, alone=True), all_there(bench, alone=True))
+    bench.deployment.clean()
+
+
+def keyed(bench):
+    compare_in(bench, "keyed", lambda deployment, handler: creates(deployment, handler, keyed="+"), all_there(bench))
+    bench.deployment.clean()
+
+
+def noise(bench):
+    compare_in(bench, "noise", gets, all_good(bench), bare_alone=True)

@@ -1,0 +1,181 @@
+"""The private deployment that is measured: Apache with both handlers, PostgreSQL with a million brokers, and whose they are."""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+
+HERE = pathlib.Path(__file__).resolve().parent
+BROKERS = 1_000_000
+ORGANIZATIONS = 50
+TICKS = os.sysconf("SC_CLK_TCK")
+BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
+
+# More than two cores can do in a minute.
+PLAN = ["plan", "add", "bench", "--requests", "1000000000", "--window", "60"]
+
+# A checkpoint or an autovacuum in the middle of one run would be counted against the handler that it hits. `clean` does what
+# they would have done.
+SETTINGS = {"max_wal_size": "32GB", "checkpoint_timeout": "1d", "autovacuum": "off"}
+
+
+@dataclass
+class Organization:
+    id: str
+    tenant: str
+    key: str  # the secret of an API key of the organization
+
+    def path(self, handler, rest=""):
+        """The collection of brokers, as the handler has it."""
+        return f"/public/v1/brokers{rest}" if handler == "ours" else f"/bare/{self.tenant}/{self.id}/brokers{rest}"
+
+
+def id_bound(moment):
+    """Less than every broker's id that was made from this moment on (seconds)."""
+    ms = int(moment * 1000)
+    return "brk_" + "".join(BASE32[ms >> shift & 31] for shift in range(45, -5, -5)) + "0" * 16
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Deployment:
+    def __init__(self, build):
+        self.build = pathlib.Path(build).resolve()
+        self.dir = self.build / "bench" / "instance"
+        self.env = {}
+        self.organizations = []
+        self.filled_to = None  # the last id that fill.sql made
+
+    # ------------------------------------------------------------ servers
+
+    def instance(self, command, **variables):
+        script = HERE.parent / "deploy" / "instance.sh"
+        subprocess.run(["sh", script, command, self.dir], env={**os.environ, **variables}, check=True)
+
+    def up(self):
+        self.instance("down")
+        conf = self.build / "bench" / "httpd.conf"
+        conf.parent.mkdir(parents=True, exist_ok=True)
+        self.port = free_port()
+        conf.write_text(f'Define BARE "{self.build}/bench/mod_bare.so"\nDefine BENCH_PORT {self.port}\n'
+                        f'Include "{HERE}/httpd.conf"\n')
+        self.instance("up", MODULE=str(self.build / "mod_neoapi.so"), CTL=str(self.build / "neoapictl"), SERVER_CONF=str(conf))
+        lines = (self.dir / "env").read_text().splitlines()
+        self.env = {name: value.strip("'") for name, _, value in (line.partition("=") for line in lines)}
+        for name, value in SETTINGS.items():
+            self.sql(f"alter system set {name} = '{value}'")
+        self.sql("select pg_reload_conf()")
+
+    def down(self):
+        self.instance("down")
+
+    def restart_httpd(self):
+        self.instance("stop-httpd")
+        self.instance("start-httpd")
+
+    def httpd_version(self):
+        """As its start is logged: "Apache/2.4.62 (Unix)"."""
+        lines = pathlib.Path(self.env["NEOAPI_ERROR_LOG"]).read_text().splitlines()
+        return next((line.partition("AH00489: ")[2].partition(" configured")[0] for line in reversed(lines) if "AH00489" in line), "")
+
+    def children(self, server):
+        """Of "httpd" or "db": what /proc tells of each process, by number."""
+        name = {"httpd": "NEOAPI_PID", "db": "NEOAPI_DB_PID"}[server]
+        parent = pathlib.Path(self.env[name]).read_text().split()[0]
+        found = {}
+        for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                fields = path.read_text().rpartition(")")[2].split()
+            except OSError:  # it has ended meanwhile
+                continue
+            if fields[1] == parent:
+                found[int(path.parent.name)] = fields
+        return found
+
+    def processor_time(self):
+        """What the children of Apache and of PostgreSQL have used, in seconds."""
+        return [sum(int(fields[11]) + int(fields[12]) for fields in self.children(server).values()) / TICKS
+                for server in ("httpd", "db")]
+
+    # ------------------------------------------------------------ the database
+
+    def psql(self, *arguments):
+        command = ["psql", "-X", "-q", "-A", "-t", "-F", "\t", "-v", "ON_ERROR_STOP=1", "-d", self.env["NEOAPI_ADMIN_DSN"]]
+        return subprocess.run([*command, *arguments], check=True, text=True, stdout=subprocess.PIPE).stdout
+
+    def sql(self, *statements):
+        """The rows of the last statement, as lists of texts."""
+        out = self.psql(*(part for statement in statements for part in ("-c", statement)))
+        return [line.split("\t") for line in out.splitlines()]
+
+    def number(self, query):
+        return int(self.sql(query)[0][0])
+
+    def ctl(self, *arguments):
+        out = subprocess.run([self.env["NEOAPI_CTL"], "--json", *arguments], check=True, text=True, stdout=subprocess.PIPE)
+        return json.loads(out.stdout)
+
+    # ------------------------------------------------------------ the data
+
+    def load(self):
+        """Makes the data, or takes what an earlier run has made."""
+        known = pathlib.Path(self.env["NEOAPI_STATE"]) / "bench.json"
+        if not known.exists():
+            if self.ctl("tenant", "list"):
+                print("an earlier run did not finish: making everything anew", flush=True)
+                self.instance("remove")
+                self.up()
+            self.make(known)
+        self.filled_to, organizations = json.loads(known.read_text())
+        self.organizations = [Organization(**fields) for fields in organizations]
+        self.clean()
+        counts = self.sql("select count(*) from neoapi.broker group by organization_id")
+        if counts != [[str(BROKERS // ORGANIZATIONS)]] * ORGANIZATIONS:
+            raise SystemExit("the data of an earlier run is damaged: make bench-remove")
+
+    def make(self, known):
+        print(f"making {ORGANIZATIONS} organizations with {BROKERS:,} brokers, which takes a minute or two", flush=True)
+        self.ctl(*PLAN)
+        tenant = self.ctl("tenant", "add", "Bench", "--plan", "bench")["id"]
+        made = []
+        for number in range(ORGANIZATIONS):
+            organization = self.ctl("organization", "add", f"Organization {number + 1}", "--tenant", tenant)["id"]
+            key = self.ctl("key", "create", "bench", "--organization", organization, "--role", "org_admin")["secret"]
+            made.append({"id": organization, "tenant": tenant, "key": key})
+        self.psql("-v", f"brokers={BROKERS}", "-f", str(HERE / "fill.sql"))
+        last = self.sql("select max(id) from neoapi.broker")[0][0]
+        known.touch(mode=0o600)
+        known.write_text(json.dumps([last, made]))
+
+    def clean(self):
+        """Takes away what was created since the data was made, and leaves nothing to do for the database."""
+        self.await_quiet()
+        self.sql("set synchronous_commit = off", "truncate neoapi.webhook_delivery, neoapi.webhook_queue, neoapi.idempotency_key",
+                 f"delete from neoapi.broker b using neoapi.organization o where b.organization_id = o.id and b.id > '{self.filled_to}'")
+        self.sql("vacuum (analyze) neoapi.broker")
+        self.sql("checkpoint")
+
+    def await_quiet(self):
+        """Waits until the requests that a client left behind are done."""
+        limit = time.monotonic() + 30
+        while self.number("select count(*) from pg_stat_activity where application_name = 'neoapi' and state <> 'idle'") > 0:
+            if time.monotonic() > limit:
+                raise SystemExit("the database is still busy with requests of a run that is over")
+            time.sleep(0.1)
+
+    def brokers_since(self, bound):
+        return self.number("select sum(n) from neoapi.organization o, lateral (select count(*) as n from neoapi.broker b "
+                           f"where b.organization_id = o.id and b.id >= '{bound}') as c")
+
+    def sample(self, one_in):
+        """Ids of brokers, one in `one_in`, each with its organization."""
+        owners = {organization.id: organization for organization in self.organizations}
+        rows = self.sql(f"select organization_id, id from neoapi.broker where mod(hashtext(id), {one_in}) = 0")
+        return [(owners[owner], broker) for owner, broker in rows]

@@ -1,0 +1,248 @@
+/* The bare handler that the module is measured against: mod_dbd's connection, one prepared statement, the answer's bytes.
+ *
+ *   GET  /bare/TENANT/ORGANIZATION/brokers/ID         one broker
+ *   GET  /bare/TENANT/ORGANIZATION/brokers[?after=ID] the 25 newest, or those that follow
+ *   POST /bare/TENANT/ORGANIZATION/brokers[?alone]    one more, and the subscription's delivery; or just the row
+ *
+ * It sets the mark, so what it does is done as fast as is reasonable: statements are prepared once a connection, rows hold the
+ * finished JSON, an answer is one piece of known length. It has no features at all: no credentials, limits, request ids,
+ * validation, cursors or idempotency, and of errors it knows only that there was one. */
+#include <httpd.h>
+
+#include <apr_atomic.h>
+#include <apr_dbd.h>
+#include <apr_strings.h>
+#include <http_config.h>
+#include <http_log.h>
+#include <http_protocol.h>
+#include <http_request.h>
+#include <libpq-fe.h>
+#include <mod_dbd.h>
+#include <string.h>
+
+APLOG_USE_MODULE(bare);
+
+#define ID_LEN    30
+#define PAGE      25
+#define MAX_BODY  4096
+#define AFTER_ALL "brk_~" /* greater than every id */
+
+typedef struct {
+    const char *name, *sql;
+    int params;
+} statement;
+
+static const statement get_one = {
+    "bare_get",
+    "select representation from neoapi.broker where organization_id = $1 and id = $2",
+    2,
+};
+
+/* One row more than is shown, as every list needs that tells whether more follow. */
+static const statement get_list = {
+    "bare_list",
+    "select representation from neoapi.broker where organization_id = $1 and id < $2 order by id desc limit 26",
+    2,
+};
+
+#define INSERT                                                                                                                 \
+    "insert into neoapi.broker (organization_id, tenant_id, id, name, creci, document_number, email, phone, bank_account,"     \
+    " visibility, created_at, updated_at, created_by, updated_by)"                                                             \
+    " select $1, $2, $3, name, creci, document_number, email, phone, bank_account, coalesce(visibility, 'restricted'),"        \
+    " now(), now(), 'bare', 'bare' from json_populate_record(null::neoapi.broker, $4::json) returning "
+
+/* The row, and what is to be told to the subscription that wants to know. */
+static const statement create = {
+    "bare_create",
+    "with r as (" INSERT "*), told as (insert into neoapi.webhook_delivery"
+    " (organization_id, id, subscription_id, event_type, payload, created_at)"
+    " select r.organization_id, 'whd_' || right(r.id, 26), s.id, 'broker.created', json_strip_nulls(json_build_object('id', "
+    "r.id,"
+    " 'name', r.name, 'creci', r.creci, 'email', r.email, 'tenant_id', r.tenant_id, 'organization_id', r.organization_id,"
+    " 'created_at', neoapi.instant(r.created_at), 'updated_at', neoapi.instant(r.updated_at))), r.created_at"
+    " from r join neoapi.webhook_subscription s on s.organization_id = r.organization_id and s.is_active"
+    " and s.events && array['broker.created', '*'] returning organization_id, id, subscription_id),"
+    " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+    " select id, organization_id, subscription_id, now() from told) select representation from r",
+    4,
+};
+
+/* The row alone. */
+static const statement insert = {"bare_insert", INSERT "representation", 4};
+
+typedef APR_OPTIONAL_FN_TYPE(ap_dbd_acquire) acquire_fn;
+static acquire_fn *acquire;
+
+/* What the path says. */
+typedef struct {
+    const char *tenant, *organization, *id; /* id NULL: the collection */
+} place;
+
+/* Every id has the same length, so the path's parts are where they are. */
+static int read_path(request_rec *r, place *where)
+{
+    static const char base[] = "/bare/", collection[] = "/brokers";
+    const char *tenant = r->uri + sizeof base - 1, *organization = tenant + ID_LEN + 1, *rest = organization + ID_LEN;
+    apr_size_t len = strlen(r->uri), whole = (apr_size_t)(rest - r->uri) + sizeof collection - 1;
+    if (len < whole || memcmp(rest, collection, sizeof collection - 1) != 0 || (len != whole && len != whole + 1 + ID_LEN))
+        return 0;
+    where->tenant = apr_pstrmemdup(r->pool, tenant, ID_LEN);
+    where->organization = apr_pstrmemdup(r->pool, organization, ID_LEN);
+    where->id = len == whole ? NULL : r->uri + whole + 1;
+    return 1;
+}
+
+/* Runs a statement; a connection that doesn't have it yet is told it first. NULL: it failed, and the log says why. */
+static PGresult *run(request_rec *r, const statement *what, const char *const *values)
+{
+    ap_dbd_t *dbd = acquire(r);
+    PGconn *conn = dbd ? apr_dbd_native_handle(dbd->driver, dbd->handle) : NULL;
+    if (!conn)
+        return NULL;
+    PGresult *result = PQexecPrepared(conn, what->name, what->params, values, NULL, NULL, 0);
+    const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+    if (state && strcmp(state, "26000") == 0) { /* no such prepared statement */
+        PQclear(result);
+        PQclear(PQprepare(conn, what->name, what->sql, what->params, NULL));
+        result = PQexecPrepared(conn, what->name, what->params, values, NULL, NULL, 0);
+    }
+    if (PQresultStatus(result) == PGRES_TUPLES_OK)
+        return result;
+    ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r, "the bare handler's statement failed: %s", PQerrorMessage(conn));
+    PQclear(result);
+    return NULL;
+}
+
+static int answer(request_rec *r, int status, const char *body, apr_size_t len)
+{
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    r->status = status;
+    ap_set_content_type(r, "application/json");
+    ap_set_content_length(r, (apr_off_t)len);
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_pool_create(body, len, r->pool, bb->bucket_alloc));
+    APR_BRIGADE_INSERT_TAIL(bb, apr_bucket_eos_create(bb->bucket_alloc));
+    return ap_pass_brigade(r->output_filters, bb) == APR_SUCCESS ? OK : HTTP_INTERNAL_SERVER_ERROR;
+}
+
+/* Answers with the only row, and takes the result. */
+static int answer_row(request_rec *r, int status, PGresult *result)
+{
+    if (!result)
+        return HTTP_INTERNAL_SERVER_ERROR;
+    if (PQntuples(result) == 0) {
+        PQclear(result);
+        return HTTP_NOT_FOUND;
+    }
+    apr_size_t len = (apr_size_t)PQgetlength(result, 0, 0);
+    const char *body = apr_pmemdup(r->pool, PQgetvalue(result, 0, 0), len);
+    PQclear(result);
+    return answer(r, status, body, len);
+}
+
+/* Answers with the rows as a JSON array, and takes the result. */
+static int answer_rows(request_rec *r, PGresult *result)
+{
+    if (!result)
+        return HTTP_INTERNAL_SERVER_ERROR;
+    int count = PQntuples(result) < PAGE ? PQntuples(result) : PAGE;
+    apr_size_t len = 2;
+    for (int i = 0; i < count; i++)
+        len += (apr_size_t)PQgetlength(result, i, 0) + (i > 0);
+    char *body = apr_palloc(r->pool, len), *end = body;
+    *end++ = '[';
+    for (int i = 0; i < count; i++) {
+        apr_size_t size = (apr_size_t)PQgetlength(result, i, 0);
+        if (i > 0)
+            *end++ = ',';
+        memcpy(end, PQgetvalue(result, i, 0), size);
+        end += size;
+    }
+    *end = ']';
+    PQclear(result);
+    return answer(r, HTTP_OK, body, len);
+}
+
+/* NULL: it could not be read, or is too long. */
+static char *read_body(request_rec *r)
+{
+    apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
+    apr_size_t len = 0, size;
+    char *body = apr_palloc(r->pool, MAX_BODY + 1);
+    int ended = 0;
+    while (!ended && len < MAX_BODY) {
+        size = MAX_BODY - len;
+        if (ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ, (apr_off_t)size) != APR_SUCCESS ||
+            apr_brigade_flatten(bb, body + len, &size) != APR_SUCCESS)
+            return NULL;
+        len += size;
+        ended = !APR_BRIGADE_EMPTY(bb) && APR_BUCKET_IS_EOS(APR_BRIGADE_LAST(bb));
+        apr_brigade_cleanup(bb);
+    }
+    body[len] = '\0';
+    return ended ? body : NULL;
+}
+
+static void put_digits(char *out, int digits, apr_uint64_t number)
+{
+    while (digits-- > 0) {
+        out[digits] = "0123456789abcdefghjkmnpqrstvwxyz"[number & 31];
+        number >>= 5;
+    }
+}
+
+/* The time, where the process's memory happens to lie and who it is, and a counter. */
+static void make_id(request_rec *r, char id[ID_LEN + 1])
+{
+    static apr_uint32_t made;
+    memcpy(id, "brk_", 4);
+    put_digits(id + 4, 10, (apr_uint64_t)apr_time_as_msec(apr_time_now()));
+    put_digits(id + 14, 9, (apr_uint64_t)getpid() << 20 ^ (apr_uint64_t)(apr_uintptr_t)r->server);
+    put_digits(id + 23, 7, apr_atomic_inc32(&made));
+    id[ID_LEN] = '\0';
+}
+
+/* Nothing of this is a file; httpd need not look. */
+static int map_to_storage(request_rec *r)
+{
+    return strncmp(r->uri, "/bare/", 6) == 0 ? OK : DECLINED;
+}
+
+static int handle(request_rec *r)
+{
+    place where;
+    char id[ID_LEN + 1];
+    if (!r->handler || strcmp(r->handler, "bare") != 0)
+        return DECLINED;
+    if (!read_path(r, &where))
+        return HTTP_NOT_FOUND;
+    if (r->method_number == M_POST && !where.id) {
+        char *body = read_body(r);
+        const statement *how = r->args ? &insert : &create;
+        make_id(r, id);
+        return body ? answer_row(r, HTTP_CREATED, run(r, how, (const char *[]){where.organization, where.tenant, id, body}))
+                    : HTTP_BAD_REQUEST;
+    }
+    if (r->method_number != M_GET)
+        return HTTP_METHOD_NOT_ALLOWED;
+    if (where.id)
+        return answer_row(r, HTTP_OK, run(r, &get_one, (const char *[]){where.organization, where.id}));
+    const char *after = r->args && strncmp(r->args, "after=", 6) == 0 ? r->args + 6 : AFTER_ALL;
+    return answer_rows(r, run(r, &get_list, (const char *[]){where.organization, after}));
+}
+
+static void find_dbd(void)
+{
+    acquire = APR_RETRIEVE_OPTIONAL_FN(ap_dbd_acquire);
+}
+
+static void register_hooks(apr_pool_t *pool)
+{
+    (void)pool;
+    ap_hook_optional_fn_retrieve(find_dbd, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_handler(handle, NULL, NULL, APR_HOOK_MIDDLE);
+}
+
+__attribute__((visibility("default"))) module AP_MODULE_DECLARE_DATA bare_module = {
+    STANDARD20_MODULE_STUFF, NULL, NULL, NULL, NULL, NULL, register_hooks, AP_MODULE_FLAG_NONE,
+};
