@@ -72,9 +72,10 @@ static void end(int number)
     is_over = 1;
 }
 
+/* What is being written is written to its end; waiting ends at once all the same. */
 static void end_on_signals(void)
 {
-    struct sigaction action = {.sa_handler = end};
+    struct sigaction action = {.sa_handler = end, .sa_flags = SA_RESTART};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
