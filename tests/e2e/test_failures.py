@@ -50,7 +50,7 @@ IMPATIENT = "RequestReadTimeout handshake=5 header=1 body=1"
 NARROW = """
     DBDriver pgsql
     DBDParams "host=${INSTANCE}/socket dbname=neoapi user=neoapi application_name=narrow options='-c statement_timeout=3s'"
-    DBDMin 1
+    DBDMin 0
     DBDKeep 2
     DBDMax 2
 """
