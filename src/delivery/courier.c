@@ -14,7 +14,7 @@
 #define POLL       1250  /* milliseconds between looks for what other processes left */
 #define PAUSE      2     /* milliseconds between claims, so that a burst of writes is claimed together */
 #define UNHURRIED  20    /* milliseconds between claims that take less than half of what can be on its way */
-#define GROUP      256   /* results that are recorded at once */
+#define GROUP      512   /* results that are recorded at once */
 #define GATHER     5     /* milliseconds that a result waits for others */
 #define FAREWELL   3000  /* milliseconds for what is on its way when it is time to end */
 #define TIDY       60000 /* milliseconds between tidyings */

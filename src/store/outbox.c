@@ -44,11 +44,12 @@ static const char claim_sql[] =
 
 enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 
-/* $1 outcomes as JSON. Only what the claim in force still covers is taken. */
+/* The outcomes, an array for each column (see add_outcome). Only what the claim in force still covers is taken. */
 static const char complete_sql[] =
-    "with done as materialized (select * from json_to_recordset($1::json) as o (id text collate \"C\", claim bigint,"
-    " organization text collate \"C\", subscription text collate \"C\", number int, started timestamptz, duration int,"
-    " http_status int, error text, excerpt text, outcome text, delay float8)),"
+    "with done as materialized (select o.id collate \"C\" as id, claim, organization, subscription, number, started, duration,"
+    " http_status, error, excerpt, outcome, delay from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::int[],"
+    " $6::timestamptz[], $7::int[], $8::int[], $9::text[], $10::text[], $11::text[], $12::float8[]) as o (id, claim,"
+    " organization, subscription, number, started, duration, http_status, error, excerpt, outcome, delay)),"
     " ended as (delete from neoapi.webhook_queue q using done o"
     " where o.outcome is not null and q.id = o.id and q.claim = o.claim returning q.id),"
     " again as (update neoapi.webhook_queue q set number = o.number + 1, claim = null,"
@@ -62,7 +63,7 @@ static const char complete_sql[] =
 
 static const char release_sql[] =
     "update neoapi.webhook_queue q set due_at = now(), claim = null"
-    " from json_to_recordset($1::json) as o (id text collate \"C\", claim bigint) where q.id = o.id and q.claim = o.claim";
+    " from unnest($1::text[], $2::bigint[]) as o (id, claim) where q.id = o.id collate \"C\" and q.claim = o.claim";
 
 /* $1 organization, $2 subscription. Rows are answered only by what makes a subscription inactive. */
 #define OF_THIS  " where organization_id = $1 and id = $2"
@@ -86,13 +87,15 @@ static const char tidy_sql[] =
     " select (select count(*) from keys) = " STEP " from turn";
 static const char partitions_sql[] = "select neoapi.webhook_keep_partitions($1::int)";
 
+enum { COLUMNS = 12, RELEASED = 2 }; /* of outcomes; of those that are given back: the first two */
+
 static neo_statement *claim, *complete, *release, *note[3], *tidy, *partitions;
 
 void neo_outbox_make_statements(apr_pool_t *pool)
 {
     claim = neo_statement_make(pool, claim_sql, 7, 1);
-    complete = neo_statement_make(pool, complete_sql, 1, 1);
-    release = neo_statement_make(pool, release_sql, 1, 1);
+    complete = neo_statement_make(pool, complete_sql, COLUMNS, 1);
+    release = neo_statement_make(pool, release_sql, RELEASED, 1);
     note[NEO_HEALTH_WELL] = neo_statement_make(pool, well_sql, 2, 1);
     note[NEO_HEALTH_FAILING] = neo_statement_make(pool, failing_sql, 2, 1);
     note[NEO_HEALTH_GONE] = neo_statement_make(pool, gone_sql, 2, 1);
@@ -159,46 +162,61 @@ neo_pg_status neo_outbox_claim(neo_pg *pg, const neo_wish *wish, apr_pool_t *poo
 
 /* ---------------------------------------------------------------- completing */
 
-static void add_text(neo_buf *out, const char *name, const char *text)
+/* Adds an element to an array as PostgreSQL reads it. */
+static void add_text(neo_buf *array, const char *text)
 {
-    if (!text)
+    neo_buf_puts(array, array->len ? "," : "{");
+    if (!text) {
+        neo_buf_puts(array, "NULL");
         return;
-    neo_buf_printf(out, ",\"%s\":", name);
-    neo_buf_json(out, text);
+    }
+    neo_buf_putc(array, '"');
+    for (const char *c = text; *c; c++) {
+        if (*c == '"' || *c == '\\')
+            neo_buf_putc(array, '\\');
+        neo_buf_putc(array, *c);
+    }
+    neo_buf_putc(array, '"');
 }
 
-static void add_outcome(neo_buf *out, const neo_outcome *o)
+static void add_number(neo_buf *array, long long number)
 {
-    char started[NEO_MS_TEXT_SIZE];
+    neo_buf_printf(array, "%c%lld", array->len ? ',' : '{', number);
+}
+
+static void add_outcome(neo_buf *array, const neo_outcome *o)
+{
+    char started[NEO_MS_TEXT_SIZE], status[12];
     neo_ms_format(started, o->started);
-    neo_buf_printf(out, "{\"claim\":%lld,\"number\":%d,\"duration\":%d,\"delay\":%.3f", o->claim, o->number, o->duration,
-                   o->delay);
-    if (o->http_status)
-        neo_buf_printf(out, ",\"http_status\":%d", o->http_status);
-    add_text(out, "id", o->id);
-    add_text(out, "organization", o->organization);
-    add_text(out, "subscription", o->subscription);
-    add_text(out, "started", started);
-    add_text(out, "error", o->error);
-    add_text(out, "excerpt", o->excerpt);
-    add_text(out, "outcome", o->end);
-    neo_buf_putc(out, '}');
+    apr_snprintf(status, sizeof status, "%d", o->http_status);
+    add_text(array++, o->id);
+    add_number(array++, o->claim);
+    add_text(array++, o->organization);
+    add_text(array++, o->subscription);
+    add_number(array++, o->number);
+    add_text(array++, started);
+    add_number(array++, o->duration);
+    add_text(array++, o->http_status ? status : NULL);
+    add_text(array++, o->error);
+    add_text(array++, o->excerpt);
+    add_text(array++, o->end);
+    neo_buf_printf(array, "%c%.3f", array->len ? ',' : '{', o->delay);
 }
 
 static neo_pg_status run_with(neo_pg *pg, const neo_statement *statement, const neo_outcome *outcomes, int count,
                               apr_pool_t *pool)
 {
-    neo_buf list;
+    neo_buf arrays[COLUMNS];
+    const char *values[COLUMNS];
     neo_rows rows;
-    neo_buf_init(&list, pool, (apr_size_t)count * 320 + 16);
-    neo_buf_putc(&list, '[');
-    for (int i = 0; i < count; i++) {
-        if (i)
-            neo_buf_putc(&list, ',');
-        add_outcome(&list, &outcomes[i]);
+    for (int i = 0; i < COLUMNS; i++)
+        neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++)
+        add_outcome(arrays, &outcomes[i]);
+    for (int i = 0; i < COLUMNS; i++) {
+        neo_buf_puts(&arrays[i], count ? "}" : "{}");
+        values[i] = arrays[i].ptr;
     }
-    neo_buf_putc(&list, ']');
-    const char *values[] = {list.ptr};
     return neo_pg_run(pg, statement, values, pool, &rows);
 }
 

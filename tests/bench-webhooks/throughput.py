@@ -36,6 +36,8 @@ class Ours:
         began = time.monotonic()
         d.activate(self.subscription, True)
         d.ask("POST", f"webhooks/{self.subscription}/test")  # which wakes the courier
+        # The database, which is measured, is asked only when everything has arrived.
+        wait_for(lambda: self.nginx.requests() - before > count, "not everything arrives")
         wait_for(lambda: not d.number(left, self.subscription, soon), "the queue does not become empty")
         seconds = time.monotonic() - began
         good = d.number("select count(*) from neoapi.webhook_attempt where outcome = 'success' and number = 1 and http_status = 204")
