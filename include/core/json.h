@@ -14,14 +14,15 @@ typedef enum neo_json_kind {
     NEO_JSON_NULL,
     NEO_JSON_BOOLEAN,
     NEO_JSON_INTEGER, /* fits a long long */
-    NEO_JSON_REAL,
+    NEO_JSON_REAL,    /* written with a point or an exponent, also where its value is an integer */
     NEO_JSON_STRING,
     NEO_JSON_ARRAY,
     NEO_JSON_OBJECT,
 } neo_json_kind;
 
 /* Reads one JSON value that is the whole of the text (RFC 8259), UTF-8 and without duplicate keys or NUL characters.
- * Returns NULL and sets *wrong to a sentence with line and column where it is anything else. */
+ * Returns NULL and sets *wrong to a sentence with line and column where it is anything else. A number that is too large for a
+ * long long or a double is read as a real of 1e300, or -1e300, which no field takes: so the message can name the field. */
 neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **wrong);
 
 neo_json_kind neo_json_kind_of(const neo_json *value);
@@ -52,7 +53,8 @@ void neo_json_set(neo_json *object, const char *key, neo_json *value);
 void neo_json_remove(neo_json *object, const char *key);
 void neo_json_append(neo_json *array, neo_json *value);
 
-/* The value as compact JSON, members in their order. */
+/* The value as compact JSON, members in their order. Reals have at most 15 significant digits, and up to those are written as
+ * they were read. */
 neo_text neo_json_text(const neo_json *value, apr_pool_t *pool);
 
 /* `target` changed by a merge patch (RFC 7396, section 2); neither argument is changed. */

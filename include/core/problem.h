@@ -26,6 +26,7 @@ typedef enum neo_code {
     NEO_VALIDATION_PARAMETER_INVALID,
     NEO_VALIDATION_ORGANIZATION_REQUIRED,
     NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID,
+    NEO_VALIDATION_BATCH_TOO_LARGE,
     NEO_VALIDATION_METHOD_NOT_ALLOWED,
     NEO_VALIDATION_REQUEST_TIMEOUT,
     NEO_VALIDATION_BODY_TOO_LARGE,
@@ -88,6 +89,10 @@ neo_problem *neo_problem_about(apr_pool_t *pool, neo_code kind, const char *reso
  * validation.failed. `resource` fills {resource}; {field} is `field` with indexes left out and dots as underscores. */
 void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, const char *field,
                        const char *fmt, ...) NEO_PRINTF(6, 7);
+
+/* The problem of a part of a request as one of the whole: its fields get `path` and a dot before them; where it names none, its
+ * detail gets `part` and a colon. */
+neo_problem *neo_problem_within(apr_pool_t *pool, const neo_problem *problem, const char *part, const char *path);
 
 /* The one problem for everything that is our own fault. */
 neo_problem *neo_problem_internal(apr_pool_t *pool);

@@ -1,4 +1,4 @@
-/* The API's description (OpenAPI 3.1, as YAML) and its page of errors (HTML), both drawn from the tables of the model. */
+/* The API's description (OpenAPI 3.1, as YAML), drawn from the tables of the model. */
 #ifndef NEO_MODEL_OPENAPI_H
 #define NEO_MODEL_OPENAPI_H
 
@@ -6,8 +6,5 @@
 
 /* `base_url` ends in /public/v1/; `docs_url` has no slash at the end. */
 neo_text neo_openapi_yaml(const char *base_url, const char *docs_url, apr_pool_t *pool);
-
-/* An HTML document in which every code, those with {resource} and {field} for each resource and field, has its anchor. */
-neo_text neo_errors_page(apr_pool_t *pool);
 
 #endif

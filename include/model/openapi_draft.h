@@ -89,6 +89,9 @@ const char *neo_draft_id_pattern(const char *prefix, apr_pool_t *pool);
 void neo_draft_delivery_components(const neo_draft *draft);
 neo_json *neo_draft_webhooks(const neo_draft *draft);
 
+/* openapi_batch.c: what a batch of the resource is, and its result. */
+void neo_draft_batch(const neo_draft *draft, const neo_resource *resource);
+
 /* openapi_problem.c: the error responses of an operation, with an example of each code. */
 void neo_draft_problems(const neo_draft *draft, neo_json *responses, const neo_operation *operation,
                         const neo_resource *resource);

@@ -11,6 +11,7 @@ typedef enum neo_action {
     NEO_ACTION_ERRORS,
     NEO_ACTION_LIST,
     NEO_ACTION_CREATE,
+    NEO_ACTION_BATCH,
     NEO_ACTION_READ,
     NEO_ACTION_PATCH,
     NEO_ACTION_REPLACE,
@@ -38,6 +39,7 @@ enum neo_takes {
     NEO_TAKES_IDEMPOTENCY_KEY = 8,
     NEO_TAKES_IF_MATCH = 16,
     NEO_TAKES_IF_NONE_MATCH = 32,
+    NEO_TAKES_BATCH = 64, /* the body has several operations; only of resources that have_batch */
 };
 
 /* Headers of a success. */
@@ -74,8 +76,16 @@ typedef struct neo_operation {
 /* One row an action, in the order of the enumeration. */
 extern const neo_operation neo_operations[NEO_ACTIONS];
 
-/* Every code that an operation can answer: its own, and those that follow from what it takes and from its access. */
-unsigned long long neo_operation_problems(const neo_operation *operation);
+/* Reading the documentation (see model/docs.h), which the OpenAPI document does not describe. */
+extern const neo_operation neo_operation_docs;
+
+/* Every code that an operation can answer: its own, and those that follow from what it takes, from its access, and from the
+ * resource (NULL where the path is no resource's): whether it has references and transitions, and whether others refer to it.
+ */
+unsigned long long neo_operation_problems(const neo_operation *operation, const neo_resource *resource);
+
+/* Whether a resource has the operation, if it is one of {collection}: not each has batches. */
+int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource);
 
 /* The filter of that name that a list has, NULL where it has none. */
 const neo_filter *neo_operation_filter(const neo_operation *operation, const neo_resource *resource, const char *name);

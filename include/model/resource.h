@@ -14,19 +14,37 @@ typedef enum neo_type {
     NEO_OBJECT,    /* the members in `fields` */
     NEO_BOOLEAN,   /* preset "true" or "false" */
     NEO_ENUM_LIST, /* one or more of values, none twice */
+    NEO_DATE,      /* 2026-01-31 */
+    NEO_INTEGER,   /* min to max */
+    NEO_DECIMAL,   /* min to max, with a fraction; 15 significant digits are kept */
+    NEO_TEXT_LIST, /* strings of min to max code points; at most `most` */
+    NEO_LIST,      /* objects with the members in `fields`; at most `most` */
+    NEO_MAP, /* an object of strings with keys of the caller's choice: at most `most`, keys of 1 to min code points, values of
+                0 to max, any characters */
+    NEO_REFERENCE, /* the id of another resource of the organization: of kind `refers`, or of the kind that the member `type`
+                      beside it names */
+    NEO_REFERENCE_LIST, /* ids of kind `refers`, none twice; at most `most` */
     NEO_TYPES
 } neo_type;
 
 enum neo_field_flags {
-    NEO_REQUIRED = 1, /* a create or replace without it is refused */
-    NEO_SERVER = 2,   /* set by the service; in a body it is passed over, so that what was read can be sent back */
-    NEO_IN_EVENT = 4, /* part of the payload of webhook events */
-    NEO_UNIQUE = 8,   /* within the organization; a unique index enforces it */
-    NEO_ALWAYS = 16,  /* present in every response, also where a body need not have it */
-    NEO_SECRET = 32,  /* made by the service and shown once, in the response to creation */
+    NEO_REQUIRED = 1,      /* a create or replace without it is refused */
+    NEO_SERVER = 2,        /* set by the service; in a body it is passed over, so that what was read can be sent back */
+    NEO_IN_EVENT = 4,      /* part of the payload of webhook events */
+    NEO_UNIQUE = 8,        /* within the organization; a unique index enforces it */
+    NEO_ALWAYS = 16,       /* present in every response, also where a body need not have it */
+    NEO_SECRET = 32,       /* made by the service and shown once, in the response to creation */
+    NEO_LINES = 64,        /* a text that may have line breaks and tabs */
+    NEO_CONDITIONAL = 128, /* the resource's rule requires it of some bodies */
+    NEO_ASIDE = 256,       /* not part of the example of a whole resource, where it would not go with the other examples */
 };
 
 typedef struct neo_field neo_field;
+typedef struct neo_resource neo_resource;
+
+/* The form in which a text is kept ("01310-100" as "01310100"): applied before it is checked, so rules see that form. A text
+ * that has no such form is returned as it is. */
+typedef const char *(*neo_normal)(const char *text, apr_pool_t *pool);
 
 /* A rule that a table can't say. Returns NULL, or what is wrong with a value that has the field's type ("must be …"). */
 typedef const char *(*neo_rule)(const neo_json *value, apr_pool_t *pool);
@@ -35,11 +53,16 @@ struct neo_field {
     const char *name; /* in JSON and as a column */
     neo_type type;
     unsigned int flags;
-    int min, max;              /* code points of a string; min 0 means 1, since an empty string is no value */
-    const char *const *values; /* of an enum, ended by NULL */
-    const char *preset;        /* the value where a body has none */
-    const neo_field *fields;   /* of an object, ended by a field without a name */
+    long long min, max; /* code points of a string, where min 0 means 1, since an empty string is no value; or a number's */
+    int most;           /* of a list: elements */
+    const neo_resource *refers; /* of a reference */
+    const char *const *values;  /* of an enum, ended by NULL */
+    const char *preset;         /* the value where a body has none */
+    const neo_field *fields;    /* of an object, ended by a field without a name */
+    neo_normal normal;          /* NULL where a text is kept as it was sent */
     neo_rule rule;
+    const char *pattern; /* of a string: what can be sent, a regular expression in the words that ECMA-262 and POSIX share; the
+                            rule may ask for more (check digits) */
     const char *format;  /* JSON Schema's format, where there is one */
     const char *doc;     /* one or more sentences for the reference */
     const char *example; /* a realistic value, as JSON */
@@ -50,6 +73,8 @@ typedef enum neo_filter_kind {
     NEO_FILTER_FROM,     /* >= */
     NEO_FILTER_TO,       /* <= */
     NEO_FILTER_CONTAINS, /* a part of the text, without regard to case and accents */
+    NEO_FILTER_OVERLAPS, /* an array that has one of several values, separated by commas */
+    NEO_FILTER_REFERS,   /* the field `left` ("owners.party_id") refers to one of several resources, separated by commas */
 } neo_filter_kind;
 
 typedef enum neo_filter_value {
@@ -57,6 +82,8 @@ typedef enum neo_filter_value {
     NEO_VALUE_ENUM,       /* one of `values` */
     NEO_VALUE_MOMENT,     /* an RFC 3339 date-time */
     NEO_VALUE_CREATED_AT, /* likewise, and compared with the ids, which carry it */
+    NEO_VALUE_DATE,
+    NEO_VALUE_INTEGER,
 } neo_filter_value;
 
 typedef struct neo_filter {
@@ -70,7 +97,26 @@ typedef struct neo_filter {
     const char *example; /* a realistic value, as JSON; NULL: that of the field of this name */
 } neo_filter;
 
-typedef struct neo_resource {
+/* A status may change along these rows only; anything else is conflict.invalid_transition. A resource is created in the state
+ * that `preset` says, or in one that a row leads to from there. */
+typedef struct neo_transition {
+    const char *from, *to;
+    const char *moment; /* the server's field that is set to the time of the change; NULL for none */
+} neo_transition;
+
+/* What reaching a state does to another resource, in the same transaction and with the other's own event. */
+typedef struct neo_effect {
+    const char *state;   /* the status that is reached */
+    const char *kind;    /* only where the field `kind` has this value; NULL: always */
+    const char *through; /* the reference that names the other */
+    const char *becomes; /* the other's status from then on */
+} neo_effect;
+
+/* What fields cannot say alone ("sale_price is required for sale"). Adds what is wrong with a checked body by
+ * neo_problem_field. */
+typedef void (*neo_body_rule)(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
+
+struct neo_resource {
     const char *name;       /* "broker": in codes and event names */
     const char *table;      /* the table's name; NULL where it is `name` */
     const char *collection; /* "brokers": in paths */
@@ -78,10 +124,14 @@ typedef struct neo_resource {
     const char *title;      /* "Broker": the schema's name */
     const char *tag_doc;    /* what the resource is, for the reference */
     neo_area area;
-    int has_events;            /* subscribers are told of its changes */
-    const neo_field *fields;   /* in the order of the responses, ended by a field without a name */
-    const neo_filter *filters; /* its own, ended by a filter without a name; NULL where there is none */
-} neo_resource;
+    int has_events;                    /* subscribers are told of its changes */
+    const neo_field *fields;           /* in the order of the responses, ended by a field without a name */
+    const neo_filter *filters;         /* its own, ended by a filter without a name; NULL where there is none */
+    neo_body_rule rule;                /* NULL for none */
+    const neo_transition *transitions; /* of the field `status`, ended by a row without `from`; NULL: any to any */
+    const neo_effect *effects;         /* ended by a row without `state`; NULL for none */
+    int has_batch;                     /* POST …/batch */
+};
 
 /* Every resource, ended by NULL. */
 extern const neo_resource *const neo_resources[];
@@ -89,12 +139,16 @@ extern const neo_resource *const neo_resources[];
 /* The filters that every list has. */
 extern const neo_filter neo_common_filters[];
 
-extern const neo_resource neo_broker, neo_webhook;
+/* neo_broker and so on. */
+#define NEO_DECLARATION(name, AREA, collection) extern const neo_resource neo_##name;
+NEO_EVERY_RESOURCE(NEO_DECLARATION)
+
 /* The body of POST /webhooks/{id}/recover. */
 extern const neo_resource neo_recovery;
 
 /* NULL where there is none. */
 const neo_resource *neo_resource_of_collection(const char *collection);
+const neo_resource *neo_resource_named(const char *name);
 const neo_field *neo_field_named(const neo_field *fields, const char *name);
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name);
 

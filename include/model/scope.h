@@ -5,18 +5,10 @@
 #include <apr_pools.h>
 
 #include "core/json.h"
+#include "model/every.h"
 
-typedef enum neo_area {
-    NEO_AREA_BROKERS,
-    NEO_AREA_PROPERTIES,
-    NEO_AREA_PARTIES,
-    NEO_AREA_PROPOSALS,
-    NEO_AREA_CONTRACTS,
-    NEO_AREA_DOCUMENTS,
-    NEO_AREA_WEBHOOKS,
-    NEO_AREA_WHATSAPP,
-    NEO_AREAS
-} neo_area;
+#define NEO_AREA_OF(name, AREA, collection) NEO_AREA_##AREA,
+typedef enum neo_area { NEO_EVERY_RESOURCE(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AREAS } neo_area;
 
 typedef unsigned int neo_scopes;
 

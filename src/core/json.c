@@ -2,9 +2,14 @@
 #include "core/json.h"
 
 #include <apr_strings.h>
+#include <errno.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A decimal number of so many digits comes out of a double as it went in (DBL_DIG). */
+#define SIGNIFICANT 15
 
 static apr_status_t release(void *value)
 {
@@ -20,10 +25,77 @@ static neo_json *owned(json_t *value, apr_pool_t *pool)
     return value;
 }
 
+/* Whether a number is one that jansson refuses for its size. */
+static int overflows(const char *number, apr_size_t len, apr_pool_t *pool)
+{
+    const char *text = apr_pstrmemdup(pool, number, len);
+    errno = 0;
+    if (text[strcspn(text, ".eE")])
+        return isinf(strtod(text, NULL));
+    return strtoll(text, NULL, 10) != 0 && errno == ERANGE;
+}
+
+/* How far a string reaches that begins here, with its quotes. */
+static apr_size_t string_length(const char *text, const char *end)
+{
+    const char *c = text + 1;
+    while (c < end && *c != '"')
+        c += *c == '\\' && c + 1 < end ? 2 : 1;
+    return (apr_size_t)(c < end ? c + 1 - text : end - text);
+}
+
+static const char *after_digits(const char *c, const char *end)
+{
+    while (c < end && *c >= '0' && *c <= '9')
+        c++;
+    return c;
+}
+
+/* How far a number reaches that begins here (RFC 8259, section 6); 0 where none does. */
+static apr_size_t number_length(const char *text, const char *end)
+{
+    const char *c = text + (*text == '-'), *digits = c;
+    c = c < end && *c == '0' ? c + 1 : after_digits(c, end);
+    if (c == digits)
+        return 0;
+    if (c + 1 < end && *c == '.' && after_digits(c + 1, end) > c + 1)
+        c = after_digits(c + 1, end);
+    if (c < end && (*c == 'e' || *c == 'E')) {
+        digits = c + 1 < end && (c[1] == '+' || c[1] == '-') ? c + 2 : c + 1;
+        c = after_digits(digits, end) > digits ? after_digits(digits, end) : c;
+    }
+    return (apr_size_t)(c - text);
+}
+
+/* The text with a number that no field takes in the place of each one that is too large to be read: which field it is in, and
+ * what that takes, can be said only where the rest is read. */
+static neo_text with_large_numbers(neo_text text, apr_pool_t *pool)
+{
+    const char *c = text.ptr, *end = c + text.len;
+    neo_buf out;
+    neo_buf_init(&out, pool, text.len + 16);
+    while (c < end) {
+        apr_size_t number = number_length(c, end), len = number ? number : *c == '"' ? string_length(c, end) : 1;
+        if (number && overflows(c, number, pool))
+            neo_buf_puts(&out, *c == '-' ? "-1e300" : "1e300");
+        else
+            neo_buf_add(&out, c, len);
+        c += len;
+    }
+    return neo_buf_text(&out);
+}
+
+static json_t *load(neo_text text, json_error_t *error)
+{
+    return json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, error);
+}
+
 neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **wrong)
 {
     json_error_t error;
-    json_t *value = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &error);
+    json_t *value = load(text, &error);
+    if (!value && json_error_code(&error) == json_error_numeric_overflow)
+        value = load(with_large_numbers(text, pool), &error);
     if (!value) {
         /* "near '…'" repeats the sender's bytes, which need not be UTF-8 nor short */
         char *near = strstr(error.text, " near ");
@@ -169,7 +241,7 @@ neo_text neo_json_text(const neo_json *value, apr_pool_t *pool)
 {
     text_sink sink;
     neo_buf_init(&sink.out, pool, 512);
-    if (json_dump_callback(value, add_text, &sink, JSON_COMPACT | JSON_ENCODE_ANY) != 0)
+    if (json_dump_callback(value, add_text, &sink, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(SIGNIFICANT)) != 0)
         abort();
     return neo_buf_text(&sink.out);
 }

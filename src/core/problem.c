@@ -56,6 +56,9 @@ static const neo_code_info catalogue[] = {
     [NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID] = {"validation.idempotency_key_invalid", 400, "validation",
                                                 "Idempotency-Key is not a UUID of version 4.",
                                                 "Send a new random UUID for each operation."},
+    [NEO_VALIDATION_BATCH_TOO_LARGE] = {"validation.batch_too_large", 400, "validation",
+                                        "The batch has more operations than one request may have.",
+                                        "Send it in several requests of at most 100 operations."},
     [NEO_VALIDATION_METHOD_NOT_ALLOWED] = {"validation.method_not_allowed", 405, "validation",
                                            "The path exists and does not have this method.",
                                            "The Allow header lists those it has."},
@@ -219,6 +222,23 @@ void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, c
         (*problem)->items = apr_array_make(pool, 4, sizeof item);
     }
     add_item(*problem, pool, item);
+}
+
+neo_problem *neo_problem_within(apr_pool_t *pool, const neo_problem *problem, const char *part, const char *path)
+{
+    neo_problem *whole = apr_pmemdup(pool, problem, sizeof *problem);
+    if (!problem->items) {
+        whole->detail = apr_pstrcat(pool, part, ": ", problem->detail, NULL);
+        return whole;
+    }
+    whole->items = apr_array_copy(pool, problem->items);
+    for (int i = 0; i < whole->items->nelts; i++) {
+        neo_problem_item *item = &APR_ARRAY_IDX(whole->items, i, neo_problem_item);
+        item->field = apr_pstrcat(pool, path, ".", item->field, NULL);
+    }
+    if (whole->items->nelts == 1)
+        whole->detail = apr_pstrcat(pool, path, ".", problem->detail, NULL);
+    return whole;
 }
 
 neo_problem *neo_problem_internal(apr_pool_t *pool)

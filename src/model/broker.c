@@ -1,34 +1,11 @@
 /* Brokers: the people and firms that sell, with their registration number (CRECI). */
-#include "model/resource.h"
+#include "model/fields.h"
 #include "model/rules.h"
 
-static const char *const account_types[] = {"checking", "savings", "salary", "payment", NULL};
 static const char *const visibilities[] = {"private", "restricted", "public", NULL};
 
-static const neo_field bank_account[] = {
-    {.name = "bank_code", .type = NEO_STRING, .max = 10, .doc = "The bank's number (COMPE) or ISPB.", .example = "\"341\""},
-    {.name = "bank_name", .type = NEO_STRING, .max = 100, .doc = "The bank's name.", .example = "\"Itaú Unibanco\""},
-    {.name = "agency", .type = NEO_STRING, .max = 20, .doc = "Branch number.", .example = "\"0423\""},
-    {.name = "account_number",
-     .type = NEO_STRING,
-     .max = 30,
-     .doc = "Account number with its digit.",
-     .example = "\"18765-4\""},
-    {.name = "account_type", .type = NEO_ENUM, .values = account_types, .doc = "Kind of account.", .example = "\"checking\""},
-    {.name = "pix_key",
-     .type = NEO_STRING,
-     .max = 140,
-     .doc = "Key for instant payments (Pix).",
-     .example = "\"ana.ribeiro@example.com.br\""},
-    {0},
-};
-
 static const neo_field fields[] = {
-    {.name = "id",
-     .type = NEO_STRING,
-     .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,
-     .doc = "Identifies the broker.",
-     .example = "\"brk_01kga4ssqb9w2q7r4y6z0a1b3c\""},
+    NEO_FIELD_ID("broker", NEO_SAMPLE_BROKER, NEO_IN_EVENT),
     {.name = "name",
      .type = NEO_STRING,
      .flags = NEO_REQUIRED | NEO_ALWAYS | NEO_IN_EVENT,
@@ -40,6 +17,7 @@ static const neo_field fields[] = {
      .flags = NEO_UNIQUE | NEO_IN_EVENT,
      .max = 32,
      .rule = neo_rule_has_alphanumeric,
+     .pattern = NEO_PATTERN_HAS_ALPHANUMERIC,
      .doc = "Registration number. Unique within the organization, compared without case, spaces and punctuation.",
      .example = "\"CRECI-SP 123456-F\""},
     {.name = "document_number",
@@ -62,18 +40,9 @@ static const neo_field fields[] = {
      .example = "\"+55 11 98765-4321\""},
     {.name = "bank_account",
      .type = NEO_OBJECT,
-     .fields = bank_account,
+     .fields = neo_bank_account_fields,
      .doc = "Where commissions are paid to. Never part of an event."},
-    {.name = "tenant_id",
-     .type = NEO_STRING,
-     .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,
-     .doc = "The tenant that the organization belongs to.",
-     .example = "\"tnt_01jnzrjzts8f2h6k1m5p9r3t7v\""},
-    {.name = "organization_id",
-     .type = NEO_STRING,
-     .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,
-     .doc = "The organization that the broker belongs to.",
-     .example = "\"org_01jp2azpts9g3j7m2n6q0s4v8w\""},
+    NEO_FIELDS_OF_TENANCY("broker"),
     {.name = "visibility",
      .type = NEO_ENUM,
      .flags = NEO_ALWAYS,
@@ -81,26 +50,8 @@ static const neo_field fields[] = {
      .preset = "restricted",
      .doc = "Who sees the broker in the platform.",
      .example = "\"restricted\""},
-    {.name = "created_at",
-     .type = NEO_TIMESTAMP,
-     .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,
-     .doc = "When the broker was created.",
-     .example = "\"2026-01-31T13:45:10.123Z\""},
-    {.name = "updated_at",
-     .type = NEO_TIMESTAMP,
-     .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,
-     .doc = "When the broker was last changed.",
-     .example = "\"2026-02-03T09:12:44.870Z\""},
-    {.name = "created_by",
-     .type = NEO_STRING,
-     .flags = NEO_SERVER | NEO_ALWAYS,
-     .doc = "The API key or user that created the broker.",
-     .example = "\"nbr_01jwr1zbts0h4k8n3p7r1t5w9x\""},
-    {.name = "updated_by",
-     .type = NEO_STRING,
-     .flags = NEO_SERVER | NEO_ALWAYS,
-     .doc = "The API key or user that last changed the broker.",
-     .example = "\"usr_01jqrdasts1j5m9p4q8s2v6y0z\""},
+    NEO_FIELDS_OF_TIMES("broker", "2026-01-31T13:45:10.123Z", "2026-02-03T09:12:44.870Z", NEO_IN_EVENT),
+    NEO_FIELDS_OF_ACTORS("broker", 0),
     {0},
 };
 
@@ -131,4 +82,5 @@ const neo_resource neo_broker = {
     .has_events = 1,
     .fields = fields,
     .filters = filters,
+    .has_batch = 1,
 };

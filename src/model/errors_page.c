@@ -1,69 +1,9 @@
-/* The page that explains every code to people (see model/openapi.h). One file of HTML: no scripts, nothing from elsewhere. */
+/* What the page of errors explains, drawn from the catalogue and the tables (see model/docs.h). */
 #include <apr_strings.h>
 #include <string.h>
 
-#include "model/openapi.h"
+#include "model/docs.h"
 #include "model/operation.h"
-
-/* clang-format off */
-static const char head[] =
-    "<!DOCTYPE html>\n"
-    "<html lang=\"en\">\n"
-    "<head>\n"
-    "<meta charset=\"utf-8\">\n"
-    "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<meta name=\"color-scheme\" content=\"light dark\">\n"
-    "<title>Errors of the Public Integration API</title>\n"
-    "<style>\n"
-    ":root { color-scheme: light dark; --paper: #fff; --text: #1f2328; --dim: #59636e; --line: #d8dee4; --panel: #f6f8fa;\n"
-    "  --link: #0a58b5; --caller: #8a5200; --ours: #b3261e; --here: #fff4c2; }\n"
-    "@media (prefers-color-scheme: dark) { :root { --paper: #0f1318; --text: #e6edf3; --dim: #9aa6b2; --line: #30373f;\n"
-    "  --panel: #181e25; --link: #86b7fe; --caller: #f0b35a; --ours: #ff8f86; --here: #3b3310; } }\n"
-    "* { box-sizing: border-box; }\n"
-    "html { scroll-padding-top: 1rem; }\n"
-    "body { margin: 0 auto; max-width: 76rem; padding: 2rem 1.25rem 6rem; background: var(--paper); color: var(--text);\n"
-    "  font: 1rem/1.55 system-ui, sans-serif; }\n"
-    "a { color: var(--link); text-decoration: none; }\n"
-    "a:hover, a:focus-visible { text-decoration: underline; }\n"
-    "code { font: 0.9em/1.4 ui-monospace, monospace; overflow-wrap: anywhere; }\n"
-    "h1 { margin: 0 0 0.5rem; font-size: 2rem; line-height: 1.2; }\n"
-    "h2 { margin: 3rem 0 1rem; padding-bottom: 0.3rem; border-bottom: 1px solid var(--line); font-size: 1.4rem; }\n"
-    "h3 { display: flex; gap: 1rem; align-items: baseline; justify-content: space-between; margin: 0; font-size: 1.05rem; }\n"
-    "header, main p { max-width: 46rem; }\n"
-    "nav p { margin: 0; }\n"
-    "nav ul { margin: 0.2rem 0 1.2rem; padding: 0; list-style: none; font-size: 0.85rem; }\n"
-    "nav strong { font-weight: 600; }\n"
-    "article { margin: 0.9rem 0; padding: 0.9rem 1.1rem; border: 1px solid var(--line); border-radius: 0.5rem; }\n"
-    "article p { margin: 0.4rem 0 0; }\n"
-    "article p + p { color: var(--dim); }\n"
-    "article:target, tr:target { background: var(--here); }\n"
-    ".status { font: 600 0.9rem/1 ui-monospace, monospace; color: var(--caller); }\n"
-    ".internal .status { color: var(--ours); }\n"
-    "table { width: 100%; margin-top: 0.9rem; border-collapse: collapse; font-size: 0.9rem; }\n"
-    "caption { padding-bottom: 0.3rem; text-align: left; font-weight: 600; }\n"
-    "td { padding: 0.4rem 0.6rem; border-top: 1px solid var(--line); vertical-align: top; }\n"
-    "td:first-child { width: 55%; padding-left: 0; }\n"
-    "td code { font-size: 0.85em; }\n"
-    "tr:target td:first-child { padding-left: 0.6rem; }\n"
-    "@media (min-width: 62rem) {\n"
-    "  .columns { display: grid; grid-template-columns: 20rem minmax(0, 1fr); gap: 3rem; }\n"
-    "  nav { position: sticky; top: 0; max-height: 100vh; overflow-y: auto; padding: 3rem 0 2rem; }\n"
-    "}\n"
-    "@media print { nav { display: none; } article { break-inside: avoid; } }\n"
-    "</style>\n"
-    "</head>\n"
-    "<body>\n"
-    "<header>\n"
-    "<h1>Errors</h1>\n"
-    "<p>Every error is a problem document (RFC 9457). Its <code>type</code> is the class, its <code>code</code> says exactly what\n"
-    "happened: that is what a program decides by. <code>detail</code> is for people. Where <code>errors</code> is present, each\n"
-    "of its members names a field, parameter or header and has a code of its own. Quote <code>request_id</code> when you report\n"
-    "a problem.</p>\n"
-    "</header>\n"
-    "<div class=\"columns\">\n";
-/* clang-format on */
-
-static const char tail[] = "</main>\n</div>\n</body>\n</html>\n";
 
 /* ---------------------------------------------------------------- text */
 
@@ -126,20 +66,30 @@ static int is_pattern(neo_code code)
 
 /* ---------------------------------------------------------------- the rows of a pattern: a code for each resource or field */
 
-static int ends_in(const char *text, const char *end)
-{
-    size_t len = strlen(text), tail_len = strlen(end);
-    return len > tail_len && strcmp(text + len - tail_len, end) == 0;
-}
-
-/* Whether a field can be wrong in that way. Only fields named …_id or …_ids refer to something. */
+/* Whether a field can be wrong in that way. */
 static int concerns(neo_code code, const neo_field *field)
 {
     if (code == NEO_VALIDATION_FIELD_REQUIRED)
-        return field->flags & NEO_REQUIRED;
+        return field->flags & (NEO_REQUIRED | NEO_CONDITIONAL);
     if (code == NEO_VALIDATION_FIELD_NOT_FOUND)
-        return ends_in(field->name, "_id") || ends_in(field->name, "_ids");
+        return field->type == NEO_REFERENCE || field->type == NEO_REFERENCE_LIST;
     return 1;
+}
+
+static void add_values(neo_buf *out, const neo_field *field)
+{
+    neo_buf_puts(out, field->type == NEO_ENUM ? "One of " : "One or more of ");
+    for (const char *const *v = field->values; *v; v++)
+        neo_buf_printf(out, "%s`%s`", v > field->values ? ", " : "", *v);
+    neo_buf_putc(out, '.');
+}
+
+static void add_kind(neo_buf *out, const neo_field *field)
+{
+    if (field->refers)
+        neo_buf_printf(out, field->type == NEO_REFERENCE ? "The id of a %s." : "Ids of kind %s.", field->refers->name);
+    else
+        neo_buf_puts(out, "An id.");
 }
 
 /* What a field takes. */
@@ -148,20 +98,22 @@ static const char *takes(const neo_field *field, apr_pool_t *pool)
     neo_buf out;
     neo_buf_init(&out, pool, 128);
     switch (field->type) {
-    case NEO_STRING: neo_buf_printf(&out, "A string of %d to %d characters.", field->min ? field->min : 1, field->max); break;
+    case NEO_STRING:
+        neo_buf_printf(&out, "A string of %lld to %lld characters.", field->min ? field->min : 1, field->max);
+        break;
     case NEO_TIMESTAMP: neo_buf_puts(&out, "An RFC 3339 date-time."); break;
+    case NEO_DATE: neo_buf_puts(&out, "A date."); break;
     case NEO_OBJECT: neo_buf_puts(&out, "An object."); break;
     case NEO_BOOLEAN: neo_buf_puts(&out, "true or false."); break;
-    case NEO_ENUM_LIST:
     case NEO_ENUM:
-        for (const char *const *v = field->values; *v; v++)
-            neo_buf_printf(&out, "%s`%s`",
-                           v > field->values         ? ", "
-                           : field->type == NEO_ENUM ? "One of "
-                                                     : "One or more of ",
-                           *v);
-        neo_buf_putc(&out, '.');
-        break;
+    case NEO_ENUM_LIST: add_values(&out, field); break;
+    case NEO_INTEGER: neo_buf_printf(&out, "An integer from %lld to %lld.", field->min, field->max); break;
+    case NEO_DECIMAL: neo_buf_printf(&out, "A number from %lld to %lld.", field->min, field->max); break;
+    case NEO_TEXT_LIST: neo_buf_printf(&out, "Up to %d strings of 1 to %lld characters.", field->most, field->max); break;
+    case NEO_LIST: neo_buf_printf(&out, "Up to %d objects.", field->most); break;
+    case NEO_MAP: neo_buf_printf(&out, "Up to %d strings of at most %lld characters.", field->most, field->max); break;
+    case NEO_REFERENCE:
+    case NEO_REFERENCE_LIST: add_kind(&out, field); break;
     case NEO_TYPES: break;
     }
     return out.ptr;
@@ -184,7 +136,7 @@ static void add_field_rows(neo_buf *out, neo_code code, const neo_resource *reso
         if (concerns(code, f))
             add_row(out, filled_code(code, resource, path, out->pool),
                     apr_pstrcat(out->pool, f->doc, " ", takes(f, out->pool), NULL));
-        if (f->type == NEO_OBJECT)
+        if (f->fields)
             add_field_rows(out, code, resource, f->fields, apr_pstrcat(out->pool, path, ".", NULL));
     }
 }
@@ -298,19 +250,12 @@ static void add_part(neo_buf *out, const page_part *part)
     neo_buf_puts(out, part->close);
 }
 
-neo_text neo_errors_page(apr_pool_t *pool)
+void neo_errors_articles(neo_buf *out)
 {
-    apr_pool_t *scratch;
-    neo_buf out;
-    apr_pool_create(&scratch, pool);
-    neo_buf_init(&out, scratch, 65536);
-    neo_buf_puts(&out, head);
-    neo_buf_puts(&out, "<nav aria-label=\"Contents\">\n");
-    add_part(&out, &(page_part){open_links, add_link, "</ul>\n"});
-    neo_buf_puts(&out, "</nav>\n<main>\n");
-    add_part(&out, &(page_part){open_articles, add_article, "</section>\n"});
-    neo_buf_puts(&out, tail);
-    neo_text page = {apr_pstrmemdup(pool, out.ptr, out.len), out.len};
-    apr_pool_destroy(scratch);
-    return page;
+    add_part(out, &(page_part){open_articles, add_article, "</section>\n"});
+}
+
+void neo_errors_links(neo_buf *out)
+{
+    add_part(out, &(page_part){open_links, add_link, "</ul>\n"});
 }

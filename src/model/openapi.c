@@ -23,21 +23,30 @@ static const struct {
 
 static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
 {
-    if (filter->value == NEO_VALUE_MOMENT || filter->value == NEO_VALUE_CREATED_AT)
-        return neo_draft_json(pool, NEO_JSON({"type" : "string", "format" : "date-time"}));
-    if (filter->value != NEO_VALUE_ENUM)
-        return neo_draft_json(pool, NEO_JSON({"type" : "string", "minLength" : 1}));
-    neo_json *schema = neo_draft_json(pool, NEO_JSON({"type" : "string", "enum" : []}));
-    for (const char *const *v = filter->values; *v; v++)
+    static const char *const schemas[] = {
+        [NEO_VALUE_TEXT] = NEO_JSON({"type" : "string", "minLength" : 1}),
+        [NEO_VALUE_ENUM] = NEO_JSON({"type" : "string", "enum" : []}),
+        [NEO_VALUE_MOMENT] = NEO_JSON({"type" : "string", "format" : "date-time"}),
+        [NEO_VALUE_CREATED_AT] = NEO_JSON({"type" : "string", "format" : "date-time"}),
+        [NEO_VALUE_DATE] = NEO_JSON({"type" : "string", "format" : "date"}),
+        [NEO_VALUE_INTEGER] = NEO_JSON({"type" : "integer", "format" : "int64"}),
+    };
+    neo_json *schema = neo_draft_json(pool, "%s", schemas[filter->value]);
+    for (const char *const *v = filter->values; v && *v; v++)
         neo_json_append(neo_json_get(schema, "enum"), neo_json_make_string(*v, pool));
     return schema;
+}
+
+static int takes_several(const neo_filter *filter)
+{
+    return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS;
 }
 
 /* What can have several values is an array, written with commas. */
 static void set_filter_schema(neo_json *parameter, const neo_filter *filter, const char *example, apr_pool_t *pool)
 {
     neo_json *schema = filter_schema(filter, pool);
-    if (filter->kind == NEO_FILTER_EQUAL) {
+    if (takes_several(filter)) {
         neo_json *list = neo_draft_json(pool, NEO_JSON({"type" : "array", "minItems" : 1, "maxItems" : 100}));
         neo_json_set(list, "items", schema);
         neo_draft_text(parameter, "style", "form", pool);
@@ -47,8 +56,7 @@ static void set_filter_schema(neo_json *parameter, const neo_filter *filter, con
     neo_json_set(parameter, "schema", schema);
     if (example)
         neo_json_set(parameter, "example",
-                     filter->kind == NEO_FILTER_EQUAL ? neo_draft_json(pool, "[%s]", example)
-                                                      : neo_draft_json(pool, "%s", example));
+                     takes_several(filter) ? neo_draft_json(pool, "[%s]", example) : neo_draft_json(pool, "%s", example));
 }
 
 static neo_json *filter_parameter(const neo_filter *filter, const neo_resource *resource, apr_pool_t *pool)
@@ -131,7 +139,9 @@ static neo_json *request_body(const neo_draft *draft, const neo_operation *opera
     neo_shape shape = operation->takes & NEO_TAKES_MERGE_PATCH ? NEO_SHAPE_PATCH : NEO_SHAPE_INPUT;
     neo_json *body = neo_draft_json(draft->pool, NEO_JSON({"required" : true, "content" : {}}));
     const neo_resource *sent = operation->body ? operation->body : resource;
-    neo_json *content = neo_draft_content(draft, neo_draft_schema_name(sent, shape, draft->pool), resource->name);
+    const char *schema = operation->takes & NEO_TAKES_BATCH ? neo_draft_fill(draft, "{Resource}Batch", resource)
+                                                            : neo_draft_schema_name(sent, shape, draft->pool);
+    neo_json *content = neo_draft_content(draft, schema, resource->name);
     neo_json_set(neo_json_get(body, "content"), "application/json", content);
     if (shape == NEO_SHAPE_PATCH)
         neo_json_set(neo_json_get(body, "content"), "application/merge-patch+json", content);
@@ -144,6 +154,8 @@ static neo_json *answer_content(const neo_draft *draft, const neo_operation *ope
         return neo_draft_answer(draft, (neo_action)(operation - neo_operations));
     if (operation->schema)
         return neo_draft_content(draft, operation->schema, operation->part ? operation->part : resource->name);
+    if (operation->takes & NEO_TAKES_BATCH)
+        return neo_draft_content(draft, neo_draft_fill(draft, "{Resource}BatchResult", resource), resource->name);
     if (operation->takes & NEO_TAKES_PAGE)
         return neo_draft_content(draft, neo_draft_fill(draft, "{Resource}List", resource), resource->collection);
     int is_made = operation == &neo_operations[NEO_ACTION_CREATE] && neo_draft_has(resource, NEO_SHAPE_MADE);
@@ -200,9 +212,9 @@ static const char *scope_of(const neo_operation *operation, const neo_resource *
 /* createBroker, listBrokers, getPrincipal, retryDelivery */
 static const char *id_of(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource)
 {
-    const char *of = !strstr(operation->path, "{collection}") ? ""
-                     : operation->takes & NEO_TAKES_PAGE      ? "{Collection}"
-                                                              : "{Resource}";
+    const char *of = !strstr(operation->path, "{collection}")                ? ""
+                     : operation->takes & (NEO_TAKES_PAGE | NEO_TAKES_BATCH) ? "{Collection}"
+                                                                             : "{Resource}";
     return neo_draft_fill(draft, apr_pstrcat(draft->pool, operation->verb, of, NULL), resource);
 }
 
@@ -323,7 +335,7 @@ static int is_of(const neo_operation *operation, const neo_resource *resource, a
 {
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
     if (strcmp(first, "{collection}") == 0)
-        return resource != NULL;
+        return resource && neo_operation_is_of(operation, resource);
     return neo_resource_of_collection(first) == resource;
 }
 
@@ -345,6 +357,8 @@ static neo_json *paths_of(const neo_draft *draft)
 static void add_resource(const neo_draft *draft, const neo_resource *resource)
 {
     neo_draft_schemas(draft, resource);
+    if (resource->has_batch)
+        neo_draft_batch(draft, resource);
     add_id_parameter(draft, resource);
     add_filter_components(draft, resource->filters, resource);
 }

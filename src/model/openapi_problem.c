@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "model/openapi_draft.h"
+#include "model/references.h"
 #include "model/validate.h"
 
 #define REQUEST_ID    "req_01kga4ssqb0d4f7h2k5n9q1s6v"
@@ -40,6 +41,7 @@ static const struct {
     {NEO_VALIDATION_PARAMETER_INVALID, "query", "must be UTF-8 in percent-encoding, without control characters"},
     {NEO_VALIDATION_ORGANIZATION_REQUIRED, "X-Organization-ID", "is required, because the token reaches several organizations"},
     {NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID, "Idempotency-Key", "must be a UUID of version 4"},
+    {NEO_VALIDATION_BATCH_TOO_LARGE, "operations", "must have at most 100 elements, not 101"},
 };
 
 static const neo_field *first_field(const neo_resource *resource, unsigned int flags)
@@ -50,9 +52,23 @@ static const neo_field *first_field(const neo_resource *resource, unsigned int f
     return field->name ? field : NULL;
 }
 
+/* A reference that leads nowhere is found out by the database. NULL where the resource has none. */
+static neo_problem *problem_of_reference(const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_json *body = neo_draft_sample(resource, NEO_SHAPE_INPUT, pool);
+    const apr_array_header_t *references = neo_references(resource, body, pool);
+    neo_problem *problem = NULL;
+    if (references->nelts)
+        neo_problem_field(&problem, pool, NEO_VALIDATION_FIELD_NOT_FOUND, resource->name,
+                          APR_ARRAY_IDX(references, 0, neo_reference).path, "names nothing that exists in the organization");
+    return problem;
+}
+
 /* What is wrong with a body, said by the validation itself. NULL for a code that no body of the resource can have. */
 static neo_problem *problem_of_body(const neo_resource *resource, neo_code code, apr_pool_t *pool)
 {
+    if (code == NEO_VALIDATION_FIELD_NOT_FOUND)
+        return problem_of_reference(resource, pool);
     neo_json *body = neo_draft_sample(resource, NEO_SHAPE_INPUT, pool), *clean;
     const neo_field *required = first_field(resource, NEO_REQUIRED), *any = required ? required : first_field(resource, 0);
     if ((code == NEO_VALIDATION_FAILED || code == NEO_VALIDATION_FIELD_REQUIRED) && required)
@@ -81,8 +97,13 @@ static const char *subject_of(const neo_operation *operation, const neo_resource
 static neo_problem *problem_of(const neo_operation *operation, const neo_resource *resource, neo_code code, apr_pool_t *pool)
 {
     neo_problem *problem = NULL;
+    int is_batch = (operation->takes & NEO_TAKES_BATCH) != 0;
     if (operation->takes & NEO_TAKES_BODY && is_about_body(code))
-        return problem_of_body(operation->body ? operation->body : resource, code, pool);
+        problem = problem_of_body(operation->body ? operation->body : resource, code, pool);
+    if (is_batch && problem)
+        return neo_problem_within(pool, problem, "operations[0]", "operations[0].data");
+    if (operation->takes & NEO_TAKES_BODY && is_about_body(code))
+        return problem;
     for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
         if (remarks[i].code == code)
             neo_problem_field(&problem, pool, code, "", remarks[i].field, "%s", remarks[i].message);
@@ -127,6 +148,8 @@ static void add_example(const neo_draft *draft, neo_json *examples, const neo_op
     const char *name = problem->code;
     if (operation->takes & NEO_TAKES_BODY && is_about_body(code) && !strchr(neo_code_row(code)->code, '{'))
         name = apr_pstrcat(draft->pool, name, ".", operation->body ? operation->verb : resource->name, NULL);
+    if (operation->takes & NEO_TAKES_BATCH)
+        name = apr_pstrcat(draft->pool, name, ".batch", NULL);
     if (!neo_json_get(neo_json_get(draft->components, "examples"), name)) {
         neo_json *example = neo_draft_add(draft, "examples", name, neo_json_make_object(draft->pool));
         neo_json_set(example, "value", document_of(draft, problem, instance_of(draft, operation, resource)));
@@ -136,9 +159,9 @@ static void add_example(const neo_draft *draft, neo_json *examples, const neo_op
 
 /* ---------------------------------------------------------------- responses */
 
-static unsigned long long codes_of(const neo_operation *operation, int status)
+static unsigned long long codes_of(const neo_operation *operation, const neo_resource *resource, int status)
 {
-    unsigned long long codes = neo_operation_problems(operation);
+    unsigned long long codes = neo_operation_problems(operation, resource);
     for (neo_code code = 0; code < NEO_CODES; code++)
         if (neo_code_row(code)->status != status)
             codes &= ~NEO_PROBLEM_BIT(code);
@@ -177,7 +200,7 @@ static const char *description_of(const neo_operation *operation, const neo_reso
 static neo_json *response_of(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource, int status)
 {
     apr_pool_t *pool = draft->pool;
-    unsigned long long codes = codes_of(operation, status);
+    unsigned long long codes = codes_of(operation, resource, status);
     neo_json *response = neo_json_make_object(pool), *examples = neo_json_make_object(pool);
     neo_json *content =
         neo_draft_json(pool, NEO_JSON({"application/problem+json" : {"schema" : {"$ref" : "#/components/schemas/Problem"}}}));
@@ -194,18 +217,26 @@ static neo_json *response_of(const neo_draft *draft, const neo_operation *operat
     return response;
 }
 
+/* Adds the codes that an operation of the resource can answer a status with. False where others answer it with other codes. */
+static int are_the_same(const neo_operation *operation, const neo_resource *resource, int status, unsigned long long *all)
+{
+    unsigned long long codes = codes_of(operation, resource, status);
+    if (*all && codes && codes != *all)
+        return 0;
+    *all |= codes;
+    return 1;
+}
+
 /* True where all operations that can answer a status do it with the same codes, and none of these is a resource's. */
 static int is_shared(int status)
 {
-    unsigned long long first = 0;
-    for (int a = 0; a < NEO_ACTIONS; a++) {
-        unsigned long long codes = codes_of(&neo_operations[a], status);
-        if (first && codes && codes != first)
-            return 0;
-        first |= codes;
-    }
+    unsigned long long all = 0;
+    for (int a = 0; a < NEO_ACTIONS; a++)
+        for (const neo_resource *const *r = neo_resources; *r; r++)
+            if (!are_the_same(&neo_operations[a], *r, status, &all))
+                return 0;
     for (neo_code code = 0; code < NEO_CODES; code++)
-        if (first & NEO_PROBLEM_BIT(code) && strchr(neo_code_row(code)->code, '{'))
+        if (all & NEO_PROBLEM_BIT(code) && strchr(neo_code_row(code)->code, '{'))
             return 0;
     return 1;
 }
@@ -225,7 +256,7 @@ void neo_draft_problems(const neo_draft *draft, neo_json *responses, const neo_o
         int status = reasons[i].status;
         const char *name = component_name(status, draft->pool);
         neo_json *response;
-        if (!codes_of(operation, status))
+        if (!codes_of(operation, resource, status))
             continue;
         if (!is_shared(status))
             response = response_of(draft, operation, resource, status);

@@ -48,39 +48,91 @@ typedef struct {
     const neo_draft *draft;
     const neo_resource *resource;
     neo_shape shape;
+    const neo_field *fields; /* those of the object that is being made */
 } maker;
 
 static void add_object(const maker *m, const char *name, const neo_field *fields, const char *doc);
 
-/* The schema of a field that is an object: bank_account is BankAccount. Where another table has taken the name, the resource's
- * stands before it. */
-static const char *nested_name(const maker *m, const neo_field *field)
+/* bank_account is BankAccount. */
+static char *camel_case(const char *name, apr_pool_t *pool)
 {
-    neo_buf name;
+    neo_buf out;
     int upper = 1;
-    neo_buf_init(&name, m->draft->pool, 40);
-    for (const char *c = field->name; *c; c++) {
+    neo_buf_init(&out, pool, 40);
+    for (const char *c = name; *c; c++) {
         if (*c != '_')
-            neo_buf_putc(&name, (char)(upper ? apr_toupper(*c) : *c));
+            neo_buf_putc(&out, (char)(upper ? apr_toupper(*c) : *c));
         upper = *c == '_';
     }
-    const neo_field *taken = apr_hash_get(m->draft->objects, name.ptr, APR_HASH_KEY_STRING);
-    if (!taken)
-        apr_hash_set(m->draft->objects, name.ptr, APR_HASH_KEY_STRING, field->fields);
-    return apr_pstrcat(m->draft->pool, taken && taken != field->fields ? m->resource->title : "", name.ptr, suffixes[m->shape],
-                       NULL);
+    return out.ptr;
 }
 
+/* One of several: Parties is Party, Owners is Owner. */
+static const char *singular(char *name)
+{
+    size_t len = strlen(name);
+    if (len > 3 && strcmp(name + len - 3, "ies") == 0)
+        strcpy(name + len - 3, "y");
+    else if (name[len - 1] == 's')
+        name[len - 1] = '\0';
+    return name;
+}
+
+/* The schema of a field that is an object, or of a list of objects. An object's is BankAccount; where another table has taken
+ * that name, and for what is in a list, the resource's stands before it: ContractParty. */
+static const char *nested_name(const maker *m, const neo_field *field)
+{
+    apr_pool_t *pool = m->draft->pool;
+    const char *name = camel_case(field->name, pool);
+    if (field->type == NEO_LIST)
+        return apr_pstrcat(pool, m->resource->title, singular(camel_case(field->name, pool)), suffixes[m->shape], NULL);
+    const neo_field *taken = apr_hash_get(m->draft->objects, name, APR_HASH_KEY_STRING);
+    if (!taken)
+        apr_hash_set(m->draft->objects, name, APR_HASH_KEY_STRING, field->fields);
+    return apr_pstrcat(pool, taken && taken != field->fields ? m->resource->title : "", name, suffixes[m->shape], NULL);
+}
+
+/* The maker of what is in a list, or in an event: an element is never patched, it is sent whole; and what is in an event's
+ * field is the whole of it. */
+static maker inside(const maker *m, const neo_field *field)
+{
+    maker within = *m;
+    if (m->shape == NEO_SHAPE_PATCH && field->type == NEO_LIST)
+        within.shape = NEO_SHAPE_INPUT;
+    if (m->shape == NEO_SHAPE_EVENT)
+        within.shape = NEO_SHAPE_ANSWER;
+    return within;
+}
+
+static int is_read(neo_shape shape)
+{
+    return shape != NEO_SHAPE_INPUT && shape != NEO_SHAPE_PATCH;
+}
+
+static void set_integer(neo_json *schema, const char *key, long long value, apr_pool_t *pool)
+{
+    neo_json_set(schema, key, neo_json_make_integer(value, pool));
+}
+
+static neo_json *id_schema(const char *prefix, apr_pool_t *pool)
+{
+    neo_json *schema = neo_draft_json(pool, NEO_JSON({"type" : "string"}));
+    neo_draft_text(schema, "pattern", neo_draft_id_pattern(prefix, pool), pool);
+    return schema;
+}
+
+/* What has a normal form is limited by its pattern, since it can be sent with more characters than are kept. */
 static neo_json *string_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->draft->pool;
+    if (field->flags & NEO_SERVER && strcmp(field->name, "id") == 0)
+        return id_schema(m->resource->prefix, pool);
     neo_json *schema = neo_draft_json(pool, NEO_JSON({"type" : "string"}));
     neo_draft_text(schema, "format", field->format, pool);
-    if (field->flags & NEO_SERVER && strcmp(field->name, "id") == 0)
-        neo_draft_text(schema, "pattern", neo_draft_id_pattern(m->resource->prefix, pool), pool);
-    if (field->max) {
-        neo_json_set(schema, "minLength", neo_json_make_integer(field->min ? field->min : 1, pool));
-        neo_json_set(schema, "maxLength", neo_json_make_integer(field->max, pool));
+    neo_draft_text(schema, "pattern", field->pattern, pool);
+    if (field->max && !field->normal) {
+        set_integer(schema, "minLength", field->min ? field->min : 1, pool);
+        set_integer(schema, "maxLength", field->max, pool);
     }
     return schema;
 }
@@ -101,10 +153,30 @@ static neo_json *timestamp_schema(const maker *m, const neo_field *field)
     return neo_draft_json(m->draft->pool, NEO_JSON({"type" : "string", "format" : "date-time"}));
 }
 
+static neo_json *date_schema(const maker *m, const neo_field *field)
+{
+    (void)field;
+    return neo_draft_json(
+        m->draft->pool,
+        NEO_JSON({"type" : "string", "format" : "date", "pattern" : "^(1[89]|[2-9][0-9])[0-9]{2}-[0-9]{2}-[0-9]{2}$"}));
+}
+
+static neo_json *number_schema(const maker *m, const neo_field *field)
+{
+    apr_pool_t *pool = m->draft->pool;
+    neo_json *schema = neo_json_make_object(pool);
+    neo_draft_text(schema, "type", field->type == NEO_INTEGER ? "integer" : "number", pool);
+    neo_draft_text(schema, "format", field->format, pool);
+    set_integer(schema, "minimum", field->min, pool);
+    set_integer(schema, "maximum", field->max, pool);
+    return schema;
+}
+
 static neo_json *object_schema(const maker *m, const neo_field *field)
 {
-    const char *name = nested_name(m, field);
-    add_object(m, name, field->fields, NULL); /* what it is for is said beside the reference */
+    maker within = inside(m, field);
+    const char *name = nested_name(&within, field);
+    add_object(&within, name, field->fields, NULL); /* what it is for is said beside the reference */
     return neo_draft_ref(m->draft, "schemas", name);
 }
 
@@ -114,16 +186,72 @@ static neo_json *boolean_schema(const maker *m, const neo_field *field)
     return neo_draft_json(m->draft->pool, NEO_JSON({"type" : "boolean"}));
 }
 
+/* Where the kind is said by the member `type`, an id of any of its kinds. */
+static neo_json *reference_schema(const maker *m, const neo_field *field)
+{
+    apr_pool_t *pool = m->draft->pool;
+    const char *prefixes = NULL;
+    if (field->refers)
+        return id_schema(field->refers->prefix, pool);
+    for (const char *const *v = neo_field_named(m->fields, "type")->values; *v; v++)
+        prefixes = apr_pstrcat(pool, prefixes ? prefixes : "(", prefixes ? "|" : "", neo_resource_named(*v)->prefix, NULL);
+    return id_schema(apr_pstrcat(pool, prefixes, ")", NULL), pool);
+}
+
+static neo_json *array_schema(const maker *m, const neo_field *field, neo_json *items)
+{
+    apr_pool_t *pool = m->draft->pool;
+    neo_json *schema = neo_draft_json(pool, NEO_JSON({"type" : "array"}));
+    if (field->flags & NEO_REQUIRED || is_read(m->shape)) /* an empty one is left out */
+        set_integer(schema, "minItems", 1, pool);
+    if (field->most)
+        set_integer(schema, "maxItems", field->most, pool);
+    if (field->type == NEO_ENUM_LIST || field->type == NEO_REFERENCE_LIST)
+        neo_json_set(schema, "uniqueItems", neo_json_make_boolean(1, pool));
+    neo_json_set(schema, "items", items);
+    return schema;
+}
+
 static neo_json *enum_list_schema(const maker *m, const neo_field *field)
 {
-    neo_json *schema = neo_draft_json(m->draft->pool, NEO_JSON({"type" : "array", "minItems" : 1, "uniqueItems" : true}));
-    neo_json_set(schema, "items", enum_schema(m, field));
+    return array_schema(m, field, enum_schema(m, field));
+}
+
+static neo_json *text_list_schema(const maker *m, const neo_field *field)
+{
+    return array_schema(m, field, string_schema(m, field));
+}
+
+static neo_json *list_schema_of(const maker *m, const neo_field *field)
+{
+    return array_schema(m, field, object_schema(m, field));
+}
+
+static neo_json *reference_list_schema(const maker *m, const neo_field *field)
+{
+    return array_schema(m, field, reference_schema(m, field));
+}
+
+static neo_json *map_schema(const maker *m, const neo_field *field)
+{
+    apr_pool_t *pool = m->draft->pool;
+    neo_json *schema = neo_draft_json(pool, NEO_JSON({"type" : "object"}));
+    set_integer(schema, "maxProperties", field->most, pool);
+    neo_json_set(schema, "propertyNames", neo_draft_json(pool, "{\"minLength\": 1, \"maxLength\": %d}", (int)field->min));
+    neo_json_set(schema, "additionalProperties",
+                 neo_draft_json(pool, "{\"type\": %s, \"maxLength\": %d}",
+                                m->shape == NEO_SHAPE_PATCH ? "[\"string\", \"null\"]" : "\"string\"", (int)field->max));
     return schema;
 }
 
 static neo_json *(*const schemas[])(const maker *, const neo_field *) = {
-    [NEO_STRING] = string_schema, [NEO_ENUM] = enum_schema,       [NEO_TIMESTAMP] = timestamp_schema,
-    [NEO_OBJECT] = object_schema, [NEO_BOOLEAN] = boolean_schema, [NEO_ENUM_LIST] = enum_list_schema,
+    [NEO_STRING] = string_schema,       [NEO_ENUM] = enum_schema,
+    [NEO_TIMESTAMP] = timestamp_schema, [NEO_OBJECT] = object_schema,
+    [NEO_BOOLEAN] = boolean_schema,     [NEO_ENUM_LIST] = enum_list_schema,
+    [NEO_DATE] = date_schema,           [NEO_INTEGER] = number_schema,
+    [NEO_DECIMAL] = number_schema,      [NEO_TEXT_LIST] = text_list_schema,
+    [NEO_LIST] = list_schema_of,        [NEO_MAP] = map_schema,
+    [NEO_REFERENCE] = reference_schema, [NEO_REFERENCE_LIST] = reference_list_schema,
 };
 _Static_assert(sizeof schemas / sizeof *schemas == NEO_TYPES, "every type has its schema");
 
@@ -146,17 +274,17 @@ static neo_json *nullable(neo_json *schema, apr_pool_t *pool)
 /* A preset is told to people only: with `default` openapi-typescript would have the field sent always. */
 static const char *doc_of(const maker *m, const neo_field *field)
 {
-    if ((m->shape != NEO_SHAPE_INPUT && m->shape != NEO_SHAPE_PATCH) || !field->preset)
+    if (is_read(m->shape) || !field->preset)
         return field->doc;
     return apr_pstrcat(m->draft->pool, field->doc, " `", field->preset, "` where it is left out",
-                       m->shape == NEO_SHAPE_PATCH ? " at creation or null." : ".", NULL);
+                       m->shape == NEO_SHAPE_PATCH ? " at creation or null." : " or null.", NULL);
 }
 
 static neo_json *field_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->draft->pool;
     neo_json *schema = schemas[field->type](m, field);
-    if (m->shape == NEO_SHAPE_PATCH && !(field->flags & (NEO_REQUIRED | NEO_SERVER)))
+    if (!is_read(m->shape) && !(field->flags & (NEO_REQUIRED | NEO_SERVER))) /* null is no value, also in a new body */
         schema = nullable(schema, pool);
     neo_draft_text(schema, "description", doc_of(m, field), pool);
     if (field->flags & NEO_SERVER && m->shape != NEO_SHAPE_EVENT)
@@ -178,8 +306,9 @@ static const unsigned int required_flags[] = {
 };
 
 /* What is read may get new members; what is sent may have only those that are known. */
-static void add_object(const maker *m, const char *name, const neo_field *fields, const char *doc)
+static void add_object(const maker *of, const char *name, const neo_field *fields, const char *doc)
 {
+    const maker here = {of->draft, of->resource, of->shape, fields}, *m = &here;
     apr_pool_t *pool = m->draft->pool;
     neo_json *schema = neo_draft_add(m->draft, "schemas", name, neo_draft_json(pool, NEO_JSON({"type" : "object"})));
     neo_json *required = neo_json_make_array(pool), *properties = neo_json_make_object(pool);
@@ -194,7 +323,7 @@ static void add_object(const maker *m, const char *name, const neo_field *fields
     if (neo_json_size(required))
         neo_json_set(schema, "required", required);
     neo_json_set(schema, "properties", properties);
-    if (m->shape == NEO_SHAPE_INPUT || m->shape == NEO_SHAPE_PATCH)
+    if (!is_read(m->shape))
         neo_json_set(schema, "additionalProperties", neo_json_make_boolean(0, pool));
 }
 
@@ -224,16 +353,29 @@ static const char page_info_sample[] = NEO_JSON({
 
 /* ---------------------------------------------------------------- samples */
 
+static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool);
+
+/* Of an object, or of a list with one element. */
+static neo_json *sample_of_parts(const neo_field *field, unsigned int without, apr_pool_t *pool)
+{
+    neo_json *parts = sample_of(field->fields, without, pool);
+    if (field->type == NEO_OBJECT)
+        return parts;
+    neo_json *list = neo_json_make_array(pool);
+    neo_json_append(list, parts);
+    return list;
+}
+
 static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool)
 {
     neo_json *sample = neo_json_make_object(pool);
     for (const neo_field *f = fields; f->name; f++) {
         if (f->flags & without)
             continue;
-        if (f->type == NEO_OBJECT)
-            neo_json_set(sample, f->name, sample_of(f->fields, without, pool));
-        else if (f->example)
+        if (f->example)
             neo_json_set(sample, f->name, neo_draft_json(pool, "%s", f->example));
+        else if (f->fields)
+            neo_json_set(sample, f->name, sample_of_parts(f, without, pool));
     }
     return sample;
 }
@@ -269,7 +411,7 @@ neo_json *neo_draft_sample(const neo_resource *resource, neo_shape shape, apr_po
 {
     if (shape == NEO_SHAPE_PATCH)
         return sample_patch(resource, pool);
-    neo_json *sample = sample_of(resource->fields, shape == NEO_SHAPE_INPUT ? NEO_SERVER : 0, pool);
+    neo_json *sample = sample_of(resource->fields, shape == NEO_SHAPE_INPUT ? NEO_SERVER | NEO_ASIDE : NEO_ASIDE, pool);
     for (const neo_field *f = resource->fields; f->name; f++)
         if (!is_in_shape(f, shape))
             neo_json_remove(sample, f->name);
@@ -295,7 +437,7 @@ neo_json *neo_draft_content(const neo_draft *draft, const char *schema, const ch
 
 void neo_draft_schema(const neo_draft *draft, const neo_resource *resource, neo_shape shape, const char *doc)
 {
-    maker m = {draft, resource, shape};
+    maker m = {draft, resource, shape, resource->fields};
     const char *name = neo_draft_schema_name(resource, shape, draft->pool);
     add_object(&m, name, resource->fields, neo_draft_fill(draft, doc, resource));
     if (shape != NEO_SHAPE_EVENT) /* which is always sent in its envelope */
@@ -316,9 +458,9 @@ void neo_draft_schemas(const neo_draft *draft, const neo_resource *resource)
 {
     static const char *const docs[] = {
         [NEO_SHAPE_ANSWER] = "A {resource} as it is read. A field without a value is left out.",
-        [NEO_SHAPE_INPUT] = "A {resource} as it is sent to create or replace one. No text is blank or has control characters. "
-                            "Fields that the service sets are passed over, so that what was read can be sent back; any other "
-                            "name is refused.",
+        [NEO_SHAPE_INPUT] = "A {resource} as it is sent to create or replace one. No text is blank or has control characters, "
+                            "unless its field says so. Fields that the service sets are passed over, so that what was read can "
+                            "be sent back; any other name is refused.",
         [NEO_SHAPE_PATCH] =
             "Changes to a {resource}, as a JSON merge patch: what is sent is set, null clears an optional field, "
             "all others stay. Fields that the service sets are passed over.",

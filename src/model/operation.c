@@ -4,6 +4,9 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "model/docs.h"
+#include "model/references.h"
+
 #define JSON "application/json"
 #define BIT  NEO_PROBLEM_BIT
 
@@ -86,6 +89,24 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                            .doc = "With an Idempotency-Key the request can be repeated safely for 24 hours: it is done once, "
                                   "and every repetition gets the first one's answer.",
                            .answer = "The new {resource}."},
+    [NEO_ACTION_BATCH] = {.method = "POST",
+                          .path = "{collection}/batch",
+                          .access = NEO_ACCESS_WRITE,
+                          .takes = NEO_TAKES_BODY | NEO_TAKES_BATCH | NEO_TAKES_IDEMPOTENCY_KEY,
+                          .status = 200,
+                          .media_type = JSON,
+                          .problems = CHECKED_BODY | BIT(NEO_VALIDATION_BATCH_TOO_LARGE) | BIT(NEO_NOT_FOUND_RESOURCE),
+                          .verb = "batch",
+                          .summary = "Create, change and delete several {collection}",
+                          .doc =
+                              "Up to 100 operations, done in their order. Each gives what the single request would: an update "
+                              "is a JSON merge patch, and each change has its own event. Without `atomic` every operation "
+                              "succeeds or fails by itself, and the answer tells which did. With `atomic` all are done or "
+                              "none: the first one that fails is the answer, with its own status and with the operation in "
+                              "front of its fields (`operations[3].data.name`).\n\nA batch counts as one request for each "
+                              "operation. One that does not fit in what is left of the window is refused with 429 and "
+                              "counts as one. An Idempotency-Key stands for the whole.",
+                          .answer = "What became of each operation, in their order."},
     [NEO_ACTION_READ] = {.method = "GET",
                          .path = "{collection}/{id}",
                          .access = NEO_ACCESS_READ,
@@ -128,7 +149,6 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                            .access = NEO_ACCESS_WRITE,
                            .takes = NEO_TAKES_IF_MATCH,
                            .status = 204,
-                           .problems = BIT(NEO_CONFLICT_IN_USE),
                            .verb = "delete",
                            .summary = "Delete a {resource}",
                            .doc = "Refused while another resource refers to it.",
@@ -213,6 +233,16 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                    .answer = "The new delivery."},
 };
 
+const neo_operation neo_operation_docs = {
+    .method = "GET",
+    .path = "docs",
+    .access = NEO_ACCESS_PUBLIC,
+    .takes = NEO_TAKES_IF_NONE_MATCH,
+    .status = 200,
+    .gives = NEO_GIVES_ETAG,
+    .media_type = "text/html; charset=utf-8",
+};
+
 /* What an operation takes can also be wrong. */
 static const struct {
     unsigned int takes;
@@ -225,7 +255,22 @@ static const struct {
     {NEO_TAKES_IF_MATCH, BIT(NEO_CONFLICT_PRECONDITION_FAILED)},
 };
 
-unsigned long long neo_operation_problems(const neo_operation *operation)
+/* What comes of the other resources and of the state machine. Where the body is not the resource it has neither. */
+static unsigned long long problems_of_resource(const neo_operation *operation, const neo_resource *resource)
+{
+    int is_written = operation->takes & NEO_TAKES_BODY && !operation->body;
+    unsigned long long all = 0;
+    if (is_written && neo_has_references(resource))
+        all |= BIT(NEO_VALIDATION_FIELD_NOT_FOUND);
+    if (is_written && resource->transitions)
+        all |= BIT(NEO_CONFLICT_INVALID_TRANSITION);
+    int deletes = operation == &neo_operations[NEO_ACTION_DELETE] || operation->takes & NEO_TAKES_BATCH;
+    if (deletes && neo_is_referred_to(resource))
+        all |= BIT(NEO_CONFLICT_IN_USE);
+    return all;
+}
+
+unsigned long long neo_operation_problems(const neo_operation *operation, const neo_resource *resource)
 {
     unsigned long long all = operation->problems | BIT(NEO_VALIDATION_FAILED) | BIT(NEO_VALIDATION_UNKNOWN_PARAMETER) |
                              BIT(NEO_VALIDATION_PARAMETER_INVALID) | BIT(NEO_VALIDATION_MALFORMED_REQUEST) |
@@ -241,7 +286,12 @@ unsigned long long neo_operation_problems(const neo_operation *operation)
         all |= BIT(NEO_FORBIDDEN_PERMISSIONS) | BIT(NEO_VALIDATION_ORGANIZATION_REQUIRED);
     if (strstr(operation->path, "{id}"))
         all |= BIT(NEO_NOT_FOUND_RESOURCE);
-    return all;
+    return resource ? all | problems_of_resource(operation, resource) : all;
+}
+
+int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource)
+{
+    return !(operation->takes & NEO_TAKES_BATCH) || resource->has_batch;
 }
 
 const neo_filter *neo_operation_filter(const neo_operation *operation, const neo_resource *resource, const char *name)
@@ -252,6 +302,12 @@ const neo_filter *neo_operation_filter(const neo_operation *operation, const neo
         if (strcmp(f->name, name) == 0)
             return f;
     return NULL;
+}
+
+/* What stands in an id's place and is none. */
+static int is_word(const char *segment, const neo_resource *resource)
+{
+    return resource->has_batch && strcmp(segment, "batch") == 0;
 }
 
 /* Compares a path with an operation's, segment by segment. */
@@ -267,9 +323,11 @@ static int fits(const char *template, const char *path, apr_pool_t *pool, neo_ma
         if (strncmp(template, "{collection}", wanted) == 0) {
             if (!(match->resource = neo_resource_of_collection(segment)))
                 return 0;
-        } else if (strncmp(template, "{id}", wanted) == 0)
+        } else if (strncmp(template, "{id}", wanted) == 0) {
+            if (is_word(segment, match->resource))
+                return 0;
             match->id = segment;
-        else if (*template == '{')
+        } else if (*template == '{')
             match->part = segment;
         else if (wanted != have || strncmp(template, path, have) != 0)
             return 0;
@@ -313,7 +371,8 @@ int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, 
     match->is_public = 1;
     for (int a = 0; a < NEO_ACTIONS; a++) {
         neo_match trial;
-        if (!fits(neo_operations[a].path, path, pool, &trial))
+        if (!fits(neo_operations[a].path, path, pool, &trial) ||
+            (trial.resource && !neo_operation_is_of(&neo_operations[a], trial.resource)))
             continue;
         found = has[a] = 1;
         match->resource = trial.resource;
@@ -323,6 +382,10 @@ int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, 
         if (is_method(&neo_operations[a], method)) {
             match->operation = &neo_operations[a];
         }
+    }
+    if (!found && neo_docs_at(path)) {
+        found = has[NEO_ACTION_ERRORS] = 1; /* which has the methods of every document */
+        match->operation = is_method(&neo_operation_docs, method) ? &neo_operation_docs : NULL;
     }
     if (found && !match->operation)
         match->allow = allow_of(has, pool);

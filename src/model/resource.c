@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-const neo_resource *const neo_resources[] = {&neo_broker, &neo_webhook, NULL};
+#define ADDRESS(name, AREA, collection) &neo_##name,
+const neo_resource *const neo_resources[] = {NEO_EVERY_RESOURCE(ADDRESS) NULL};
 
 const neo_filter neo_common_filters[] = {
     {.name = "created_gte",
@@ -39,6 +40,14 @@ const neo_resource *neo_resource_of_collection(const char *collection)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if (strcmp((*r)->collection, collection) == 0)
+            return *r;
+    return NULL;
+}
+
+const neo_resource *neo_resource_named(const char *name)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (strcmp((*r)->name, name) == 0)
             return *r;
     return NULL;
 }

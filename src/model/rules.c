@@ -1,10 +1,12 @@
-/* Rules that fields share (see model/rules.h). */
+/* Rules that fields share (see model/rules.h): addresses, numbers and types that are the same everywhere. */
 #include "model/rules.h"
 
+#include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
 
-#define LOCAL_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.!#$%&'*+/=?^_`{|}~-"
+#define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+#define LOCAL_CHARACTERS   LETTERS_AND_DIGITS ".!#$%&'*+/=?^_`{|}~-"
 
 /* Labels of letters, digits and inner hyphens, separated by single dots. */
 static int is_domain(const char *text)
@@ -68,19 +70,82 @@ static int is_authority(const char *text, size_t len)
            strspn(text + host + 1, "0123456789") == len - host - 1;
 }
 
+/* What follows the scheme of a URL: only characters that can stand in one, none of `without`, and an authority. */
+static int is_after_scheme(const char *rest, const char *without)
+{
+    for (const unsigned char *c = (const unsigned char *)rest; *c; c++)
+        if (*c <= ' ' || *c >= 0x7F || strchr("\"<>\\^`{|}", *c) || strchr(without, *c))
+            return 0;
+    return is_authority(rest, strcspn(rest, "/?#"));
+}
+
+static int is_url(const char *text, const char *scheme, const char *without)
+{
+    size_t len = strlen(scheme);
+    return strncasecmp(text, scheme, len) == 0 && is_after_scheme(text + len, without);
+}
+
 const char *neo_rule_webhook_url(const neo_json *value, apr_pool_t *pool)
 {
-    const char *text = neo_json_string(value), *rest = NULL;
+    const char *text = neo_json_string(value);
     (void)pool;
-    if (strncasecmp(text, "https://", 8) == 0)
-        rest = text + 8;
-    else if (http_is_allowed && strncasecmp(text, "http://", 7) == 0)
-        rest = text + 7;
-    for (const unsigned char *c = (const unsigned char *)text; rest && *c; c++)
-        if (*c <= ' ' || *c >= 0x7F || strchr("\"<>\\^`{|}#", *c))
-            rest = NULL;
-    if (!rest || !is_authority(rest, strcspn(rest, "/?")))
-        return http_is_allowed ? "must be an absolute http or https address without user, password and fragment"
-                               : "must be an absolute https address without user, password and fragment";
+    if (is_url(text, "https://", "#") || (http_is_allowed && is_url(text, "http://", "#")))
+        return NULL;
+    return http_is_allowed ? "must be an absolute http or https address without user, password and fragment"
+                           : "must be an absolute https address without user, password and fragment";
+}
+
+const char *neo_rule_https_url(const neo_json *value, apr_pool_t *pool)
+{
+    const char *text = neo_json_string(value);
+    (void)pool;
+    return strncmp(text, "https://", 8) == 0 && is_after_scheme(text + 8, "[]")
+               ? NULL
+               : "must be an absolute https address without user and password";
+}
+
+const char *neo_rule_phone(const neo_json *value, apr_pool_t *pool)
+{
+    const char *text = neo_json_string(value);
+    size_t digits = *text == '+' ? strspn(text + 1, "0123456789") : 0;
+    (void)pool;
+    if (digits < 7 || digits > 15 || text[1] == '0' || text[digits + 1])
+        return "must be a telephone number in the form of E.164, such as +5511987654321";
     return NULL;
+}
+
+/* A restricted-name of RFC 6838. Returns its length, 0 where there is none. */
+static size_t name_length(const char *text)
+{
+    size_t len = strspn(text, LETTERS_AND_DIGITS "!#$&^_.+-");
+    return len <= 127 && isalnum((unsigned char)*text) ? len : 0;
+}
+
+const char *neo_rule_mime_type(const neo_json *value, apr_pool_t *pool)
+{
+    const char *text = neo_json_string(value);
+    size_t type = name_length(text), subtype = type && text[type] == '/' ? name_length(text + type + 1) : 0;
+    (void)pool;
+    return subtype && text[type + 1 + subtype] == '\0' ? NULL : "must be a media type, such as application/pdf";
+}
+
+/* ---------------------------------------------------------------- digits */
+
+static int is_run_of(const char *text, size_t count, const char *characters)
+{
+    return strlen(text) == count && strspn(text, characters) == count;
+}
+
+const char *neo_rule_sha256(const neo_json *value, apr_pool_t *pool)
+{
+    (void)pool;
+    return is_run_of(neo_json_string(value), 64, "0123456789abcdef") ? NULL : "must be 64 hexadecimal digits";
+}
+
+const char *neo_normal_lower_case(const char *text, apr_pool_t *pool)
+{
+    char *lower = apr_pstrdup(pool, text);
+    for (char *c = lower; *c; c++)
+        *c = (char)(isascii(*c) ? tolower((unsigned char)*c) : *c);
+    return lower;
 }

@@ -4,8 +4,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-static const char *const areas[NEO_AREAS] = {"brokers",   "properties", "parties",  "proposals",
-                                             "contracts", "documents",  "webhooks", "whatsapp"};
+#define COLLECTION(name, AREA, collection) collection,
+static const char *const areas[NEO_AREAS] = {NEO_EVERY_RESOURCE(COLLECTION) "whatsapp"};
 static const char *const accesses[] = {"read", "write"};
 
 const char *const neo_role_names[] = {"org_admin", "org_editor", "org_viewer", NULL};

@@ -6,6 +6,7 @@
 
 #include "core/clock.h"
 #include "core/encode.h"
+#include "model/check.h"
 
 /* One walk over one body. */
 typedef struct {
@@ -37,118 +38,120 @@ static const char *shown(walk *w, const char *path, const char *key)
     return join(w, path, apr_pstrcat(w->pool, apr_pstrndup(w->pool, key, cut), "…", NULL));
 }
 
+static const char *element_path(walk *w, const char *path, apr_size_t index)
+{
+    return apr_psprintf(w->pool, "%s[%d]", path, (int)index);
+}
+
+static void check_names(walk *w, const neo_field *fields, neo_json *object, const char *path);
+
+/* The names in a value, where it is made of fields. */
+static void check_names_within(walk *w, const neo_field *field, neo_json *value, const char *path)
+{
+    neo_json_kind kind = neo_json_kind_of(value);
+    if (field->type == NEO_OBJECT && kind == NEO_JSON_OBJECT)
+        check_names(w, field->fields, value, path);
+    if (field->type != NEO_LIST || kind != NEO_JSON_ARRAY || neo_json_size(value) > (apr_size_t)field->most)
+        return;
+    for (apr_size_t i = 0; i < neo_json_size(value); i++)
+        if (neo_json_kind_of(neo_json_at(value, i)) == NEO_JSON_OBJECT)
+            check_names(w, field->fields, neo_json_at(value, i), element_path(w, path, i));
+}
+
 static void check_names(walk *w, const neo_field *fields, neo_json *object, const char *path)
 {
     for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
         const char *key = neo_json_member_key(m);
         const neo_field *field = neo_field_named(fields, key);
-        neo_json *value = neo_json_member_value(m);
         if (!field)
             wrong(w, NEO_VALIDATION_UNKNOWN_FIELD, shown(w, path, key), "is not a field of this resource");
-        else if (field->type == NEO_OBJECT && neo_json_kind_of(value) == NEO_JSON_OBJECT)
-            check_names(w, field->fields, value, join(w, path, key));
+        else
+            check_names_within(w, field, neo_json_member_value(m), join(w, path, key));
     }
 }
 
-static int has_control_character(const char *text)
+static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object, const char *path);
+
+static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const char *path);
+
+/* What the elements of a list are, as a field. */
+static neo_field element_of(const neo_field *list)
 {
-    for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-        if (*c < 0x20 || *c == 0x7F || (*c == 0xC2 && c[1] >= 0x80 && c[1] <= 0x9F))
+    neo_field element = *list;
+    element.type = list->type == NEO_LIST ? NEO_OBJECT : list->type == NEO_TEXT_LIST ? NEO_STRING : NEO_REFERENCE;
+    return element;
+}
+
+static int is_there_before(const neo_json *list, const char *text)
+{
+    for (apr_size_t i = 0; i < neo_json_size(list); i++)
+        if (strcmp(neo_json_string(neo_json_at(list, i)), text) == 0)
             return 1;
     return 0;
 }
 
-static int is_blank(const char *text)
+static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *list, const char *path)
 {
-    return text[strspn(text, " ")] == '\0';
-}
-
-static const char *check_string(const neo_field *field, const neo_json *value, apr_pool_t *pool)
-{
-    const char *text = neo_json_string(value);
-    if (!text)
-        return "must be a string";
-    if (is_blank(text))
-        return "must not be empty";
-    if (has_control_character(text))
-        return "must not have control characters";
-    int length = (int)neo_utf8_length(text);
-    if (length > field->max)
-        return apr_psprintf(pool, "must have at most %d characters", field->max);
-    return length < field->min ? apr_psprintf(pool, "must have at least %d characters", field->min) : NULL;
-}
-
-static const char *check_enum(const neo_field *field, const neo_json *value, apr_pool_t *pool)
-{
-    const char *text = neo_json_string(value), *list = "";
-    for (const char *const *v = field->values; *v; v++) {
-        if (text && strcmp(text, *v) == 0)
-            return NULL;
-        list = apr_pstrcat(pool, list, v == field->values ? "" : v[1] ? ", " : " or ", *v, NULL);
+    neo_field element = element_of(field);
+    neo_json *clean = neo_json_make_array(w->pool);
+    for (apr_size_t i = 0; i < neo_json_size(list); i++) {
+        const char *at = element_path(w, path, i);
+        neo_json *kept = clean_value(w, &element, neo_json_at(list, i), NULL, at);
+        if (kept && field->type == NEO_REFERENCE_LIST && is_there_before(clean, neo_json_string(kept)))
+            wrong(w, NEO_VALIDATION_FIELD_INVALID, at, "is there twice");
+        else if (kept)
+            neo_json_append(clean, kept);
     }
-    return apr_psprintf(pool, "must be %s", list);
+    return clean;
 }
 
-static const char *check_timestamp(const neo_field *field, const neo_json *value, apr_pool_t *pool)
+static neo_json *clean_map(walk *w, neo_json *map)
 {
+    neo_json *clean = neo_json_make_object(w->pool);
+    for (void *m = neo_json_first(map); m; m = neo_json_next(map, m))
+        if (neo_json_kind_of(neo_json_member_value(m)) != NEO_JSON_NULL)
+            neo_json_set(clean, neo_json_member_key(m), neo_json_member_value(m));
+    return clean;
+}
+
+static neo_json *clean_parts(walk *w, const neo_field *field, neo_json *value, const char *path)
+{
+    switch (field->type) {
+    case NEO_OBJECT: return clean_object(w, field->fields, value, path);
+    case NEO_MAP: return clean_map(w, value);
+    case NEO_LIST:
+    case NEO_TEXT_LIST:
+    case NEO_REFERENCE_LIST: return clean_list(w, field, value, path);
+    default: return NULL; /* it has none */
+    }
+}
+
+/* A moment as every answer writes it, whatever offset and precision it was sent with: within objects and lists no column does
+ * that. */
+static neo_json *clean_timestamp(walk *w, const neo_json *value)
+{
+    char text[NEO_MS_TEXT_SIZE];
     neo_ms ms;
-    (void)field, (void)pool;
-    return neo_json_string(value) && neo_ms_parse(neo_json_string(value), &ms) ? NULL : "must be an RFC 3339 date-time";
+    if (!neo_ms_parse(neo_json_string(value), &ms))
+        return NULL; /* it was checked */
+    neo_ms_format(text, ms);
+    return neo_json_make_string(text, w->pool);
 }
 
-static const char *check_object(const neo_field *field, const neo_json *value, apr_pool_t *pool)
+/* A value that was sent, as the row will hold it; NULL where it is wrong, or an object or list without a single value. */
+static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const char *path)
 {
-    (void)field, (void)pool;
-    return neo_json_kind_of(value) == NEO_JSON_OBJECT ? NULL : "must be an object";
-}
-
-static const char *check_boolean(const neo_field *field, const neo_json *value, apr_pool_t *pool)
-{
-    (void)field, (void)pool;
-    return neo_json_kind_of(value) == NEO_JSON_BOOLEAN ? NULL : "must be true or false";
-}
-
-static const char *check_enum_list(const neo_field *field, const neo_json *value, apr_pool_t *pool)
-{
-    if (neo_json_kind_of(value) != NEO_JSON_ARRAY)
-        return "must be an array";
-    for (apr_size_t i = 0; i < neo_json_size(value); i++) {
-        const neo_json *one = neo_json_at(value, i);
-        const char *message = check_enum(field, one, pool);
-        if (message)
-            return apr_psprintf(pool, "has a wrong value at index %d, which %s", (int)i, message);
-        for (apr_size_t earlier = 0; earlier < i; earlier++)
-            if (strcmp(neo_json_string(neo_json_at(value, earlier)), neo_json_string(one)) == 0)
-                return apr_psprintf(pool, "has %s twice", neo_json_string(one));
-    }
-    return neo_json_size(value) ? NULL : "must not be empty";
-}
-
-static const char *(*const checks[])(const neo_field *, const neo_json *, apr_pool_t *) = {
-    [NEO_STRING] = check_string, [NEO_ENUM] = check_enum,       [NEO_TIMESTAMP] = check_timestamp,
-    [NEO_OBJECT] = check_object, [NEO_BOOLEAN] = check_boolean, [NEO_ENUM_LIST] = check_enum_list,
-};
-_Static_assert(sizeof checks / sizeof *checks == NEO_TYPES, "every type has its check");
-
-static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object, const char *path);
-
-/* A value that was sent, as the row will hold it; NULL where it is wrong, or an object without a single value. */
-static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const char *path)
-{
-    const char *message = checks[field->type](field, value, w->pool);
-    if (!message && field->rule)
-        message = field->rule(value, w->pool);
+    if (field->normal && neo_json_string(value))
+        value = neo_json_make_string(field->normal(neo_json_string(value), w->pool), w->pool);
+    const char *message = neo_check(field, value, beside, w->pool);
     if (message) {
-        wrong(w, NEO_VALIDATION_FIELD_INVALID, path,
-              neo_json_kind_of(value) == NEO_JSON_STRING || field->type == NEO_ENUM || field->type == NEO_ENUM_LIST
-                  ? message
-                  : apr_psprintf(w->pool, "%s, not %s", message, neo_json_kind_name(neo_json_kind_of(value))));
+        wrong(w, NEO_VALIDATION_FIELD_INVALID, path, message);
         return NULL;
     }
-    if (field->type != NEO_OBJECT)
-        return value;
-    neo_json *members = clean_object(w, field->fields, value, path);
-    return neo_json_size(members) ? members : NULL;
+    if (field->type == NEO_TIMESTAMP)
+        return clean_timestamp(w, value);
+    neo_json *parts = clean_parts(w, field, value, path);
+    return !parts ? value : neo_json_size(parts) ? parts : NULL;
 }
 
 static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object, const char *path)
@@ -160,7 +163,7 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
         neo_json *value = neo_json_get(object, f->name), *kept = NULL;
         const char *at = join(w, path, f->name);
         if (value && neo_json_kind_of(value) != NEO_JSON_NULL)
-            kept = clean_value(w, f, value, at);
+            kept = clean_value(w, f, value, clean, at);
         else if (f->preset)
             kept = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->preset, "true") == 0, w->pool)
                                           : neo_json_make_string(f->preset, w->pool);
@@ -180,23 +183,28 @@ static neo_problem *not_an_object(apr_pool_t *pool, const neo_json *body)
     return problem;
 }
 
-neo_problem *neo_validate(const neo_resource *resource, neo_json *body, apr_pool_t *pool, neo_json **clean)
+/* The whole of a body; the names are looked for in what was sent. */
+static neo_problem *check(const neo_resource *resource, neo_json *body, neo_json *sent, apr_pool_t *pool, neo_json **clean)
 {
     walk w = {resource, pool, NULL};
+    *clean = clean_object(&w, resource->fields, body, "");
+    check_names(&w, resource->fields, sent, "");
+    if (resource->rule)
+        resource->rule(resource, *clean, &w.problem, pool);
+    return w.problem;
+}
+
+neo_problem *neo_validate(const neo_resource *resource, neo_json *body, apr_pool_t *pool, neo_json **clean)
+{
     if (neo_json_kind_of(body) != NEO_JSON_OBJECT)
         return not_an_object(pool, body);
-    *clean = clean_object(&w, resource->fields, body, "");
-    check_names(&w, resource->fields, body, "");
-    return w.problem;
+    return check(resource, body, body, pool, clean);
 }
 
 neo_problem *neo_validate_patch(const neo_resource *resource, neo_json *current, neo_json *patch, apr_pool_t *pool,
                                 neo_json **clean)
 {
-    walk w = {resource, pool, NULL};
     if (neo_json_kind_of(patch) != NEO_JSON_OBJECT)
         return not_an_object(pool, patch);
-    *clean = clean_object(&w, resource->fields, neo_json_merge_patch(current, patch, pool), "");
-    check_names(&w, resource->fields, patch, "");
-    return w.problem;
+    return check(resource, neo_json_merge_patch(current, patch, pool), patch, pool, clean);
 }

@@ -1,35 +1,13 @@
 /* Webhook subscriptions: who is to be told of which events. What is sent and how is src/delivery's. */
-#include "model/resource.h"
+#include "model/fields.h"
 #include "model/rules.h"
 
 /* Every event there is: a resource's name and what happened to it. */
-static const char *const events[] = {"broker.created",
-                                     "broker.updated",
-                                     "broker.deleted",
-                                     "property.created",
-                                     "property.updated",
-                                     "property.deleted",
-                                     "party.created",
-                                     "party.updated",
-                                     "party.deleted",
-                                     "proposal.created",
-                                     "proposal.updated",
-                                     "proposal.deleted",
-                                     "contract.created",
-                                     "contract.updated",
-                                     "contract.deleted",
-                                     "document.created",
-                                     "document.updated",
-                                     "document.deleted",
-                                     "*",
-                                     NULL};
+#define EVENTS(name, AREA, collection) #name ".created", #name ".updated", #name ".deleted",
+static const char *const events[] = {NEO_EVERY_TOLD(EVENTS) "*", NULL};
 
 static const neo_field fields[] = {
-    {.name = "id",
-     .type = NEO_STRING,
-     .flags = NEO_SERVER | NEO_ALWAYS,
-     .doc = "Identifies the subscription.",
-     .example = "\"whs_01kga4vrzrd2v6x8t1q5m9k7b4\""},
+    NEO_FIELD_ID("subscription", "whs_01kga4vrzrd2v6x8t1q5m9k7b4", 0),
     {.name = "url",
      .type = NEO_STRING,
      .flags = NEO_REQUIRED | NEO_ALWAYS,
@@ -55,16 +33,7 @@ static const neo_field fields[] = {
      .preset = "true",
      .doc = "Whether events are told. What is pending when it becomes inactive is kept for later.",
      .example = "true"},
-    {.name = "created_at",
-     .type = NEO_TIMESTAMP,
-     .flags = NEO_SERVER | NEO_ALWAYS,
-     .doc = "When the subscription was created.",
-     .example = "\"2026-01-31T13:46:14.904Z\""},
-    {.name = "updated_at",
-     .type = NEO_TIMESTAMP,
-     .flags = NEO_SERVER | NEO_ALWAYS,
-     .doc = "When the subscription was last changed.",
-     .example = "\"2026-01-31T13:46:14.904Z\""},
+    NEO_FIELDS_OF_TIMES("subscription", "2026-01-31T13:46:14.904Z", "2026-01-31T13:46:14.904Z", 0),
     {0},
 };
 

@@ -220,12 +220,51 @@ static void integers_keep_all_63_bits(void **state)
     assert_int_equal(neo_json_kind_of(parse("1.0", *state)), NEO_JSON_REAL);
 }
 
-static void numbers_that_do_not_fit_are_refused(void **state)
+static void a_number_that_does_not_fit_is_read_as_one_that_no_field_takes(void **state)
 {
-    static const char *const wrong[] = {"9223372036854775808", "-9223372036854775809", "100000000000000000000000000000",
-                                        "1e999", "-1e999"};
+    static const char *const large[][2] = {
+        {"9223372036854775808", "1e300"},
+        {"-9223372036854775809", "-1e300"},
+        {"[100000000000000000000000000000, 1]", "[1e300,1]"},
+        {"{\"9223372036854775808\":1e999,\"b\":\"1e999 \\\"9223372036854775808\"}",
+         "{\"9223372036854775808\":1e300,\"b\":\"1e999 \\\"9223372036854775808\"}"},
+        {"[0.1, -1e999 , -1.5e3, 9223372036854775807, -9223372036854775808, 1E400, 0, -0]",
+         "[0.1,-1e300,-1500.0,9223372036854775807,-9223372036854775808,1e300,0,0]"},
+        {"1e-999", "0.0"},
+    };
+    for (int i = 0; i < COUNT(large); i++)
+        assert_string_equal(text_of_json(parse(large[i][0], *state), *state), large[i][1]);
+}
+
+static void what_is_malformed_stays_so_beside_a_number_that_does_not_fit(void **state)
+{
+    static const char *const wrong[] = {"[1e999",
+                                        "[1e999,]",
+                                        "[1e999 1e999]",
+                                        "1e999x",
+                                        "1e999e1",
+                                        "[1e999,\"",
+                                        "[1e999,\"\\",
+                                        "[1e999,\"\\\"",
+                                        "01e999",
+                                        "--1e999",
+                                        "{\"a\":1e999,\"a\":1}",
+                                        "[1e999,\"\xFF\"]",
+                                        "[1e999,\"a\nb\"]",
+                                        "1e999 2",
+                                        "[1e999]\""};
     for (int i = 0; i < COUNT(wrong); i++)
         refusal_of(text_of(wrong[i]), *state);
+    refusal_of((neo_text){"[1e999]\0", 8}, *state);
+}
+
+static void a_decimal_is_written_as_it_was_read_up_to_fifteen_digits(void **state)
+{
+    static const char *const same[] = {"0.1",  "72.3",   "-23.58934", "999999999999.999",  "0.000123456789012345",
+                                       "92.5", "148.75", "-0.5",      "123456789012345.0", "-46.6348112345678"};
+    for (int i = 0; i < COUNT(same); i++)
+        assert_string_equal(text_of_json(parse(same[i], *state), *state), same[i]);
+    assert_string_equal(text_of_json(parse("-23.561414999999997", *state), *state), "-23.561415");
 }
 
 /* Members, making and writing. */
@@ -344,7 +383,9 @@ int main(void)
         pool_test(deep_nesting_is_read_or_refused_and_never_harms),
         pool_test(unclosed_brackets_are_refused_whatever_their_number),
         pool_test(integers_keep_all_63_bits),
-        pool_test(numbers_that_do_not_fit_are_refused),
+        pool_test(a_number_that_does_not_fit_is_read_as_one_that_no_field_takes),
+        pool_test(what_is_malformed_stays_so_beside_a_number_that_does_not_fit),
+        pool_test(a_decimal_is_written_as_it_was_read_up_to_fifteen_digits),
         pool_test(members_come_in_the_order_they_were_written),
         pool_test(what_is_made_is_written_compactly_in_order),
         pool_test(a_value_lives_as_long_as_its_pool_and_no_longer),

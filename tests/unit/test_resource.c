@@ -4,7 +4,8 @@
 #include <ctype.h>
 
 #include "core/id.h"
-#include "model/resource.h"
+#include "model/check.h"
+#include "model/fields.h"
 
 typedef void (*field_check)(const neo_field *field, apr_pool_t *pool);
 
@@ -30,17 +31,35 @@ static void assert_name(const char *name)
     assert_int_equal(strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_"), strlen(name));
 }
 
+static int is_one_of(neo_type type, neo_type a, neo_type b, neo_type c)
+{
+    return type == a || type == b || type == c;
+}
+
+static void check_limits(const neo_field *f)
+{
+    int is_list = f->type == NEO_LIST || f->type == NEO_TEXT_LIST || f->type == NEO_REFERENCE_LIST;
+    assert_int_equal(f->most > 0, is_list || f->type == NEO_MAP);
+    assert_int_equal(f->fields != NULL, f->type == NEO_OBJECT || f->type == NEO_LIST);
+    assert_int_equal(f->values != NULL, f->type == NEO_ENUM || f->type == NEO_ENUM_LIST);
+    if (is_one_of(f->type, NEO_STRING, NEO_TEXT_LIST, NEO_MAP) && !(f->flags & NEO_SERVER))
+        assert_true(f->max >= 1 && f->min <= f->max);
+    if (f->type == NEO_INTEGER || f->type == NEO_DECIMAL)
+        assert_true(f->min < f->max && f->max <= NEO_MOST_CENTS);
+    if (f->refers)
+        assert_true(f->type == NEO_REFERENCE || f->type == NEO_REFERENCE_LIST);
+    if (f->normal || f->pattern)
+        assert_true(f->type == NEO_STRING && f->rule && f->pattern);
+}
+
 static void check_shape(const neo_field *f, apr_pool_t *pool)
 {
     (void)pool;
     assert_name(f->name);
-    assert_int_equal(f->values != NULL, f->type == NEO_ENUM || f->type == NEO_ENUM_LIST);
-    assert_int_equal(f->fields != NULL, f->type == NEO_OBJECT);
-    if (f->type == NEO_STRING && !(f->flags & NEO_SERVER))
-        assert_true(f->max >= 1 && f->min <= f->max);
+    check_limits(f);
     if (f->flags & NEO_SERVER)
-        assert_false(f->flags & NEO_REQUIRED);
-    if (f->flags & NEO_REQUIRED || f->preset)
+        assert_false(f->flags & (NEO_REQUIRED | NEO_CONDITIONAL));
+    if (f->preset)
         assert_true(f->flags & NEO_ALWAYS);
     if (f->flags & NEO_SECRET) { /* no body sets it, and nothing but the answer to its making has it */
         assert_true(f->flags & NEO_SERVER);
@@ -63,35 +82,18 @@ static int is_value(const neo_field *f, const char *text)
     return 0;
 }
 
-/* What each type's example must be. */
-static void check_value(const neo_field *f, const neo_json *example)
-{
-    const char *text = neo_json_string(example);
-    neo_ms ms;
-    switch (f->type) {
-    case NEO_ENUM: assert_true(text && is_value(f, text)); break;
-    case NEO_TIMESTAMP: assert_true(text && neo_ms_parse(text, &ms)); break;
-    case NEO_BOOLEAN: assert_int_equal(neo_json_kind_of(example), NEO_JSON_BOOLEAN); break;
-    case NEO_ENUM_LIST:
-        assert_true(neo_json_size(example) > 0);
-        for (apr_size_t i = 0; i < neo_json_size(example); i++)
-            assert_true(is_value(f, neo_json_string(neo_json_at(example, i))));
-        break;
-    default: assert_non_null(text);
-    }
-}
-
 static void check_example(const neo_field *f, apr_pool_t *pool)
 {
     const char *wrong;
     assert_true(f->doc && f->doc[strlen(f->doc) - 1] == '.');
-    if (f->type == NEO_OBJECT)
+    if (f->fields && !f->example)
         return;
     neo_json *example = neo_json_parse(text_of(f->example), pool, &wrong);
     assert_non_null(example);
-    check_value(f, example);
-    if (f->rule)
-        assert_null(f->rule(example, pool));
+    neo_field as_sent = *f;
+    as_sent.max = f->type == NEO_STRING && !f->max ? 100 : f->max; /* what the service sets has no limit */
+    if ((wrong = neo_check(&as_sent, example, neo_json_make_object(pool), pool)))
+        fail_msg("%s %s", f->name, wrong);
     if (f->preset && f->type == NEO_ENUM)
         assert_true(is_value(f, f->preset));
 }
@@ -205,6 +207,20 @@ static void the_event_of_a_broker_has_eight_fields_and_no_bank_data(void **state
     assert_int_equal(n, COUNT(names));
 }
 
+/* The field that a path names: "owners.party_id" */
+static const neo_field *field_at(const neo_resource *resource, const char *path)
+{
+    const neo_field *fields = resource->fields, *found = NULL;
+    while (fields && *path) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(path, "."), path);
+        found = neo_field_named(fields, name);
+        path += strlen(name) + (path[strlen(name)] == '.');
+        fields = found ? found->fields : NULL;
+    }
+    return *path ? NULL : found;
+}
+
 static void check_filter(const neo_resource *resource, const neo_filter *filter)
 {
     assert_name(filter->name);
@@ -212,6 +228,11 @@ static void check_filter(const neo_resource *resource, const neo_filter *filter)
     assert_non_null(filter->left);
     assert_int_equal(filter->values != NULL, filter->value == NEO_VALUE_ENUM);
     assert_true(filter->doc && filter->doc[strlen(filter->doc) - 1] == '.');
+    assert_true(filter->example || neo_field_named(resource->fields, filter->name));
+    if (filter->kind == NEO_FILTER_REFERS) {
+        const neo_field *field = field_at(resource, filter->left);
+        assert_true(field && (field->type == NEO_REFERENCE || field->type == NEO_REFERENCE_LIST));
+    }
     if (filter->right) {
         const char *place = strstr(filter->right, "%s");
         assert_non_null(place);
@@ -232,6 +253,69 @@ static void every_filter_can_be_found_and_has_one_place_for_its_value(void **sta
     }
 }
 
+/* A filter named as an enumeration takes its values, all of them. */
+static void a_filter_of_an_enumeration_has_the_values_of_its_field(void **state)
+{
+    (void)state;
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (const neo_filter *f = (*r)->filters; f && f->name; f++) {
+            const neo_field *field = neo_field_named((*r)->fields, f->name);
+            if (field && field->type == NEO_ENUM)
+                assert_ptr_equal(f->values, field->values);
+        }
+}
+
+/* The resources that the specification leaves open. */
+static const neo_resource *const five[] = {&neo_property, &neo_party, &neo_proposal, &neo_contract, &neo_document};
+
+static void what_callers_know_a_resource_by_is_theirs_to_set(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT(five); i++) {
+        const neo_field *id = neo_field_named(five[i]->fields, "external_id"),
+                        *data = neo_field_named(five[i]->fields, "metadata");
+        assert_true(id && id->max == 100 && id->flags & NEO_UNIQUE && !(id->flags & NEO_SERVER));
+        assert_true(data && data->type == NEO_MAP && data->most == 50 && data->min == 40 && data->max == 500);
+        assert_non_null(neo_filter_named(five[i], "external_id"));
+    }
+    assert_null(neo_field_named(neo_broker.fields, "external_id"));
+    assert_null(neo_filter_named(&neo_broker, "external_id"));
+}
+
+static void an_event_tells_all_but_bank_data_identity_cards_and_birthdays(void **state)
+{
+    (void)state;
+    for (int i = 0; i < COUNT(five); i++)
+        for (const neo_field *f = five[i]->fields; f->name; f++) {
+            int is_private =
+                strcmp(f->name, "bank_account") == 0 || strcmp(f->name, "rg") == 0 || strcmp(f->name, "birth_date") == 0;
+            assert_int_equal(!(f->flags & NEO_IN_EVENT), is_private);
+        }
+}
+
+static void every_list_has_its_filters(void **state)
+{
+    static const struct {
+        const neo_resource *resource;
+        const char *filters;
+    } known[] = {
+        {&neo_broker, "creci document_number email visibility q"},
+        {&neo_property, "code status transaction_type property_type state city neighborhood broker_id owner_id sale_price_gte "
+                        "sale_price_lte rent_price_gte rent_price_lte bedrooms_gte q external_id"},
+        {&neo_party, "kind role document_number email phone q external_id"},
+        {&neo_proposal, "kind status property_id proponent_id broker_id valid_until_lte external_id"},
+        {&neo_contract, "kind status property_id party_id broker_id number end_date_lte external_id"},
+        {&neo_document, "kind status related_id expires_lte external_id"},
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        neo_buf names;
+        neo_buf_init(&names, *state, 200);
+        for (const neo_filter *f = known[i].resource->filters; f->name; f++)
+            neo_buf_printf(&names, "%s%s", names.len ? " " : "", f->name);
+        assert_string_equal(names.ptr, known[i].filters);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +328,10 @@ int main(void)
         cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(the_event_of_a_broker_has_eight_fields_and_no_bank_data),
         cmocka_unit_test(every_filter_can_be_found_and_has_one_place_for_its_value),
+        cmocka_unit_test(a_filter_of_an_enumeration_has_the_values_of_its_field),
+        cmocka_unit_test(what_callers_know_a_resource_by_is_theirs_to_set),
+        cmocka_unit_test(an_event_tells_all_but_bank_data_identity_cards_and_birthdays),
+        pool_test(every_list_has_its_filters),
     };
     return run_room("resource", tests);
 }

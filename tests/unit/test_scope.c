@@ -4,8 +4,8 @@
 #include "core/json.h"
 #include "model/scope.h"
 
-static const char *const areas[] = {"brokers",   "properties", "parties",  "proposals",
-                                    "contracts", "documents",  "webhooks", "whatsapp"};
+#define COLLECTION(name, AREA, collection) collection,
+static const char *const areas[] = {NEO_EVERY_RESOURCE(COLLECTION) "whatsapp"};
 _Static_assert(COUNT(areas) == NEO_AREAS, "every area is tested");
 
 static neo_json *json_of(neo_scopes scopes, apr_pool_t *pool)
@@ -41,6 +41,16 @@ static void every_scope_is_read_as_it_is_written(void **state)
             all |= wanted;
         }
     assert_int_equal(all, NEO_SCOPES_ALL);
+}
+
+static void the_scopes_of_the_reference_are_known(void **state)
+{
+    static const char *const known[] = {"brokers:read",   "properties:write", "parties:read",   "proposals:write",
+                                        "contracts:read", "documents:write",  "webhooks:write", "whatsapp:read"};
+    neo_scopes scope;
+    (void)state;
+    for (int i = 0; i < COUNT(known); i++)
+        assert_true(neo_scope_parse(known[i], &scope));
 }
 
 static void no_other_text_is_a_scope(void **state)
@@ -109,6 +119,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(every_scope_is_read_as_it_is_written),
+        cmocka_unit_test(the_scopes_of_the_reference_are_known),
         cmocka_unit_test(no_other_text_is_a_scope),
         pool_test(a_set_is_a_list_of_texts_in_the_order_of_the_areas),
         cmocka_unit_test(roles_have_the_scopes_of_the_reference),

@@ -167,12 +167,12 @@ static void every_field_refuses_every_other_type(void **state)
 }
 
 /* `length` times the character, in quotes. */
-static const char *long_string(const char *character, int length, apr_pool_t *pool)
+static const char *long_string(const char *character, long long length, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 1024);
     neo_buf_putc(&out, '"');
-    for (int i = 0; i < length; i++)
+    for (long long i = 0; i < length; i++)
         neo_buf_puts(&out, character);
     neo_buf_putc(&out, '"');
     return out.ptr;

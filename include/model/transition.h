@@ -1,0 +1,16 @@
+/* State machines: the rows of neo_transition, read. */
+#ifndef NEO_MODEL_TRANSITION_H
+#define NEO_MODEL_TRANSITION_H
+
+#include "model/resource.h"
+
+/* Whether a resource may get from one status to another, or be created with it (`from` NULL). Returns NULL and sets *moment to
+ * the server's field that is set to the time of the change (NULL for none); or a 409 that names the statuses that can follow.
+ */
+NEO_MUSTCHECK neo_problem *neo_transition_check(const neo_resource *resource, const char *from, const char *to,
+                                                apr_pool_t *pool, const char **moment);
+
+/* Whether a field is one that transitions set. */
+int neo_transition_sets(const neo_resource *resource, const neo_field *field);
+
+#endif

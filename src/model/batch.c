@@ -1,0 +1,148 @@
+/* Reading batches (see model/batch.h). */
+#include "model/batch.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#define LONGEST_SHOWN 60 /* bytes of a name that a message repeats */
+
+const char *const neo_methods[NEO_METHODS] = {
+    [NEO_METHOD_CREATE] = "create", [NEO_METHOD_UPDATE] = "update", [NEO_METHOD_DELETE] = "delete"};
+
+/* One body while it is read. */
+typedef struct {
+    const neo_resource *resource;
+    apr_pool_t *pool;
+    neo_problem *problem;
+} reader;
+
+static void wrong(reader *r, neo_code code, const char *path, const char *message)
+{
+    neo_problem_field(&r->problem, r->pool, code, r->resource->name, path, "%s", message);
+}
+
+static const char *join(const reader *r, const char *path, const char *name)
+{
+    return *path ? apr_pstrcat(r->pool, path, ".", name, NULL) : name;
+}
+
+/* A member's value; NULL where it is not there or null. */
+static neo_json *member(const neo_json *object, const char *name)
+{
+    neo_json *value = neo_json_get(object, name);
+    return value && neo_json_kind_of(value) != NEO_JSON_NULL ? value : NULL;
+}
+
+/* Whether a value is there and of its kind. */
+static int is(reader *r, const neo_json *value, neo_json_kind kind, const char *path)
+{
+    if (!value)
+        wrong(r, NEO_VALIDATION_FIELD_REQUIRED, path, "is required");
+    else if (neo_json_kind_of(value) != kind)
+        neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, path, "must be %s, not %s",
+                          neo_json_kind_name(kind), neo_json_kind_name(neo_json_kind_of(value)));
+    return value && neo_json_kind_of(value) == kind;
+}
+
+/* Complains of members that have none of these names. */
+static void check_names(reader *r, neo_json *object, const char *const *names, const char *path)
+{
+    for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
+        const char *key = neo_json_member_key(m);
+        const char *const *n = names;
+        while (*n && strcmp(*n, key) != 0)
+            n++;
+        if (!*n && strlen(key) <= LONGEST_SHOWN)
+            wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, join(r, path, key), "is not a member of a batch");
+        else if (!*n)
+            wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, *path ? path : "body", "has a member that a batch has not");
+    }
+}
+
+/* ---------------------------------------------------------------- one operation */
+
+/* A member that some methods need and others must not have. NULL where it is not there, or wrong. */
+static neo_json *read_member(reader *r, const neo_json *object, neo_method method, int is_needed, const char *name,
+                             neo_json_kind kind, const char *path)
+{
+    neo_json *value = member(object, name);
+    const char *at = join(r, path, name);
+    if (is_needed)
+        return is(r, value, kind, at) ? value : NULL;
+    if (value)
+        neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, at, "must be left out of a %s",
+                          neo_methods[method]);
+    return NULL;
+}
+
+static int read_method(reader *r, const neo_json *object, const char *path, neo_method *method)
+{
+    const neo_json *value = member(object, "method");
+    const char *at = join(r, path, "method");
+    if (!is(r, value, NEO_JSON_STRING, at))
+        return 0;
+    for (*method = 0; *method < NEO_METHODS; ++*method)
+        if (strcmp(neo_methods[*method], neo_json_string(value)) == 0)
+            return 1;
+    wrong(r, NEO_VALIDATION_FIELD_INVALID, at, "must be create, update or delete");
+    return 0;
+}
+
+static void read_operation(reader *r, neo_json *sent, const char *path, neo_batch_operation *operation)
+{
+    static const char *const names[] = {"method", "id", "data", NULL};
+    if (!is(r, sent, NEO_JSON_OBJECT, path))
+        return;
+    check_names(r, sent, names, path);
+    if (!read_method(r, sent, path, &operation->method))
+        return;
+    neo_method method = operation->method;
+    const neo_json *id = read_member(r, sent, method, method != NEO_METHOD_CREATE, "id", NEO_JSON_STRING, path);
+    operation->id = id ? neo_json_string(id) : NULL;
+    operation->data = read_member(r, sent, method, method != NEO_METHOD_DELETE, "data", NEO_JSON_OBJECT, path);
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static void read_operations(reader *r, const neo_json *list, neo_batch *batch)
+{
+    if (!is(r, list, NEO_JSON_ARRAY, "operations"))
+        return;
+    apr_size_t count = neo_json_size(list);
+    if (count > NEO_BATCH_MOST)
+        neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_BATCH_TOO_LARGE, "", "operations",
+                          "must have at most %d elements, not %d", NEO_BATCH_MOST, (int)count);
+    else if (count == 0)
+        wrong(r, NEO_VALIDATION_FIELD_INVALID, "operations", "must have at least one element");
+    if (count == 0 || count > NEO_BATCH_MOST)
+        return;
+    batch->count = (int)count;
+    batch->operations = apr_pcalloc(r->pool, count * sizeof *batch->operations);
+    for (apr_size_t i = 0; i < count; i++)
+        read_operation(r, neo_json_at(list, i), apr_psprintf(r->pool, "operations[%d]", (int)i), &batch->operations[i]);
+}
+
+neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_pool_t *pool, neo_batch *batch)
+{
+    static const char *const names[] = {"atomic", "operations", NULL};
+    reader r = {resource, pool, NULL};
+    *batch = (neo_batch){0};
+    if (neo_json_kind_of(body) != NEO_JSON_OBJECT) {
+        neo_problem_field(&r.problem, pool, NEO_VALIDATION_MALFORMED_JSON, "", "body", "must be a JSON object, not %s",
+                          neo_json_kind_name(neo_json_kind_of(body)));
+        return r.problem;
+    }
+    const neo_json *atomic = member(body, "atomic");
+    batch->is_atomic = atomic && is(&r, atomic, NEO_JSON_BOOLEAN, "atomic") && neo_json_is_true(atomic);
+    check_names(&r, body, names, "");
+    read_operations(&r, member(body, "operations"), batch);
+    return r.problem;
+}
+
+int neo_batch_is_possible(const neo_resource *resource)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_SECRET)
+            return 0;
+    return !resource->transitions && !resource->effects;
+}

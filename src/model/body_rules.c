@@ -1,0 +1,124 @@
+/* What the fields of a resource cannot say one by one (see model/rules.h): sums, and what one field asks of another. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "model/fields.h"
+#include "model/rules.h"
+
+/* One resource's body while it is looked at. */
+typedef struct {
+    const neo_resource *resource;
+    const neo_json *body;
+    neo_problem **problem;
+    apr_pool_t *pool;
+} look;
+
+/* Whether something is wrong already with the field or within it: a rule that counts on it would only add noise. */
+static int is_wrong(const look *l, const char *path)
+{
+    size_t len = strlen(path);
+    for (int i = 0; *l->problem && (*l->problem)->items && i < (*l->problem)->items->nelts; i++) {
+        const char *field = APR_ARRAY_IDX((*l->problem)->items, i, neo_problem_item).field;
+        if (strncmp(field, path, len) == 0 && (field[len] == '\0' || strchr(".[", field[len])))
+            return 1;
+    }
+    return 0;
+}
+
+static void complain(const look *l, neo_code code, const char *path, const char *message)
+{
+    if (!is_wrong(l, path))
+        neo_problem_field(l->problem, l->pool, code, l->resource->name, path, "%s", message);
+}
+
+static const char *text_of(const neo_json *object, const char *name)
+{
+    const neo_json *value = neo_json_get(object, name);
+    return value ? neo_json_string(value) : NULL;
+}
+
+static int is(const neo_json *object, const char *name, const char *text)
+{
+    const char *value = text_of(object, name);
+    return value && strcmp(value, text) == 0;
+}
+
+static void require(const look *l, const char *name, const char *message)
+{
+    if (!neo_json_get(l->body, name))
+        complain(l, NEO_VALIDATION_FIELD_REQUIRED, name, message);
+}
+
+/* What the member of that name makes over all elements. Elements are few and members below 2^53, so it fits. */
+static long long sum_of(const neo_json *list, const char *member)
+{
+    long long sum = 0;
+    for (apr_size_t i = 0; i < neo_json_size(list); i++) {
+        const neo_json *part = neo_json_get(neo_json_at(list, i), member);
+        sum += part ? neo_json_integer(part) : 0;
+    }
+    return sum;
+}
+
+static void check_sum(const look *l, const neo_json *list, const char *member, const char *path, long long wanted)
+{
+    long long sum = list ? sum_of(list, member) : wanted;
+    if (sum != wanted)
+        complain(l, NEO_VALIDATION_FIELD_INVALID, path,
+                 apr_psprintf(l->pool, "must have elements whose %s sums to %ld, not %ld", member, (long)wanted, (long)sum));
+}
+
+void neo_property_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const look l = {resource, clean, problem, pool};
+    int is_both = is(clean, "transaction_type", "sale_rent");
+    if (is_both || is(clean, "transaction_type", "sale"))
+        require(&l, "sale_price", "is required for sale");
+    if (is_both || is(clean, "transaction_type", "rent"))
+        require(&l, "rent_price", "is required for rent");
+    check_sum(&l, neo_json_get(clean, "owners"), "share_bps", "owners", NEO_WHOLE_BPS);
+}
+
+void neo_party_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const look l = {resource, clean, problem, pool};
+    const char *number = text_of(clean, "document_number");
+    if (number && is(clean, "kind", "person") && !neo_is_cpf(number))
+        complain(&l, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CPF, since the party is a person");
+    if (number && is(clean, "kind", "company") && !neo_is_cnpj(number))
+        complain(&l, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CNPJ, since the party is a company");
+}
+
+void neo_proposal_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const look l = {resource, clean, problem, pool};
+    const neo_json *amount = neo_json_get(clean, "amount");
+    if (amount)
+        check_sum(&l, neo_json_get(clean, "payment_terms"), "amount", "payment_terms", neo_json_integer(amount));
+}
+
+/* Lei 8.245/1991, art. 38, § 2º */
+static void check_deposit(const look *l, const neo_json *guarantee)
+{
+    const neo_json *amount = neo_json_get(l->body, "amount"), *deposit = guarantee ? neo_json_get(guarantee, "amount") : NULL;
+    if (amount && deposit && is(guarantee, "kind", "deposit") && is(l->body, "kind", "rental") &&
+        neo_json_integer(deposit) > 3 * neo_json_integer(amount))
+        complain(l, NEO_VALIDATION_FIELD_INVALID, "guarantee.amount", "must be at most three rents, since it is a deposit");
+}
+
+void neo_contract_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
+{
+    const look l = {resource, clean, problem, pool};
+    const neo_json *commission = neo_json_get(clean, "commission");
+    const char *start = text_of(clean, "start_date"), *end = text_of(clean, "end_date");
+    if (is(clean, "kind", "rental") || is(clean, "kind", "exclusive_listing")) {
+        const char *message = apr_psprintf(pool, "is required for %s", text_of(clean, "kind"));
+        require(&l, "start_date", message);
+        require(&l, "end_date", message);
+    }
+    if (start && end && strcmp(end, start) < 0)
+        complain(&l, NEO_VALIDATION_FIELD_INVALID, "end_date", "must not be before start_date");
+    check_deposit(&l, neo_json_get(clean, "guarantee"));
+    if (commission)
+        check_sum(&l, neo_json_get(commission, "splits"), "bps", "commission.splits", NEO_WHOLE_BPS);
+}

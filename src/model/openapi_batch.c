@@ -1,0 +1,190 @@
+/* The schemas of batches, drawn from those of a resource (see model/openapi_draft.h). */
+#include <apr_strings.h>
+
+#include "model/batch.h"
+#include "model/openapi_draft.h"
+
+/* clang-format off */
+static const char batch_schema[] = NEO_JSON({
+    "type": "object",
+    "description": "Operations on {collection}, in the order in which they are to be done.",
+    "required": ["operations"],
+    "properties": {
+        "atomic": {
+            "type": "boolean",
+            "description": "Whether all are done or none. `false` where it is left out.",
+            "examples": [false]
+        },
+        "operations": {
+            "type": "array",
+            "description": "What is to be done.",
+            "minItems": 1,
+            "maxItems": 100,
+            "items": {
+                "oneOf": [
+                    {"$ref": "#/components/schemas/{Resource}BatchCreate"},
+                    {"$ref": "#/components/schemas/{Resource}BatchUpdate"},
+                    {"$ref": "#/components/schemas/{Resource}BatchDelete"}
+                ],
+                "discriminator": {
+                    "propertyName": "method",
+                    "mapping": {
+                        "create": "#/components/schemas/{Resource}BatchCreate",
+                        "update": "#/components/schemas/{Resource}BatchUpdate",
+                        "delete": "#/components/schemas/{Resource}BatchDelete"
+                    }
+                }
+            }
+        }
+    },
+    "additionalProperties": false
+});
+
+static const char *const operation_schemas[NEO_METHODS] = {
+    [NEO_METHOD_CREATE] = NEO_JSON({
+        "type": "object",
+        "description": "Creates a {resource}.",
+        "required": ["method", "data"],
+        "properties": {
+            "method": {"type": "string", "const": "create"},
+            "data": {"$ref": "#/components/schemas/{Resource}Input"}
+        },
+        "additionalProperties": false
+    }),
+    [NEO_METHOD_UPDATE] = NEO_JSON({
+        "type": "object",
+        "description": "Changes fields of a {resource}.",
+        "required": ["method", "id", "data"],
+        "properties": {
+            "method": {"type": "string", "const": "update"},
+            "id": {"type": "string", "description": "The id of the {resource}."},
+            "data": {"$ref": "#/components/schemas/{Resource}Patch"}
+        },
+        "additionalProperties": false
+    }),
+    [NEO_METHOD_DELETE] = NEO_JSON({
+        "type": "object",
+        "description": "Deletes a {resource}.",
+        "required": ["method", "id"],
+        "properties": {
+            "method": {"type": "string", "const": "delete"},
+            "id": {"type": "string", "description": "The id of the {resource}."}
+        },
+        "additionalProperties": false
+    }),
+};
+
+static const char result_schema[] = NEO_JSON({
+    "type": "object",
+    "description": "What became of a batch of {collection}.",
+    "required": ["succeeded", "failed", "results"],
+    "properties": {
+        "succeeded": {"type": "integer", "description": "How many operations were done.", "minimum": 0, "maximum": 100},
+        "failed": {"type": "integer", "description": "How many were not.", "minimum": 0, "maximum": 100},
+        "results": {
+            "type": "array",
+            "description": "One for each operation, in their order.",
+            "minItems": 1,
+            "maxItems": 100,
+            "items": {
+                "type": "object",
+                "description": "What became of one operation.",
+                "required": ["index", "status"],
+                "properties": {
+                    "index": {"type": "integer", "description": "Its place in the request, from 0.", "minimum": 0, "maximum": 99},
+                    "status": {
+                        "type": "integer",
+                        "description": "What the single request would have had: 201, 200 or 204 where it was done.",
+                        "minimum": 200,
+                        "maximum": 599
+                    },
+                    "resource": {
+                        "description": "The {resource} as it is now, where it was created or changed.",
+                        "$ref": "#/components/schemas/{Resource}"
+                    },
+                    "error": {
+                        "description": "Why it was not done, with fields as in the single request.",
+                        "$ref": "#/components/schemas/Problem"
+                    }
+                }
+            }
+        }
+    }
+});
+
+static const char error_sample[] = NEO_JSON({
+    "index": 2,
+    "status": 404,
+    "error": {
+        "type": "not_found",
+        "title": "Resource Not Found",
+        "status": 404,
+        "detail": "The organization has no {resource} with this id.",
+        "code": "not_found.{resource}",
+        "request_id": "req_01kga4ssqb0d4f7h2k5n9q1s6v",
+        "timestamp": "2026-01-31T13:45:10.123Z"
+    }
+});
+/* clang-format on */
+
+/* JSON with the names of the resource filled in. */
+static neo_json *filled(const neo_draft *draft, const char *text, const neo_resource *resource)
+{
+    return neo_draft_json(draft->pool, "%s", neo_draft_fill(draft, text, resource));
+}
+
+static neo_json *sample_operation(const neo_draft *draft, const neo_resource *resource, neo_method method)
+{
+    apr_pool_t *pool = draft->pool;
+    neo_json *operation = neo_json_make_object(pool);
+    neo_draft_text(operation, "method", neo_methods[method], pool);
+    if (method != NEO_METHOD_CREATE)
+        neo_draft_text(operation, "id", neo_draft_fill(draft, "{sample_id}", resource), pool);
+    if (method != NEO_METHOD_DELETE)
+        neo_json_set(operation, "data",
+                     neo_draft_sample(resource, method == NEO_METHOD_CREATE ? NEO_SHAPE_INPUT : NEO_SHAPE_PATCH, pool));
+    return operation;
+}
+
+static neo_json *sample_batch(const neo_draft *draft, const neo_resource *resource)
+{
+    neo_json *batch = neo_draft_json(draft->pool, NEO_JSON({"atomic" : false, "operations" : []}));
+    for (neo_method method = 0; method < NEO_METHODS; method++)
+        neo_json_append(neo_json_get(batch, "operations"), sample_operation(draft, resource, method));
+    return batch;
+}
+
+static neo_json *sample_result(const neo_draft *draft, const neo_resource *resource)
+{
+    apr_pool_t *pool = draft->pool;
+    neo_json *result = neo_draft_json(pool, NEO_JSON({"succeeded" : 2, "failed" : 1, "results" : []}));
+    neo_json *results = neo_json_get(result, "results"), *error = filled(draft, error_sample, resource);
+    for (int index = 0; index < 2; index++) {
+        neo_json *done = neo_draft_json(pool, "{\"index\": %d, \"status\": %d}", index, index ? 200 : 201);
+        neo_json_set(done, "resource", neo_draft_sample(resource, NEO_SHAPE_ANSWER, pool));
+        neo_json_append(results, done);
+    }
+    neo_draft_text(neo_json_get(error, "error"), "documentation_url",
+                   apr_pstrcat(pool, draft->docs_url, "/errors#not_found.", resource->name, NULL), pool);
+    neo_json_append(results, error);
+    return result;
+}
+
+void neo_draft_batch(const neo_draft *draft, const neo_resource *resource)
+{
+    apr_pool_t *pool = draft->pool;
+    static const char *const names[NEO_METHODS] = {"{Resource}BatchCreate", "{Resource}BatchUpdate", "{Resource}BatchDelete"};
+    const char *batch = neo_draft_fill(draft, "{Resource}Batch", resource);
+    const char *result = neo_draft_fill(draft, "{Resource}BatchResult", resource);
+    neo_draft_add(draft, "schemas", batch, filled(draft, batch_schema, resource));
+    for (neo_method method = 0; method < NEO_METHODS; method++) {
+        neo_json *schema = filled(draft, operation_schemas[method], resource);
+        neo_json *id = neo_json_get(neo_json_get(schema, "properties"), "id");
+        if (id)
+            neo_draft_text(id, "pattern", neo_draft_id_pattern(resource->prefix, pool), pool);
+        neo_draft_add(draft, "schemas", neo_draft_fill(draft, names[method], resource), schema);
+    }
+    neo_draft_add(draft, "schemas", result, filled(draft, result_schema, resource));
+    neo_draft_example(draft, batch, sample_batch(draft, resource));
+    neo_draft_example(draft, result, sample_result(draft, resource));
+}

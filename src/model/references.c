@@ -1,0 +1,86 @@
+/* References in bodies and in tables (see model/references.h). */
+#include "model/references.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+typedef struct {
+    apr_array_header_t *found;
+    apr_pool_t *pool;
+} walk;
+
+static void add(const walk *w, const char *path, const neo_json *id)
+{
+    APR_ARRAY_PUSH(w->found, neo_reference) = (neo_reference){path, neo_json_string(id)};
+}
+
+static void find(const walk *w, const neo_field *fields, const neo_json *object, const char *before);
+
+static void find_in_list(const walk *w, const neo_field *field, const neo_json *list, const char *path)
+{
+    for (apr_size_t i = 0; i < neo_json_size(list); i++) {
+        const char *at = apr_psprintf(w->pool, "%s[%d]", path, (int)i);
+        if (field->type == NEO_LIST)
+            find(w, field->fields, neo_json_at(list, i), apr_pstrcat(w->pool, at, ".", NULL));
+        else
+            add(w, at, neo_json_at(list, i));
+    }
+}
+
+static void find(const walk *w, const neo_field *fields, const neo_json *object, const char *before)
+{
+    for (const neo_field *f = fields; f->name; f++) {
+        const neo_json *value = neo_json_get(object, f->name);
+        const char *path = value ? apr_pstrcat(w->pool, before, f->name, NULL) : NULL;
+        if (!value)
+            continue;
+        if (f->type == NEO_REFERENCE)
+            add(w, path, value);
+        else if (f->type == NEO_OBJECT)
+            find(w, f->fields, value, apr_pstrcat(w->pool, path, ".", NULL));
+        else if (f->type == NEO_LIST || f->type == NEO_REFERENCE_LIST)
+            find_in_list(w, f, value, path);
+    }
+}
+
+apr_array_header_t *neo_references(const neo_resource *resource, const neo_json *clean, apr_pool_t *pool)
+{
+    walk w = {apr_array_make(pool, 8, sizeof(neo_reference)), pool};
+    find(&w, resource->fields, clean, "");
+    return w.found;
+}
+
+/* Whether a reference can be to that kind. One without a kind of its own has it from the member `type` beside it. */
+static int can_refer(const neo_field *fields, const neo_field *reference, const neo_resource *kind)
+{
+    if (reference->refers)
+        return reference->refers == kind;
+    for (const char *const *v = neo_field_named(fields, "type")->values; *v; v++)
+        if (strcmp(*v, kind->name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Whether there is a reference to that kind, or of any where it is NULL. */
+static int refer(const neo_field *fields, const neo_resource *kind)
+{
+    for (const neo_field *f = fields; f && f->name; f++) {
+        int is_reference = f->type == NEO_REFERENCE || f->type == NEO_REFERENCE_LIST;
+        if ((is_reference && (!kind || can_refer(fields, f, kind))) || refer(f->fields, kind))
+            return 1;
+    }
+    return 0;
+}
+
+int neo_has_references(const neo_resource *resource)
+{
+    return refer(resource->fields, NULL);
+}
+
+int neo_is_referred_to(const neo_resource *resource)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (refer((*r)->fields, resource))
+            return 1;
+    return 0;
+}

@@ -1,0 +1,85 @@
+/* Rules of Brazil (see model/rules.h): tax numbers, postal codes, municipalities. */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "model/rules.h"
+
+#define DIGITS   "0123456789"
+#define TAX_MOST 18 /* 12.ABC.345/01DE-35 */
+
+/* The text without the characters of `dropped`, in upper case. */
+static const char *without(const char *text, const char *dropped, apr_pool_t *pool)
+{
+    char *kept = apr_pstrdup(pool, text), *to = kept;
+    for (const char *c = text; *c; c++)
+        if (!strchr(dropped, *c))
+            *to++ = (char)(*c >= 'a' && *c <= 'z' ? *c - 'a' + 'A' : *c);
+    *to = '\0';
+    return kept;
+}
+
+/* The check digit over the first `count` characters. Weights begin with `first` and go down to 2; where they would fall below,
+ * they begin again with `again`. A letter counts as its ASCII code less that of the digit 0. */
+static int check_digit(const char *text, int count, int first, int again)
+{
+    int sum = 0, weight = first;
+    for (int i = 0; i < count; i++) {
+        sum += (text[i] - '0') * weight;
+        weight = weight == 2 ? again : weight - 1;
+    }
+    return sum % 11 < 2 ? 0 : 11 - sum % 11;
+}
+
+static int has_check_digits(const char *text, int count, int first, int again)
+{
+    return text[count] - '0' == check_digit(text, count, first, again) &&
+           text[count + 1] - '0' == check_digit(text, count + 1, first + 1, again);
+}
+
+/* 000… would have right check digits, too. */
+static int is_one_character(const char *text)
+{
+    return text[strspn(text, (char[]){*text, '\0'})] == '\0';
+}
+
+int neo_is_cpf(const char *bare)
+{
+    return strlen(bare) == 11 && strspn(bare, DIGITS) == 11 && !is_one_character(bare) && has_check_digits(bare, 9, 10, 0);
+}
+
+int neo_is_cnpj(const char *bare)
+{
+    return strlen(bare) == 14 && strspn(bare, DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == 14 && strspn(bare + 12, DIGITS) == 2 &&
+           !is_one_character(bare) && has_check_digits(bare, 12, 5, 9);
+}
+
+const char *neo_normal_tax_number(const char *text, apr_pool_t *pool)
+{
+    return strlen(text) <= TAX_MOST ? without(text, "./-", pool) : text;
+}
+
+const char *neo_rule_tax_number(const neo_json *value, apr_pool_t *pool)
+{
+    const char *bare = neo_json_string(value);
+    (void)pool;
+    return neo_is_cpf(bare) || neo_is_cnpj(bare) ? NULL : "must be a CPF or CNPJ with right check digits";
+}
+
+const char *neo_normal_postal_code(const char *text, apr_pool_t *pool)
+{
+    return strlen(text) == 9 && text[5] == '-' ? apr_pstrcat(pool, apr_pstrmemdup(pool, text, 5), text + 6, NULL) : text;
+}
+
+const char *neo_rule_postal_code(const neo_json *value, apr_pool_t *pool)
+{
+    const char *text = neo_json_string(value);
+    (void)pool;
+    return strlen(text) == 8 && strspn(text, DIGITS) == 8 ? NULL : "must be a CEP of 8 digits";
+}
+
+const char *neo_rule_ibge_code(const neo_json *value, apr_pool_t *pool)
+{
+    const char *text = neo_json_string(value);
+    (void)pool;
+    return strlen(text) == 7 && strspn(text, DIGITS) == 7 ? NULL : "must be a municipality's number of 7 digits";
+}

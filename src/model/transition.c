@@ -1,0 +1,67 @@
+/* State machines (see model/transition.h). */
+#include "model/transition.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+int neo_transition_sets(const neo_resource *resource, const neo_field *field)
+{
+    for (const neo_transition *t = resource->transitions; t && t->from; t++)
+        if (t->moment && strcmp(t->moment, field->name) == 0)
+            return 1;
+    return 0;
+}
+
+/* "submitted, rejected or withdrawn": what can follow, after what `first` names already. */
+static const char *list_from(const neo_resource *resource, const char *from, const char *first, apr_pool_t *pool)
+{
+    const char *list = "", *last = first;
+    for (const neo_transition *t = resource->transitions; t->from; t++) {
+        if (strcmp(t->from, from) != 0)
+            continue;
+        if (last)
+            list = apr_pstrcat(pool, list, *list ? ", " : "", last, NULL);
+        last = t->to;
+    }
+    return apr_pstrcat(pool, list, *list ? " or " : "", last, NULL);
+}
+
+static int is_final(const neo_resource *resource, const char *status)
+{
+    for (const neo_transition *t = resource->transitions; t->from; t++)
+        if (strcmp(t->from, status) == 0)
+            return 0;
+    return 1;
+}
+
+static neo_problem *refuse(const neo_resource *resource, const char *from, const char *to, const char *preset, apr_pool_t *pool)
+{
+    const char *name = resource->name;
+    if (!from)
+        return neo_problem_make(pool, NEO_CONFLICT_INVALID_TRANSITION,
+                                "A %s cannot be created with the status %s; it can be created with %s.", name, to,
+                                list_from(resource, preset, preset, pool));
+    if (is_final(resource, from))
+        return neo_problem_make(pool, NEO_CONFLICT_INVALID_TRANSITION,
+                                "The status of this %s is %s, which is final: it cannot become %s.", name, from, to);
+    return neo_problem_make(pool, NEO_CONFLICT_INVALID_TRANSITION,
+                            "The status of this %s cannot change from %s to %s; it can become %s.", name, from, to,
+                            list_from(resource, from, NULL, pool));
+}
+
+neo_problem *neo_transition_check(const neo_resource *resource, const char *from, const char *to, apr_pool_t *pool,
+                                  const char **moment)
+{
+    *moment = NULL;
+    if (!resource->transitions)
+        return NULL;
+    const char *preset = neo_field_named(resource->fields, "status")->preset, *start = from ? from : preset;
+    if (strcmp(start, to) == 0)
+        return NULL;
+    for (const neo_transition *t = resource->transitions; t->from; t++)
+        if (strcmp(t->from, start) == 0 && strcmp(t->to, to) == 0) {
+            *moment = t->moment;
+            return NULL;
+        }
+    return refuse(resource, from, to, preset, pool);
+}

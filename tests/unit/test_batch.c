@@ -1,0 +1,163 @@
+/* Bodies of batches: what is taken, and that everything wrong is named at once. */
+#include "unit.h"
+
+#include <apr_strings.h>
+
+#include "model/batch.h"
+
+#define BROKER "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
+
+static neo_problem *read_text(const char *text, neo_batch *batch, apr_pool_t *pool)
+{
+    const char *wrong = NULL;
+    neo_json *body = neo_json_parse(text_of(text), pool, &wrong);
+    if (!body)
+        fail_msg("%s was refused: %s", text, wrong);
+    return neo_batch_read(&neo_broker, body, pool, batch);
+}
+
+/* "code field, code field" of everything that is wrong with a body. */
+static const char *complaints(const char *text, apr_pool_t *pool)
+{
+    neo_batch batch;
+    const neo_problem *problem = read_text(text, &batch, pool);
+    const char *all = "";
+    for (int i = 0; problem && i < problem->items->nelts; i++) {
+        const neo_problem_item *item = &APR_ARRAY_IDX(problem->items, i, neo_problem_item);
+        all = apr_pstrcat(pool, all, *all ? ", " : "", item->code, " ", item->field, NULL);
+    }
+    return all;
+}
+
+static void each_method_is_read_with_what_it_has(void **state)
+{
+    neo_batch batch;
+    assert_null(read_text("{\"operations\":[{\"method\":\"create\",\"data\":{\"name\":\"Ana\"}},"
+                          "{\"data\":{},\"id\":\"" BROKER "\",\"method\":\"update\"},"
+                          "{\"method\":\"delete\",\"id\":\"x\",\"data\":null}]}",
+                          &batch, *state));
+    assert_int_equal(batch.is_atomic, 0);
+    assert_int_equal(batch.count, 3);
+    assert_int_equal(batch.operations[0].method, NEO_METHOD_CREATE);
+    assert_null(batch.operations[0].id);
+    assert_string_equal(neo_json_string(neo_json_get(batch.operations[0].data, "name")), "Ana");
+    assert_int_equal(batch.operations[1].method, NEO_METHOD_UPDATE);
+    assert_string_equal(batch.operations[1].id, BROKER);
+    assert_int_equal(neo_json_size(batch.operations[1].data), 0);
+    assert_int_equal(batch.operations[2].method, NEO_METHOD_DELETE);
+    assert_string_equal(batch.operations[2].id, "x");
+    assert_null(batch.operations[2].data);
+}
+
+static void atomic_is_asked_for(void **state)
+{
+    neo_batch batch;
+#define ONE "\"operations\":[{\"method\":\"delete\",\"id\":\"x\"}]"
+    assert_null(read_text("{\"atomic\":true," ONE "}", &batch, *state));
+    assert_int_equal(batch.is_atomic, 1);
+    assert_null(read_text("{\"atomic\":false," ONE "}", &batch, *state));
+    assert_int_equal(batch.is_atomic, 0);
+    assert_null(read_text("{\"atomic\":null," ONE "}", &batch, *state));
+    assert_int_equal(batch.is_atomic, 0);
+    assert_string_equal(complaints("{\"atomic\":\"true\"," ONE "}", *state), "validation.broker.atomic_invalid atomic");
+    assert_string_equal(complaints("{\"atomic\":1," ONE "}", *state), "validation.broker.atomic_invalid atomic");
+}
+
+static const char *batch_of(int count, apr_pool_t *pool)
+{
+    const char *list = "";
+    for (int i = 0; i < count; i++)
+        list = apr_pstrcat(pool, list, i ? "," : "", "{\"method\":\"delete\",\"id\":\"" BROKER "\"}", NULL);
+    return apr_pstrcat(pool, "{\"operations\":[", list, "]}", NULL);
+}
+
+static void a_batch_has_from_1_to_100_operations(void **state)
+{
+    neo_batch batch;
+    assert_null(read_text(batch_of(1, *state), &batch, *state));
+    assert_null(read_text(batch_of(NEO_BATCH_MOST, *state), &batch, *state));
+    assert_int_equal(batch.count, 100);
+    assert_string_equal(complaints(batch_of(0, *state), *state), "validation.broker.operations_invalid operations");
+    assert_string_equal(complaints(batch_of(101, *state), *state), "validation.batch_too_large operations");
+    assert_string_equal(complaints("{}", *state), "validation.broker.operations_required operations");
+    assert_string_equal(complaints("{\"operations\":null}", *state), "validation.broker.operations_required operations");
+    assert_string_equal(complaints("{\"operations\":{}}", *state), "validation.broker.operations_invalid operations");
+    assert_string_equal(complaints("[]", *state), "validation.malformed_json body");
+}
+
+static void everything_that_is_wrong_is_named_at_once(void **state)
+{
+    static const char *const known[][2] = {
+        {"null", "_invalid operations[0]"},
+        {"7", "_invalid operations[0]"},
+        {"{}", "_method_required operations[0].method"},
+        {"{\"method\":\"CREATE\",\"id\":7}", "_method_invalid operations[0].method"},
+        {"{\"method\":7}", "_method_invalid operations[0].method"},
+        {"{\"method\":\"create\"}", "_data_required operations[0].data"},
+        {"{\"method\":\"create\",\"data\":[]}", "_data_invalid operations[0].data"},
+        {"{\"method\":\"create\",\"data\":{},\"id\":\"x\"}", "_id_invalid operations[0].id"},
+        {"{\"method\":\"update\"}", "_id_required operations[0].id, validation.broker.operations_data_required "
+                                    "operations[0].data"},
+        {"{\"method\":\"update\",\"id\":7,\"data\":{}}", "_id_invalid operations[0].id"},
+        {"{\"method\":\"delete\"}", "_id_required operations[0].id"},
+        {"{\"method\":\"delete\",\"id\":\"x\",\"data\":{}}", "_data_invalid operations[0].data"},
+        {"{},{\"method\":\"delete\"}",
+         "_method_required operations[0].method, validation.broker.operations_id_required operations[1].id"},
+    };
+    for (int i = 0; i < COUNT(known); i++)
+        assert_string_equal(complaints(apr_pstrcat(*state, "{\"operations\":[", known[i][0], "]}", NULL), *state),
+                            apr_pstrcat(*state, "validation.broker.operations", known[i][1], NULL));
+}
+
+static void unknown_members_are_named_unless_their_names_are_too_long(void **state)
+{
+    const char *name = apr_pstrcat(*state, "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL);
+    assert_string_equal(complaints("{\"operations\":[{\"method\":\"delete\",\"id\":\"x\",\"if\":1}],\"Atomic\":true}", *state),
+                        "validation.unknown_field Atomic, validation.unknown_field operations[0].if");
+    assert_string_equal(
+        complaints(
+            apr_psprintf(*state, "{\"operations\":[{\"method\":\"delete\",\"id\":\"x\",\"%s\":1}],\"%s\":1}", name, name),
+            *state),
+        "validation.unknown_field body, validation.unknown_field operations[0]");
+}
+
+static void a_problem_of_a_part_is_one_of_the_whole(void **state)
+{
+    neo_problem *problem = NULL;
+    neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_INVALID, "broker", "email", "must be an e-mail address");
+    const neo_problem *whole = neo_problem_within(*state, problem, "operations[3]", "operations[3].data");
+    assert_string_equal(whole->code, "validation.broker.email_invalid");
+    assert_string_equal(whole->detail, "operations[3].data.email: must be an e-mail address");
+    assert_string_equal(APR_ARRAY_IDX(whole->items, 0, neo_problem_item).field, "operations[3].data.email");
+    assert_string_equal(APR_ARRAY_IDX(problem->items, 0, neo_problem_item).field, "email");
+    neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_REQUIRED, "broker", "name", "is required");
+    whole = neo_problem_within(*state, problem, "operations[3]", "operations[3].data");
+    assert_string_equal(whole->detail, problem->detail);
+    assert_string_equal(APR_ARRAY_IDX(whole->items, 1, neo_problem_item).field, "operations[3].data.name");
+    problem = neo_problem_make(*state, NEO_CONFLICT_DUPLICATE, "Another broker has it.");
+    assert_string_equal(neo_problem_within(*state, problem, "operations[3]", "x")->detail,
+                        "operations[3]: Another broker has it.");
+}
+
+static void every_resource_with_batches_can_have_them(void **state)
+{
+    (void)state;
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        assert_true(!(*r)->has_batch || neo_batch_is_possible(*r));
+    assert_false(neo_batch_is_possible(&neo_contract));
+    assert_false(neo_batch_is_possible(&neo_webhook));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(each_method_is_read_with_what_it_has),
+        pool_test(atomic_is_asked_for),
+        pool_test(a_batch_has_from_1_to_100_operations),
+        pool_test(everything_that_is_wrong_is_named_at_once),
+        pool_test(unknown_members_are_named_unless_their_names_are_too_long),
+        pool_test(a_problem_of_a_part_is_one_of_the_whole),
+        cmocka_unit_test(every_resource_with_batches_can_have_them),
+    };
+    return run_room("batch", tests);
+}

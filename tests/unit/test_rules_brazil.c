@@ -1,0 +1,212 @@
+/* The rules of Brazil and of files: what is a number, and what its pattern in the description says of it. */
+#include "unit.h"
+
+#include <apr_strings.h>
+#include <regex.h>
+
+#include "model/rules.h"
+
+/* Whether a text is taken as it is sent. What is taken must fit the pattern. */
+static int passes(neo_rule rule, neo_normal normal, const char *pattern, const char *text, apr_pool_t *pool)
+{
+    regex_t expression;
+    const char *normalised = normal ? normal(text, pool) : text;
+    int is_right = !rule(neo_json_make_string(normalised, pool), pool);
+    assert_int_equal(regcomp(&expression, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    int fits = regexec(&expression, text, 0, NULL, 0) == 0;
+    regfree(&expression);
+    if (is_right && !fits)
+        fail_msg("%s is taken and does not fit %s", text, pattern);
+    return is_right;
+}
+
+/* The same, where the pattern says all that the rule does. */
+static int passes_exactly(neo_rule rule, neo_normal normal, const char *pattern, const char *text, apr_pool_t *pool)
+{
+    regex_t expression;
+    assert_int_equal(regcomp(&expression, pattern, REG_EXTENDED | REG_NOSUB), 0);
+    int is_right = passes(rule, normal, pattern, text, pool), fits = regexec(&expression, text, 0, NULL, 0) == 0;
+    regfree(&expression);
+    if (is_right != fits)
+        fail_msg("%s: the rule and its pattern %s disagree", text, pattern);
+    return is_right;
+}
+
+static void right_tax_numbers_are_known(void **state)
+{
+    static const char *const cpf[] = {"52998224725", "11144477735", "00000000191"};
+    static const char *const cnpj[] = {"12ABC34501DE35", "6A3EDMWP000168", "11222333000181", "00000000000191"};
+    (void)state;
+    for (int i = 0; i < COUNT(cpf); i++)
+        assert_true(neo_is_cpf(cpf[i]) && !neo_is_cnpj(cpf[i]));
+    for (int i = 0; i < COUNT(cnpj); i++)
+        assert_true(neo_is_cnpj(cnpj[i]) && !neo_is_cpf(cnpj[i]));
+}
+
+static void a_wrong_digit_anywhere_is_found(void **state)
+{
+    static const char *const right[] = {"52998224725", "11144477735", "12ABC34501DE35", "6A3EDMWP000168", "11222333000181"};
+    for (int i = 0; i < COUNT(right); i++)
+        for (size_t at = 0; at < strlen(right[i]); at++) {
+            char *text = apr_pstrdup(*state, right[i]);
+            text[at] = text[at] == '9' || text[at] >= 'A' ? '0' : (char)(text[at] + 1);
+            if (neo_is_cpf(text) || neo_is_cnpj(text))
+                fail_msg("%s was taken", text);
+        }
+}
+
+static void what_has_another_form_is_no_tax_number(void **state)
+{
+    static const char *const texts[] = {"",
+                                        "5299822472",
+                                        "529982247255",
+                                        "00000000000",
+                                        "11111111111",
+                                        "99999999999",
+                                        "00000000000000",
+                                        "AAAAAAAAAAAAAA",
+                                        "5299822472A",
+                                        "12ABC34501DE3",
+                                        "12ABC34501DE355",
+                                        "12ABC34501DE3X",
+                                        "12ABC34501D\xC3\x89",
+                                        "529 982 247 25",
+                                        "52998224725\n",
+                                        "52998224725x",
+                                        "------52998224725------",
+                                        "529.982.247-25, 111.444.777-35"};
+    for (int i = 0; i < COUNT(texts); i++)
+        assert_false(passes(neo_rule_tax_number, neo_normal_tax_number, NEO_PATTERN_TAX_NUMBER, texts[i], *state));
+}
+
+static void a_tax_number_is_kept_bare(void **state)
+{
+    static const char *const forms[][2] = {
+        {"529.982.247-25", "52998224725"},        {"52998224725", "52998224725"},
+        {"529982247-25", "52998224725"},          {"11.222.333/0001-81", "11222333000181"},
+        {"12.ABC.345/01DE-35", "12ABC34501DE35"}, {"12abc34501de35", "12ABC34501DE35"},
+        {"6a3.edmwp-000168", "6A3EDMWP000168"},
+    };
+    for (int i = 0; i < COUNT(forms); i++) {
+        assert_string_equal(neo_normal_tax_number(forms[i][0], *state), forms[i][1]);
+        assert_true(passes(neo_rule_tax_number, neo_normal_tax_number, NEO_PATTERN_TAX_NUMBER, forms[i][0], *state));
+    }
+}
+
+static void a_postal_code_has_eight_digits_and_maybe_a_dash(void **state)
+{
+    static const char *const right[] = {"01310100", "01310-100", "00000000"};
+    static const char *const texts[] = {"",         "0131010",   "013101000", "0131-0100",  "01310--100",
+                                        "01310-10", "01310 100", "0131010a",  "01.310-100", "-01310100"};
+    for (int i = 0; i < COUNT(right); i++)
+        assert_true(passes_exactly(neo_rule_postal_code, neo_normal_postal_code, NEO_PATTERN_POSTAL_CODE, right[i], *state));
+    for (int i = 0; i < COUNT(texts); i++)
+        assert_false(passes_exactly(neo_rule_postal_code, neo_normal_postal_code, NEO_PATTERN_POSTAL_CODE, texts[i], *state));
+    assert_string_equal(neo_normal_postal_code("01310-100", *state), "01310100");
+}
+
+static void a_municipality_has_seven_digits(void **state)
+{
+    static const char *const texts[] = {"", "355030", "35503080", "355030x", "3550-08"};
+    assert_true(passes_exactly(neo_rule_ibge_code, NULL, NEO_PATTERN_IBGE_CODE, "3550308", *state));
+    for (int i = 0; i < COUNT(texts); i++)
+        assert_false(passes_exactly(neo_rule_ibge_code, NULL, NEO_PATTERN_IBGE_CODE, texts[i], *state));
+}
+
+static void a_telephone_number_is_that_of_e164(void **state)
+{
+    static const char *const right[] = {"+5511987654321", "+1234567", "+123456789012345"};
+    static const char *const texts[] = {
+        "",         "+",           "5511987654321", "+0511987654321", "+123456", "+1234567890123456",
+        "+55 11 9", "+5511-98765", "++5511987654",  "+551198765432a"};
+    for (int i = 0; i < COUNT(right); i++)
+        assert_true(passes_exactly(neo_rule_phone, NULL, NEO_PATTERN_PHONE, right[i], *state));
+    for (int i = 0; i < COUNT(texts); i++)
+        assert_false(passes_exactly(neo_rule_phone, NULL, NEO_PATTERN_PHONE, texts[i], *state));
+}
+
+static void a_file_is_at_an_https_address(void **state)
+{
+    static const char *const right[] = {
+        "https://a",  "https://a.example/b.pdf", "https://a.example:8443/b?c=d&e=%20#f", "https://192.0.2.1/x", "https://a?b",
+        "https://a#b"};
+    static const char *const texts[] = {"",
+                                        "https://",
+                                        "https:///a",
+                                        "http://a.example/",
+                                        "HTTPS://a.example/",
+                                        "ftp://a.example/",
+                                        "//a.example/b",
+                                        "/b.pdf",
+                                        "https://user:secret@a.example/",
+                                        "https://user@a.example/",
+                                        "https://a.example:/",
+                                        "https://a.example:123456/",
+                                        "https://a.example:8x/",
+                                        "https://a.example/b c",
+                                        "https://a.example/\"b\"",
+                                        "https://a.example/\xC3\xA9",
+                                        "https://[::1]/",
+                                        "https://a.example/b[0]",
+                                        "https://a b/",
+                                        "javascript:alert(1)"};
+    for (int i = 0; i < COUNT(right); i++)
+        assert_true(passes_exactly(neo_rule_https_url, NULL, NEO_PATTERN_HTTPS_URL, right[i], *state));
+    for (int i = 0; i < COUNT(texts); i++)
+        assert_false(passes_exactly(neo_rule_https_url, NULL, NEO_PATTERN_HTTPS_URL, texts[i], *state));
+}
+
+static void every_character_of_an_address_is_judged_as_the_pattern_does(void **state)
+{
+    for (int c = 1; c < 128; c++) {
+        const char one[] = {(char)c, '\0'};
+        const char *const texts[] = {apr_pstrcat(*state, "https://a", one, "b/", NULL),
+                                     apr_pstrcat(*state, "https://a/", one, NULL), apr_pstrcat(*state, "https://a?", one, NULL),
+                                     apr_pstrcat(*state, "https://a", one, NULL)};
+        for (int i = 0; i < COUNT(texts); i++)
+            passes_exactly(neo_rule_https_url, NULL, NEO_PATTERN_HTTPS_URL, texts[i], *state);
+    }
+}
+
+static void a_media_type_has_two_names(void **state)
+{
+    static const char *const right[] = {"application/pdf", "image/svg+xml", "a/b",
+                                        "application/vnd.ms-excel.sheet.macroEnabled.12"};
+    static const char *const texts[] = {"",      "pdf",   "application/", "/pdf", "application/pdf; charset=utf-8",
+                                        "a/b/c", "a b/c", "-a/b",         "a/.b", "text/\xC3\xA9"};
+    for (int i = 0; i < COUNT(right); i++)
+        assert_true(passes_exactly(neo_rule_mime_type, NULL, NEO_PATTERN_MIME_TYPE, right[i], *state));
+    for (int i = 0; i < COUNT(texts); i++)
+        assert_false(passes_exactly(neo_rule_mime_type, NULL, NEO_PATTERN_MIME_TYPE, texts[i], *state));
+}
+
+static void a_digest_has_64_digits_and_is_kept_in_lower_case(void **state)
+{
+    static const char digest[] = "9F86D081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08";
+    char longer[70], wrong[70];
+    snprintf(longer, sizeof longer, "%s0", digest);
+    snprintf(wrong, sizeof wrong, "g%s", digest + 1);
+    assert_true(passes_exactly(neo_rule_sha256, neo_normal_lower_case, NEO_PATTERN_SHA256, digest, *state));
+    assert_memory_equal(neo_normal_lower_case(digest, *state), "9f86d081884c", 12);
+    assert_false(passes_exactly(neo_rule_sha256, neo_normal_lower_case, NEO_PATTERN_SHA256, digest + 1, *state));
+    assert_false(passes_exactly(neo_rule_sha256, neo_normal_lower_case, NEO_PATTERN_SHA256, longer, *state));
+    assert_false(passes_exactly(neo_rule_sha256, neo_normal_lower_case, NEO_PATTERN_SHA256, wrong, *state));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(right_tax_numbers_are_known),
+        pool_test(a_wrong_digit_anywhere_is_found),
+        pool_test(what_has_another_form_is_no_tax_number),
+        pool_test(a_tax_number_is_kept_bare),
+        pool_test(a_postal_code_has_eight_digits_and_maybe_a_dash),
+        pool_test(a_municipality_has_seven_digits),
+        pool_test(a_telephone_number_is_that_of_e164),
+        pool_test(a_file_is_at_an_https_address),
+        pool_test(every_character_of_an_address_is_judged_as_the_pattern_does),
+        pool_test(a_media_type_has_two_names),
+        pool_test(a_digest_has_64_digits_and_is_kept_in_lower_case),
+    };
+    return run_room("rules of Brazil", tests);
+}
