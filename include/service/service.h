@@ -14,6 +14,12 @@
 #define NEO_ADDRESS_REQUESTS 600
 #define NEO_ADDRESS_WINDOW   60
 
+/* A document as it is sent, with its tag. */
+typedef struct neo_tagged {
+    neo_text body;
+    const char *etag;
+} neo_tagged;
+
 /* One deployment of the API on this host; it does not change while requests are served. */
 typedef struct neo_site {
     const char *base_url; /* ends in /public/v1/ */
@@ -24,7 +30,8 @@ typedef struct neo_site {
     neo_limiter *credentials;
     neo_limiter *addresses;
     neo_principals *principals;
-    neo_text openapi, errors_page; /* see neo_service_prepare */
+    neo_tagged openapi;      /* these two: see neo_service_prepare */
+    const neo_tagged *pages; /* in the order of neo_docs */
 } neo_site;
 
 /* What the service asks of its host; `context` is the request's. */

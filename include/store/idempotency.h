@@ -53,4 +53,11 @@ void neo_once_make_statements(apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_once_look(neo_pg *pg, const neo_actor *actor, const neo_once *once, apr_pool_t *pool,
                                           neo_once_state *state, neo_once_answer *answer);
 
+/* For a write of several statements in a transaction: takes the key, which then waits for whoever else takes it and gives one
+ * row, or none where it is there already; and keeps what was answered. */
+NEO_MUSTCHECK neo_pg_status neo_once_take(neo_pg *pg, const neo_actor *actor, const neo_once *once, apr_pool_t *pool,
+                                          neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_once_keep(neo_pg *pg, const neo_actor *actor, const neo_once *once, const char *answer,
+                                          apr_pool_t *pool, neo_rows *rows);
+
 #endif

@@ -24,20 +24,21 @@ typedef struct neo_selection {
 const char *neo_condition_value(const neo_filter *filter, const char *prefix, const char *text, apr_pool_t *pool,
                                 const char **value);
 
-/* What is listed: the answer's SQL, and where it comes from, with the rows called t: "neoapi.broker t where t.organization_id =
- * $1". */
+/* What is listed: the answer's SQL, where it comes from, with the rows called t and the organization the first parameter
+ * ("neoapi.broker t where t.organization_id = $1"), and the prefix of the ids. */
 typedef struct neo_listed {
     const char *answer;
     const char *from;
+    const char *prefix;
 } neo_listed;
 
-/* The SQL of a page. `where` begins with " and" or is empty; `limit` and `before` are parameters, `before` NULL for the first
- * page. Its rows: the answer, the id, and whether there are earlier ones before the page. Where there is a `before`, at least
- * one row: one without an id stands for an empty page. */
-const char *neo_page_sql(const neo_listed *listed, const char *where, const char *limit, const char *before, apr_pool_t *pool);
+/* The SQL of a page without conditions. `limit` and `before` are parameters, `before` NULL for the first page. Its rows: the
+ * answer, the id, and whether there are earlier ones before the page. Where there is a `before`, at least one row: one without
+ * an id stands for an empty page. */
+const char *neo_page_sql(const neo_listed *listed, const char *limit, const char *before, apr_pool_t *pool);
 
-/* Runs it, planned for these very values: how many rows one of them selects decides which index serves it best. `values` are
- * those of the parameters in `from`. */
+/* Runs the SQL of a page with conditions, planned for these very values: how many rows one of them selects decides which index
+ * serves it best. `values` are those of the parameters in `from`. */
 NEO_MUSTCHECK neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *const *values, int count,
                                          const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 

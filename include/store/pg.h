@@ -19,6 +19,7 @@ typedef enum neo_pg_status {
     NEO_PG_OK,
     NEO_PG_DUPLICATE, /* unique_violation; rows->constraint names it */
     NEO_PG_REFERRED,  /* foreign_key_violation; rows->constraint names it */
+    NEO_PG_AGAIN,     /* in a transaction alone: it is undone for no fault of its own; roll it back and begin it again */
     NEO_PG_AWAY,      /* no connection, or none that could do it in time; for a write: whether it was done is not known */
     NEO_PG_SCHEMA,    /* the schema is missing or older than the statement; nothing was done */
     NEO_PG_FAILED,    /* anything else; the server's message has been logged */
@@ -58,6 +59,16 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wron
 /* Runs a prepared statement; `values` are `params` texts, NULL for null. */
 NEO_MUSTCHECK neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                                        neo_rows *rows);
+
+/* Several statements in one transaction, which sees at each of them what others have committed. In between neo_pg_run repeats
+ * nothing: after a failure the transaction goes back to its mark, or is rolled back; after NEO_PG_AGAIN and NEO_PG_AWAY, the
+ * latter alone. Whoever borrowed the connection ends the transaction. */
+NEO_MUSTCHECK neo_pg_status neo_pg_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
+/* Sets the mark, or goes back to it. It is at the beginning until it is set. */
+NEO_MUSTCHECK neo_pg_status neo_pg_mark(neo_pg *pg, int back, apr_pool_t *pool, neo_rows *rows);
+/* NEO_PG_AWAY alone means that it is not known whether it was committed. */
+NEO_MUSTCHECK neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
+void neo_pg_roll_back(neo_pg *pg);
 
 /* Runs a statement once, planned for these very values; it must only read. */
 NEO_MUSTCHECK neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,

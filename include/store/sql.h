@@ -22,7 +22,15 @@ typedef enum neo_param {
     NEO_PARAM_SUBSCRIPTION,
     NEO_PARAM_EVENT,
     NEO_PARAM_SINCE,
-    NEO_PARAM_FIELD, /* {field0}, {field1}, …: a resource's writable fields in their order */
+    NEO_PARAM_PATHS, /* these two: the references of a body (see store/reference.h) */
+    NEO_PARAM_TARGETS,
+    NEO_PARAM_STATUS, /* that a row had before */
+    NEO_PARAM_ROWS,   /* these two: of several resources at once, as JSON (see store/batch.c) */
+    NEO_PARAM_REFERENCES,
+    NEO_PARAM_ANSWER, /* of an idempotency key */
+    NEO_PARAM_MOMENT, /* the name of the field that is set to `now` */
+    NEO_PARAM_EFFECT, /* {effect0}, {effect1}, …: of the blocks of ids for deliveries that tell of effects */
+    NEO_PARAM_FIELD = NEO_PARAM_EFFECT + 8, /* {field0}, {field1}, …: a resource's writable fields in their order */
     NEO_PARAMS = NEO_PARAM_FIELD + 64
 } neo_param;
 

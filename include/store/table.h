@@ -9,6 +9,7 @@
 #include "model/resource.h"
 #include "store/idempotency.h"
 #include "store/page.h"
+#include "store/write.h"
 
 /* Makes the statements of every resource; once in a process, before the first call of anything below. */
 void neo_table_make_statements(apr_pool_t *pool);
@@ -19,10 +20,10 @@ typedef struct neo_new {
     neo_ms created_at; /* the moment that the id carries */
     const neo_json *body;
     const char *secret; /* sealed; NULL where the resource has none */
+    const char *moment; /* the server's field that its status sets; NULL for none */
 } neo_new;
 
-/* Creates a row. OK with no row: the idempotency key is there already (see store/idempotency.h). One row otherwise: the answer,
- * and how many deliveries are to be sent for it. */
+/* Creates a row. What it answers stands in store/write.h, here and below. */
 NEO_MUSTCHECK neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                              const neo_once *once, const neo_new *row, apr_pool_t *pool, neo_rows *rows);
 
@@ -34,12 +35,20 @@ NEO_MUSTCHECK neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resou
 NEO_MUSTCHECK neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                    const char *id, apr_pool_t *pool, neo_rows *rows);
 
-/* Sets every writable field. With a `version`, only where the row still has it. One row with the answer and the
- * number of deliveries, or none. */
-NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
-                                             const char *version, const neo_json *body, apr_pool_t *pool, neo_rows *rows);
+/* A row as it is to be. */
+typedef struct neo_change {
+    const char *id;
+    const char *version; /* only where the row still has it; NULL: whatever it is now, for a resource without references */
+    const neo_json *body;
+    const char *status; /* that the row had; NULL where the resource has no transitions */
+    const char *moment; /* as above */
+} neo_change;
 
-/* One row, with the number of deliveries in its second column, if it was there; or none. */
+/* Sets every writable field. */
+NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                             const neo_change *row, apr_pool_t *pool, neo_rows *rows);
+
+/* `version` as above. */
 NEO_MUSTCHECK neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                              const char *version, apr_pool_t *pool, neo_rows *rows);
 

@@ -1,4 +1,4 @@
-/* What the API says about itself and about the caller: /me, the description, the page of errors. */
+/* What the API says about the caller: /me. */
 #include "call.h"
 
 static void add_member(neo_buf *out, const char *name, const char *value)
@@ -38,17 +38,5 @@ neo_problem *neo_call_me(neo_call *call)
     }
     neo_buf_putc(&out, '}');
     neo_call_respond(call, 200, neo_buf_text(&out));
-    return NULL;
-}
-
-neo_problem *neo_call_openapi(neo_call *call)
-{
-    neo_call_respond_tagged(call, 200, call->site->openapi);
-    return NULL;
-}
-
-neo_problem *neo_call_errors(neo_call *call)
-{
-    neo_call_respond_tagged(call, 200, call->site->errors_page);
     return NULL;
 }

@@ -33,6 +33,9 @@ void neo_call_give_back(neo_call *call, neo_pg *pg);
 /* What a statement's failure means to the caller. Not for NEO_PG_OK. */
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows);
 
+/* Counts further requests of the caller. NULL if it has them left. */
+neo_problem *neo_call_count_more(neo_call *call, int requests);
+
 /* Steps in files of their own. */
 neo_problem *neo_call_identify(neo_call *call);            /* identify.c: who calls */
 neo_problem *neo_call_choose_organization(neo_call *call); /* organization.c */
@@ -43,9 +46,10 @@ neo_problem *neo_call_read_body(neo_call *call);           /* body.c */
 /* Actions: they fill in the response. */
 neo_problem *neo_call_me(neo_call *call);
 neo_problem *neo_call_openapi(neo_call *call);
-neo_problem *neo_call_errors(neo_call *call);
+neo_problem *neo_call_docs(neo_call *call);
 neo_problem *neo_call_list(neo_call *call);
 neo_problem *neo_call_create(neo_call *call);
+neo_problem *neo_call_batch(neo_call *call); /* batch.c */
 neo_problem *neo_call_read(neo_call *call);
 neo_problem *neo_call_patch(neo_call *call);
 neo_problem *neo_call_replace(neo_call *call);
@@ -58,6 +62,10 @@ neo_problem *neo_call_read_delivery(neo_call *call);
 neo_problem *neo_call_retry_delivery(neo_call *call);
 /* NULL if the resource is there. */
 neo_problem *neo_call_find(neo_call *call);
+/* What a statement found in the way (see store/write.h): adds a reference to what there is not; the kinds that refer to one
+ * that was to be deleted. */
+void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *path);
+neo_problem *neo_call_in_use(neo_call *call, const char *kinds);
 /* 404 for the resource, or for what belongs to it. */
 neo_problem *neo_call_not_found(neo_call *call);
 
@@ -69,6 +77,8 @@ void neo_call_set_header(neo_call *call, const char *name, const char *value);
 const char *neo_etag(neo_text body, apr_pool_t *pool);
 /* Responds with the body and its ETag, or with 304 where If-None-Match has it. */
 void neo_call_respond_tagged(neo_call *call, int status, neo_text body);
+/* The same with a tag that is known already. */
+void neo_call_respond_known(neo_call *call, const neo_tagged *page);
 /* NULL where there is no If-Match or it has the tag of `current`. */
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);
 
@@ -80,11 +90,16 @@ const char *neo_call_list_prefix(const neo_call *call);
  * made. */
 typedef neo_pg_status (*neo_once_write)(neo_call *call, neo_pg *pg, void *what, neo_rows *rows);
 neo_problem *neo_call_write_once(neo_call *call, neo_pg *pg, neo_once_write write, void *what, neo_rows *rows, int *made);
+/* The key is there, or was: answers what the first request was answered, or says what is wrong. *is_free: it no longer is. */
+neo_problem *neo_call_repeat(neo_call *call, neo_pg *pg, int *is_free);
 /* Answers with what was made: its tag, where it is, and the secret that is shown this once (NULL for none). */
 void neo_call_respond_made(neo_call *call, int status, neo_text answer, const char *secret);
 
 /* Every answer begins with its id: here it is. */
 const char *neo_call_id_of(neo_text answer, apr_pool_t *pool);
+
+/* docs.c: makes the documents of a site. */
+void neo_docs_prepare(neo_site *site, apr_pool_t *pool);
 
 /* Tells the host that deliveries wait to be sent, where the row's second column says so. */
 void neo_call_told(neo_call *call, const neo_rows *rows);

@@ -12,10 +12,10 @@ const char *neo_etag(neo_text body, apr_pool_t *pool)
     return apr_pstrcat(pool, "\"", neo_base64url(hash, 16, pool), "\"", NULL);
 }
 
-/* mod_deflate and mod_brotli mark the tag of what they compress; it still stands for the same resource. */
+/* mod_deflate and mod_brotli mark the tag of what they compress or expand; it still stands for the same resource. */
 static size_t length_without_coding(const char *opaque, size_t len)
 {
-    static const char *const marks[] = {"-gzip", "-br"};
+    static const char *const marks[] = {"-gzip", "-gunzip", "-br"};
     for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
         size_t mark = strlen(marks[i]);
         if (len > mark && strncmp(opaque + len - mark, marks[i], mark) == 0)
@@ -44,15 +44,24 @@ static int has_tag(const char *list, const char *etag, int weak_too)
     return 0;
 }
 
-void neo_call_respond_tagged(neo_call *call, int status, neo_text body)
+static void respond(neo_call *call, int status, neo_text body, const char *etag)
 {
-    const char *etag = neo_etag(body, call->pool);
     const char *known = call->match.operation->takes & NEO_TAKES_IF_NONE_MATCH ? neo_call_header(call, "If-None-Match") : NULL;
     neo_call_set_header(call, "ETag", etag);
     if (known && has_tag(known, etag, 1))
         call->response->status = 304;
     else
         neo_call_respond(call, status, body);
+}
+
+void neo_call_respond_tagged(neo_call *call, int status, neo_text body)
+{
+    respond(call, status, body, neo_etag(body, call->pool));
+}
+
+void neo_call_respond_known(neo_call *call, const neo_tagged *page)
+{
+    respond(call, 200, page->body, page->etag);
 }
 
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current)

@@ -31,13 +31,18 @@ static int read_limit(neo_call *call, neo_problem **problem)
     return (int)limit;
 }
 
+static int takes_several(const neo_filter *filter)
+{
+    return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS;
+}
+
 /* The values of one filter, as they are compared. */
 static void read_values(neo_call *call, const neo_filter *filter, const char *text, neo_condition *condition,
                         neo_problem **problem)
 {
     apr_array_header_t *values = apr_array_make(call->pool, 2, sizeof(const char *));
     char *rest = apr_pstrdup(call->pool, text), *one;
-    while ((one = filter->kind == NEO_FILTER_EQUAL ? strsep(&rest, ",") : rest)) {
+    while ((one = takes_several(filter) ? strsep(&rest, ",") : rest)) {
         const char *wrong =
             neo_condition_value(filter, neo_call_list_prefix(call), one, call->pool, &APR_ARRAY_PUSH(values, const char *));
         if (!wrong && values->nelts > MOST_VALUES)
@@ -46,7 +51,7 @@ static void read_values(neo_call *call, const neo_filter *filter, const char *te
             neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", filter->name, "%s", wrong);
             return;
         }
-        if (filter->kind != NEO_FILTER_EQUAL)
+        if (!takes_several(filter))
             break;
     }
     *condition = (neo_condition){filter, (const char *const *)values->elts, values->nelts};

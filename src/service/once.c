@@ -47,29 +47,45 @@ static neo_problem *replay(neo_call *call, const neo_once_answer *first)
     return NULL;
 }
 
-/* Nothing was made, because the key is there or something else is in the way. The key decides, where there is one: what is in
- * the way may be what the first request made. *done 0 on the way in: this is the first attempt; on the way out: the key is free
- * now, try again. */
-static neo_problem *settle(neo_call *call, neo_pg *pg, neo_pg_status status, const neo_rows *rows, int *done)
+neo_problem *neo_call_repeat(neo_call *call, neo_pg *pg, int *is_free)
 {
     neo_once_state state = NEO_ONCE_FREE;
     neo_once_answer answer;
-    int is_first = !*done;
-    *done = 1;
-    if (status == NEO_PG_DUPLICATE && rows->constraint && strcmp(rows->constraint, "webhook_subscription_ending") == 0) {
-        *done = 0; /* the next id ends otherwise */
-        return NULL;
-    }
-    if (!call->once || (status != NEO_PG_OK && status != NEO_PG_DUPLICATE))
-        return status == NEO_PG_OK ? neo_call_not_found(call) : neo_call_failed(call, status, rows);
+    *is_free = 0;
     neo_pg_status looked = neo_once_look(pg, &call->actor, call->once, call->pool, &state, &answer);
-    if (looked != NEO_PG_OK)
-        return neo_call_failed(call, looked, rows);
+    if (looked != NEO_PG_OK) {
+        neo_rows none = {0};
+        return neo_call_failed(call, looked, &none);
+    }
     if (state == NEO_ONCE_OTHER)
         return neo_problem_make(call->pool, NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED,
                                 "This Idempotency-Key was used for a different request.");
     if (state == NEO_ONCE_ANSWERED)
         return replay(call, &answer);
+    *is_free = 1;
+    return NULL;
+}
+
+/* Nothing was made, because the key is there or something else is in the way. The key decides, where there is one: what is in
+ * the way may be what the first request made. *done 0 on the way in: this is the first attempt; on the way out: the key is free
+ * now, try again. */
+static neo_problem *settle(neo_call *call, neo_pg *pg, neo_pg_status status, const neo_rows *rows, int *done)
+{
+    int is_first = !*done, is_free;
+    *done = 1;
+    if (status == NEO_PG_DUPLICATE && rows->constraint && strcmp(rows->constraint, "webhook_subscription_ending") == 0) {
+        *done = 0; /* the next id ends otherwise */
+        return NULL;
+    }
+    if (status == NEO_PG_REFERRED) {
+        *done = 0; /* what it refers to has just been deleted: now the statement can say where that stands */
+        return NULL;
+    }
+    if (!call->once || (status != NEO_PG_OK && status != NEO_PG_DUPLICATE))
+        return status == NEO_PG_OK ? neo_call_not_found(call) : neo_call_failed(call, status, rows);
+    neo_problem *problem = neo_call_repeat(call, pg, &is_free);
+    if (!is_free)
+        return problem;
     if (status == NEO_PG_DUPLICATE && !(rows->constraint && strcmp(rows->constraint, "idempotency_key_pkey") == 0))
         return neo_call_failed(call, status, rows);
     if (status == NEO_PG_OK && !is_first)

@@ -8,7 +8,7 @@
 #include "call.h"
 #include "core/clock.h"
 #include "core/encode.h"
-#include "model/openapi.h"
+#include "store/batch.h"
 #include "store/delivery.h"
 
 #define RETRY_SECONDS 5 /* what a client is told to wait while the database is away */
@@ -18,13 +18,13 @@ void neo_service_make_statements(apr_pool_t *pool)
     neo_credential_make_statements(pool);
     neo_once_make_statements(pool);
     neo_table_make_statements(pool);
+    neo_batch_make_statements(pool);
     neo_delivery_make_statements(pool);
 }
 
 void neo_service_prepare(neo_site *site, apr_pool_t *pool)
 {
-    site->openapi = neo_openapi_yaml(site->base_url, site->docs_url, pool);
-    site->errors_page = neo_errors_page(pool);
+    neo_docs_prepare(site, pool);
 }
 
 /* ---------------------------------------------------------------- what steps share */
@@ -79,15 +79,20 @@ void neo_call_give_back(neo_call *call, neo_pg *pg)
     call->request->host->give_back(call->request->context, pg);
 }
 
-/* Unique indexes are named <table>_<field>_key. */
+/* Unique indexes are named <table>_<field>_key, or <table>_<status>_<field>_key where they hold those in one status alone. */
 static neo_problem *duplicate(neo_call *call, const char *constraint)
 {
     const neo_resource *resource = call->match.resource;
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (constraint && f->flags & NEO_UNIQUE &&
-            strcmp(constraint, apr_pstrcat(call->pool, resource->name, "_", f->name, "_key", NULL)) == 0)
+    const neo_field *status = neo_field_named(resource->fields, "status");
+    for (const neo_field *f = resource->fields; constraint && f->name; f++) {
+        if (strcmp(constraint, apr_pstrcat(call->pool, resource->name, "_", f->name, "_key", NULL)) == 0)
             return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s of the organization has this %s.",
                                     resource->name, f->name);
+        for (const char *const *v = status ? status->values : NULL; v && *v; v++)
+            if (strcmp(constraint, apr_pstrcat(call->pool, resource->name, "_", *v, "_", f->name, "_key", NULL)) == 0)
+                return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE,
+                                        "Another %s with this %s is %s, and only one can be.", resource->name, f->name, *v);
+    }
     return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE,
                             "Another %s of the organization has a value that must be unique.", resource->name);
 }
@@ -114,6 +119,7 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
         return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
                                 "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
     case NEO_PG_AWAY: return not_answered(call);
+    case NEO_PG_AGAIN:
     case NEO_PG_SCHEMA: return not_done(call);
     default: return neo_problem_internal(call->pool);
     }
@@ -133,33 +139,54 @@ static const char *network_of(const char *address, apr_pool_t *pool)
 }
 
 /* A credential that could not be looked up for want of a database is no guess, and costs its address nothing. */
-static void count(neo_call *call, neo_allowance *allowance)
+static void count(neo_call *call, int requests, neo_allowance *allowance)
 {
     const neo_credential *who = call->principal;
     int is_unknown = call->refusal && neo_problem_status(call->refusal) >= 500;
     long long now = neo_now_ms() / 1000;
     if (who)
-        neo_limiter_count(call->site->credentials, who->id, 1, who->requests, who->window, now, allowance);
+        neo_limiter_count(call->site->credentials, who->id, requests, who->requests, who->window, now, allowance);
     else
-        neo_limiter_count(call->site->addresses, network_of(call->request->address, call->pool), is_unknown ? 0 : 1,
+        neo_limiter_count(call->site->addresses, network_of(call->request->address, call->pool), is_unknown ? 0 : requests,
                           NEO_ADDRESS_REQUESTS, NEO_ADDRESS_WINDOW, now, allowance);
     neo_call_set_header(call, "X-RateLimit-Limit", apr_itoa(call->pool, allowance->limit));
     neo_call_set_header(call, "X-RateLimit-Remaining", apr_itoa(call->pool, allowance->remaining));
     neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));
 }
 
+static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, const char *detail)
+{
+    long long wait = allowance->reset - neo_now_ms() / 1000;
+    neo_problem *problem = neo_problem_make(call->pool, NEO_RATE_LIMIT_EXCEEDED, "%s", detail);
+    problem->retry_after = wait > 0 ? (int)wait : 1;
+    return problem;
+}
+
 static neo_problem *limit_rate(neo_call *call)
 {
     neo_allowance allowance;
-    count(call, &allowance);
+    count(call, 1, &allowance);
     if (!allowance.is_exceeded)
         return NULL;
-    long long wait = allowance.reset - neo_now_ms() / 1000;
-    neo_problem *problem =
-        neo_problem_make(call->pool, NEO_RATE_LIMIT_EXCEEDED, "%s may send %d requests in its window, and they are used up.",
-                         call->principal ? "This credential" : "An address without a valid credential", allowance.limit);
-    problem->retry_after = wait > 0 ? (int)wait : 1;
-    return problem;
+    return exceeded(call, &allowance,
+                    apr_psprintf(call->pool, "%s may send %d requests in its window, and they are used up.",
+                                 call->principal ? "This credential" : "An address without a valid credential",
+                                 allowance.limit));
+}
+
+neo_problem *neo_call_count_more(neo_call *call, int requests)
+{
+    neo_allowance allowance;
+    if (requests == 0)
+        return NULL;
+    count(call, requests, &allowance);
+    if (!allowance.is_exceeded)
+        return NULL;
+    return exceeded(call, &allowance,
+                    apr_psprintf(call->pool,
+                                 "This request counts as %d, and the credential has %d of its %d left: send less in one, or "
+                                 "wait. Nothing was done; it has been counted as one.",
+                                 requests + 1, allowance.remaining + 1, allowance.limit));
 }
 
 static neo_problem *find_operation(neo_call *call)
@@ -198,9 +225,10 @@ static neo_problem *act(neo_call *call)
     static const neo_step actions[] = {
         [NEO_ACTION_ME] = neo_call_me,
         [NEO_ACTION_OPENAPI] = neo_call_openapi,
-        [NEO_ACTION_ERRORS] = neo_call_errors,
+        [NEO_ACTION_ERRORS] = neo_call_docs,
         [NEO_ACTION_LIST] = neo_call_list,
         [NEO_ACTION_CREATE] = neo_call_create,
+        [NEO_ACTION_BATCH] = neo_call_batch,
         [NEO_ACTION_READ] = neo_call_read,
         [NEO_ACTION_PATCH] = neo_call_patch,
         [NEO_ACTION_REPLACE] = neo_call_replace,
@@ -213,6 +241,8 @@ static neo_problem *act(neo_call *call)
         [NEO_ACTION_RETRY_DELIVERY] = neo_call_retry_delivery,
     };
     _Static_assert(sizeof actions / sizeof *actions == NEO_ACTIONS, "every operation has its action");
+    if (call->match.operation == &neo_operation_docs)
+        return neo_call_docs(call);
     return actions[call->match.operation - neo_operations](call);
 }
 
@@ -254,11 +284,13 @@ static void start(neo_call *call, const neo_site *site, const neo_request *reque
     neo_call_set_header(call, "X-Content-Type-Options", "nosniff");
 }
 
-/* What was tagged may be kept to be asked for again with its tag; everything else is not to be kept at all. */
+/* What was tagged may be kept to be asked for again with its tag; everything else is not to be kept at all, unless it has said
+ * so itself. */
 static void finish(neo_call *call)
 {
-    neo_call_set_header(call, "Cache-Control",
-                        apr_table_get(call->response->headers, "ETag") ? "private, no-cache" : "no-store");
+    const apr_table_t *headers = call->response->headers;
+    if (!apr_table_get(headers, "Cache-Control"))
+        neo_call_set_header(call, "Cache-Control", apr_table_get(headers, "ETag") ? "private, no-cache" : "no-store");
     if (call->principal) {
         call->response->principal = call->principal->id;
         call->response->is_token = call->principal->is_token;
@@ -282,7 +314,7 @@ void neo_service_refuse(const neo_site *site, const neo_request *request, const 
     neo_call call;
     neo_allowance allowance;
     start(&call, site, request, response);
-    count(&call, &allowance);
+    count(&call, 1, &allowance);
     respond_problem(&call, problem);
     finish(&call);
 }

@@ -10,7 +10,7 @@
 
 enum { SAME, OVER, STATUS, ANSWER, SECRET };
 
-static neo_sql *look, *remove_old;
+static neo_sql *look, *remove_old, *take, *keep;
 
 void neo_once_make_statements(apr_pool_t *pool)
 {
@@ -19,6 +19,13 @@ void neo_once_make_statements(apr_pool_t *pool)
                         " from neoapi.idempotency_key where " THIS_KEY,
                         0);
     remove_old = neo_sql_make(pool, "delete from neoapi.idempotency_key where " THIS_KEY " and expires_at <= now()", 1);
+    take = neo_sql_make(pool,
+                        "insert into neoapi.idempotency_key"
+                        " (organization_id, credential_id, key, request_hash, status, answer, expires_at)"
+                        " values ({organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), 200, '',"
+                        " now() + interval '24 hours') on conflict do nothing returning 1",
+                        1);
+    keep = neo_sql_make(pool, "update neoapi.idempotency_key set answer = {answer} where " THIS_KEY, 1);
 }
 
 void neo_once_add(neo_values *values, const neo_actor *actor, const neo_once *once, apr_pool_t *pool)
@@ -49,4 +56,20 @@ neo_pg_status neo_once_look(neo_pg *pg, const neo_actor *actor, const neo_once *
     *answer = (neo_once_answer){atoi(neo_rows_value(&rows, 0, STATUS)), neo_rows_text(&rows, 0, ANSWER),
                                 neo_rows_value(&rows, 0, SECRET)};
     return NEO_PG_OK;
+}
+
+neo_pg_status neo_once_take(neo_pg *pg, const neo_actor *actor, const neo_once *once, apr_pool_t *pool, neo_rows *rows)
+{
+    neo_values v = {0};
+    neo_once_add(&v, actor, once, pool);
+    return neo_sql_run(pg, take, &v, pool, rows);
+}
+
+neo_pg_status neo_once_keep(neo_pg *pg, const neo_actor *actor, const neo_once *once, const char *answer, apr_pool_t *pool,
+                            neo_rows *rows)
+{
+    neo_values v = {0};
+    neo_once_add(&v, actor, once, pool);
+    v.of[NEO_PARAM_ANSWER] = answer;
+    return neo_sql_run(pg, keep, &v, pool, rows);
 }

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/encode.h"
 #include "core/id.h"
+#include "store/reference.h"
 
 /* A text as a pattern that finds it anywhere: what LIKE takes for wildcards is escaped. */
 static const char *pattern_of(const char *text, apr_pool_t *pool)
@@ -53,67 +55,161 @@ static const char *enum_value(const neo_filter *filter, const char *text, apr_po
 const char *neo_condition_value(const neo_filter *filter, const char *prefix, const char *text, apr_pool_t *pool,
                                 const char **value)
 {
+    long long number;
     if (!*text)
         return "must not be empty";
     if (filter->value == NEO_VALUE_ENUM)
         return enum_value(filter, text, pool, value);
     if (filter->value == NEO_VALUE_MOMENT || filter->value == NEO_VALUE_CREATED_AT)
         return moment_value(filter, prefix, text, pool, value);
+    if (filter->value == NEO_VALUE_DATE && !neo_date_is_valid(text))
+        return "must be a date, such as 2026-01-31";
+    if (filter->value == NEO_VALUE_INTEGER && !neo_integer_parse(text, &number))
+        return "must be an integer";
     *value = filter->kind == NEO_FILTER_CONTAINS ? pattern_of(text, pool) : text;
     return NULL;
 }
 
+/* ---------------------------------------------------------------- conditions */
+
 /* What is being put together: the conditions' SQL, and the values of its parameters. */
 typedef struct {
+    const neo_listed *listed;
+    apr_pool_t *pool;
     neo_buf where;
     apr_array_header_t *values;
+    const apr_array_header_t *referring; /* see add_referring; NULL where no condition is about references */
 } filtering;
 
-static const char *parameter(filtering *f, const char *value, apr_pool_t *pool)
+static const char *parameter(filtering *f, const char *value)
 {
     APR_ARRAY_PUSH(f->values, const char *) = value;
-    return apr_psprintf(pool, "$%d", f->values->nelts);
+    return apr_psprintf(f->pool, "$%d", f->values->nelts);
 }
 
-static void add_condition(filtering *f, const neo_condition *condition, apr_pool_t *pool)
+/* Adds the values of a condition, as they enter the comparison. */
+static void add_values(filtering *f, const neo_condition *condition)
 {
-    static const char *const operators[] = {
-        [NEO_FILTER_EQUAL] = "in (", [NEO_FILTER_FROM] = ">= (", [NEO_FILTER_TO] = "<= (", [NEO_FILTER_CONTAINS] = "like ("};
-    const neo_filter *filter = condition->filter;
-    const char *right = filter->right ? filter->right : "%s";
+    const char *right = condition->filter->right ? condition->filter->right : "%s";
     const char *hole = strstr(right, "%s");
-    neo_buf_printf(&f->where, " and %s %s", filter->left, operators[filter->kind]);
     for (int i = 0; i < condition->count; i++)
-        neo_buf_printf(&f->where, "%s%.*s%s%s", i ? ", " : "", (int)(hole - right), right,
-                       parameter(f, condition->values[i], pool), hole + 2);
-    neo_buf_putc(&f->where, ')');
+        neo_buf_printf(&f->where, "%s%.*s%s%s", i ? ", " : "", (int)(hole - right), right, parameter(f, condition->values[i]),
+                       hole + 2);
 }
 
-const char *neo_page_sql(const neo_listed *listed, const char *where, const char *limit, const char *before, apr_pool_t *pool)
+/* Those who refer to each of the targets: an array of SQL texts. What is no id that can be referred to finds nothing. */
+static apr_array_header_t *referring(filtering *f, const neo_condition *condition)
 {
-    const char *of = apr_pstrcat(pool, "from ", listed->from, where, NULL);
+    apr_array_header_t *all = apr_array_make(f->pool, condition->count, sizeof(const char *));
+    for (int i = 0; i < condition->count; i++) {
+        const char *column = neo_reference_column(condition->values[i], f->pool);
+        const char *target = column ? apr_psprintf(f->pool, "r.%s = %s", column, parameter(f, condition->values[i])) : "false";
+        APR_ARRAY_PUSH(all, const char *) =
+            apr_psprintf(f->pool,
+                         "select r.source_id from neoapi.reference r where r.organization_id = $1 and %s"
+                         " and r.source_id > '%s' and r.source_id < '%s~' and r.field = '%s'",
+                         target, f->listed->prefix, f->listed->prefix, condition->filter->left);
+    }
+    return all;
+}
+
+/* Their union on one side of a bound. The order is that of the index, and said of each, so that they are merged as they are
+ * read, and not sorted. */
+static const char *union_of(const filtering *f, const apr_array_header_t *all, const char *bound, const char *direction)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, f->pool, 512);
+    for (int i = 0; i < all->nelts; i++)
+        neo_buf_printf(&sql, "%s(%s%s order by r.source_id %s)", i ? " union all " : "", APR_ARRAY_IDX(all, i, const char *),
+                       bound, direction);
+    return sql.ptr;
+}
+
+/* The first condition about references says where the list comes from: in the order of the index, so that a page of those who
+ * refer to something popular reads no more than a page. A further one is a condition like any other. */
+static void add_referring(filtering *f, const neo_condition *condition)
+{
+    if (f->referring)
+        neo_buf_printf(&f->where, " and t.id in (%s)", union_of(f, referring(f, condition), "", "desc"));
+    else
+        f->referring = referring(f, condition);
+}
+
+static void add_condition(filtering *f, const neo_condition *condition)
+{
+    static const char *const operators[][2] = {[NEO_FILTER_EQUAL] = {"in (", ")"},
+                                               [NEO_FILTER_FROM] = {">= (", ")"},
+                                               [NEO_FILTER_TO] = {"<= (", ")"},
+                                               [NEO_FILTER_CONTAINS] = {"like (", ")"},
+                                               [NEO_FILTER_OVERLAPS] = {"&& array[", "]"}};
+    const neo_filter *filter = condition->filter;
+    if (filter->kind == NEO_FILTER_REFERS) {
+        add_referring(f, condition);
+        return;
+    }
+    neo_buf_printf(&f->where, " and %s %s", filter->left, operators[filter->kind][0]);
+    add_values(f, condition);
+    neo_buf_puts(&f->where, operators[filter->kind][1]);
+}
+
+/* ---------------------------------------------------------------- pages */
+
+/* What is listed on one side of a bound ("< $3", or "" for none), in that direction. Where it comes from references, each is
+ * looked up by its id, one after the other: `offset 0` keeps the planner from turning that round. */
+static const char *side(const filtering *f, const char *columns, const char *bound, const char *direction, const char *limit)
+{
+    apr_pool_t *pool = f->pool;
+    if (!f->referring)
+        return apr_psprintf(pool, "select %s from %s%s%s order by t.id %s limit %s", columns, f->listed->from, f->where.ptr,
+                            *bound ? apr_pstrcat(pool, " and t.id ", bound, NULL) : "", direction, limit);
+    const char *by = *bound ? apr_pstrcat(pool, " and r.source_id ", bound, NULL) : "";
+    return apr_psprintf(pool,
+                        "select %s from (select distinct on (r.source_id) r.source_id from (%s) r order by r.source_id %s) r"
+                        " cross join lateral (select t.* from %s and t.id = r.source_id%s offset 0) t"
+                        " order by r.source_id %s limit %s",
+                        columns, union_of(f, f->referring, by, direction), direction, f->listed->from, f->where.ptr, direction,
+                        limit);
+}
+
+static const char *page(const filtering *f, const char *limit, const char *before)
+{
+    apr_pool_t *pool = f->pool;
     if (!before)
-        return apr_psprintf(pool, "select %s %s order by t.id desc limit %s", listed->answer, of, limit);
-    return apr_psprintf(
-        pool,
-        "select p.answer, e.id is not null from (select (select t.id %s and t.id >= %s order by t.id limit 1) as id) e"
-        " left join (select %s as answer, t.id %s and t.id < %s order by t.id desc limit %s) p on true"
-        " order by p.id desc",
-        of, before, listed->answer, of, before, limit);
+        return side(f, f->listed->answer, "", "desc", limit);
+    return apr_psprintf(pool,
+                        "select p.answer, e.id is not null from (select (%s) as id) e left join (%s) p on true"
+                        " order by p.id desc",
+                        side(f, "t.id", apr_pstrcat(pool, ">= ", before, NULL), "asc", "1"),
+                        side(f, apr_pstrcat(pool, f->listed->answer, " as answer, t.id", NULL),
+                             apr_pstrcat(pool, "< ", before, NULL), "desc", limit));
+}
+
+static void start(filtering *f, const neo_listed *listed, apr_pool_t *pool)
+{
+    f->listed = listed;
+    f->pool = pool;
+    f->values = apr_array_make(pool, 8, sizeof(const char *));
+    neo_buf_init(&f->where, pool, 256);
+    f->referring = NULL;
+}
+
+const char *neo_page_sql(const neo_listed *listed, const char *limit, const char *before, apr_pool_t *pool)
+{
+    filtering f;
+    start(&f, listed, pool);
+    return page(&f, limit, before);
 }
 
 neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *const *values, int count,
                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
     filtering f;
-    neo_buf_init(&f.where, pool, 256);
-    f.values = apr_array_make(pool, 8, sizeof(const char *));
+    start(&f, listed, pool);
     for (int i = 0; i < count; i++)
-        parameter(&f, values[i], pool);
-    const char *limit = apr_pstrcat(pool, parameter(&f, apr_itoa(pool, selection->limit), pool), "::int", NULL);
-    const char *before = selection->before ? parameter(&f, selection->before, pool) : NULL;
+        parameter(&f, values[i]);
+    const char *limit = apr_pstrcat(pool, parameter(&f, apr_itoa(pool, selection->limit)), "::int", NULL);
+    const char *before = selection->before ? parameter(&f, selection->before) : NULL;
     for (int i = 0; i < selection->count; i++)
-        add_condition(&f, &selection->conditions[i], pool);
-    return neo_pg_query(pg, neo_page_sql(listed, f.where.ptr, limit, before, pool), f.values->nelts,
-                        (const char *const *)f.values->elts, pool, rows);
+        add_condition(&f, &selection->conditions[i]);
+    return neo_pg_query(pg, page(&f, limit, before), f.values->nelts, (const char *const *)f.values->elts, pool, rows);
 }

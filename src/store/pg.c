@@ -24,12 +24,12 @@ struct neo_pg {
     PGconn *conn;
     void *about;
     void *note;
-    int gave_up; /* the server took too long for the last statement */
+    int gave_up;       /* the server took too long for the last statement */
+    int is_in_between; /* a transaction was begun and not ended yet */
     unsigned char prepared[MAX_STATEMENTS];
 };
 
 static int statements;
-
 static apr_status_t forget_statements(void *data)
 {
     (void)data;
@@ -296,9 +296,8 @@ static int can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult
     if (pg->gave_up)
         return 0;
     if (is_class(state, "26000") || is_class(state, "0A000")) { /* the server forgot the statement, or its plan is stale */
-        char name[16];
+        char name[16], deallocate[40];
         name_of(statement, name);
-        char deallocate[40];
         apr_snprintf(deallocate, sizeof deallocate, "deallocate %s", name);
         if (is_class(state, "0A000"))
             PQclear(PQexec(pg->conn, deallocate));
@@ -314,11 +313,93 @@ static int can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult
     return !statement->writes || (is_class(state, "57P") && !completed);
 }
 
+/* What a step of a transaction came to; takes the result. Where another transaction, a server that goes, or one that does not
+ * know a statement made it fail, the whole can be done again. */
+static neo_pg_status finished_between(neo_pg *pg, const neo_statement *statement, PGresult *result, apr_pool_t *pool,
+                                      neo_rows *rows)
+{
+    const char *state = state_of(result);
+    int is_known = is_class(state, "42P05"), is_unknown = is_class(state, "26000");
+    int is_other = is_class(state, "25006") || is_class(state, "0A000") || is_class(state, "57P");
+    int is_again = is_other || is_known || is_unknown || is_class(state, "40") || PQstatus(pg->conn) != CONNECTION_OK;
+    if (is_success(result) || pg->gave_up || !is_again)
+        return finished(pg, result, pool, rows);
+    if (statement && (is_known || is_unknown))
+        pg->prepared[statement->slot] = (unsigned char)is_known;
+    (void)take(pg, result, pool, rows);
+    neo_log(NEO_LOG_WARN, pg->about, "a transaction has to begin again (%s): %s", state, rows->message);
+    if (is_other)
+        PQreset(pg->conn);
+    return NEO_PG_AGAIN;
+}
+
+/* Runs what does nothing by itself, over a new connection where the old one is lost. */
+static PGresult *ask(neo_pg *pg, const char *sql, int params, const char *const *values)
+{
+    PGresult *result = NULL;
+    for (int attempt = 0; attempt < 2; attempt++) {
+        PQclear(result);
+        result = NULL;
+        if (!is_alive(pg) && !reconnect(pg))
+            break;
+        result = execute_text(pg, sql, params, values, PATIENCE);
+        if (PQstatus(pg->conn) == CONNECTION_OK || pg->gave_up)
+            break;
+    }
+    return result;
+}
+
+neo_pg_status neo_pg_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
+{
+    PGresult *result = ask(pg, "begin isolation level read committed; savepoint s", 0, NULL);
+    pg->is_in_between = is_success(result);
+    return finished(pg, result, pool, rows);
+}
+
+neo_pg_status neo_pg_mark(neo_pg *pg, int back, apr_pool_t *pool, neo_rows *rows)
+{
+    const char *sql = back ? "rollback to savepoint s" : "savepoint s";
+    return finished_between(pg, NULL, execute_text(pg, sql, 0, NULL, PATIENCE), pool, rows);
+}
+
+/* A connection that is not out of the transaction by now is opened anew. */
+static void end(neo_pg *pg)
+{
+    pg->is_in_between = 0;
+    if (PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
+        PQreset(pg->conn);
+}
+
+/* A transaction that cannot be committed is rolled back, and that is a success to the server. */
+neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
+{
+    int completed;
+    PGresult *result = await(pg, PQsendQuery(pg->conn, "commit"), PATIENCE, &completed);
+    const char *state = state_of(result);
+    int is_undone = is_success(result) ? strcmp(PQcmdStatus(result), "COMMIT") != 0
+                                       : is_class(state, "40") || (is_class(state, "57P") && !completed && !pg->gave_up);
+    neo_pg_status status = is_undone ? take(pg, result, pool, rows) : finished(pg, result, pool, rows);
+    end(pg);
+    return is_undone ? NEO_PG_AGAIN : status;
+}
+
+void neo_pg_roll_back(neo_pg *pg)
+{
+    if (pg->is_in_between && PQstatus(pg->conn) == CONNECTION_OK)
+        PQclear(execute_text(pg, "rollback", 0, NULL, PATIENCE));
+    end(pg);
+}
+
 neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                          neo_rows *rows)
 {
     PGresult *result = NULL;
-    for (int attempt = 0, again = 1, completed; attempt < 2 && again; attempt++) {
+    int again = 1, completed;
+    if (pg->is_in_between) {
+        result = prepare(pg, statement, &again);
+        return finished_between(pg, statement, again ? result : execute(pg, statement, values, &completed), pool, rows);
+    }
+    for (int attempt = 0; attempt < 2 && again; attempt++) {
         PQclear(result);
         result = NULL;
         if ((statement->writes || attempt > 0) && !is_alive(pg) && !reconnect(pg)) /* what only reads finds out by itself */
@@ -336,17 +417,7 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
 
 neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
-    PGresult *result = NULL;
-    for (int attempt = 0; attempt < 2; attempt++) {
-        PQclear(result);
-        result = NULL;
-        if (!is_alive(pg) && !reconnect(pg))
-            break;
-        result = execute_text(pg, sql, params, values, PATIENCE);
-        if (PQstatus(pg->conn) == CONNECTION_OK || pg->gave_up)
-            break;
-    }
-    return finished(pg, result, pool, rows);
+    return finished(pg, ask(pg, sql, params, values), pool, rows);
 }
 
 neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)

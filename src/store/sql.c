@@ -23,8 +23,15 @@ static const char *const names[] = {
     [NEO_PARAM_SUBSCRIPTION] = "subscription",
     [NEO_PARAM_EVENT] = "event",
     [NEO_PARAM_SINCE] = "since",
+    [NEO_PARAM_PATHS] = "paths",
+    [NEO_PARAM_TARGETS] = "targets",
+    [NEO_PARAM_STATUS] = "status",
+    [NEO_PARAM_ROWS] = "rows",
+    [NEO_PARAM_REFERENCES] = "references",
+    [NEO_PARAM_ANSWER] = "answer",
+    [NEO_PARAM_MOMENT] = "moment",
 };
-_Static_assert(sizeof names / sizeof *names == NEO_PARAM_FIELD, "every parameter has its name");
+_Static_assert(sizeof names / sizeof *names == NEO_PARAM_EFFECT, "every parameter has its name");
 
 struct neo_sql {
     const neo_statement *statement;
@@ -37,7 +44,9 @@ static neo_param param_of(const char *name, size_t len)
 {
     if (len > 5 && strncmp(name, "field", 5) == 0)
         return (neo_param)(NEO_PARAM_FIELD + atoi(name + 5));
-    for (int p = 0; p < NEO_PARAM_FIELD; p++)
+    if (len > 6 && strncmp(name, "effect", 6) == 0)
+        return (neo_param)(NEO_PARAM_EFFECT + atoi(name + 6));
+    for (int p = 0; p < NEO_PARAM_EFFECT; p++)
         if (strlen(names[p]) == len && strncmp(names[p], name, len) == 0)
             return (neo_param)p;
     abort();

@@ -57,6 +57,7 @@ typedef struct {
     const char *values[FAKE_MOST];
     neo_buf out;
     int failed; /* until Sync */
+    char state; /* 'I' outside of a transaction, 'T' inside, 'E' inside of one that has failed */
 } fake_session;
 
 /* The value of the parameter that stands behind a piece of a statement, "t.xmin = ", alone or as "(select $3)"; NULL where
@@ -186,7 +187,19 @@ static inline void fake_say_rows(fake_session *s, const fake_reply *reply)
         }
         fake_say_buf(s, 'D', &out);
     }
-    fake_say(s, 'C', "SELECT 1", 9);
+    const char *tag = strcmp(s->sql, "commit") != 0 ? "SELECT 1" : s->state == 'E' ? "ROLLBACK" : "COMMIT";
+    fake_say(s, 'C', tag, strlen(tag) + 1);
+}
+
+/* What a statement does to the transaction that it is in. */
+static inline void fake_transact(fake_session *s, int is_done)
+{
+    if (!is_done)
+        s->state = s->state == 'I' ? 'I' : 'E';
+    else if (strncmp(s->sql, "begin", 5) == 0 || strncmp(s->sql, "rollback to", 11) == 0)
+        s->state = 'T';
+    else if (strcmp(s->sql, "commit") == 0 || strcmp(s->sql, "rollback") == 0)
+        s->state = 'I';
 }
 
 /* ---------------------------------------------------------------- a connection's life */
@@ -202,6 +215,7 @@ static inline int fake_execute(fake_session *s)
     if (reply.error)
         fake_say_error(s, reply.error, reply.constraint);
     s->failed = reply.error != NULL;
+    fake_transact(s, !reply.error);
     if (reply.fate == FAKE_LIVES && (!reply.error || strncmp(reply.error, "57P", 3) != 0))
         return 1;
     atomic_fetch_add(&s->fake->died, 1);
@@ -240,7 +254,7 @@ static inline int fake_take(fake_session *s, char type, const char *content)
         if (type == 'Q' && !fake_execute(s))
             return 0;
         s->failed = 0;
-        fake_say(s, 'Z', "I", 1);
+        fake_say(s, 'Z', &s->state, 1);
         return fake_flush(s);
     }
     if (s->failed)
@@ -269,7 +283,8 @@ static inline int fake_greet(fake_session *s)
     fake_say(s, 'S', "client_encoding\0UTF8", 21);
     fake_say(s, 'S', "server_version\00015.0", 20);
     fake_say(s, 'K', "\0\0\0\1\0\0\0\1", 8);
-    fake_say(s, 'Z', "I", 1);
+    s->state = 'I';
+    fake_say(s, 'Z', &s->state, 1);
     return fake_flush(s);
 }
 

@@ -13,9 +13,17 @@
 #define BASE "https://api.example.com/public/v1/"
 #define DOCS "https://docs.example.com/api"
 
+/* Made once: the tests look at it many times, and apr_terminate frees it. */
 static const char *description(apr_pool_t *pool)
 {
-    return neo_openapi_yaml(BASE, DOCS, pool).ptr;
+    static const char *made;
+    (void)pool;
+    if (!made) {
+        apr_pool_t *lasting;
+        apr_pool_create(&lasting, NULL);
+        made = neo_openapi_yaml(BASE, DOCS, lasting).ptr;
+    }
+    return made;
 }
 
 static void assert_has(const char *text, const char *wanted)
@@ -87,7 +95,7 @@ static void the_description_names_its_server_and_its_documentation(void **state)
 
 static void the_description_is_the_same_each_time(void **state)
 {
-    assert_string_equal(description(*state), description(*state));
+    assert_string_equal(description(*state), neo_openapi_yaml(BASE, DOCS, *state).ptr);
 }
 
 /* ---------------------------------------------------------------- schemas */
@@ -157,13 +165,16 @@ static void a_create_requires_what_the_table_requires_and_a_patch_nothing(void *
     assert_null(strstr(component("schemas", "BrokerPatch", *state), "\n      required:\n"));
 }
 
-static void a_patch_takes_null_where_the_field_can_be_cleared(void **state)
+static void a_body_takes_null_where_the_field_can_be_left_out(void **state)
 {
-    const char *patch = component("schemas", "BrokerPatch", *state);
-    assert_has(below(patch, 8, "phone", *state), "\n            - \"null\"\n");
-    assert_has(below(patch, 8, "bank_account", *state), "\n            - type: \"null\"\n");
-    assert_null(strstr(below(patch, 8, "name", *state), "null"));
-    assert_null(strstr(component("schemas", "BrokerInput", *state), "\"null\""));
+    static const char *const shapes[] = {"BrokerInput", "BrokerPatch"};
+    for (int i = 0; i < 2; i++) {
+        const char *body = component("schemas", shapes[i], *state);
+        assert_has(below(body, 8, "phone", *state), "\n            - \"null\"\n");
+        assert_has(below(body, 8, "bank_account", *state), "\n            - type: \"null\"\n");
+        assert_null(strstr(below(body, 8, "name", *state), "null"));
+    }
+    assert_null(strstr(component("schemas", "Broker", *state), "\"null\""));
 }
 
 static void lengths_formats_and_values_are_told(void **state)
@@ -189,6 +200,8 @@ static void for_each_operation(operation_test test, apr_pool_t *pool)
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (int a = 0; a < NEO_ACTIONS; a++) {
             const neo_operation *operation = &neo_operations[a];
+            if (!neo_operation_is_of(operation, *r))
+                continue;
             const char *path = below(paths, 2, path_of(operation, *r, pool), pool);
             test(operation, resource_of(operation, *r, pool), below(path, 4, lower(operation->method, pool), pool), pool);
         }
@@ -214,7 +227,7 @@ static void every_operation_tells_its_success(void **state)
 
 static void assert_problems(const neo_operation *operation, const neo_resource *resource, const char *made, apr_pool_t *pool)
 {
-    unsigned long long problems = neo_operation_problems(operation);
+    unsigned long long problems = neo_operation_problems(operation, resource);
     const char *text = description(pool);
     for (neo_code code = 0; code < NEO_CODES; code++) {
         neo_problem *problem = NULL;
@@ -393,7 +406,7 @@ int main(void)
         pool_test(an_object_has_a_schema_of_its_own),
         pool_test(only_what_is_sent_is_closed_to_other_names),
         pool_test(a_create_requires_what_the_table_requires_and_a_patch_nothing),
-        pool_test(a_patch_takes_null_where_the_field_can_be_cleared),
+        pool_test(a_body_takes_null_where_the_field_can_be_left_out),
         pool_test(lengths_formats_and_values_are_told),
         pool_test(every_operation_tells_its_success),
         pool_test(every_operation_tells_every_status_it_can_answer),

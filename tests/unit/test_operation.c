@@ -1,6 +1,8 @@
 /* Operations: every path and method leads to one row or to what the path allows, and the rows agree with themselves. */
 #include "unit.h"
 
+#include <apr_strings.h>
+
 #include "model/operation.h"
 
 #define ID "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
@@ -48,6 +50,7 @@ static void every_path_and_method_lead_to_their_operation(void **state)
         {"GET", "docs/errors", NEO_ACTION_ERRORS},
         {"GET", "brokers", NEO_ACTION_LIST},
         {"POST", "brokers", NEO_ACTION_CREATE},
+        {"POST", "brokers/batch", NEO_ACTION_BATCH},
         {"GET", "brokers/" ID, NEO_ACTION_READ},
         {"PATCH", "brokers/" ID, NEO_ACTION_PATCH},
         {"PUT", "brokers/" ID, NEO_ACTION_REPLACE},
@@ -95,7 +98,7 @@ static void a_path_that_is_no_resources_has_neither_resource_nor_id(void **state
 
 static void an_id_is_handed_on_whatever_it_is(void **state)
 {
-    static const char *const ids[] = {"x", "{id}", "batch", "BRK_", "..", ".", "a b", "\xC3\xA9", "?", "{collection}"};
+    static const char *const ids[] = {"x", "{id}", "batches", "BRK_", "..", ".", "a b", "\xC3\xA9", "?", "{collection}"};
     for (int i = 0; i < COUNT(ids); i++) {
         char path[64];
         neo_match match;
@@ -103,6 +106,20 @@ static void an_id_is_handed_on_whatever_it_is(void **state)
         assert_true(neo_operation_match(path, "GET", *state, &match));
         assert_ptr_equal(match.operation, row(NEO_ACTION_READ));
         assert_string_equal(match.id, ids[i]);
+    }
+}
+
+/* "batch" is no id where it is a path of its own. */
+static void only_resources_that_have_batches_have_their_path(void **state)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        const char *path = apr_pstrcat(*state, (*r)->collection, "/batch", NULL);
+        neo_match match;
+        assert_true(neo_operation_match(path, "POST", *state, &match));
+        assert_ptr_equal(match.resource, *r);
+        assert_ptr_equal(match.operation, (*r)->has_batch ? row(NEO_ACTION_BATCH) : NULL);
+        assert_true(neo_operation_match(path, "GET", *state, &match));
+        assert_ptr_equal(match.operation, (*r)->has_batch ? NULL : row(NEO_ACTION_READ));
     }
 }
 
@@ -142,6 +159,8 @@ static void options_and_other_methods_are_told_what_the_path_allows(void **state
                                            {"docs/errors", GET_ALLOWS},
                                            {"brokers", LIST_ALLOWS},
                                            {"brokers/" ID, MEMBER_ALLOWS},
+                                           {"brokers/batch", POST_ALLOWS},
+                                           {"proposals/batch", MEMBER_ALLOWS},
                                            {HOOK "/rotate-secret", POST_ALLOWS},
                                            {HOOK "/test", POST_ALLOWS},
                                            {HOOK "/recover", POST_ALLOWS},
@@ -174,6 +193,10 @@ static const char *const other_paths[] = {"",
                                           "brokers/" ID "/x",
                                           "brokers/" ID "/deliveries",
                                           "brokers/" ID "/test",
+                                          "brokers/batch/",
+                                          "brokers/batch/x",
+                                          "brokers/" ID "/batch",
+                                          "batch",
                                           HOOK "/deliveries/",
                                           HOOK "/deliveries/" DELIVERY "/",
                                           HOOK "/deliveries/" DELIVERY "/retry/",
@@ -189,8 +212,8 @@ static const char *const other_paths[] = {"",
                                           "openapi",
                                           "openapi.yml",
                                           "openapi.yaml/",
-                                          "docs",
-                                          "docs/",
+                                          "docs//",
+                                          "docs/start",
                                           "docs/errors/",
                                           "docs//errors",
                                           "docs/error",
@@ -268,12 +291,12 @@ static void what_an_operation_takes_follows_the_method(void **state)
         if (!is_command(a))
             assert_int_equal(!!(takes & NEO_TAKES_BODY), !gets && !deletes);
         assert_int_equal(!!(takes & NEO_TAKES_MERGE_PATCH), strcmp(method, "PATCH") == 0);
-        if (row(a)->status == 201)
+        if (posts && (row(a)->status == 201 || takes & NEO_TAKES_BODY))
             assert_true(posts && takes & NEO_TAKES_IDEMPOTENCY_KEY);
         assert_false((takes & NEO_TAKES_IDEMPOTENCY_KEY) && !posts);
         assert_int_equal(!!(takes & NEO_TAKES_IF_MATCH), !gets && !posts);
         assert_false((takes & NEO_TAKES_IF_NONE_MATCH) && !gets);
-        if (!is_command(a))
+        if (!is_command(a) && a != NEO_ACTION_BATCH)
             assert_int_equal(row(a)->status, posts ? 201 : deletes ? 204 : 200);
         assert_int_equal(row(a)->media_type == NULL, deletes);
         assert_int_equal(!!(takes & NEO_TAKES_PAGE), !!(row(a)->gives & NEO_GIVES_LINK));
@@ -286,7 +309,7 @@ static void problems_follow_from_access_and_what_is_taken(void **state)
 {
     (void)state;
     for (int a = 0; a < NEO_ACTIONS; a++) {
-        unsigned long long problems = neo_operation_problems(row(a));
+        unsigned long long problems = neo_operation_problems(row(a), &neo_broker);
         const struct {
             neo_code code;
             int wanted;
@@ -301,7 +324,7 @@ static void problems_follow_from_access_and_what_is_taken(void **state)
             {NEO_FORBIDDEN_ORGANIZATION, row(a)->access != NEO_ACCESS_PUBLIC},
             {NEO_FORBIDDEN_PERMISSIONS, row(a)->access >= NEO_ACCESS_READ},
             {NEO_VALIDATION_ORGANIZATION_REQUIRED, row(a)->access >= NEO_ACCESS_READ},
-            {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") != NULL},
+            {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") || a == NEO_ACTION_BATCH},
             {NEO_VALIDATION_MALFORMED_JSON, !!(row(a)->takes & NEO_TAKES_BODY)},
             {NEO_VALIDATION_FIELD_REQUIRED, !!(row(a)->takes & NEO_TAKES_BODY)},
             {NEO_CONFLICT_DUPLICATE, row(a)->takes & NEO_TAKES_BODY && !is_command(a)},
@@ -311,7 +334,8 @@ static void problems_follow_from_access_and_what_is_taken(void **state)
             {NEO_CONFLICT_PRECONDITION_FAILED, !!(row(a)->takes & NEO_TAKES_IF_MATCH)},
             {NEO_VALIDATION_CURSOR_EXPIRED, !!(row(a)->takes & NEO_TAKES_PAGE)},
             {NEO_VALIDATION_LIMIT_OUT_OF_RANGE, !!(row(a)->takes & NEO_TAKES_PAGE)},
-            {NEO_CONFLICT_IN_USE, a == NEO_ACTION_DELETE},
+            {NEO_CONFLICT_IN_USE, a == NEO_ACTION_DELETE || a == NEO_ACTION_BATCH},
+            {NEO_VALIDATION_BATCH_TOO_LARGE, a == NEO_ACTION_BATCH},
         };
         for (int i = 0; i < COUNT(known); i++)
             if (!!(problems & NEO_PROBLEM_BIT(known[i].code)) != known[i].wanted)
@@ -340,6 +364,7 @@ int main(void)
         pool_test(an_id_is_handed_on_whatever_it_is),
         pool_test(what_belongs_to_a_resource_has_both_ids),
         cmocka_unit_test(a_list_has_its_own_filters_or_those_of_its_resource),
+        pool_test(only_resources_that_have_batches_have_their_path),
         pool_test(options_and_other_methods_are_told_what_the_path_allows),
         pool_test(no_other_path_is_the_apis),
         pool_test(only_the_documents_need_no_credential),

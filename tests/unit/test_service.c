@@ -207,7 +207,7 @@ static void while_the_database_is_away_only_known_credentials_are_told_from_othe
 static void a_path_that_there_is_not_is_not_found(void **state)
 {
     static const char *const paths[] = {"",        "nothing",    "me/",         "brokers/", "brokers/x/y", "/brokers",
-                                        "Brokers", "brokers//x", "openapi.yml", "me/x",     "docs",        "docs/errors/"};
+                                        "Brokers", "brokers//x", "openapi.yml", "me/x",     "docs//",      "docs/errors/"};
     scene s = scene_with(key_of("org_admin", *state), *state);
     for (int i = 0; i < COUNT(paths); i++)
         assert_refused(s.site, s.host, "GET", paths[i], 404, "not_found.route", *state);
@@ -221,7 +221,7 @@ static void what_cannot_be_an_id_is_no_resource_and_needs_no_database(void **sta
                                       "brk_01JD3X00000000000000000000",
                                       "brk_01jd3x000000000000000000000",
                                       "brk_81jd3x00000000000000000000",
-                                      "batch"};
+                                      "batches"};
     scene s = scene_with(key_of("org_admin", *state), *state);
     for (int i = 0; i < COUNT(ids); i++)
         assert_refused(s.site, s.host, "GET", apr_pstrcat(*state, "brokers/", ids[i], NULL), 404, "not_found.broker", *state);
@@ -234,6 +234,7 @@ static void a_method_that_a_path_has_not_is_refused_with_those_it_has(void **sta
         {"POST", "me", "GET, HEAD, OPTIONS"},
         {"DELETE", "brokers", "GET, HEAD, OPTIONS, POST"},
         {"POST", "brokers/x", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
+        {"GET", "brokers/batch", "OPTIONS, POST"},
         {"TRACE", "brokers/x", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"},
         {"get", "me", "GET, HEAD, OPTIONS"},
         {"", "me", "GET, HEAD, OPTIONS"},

@@ -1,7 +1,9 @@
-/* Filters' values on their way into SQL. (The statements themselves are tested end to end, where there is a database.) */
+/* Filters' values and references on their way into SQL. (The statements themselves are tested end to end, where there is a
+ * database.) */
 #include "unit.h"
 
 #include "core/encode.h"
+#include "store/reference.h"
 #include "store/table.h"
 
 /* The value as it is compared; the test fails where it is refused. */
@@ -70,10 +72,67 @@ static void a_value_of_an_enumeration_is_one_of_them(void **state)
     refusal_of("visibility", "private,public", *state);
 }
 
+/* Whether a filter of another resource takes the value. */
+static int takes(const neo_resource *resource, const char *filter, const char *text, apr_pool_t *pool)
+{
+    const char *value = NULL;
+    const char *wrong = neo_condition_value(neo_filter_named(resource, filter), resource->prefix, text, pool, &value);
+    assert_true(wrong ? strncmp(wrong, "must ", 5) == 0 : strcmp(value, text) == 0);
+    return !wrong;
+}
+
+static void an_integer_is_one_that_the_database_can_hold(void **state)
+{
+    static const char *const right[] = {"0", "-1", "9223372036854775807"};
+    static const char *const wrong[] = {"", "x", "1.0", "1e3", " 1", "+1", "0x1", "9223372036854775808"};
+    for (int i = 0; i < COUNT(right); i++)
+        assert_true(takes(&neo_property, "sale_price_gte", right[i], *state));
+    for (int i = 0; i < COUNT(wrong); i++)
+        assert_false(takes(&neo_property, "bedrooms_gte", wrong[i], *state));
+}
+
+static void a_date_is_one_of_the_calendar(void **state)
+{
+    static const char *const right[] = {"2026-02-28", "2028-02-29", "9999-12-31"};
+    static const char *const wrong[] = {"", "2026-02-29", "2026-1-1", "28/02/2026", "today", "2026-01-31T00:00:00Z"};
+    for (int i = 0; i < COUNT(right); i++)
+        assert_true(takes(&neo_proposal, "valid_until_lte", right[i], *state));
+    for (int i = 0; i < COUNT(wrong); i++)
+        assert_false(takes(&neo_contract, "end_date_lte", wrong[i], *state));
+}
+
 static void an_empty_value_is_refused_by_every_filter(void **state)
 {
-    for (const neo_filter *f = neo_broker.filters; f->name; f++)
-        refusal_of(f->name, "", *state);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (const neo_filter *f = (*r)->filters; f && f->name; f++)
+            assert_false(takes(*r, f->name, "", *state));
+}
+
+static void what_can_be_referred_to_has_a_column(void **state)
+{
+    static const char *const known[][2] = {{"brk_x", "broker_id"},
+                                           {"prp_", "property_id"},
+                                           {"pty_0", "party_id"},
+                                           {"pps_1", "proposal_id"},
+                                           {"ctr_2", "contract_id"}};
+    static const char *const unknown[] = {"doc_x", "whs_x", "org_x", "", "brk", "x"};
+    for (int i = 0; i < COUNT(known); i++)
+        assert_string_equal(neo_reference_column(known[i][0], *state), known[i][1]);
+    for (int i = 0; i < COUNT(unknown); i++)
+        assert_null(neo_reference_column(unknown[i], *state));
+}
+
+static void references_become_two_arrays(void **state)
+{
+    const char *wrong, *text = "{\"broker_id\":\"brk_1\",\"owners\":[{\"party_id\":\"pty_1\"},{\"party_id\":\"pty_2\"}]}";
+    neo_values values = {0};
+    const neo_json *body = neo_json_parse((neo_text){text, strlen(text)}, *state, &wrong);
+    neo_reference_add_values(&values, &neo_property, body, *state);
+    assert_string_equal(values.of[NEO_PARAM_PATHS], "{\"owners[0].party_id\",\"owners[1].party_id\",\"broker_id\"}");
+    assert_string_equal(values.of[NEO_PARAM_TARGETS], "{\"pty_1\",\"pty_2\",\"brk_1\"}");
+    neo_reference_add_values(&values, &neo_property, neo_json_make_object(*state), *state);
+    assert_string_equal(values.of[NEO_PARAM_PATHS], "{}");
+    assert_string_equal(values.of[NEO_PARAM_TARGETS], "{}");
 }
 
 int main(void)
@@ -84,7 +143,11 @@ int main(void)
         pool_test(a_moment_of_creation_becomes_an_id_and_another_a_text),
         pool_test(what_is_no_moment_is_refused),
         pool_test(a_value_of_an_enumeration_is_one_of_them),
+        pool_test(an_integer_is_one_that_the_database_can_hold),
+        pool_test(a_date_is_one_of_the_calendar),
         pool_test(an_empty_value_is_refused_by_every_filter),
+        pool_test(what_can_be_referred_to_has_a_column),
+        pool_test(references_become_two_arrays),
     };
     return run_room("table", tests);
 }

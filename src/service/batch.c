@@ -1,0 +1,389 @@
+/* Several changes in one request and one transaction.
+ *
+ * Everything that is to be changed is locked first, in the order of the ids, so that two batches do not wait for each other.
+ * Then operations are done in their order. What follows one another with the same method, and concerns different resources,
+ * goes to the database together; where something unique is in the way, one by one, each from a savepoint. So the outcome is
+ * that of single requests, and a batch without conflicts costs a handful of round trips. */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/json.h"
+#include "model/validate.h"
+#include "store/batch.h"
+
+/* While others are in the way. PostgreSQL needs a second to find out that two wait for each other. */
+#define MOST_ATTEMPTS 10
+#define MOST_SECONDS  20
+#define PAUSE         APR_TIME_C(10000) /* microseconds */
+
+/* One operation, and what became of it. */
+typedef struct {
+    const neo_batch_operation *wish;
+    neo_batch_row row;
+    int first;       /* the number of the first operation with this id; of a creation its own */
+    neo_text now;    /* of the first: the resource as it is by now; without a text where it is not there */
+    neo_text answer; /* of what was done; without a text where it was not */
+    neo_problem *problem;
+    int gives_up; /* a value that must be unique, and that another may take after it */
+} item;
+
+typedef struct {
+    neo_call *call;
+    neo_pg *pg;
+    neo_batch batch;
+    item *items;
+    int is_first;     /* attempt; those who have been in each other's way take turns */
+    int is_saved;     /* nothing was written since the savepoint */
+    int told;         /* deliveries wait to be sent */
+    neo_rows trouble; /* of a statement that failed */
+} work;
+
+static const neo_resource *resource_of(const work *w)
+{
+    return w->call->match.resource;
+}
+
+/* Whether the rest is not to be done. */
+static int is_over(const work *w, const item *i)
+{
+    return w->batch.is_atomic && i->problem;
+}
+
+/* ---------------------------------------------------------------- what to write */
+
+static int gives_up_value(const neo_resource *resource, const neo_json *before, const neo_json *after)
+{
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        const neo_json *had = f->flags & NEO_UNIQUE ? neo_json_get(before, f->name) : NULL, *has = neo_json_get(after, f->name);
+        if (had && !(has && strcmp(neo_json_string(had), neo_json_string(has)) == 0))
+            return 1;
+    }
+    return 0;
+}
+
+static void prepare_create(work *w, item *i)
+{
+    neo_json *clean;
+    i->problem = neo_validate(resource_of(w), i->wish->data, w->call->pool, &clean);
+    i->row.body = clean;
+    i->row.now = neo_id_issue(i->row.id, resource_of(w)->prefix);
+}
+
+static void prepare_update(work *w, item *i)
+{
+    const char *wrong;
+    neo_json *clean, *before = neo_json_parse(w->items[i->first].now, w->call->pool, &wrong);
+    i->problem = before ? neo_validate_patch(resource_of(w), before, i->wish->data, w->call->pool, &clean)
+                        : neo_problem_internal(w->call->pool);
+    if (i->problem)
+        return;
+    i->row.body = clean;
+    i->gives_up = gives_up_value(resource_of(w), before, clean);
+}
+
+/* Collects the rows of the items that nothing is wrong with so far. */
+static neo_batch_row *rows_of(const work *w, const item *first, int count, int *rows)
+{
+    neo_batch_row *all = apr_palloc(w->call->pool, (apr_size_t)count * sizeof *all);
+    *rows = 0;
+    for (int n = 0; n < count; n++)
+        if (!first[n].problem)
+            all[(*rows)++] = first[n].row;
+    return all;
+}
+
+/* Finds out what an item will write, or what is wrong with it. */
+static void prepare(work *w, item *i)
+{
+    if (i->wish->method == NEO_METHOD_CREATE)
+        prepare_create(w, i);
+    else if (!w->items[i->first].now.ptr)
+        i->problem = neo_call_not_found(w->call);
+    else {
+        i->row.now = neo_now_ms();
+        if (i->wish->method == NEO_METHOD_UPDATE)
+            prepare_update(w, i);
+    }
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static neo_pg_status save(work *w)
+{
+    if (w->is_saved)
+        return NEO_PG_OK;
+    neo_pg_status status = neo_pg_mark(w->pg, 0, w->call->pool, &w->trouble);
+    w->is_saved = status == NEO_PG_OK;
+    return status;
+}
+
+static void take_row(work *w, const neo_rows *rows, int row)
+{
+    item *i = &w->items[atoi(neo_rows_value(rows, row, NEO_BATCH_NUMBER))];
+    const char *refusal = neo_rows_value(rows, row, NEO_WRITTEN_REFUSAL);
+    if (neo_rows_value(rows, row, NEO_WRITTEN_ANSWER)) {
+        i->answer = neo_rows_text(rows, row, NEO_WRITTEN_ANSWER);
+        w->items[i->first].now = i->wish->method == NEO_METHOD_DELETE ? (neo_text){0} : i->answer;
+    } else if (i->wish->method == NEO_METHOD_DELETE)
+        i->problem = neo_call_in_use(w->call, refusal);
+    else
+        neo_call_add_missing(w->call, &i->problem, refusal);
+    w->told |= strcmp(neo_rows_value(rows, row, NEO_WRITTEN_DELIVERIES), "0") != 0;
+}
+
+/* One statement. Where a conflict makes it fail, it is as if it had not been. */
+static neo_pg_status write_rows(work *w, neo_method method, int is_strict, const neo_batch_row *rows, int count)
+{
+    neo_rows written;
+    neo_pg_status status = save(w);
+    if (status != NEO_PG_OK)
+        return status;
+    status = neo_batch_write(w->pg, resource_of(w), &w->call->actor, method, is_strict, rows, count, w->call->pool, &written);
+    if (status == NEO_PG_OK) {
+        w->is_saved = 0;
+        for (int r = 0; r < written.count; r++)
+            take_row(w, &written, r);
+        return status;
+    }
+    w->trouble = written;
+    if (status != NEO_PG_DUPLICATE && status != NEO_PG_REFERRED)
+        return status;
+    neo_rows gone;
+    neo_pg_status back = neo_pg_mark(w->pg, 1, w->call->pool, &gone);
+    return back == NEO_PG_OK ? status : back;
+}
+
+/* Writes one item. What it refers to, or what refers to it, may come and go between the statement's look and its end: then it
+ * looks again. */
+static neo_pg_status write_alone(work *w, item *i)
+{
+    neo_pg_status status = NEO_PG_REFERRED;
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && status == NEO_PG_REFERRED; attempt++)
+        status = write_rows(w, i->wish->method, 1, &i->row, 1);
+    if (status == NEO_PG_DUPLICATE || status == NEO_PG_REFERRED)
+        i->problem = neo_call_failed(w->call, status, &w->trouble);
+    else if (status != NEO_PG_OK)
+        return status;
+    else if (!i->answer.ptr && !i->problem)
+        i->problem = neo_call_not_found(w->call);
+    return NEO_PG_OK;
+}
+
+/* Writes all items together, then those that were left out one by one. */
+static neo_pg_status write_together(work *w, item *first, int count)
+{
+    int wanted;
+    const neo_batch_row *rows = rows_of(w, first, count, &wanted);
+    if (wanted == 0)
+        return NEO_PG_OK;
+    neo_pg_status status = write_rows(w, first->wish->method, 0, rows, wanted);
+    if (status != NEO_PG_OK && status != NEO_PG_DUPLICATE && status != NEO_PG_REFERRED)
+        return status;
+    status = NEO_PG_OK;
+    for (item *i = first; i < first + count && status == NEO_PG_OK && !is_over(w, i); i++)
+        if (!i->answer.ptr && !i->problem)
+            status = write_alone(w, i);
+    return status;
+}
+
+/* ---------------------------------------------------------------- all operations */
+
+/* How many items from the first on can go together: of one method, and no resource twice, because what an operation finds is
+ * what those before it left. */
+static int count_together(const work *w, const item *first)
+{
+    const item *next = first + 1, *end = w->items + w->batch.count;
+    for (; next < end && next->wish->method == first->wish->method; next++)
+        for (const item *i = first; i < next; i++)
+            if (i->first == next->first)
+                return (int)(next - first);
+    return (int)(next - first);
+}
+
+/* Writes what was prepared. In which order one statement looks at what must be unique is not known, so whoever gives such a
+ * value up begins a new one: what was before it finds the value still taken. */
+static neo_pg_status write_all(work *w, item *first, int count)
+{
+    neo_pg_status status = NEO_PG_OK;
+    for (int from = 0, to; from < count && status == NEO_PG_OK; from = to) {
+        for (to = from + 1; to < count && !first[to].gives_up;)
+            to++;
+        status = write_together(w, first + from, to - from);
+    }
+    return status;
+}
+
+static const item *first_problem(const work *w)
+{
+    for (int n = 0; n < w->batch.count; n++)
+        if (w->items[n].problem)
+            return &w->items[n];
+    return NULL;
+}
+
+static neo_pg_status do_all(work *w)
+{
+    neo_pg_status status = NEO_PG_OK;
+    for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK; n += count) {
+        count = count_together(w, &w->items[n]);
+        for (int i = 0; i < count; i++)
+            prepare(w, &w->items[n + i]);
+        status = write_all(w, &w->items[n], count);
+        if (w->batch.is_atomic && first_problem(w))
+            break;
+    }
+    return status;
+}
+
+/* ---------------------------------------------------------------- the answer */
+
+static void add_result(work *w, neo_buf *out, const item *i)
+{
+    static const int statuses[] = {[NEO_METHOD_CREATE] = 201, [NEO_METHOD_UPDATE] = 200, [NEO_METHOD_DELETE] = 204};
+    neo_call *call = w->call;
+    neo_problem_frame frame = {call->request->instance, call->request->id, call->site->docs_url};
+    int status = i->problem ? neo_problem_status(i->problem) : statuses[i->wish->method];
+    neo_text text = i->problem ? neo_problem_json(i->problem, &frame, call->pool) : i->answer;
+    neo_buf_printf(out, "%s{\"index\":%d,\"status\":%d", i->row.number ? "," : "", i->row.number, status);
+    if (i->problem || i->wish->method != NEO_METHOD_DELETE) {
+        neo_buf_puts(out, i->problem ? ",\"error\":" : ",\"resource\":");
+        neo_buf_add(out, text.ptr, text.len);
+    }
+    neo_buf_putc(out, '}');
+}
+
+static neo_text answer_of(work *w)
+{
+    int failed = 0;
+    neo_buf out;
+    neo_buf_init(&out, w->call->pool, (apr_size_t)w->batch.count * 1024 + 64);
+    for (int n = 0; n < w->batch.count; n++)
+        failed += w->items[n].problem != NULL;
+    neo_buf_printf(&out, "{\"succeeded\":%d,\"failed\":%d,\"results\":[", w->batch.count - failed, failed);
+    for (int n = 0; n < w->batch.count; n++)
+        add_result(w, &out, &w->items[n]);
+    neo_buf_puts(&out, "]}");
+    return neo_buf_text(&out);
+}
+
+static neo_problem *problem_of_whole(work *w, const item *i)
+{
+    const char *part = apr_psprintf(w->call->pool, "operations[%d]", i->row.number);
+    return neo_problem_within(w->call->pool, i->problem, part, apr_pstrcat(w->call->pool, part, ".data", NULL));
+}
+
+/* ---------------------------------------------------------------- the transaction */
+
+/* Forgets what an attempt has found. */
+static void start_over(work *w)
+{
+    memset(w->items, 0, (apr_size_t)w->batch.count * sizeof *w->items);
+    for (int n = 0; n < w->batch.count; n++) {
+        item *i = &w->items[n];
+        i->wish = &w->batch.operations[n];
+        i->row.number = n;
+        while (i->first < n &&
+               !(i->wish->id && w->items[i->first].wish->id && strcmp(i->wish->id, w->items[i->first].wish->id) == 0))
+            i->first++;
+    }
+    w->is_saved = 1; /* a transaction begins so */
+    w->told = 0;
+}
+
+/* Reads everything that is to be updated or deleted, and keeps others from changing it. */
+static neo_pg_status lock(work *w)
+{
+    neo_rows found;
+    neo_batch_row *rows = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *rows);
+    int count = 0;
+    for (item *i = w->items; i < w->items + w->batch.count; i++) {
+        if (!i->wish->id || !neo_id_is(i->wish->id, resource_of(w)->prefix))
+            continue;
+        memcpy(i->row.id, i->wish->id, NEO_ID_SIZE);
+        if (i->first == i->row.number)
+            rows[count++] = i->row;
+    }
+    if (count == 0)
+        return NEO_PG_OK;
+    neo_pg_status status = neo_batch_lock(w->pg, resource_of(w), &w->call->actor, rows, count, w->call->pool, &found);
+    w->is_saved = 0; /* likewise */
+    w->trouble = found;
+    for (int r = 0; status == NEO_PG_OK && r < found.count; r++)
+        w->items[atoi(neo_rows_value(&found, r, NEO_LOCKED_NUMBER))].now = neo_rows_text(&found, r, NEO_LOCKED_ANSWER);
+    return status;
+}
+
+/* Everything that is inside of the transaction. *is_taken: the idempotency key is somebody's, and nothing was done. */
+static neo_pg_status do_inside(work *w, neo_text *answer, int *is_taken)
+{
+    neo_call *call = w->call;
+    neo_pg_status status = neo_pg_begin(w->pg, call->pool, &w->trouble);
+    if (status == NEO_PG_OK && !w->is_first) {
+        status = neo_batch_take_turn(w->pg, resource_of(w), &call->actor, call->pool, &w->trouble);
+        w->is_saved = 0; /* or the turn would go with what is gone back from */
+    }
+    if (status == NEO_PG_OK && call->once) {
+        status = neo_once_take(w->pg, &call->actor, call->once, call->pool, &w->trouble);
+        *is_taken = status == NEO_PG_OK && w->trouble.count == 0;
+        w->is_saved = 0; /* likewise */
+    }
+    if (status != NEO_PG_OK || *is_taken)
+        return status;
+    status = lock(w);
+    if (status == NEO_PG_OK)
+        status = do_all(w);
+    if (status != NEO_PG_OK || (w->batch.is_atomic && first_problem(w)))
+        return status;
+    *answer = answer_of(w);
+    if (call->once)
+        status = neo_once_keep(w->pg, &call->actor, call->once, answer->ptr, call->pool, &w->trouble);
+    return status;
+}
+
+/* One attempt. *again: it was undone for the sake of others. Before the end of the transaction nothing was done for certain, so
+ * that a database that does not answer is one that was not reached. */
+static neo_problem *attempt(work *w, int *again)
+{
+    neo_text answer = {0};
+    int is_taken = 0;
+    start_over(w);
+    neo_pg_status status = do_inside(w, &answer, &is_taken);
+    int is_done = status == NEO_PG_OK && answer.ptr;
+    if (is_done)
+        status = neo_pg_commit(w->pg, w->call->pool, &w->trouble);
+    else
+        neo_pg_roll_back(w->pg);
+    *again = status == NEO_PG_AGAIN;
+    if (is_taken)
+        return neo_call_repeat(w->call, w->pg, again);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(w->call, !is_done && status == NEO_PG_AWAY ? NEO_PG_AGAIN : status, &w->trouble);
+    if (!is_done)
+        return problem_of_whole(w, first_problem(w));
+    if (w->told)
+        w->call->request->host->told(w->call->request->context);
+    neo_call_respond(w->call, w->call->match.operation->status, answer);
+    return NULL;
+}
+
+neo_problem *neo_call_batch(neo_call *call)
+{
+    work w = {.call = call};
+    int again = 1;
+    long long until = neo_steady_seconds() + MOST_SECONDS;
+    neo_problem *problem = neo_batch_read(call->match.resource, call->body, call->pool, &w.batch);
+    if (!problem)
+        problem = neo_call_count_more(call, w.batch.count - 1);
+    if (problem || (problem = neo_call_borrow(call, &w.pg)))
+        return problem;
+    w.items = apr_palloc(call->pool, (apr_size_t)w.batch.count * sizeof *w.items);
+    for (int n = 0; n < MOST_ATTEMPTS && again && neo_steady_seconds() < until; n++) {
+        w.is_first = n == 0;
+        apr_sleep(n * PAUSE); /* whoever was in the way shall be gone */
+        problem = attempt(&w, &again);
+    }
+    neo_call_give_back(call, w.pg);
+    return problem || !again ? problem : neo_call_failed(call, NEO_PG_AGAIN, &w.trouble);
+}

@@ -1,0 +1,63 @@
+/* What the API says about itself: its description, and the documentation for people (see model/docs.h). */
+#include "model/docs.h"
+
+#include <apr_strings.h>
+
+#include "call.h"
+#include "model/openapi.h"
+
+/* A page may load what lies beside it and nothing from elsewhere; nothing that is written into it is run, or styles it. */
+#define POLICY                                                                                                                 \
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src 'self'"
+/* Swagger UI's style sheet holds its icons as data. */
+#define POLICY_WITH_SCRIPT POLICY " data:; script-src 'self'; connect-src 'self'"
+
+static void make_page(neo_tagged *page, neo_text body, apr_pool_t *pool)
+{
+    page->body = body;
+    page->etag = neo_etag(body, pool);
+}
+
+void neo_docs_prepare(neo_site *site, apr_pool_t *pool)
+{
+    neo_tagged *pages = apr_pcalloc(pool, (apr_size_t)neo_docs_count * sizeof *pages);
+    make_page(&site->openapi, neo_openapi_yaml(site->base_url, site->docs_url, pool), pool);
+    for (int i = 0; i < neo_docs_count; i++)
+        if (!neo_docs[i].moved_to)
+            make_page(&pages[i], neo_docs_content(&neo_docs[i], site->base_url, pool), pool);
+    site->pages = pages;
+}
+
+neo_problem *neo_call_openapi(neo_call *call)
+{
+    neo_call_respond_known(call, &call->site->openapi);
+    return NULL;
+}
+
+static void set_headers(neo_call *call, const neo_doc *document)
+{
+    if (document->is_lasting)
+        neo_call_set_header(call, "Cache-Control", "public, max-age=31536000, immutable");
+    neo_call_set_header(call, "Content-Security-Policy", document->has_script ? POLICY_WITH_SCRIPT : POLICY);
+    neo_call_set_header(call, "Referrer-Policy", "no-referrer");
+    neo_call_set_header(call, "Cross-Origin-Opener-Policy", "same-origin");
+    if (document->coding) {
+        neo_call_set_header(call, "Content-Encoding", document->coding);
+        neo_call_set_header(call, "Vary", "Accept-Encoding");
+    }
+}
+
+neo_problem *neo_call_docs(neo_call *call)
+{
+    const neo_doc *document = neo_docs_at(call->request->path);
+    if (document->moved_to) {
+        neo_call_set_header(call, "Location", document->moved_to);
+        call->response->status = 308;
+        return NULL;
+    }
+    neo_call_respond_known(call, &call->site->pages[document - neo_docs]);
+    set_headers(call, document);
+    if (call->response->media_type)
+        call->response->media_type = document->media_type;
+    return NULL;
+}

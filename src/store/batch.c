@@ -1,0 +1,294 @@
+/* Statements that write several rows, and running them (see store/batch.h).
+ *
+ * {rows} is a JSON array with an element for each row; {references} is one with every reference of their bodies. */
+#include "store/batch.h"
+
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "model/references.h"
+#include "store/reference.h"
+
+#define THIS_ROW    "t.organization_id = {organization} and t.id = item.item_id"
+#define HAS_MISSING "exists (select from missing where missing.item_number = item.item_number)"
+#define OF_ITEM     "item.item_number, item.item_stem, item.item_now"
+
+typedef struct {
+    const neo_resource *resource;
+    neo_sql *turn, *lock, *create[2] /* [1]: strict */, *update, *delete;
+} statements;
+
+static statements *made;
+
+/* ---------------------------------------------------------------- making them */
+
+static const char *type_of(const neo_field *field)
+{
+    static const char *const types[] = {
+        [NEO_STRING] = "text",      [NEO_ENUM] = "text",           [NEO_REFERENCE] = "text", [NEO_TIMESTAMP] = "timestamptz",
+        [NEO_DATE] = "date",        [NEO_BOOLEAN] = "boolean",     [NEO_INTEGER] = "bigint", [NEO_DECIMAL] = "numeric",
+        [NEO_ENUM_LIST] = "text[]", [NEO_OBJECT] = "json",         [NEO_MAP] = "json",       [NEO_LIST] = "json",
+        [NEO_TEXT_LIST] = "json",   [NEO_REFERENCE_LIST] = "json",
+    };
+    _Static_assert(sizeof types / sizeof *types == NEO_TYPES, "every type has its column");
+    return types[field->type];
+}
+
+/* Adds the names of the fields that are written, each with this before it. */
+static void add_names(neo_buf *sql, const neo_resource *resource, const char *before)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (neo_write_is_parameter(f))
+            neo_buf_printf(sql, "%s%s", before, f->name);
+}
+
+/* The first step: item (item_number, item_id, item_stem, item_now), with the body's fields where there is one. */
+static void add_items(neo_buf *sql, const neo_resource *resource, int has_body)
+{
+    neo_buf_printf(sql,
+                   "with item as materialized (select i.*%s from json_to_recordset({rows}::json) as i (item_number int,"
+                   " item_id text collate \"C\", item_stem text, item_now timestamptz, item_body json)",
+                   has_body ? ", b.*" : "");
+    const char *between = ", json_to_record(i.item_body) as b (";
+    for (const neo_field *f = resource->fields; has_body && f->name; f++)
+        if (neo_write_is_parameter(f)) {
+            neo_buf_printf(sql, "%s%s %s", between, f->name, type_of(f));
+            between = ", ";
+        }
+    neo_buf_puts(sql, has_body ? ")), " : "), ");
+}
+
+static void add_references(neo_buf *sql, const neo_resource *resource)
+{
+    if (!neo_has_references(resource))
+        return;
+    neo_buf_puts(sql, "ref as materialized (select * from json_to_recordset({references}::json)"
+                      " as r (item_number int, path text, target text)), ");
+    neo_reference_add_missing(sql, resource, "item_number, path");
+}
+
+/* The end: what was written, of the step `happened`, and what is in the way. */
+static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column,
+                       const char *refusal)
+{
+    if (resource->has_events)
+        neo_write_add_told(sql, resource, happened, happened, "", "r.item_stem", "r.item_now");
+    neo_buf_printf(sql, " select %s, %s, null, item_number from %s", column,
+                   resource->has_events ? "(select count(*) from told)" : "0", happened);
+    if (refusal)
+        neo_buf_printf(sql, " union all select null, 0, %s", refusal);
+}
+
+static neo_sql *make_create(const neo_resource *resource, int is_strict, apr_pool_t *pool)
+{
+    int refers = neo_has_references(resource);
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 8192);
+    add_items(&sql, resource, 1);
+    add_references(&sql, resource);
+    neo_buf_printf(&sql,
+                   "made as (insert into neoapi.%s as t (organization_id, id, tenant_id, created_at, updated_at, created_by,"
+                   " updated_by",
+                   neo_table_of(resource));
+    add_names(&sql, resource, ", ");
+    neo_buf_puts(&sql, ") select {organization}, item_id, {tenant}, item_now, item_now, {actor}, {actor}");
+    add_names(&sql, resource, ", item.");
+    neo_buf_printf(&sql, " from item%s order by item_number%s returning t.*)", refers ? " where not " HAS_MISSING : "",
+                   is_strict ? "" : " on conflict do nothing");
+    neo_buf_puts(&sql, ", created as (select made.*, " OF_ITEM " from made join item on item.item_id = made.id)");
+    if (refers)
+        neo_buf_puts(&sql, ", referring as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+                           " select {organization}, created.id, path, target from created join ref using (item_number))");
+    add_answer(&sql, resource, "created", "representation", refers ? "path, item_number from missing" : NULL);
+    return neo_sql_make(pool, sql.ptr, 1);
+}
+
+static void add_updated_references(neo_buf *sql)
+{
+    neo_buf_puts(sql, ", no_longer as (delete from neoapi.reference r using updated where r.organization_id = {organization}"
+                      " and r.source_id = updated.id and not exists (select from ref"
+                      " where ref.item_number = updated.item_number and ref.path = r.path)),"
+                      " referring as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+                      " select {organization}, updated.id, path, target from updated join ref using (item_number)"
+                      " where not exists (select from neoapi.reference r where r.organization_id = {organization}"
+                      " and r.source_id = updated.id and r.path = ref.path and r.target_id = ref.target)"
+                      " on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id)");
+}
+
+static neo_sql *make_update(const neo_resource *resource, apr_pool_t *pool)
+{
+    int refers = neo_has_references(resource);
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 8192);
+    add_items(&sql, resource, 1);
+    add_references(&sql, resource);
+    neo_buf_printf(&sql, "updated as (update neoapi.%s t set ", neo_table_of(resource));
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (neo_write_is_parameter(f))
+            neo_buf_printf(&sql, "%s = item.%s, ", f->name, f->name);
+    neo_buf_printf(&sql,
+                   "updated_at = greatest(item_now, t.updated_at), updated_by = {actor} from item where " THIS_ROW
+                   "%s returning t.*, " OF_ITEM ")",
+                   refers ? " and not " HAS_MISSING : "");
+    if (refers)
+        add_updated_references(&sql);
+    add_answer(&sql, resource, "updated", "representation", refers ? "path, item_number from missing" : NULL);
+    return neo_sql_make(pool, sql.ptr, 1);
+}
+
+static neo_sql *make_delete(const neo_resource *resource, apr_pool_t *pool)
+{
+    int is_target = neo_is_referred_to(resource);
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 4096);
+    add_items(&sql, resource, 0);
+    if (is_target) {
+        neo_buf_puts(&sql, "used as materialized (select item_number, (");
+        neo_reference_add_kinds(&sql, resource, "item.item_id",
+                                " and not exists (select from item before where before.item_id = r.source_id"
+                                " and before.item_number < item.item_number)");
+        neo_buf_puts(&sql, ") as kinds from item), ");
+    }
+    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s returning t.*, " OF_ITEM ")",
+                   neo_table_of(resource),
+                   is_target ? " and not exists (select from used where used.item_number = item.item_number"
+                               " and kinds is not null)"
+                             : "");
+    if (neo_has_references(resource))
+        neo_buf_puts(&sql, ", no_longer as (delete from neoapi.reference r using deleted"
+                           " where r.organization_id = {organization} and r.source_id = deleted.id)");
+    add_answer(&sql, resource, "deleted", "id", is_target ? "kinds, item_number from used where kinds is not null" : NULL);
+    return neo_sql_make(pool, sql.ptr, 1);
+}
+
+/* They are locked in the order of their ids, so that two who lock the same do not wait for each other. */
+static neo_sql *make_lock(const neo_resource *resource, apr_pool_t *pool)
+{
+    return neo_sql_make(pool,
+                        apr_psprintf(pool,
+                                     "select item.item_number, t.representation from json_to_recordset({rows}::json) as item"
+                                     " (item_number int, item_id text collate \"C\") join neoapi.%s t on " THIS_ROW
+                                     " order by t.id for no key update of t",
+                                     neo_table_of(resource)),
+                        1);
+}
+
+static neo_sql *make_turn(const neo_resource *resource, apr_pool_t *pool)
+{
+    return neo_sql_make(
+        pool,
+        apr_psprintf(pool, "select pg_advisory_xact_lock(hashtext('neoapi.batch.%s'), hashtext({organization}::text))",
+                     resource->name),
+        1);
+}
+
+void neo_batch_make_statements(apr_pool_t *pool)
+{
+    int count = 0;
+    while (neo_resources[count])
+        count++;
+    made = apr_pcalloc(pool, (apr_size_t)count * sizeof *made);
+    statements *s = made;
+    for (int i = 0; i < count; i++) {
+        const neo_resource *resource = neo_resources[i];
+        if (resource->has_batch)
+            *s++ = (statements){.resource = resource,
+                                .turn = make_turn(resource, pool),
+                                .lock = make_lock(resource, pool),
+                                .create = {make_create(resource, 0, pool), make_create(resource, 1, pool)},
+                                .update = make_update(resource, pool),
+                                .delete = make_delete(resource, pool)};
+    }
+}
+
+static const statements *of(const neo_resource *resource)
+{
+    const statements *s = made;
+    while (s->resource != resource)
+        s++;
+    return s;
+}
+
+/* ---------------------------------------------------------------- running them */
+
+static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_row *row, apr_pool_t *pool)
+{
+    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
+    neo_ms_format(now, row->now);
+    neo_buf_printf(out, "{\"item_number\":%d,\"item_id\":\"%s\",\"item_now\":\"%s\"", row->number, row->id, now);
+    if (resource->has_events) {
+        neo_id_issue_block(stem, "whd_");
+        neo_buf_printf(out, ",\"item_stem\":\"%s\"", stem);
+    }
+    if (row->body) {
+        neo_text body = neo_json_text(row->body, pool);
+        neo_buf_puts(out, ",\"item_body\":");
+        neo_buf_add(out, body.ptr, body.len);
+    }
+    neo_buf_putc(out, '}');
+}
+
+static const char *rows_of(const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, (apr_size_t)count * 512 + 16);
+    for (int i = 0; i < count; i++) {
+        neo_buf_putc(&out, i ? ',' : '[');
+        add_row(&out, resource, &rows[i], pool);
+    }
+    neo_buf_putc(&out, ']');
+    return out.ptr;
+}
+
+static const char *references_of(const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 1024);
+    for (int i = 0; i < count; i++) {
+        const apr_array_header_t *all = rows[i].body ? neo_references(resource, rows[i].body, pool) : NULL;
+        for (int n = 0; all && n < all->nelts; n++) {
+            const neo_reference *reference = &APR_ARRAY_IDX(all, n, neo_reference);
+            neo_buf_printf(&out, "%c{\"item_number\":%d,\"path\":\"%s\",\"target\":\"%s\"}", out.len ? ',' : '[',
+                           rows[i].number, reference->path, reference->target);
+        }
+    }
+    neo_buf_puts(&out, out.len ? "]" : "[]");
+    return out.ptr;
+}
+
+static neo_values about(const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows, int count,
+                        apr_pool_t *pool)
+{
+    neo_values v = {0};
+    v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
+    v.of[NEO_PARAM_TENANT] = actor->tenant;
+    v.of[NEO_PARAM_ACTOR] = actor->name;
+    v.of[NEO_PARAM_ROWS] = rows_of(resource, rows, count, pool);
+    return v;
+}
+
+neo_pg_status neo_batch_take_turn(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, apr_pool_t *pool,
+                                  neo_rows *rows)
+{
+    neo_values v = {0};
+    v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
+    return neo_sql_run(pg, of(resource)->turn, &v, pool, rows);
+}
+
+neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows,
+                             int count, apr_pool_t *pool, neo_rows *found)
+{
+    neo_values v = about(resource, actor, rows, count, pool);
+    return neo_sql_run(pg, of(resource)->lock, &v, pool, found);
+}
+
+neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, neo_method method,
+                              int is_strict, const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *written)
+{
+    const statements *s = of(resource);
+    const neo_sql *const sql[] = {
+        [NEO_METHOD_CREATE] = s->create[is_strict != 0], [NEO_METHOD_UPDATE] = s->update, [NEO_METHOD_DELETE] = s->delete};
+    neo_values v = about(resource, actor, rows, count, pool);
+    v.of[NEO_PARAM_REFERENCES] = references_of(resource, rows, count, pool);
+    return neo_sql_run(pg, sql[method], &v, pool, written);
+}

@@ -1,0 +1,139 @@
+/* What refers to what, and the steps that look it up and keep it (see store/reference.h). */
+#include "store/reference.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/id.h"
+#include "model/references.h"
+
+/* ---------------------------------------------------------------- what the tables say */
+
+static int has_value(const neo_field *field, const char *value)
+{
+    for (const char *const *v = field ? field->values : NULL; v && *v; v++)
+        if (strcmp(*v, value) == 0)
+            return 1;
+    return 0;
+}
+
+static int is_reference(const neo_field *field)
+{
+    return field->type == NEO_REFERENCE || field->type == NEO_REFERENCE_LIST;
+}
+
+/* Whether one of these fields can refer to `target`. */
+static int can_refer(const neo_field *fields, const neo_resource *target)
+{
+    for (const neo_field *f = fields; f->name; f++) {
+        if (is_reference(f) && (f->refers ? f->refers == target : has_value(neo_field_named(fields, "type"), target->name)))
+            return 1;
+        if (f->fields && can_refer(f->fields, target))
+            return 1;
+    }
+    return 0;
+}
+
+const char *neo_reference_column(const char *id, apr_pool_t *pool)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (strncmp(id, (*r)->prefix, NEO_PREFIX_LEN) == 0 && neo_is_referred_to(*r))
+            return apr_pstrcat(pool, (*r)->name, "_id", NULL);
+    return NULL;
+}
+
+/* Adds an element to an array as PostgreSQL reads it. */
+static void add_element(neo_buf *array, const char *text)
+{
+    neo_buf_printf(array, "%c\"%s\"", array->len ? ',' : '{', text);
+}
+
+void neo_reference_add_values(neo_values *values, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)
+{
+    neo_buf paths, targets;
+    const apr_array_header_t *all = neo_references(resource, body, pool);
+    neo_buf_init(&paths, pool, 256);
+    neo_buf_init(&targets, pool, 256);
+    for (int i = 0; i < all->nelts; i++) {
+        add_element(&paths, APR_ARRAY_IDX(all, i, neo_reference).path);
+        add_element(&targets, APR_ARRAY_IDX(all, i, neo_reference).target);
+    }
+    values->of[NEO_PARAM_PATHS] = paths.len ? (neo_buf_putc(&paths, '}'), paths.ptr) : "{}";
+    values->of[NEO_PARAM_TARGETS] = targets.len ? (neo_buf_putc(&targets, '}'), targets.ptr) : "{}";
+}
+
+/* ---------------------------------------------------------------- steps of statements */
+
+void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource)
+{
+    neo_buf_puts(sql, "ref as materialized (select r.path, r.target"
+                      " from unnest({paths}::text[], {targets}::text[]) as r (path, target)), ");
+    neo_reference_add_missing(sql, resource, "path");
+}
+
+/* A scalar subquery for each: it is one look-up in an index, whatever the planner thinks of the tables' sizes. */
+void neo_reference_add_missing(neo_buf *sql, const neo_resource *resource, const char *columns)
+{
+    neo_buf_printf(sql, "missing as materialized (select %s from ref where case left(target, 4)", columns);
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (can_refer(resource->fields, *r))
+            neo_buf_printf(sql,
+                           " when '%s' then (select o.id from neoapi.%s o where o.organization_id = {organization}"
+                           " and o.id = target)",
+                           (*r)->prefix, (*r)->table ? (*r)->table : (*r)->name);
+    neo_buf_puts(sql, " end is null), ");
+}
+
+void neo_reference_add_created(neo_buf *sql, const char *made)
+{
+    neo_buf_printf(sql,
+                   ", referring as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+                   " select {organization}, {id}, path, target from ref, %s)",
+                   made);
+}
+
+/* The row is written by its version: what this statement sees of its references is how they still are. */
+void neo_reference_add_updated(neo_buf *sql, const char *made)
+{
+    neo_buf_printf(sql,
+                   ", no_longer as (delete from neoapi.reference r using %s where r.organization_id = {organization}"
+                   " and r.source_id = {id} and r.path <> all ({paths}::text[])),"
+                   " referring as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+                   " select {organization}, {id}, path, target from ref, %s where not exists (select from neoapi.reference r"
+                   " where r.organization_id = {organization} and r.source_id = {id} and r.path = ref.path"
+                   " and r.target_id = ref.target)"
+                   " on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id)",
+                   made, made);
+}
+
+void neo_reference_add_deleted(neo_buf *sql, const char *made)
+{
+    neo_buf_printf(sql,
+                   ", no_longer as (delete from neoapi.reference r using %s where r.organization_id = {organization}"
+                   " and r.source_id = {id})",
+                   made);
+}
+
+void neo_reference_add_used(neo_buf *sql, const neo_resource *resource)
+{
+    neo_buf_puts(sql, "used as materialized (");
+    neo_reference_add_kinds(sql, resource, "{id}", "");
+    neo_buf_puts(sql, "), ");
+}
+
+/* The ids of a kind lie together in the index, so that it is one look-up for each kind. */
+void neo_reference_add_kinds(neo_buf *sql, const neo_resource *resource, const char *id, const char *but)
+{
+    const char *between = "";
+    neo_buf_puts(sql, "select string_agg(k.kind, ',') as kinds from (values ");
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (can_refer((*r)->fields, resource)) {
+            neo_buf_printf(sql, "%s('%s', '%s')", between, (*r)->name, (*r)->prefix);
+            between = ", ";
+        }
+    neo_buf_printf(sql,
+                   ") as k (kind, prefix) where exists (select from neoapi.reference r where r.organization_id = {organization}"
+                   " and r.%s_id = %s and r.source_id > k.prefix and r.source_id < k.prefix || '~'"
+                   " and r.source_id <> %s%s)",
+                   resource->name, id, id, but);
+}

@@ -1,0 +1,239 @@
+/* Statements that write, put together from a resource's table (see store/write.h). */
+#include "store/write.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "model/references.h"
+#include "model/transition.h"
+#include "store/idempotency.h"
+#include "store/reference.h"
+
+#define THIS_ROW     "t.organization_id = {organization} and t.id = {id}"
+#define NOW          "{now}::timestamptz"
+#define THIS_VERSION " and t.xmin = {version}::xid"
+
+const char *neo_table_of(const neo_resource *resource)
+{
+    return resource->table ? resource->table : resource->name;
+}
+
+/* ---------------------------------------------------------------- fields */
+
+static const neo_field *secret_of(const neo_resource *resource)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_SECRET)
+            return f;
+    return NULL;
+}
+
+int neo_write_is_parameter(const neo_field *field)
+{
+    return !(field->flags & NEO_SERVER);
+}
+
+/* Adds the names of the fields that a write sets: those that are parameters, and those that a change of the status sets. */
+static void add_names(neo_buf *sql, const neo_resource *resource)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (neo_write_is_parameter(f) || neo_transition_sets(resource, f))
+            neo_buf_printf(sql, ", %s", f->name);
+}
+
+/* Adds the values that go with these names. */
+static void add_values(neo_buf *sql, const neo_resource *resource)
+{
+    int number = 0;
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (neo_write_is_parameter(f))
+            neo_buf_printf(sql, ", {field%d}", number++);
+        else if (neo_transition_sets(resource, f))
+            neo_buf_printf(sql, ", case {moment}::text when '%s' then {now}::timestamptz end", f->name);
+}
+
+/* Adds both: "name = {field0}, creci = {field1}". */
+static void add_settings(neo_buf *sql, const neo_resource *resource)
+{
+    int number = 0;
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (neo_write_is_parameter(f))
+            neo_buf_printf(sql, "%s = {field%d}, ", f->name, number++);
+        else if (neo_transition_sets(resource, f))
+            neo_buf_printf(sql, "%s = case {moment}::text when '%s' then {now}::timestamptz else t.%s end, ", f->name, f->name,
+                           f->name);
+}
+
+/* What a write gives to the steps after it: the answer, what events tell, and what effects ask for. */
+static void add_returning(neo_buf *sql, const neo_resource *resource)
+{
+    if (resource->effects) {
+        neo_buf_puts(sql, " returning t.*)");
+        return;
+    }
+    neo_buf_puts(sql, secret_of(resource) ? " returning t.representation, t.secret" : " returning t.representation");
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_IN_EVENT)
+            neo_buf_printf(sql, ", t.%s", f->name);
+    neo_buf_putc(sql, ')');
+}
+
+/* ---------------------------------------------------------------- events */
+
+/* The payload made of the row r. (Not by json_build_object, which takes no more than 50 fields.) */
+static void add_payload(neo_buf *sql, const neo_resource *resource)
+{
+    const char *between = "";
+    neo_buf_puts(sql, "(select json_strip_nulls(row_to_json(p)) from (select ");
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_IN_EVENT) {
+            neo_buf_printf(sql, f->type == NEO_TIMESTAMP ? "%sneoapi.instant(r.%s) as %s" : "%sr.%s", between, f->name,
+                           f->name);
+            between = ", ";
+        }
+    neo_buf_puts(sql, ") p)");
+}
+
+/* The last digits of the subscription's id, which no other subscription of the organization has, choose the id in the block: to
+ * number the rows would cost as much as to write one. */
+void neo_write_add_told(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from, const char *number,
+                        const char *stem, const char *now)
+{
+    neo_buf_printf(sql,
+                   ", told%s as (insert into neoapi.webhook_delivery"
+                   " (organization_id, id, subscription_id, event_type, payload, created_at)"
+                   " select {organization}, %s || right(s.id, 4), s.id, '%s.%s', ",
+                   number, stem, resource->name, happened);
+    add_payload(sql, resource);
+    neo_buf_printf(sql,
+                   ", %s from %s r join neoapi.webhook_subscription s on s.organization_id = {organization}"
+                   " and s.is_active and s.events && array['%s.%s', '*'] returning organization_id, id, subscription_id),"
+                   " queued%s as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+                   " select id, organization_id, subscription_id, now() from told%s)",
+                   now, from, resource->name, happened, number, number);
+}
+
+/* ---------------------------------------------------------------- effects */
+
+/* The step effect<number>: the other's new status, where this statement has brought the row into the state; and its event. */
+static void add_effect(neo_buf *sql, const neo_resource *resource, const neo_effect *effect, int number, apr_pool_t *pool)
+{
+    const char *n = apr_itoa(pool, number);
+    const neo_resource *other = neo_field_named(resource->fields, effect->through)->refers;
+    neo_buf_printf(sql,
+                   ", effect%s as (update neoapi.%s o set status = '%s', updated_at = greatest({now}::timestamptz,"
+                   " o.updated_at), updated_by = {actor} from updated u where u.status = '%s' and {status}::text <> '%s'",
+                   n, neo_table_of(other), effect->becomes, effect->state, effect->state);
+    if (effect->kind)
+        neo_buf_printf(sql, " and u.kind = '%s'", effect->kind);
+    neo_buf_printf(sql, " and o.organization_id = {organization} and o.id = u.%s and o.status <> '%s' returning o.*)",
+                   effect->through, effect->becomes);
+    if (other->has_events)
+        neo_write_add_told(sql, other, "updated", apr_pstrcat(pool, "effect", n, NULL), n,
+                           apr_pstrcat(pool, "{effect", n, "}", NULL), NOW);
+}
+
+/* ---------------------------------------------------------------- the end of a statement */
+
+/* Its own event, and its answer: `column` of what the step `happened` has made, and how many deliveries there are. */
+static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column)
+{
+    if (resource->has_events)
+        neo_write_add_told(sql, resource, happened, happened, "", "{stem}", NOW);
+    neo_buf_printf(sql, resource->has_events ? " select %s, (select count(*) from told)" : " select %s, 0", column);
+    int number = 0;
+    for (const neo_effect *e = resource->effects; e && e->state && strcmp(happened, "updated") == 0; e++, number++)
+        if (neo_field_named(resource->fields, e->through)->refers->has_events)
+            neo_buf_printf(sql, " + (select count(*) from told%d)", number);
+}
+
+static void add_refusal(neo_buf *sql, const char *made, const char *refusal, const char *from)
+{
+    neo_buf_printf(sql, ", null from %s union all select null, 0, %s from %s", made, refusal, from);
+}
+
+/* ---------------------------------------------------------------- the statements */
+
+/* The key is inserted without `on conflict`: of two requests in flight the second waits, fails on the key, is rolled back whole
+ * and reads the first one's answer. */
+neo_sql *neo_write_create(const neo_resource *resource, int once, apr_pool_t *pool)
+{
+    const neo_field *secret = secret_of(resource);
+    int refers = neo_has_references(resource);
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 8192);
+    neo_buf_puts(&sql, "with ");
+    if (refers)
+        neo_reference_add_lookup(&sql, resource);
+    neo_buf_printf(&sql,
+                   "created as (insert into neoapi.%s as t (organization_id, id, tenant_id, created_at, updated_at,"
+                   " created_by, updated_by%s",
+                   neo_table_of(resource), secret ? ", secret" : "");
+    add_names(&sql, resource);
+    neo_buf_printf(&sql, ") select {organization}, {id}, {tenant}, {now}::timestamptz, {now}::timestamptz, {actor}, {actor}%s",
+                   secret ? ", {secret}" : "");
+    add_values(&sql, resource);
+    neo_buf_puts(&sql, refers ? " where " NEO_REFERENCES_EXIST : "");
+    if (once)
+        neo_buf_printf(&sql, " %s " NEO_ONCE_IS_FREE, refers ? "and" : "where");
+    add_returning(&sql, resource);
+    if (refers)
+        neo_reference_add_created(&sql, "created");
+    if (once)
+        neo_buf_puts(&sql, secret ? NEO_ONCE_KEEP("201", "representation", "secret", "created")
+                                  : NEO_ONCE_KEEP("201", "representation", "null", "created"));
+    add_answer(&sql, resource, "created", "representation");
+    if (refers)
+        add_refusal(&sql, "created", "path", once ? "missing where " NEO_ONCE_IS_FREE : "missing");
+    else
+        neo_buf_puts(&sql, " from created");
+    return neo_sql_make(pool, sql.ptr, 1);
+}
+
+/* What is missing counts only where the row still has the version: it may have been missed by what was read before. */
+neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_t *pool)
+{
+    int refers = neo_has_references(resource), number = 0;
+    const char *missing = apr_psprintf(pool, "missing where exists (select from neoapi.%s t where " THIS_ROW "%s)",
+                                       neo_table_of(resource), versioned ? THIS_VERSION : "");
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 8192);
+    neo_buf_puts(&sql, "with ");
+    if (refers)
+        neo_reference_add_lookup(&sql, resource);
+    neo_buf_printf(&sql, "updated as (update neoapi.%s t set ", neo_table_of(resource));
+    add_settings(&sql, resource);
+    neo_buf_printf(&sql, "updated_at = greatest({now}::timestamptz, t.updated_at), updated_by = {actor} where " THIS_ROW "%s%s",
+                   versioned ? THIS_VERSION : "", refers ? " and " NEO_REFERENCES_EXIST : "");
+    add_returning(&sql, resource);
+    if (refers)
+        neo_reference_add_updated(&sql, "updated");
+    for (const neo_effect *e = resource->effects; e && e->state; e++)
+        add_effect(&sql, resource, e, number++, pool);
+    add_answer(&sql, resource, "updated", "representation");
+    if (refers)
+        add_refusal(&sql, "updated", "path", missing);
+    else
+        neo_buf_puts(&sql, " from updated");
+    return neo_sql_make(pool, sql.ptr, 1);
+}
+
+neo_sql *neo_write_delete(const neo_resource *resource, int versioned, apr_pool_t *pool)
+{
+    int is_target = neo_is_referred_to(resource);
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 4096);
+    neo_buf_puts(&sql, "with ");
+    if (is_target)
+        neo_reference_add_used(&sql, resource);
+    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t where " THIS_ROW "%s%s returning t.*)", neo_table_of(resource),
+                   versioned ? THIS_VERSION : "", is_target ? " and " NEO_REFERENCE_NONE : "");
+    if (neo_has_references(resource))
+        neo_reference_add_deleted(&sql, "deleted");
+    add_answer(&sql, resource, "deleted", "id");
+    if (is_target)
+        add_refusal(&sql, "deleted", "kinds", "used where kinds is not null");
+    else
+        neo_buf_puts(&sql, " from deleted");
+    return neo_sql_make(pool, sql.ptr, 1);
+}

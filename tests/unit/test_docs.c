@@ -1,0 +1,101 @@
+/* The documentation: every page is whole, is filled in, and needs nothing that is not packed beside it. */
+#include "unit.h"
+
+#include <apr_strings.h>
+
+#include "model/docs.h"
+#include "model/operation.h"
+#include "model/resource.h"
+
+#define BASE "https://api.example.com/public/v1/"
+
+static int is_page(const neo_doc *document)
+{
+    return document->media_type && strncmp(document->media_type, "text/html", 9) == 0;
+}
+
+static const char *page_at(const char *path, apr_pool_t *pool)
+{
+    const neo_doc *document = neo_docs_at(path);
+    assert_non_null(document);
+    return neo_docs_content(document, BASE, pool).ptr;
+}
+
+static void every_page_that_the_bar_names_is_there(void **state)
+{
+    static const char *const paths[] = {"docs/", "docs/reference", "docs/webhooks", "docs/errors"};
+    for (int i = 0; i < COUNT(paths); i++) {
+        const char *page = page_at(paths[i], *state), *name = strrchr(paths[i], '/') + 1;
+        assert_memory_equal(page, "<!DOCTYPE html>\n", 16);
+        assert_string_equal(page + strlen(page) - 8, "</html>\n");
+        assert_non_null(
+            strstr(page, apr_pstrcat(*state, "<a href=\"", *name ? name : "./", "\" aria-current=\"page\">", NULL)));
+    }
+}
+
+static void a_page_has_no_blanks_and_nothing_from_elsewhere(void **state)
+{
+    static const char *const wrong[] = {"{{", "<style", " style=", " onclick=", "@import", "javascript:", "<script>"};
+    for (int i = 0; i < neo_docs_count; i++) {
+        if (!is_page(&neo_docs[i]))
+            continue;
+        neo_text page = neo_docs_content(&neo_docs[i], BASE, *state);
+        assert_int_equal(strlen(page.ptr), page.len);
+        for (int w = 0; w < COUNT(wrong); w++)
+            if (strstr(page.ptr, wrong[w]))
+                fail_msg("%s has %s", neo_docs[i].path, wrong[w]);
+        assert_int_equal(strstr(page.ptr, "<script") != NULL, neo_docs[i].has_script);
+    }
+}
+
+static void examples_name_the_deployment_and_every_event_is_listed(void **state)
+{
+    const char *const *events = neo_field_named(neo_webhook.fields, "events")->values;
+    const char *webhooks = page_at("docs/webhooks", *state);
+    assert_non_null(strstr(page_at("docs/", *state), "'" BASE "me'"));
+    assert_non_null(strstr(neo_docs_content(neo_docs_at("docs/"), "https://a.b/?x=1&y=2", *state).ptr, "?x=1&amp;y=2me'"));
+    for (; strcmp(*events, "*") != 0; events++)
+        assert_non_null(strstr(webhooks, apr_pstrcat(*state, "<li><code>", *events, "</code></li>", NULL)));
+}
+
+static void what_pages_are_made_of_is_sent_as_it_is_packed_and_its_name_lasts(void **state)
+{
+    for (int i = 0; i < neo_docs_count; i++) {
+        const neo_doc *document = &neo_docs[i];
+        assert_ptr_equal(neo_docs_at(document->path), document);
+        if (document->moved_to || is_page(document))
+            continue;
+        neo_text content = neo_docs_content(document, BASE, *state);
+        assert_ptr_equal(content.ptr, document->bytes);
+        assert_int_equal(content.len, document->len);
+        assert_true(document->is_lasting && document->len > 0);
+        if (document->coding)
+            assert_memory_equal(document->bytes, "\x1f\x8b", 2);
+    }
+}
+
+static void only_what_is_packed_is_found(void **state)
+{
+    static const char *const others[] = {"", "docs//", "docs/x", "docs/Errors", "docs/errors/", "doc", "openapi.yaml"};
+    neo_match match;
+    for (int i = 0; i < COUNT(others); i++)
+        assert_null(neo_docs_at(others[i]));
+    assert_string_equal(neo_docs_at("docs")->moved_to, "docs/");
+    assert_true(neo_operation_match("docs/webhooks", "HEAD", *state, &match));
+    assert_ptr_equal(match.operation, &neo_operation_docs);
+    assert_true(match.is_public && neo_operation_match("docs/webhooks", "PUT", *state, &match));
+    assert_true(match.is_public && !match.operation);
+    assert_string_equal(match.allow, "GET, HEAD, OPTIONS");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(every_page_that_the_bar_names_is_there),
+        pool_test(a_page_has_no_blanks_and_nothing_from_elsewhere),
+        pool_test(examples_name_the_deployment_and_every_event_is_listed),
+        pool_test(what_pages_are_made_of_is_sent_as_it_is_packed_and_its_name_lasts),
+        pool_test(only_what_is_packed_is_found),
+    };
+    return run_room("docs", tests);
+}

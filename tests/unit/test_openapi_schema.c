@@ -1,0 +1,158 @@
+/* The schemas that are drawn from the types of fields, and the parameters that are drawn from filters. */
+#include "body.h"
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+
+#include "model/openapi_draft.h"
+
+static neo_json *components_of(const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_draft draft = {pool, "https://api.example.com/public/v1", "https://docs.example.com", neo_json_make_object(pool),
+                       apr_hash_make(pool)};
+    neo_draft_schemas(&draft, resource);
+    return draft.components;
+}
+
+static neo_json *schema_of(const neo_resource *resource, const char *name, apr_pool_t *pool)
+{
+    neo_json *schema = neo_json_get(neo_json_get(components_of(resource, pool), "schemas"), name);
+    if (!schema)
+        fail_msg("there is no schema %s", name);
+    return schema;
+}
+
+/* The property of a schema without what it is for and its examples. */
+static const char *property(const neo_resource *resource, const char *schema, const char *name, apr_pool_t *pool)
+{
+    neo_json *found = neo_json_get(neo_json_get(schema_of(resource, schema, pool), "properties"), name);
+    if (!found)
+        fail_msg("%s has no %s", schema, name);
+    assert_non_null(neo_json_get(found, "description"));
+    neo_json_remove(found, "description");
+    neo_json_remove(found, "examples");
+    return neo_json_text(found, pool).ptr;
+}
+
+#define ULID "[0-7][0-9a-hjkmnp-tv-z]{25}$\""
+
+static void each_type_has_its_schema(void **state)
+{
+    static const struct {
+        const neo_resource *resource;
+        const char *schema, *field, *json;
+    } known[] = {
+        {&neo_property, "PropertyInput", "sale_price",
+         "{\"type\":[\"integer\",\"null\"],\"format\":\"int64\",\"minimum\":0,\"maximum\":9007199254740991}"},
+        {&neo_property, "PropertyInput", "floor", "{\"type\":[\"integer\",\"null\"],\"minimum\":-20,\"maximum\":300}"},
+        {&neo_property, "AddressInput", "latitude", "{\"type\":[\"number\",\"null\"],\"minimum\":-90,\"maximum\":90}"},
+        {&neo_property, "AddressInput", "postal_code", "{\"type\":\"string\",\"pattern\":\"^[0-9]{5}-?[0-9]{3}$\"}"},
+        {&neo_property, "PropertyInput", "exclusive_until",
+         "{\"type\":[\"string\",\"null\"],\"format\":\"date\",\"pattern\":\"^(1[89]|[2-9][0-9])[0-9]{2}-[0-9]{2}-[0-9]{2}$\"}"},
+        {&neo_property, "PropertyInput", "features",
+         "{\"type\":[\"array\",\"null\"],\"maxItems\":100,\"items\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":100}}"},
+        {&neo_property, "PropertyInput", "broker_id", "{\"type\":[\"string\",\"null\"],\"pattern\":\"^brk_" ULID "}"},
+        {&neo_property, "PropertyInput", "owners",
+         "{\"type\":[\"array\",\"null\"],\"maxItems\":100,\"items\":{\"$ref\":\"#/components/schemas/PropertyOwnerInput\"}}"},
+        {&neo_property, "PropertyInput", "metadata",
+         "{\"type\":[\"object\",\"null\"],\"maxProperties\":50,\"propertyNames\":{\"minLength\":1,\"maxLength\":40},"
+         "\"additionalProperties\":{\"type\":\"string\",\"maxLength\":500}}"},
+        {&neo_proposal, "ProposalInput", "proponent_ids",
+         "{\"type\":\"array\",\"minItems\":1,\"maxItems\":50,\"uniqueItems\":true,\"items\":{\"type\":\"string\",\"pattern\":"
+         "\"^pty_" ULID "}}"},
+        {&neo_document, "RelatedInput", "id", "{\"type\":\"string\",\"pattern\":\"^(prp_|pty_|pps_|ctr_|brk_)" ULID "}"},
+        {&neo_party, "PartyInput", "phone",
+         "{\"type\":[\"string\",\"null\"],\"pattern\":\"^[+][1-9][0-9]{6,14}$\",\"minLength\":1,\"maxLength\":16}"},
+    };
+    for (int i = 0; i < COUNT(known); i++)
+        assert_string_equal(property(known[i].resource, known[i].schema, known[i].field, *state), known[i].json);
+}
+
+static void a_patch_clears_fields_and_members_but_sends_elements_whole(void **state)
+{
+    assert_string_equal(property(&neo_property, "PropertyPatch", "floor", *state),
+                        "{\"type\":[\"integer\",\"null\"],\"minimum\":-20,\"maximum\":300}");
+    assert_string_equal(
+        property(&neo_property, "PropertyPatch", "owners", *state),
+        "{\"type\":[\"array\",\"null\"],\"maxItems\":100,\"items\":{\"$ref\":\"#/components/schemas/PropertyOwnerInput\"}}");
+    assert_string_equal(property(&neo_property, "PropertyPatch", "address", *state),
+                        "{\"$ref\":\"#/components/schemas/AddressPatch\"}");
+    assert_non_null(strstr(property(&neo_property, "PropertyPatch", "metadata", *state),
+                           "\"additionalProperties\":{\"type\":[\"string\",\"null\"],\"maxLength\":500}"));
+    assert_non_null(neo_json_get(schema_of(&neo_property, "PropertyOwnerInput", *state), "required"));
+    assert_null(neo_json_get(schema_of(&neo_property, "AddressPatch", *state), "required"));
+}
+
+static void a_list_that_is_read_is_never_empty(void **state)
+{
+    assert_non_null(strstr(property(&neo_property, "Property", "features", *state), "\"minItems\":1"));
+    assert_null(strstr(property(&neo_property, "PropertyInput", "features", *state), "minItems"));
+}
+
+static void an_event_has_objects_as_they_are_read(void **state)
+{
+    assert_string_equal(property(&neo_property, "PropertyEventPayload", "address", *state),
+                        "{\"$ref\":\"#/components/schemas/Address\"}");
+    assert_null(neo_json_get(neo_json_get(schema_of(&neo_party, "PartyEventPayload", *state), "properties"), "bank_account"));
+}
+
+static int is_writable(const neo_field *field)
+{
+    return !(field->flags & NEO_SERVER);
+}
+
+/* Every field of every resource has an example, alone or within the whole; the whole is a body that is taken. */
+static void the_whole_examples_are_taken_and_go_together(void **state)
+{
+    for (int i = 0; i < COUNT(least); i++) {
+        neo_json *clean, *sample = neo_draft_sample(least[i].resource, NEO_SHAPE_INPUT, *state);
+        neo_problem *problem = neo_validate(least[i].resource, sample, *state, &clean);
+        if (problem)
+            fail_msg("%s: %s", least[i].resource->name, problem->detail);
+        for (const neo_field *f = least[i].resource->fields; f->name; f++)
+            if (is_writable(f))
+                assert_int_equal(!neo_json_get(sample, f->name), !!(f->flags & NEO_ASIDE));
+        assert_string_equal(neo_json_text(clean, *state).ptr, neo_json_text(sample, *state).ptr);
+    }
+}
+
+/* So that the examples tell one story: what they refer to is there. */
+static void the_examples_refer_to_one_another(void **state)
+{
+    static const char *const ids[] = {NEO_SAMPLE_BROKER,   NEO_SAMPLE_OWNER,    NEO_SAMPLE_PROPERTY,
+                                      NEO_SAMPLE_PROPOSAL, NEO_SAMPLE_CONTRACT, NEO_SAMPLE_DOCUMENT};
+    for (int i = 0; i < COUNT(ids); i++) {
+        const neo_resource *const *r = neo_resources;
+        while (strncmp((*r)->prefix, ids[i], strlen((*r)->prefix)) != 0)
+            r++;
+        const neo_json *sample = neo_draft_sample(*r, NEO_SHAPE_ANSWER, *state);
+        assert_string_equal(neo_json_string(neo_json_get(sample, "id")), ids[i]);
+    }
+}
+
+static void every_event_is_told_as_a_webhook(void **state)
+{
+    neo_draft draft = {*state, "https://api.example.com/public/v1", "https://docs.example.com", neo_json_make_object(*state),
+                       apr_hash_make(*state)};
+    neo_json *webhooks = neo_draft_webhooks(&draft);
+    const neo_field *events = neo_field_named(neo_webhook.fields, "events");
+    int count = 0;
+    for (; events->values[count] && strcmp(events->values[count], "*") != 0; count++)
+        assert_non_null(neo_json_get(neo_json_get(webhooks, events->values[count]), "post"));
+    assert_true(count >= 18);
+    assert_int_equal(neo_json_size(webhooks), count + 1); /* and the test */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(each_type_has_its_schema),
+        pool_test(a_patch_clears_fields_and_members_but_sends_elements_whole),
+        pool_test(a_list_that_is_read_is_never_empty),
+        pool_test(an_event_has_objects_as_they_are_read),
+        pool_test(the_whole_examples_are_taken_and_go_together),
+        pool_test(the_examples_refer_to_one_another),
+        pool_test(every_event_is_told_as_a_webhook),
+    };
+    return run_room("schemas", tests);
+}

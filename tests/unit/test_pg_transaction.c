@@ -1,0 +1,224 @@
+/* Transactions of several statements: when they can be done again, when it is not known whether they were done, and that no
+ * connection is left inside of one. */
+#include "fake_pg.h"
+
+static const char *const one[] = {"1"};
+
+/* What goes wrong, and at which statement, so many times; and what the server was sent. */
+typedef struct {
+    const char *at;
+    fake_reply how;
+    atomic_int times, begun, committed, rolled_back;
+} trouble;
+
+static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
+{
+    trouble *t = fake->data;
+    (void)values;
+    atomic_fetch_add(&t->begun, strncmp(sql, "begin", 5) == 0);
+    atomic_fetch_add(&t->committed, strcmp(sql, "commit") == 0);
+    atomic_fetch_add(&t->rolled_back, strcmp(sql, "rollback") == 0);
+    if (t->at && strncmp(sql, t->at, strlen(t->at)) == 0 && atomic_fetch_sub(&t->times, 1) > 0)
+        *reply = t->how;
+    else if (strncmp(sql, "insert", 6) == 0)
+        *reply = (fake_reply){.columns = 1, .rows = 1, .values = one};
+}
+
+typedef struct {
+    fake_pg *server;
+    neo_pg *pg;
+    neo_statement *statement;
+    neo_rows rows;
+    apr_pool_t *pool;
+} bench;
+
+static bench *set_up(trouble *t, apr_pool_t *pool)
+{
+    bench *b = apr_pcalloc(pool, sizeof *b);
+    b->server = fake_start(answer, t, pool);
+    b->pg = fake_connect(b->server, pool);
+    b->statement = neo_statement_make(pool, "insert $1", 1, 1);
+    b->pool = pool;
+    return b;
+}
+
+static neo_pg_status begin(bench *b)
+{
+    return neo_pg_begin(b->pg, b->pool, &b->rows);
+}
+
+static neo_pg_status run(bench *b)
+{
+    return neo_pg_run(b->pg, b->statement, one, b->pool, &b->rows);
+}
+
+static neo_pg_status mark(bench *b, int back)
+{
+    return neo_pg_mark(b->pg, back, b->pool, &b->rows);
+}
+
+static neo_pg_status commit(bench *b)
+{
+    return neo_pg_commit(b->pg, b->pool, &b->rows);
+}
+
+/* The connection is as good as new. */
+static void assert_works(bench *b)
+{
+    trouble *t = b->server->data;
+    int committed = t->committed;
+    assert_int_equal(begin(b), NEO_PG_OK);
+    assert_int_equal(run(b), NEO_PG_OK);
+    assert_string_equal(neo_rows_value(&b->rows, 0, 0), "1");
+    assert_int_equal(commit(b), NEO_PG_OK);
+    assert_int_equal(t->committed, committed + 1);
+    assert_int_equal(run(b), NEO_PG_OK);
+}
+
+static void statements_between_are_committed_together(void **state)
+{
+    trouble t = {0};
+    bench *b = set_up(&t, *state);
+    assert_int_equal(begin(b), NEO_PG_OK);
+    assert_int_equal(run(b), NEO_PG_OK);
+    assert_int_equal(mark(b, 0), NEO_PG_OK);
+    assert_int_equal(run(b), NEO_PG_OK);
+    assert_int_equal(commit(b), NEO_PG_OK);
+    neo_pg_roll_back(b->pg); /* of what is over, nothing */
+    assert_int_equal(t.begun, 1);
+    assert_int_equal(t.rolled_back, 0);
+    assert_int_equal(b->server->connections, 1);
+    assert_works(b);
+}
+
+static void a_conflict_can_be_gone_back_from(void **state)
+{
+    static const struct {
+        const char *state;
+        neo_pg_status status;
+    } known[] = {{"23505", NEO_PG_DUPLICATE}, {"23503", NEO_PG_REFERRED}};
+    for (int i = 0; i < COUNT(known); i++) {
+        trouble t = {.at = "insert", .how = {.error = known[i].state, .constraint = "broker_creci_key"}, .times = 1};
+        bench *b = set_up(&t, *state);
+        assert_int_equal(begin(b), NEO_PG_OK);
+        assert_int_equal(run(b), known[i].status);
+        assert_string_equal(b->rows.constraint, "broker_creci_key");
+        assert_int_equal(mark(b, 1), NEO_PG_OK);
+        assert_int_equal(run(b), NEO_PG_OK);
+        assert_int_equal(commit(b), NEO_PG_OK);
+        assert_works(b);
+    }
+}
+
+static void what_is_undone_for_no_fault_of_its_own_is_to_be_begun_again(void **state)
+{
+    static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "40001"}, {.error = "26000"},        {.error = "0A000"},
+                                          {.error = "25006"}, {.error = "57P01"}, {.fate = FAKE_DIES_BEFORE}};
+    static const char *const places[] = {"insert", "savepoint"};
+    for (int i = 0; i < COUNT(troubles); i++)
+        for (int p = 0; p < COUNT(places); p++) {
+            trouble t = {.at = places[p], .how = troubles[i], .times = 1};
+            bench *b = set_up(&t, *state);
+            assert_int_equal(begin(b), NEO_PG_OK);
+            assert_int_equal(p == 0 ? run(b) : mark(b, 0), NEO_PG_AGAIN);
+            neo_pg_roll_back(b->pg);
+            assert_int_equal(t.committed, 0);
+            assert_works(b);
+        }
+}
+
+static void nothing_is_repeated_in_between(void **state)
+{
+    trouble t = {.at = "insert", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1};
+    bench *b = set_up(&t, *state);
+    assert_int_equal(begin(b), NEO_PG_OK);
+    int executed = b->server->executed;
+    assert_int_equal(run(b), NEO_PG_AGAIN);
+    assert_int_equal(b->server->executed, executed + 1);
+    neo_pg_roll_back(b->pg);
+    assert_works(b);
+}
+
+static void a_connection_that_is_lost_before_the_beginning_costs_nothing(void **state)
+{
+    trouble t = {.at = "begin", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1};
+    bench *b = set_up(&t, *state);
+    assert_works(b);
+    fake_cut(b->server);
+    assert_works(b);
+    atomic_store(&b->server->refuses, 1);
+    fake_cut(b->server);
+    assert_int_equal(begin(b), NEO_PG_AWAY);
+    neo_pg_roll_back(b->pg);
+    atomic_store(&b->server->refuses, 0);
+    assert_works(b);
+}
+
+static void of_a_commit_without_an_answer_it_is_not_known_whether_it_was_done(void **state)
+{
+    static const struct {
+        fake_reply how;
+        neo_pg_status status;
+    } known[] = {
+        {{.fate = FAKE_DIES_BEFORE}, NEO_PG_AWAY},
+        {{.fate = FAKE_DIES_AFTER}, NEO_PG_AWAY},
+        {{.error = "57P01", .fate = FAKE_DIES_AFTER}, NEO_PG_AWAY},
+        {{.error = "57P01"}, NEO_PG_AGAIN},
+        {{.error = "40001"}, NEO_PG_AGAIN},
+        {{.error = "53100"}, NEO_PG_AWAY},
+        {{.error = "XX000"}, NEO_PG_FAILED},
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        trouble t = {.at = "commit", .how = known[i].how, .times = 1};
+        bench *b = set_up(&t, *state);
+        assert_int_equal(begin(b), NEO_PG_OK);
+        assert_int_equal(run(b), NEO_PG_OK);
+        assert_int_equal(commit(b), known[i].status);
+        assert_works(b);
+    }
+}
+
+static void a_failed_transaction_is_never_taken_for_committed(void **state)
+{
+    trouble t = {.at = "insert", .how = {.error = "23505"}, .times = 1};
+    bench *b = set_up(&t, *state);
+    assert_int_equal(begin(b), NEO_PG_OK);
+    assert_int_equal(run(b), NEO_PG_DUPLICATE);
+    assert_int_equal(commit(b), NEO_PG_AGAIN);
+    assert_works(b);
+}
+
+static void a_connection_is_never_left_inside_a_transaction(void **state)
+{
+    static const char *const ends[] = {"57014", "XX000", "42501"};
+    for (int i = 0; i < COUNT(ends); i++) {
+        trouble t = {.at = "insert", .how = {.error = ends[i]}, .times = 1};
+        bench *b = set_up(&t, *state);
+        assert_int_equal(begin(b), NEO_PG_OK);
+        assert_int_equal(run(b), i == 0 ? NEO_PG_AWAY : NEO_PG_FAILED);
+        neo_pg_roll_back(b->pg);
+        assert_int_equal(t.rolled_back, 1);
+        assert_works(b);
+    }
+    trouble t = {.at = "rollback", .how = {.error = "XX000"}, .times = 1};
+    bench *b = set_up(&t, *state);
+    assert_int_equal(begin(b), NEO_PG_OK);
+    neo_pg_roll_back(b->pg);
+    assert_int_equal(b->server->connections, 2); /* then it is a new one */
+    assert_works(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(statements_between_are_committed_together),
+        pool_test(a_conflict_can_be_gone_back_from),
+        pool_test(what_is_undone_for_no_fault_of_its_own_is_to_be_begun_again),
+        pool_test(nothing_is_repeated_in_between),
+        pool_test(a_connection_that_is_lost_before_the_beginning_costs_nothing),
+        pool_test(of_a_commit_without_an_answer_it_is_not_known_whether_it_was_done),
+        pool_test(a_failed_transaction_is_never_taken_for_committed),
+        pool_test(a_connection_is_never_left_inside_a_transaction),
+    };
+    return run_room("pg_transaction", tests);
+}

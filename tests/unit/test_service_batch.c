@@ -1,0 +1,188 @@
+/* Batches while the database is in trouble: what is done again, what is told, and that the connection comes back. The server
+ * behind them is a fake that makes brokers. */
+#include "fake_host.h"
+#include "fake_pg.h"
+
+#include "model/resource.h"
+
+#define MADE(number) "{\"id\":\"brk_01jd3x0000000000000000000" number "\",\"name\":\"Ana\"}", "1", NULL, number
+#define BATCH                                                                                                                  \
+    "{\"operations\":[{\"method\":\"create\",\"data\":{\"name\":\"Ana\"}},{\"method\":\"create\",\"data\":{\"name\":\"Bia\"}}" \
+    "]}"
+
+static const char *const both[] = {MADE("0"), MADE("1")};
+
+/* What goes wrong, at which statement, and how often; and how often each was sent. */
+typedef struct {
+    const char *at;
+    fake_reply how;
+    int times;
+    int made; /* rows that the statement for all makes, of those in `both` */
+    int begun, inserted, alone, marked, gone_back, committed, rolled_back;
+} trouble;
+
+static int is(const char *sql, const char *start)
+{
+    return strncmp(sql, start, strlen(start)) == 0;
+}
+
+static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
+{
+    trouble *t = fake->data;
+    int inserts = strstr(sql, "insert into neoapi.broker") != NULL,
+        is_alone = inserts && !strstr(sql, "on conflict do nothing");
+    (void)values;
+    t->begun += is(sql, "begin");
+    t->inserted += inserts && !is_alone;
+    t->alone += is_alone;
+    t->marked += is(sql, "savepoint");
+    t->gone_back += is(sql, "rollback to");
+    t->committed += is(sql, "commit");
+    t->rolled_back += strcmp(sql, "rollback") == 0;
+    const char *what = is_alone ? "alone" : inserts ? "insert" : sql;
+    if (t->at && is(what, t->at) && t->times-- > 0)
+        *reply = t->how;
+    else if (inserts)
+        *reply = (fake_reply){.columns = 4, .rows = is_alone ? 1 : t->made, .values = is_alone ? both + 4 : both};
+}
+
+typedef struct {
+    neo_site *site;
+    fake_host *host;
+    trouble *trouble;
+} scene;
+
+static scene scene_with(trouble *t, apr_pool_t *pool)
+{
+    fake_key *key = key_of("org_editor", pool);
+    scene s = {.site = site_of(pool), .trouble = t};
+    know(s.site, key);
+    s.host = host_with(fake_connect(fake_start(answer, t, pool), pool), pool);
+    apr_table_setn(s.host->headers, "X-API-Key", key->secret);
+    apr_table_setn(s.host->headers, "Content-Type", "application/json");
+    s.host->body = BATCH;
+    return s;
+}
+
+static int send_batch(scene *s, apr_pool_t *pool)
+{
+    int status = ask(s->site, s->host, "POST", "brokers/batch", pool);
+    assert_int_equal(s->host->lent, 0);
+    assert_int_equal(s->trouble->begun, s->trouble->committed + s->trouble->rolled_back);
+    return status;
+}
+
+static void creates_together_are_one_statement_in_one_transaction(void **state)
+{
+    trouble t = {.made = 2};
+    scene s = scene_with(&t, *state);
+    assert_int_equal(send_batch(&s, *state), 200);
+    assert_int_equal(neo_json_integer(neo_json_get(body_of(s.host, *state), "succeeded")), 2);
+    assert_int_equal(t.begun, 1);
+    assert_int_equal(t.inserted, 1);
+    assert_int_equal(t.committed, 1);
+    assert_int_equal(t.alone + t.marked, 0);
+    assert_int_equal(s.host->told, 1);
+}
+
+static void what_is_left_out_is_tried_alone_to_learn_why(void **state)
+{
+    trouble t = {.at = "alone", .how = {.error = "23505", .constraint = "broker_creci_key"}, .times = 1, .made = 1};
+    scene s = scene_with(&t, *state);
+    assert_int_equal(send_batch(&s, *state), 200);
+    assert_int_equal(neo_json_integer(neo_json_get(body_of(s.host, *state), "failed")), 1);
+    assert_non_null(strstr(s.host->response.body.ptr, "Another broker of the organization has this creci."));
+    assert_int_equal(t.alone, 1);
+    assert_int_equal(t.gone_back, 1);
+    t.times = 0; /* by now it would succeed */
+    assert_int_equal(send_batch(&s, *state), 200);
+    assert_int_equal(neo_json_integer(neo_json_get(body_of(s.host, *state), "failed")), 0);
+}
+
+/* Sends a batch of whose first statements so many meet that trouble, from a pool of its own. */
+static void assert_troubled(fake_reply how, int times, void (*check)(const scene *s, int status, apr_pool_t *pool),
+                            apr_pool_t *parent)
+{
+    apr_pool_t *pool;
+    trouble t = {.at = "insert", .how = how, .times = times, .made = 2};
+    apr_pool_create(&pool, parent);
+    scene s = scene_with(&t, pool);
+    int status = ask(s.site, s.host, "POST", "brokers/batch", pool);
+    assert_int_equal(s.host->lent, 0);
+    check(&s, status, pool);
+    apr_pool_destroy(pool);
+}
+
+static void assert_done_at_last(const scene *s, int status, apr_pool_t *pool)
+{
+    (void)pool;
+    assert_int_equal(status, 200);
+    assert_int_equal(s->trouble->inserted, 3);
+    assert_int_equal(s->trouble->committed, 1);
+    assert_int_equal(s->host->told, 1);
+}
+
+static void what_others_undo_is_done_again(void **state)
+{
+    static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "57P01"}, {.fate = FAKE_DIES_BEFORE}};
+    for (int i = 0; i < COUNT(troubles); i++)
+        assert_troubled(troubles[i], 2, assert_done_at_last, *state);
+}
+
+static void assert_nothing_done(const scene *s, int status, apr_pool_t *pool)
+{
+    assert_int_equal(status, 503);
+    assert_string_equal(member_of(s->host, "code", pool), "internal.unavailable");
+    assert_non_null(strstr(member_of(s->host, "detail", pool), "nothing was done"));
+    assert_in_range(s->trouble->inserted, 1, 10);
+    assert_int_equal(s->trouble->rolled_back, s->trouble->begun);
+    assert_int_equal(s->trouble->committed + s->host->told, 0);
+}
+
+static void trouble_that_does_not_end_is_told_and_nothing_was_done(void **state)
+{
+    static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "57014"}, {.error = "42P01"}};
+    for (int i = 0; i < COUNT(troubles); i++)
+        assert_troubled(troubles[i], 1000, assert_nothing_done, *state);
+}
+
+static void without_an_answer_to_the_commit_it_is_not_known_whether_it_was_done(void **state)
+{
+    trouble t = {.at = "commit", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1, .made = 2};
+    scene s = scene_with(&t, *state);
+    assert_int_equal(send_batch(&s, *state), 503);
+    assert_non_null(strstr(member_of(s.host, "detail", *state), "not known"));
+    assert_int_equal(t.inserted, 1);
+}
+
+static void a_batch_without_a_database_is_not_done(void **state)
+{
+    trouble t = {.made = 2};
+    scene s = scene_with(&t, *state);
+    s.host->pg = NULL;
+    assert_int_equal(send_batch(&s, *state), 503);
+    assert_int_equal(t.begun, 0);
+}
+
+static void a_batch_of_the_wrong_form_needs_no_database(void **state)
+{
+    trouble t = {.made = 2};
+    scene s = scene_with(&t, *state);
+    s.host->body = "{\"operations\":[]}";
+    assert_int_equal(send_batch(&s, *state), 400);
+    assert_int_equal(s.host->borrowed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(creates_together_are_one_statement_in_one_transaction),
+        pool_test(what_is_left_out_is_tried_alone_to_learn_why),
+        pool_test(what_others_undo_is_done_again),
+        pool_test(trouble_that_does_not_end_is_told_and_nothing_was_done),
+        pool_test(without_an_answer_to_the_commit_it_is_not_known_whether_it_was_done),
+        pool_test(a_batch_without_a_database_is_not_done),
+        pool_test(a_batch_of_the_wrong_form_needs_no_database),
+    };
+    return run_room("service_batch", tests);
+}

@@ -1,0 +1,173 @@
+/* Writes that something stands in the way of: references to what there is not, and deletions of what is referred to, also where
+ * that changes while the statement runs. The server behind them answers what the test has prepared for it. */
+#include "fake_host.h"
+#include "fake_pg.h"
+
+#define PARTY   "pty_01jd3x0000000000000000000z"
+#define BROKER  "brk_01jd3x0000000000000000000z"
+#define ROW     "{\"id\":\"" PARTY "\",\"kind\":\"person\",\"name\":\"Ana\",\"roles\":[\"buyer\"]}"
+#define BODY    "{\"kind\":\"person\",\"name\":\"Ana\",\"roles\":[\"buyer\"],\"spouse_party_id\":\"" PARTY "\"}"
+#define MISSING "spouse_party_id"
+
+/* What the server answers to writes: so many foreign keys that are violated, then so many refusals in one answer, or the row.
+ */
+typedef struct {
+    int violations, refusals;
+    const char *refusal;
+    int writes, reads;
+} table;
+
+static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
+{
+    static const char *refused[12], *made[] = {ROW, "1", NULL}, *read[] = {ROW, "77"};
+    table *t = fake->data;
+    (void)values;
+    if (strncmp(sql, "with ", 5) != 0) {
+        t->reads++;
+        *reply = (fake_reply){.columns = strstr(sql, "xmin") ? 2 : 1, .rows = 1, .values = read};
+        return;
+    }
+    t->writes++;
+    if (t->violations > 0) {
+        t->violations--;
+        *reply = (fake_reply){.error = "23503", .constraint = "reference_organization_id_party_id_fkey"};
+        return;
+    }
+    for (int i = 0; i < t->refusals; i++) {
+        refused[3 * i + 1] = "0";
+        refused[3 * i + 2] = t->refusal;
+    }
+    *reply = (fake_reply){.columns = 3, .rows = t->refusals ? t->refusals : 1, .values = t->refusals ? refused : made};
+}
+
+typedef struct {
+    neo_site *site;
+    fake_host *host;
+    table table;
+} scene;
+
+/* From now on. */
+static void expect(scene *s, int violations, int refusals, const char *refusal)
+{
+    s->table = (table){.violations = violations, .refusals = refusals, .refusal = refusal};
+    s->host->told = 0;
+}
+
+static scene *scene_in(apr_pool_t *pool)
+{
+    scene *s = apr_pcalloc(pool, sizeof *s);
+    fake_key *key = key_of("org_editor", pool);
+    s->site = site_of(pool);
+    know(s->site, key);
+    s->host = host_with(fake_connect(fake_start(answer, &s->table, pool), pool), pool);
+    s->host->body = BODY;
+    apr_table_setn(s->host->headers, "X-API-Key", key->secret);
+    apr_table_setn(s->host->headers, "Content-Type", "application/json");
+    return s;
+}
+
+static void what_is_missing_is_told_and_nothing_else_is_done(void **state)
+{
+    static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
+    scene *s = scene_in(*state);
+    for (int i = 0; i < COUNT(methods); i++) {
+        expect(s, 0, 1, MISSING);
+        assert_refused(s->site, s->host, methods[i][0], methods[i][1], 400, "validation.party.spouse_party_id_not_found",
+                       *state);
+        assert_int_equal(s->table.writes, 1);
+        assert_int_equal(s->host->told, 0);
+        assert_null(header_of(s->host, "Location"));
+        assert_null(header_of(s->host, "ETag"));
+    }
+}
+
+static void everything_that_is_missing_is_told(void **state)
+{
+    scene *s = scene_in(*state);
+    expect(s, 0, 3, "legal_representatives[2].party_id");
+    assert_refused(s->site, s->host, "POST", "parties", 400, "validation.failed", *state);
+    const neo_json *errors = neo_json_get(body_of(s->host, *state), "errors");
+    assert_int_equal(neo_json_size(errors), 3);
+    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(errors, 2), "field")), "legal_representatives[2].party_id");
+    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(errors, 2), "code")),
+                        "validation.party.legal_representatives_party_id_not_found");
+}
+
+static void what_others_delete_meanwhile_is_looked_up_again(void **state)
+{
+    static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
+    scene *s = scene_in(*state);
+    for (int i = 0; i < COUNT(methods); i++) {
+        expect(s, 2, 1, MISSING);
+        assert_refused(s->site, s->host, methods[i][0], methods[i][1], 400, "validation.party.spouse_party_id_not_found",
+                       *state);
+        assert_int_equal(s->table.writes, 3);
+        expect(s, 2, 0, NULL);
+        assert_int_equal(ask(s->site, s->host, methods[i][0], methods[i][1], *state), i == 0 ? 201 : 200);
+        assert_int_equal(s->table.writes, 3);
+        assert_int_equal(s->host->told, 1);
+    }
+}
+
+static void it_is_given_up_at_last(void **state)
+{
+    scene *s = scene_in(*state);
+    expect(s, 1000000, 0, NULL);
+    assert_refused(s->site, s->host, "POST", "parties", 503, "internal.unavailable", *state);
+    assert_refused(s->site, s->host, "PUT", "parties/" PARTY, 503, "internal.unavailable", *state);
+    assert_refused(s->site, s->host, "DELETE", "brokers/" BROKER, 503, "internal.unavailable", *state);
+    assert_true(s->table.writes < 400);
+}
+
+static void what_is_in_use_is_not_deleted(void **state)
+{
+    static const char *const known[][2] = {
+        {"document", "The broker cannot be deleted while a document refers to it."},
+        {"property,contract", "The broker cannot be deleted while a property and a contract refer to it."},
+        {"offer,party,proposal", "The broker cannot be deleted while an offer, a party and a proposal refer to it."}};
+    scene *s = scene_in(*state);
+    for (int i = 0; i < COUNT(known); i++)
+        for (int violations = 0; violations < 2; violations++) {
+            expect(s, violations, 1, known[i][0]);
+            assert_refused(s->site, s->host, "DELETE", "brokers/" BROKER, 409, "conflict.in_use", *state);
+            assert_string_equal(member_of(s->host, "detail", *state), known[i][1]);
+            assert_int_equal(s->table.writes, 1 + violations);
+            assert_int_equal(s->host->told, 0);
+        }
+}
+
+static void what_is_in_use_no_longer_is_deleted(void **state)
+{
+    scene *s = scene_in(*state);
+    expect(s, 1, 0, NULL);
+    assert_int_equal(ask(s->site, s->host, "DELETE", "brokers/" BROKER, *state), 204);
+    assert_int_equal(s->table.writes, 2);
+}
+
+static void what_refers_is_written_by_its_version_and_what_does_not_without_a_look(void **state)
+{
+    scene *s = scene_in(*state);
+    expect(s, 0, 0, NULL);
+    assert_int_equal(ask(s->site, s->host, "PUT", "parties/" PARTY, *state), 200);
+    assert_int_equal(ask(s->site, s->host, "DELETE", "parties/" PARTY, *state), 204);
+    assert_int_equal(s->table.reads, 2);
+    expect(s, 0, 0, NULL);
+    s->host->body = "{\"name\":\"Ana\"}";
+    assert_int_equal(ask(s->site, s->host, "PUT", "brokers/" BROKER, *state), 200);
+    assert_int_equal(ask(s->site, s->host, "DELETE", "brokers/" BROKER, *state), 204);
+    assert_int_equal(s->table.reads, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(what_is_missing_is_told_and_nothing_else_is_done),
+        pool_test(everything_that_is_missing_is_told),
+        pool_test(what_others_delete_meanwhile_is_looked_up_again),
+        pool_test(it_is_given_up_at_last),
+        pool_test(what_is_in_use_is_not_deleted),
+        pool_test(what_is_in_use_no_longer_is_deleted),
+        pool_test(what_refers_is_written_by_its_version_and_what_does_not_without_a_look),
+    };
+    return run_room("service_references", tests);
+}
