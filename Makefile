@@ -5,6 +5,9 @@ BUILD   ?= build
 CC      ?= cc
 APXS    ?= apxs
 
+# What npm fetches is the same for every build.
+FETCHED := $(BUILD)/fetched
+
 # SAN=1 builds everything with AddressSanitizer and UBSan, beside the ordinary build.
 ifeq ($(SAN),1)
 override BUILD := $(BUILD)/san
@@ -26,10 +29,10 @@ LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lcrypto -lcurl -lpq -lpthread
 LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)
 MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
 CTL_SRC  := $(wildcard src/ctl/*.c)
-GEN      := $(BUILD)/gen/migrations.c
+GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 
-LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/gen/migrations.o
+LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:$(BUILD)/%.c=$(BUILD)/obj/%.o)
 MOD_OBJ  := $(MOD_SRC:%.c=$(BUILD)/obj/%.o)
 CTL_OBJ  := $(CTL_SRC:%.c=$(BUILD)/obj/%.o)
 TESTS    := $(TEST_SRC:tests/unit/%.c=$(BUILD)/unit/%)
@@ -62,9 +65,17 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The migrations travel inside the programs, so that a module and its schema cannot be mixed up.
-$(GEN): sql/embed.sh $(wildcard sql/*.sql)
+$(BUILD)/gen/migrations.c: sql/embed.sh $(wildcard sql/*.sql)
 	@mkdir -p $(@D)
 	sh sql/embed.sh sql/[0-9]*.sql > $@.new && mv $@.new $@
+
+# The documentation as well. Where Swagger UI could not be fetched for its reference, the next make tries again.
+$(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again)
+	@mkdir -p $(@D)
+	@sh src/docs/pack.sh '$(VERSION)' '$(FETCHED)' '$@'
+
+.PHONY: again
+again:
 
 unit: $(TESTS) ## run the unit tests (SAN=1: built with the sanitizers)
 	@sh tests/unit/run.sh $(TESTS)
@@ -151,7 +162,7 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 # ---------------------------------------------------------------- bench
 
 .PHONY: bench bench-webhooks bench-remove
-bench: ## measure it beside a bare handler (BENCH='get list create insert walk memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
+bench: ## measure it beside a bare handler (BENCH='get list create insert property find batch walk deep memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@sh tests/deploy/packages.sh build run bench
 	@$(MAKE) --no-print-directory all $(BUILD)/bench/mod_bare.so
 	@BENCH='$(BENCH)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_PAIRS='$(BENCH_PAIRS)' \

@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <http_protocol.h>
+#include <stdlib.h>
 #include <string.h>
 #include <util_filter.h>
 
@@ -31,6 +32,28 @@ static apr_bucket *bucket_of(request_rec *r, const neo_response *response)
     return apr_bucket_pool_create(response->body.ptr, response->body.len, r->pool, r->connection->bucket_alloc);
 }
 
+static int takes_gzip(const request_rec *r, const char *codings)
+{
+    for (const char *one; (one = ap_get_list_item(r->pool, &codings));) {
+        const char *weight = strstr(one, ";q=");
+        size_t len = strcspn(one, ";");
+        int is_it = (len == 4 && strncmp(one, "gzip", len) == 0) || (len == 1 && *one == '*');
+        if (is_it && !(weight && strtod(weight + 3, NULL) <= 0))
+            return 1;
+    }
+    return 0;
+}
+
+/* What is stored compressed is expanded, where mod_deflate is there to do it, for the few who say that they take something
+ * else. */
+static void expand(request_rec *r)
+{
+    const char *codings = apr_table_get(r->headers_in, "Accept-Encoding");
+    if (apr_table_get(r->headers_out, "Content-Encoding") && codings && !takes_gzip(r, codings) &&
+        ap_get_output_filter_handle("INFLATE"))
+        ap_add_output_filter("INFLATE", NULL, r, r->connection);
+}
+
 /* For the access log: %u, and %{NEOAPI_PRINCIPAL}e. */
 static void name_principal(request_rec *r, const neo_response *response)
 {
@@ -50,6 +73,7 @@ int neo_response_send(request_rec *r, const neo_response *response)
     name_principal(r, response);
     if (response->media_type) {
         ap_set_content_length(r, (apr_off_t)response->body.len);
+        expand(r);
         APR_BRIGADE_INSERT_TAIL(out, bucket_of(r, response));
     }
     APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(r->connection->bucket_alloc));
