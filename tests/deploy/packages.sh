@@ -31,11 +31,16 @@ check python3-psycopg2
 check python3-jsonschema
 check python3-yaml
 check python3-h2
+check python3-hypothesis
 check python3-pyflakes
 check universal-ctags
 check shellcheck
 check nodejs  node
 check npm     npm
+check chromium
+check chromium-driver
+check python3-selenium
+check php-cli php
 bench wrk
 bench python3
 bench nginx-light nginx

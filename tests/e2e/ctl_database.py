@@ -9,13 +9,13 @@ import json
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import psycopg2
 import pytest
+from deployment import ROOT
 from psycopg2.extensions import make_dsn
 
-MIGRATIONS = Path(__file__).parents[2] / "sql"
+MIGRATIONS = ROOT / "sql"
 LIMIT = 30  # seconds that anything may take
 NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
 numbers = itertools.count(1)
@@ -87,14 +87,14 @@ class Database:
 
     def make_old(self):
         """As if only the first migration had been applied: nothing is left that the others made."""
-        first = next(MIGRATIONS.glob("0001_*.sql")).read_text()
-        kept = [*re.findall(r"^create (?:table|function) neoapi\.(\w+)", first, re.M), "schema_migration", "setting"]
-        for kind, names in (("table", "select relname from pg_class where relkind in ('r', 'p')"
-                                      " and relnamespace = 'neoapi'::regnamespace"),
-                            ("function", "select proname from pg_proc where pronamespace = 'neoapi'::regnamespace")):
-            for name, in self.sql(names):
-                if name not in kept:
-                    self.sql(f"drop {kind} if exists neoapi.{name} cascade")
+        first = re.findall(r"^create (?:table|function) neoapi\.(\w+)", next(MIGRATIONS.glob("0001_*.sql")).read_text(), re.M)
+        kept = [*first, "schema_migration", "setting"]
+        for name, in self.sql("select oid::regclass::text from pg_class where relnamespace = 'neoapi'::regnamespace"
+                              " and relkind in ('r', 'p') and not relispartition and relname <> all (%s)", kept):
+            self.sql(f"drop table {name} cascade")
+        for name, in self.sql("select oid::regprocedure::text from pg_proc where pronamespace = 'neoapi'::regnamespace"
+                              " and proname <> all (%s)", kept):
+            self.sql(f"drop function {name}")
         self.sql("delete from neoapi.schema_migration where number > 1")
 
 

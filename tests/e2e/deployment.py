@@ -32,7 +32,7 @@ def remove_what_the_dead_left():
     """Instances of test processes that were killed."""
     for directory in glob.glob(str(PLACE / "[0-9]*")):
         if not os.path.exists(f"/proc/{Path(directory).name}"):
-            for instance in glob.glob(directory + "/*"):
+            for instance in glob.glob(directory + "/*") + glob.glob(directory + "/*/demo/instance"):
                 subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", "remove", instance], timeout=LIMIT, check=True)
             shutil.rmtree(directory, ignore_errors=True)
 

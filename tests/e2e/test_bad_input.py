@@ -186,9 +186,12 @@ def resolve(description, schema):
 
 
 def fields_of(description, schema, path=""):
-    """Path and schema of every field that can be written, those of objects after the object."""
+    """Path and schema of every field that can be written, those of objects after the object. Null, which is no value, is left
+    out of the schema."""
     for name, field in resolve(description, schema)["properties"].items():
-        field = resolve(description, field)
+        field = resolve(description, field.get("anyOf", [field])[0])
+        if isinstance(field.get("type"), list):
+            field = {**field, "type": field["type"][0]}
         if not field.get("readOnly"):
             yield path + name, field
             if "properties" in field:

@@ -210,7 +210,7 @@ def test_a_body_where_none_is_taken_does_no_harm(own):
 
 
 @pytest.mark.parametrize("at", ["", "nothing", "brokers/", f"brokers/{NOBODY}/", f"brokers/{NOBODY}/x", "Brokers", "broker",
-                                "me/", "me/x", "ME", "openapi.yml", "openapi.yaml/", "docs", "docs/", "properties",
+                                "me/", "me/x", "ME", "openapi.yml", "openapi.yaml/", "docs/x", "docs/errors/", "estates",
                                 f"brokers/{NOBODY}/deliveries", "webhooks/x/retry", "v1/brokers", "brokers%2F" + NOBODY, "brokers.json", "x" * 3000, "%E2%82%AC", "a;b",
                                 "me%20", "index.html", "public/v1/me"])
 def test_a_path_that_the_api_has_not_is_not_found(api, at):

@@ -98,7 +98,7 @@ def test_the_page_of_errors_explains_every_code(anonymous, api):
 
 def expand(pattern):
     """The codes of a pattern of client.CODES that names them one by one."""
-    prefix, _, rest = pattern.replace("\\", "").partition("|(broker")[0].partition(".")
+    prefix, _, rest = re.sub(r"\|\([^)]*\)\\\..*", "", pattern).replace("\\", "").partition(".")
     return [f"{prefix}.{word}" for word in rest.strip("()").split("|") if re.fullmatch("[a-z_]+", word)]
 
 
@@ -113,9 +113,10 @@ def test_a_broker_is_described_by_the_columns_of_its_table(document, instance):
 
 def test_every_operation_of_the_contract_is_there(document):
     described = {(method, path) for path, method, _ in operations(document)}
-    collections = {(method, f"/{name}{path}") for name in ("brokers", "webhooks") for path in ("", "/{id}") for method in
+    names = ("brokers", "properties", "parties", "proposals", "contracts", "documents", "webhooks")
+    collections = {(method, f"/{name}{path}") for name in names for path in ("", "/{id}") for method in
                    (METHODS - {"post"} if path else ("get", "post"))}
-    assert described == collections | {
+    assert described == collections | {("post", f"/{name}/batch") for name in ("brokers", "properties", "parties")} | {
         ("get", "/me"), ("get", "/openapi.yaml"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry")}

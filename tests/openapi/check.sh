@@ -4,8 +4,8 @@
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
-tools=${OPENAPI_TOOLS:-$here/../../build/openapi-tools}
-export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS=false
+# shellcheck source=tests/openapi/tools.sh
+. "$here/tools.sh"
 
 [ $# -gt 0 ] || { echo "usage: check.sh FILE…" >&2; exit 2; }
 
@@ -13,13 +13,11 @@ export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS
 check_types() {
     mkdir -p "$tools/types"
     cp "$here/client.ts" "$here/tsconfig.json" "$tools/types/"
-    "$tools/node_modules/.bin/openapi-typescript" "$1" --output "$tools/types/api.ts" >"$tools/types/log" 2>&1 ||
-        { cat "$tools/types/log"; return 1; }
+    make_types "$1" "$tools/types"
     "$tools/node_modules/.bin/tsc" --project "$tools/types"
 }
 
-sh "$here/../deploy/npm.sh" "$here" "$tools"
-tools=$(cd "$tools" && pwd)
+install_tools
 for file; do
     file=$(cd "$(dirname "$file")" && pwd)/$(basename "$file")
     cd "$tools"

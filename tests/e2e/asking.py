@@ -1,0 +1,160 @@
+"""Requests that are made from the API's description, to one operation after the other, and what became of them."""
+
+import json
+import uuid
+
+from described import NOBODY
+from generate import general
+from world import put_in
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Target:
+    """Where an operation's requests go to: ids for its path. What is to be deleted, or cannot be changed any more, is a new one."""
+
+    def __init__(self, operation, world):
+        self.operation, self.world, self.ids = operation, world, None
+        self.is_whole = operation.path in (f"/{operation.collection}", f"/{operation.collection}/{{id}}")
+
+    def path(self):
+        if self.is_whole and self.operation.holes and (self.ids is None or self.operation.method == "delete"):
+            self.ids = [self.world.another(self.operation.collection)["id"]]
+        return self.operation.at(self.ids or self.world.fill(self.operation))
+
+    def bases(self):
+        """Bodies that are accepted: of everything, of little, and what else the operation needs."""
+        collection = self.operation.collection
+        if not self.is_whole:
+            return self.world.several(self.operation)
+        if self.operation.method == "patch":
+            return [{}, *({name: value} for name, value in self.world.full[collection].items())]
+        return [self.world.full[collection], self.world.small[collection]]
+
+    def places(self, generator):
+        """Every place that such a body has or may have, with bodies that it fits into: {"owners[].party_id": [(body, place)]}"""
+        found = {}
+        for base in self.bases():
+            for place in generator.places(self.operation.body, base):
+                found.setdefault(general(place.path), []).append((base, place))
+        return found
+
+    def ask(self, body=None, **more):
+        """A request, whose answer is checked. A body is JSON or bytes."""
+        if body is not None:
+            if not self.is_whole and not isinstance(body, bytes):
+                body = self.world.renewed(self.operation, body)
+            more["data"] = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+            more["headers"] = {**JSON, **more.get("headers", {})}
+        response = self.world.api.request(self.operation.method.upper(), more.pop("path", None) or self.path(), **more)
+        self.operation.check(response)
+        if response.status_code == 409:
+            self.ids = None
+        return response
+
+
+def failures(response):
+    """Every problem in an answer: its own, or, with their index, those of the parts that are answered one by one."""
+    answer = response.json() if response.content else {}
+    if response.status_code >= 400:
+        return [answer]
+    return [{**one["error"], "index": one["index"]} for one in answer.get("results", []) if "error" in one]
+
+
+class Walk:
+    """Brings about every answer that a client can bring about, of one operation. `viewer` may only read in that world."""
+
+    def __init__(self, operation, world, viewer, anonymous):
+        self.operation, self.world, self.viewer, self.anonymous = operation, world, viewer, anonymous
+        self.target, self.seen = Target(operation, world), set()
+
+    def ask(self, status, api=None, path=None, body=..., **more):
+        """A request as it should be but for what is given. `status`: what it must get."""
+        target = self.target
+        if body is ... and self.operation.bodies:
+            body = target.bases()[-1]
+            if target.is_whole and self.operation.method != "patch":
+                body = self.world.varied(self.operation.collection, body)
+            elif not target.is_whole:
+                body = self.world.renewed(self.operation, body)
+        if body is not ... and body is not None:
+            more["data"] = body if isinstance(body, bytes) else json.dumps(body).encode()
+            more["headers"] = {**JSON, **more.get("headers", {})}
+        answer = (api or self.world.api).request(self.operation.method.upper(), path or target.path(), **more)
+        self.operation.check(answer)
+        assert answer.status_code == status, f"{self.operation}: {answer.status_code}, not {status}: {answer.text}"
+        self.seen.add(status)
+        return answer
+
+    def everything(self):
+        has = set(self.operation.parameters)
+        self.success = self.operation.successes[0]
+        self.ask(self.success)
+        self.credentials()
+        if self.operation.method != "options":
+            self.ask(400, path=self.target.path() + "?colour=blue")
+        if self.operation.holes and self.operation.method != "options":
+            self.wrong_ids()
+        if self.operation.bodies:
+            self.wrong_bodies()
+        if "atomic" in (self.operation.body or {}).get("properties", {}):
+            self.unknown_id_among_several()
+        if ("header", "If-None-Match") in has:
+            etag = self.ask(self.success).headers["ETag"]
+            self.ask(304, headers={"If-None-Match": etag, "Accept-Encoding": "identity"})
+        if ("header", "If-Match") in has:
+            self.ask(412, headers={"If-Match": '"x"'})
+            self.ask(self.success, headers={"If-Match": "*"})
+        if ("header", "Idempotency-Key") in has:
+            self.keys()
+
+    def credentials(self):
+        has_organization = ("header", "X-Organization-ID") in self.operation.parameters
+        if has_organization:
+            self.ask(self.success, headers={"X-Organization-ID": self.world.api.credential.organizations[0]})
+        if self.operation.is_public:
+            self.ask(self.success, api=self.anonymous)
+            return
+        self.ask(401, api=self.anonymous)
+        self.ask(401, api=self.anonymous.with_(credential="nonsense"))
+        if has_organization:
+            self.ask(403, headers={"X-Organization-ID": "org_" + NOBODY})
+        if self.operation.method in ("post", "put", "patch", "delete"):
+            self.ask(403, api=self.viewer)
+
+    def wrong_ids(self):
+        ids = self.world.fill(self.operation)
+        for number, hole in enumerate(self.operation.holes):
+            prefix = self.operation.prefix_of(hole)
+            for other in (prefix + NOBODY, "x", prefix, prefix + "u" * 26, "%C3%A9", "%F0%9F%8F%A0", "x" * 500, "null", "*"):
+                self.ask(404, path=self.operation.at([*ids[:number], other, *ids[number + 1:]]))
+
+    def wrong_bodies(self):
+        if self.operation.body.get("required"):
+            self.ask(400, body={})
+        for body in (b"", b"{", b"[]", b"null", b"\xff", b'{"a":1,"a":1}'):
+            self.ask(400, body=body)
+        self.ask(415, headers={"Content-Type": "text/plain"})
+        self.ask(413, body=b" " * (1 << 20) + b"{}")
+
+    def unknown_id_among_several(self):
+        ids = {one: one[:4] + NOBODY for one in self.world.ids[self.world.document.collections[self.operation.collection]]}
+        for name, some in self.target.bases()[-1].items():
+            if isinstance(some, list):
+                self.ask(404, body={name: [put_in(one, ids) for one in some if set(one) == {"method", "id"}], "atomic": True})
+
+    def keys(self):
+        key = {"Idempotency-Key": str(uuid.uuid4())}
+        path = self.target.path()
+        body = self.target.bases()[-1] if self.operation.bodies else None
+        if body:
+            body = self.world.varied(self.operation.collection, body) if self.target.is_whole \
+                else self.world.renewed(self.operation, body)
+        first = self.ask(self.success, path=path, headers=key, body=body)
+        again = self.ask(self.success, path=path, headers=key, body=body)
+        assert again.content == first.content and again.headers["Idempotent-Replayed"] == "true"
+        other = self.target.bases()[0] if body else None
+        if body and set(other) != set(body):
+            self.ask(409, path=path, headers=key, body=other)
+        for wrong in ("x", "6f1c0a52-9d0e-1b57-8a3e-2f7d1c9b4e60"):
+            self.ask(400, headers={"Idempotency-Key": wrong})

@@ -1,0 +1,76 @@
+"""A headless Chromium, driven by Selenium, that reaches nothing but this machine."""
+
+import json
+import os
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from waiting import LIMIT, eventually
+
+OPTIONS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
+           "--no-proxy-server", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
+           "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.2"]
+DESK, PHONE = (1280, 900), (390, 844)
+
+
+class Browser:
+    """browser.open(url); browser.find(css), find_all(css): what can be seen; browser.run(javascript, …)."""
+
+    def __init__(self, place):
+        options = webdriver.ChromeOptions()
+        options.binary_location = "/usr/bin/chromium"
+        options.ignore_local_proxy_environment_variables()
+        for option in [*OPTIONS, f"--user-data-dir={place}/profile"] + (["--no-sandbox"] if os.geteuid() == 0 else []):
+            options.add_argument(option)
+        options.set_capability("acceptInsecureCerts", True)  # the instance's authority is its own
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        service = Service("/usr/bin/chromedriver", log_path=f"{place}/chromedriver.log")
+        self.driver = webdriver.Chrome(service=service, options=options)
+        self.driver.set_page_load_timeout(LIMIT)
+        self.driver.set_script_timeout(LIMIT)
+
+    def close(self):
+        self.driver.quit()
+
+    def look(self, size=DESK, is_dark=False):
+        """How the next page is looked at."""
+        width, height = size
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                    {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+            {"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}]})
+
+    def open(self, url):
+        self.forget()
+        self.driver.get("about:blank")  # so that an address that differs in its fragment alone is loaded as well
+        self.driver.get(url)
+
+    def find_all(self, css):
+        return [one for one in self.driver.find_elements(By.CSS_SELECTOR, css) if one.is_displayed()]
+
+    def find(self, css):
+        """The first of them, as soon as it can be seen."""
+        found = self.driver.find_elements
+        return eventually(lambda: next((one for one in found(By.CSS_SELECTOR, css) if one.is_displayed()), None), css)
+
+    def run(self, script, *arguments):
+        return self.driver.execute_script(script, *arguments)
+
+    def forget(self):
+        self.driver.get_log("browser")
+        self.driver.get_log("performance")
+
+    def console(self):
+        """What has been said since the page was opened."""
+        return [entry["message"] for entry in self.driver.get_log("browser")]
+
+    def requests(self):
+        """The addresses that have been asked for since then, data: left out."""
+        events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
+        urls = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [url for url in urls if not url.startswith(("data:", "about:"))]
+
+    def screenshot(self, path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.driver.save_screenshot(str(path))

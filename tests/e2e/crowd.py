@@ -1,0 +1,204 @@
+"""One organization with a million properties and many of everything else, in an instance of its own; and what PostgreSQL did for
+a request to it.
+
+The rows are written by SQL, past triggers and foreign keys: what matters is how many there are and how their values are spread.
+Indexes are made after the rows. Nothing here must survive a crash, so the cluster does without what that costs.
+"""
+
+import json
+import re
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg2
+from client import Api
+from estate import PREFIXES
+from makers import Maker
+
+PROPERTIES, OTHERS = 1_000_000, 100_000
+FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "wal_level": "minimal", "max_wal_senders": "0",
+        "max_wal_size": "8GB", "maintenance_work_mem": "512MB", "autovacuum": "off"}
+EXPLAINED = {"session_preload_libraries": "auto_explain", "auto_explain.log_min_duration": "0",
+             "auto_explain.log_analyze": "on", "auto_explain.log_timing": "off", "auto_explain.log_format": "json",
+             "auto_explain.log_nested_statements": "on"}
+
+
+def id_of(collection, n):
+    """Of the n-th row. Like any id it sorts by when it was made, which is a millisecond of 2023."""
+    return f"{PREFIXES[collection]}01h{n:023}"
+
+
+def sql_id(collection, n):
+    return f"'{PREFIXES[collection]}01h' || lpad(({n})::text, 23, '0')"
+
+
+# What differs from row to row n. A column that must have a value and is not named gets ''.
+COLUMNS = {
+    "brokers": {
+        "name": "'Corretor ' || n % 5000", "creci": "'SP ' || n", "document_number": "n % 20000",
+        "email": "'a' || n % 20000 || '@example.com'",
+        "visibility": "(array['private', 'restricted', 'public'])[1 + (n % 100 > 0)::int + (n % 3 > 0)::int]"},
+    "parties": {
+        "kind": "(array['person', 'company'])[1 + (n % 1000 = 0)::int]", "name": "'Parte ' || n % 5000",
+        "roles": "array[case when n % 1000 = 0 then 'attorney' when n % 3 = 0 then 'buyer' else 'tenant' end]",
+        "document_number": "lpad(n::text, 11, '0')", "email": "'p' || n % 20000 || '@example.com'",
+        "phone": "'+5511' || 900000000 + n % 20000", "external_id": "'crm-' || n"},
+    "properties": {
+        "code": "'AP-' || n", "title": "'Casa ' || n % 5000",
+        "transaction_type": "(array['sale', 'rent', 'sale_rent'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
+        "property_type": "(array['apartment', 'house', 'hotel'])[1 + (n % 3 > 0)::int + (n % 10000 = 1)::int]",
+        "status": "(array['draft', 'active', 'sold'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
+        "sale_price": "case when n % 3 <> 1 then n::bigint * 7919 % 1000000000 end",
+        "rent_price": "case when n % 3 <> 0 then n::bigint * 7919 % 1000000000 end", "bedrooms": "n % 6 + (n % 10000 = 1)::int * 10",
+        "address": "('{\"state\":\"' || (array['SP', 'RJ', 'AC'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]"
+                   " || '\",\"city\":\"Cidade ' || n % 3000 || '\",\"neighborhood\":\"Bairro ' || n % 20000 || '\"}')::json",
+        "broker_id": sql_id("brokers", "n % 1000"), "external_id": "'crm-' || n"},
+    "proposals": {
+        "kind": "(array['purchase', 'rental'])[1 + (n % 1000 = 0)::int]", "property_id": sql_id("properties", "n % 20000"),
+        "proponent_ids": "'[]'::json", "broker_id": sql_id("brokers", "n % 1000"), "amount": "n",
+        "valid_until": "date '2026-01-01' + (n % 10000)::int",
+        "status": "(array['draft', 'submitted', 'countered'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
+        "external_id": "'crm-' || n"},
+    "contracts": {
+        "kind": "(array['sale', 'rental', 'management'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]", "number": "'C-' || n",
+        "property_id": sql_id("properties", "n % 20000"), "parties": "'[]'::json", "amount": "n",
+        "end_date": "date '2026-01-01' + (n % 10000)::int",
+        "status": "(array['draft', 'active', 'expired'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
+        "external_id": "'crm-' || n"},
+    "documents": {
+        "kind": "(array['deed', 'other', 'cndt'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]", "related": "'{}'::json",
+        "file": "'{}'::json", "expires_at": "timestamptz '2026-01-01Z' + n % 10000 * interval '1 day'",
+        "status": "(array['pending', 'valid', 'expired'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
+        "external_id": "'crm-' || n"},
+}
+TABLES = {"brokers": "broker", "parties": "party", "properties": "property", "proposals": "proposal", "contracts": "contract",
+          "documents": "document"}
+# Who refers to what, beside the columns: everybody to one of a few, and every third one to number 0.
+REFERENCES = [
+    ("properties", "owners[0].party_id", "parties", "n % 50000"), ("properties", "owners[1].party_id", "parties", "0"),
+    ("proposals", "proponent_ids[0]", "parties", "n % 20000"), ("proposals", "proponent_ids[1]", "parties", "0"),
+    ("contracts", "parties[0].party_id", "parties", "n % 20000"), ("contracts", "parties[1].party_id", "parties", "0"),
+    ("contracts", "commission.splits[0].broker_id", "brokers", "n % 1000"),
+    ("documents", "related.id", "properties", "n % 50000 + 1"),
+]
+
+
+def count_of(collection):
+    return PROPERTIES if collection == "properties" else OTHERS
+
+
+class Crowd:
+    """`api` is an org_admin's client to the organization. `explained(path, **params)` is the answer to a list, and the plan of its
+    statement with what it did; see also `watched`."""
+
+    def __init__(self, instance):
+        self.instance = instance
+        maker = Maker(instance)
+        self.set_up(FAST)
+        self.organization = maker.organization()
+        self.load(self.forget_foreign_keys)
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(self.load, [self.properties, self.others]))
+        self.load(self.remember_foreign_keys)
+        self.set_up(EXPLAINED)
+        self.api = Api(instance, maker.key(self.organization))
+        self.api.get("brokers")
+
+    def set_up(self, settings):
+        """Sets the cluster up so, and restarts it."""
+        connection = psycopg2.connect(self.instance.admin_dsn)
+        connection.autocommit = True
+        cursor = connection.cursor()
+        cursor.execute("load 'auto_explain'")
+        for name, value in settings.items():
+            cursor.execute(f"alter system set {name} = %s", [value])
+        connection.close()
+        self.instance.command("stop-db")
+        self.instance.command("start-db")
+
+    def load(self, what):
+        """Runs it in one transaction, without indexes, triggers and foreign keys."""
+        connection = psycopg2.connect(self.instance.admin_dsn)
+        with connection, connection.cursor() as cursor:
+            cursor.execute("set session_replication_role = replica")
+            what(cursor)
+        connection.close()
+
+    def forget_foreign_keys(self, cursor):
+        cursor.execute("select conname, pg_get_constraintdef(oid) from pg_constraint"
+                       " where conrelid = 'neoapi.reference'::regclass and contype = 'f'")
+        self.foreign_keys = cursor.fetchall()
+        for name, _ in self.foreign_keys:
+            cursor.execute(f"alter table neoapi.reference drop constraint {name}")
+
+    def remember_foreign_keys(self, cursor):
+        for name, definition in self.foreign_keys:
+            cursor.execute(f"alter table neoapi.reference add constraint {name} {definition} not valid")
+
+    def fill(self, cursor, table, rows):
+        """Runs the statements that fill it; its indexes are made anew afterwards. Nothing goes to the write-ahead log, because the
+        transaction has emptied the table itself."""
+        cursor.execute(f"truncate neoapi.{table}")
+        cursor.execute("select indexdef, indexname from pg_indexes where schemaname = 'neoapi' and tablename = %s"
+                       " and indexname <> tablename || '_pkey'", [table])
+        indexes = cursor.fetchall()
+        for _, name in indexes:
+            cursor.execute(f"drop index neoapi.{name}")
+        for statement in rows:
+            cursor.execute(statement)
+        for definition, _ in indexes:
+            cursor.execute(definition)
+        cursor.execute(f"analyze neoapi.{table}")
+
+    def rows_of(self, cursor, collection):
+        table = TABLES[collection]
+        cursor.execute("select column_name from information_schema.columns where table_schema = 'neoapi' and table_name = %s"
+                       " and is_nullable = 'NO'", [table])
+        columns = {**{name: "''" for name, in cursor.fetchall()}, "organization_id": f"'{self.organization}'",
+                   "id": sql_id(collection, "n"), "created_at": "now()", "updated_at": "now() - n * interval '1 second'",
+                   "representation": f"'{{\"id\":\"' || {sql_id(collection, 'n')} || '\"}}'", **COLUMNS[collection]}
+        return (f"insert into neoapi.{table} ({', '.join(columns)}) select {', '.join(columns.values())}"
+                f" from generate_series(0, {count_of(collection) - 1}) n")
+
+    def properties(self, cursor):
+        self.fill(cursor, "property", [self.rows_of(cursor, "properties")])
+
+    def others(self, cursor):
+        for collection in COLUMNS:
+            if collection != "properties":
+                self.fill(cursor, TABLES[collection], [self.rows_of(cursor, collection)])
+        self.fill(cursor, "reference", [
+            f"insert into neoapi.reference (organization_id, source_id, path, target_id) select '{self.organization}',"
+            f" {sql_id(source, 'n * 3')}, '{path}', {sql_id(target, number)}"
+            f" from generate_series(0, {min(count_of(source), 300_000) // 3 - 1}) n"
+            for source, path, target, number in REFERENCES])
+
+    # ------------------------------------------------------------ what was done
+
+    def log(self):
+        return (self.instance.directory / "log/postgresql.log").read_text()
+
+    def watched(self, request):
+        """The answer to a request, and the statements that it took, those of triggers too, with their plans."""
+        before = len(self.log())
+        answer = request()
+        said = re.findall(r"plan:\n(\t\{.*?\n\t\})", self.log()[before:], re.S)
+        plans = [json.loads(re.sub(r"^\t", "", one, flags=re.M)) for one in said]
+        return answer, [(one["Query Text"], one["Plan"]) for one in plans]
+
+    def explained(self, path, **params):
+        answer, plans = self.watched(lambda: self.api.get(path, params=params))
+        assert answer.status_code == 200, (path, params, answer.content)
+        plan, = [plan for sql, plan in plans if f"neoapi.{TABLES[path]} t " in sql]
+        return answer.json(), plan
+
+
+def nodes_of(plan):
+    yield plan
+    for inner in plan.get("Plans", []):
+        yield from nodes_of(inner)
+
+
+def rows_seen(node):
+    """How many rows a node has produced and thrown away."""
+    thrown = sum(node.get(f"Rows Removed by {what}", 0) for what in ("Filter", "Index Recheck", "Join Filter"))
+    return (node["Actual Rows"] + thrown) * node["Actual Loops"]

@@ -1,0 +1,238 @@
+"""Values from schemas: what they take and what they do not, by Hypothesis. A path is a tuple of names and indexes."""
+
+import copy
+import json
+import re
+import string
+from collections import namedtuple
+from datetime import date, datetime
+
+from described import ID, NOBODY
+from hypothesis import strategies as st
+
+LARGEST = 2**53 - 1
+WORDS = string.ascii_letters + string.digits
+# Anything but control characters, which no text may have, and surrogates, which no text can have.
+characters = st.one_of(st.sampled_from(WORDS + " .-_/'\"&<>%\\áçãÉ家🏠"), st.characters(blacklist_categories=("Cc", "Cs")))
+moments = st.builds("{:%Y-%m-%dT%H:%M:%S}{}{}".format, st.datetimes(datetime(1971, 1, 1), datetime(2200, 1, 1)),
+                    st.sampled_from(["", ".1", ".123", ".123456789"]),
+                    st.sampled_from(["Z", "z", "+00:00", "-03:00", "+05:45"]))
+Place = namedtuple("Place", "path schema required present")
+Spoiled = namedtuple("Spoiled", "path how body")
+
+
+def spelled(path):
+    """As the API writes it: owners[0].party_id"""
+    return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
+
+
+def general(path):
+    """The same with every index left out: owners[].party_id"""
+    return re.sub(r"\[\d+\]", "[]", spelled(path))
+
+
+def put(body, path, value):
+    """A copy of the body with that value there; `...` takes out what is there."""
+    now = copy.deepcopy(body)
+    at = now
+    for step in path[:-1]:
+        at = at[step]
+    if value is ...:
+        del at[path[-1]]
+    else:
+        at[path[-1]] = value
+    return now
+
+
+def get(body, path):
+    for step in path:
+        body = body[step]
+    return body
+
+
+class Generator:
+    """Makes values of the document's schemas. `ids`: by prefix, the ids of resources that a reference may name."""
+
+    def __init__(self, document, ids):
+        self.document, self.ids, self.made = document, ids, {}
+        self.kinds = {name: prefix for prefix, name in document.prefixes.items()}
+
+    # ------------------------------------------------------------ what a schema takes
+
+    def values(self, schema):
+        key = json.dumps(schema, sort_keys=True)
+        if key not in self.made:
+            self.made[key] = self.strategy(self.document.resolve(schema))
+        return self.made[key]
+
+    def strategy(self, schema):
+        either = schema.get("anyOf") or schema.get("oneOf")
+        if either:
+            return st.one_of([self.values(one) for one in either])
+        if "const" in schema:
+            return st.just(schema["const"])
+        if "enum" in schema:
+            return st.sampled_from(schema["enum"])
+        types = schema.get("type", "object")
+        if isinstance(types, list):
+            return st.one_of([self.strategy({**schema, "type": one}) for one in types])
+        return getattr(self, types)(schema)
+
+    def null(self, _):
+        return st.none()
+
+    def boolean(self, _):
+        return st.booleans()
+
+    def integer(self, schema):
+        low, high = schema.get("minimum", -LARGEST), schema.get("maximum", LARGEST)
+        return st.one_of(st.sampled_from([low, high]), st.integers(low, high))
+
+    def number(self, schema):
+        low, high = schema.get("minimum", -1e6), schema.get("maximum", 1e6)
+        return st.one_of(st.sampled_from([low, high]), st.floats(low, high),
+                         st.floats(low, min(high, 1000)).map(lambda n: round(n, 2)))
+
+    def string(self, schema):
+        kinds = self.document.prefixes_of(schema)
+        if kinds:
+            return st.sampled_from([one for kind in kinds for one in self.ids.get(kind, [])] or [kinds[0] + NOBODY])
+        examples = [one for one in schema.get("examples", []) if isinstance(one, str)]
+        if "pattern" in schema:
+            made = st.from_regex(re.compile(schema["pattern"], re.ASCII), fullmatch=True).filter(lambda text: "\n" not in text)
+        elif schema.get("format") in FORMATS:
+            made = FORMATS[schema["format"]]
+        else:
+            made = texts(schema.get("minLength", 0), schema.get("maxLength", 100))
+        return st.one_of(made, st.sampled_from(examples)) if examples else made
+
+    def array(self, schema):
+        least, most = schema.get("minItems", 0), schema.get("maxItems", 100)
+        return st.lists(self.values(schema["items"]), min_size=least, max_size=max(least, min(most, 3)),
+                        unique_by=json.dumps if schema.get("uniqueItems") else None)
+
+    def object(self, schema):
+        properties = schema.get("properties", {})
+        more = schema.get("additionalProperties")
+        if not properties and isinstance(more, dict):
+            names = self.values({"type": "string", "minLength": 1, "maxLength": 40, **schema.get("propertyNames", {})})
+            return st.dictionaries(names, self.values(more), max_size=min(schema.get("maxProperties", 3), 3))
+        needed = set(schema.get("required", []))
+        must = {name: self.values(one) for name, one in properties.items() if name in needed}
+        may = {name: self.values(one) for name, one in properties.items()
+               if name not in needed and not self.document.resolve(one).get("readOnly")}
+        made = st.fixed_dictionaries(must, optional=may)
+        return made.map(self.of_one_kind) if {"type", "id"} <= set(properties) else made
+
+    def of_one_kind(self, value):
+        """Where an object names a resource by its kind and its id, these go together."""
+        prefix = self.kinds.get(value.get("type"))
+        return {**value, "id": self.ids[prefix][0]} if prefix in self.ids and ID.fullmatch(str(value.get("id"))) else value
+
+    # ------------------------------------------------------------ where something can be changed
+
+    def branch(self, schema, value):
+        """The schema that a value is of, where there are several."""
+        schema = self.document.resolve(schema)
+        for one in schema.get("anyOf") or schema.get("oneOf") or []:
+            if self.document.takes(value, one):
+                return self.branch(one, value)
+        return schema
+
+    def places(self, schema, value, path=()):
+        """Every member that the value has or may have at any depth, but not what the service sets."""
+        schema = self.branch(schema, value)
+        if isinstance(value, dict):
+            for name, one in schema.get("properties", {}).items():
+                one = self.document.resolve(one)
+                if name == "id" and self.kinds.get(value.get("type")) in self.document.prefixes_of(one):
+                    one = {**one, "pattern": f"^{self.kinds[value['type']]}[0-7][0-9a-hjkmnp-tv-z]{{25}}$"}
+                if not one.get("readOnly"):
+                    yield Place((*path, name), one, name in schema.get("required", []), name in value)
+                    if name in value:
+                        yield from self.places(one, value[name], (*path, name))
+        elif isinstance(value, list):
+            for index, one in enumerate(value[:2]):
+                yield Place((*path, index), schema["items"], True, True)
+                yield from self.places(schema["items"], one, (*path, index))
+
+    def changed(self, among):
+        """Bodies with one member made anew, or left out, with its place. `among`: bodies with a place in each."""
+        @st.composite
+        def changed(draw):
+            body, place = draw(st.sampled_from(among))
+            leave_out = place.present and not place.required and draw(st.integers(0, 9)) == 9
+            return place, put(body, place.path, ... if leave_out else draw(self.values(place.schema)))
+        return changed()
+
+    # ------------------------------------------------------------ what a schema does not take
+
+    def spoiled(self, body, place):
+        """Bodies that are wrong at that place or just below it. What is not wrong after all has to be sorted out."""
+        now = get(body, place.path) if place.present else None
+        here = self.branch(place.schema, now)
+        for how, value in self.wrong_values(here, now):
+            yield Spoiled(place.path, how, put(body, place.path, value))
+        if place.required:
+            yield Spoiled(place.path, "null", put(body, place.path, None))
+        if place.required and place.present and isinstance(place.path[-1], str):
+            yield Spoiled(place.path, "left out", put(body, place.path, ...))
+        if isinstance(now, dict) and here.get("additionalProperties") is False:
+            yield Spoiled((*place.path, "colour"), "unknown", put(body, (*place.path, "colour"), "blue"))
+
+    def wrong_values(self, schema, value):
+        for name, other in OF_EACH_TYPE.items():
+            yield name, other
+        if "enum" in schema:
+            yield "no such value", "nonsense"
+        for name in {"minimum", "maximum"} & set(schema):
+            yield name, schema[name] + (1 if name == "maximum" else -1)
+        if schema.get("maxLength"):
+            yield "too long", "x" * (schema["maxLength"] + 1)
+        if schema.get("minLength", 0) > 1:
+            yield "too short", "x" * (schema["minLength"] - 1)
+        if "pattern" in schema or "format" in schema:
+            yield "no such form", "?"
+            yield "one character more", f"{value if isinstance(value, str) else schema.get('examples', [''])[0]}\u00a0"
+        if schema.get("type") == "array":
+            yield from self.wrong_lists(schema, value)
+        if isinstance(schema.get("additionalProperties"), dict):
+            yield from self.wrong_maps(schema)
+
+    def wrong_lists(self, schema, value):
+        if schema.get("minItems"):
+            yield "empty", []
+        if value:
+            yield "too many", (value * (schema.get("maxItems", 100) + 1))[:schema.get("maxItems", 100) + 1]
+            yield "twice", [*value, value[-1]]
+
+    def wrong_maps(self, schema):
+        keys = self.document.resolve(schema.get("propertyNames", {})).get("maxLength", 40)
+        yield "too many", {f"key {n}": "x" for n in range(schema.get("maxProperties", 50) + 1)}
+        yield "a key too long", {"x" * (keys + 1): "x"}
+        yield "an empty key", {"": "x"}
+        for name, other in OF_EACH_TYPE.items():
+            yield "a member that is " + name, {"key": other}
+
+
+def texts(least, most):
+    """Texts of these lengths; none is blank, unless it may be empty."""
+    middle = st.builds("{}{}{}".format, st.text(characters, max_size=max(0, min(most, 40) // 2 - 1)), st.sampled_from(WORDS),
+                       st.text(characters, max_size=max(0, min(most, 40) // 2 - 1)))
+    longest = st.sampled_from("aé家🏠").map(lambda one: one * (most - 1) + "Z")
+    middle = middle.map(lambda text: text.ljust(least, "x")[:most])
+    return st.one_of(middle, middle, longest if least else st.sampled_from(["", " "]))
+
+
+OF_EACH_TYPE = {"a string": "?", "an integer": 7, "a number": 1.5, "a boolean": True, "an object": {}, "an array": [],
+                "an array of numbers": [7], "an array of objects": [{}]}
+LABELS = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=12)
+# Nothing is to be found at these addresses.
+FORMATS = {
+    "date-time": moments,
+    "date": st.dates(date(1900, 1, 1), date(2200, 1, 1)).map(str),
+    "email": st.builds("{}.{}@{}.{}.br".format, LABELS, LABELS, LABELS, LABELS),
+    "uri": st.builds("https://127.0.0.{}:9/{}{}".format, st.integers(2, 254), LABELS,
+                     st.sampled_from(["", "/", "?a=b&c=%20", "/x.pdf"])),
+    "uuid": st.uuids(version=4).map(str),
+}

@@ -1,0 +1,58 @@
+"""The documentation's pages, as a test reads them."""
+
+from html.parser import HTMLParser
+from urllib.parse import urldefrag, urljoin
+
+PAGES = ("docs/", "docs/reference", "docs/webhooks", "docs/errors")
+EMPTY = {"meta", "link", "img", "br", "hr", "input"}  # elements without an end
+
+
+class Page(HTMLParser):
+    """`elements` are (name, attributes) in their order; `ids`; `loaded` and `links`: addresses, each in full; `examples`: the
+    texts of <pre><code>, as (language, id, text); `text`: what is to be read; `inline`: what scripts and styles have in them.
+    """
+
+    def __init__(self, url, text):
+        super().__init__()
+        self.url, self.elements, self.ids, self.loaded, self.links, self.examples = url, [], [], [], [], []
+        self.text, self.inline, self.open = "", "", []
+        self.feed(text)
+        self.close()
+        assert not self.open, self.open
+
+    def handle_starttag(self, name, attributes):
+        attributes = dict(attributes)
+        self.elements.append((name, attributes))
+        self.ids += [attributes["id"]] if "id" in attributes else []
+        address = attributes.get("src") or attributes.get("href")
+        if address:
+            (self.links if name == "a" else self.loaded).append(urljoin(self.url, address))
+        if name == "code" and self.open[-1:] == ["pre"]:
+            self.examples.append((attributes.get("class", "").partition("language-")[2], attributes.get("id"), ""))
+        if name not in EMPTY:
+            self.open.append(name)
+
+    def handle_endtag(self, name):
+        assert self.open.pop() == name, (self.url, name, self.getpos())
+
+    def handle_data(self, data):
+        if self.open[-1:] in (["script"], ["style"]):
+            self.inline += data
+        else:
+            self.text += data
+        if self.open[-2:] == ["pre", "code"]:
+            language, name, text = self.examples[-1]
+            self.examples[-1] = language, name, text + data
+
+    def all(self, name):
+        return [attributes for element, attributes in self.elements if element == name]
+
+
+def page_of(api, path):
+    response = api.get(path)
+    assert response.status_code == 200, (path, response.status_code)
+    return Page(response.request.url, response.text)
+
+
+def without_fragment(url):
+    return urldefrag(url)[0]

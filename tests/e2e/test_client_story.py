@@ -1,0 +1,17 @@
+"""A client that is made from the API's description, by a generator and a library that are not ours, lives one whole story."""
+
+import os
+import subprocess
+
+from client import Api
+from deployment import ROOT
+
+
+def test_a_generated_client_lives_a_whole_story(instance, make, tmp_path):
+    description = tmp_path / "openapi.yaml"
+    description.write_bytes(Api(instance, source="127.0.0.9").get("openapi.yaml").content)
+    settings = {"NEOAPI_URL": instance.url, "NEOAPI_KEY": make.key().secret, "NODE_EXTRA_CA_CERTS": instance.ca}
+    done = subprocess.run(["sh", ROOT / "tests/openapi/story.sh", description, tmp_path], capture_output=True, text=True,
+                          timeout=600, env={**os.environ, **settings})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.endswith("the story is told\n"), done.stdout

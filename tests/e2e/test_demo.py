@@ -1,0 +1,56 @@
+"""`make demo`: what it starts runs, what it prints works when it is pasted, and again it is harmless."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+from deployment import BUILD, LIMIT, ROOT, sanitizer_settings
+from test_demo_receiver import free_port
+
+
+class Demo:
+    """tests/demo/demo.sh with a build directory of its own, which has the programs under test."""
+
+    def __init__(self, build):
+        self.build, self.port = build, free_port()
+        self.build.mkdir(parents=True)
+        for name in ("mod_neoapi.so", "neoapictl"):
+            (self.build / name).symlink_to(BUILD / name)
+
+    def run(self, command):
+        """Output goes to files: the servers that it starts would keep a pipe open."""
+        said, words = self.build / "said", ["sh", ROOT / "tests/demo/demo.sh", command, self.build]
+        with open(said, "w") as out:
+            done = subprocess.run(words, timeout=2 * LIMIT, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
+                                  env={**os.environ, **sanitizer_settings(), "DEMO_PORT": str(self.port)})
+        assert done.returncode == 0, said.read_text()
+        return said.read_text()
+
+
+@pytest.fixture
+def demo(instance):
+    made = Demo(instance.directory.parent / "build")  # where what is left of it is found (remove_what_the_dead_left)
+    yield made
+    made.run("remove")
+    shutil.rmtree(made.build)
+
+
+def paste(line):
+    done = subprocess.run(["sh", "-c", line], timeout=LIMIT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_demo_prints_lines_that_work_and_is_the_same_after_a_stop(demo):
+    said = demo.run("start")
+    assert "created 200 brokers, 200 properties, " in said
+    lines = [line for line in said.splitlines() if line.startswith("curl ")]
+    me, homes, broker = map(paste, lines)
+    assert me["type"] == "api_key" and len(homes["items"]) == 3 and broker["id"].startswith("brk_")
+    demo.run("stop")
+    again = demo.run("start")
+    assert "creat" not in again.partition("The demo runs.")[0]
+    assert paste(lines[1])["items"] == homes["items"]
+    assert paste(lines[2]) == broker  # with its Idempotency-Key

@@ -1,0 +1,287 @@
+"""The documentation: served to everybody, by the module alone, under a strict policy, and without a link that leads nowhere."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from urllib.parse import urldefrag
+
+import pytest
+from client import ok, refused
+from deployment import ROOT
+from pages import PAGES, Page, page_of, without_fragment
+from waiting import LIMIT
+
+
+@pytest.fixture(params=PAGES)
+def page(request, anonymous):
+    return page_of(anonymous, request.param)
+
+
+@pytest.fixture
+def assets(anonymous):
+    """What the pages are made of: addresses."""
+    return sorted({url for path in PAGES for url in page_of(anonymous, path).loaded})
+
+
+def policy_of(response):
+    rules = [rule.split() for rule in response.headers["Content-Security-Policy"].split(";")]
+    assert len({rule[0] for rule in rules}) == len(rules)
+    return {rule[0]: rule[1:] for rule in rules}
+
+
+# ---------------------------------------------------------------- served
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_needs_no_credential_and_forgives_a_bad_one(anonymous, path):
+    response = anonymous.get(path)
+    assert response.status_code == 200 and response.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert response.headers["X-Content-Type-Options"] == "nosniff" and response.headers["Referrer-Policy"] == "no-referrer"
+    assert anonymous.with_(credential="nonsense").get(path).content == response.content
+    assert anonymous.head(path).headers["Content-Type"] == "text/html; charset=utf-8"
+    assert anonymous.options(path).headers["Allow"] == "GET, HEAD, OPTIONS"
+    refused(anonymous.post(path), 405, "validation.method_not_allowed")
+    refused(anonymous.get(path + "?x=1"), 400, "validation.unknown_parameter")
+
+
+def test_reading_counts_against_the_address(anonymous):
+    before, after = (int(anonymous.get("docs/").headers["X-RateLimit-Remaining"]) for _ in range(2))
+    assert after == before - 1
+
+
+def test_a_page_is_asked_for_again_with_its_tag(anonymous):
+    for path in PAGES:
+        first = anonymous.get(path)
+        assert "no-cache" in first.headers["Cache-Control"]
+        again = anonymous.get(path, headers={"If-None-Match": first.headers["ETag"]})
+        assert again.status_code == 304 and again.headers["Content-Security-Policy"] == first.headers["Content-Security-Policy"]
+        assert anonymous.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
+
+
+def test_the_address_without_its_slash_leads_to_the_one_with_it(anonymous):
+    response = anonymous.get("docs")
+    assert response.status_code == 308 and response.headers["Location"] == "docs/"
+
+
+def test_what_is_not_a_page_is_not_found(anonymous, api):
+    for path in ("docs/start", "docs/errors/", "docs/swagger-ui.css", "docs/frame.html"):
+        refused(api.get(path), 404, "not_found.route")
+        refused(anonymous.get(path), 401, "unauthorized.auth_required")
+
+
+# ---------------------------------------------------------------- nothing from elsewhere
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_policy_is_strict(anonymous, path):
+    policy = policy_of(anonymous.get(path))
+    assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == policy["frame-ancestors"] == ["'none'"]
+    assert policy["style-src"] == ["'self'"]
+    if path == "docs/reference":
+        assert policy["script-src"] == policy["connect-src"] == ["'self'"] and policy["img-src"] == ["'self'", "data:"]
+    else:
+        assert "script-src" not in policy and "connect-src" not in policy and policy["img-src"] == ["'self'"]
+
+
+def test_a_page_refers_to_nothing_elsewhere_and_has_nothing_inline(page, instance):
+    for url in page.loaded + page.links:
+        assert url.startswith(instance.url), url
+    assert not page.inline.strip()
+    names = {name for _, attributes in page.elements for name in attributes}
+    assert not [name for name in names if name == "style" or name.startswith("on")]
+    assert page.all("script") == [] or page.url.endswith("docs/reference")
+    for link in page.all("link"):
+        assert link["rel"] in ("icon", "stylesheet"), link
+
+
+def test_style_sheets_load_nothing(anonymous, assets):
+    sheets = [url for url in assets if url.endswith(".css")]
+    assert len(sheets) == 3
+    for url in sheets:
+        text = anonymous.get(url).text
+        assert "@import" not in text and "sourceMappingURL" not in text
+        assert all(target.startswith("data:") for target in re.findall(r"url\(\s*[\"']?([^\"')]+)", text))
+
+
+# ---------------------------------------------------------------- links
+
+
+def test_every_link_leads_somewhere(anonymous):
+    pages = {anonymous.url + path: page_of(anonymous, path) for path in PAGES}
+    for page in pages.values():
+        for url in page.loaded + page.links:
+            at, fragment = urldefrag(url)
+            if at not in pages:
+                assert anonymous.get(at).status_code == 200, url
+            assert not fragment or fragment in pages[at].ids, url
+
+
+def test_each_page_leads_to_each(anonymous):
+    for path in PAGES:
+        assert {anonymous.url + other for other in PAGES} <= {without_fragment(url) for url in page_of(anonymous, path).links}
+
+
+def test_errors_lead_to_their_explanation_on_the_page(anonymous, api, own):
+    proposal = own.post("proposals", json={"kind": "?", "payment_terms": [{"amount": "x"}, 5], "property_id": "prp_x"})
+    problems = [api.get("nothing"), api.get("brokers/brk_x"), anonymous.get("me"), api.post("me"), proposal,
+                api.post("brokers", json={}), api.get("brokers?limit=0"), api.patch("parties/pty_x", json={})]
+    page = page_of(anonymous, "docs/errors")
+    for problem in (response.json() for response in problems):
+        at, fragment = urldefrag(problem["documentation_url"])
+        assert at == page.url and fragment == problem["code"] and fragment in page.ids, problem
+        for item in problem.get("errors", []):
+            assert item["code"] in page.ids, item
+
+
+# ---------------------------------------------------------------- good pages
+
+
+def test_a_page_is_well_formed_and_can_be_found_one_s_way_in(page):
+    assert page.all("html") == [{"lang": "en"}]
+    assert "width=device-width" in [meta for meta in page.all("meta") if meta.get("name") == "viewport"][0]["content"]
+    assert len(page.all("title")) == len(page.all("h1")) == len(page.all("main")) == 1
+    assert "main" in page.ids and page.links[0].endswith("#main")  # the first link leads past the bar
+    assert all("alt" in image for image in page.all("img"))
+    assert all(nav["aria-label"] for nav in page.all("nav"))
+    assert [link for link in page.all("a") if link.get("aria-current") == "page"]
+    assert len(page.ids) == len(set(page.ids))
+    levels = [int(name[1]) for name, _ in page.elements if re.fullmatch("h[1-6]", name)]
+    assert all(deeper <= level + 1 for level, deeper in zip(levels, levels[1:]))
+
+
+def test_titles_tell_pages_apart(anonymous):
+    titles = [re.search("<title>(.*)</title>", anonymous.get(path).text)[1] for path in PAGES]
+    assert len(set(titles)) == len(PAGES)
+
+
+def test_examples_name_the_deployment(anonymous, short):
+    assert anonymous.url + "me" in page_of(anonymous, "docs/").text
+    assert "https://api.example.com/public/v1/me" in Page("", short.get("docs/").text).text
+
+
+# ---------------------------------------------------------------- what pages are made of
+
+
+def test_what_pages_are_made_of_is_kept_by_browsers_under_a_name_of_its_content(anonymous, assets):
+    assert len(assets) == 6
+    for url in assets:
+        response = anonymous.get(url)
+        assert response.headers["Cache-Control"] == "public, max-age=31536000, immutable"
+        assert hashlib.sha256(response.content).hexdigest()[:8] == url.split(".")[-2], url
+        assert anonymous.get(url, headers={"If-None-Match": response.headers["ETag"]}).status_code == 304
+
+
+@pytest.mark.parametrize("accepted, coding", [
+    ("gzip", "gzip"), ("gzip, deflate, br, zstd", "gzip"), ("br, *", "gzip"), ("gzip;q=0.1", "gzip"),
+    ("identity", None), ("gzip;q=0", None), ("br", None), ("", None)])
+def test_what_is_stored_compressed_is_sent_so_to_those_who_take_it(anonymous, assets, accepted, coding):
+    bundle, = [url for url in assets if "swagger-ui-bundle" in url]
+    response = anonymous.get(bundle, headers={"Accept-Encoding": accepted})
+    assert response.headers.get("Content-Encoding") == coding and "Accept-Encoding" in response.headers["Vary"]
+    assert hashlib.sha256(response.content).hexdigest()[:8] == bundle.split(".")[-2]
+    again = anonymous.get(bundle, headers={"Accept-Encoding": accepted, "If-None-Match": response.headers["ETag"]})
+    assert again.status_code == 304
+
+
+def test_who_says_nothing_of_compression_gets_it(anonymous, assets):
+    path, = [url.removeprefix(anonymous.url) for url in assets if "swagger-ui-bundle" in url]
+    response = anonymous.raw(anonymous.head_of("GET", path))
+    assert response.headers["Content-Encoding"] == "gzip" and response.content.startswith(b"\x1f\x8b")
+
+
+# ---------------------------------------------------------------- the examples of the first page
+
+
+@pytest.fixture
+def run(own, tmp_path):
+    """run(example, **variables): what curl said, and the status."""
+    (tmp_path / ".curlrc").write_text(f'silent\ncacert = "{own.instance.ca}"\nnoproxy = "*"\nwrite-out = "\\n%{{http_code}}"\n')
+
+    def start(example, **variables):
+        done = subprocess.run(["sh", "-eu", "-c", example], capture_output=True, text=True, timeout=LIMIT,
+                              env={**os.environ, "CURL_HOME": str(tmp_path), "KEY": own.credential.secret, **variables})
+        said, _, status = done.stdout.rpartition("\n")
+        assert done.returncode == 0, (example, done.stderr)
+        return said, int(status)
+    return start
+
+
+def examples(api, path):
+    return [text for language, _, text in page_of(api, path).examples if language == "sh"]
+
+
+def test_the_examples_of_the_first_page_work(own, run):
+    setting, me, brokers, create, change, batch = examples(own, "docs/")
+    assert setting == "export KEY='nbr_…'"
+    assert own.credential.id in run(me)[0]
+    own.broker(visibility="public")
+    said, status = run(brokers)
+    assert status == 200 and '"has_next_page":false' in said and "Ana" in said
+    said, status = run(create)
+    assert status == 201
+    made, etag = re.search(r'"id":"(\w+)"', said)[1], re.search(r"(?im)^etag: (\S+)", said)[1]
+    again, status = run(create)
+    assert status == 201 and re.search("(?i)idempotent-replayed: true", again) and made in again
+    assert run(change, ID=made, ETAG=etag)[1] == 200
+    assert ok(own.get("brokers/" + made))["phone"] == "+55 11 91234-5678"
+    assert run(change, ID=made, ETAG=etag)[1] == 412
+    said, status = run(batch, ID=made, OLD=own.broker()["id"])
+    assert status == 200 and [result["status"] for result in json.loads(said)["results"]] == [201, 200, 204]
+
+
+def test_the_error_that_the_first_page_shows_is_the_one_that_is_answered(own):
+    problem = own.post("brokers", json={}).json()
+    shown, = [text for _, _, text in page_of(own, "docs/").examples if '"type"' in text]
+    for name in ("type", "title", "status", "detail", "code"):
+        assert f'"{name}": {json.dumps(problem[name])},' in shown, (name, problem)
+    item = problem["errors"][0]
+    assert item["message"] in shown and item["field"] in shown
+
+
+# ---------------------------------------------------------------- the build
+
+
+def pack(tmp_path, path):
+    """Runs the packing with that PATH. Returns what it said, and the pages by their addresses."""
+    out = tmp_path / "docs.c"
+    done = subprocess.run(["sh", ROOT / "src/docs/pack.sh", "1.2.3", tmp_path / "fetched", out], capture_output=True, text=True,
+                          timeout=LIMIT, env={**os.environ, "PATH": str(path)})
+    assert done.returncode == 0, done.stderr
+    subprocess.run(["gcc", "-fsyntax-only", f"-I{ROOT}/include", "-isystem", "/usr/include/apr-1.0", "-D_GNU_SOURCE", out],
+                   check=True, timeout=LIMIT)
+    rows = re.findall(r'\.path = "([^"]*)".*?\.bytes = .*?\{(.*?)\}', out.read_text(), re.S)
+    return done.stderr, {name: bytes(int(byte, 16) for byte in re.findall("0x(..)", row)) for name, row in rows}
+
+
+@pytest.fixture
+def no_npm(tmp_path):
+    """A directory of programs, npm not among them."""
+    place = tmp_path / "bin"
+    place.mkdir()
+    for program in "basename cat cmp cp cut dirname gzip mkdir mktemp mv od rm sed sh sha256sum wc".split():
+        (place / program).symlink_to(subprocess.run(["which", program], capture_output=True, text=True).stdout.strip())
+    return place
+
+
+def assert_left_out(pages):
+    reference = Page("https://x/docs/reference", pages["docs/reference"].decode())
+    assert not reference.all("script") and "https://x/openapi.yaml" in reference.links
+    assert {"docs/", "docs/webhooks", "docs/errors"} <= set(pages) and not [name for name in pages if "swagger" in name]
+    assert all(b"mod_neoapi 1.2.3" in pages[name] for name in PAGES)
+
+
+def test_without_npm_the_build_says_that_the_reference_is_left_out(tmp_path, no_npm):
+    said, pages = pack(tmp_path, no_npm)
+    assert "npm is not installed: the reference page is left out" in said
+    assert_left_out(pages)
+
+
+def test_without_a_network_the_build_says_that_the_reference_is_left_out(tmp_path, no_npm):
+    (no_npm / "npm").write_text("#!/bin/sh\necho 'npm error network' >&2\nexit 1\n")
+    (no_npm / "npm").chmod(0o755)
+    said, pages = pack(tmp_path, no_npm)
+    assert "npm could not fetch Swagger UI (npm error network): the reference page is left out" in said
+    assert_left_out(pages)
+    assert not (tmp_path / "fetched/swagger-ui").exists()

@@ -1,0 +1,208 @@
+"""The documentation in a real browser: it is drawn under its policy, fits a phone, and "try it out" reaches the API.
+
+What was seen stays in BUILD/e2e/screenshots, to be looked at."""
+
+import pytest
+
+pytest.importorskip("selenium", reason="python3-selenium is not installed")
+pytest.register_assert_rewrite("browser")
+
+import yaml  # noqa: E402
+from browser import DESK, PHONE, Browser  # noqa: E402
+from client import ok  # noqa: E402
+from deployment import IS_SANITIZED, PLACE  # noqa: E402
+from pages import PAGES, page_of  # noqa: E402
+from waiting import eventually  # noqa: E402
+
+pytestmark = pytest.mark.skipif(IS_SANITIZED, reason="what a browser shows has nothing to do with sanitizers")
+
+LOOKS = {"desk": (DESK, False), "desk-dark": (DESK, True), "phone": (PHONE, False), "phone-dark": (PHONE, True)}
+FITS = "return document.documentElement.scrollWidth <= innerWidth"
+# The least contrast of text that can be seen, and which text it is (WCAG 2.1, 1.4.3: 4.5 to 1).
+CONTRAST = """
+const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+const ground = (element) => {
+  for (let e = element; e; e = e.parentElement) {
+    const color = numbers(getComputedStyle(e).backgroundColor);
+    if (color.length < 4 || color[3] === 1) return color;
+  }
+  return [255, 255, 255];
+};
+let least = [99, ''];
+for (const element of document.querySelectorAll('body *')) {
+  const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).join('');
+  if (!text || !element.checkVisibility()) continue;
+  const pair = [light(numbers(getComputedStyle(element).color)), light(ground(element))].sort((a, b) => b - a);
+  const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
+  if (contrast < least[0]) least = [contrast, text];
+}
+return least;
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    one = Browser(tmp_path_factory.mktemp("browser"))
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+@pytest.fixture(params=LOOKS)
+def look(request, browser):
+    browser.look(*LOOKS[request.param])
+    return request.param
+
+
+@pytest.fixture
+def reference(browser, anonymous):
+    browser.look()
+    browser.open(anonymous.url + "docs/reference")
+    return browser
+
+
+def until_drawn(browser):
+    if browser.run("return document.querySelector('#operations') !== null"):
+        browser.find(".opblock")
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_drawn_without_a_complaint_and_from_here_alone(browser, look, anonymous, path):
+    browser.open(anonymous.url + path)
+    until_drawn(browser)
+    browser.screenshot(PLACE / "screenshots" / f"{path.partition('/')[2] or 'start'}-{look}.png")
+    assert browser.console() == []
+    requests = browser.requests()
+    assert len(requests) >= 3 and all(url.startswith(anonymous.url) for url in requests), requests
+    assert browser.run(FITS), "it is wider than the screen"
+    dark = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, dark.strip("rgb()").split(","))) < 200) == look.endswith("dark")
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if path != "docs/reference"])
+def test_text_can_be_read(browser, look, anonymous, path):
+    browser.open(anonymous.url + path)
+    contrast, text = browser.run(CONTRAST)
+    assert contrast >= 4.5, (contrast, text)
+
+
+def test_an_explanation_is_in_sight_where_an_error_leads(browser, anonymous, api):
+    browser.look(PHONE)
+    browser.open(api.get("brokers?limit=0").json()["documentation_url"])
+    assert 0 <= browser.run("return document.querySelector(':target').getBoundingClientRect().top") < PHONE[1] / 2
+
+
+def test_the_bar_leads_from_page_to_page(browser, anonymous):
+    browser.look()
+    browser.open(anonymous.url + "docs")
+    assert browser.driver.current_url == anonymous.url + "docs/"
+    for path in (*PAGES[1:], PAGES[0]):
+        browser.find(f"header nav a[href='{path.partition('/')[2] or './'}']").click()
+        eventually(lambda at=path: browser.driver.current_url == anonymous.url + at, path)
+        assert browser.find("[aria-current=page]").text == browser.find("h1").text
+
+
+# ---------------------------------------------------------------- the reference
+
+
+def test_the_reference_has_every_operation(reference, anonymous):
+    document = yaml.safe_load(anonymous.get("openapi.yaml").content)
+    described = {operation["operationId"] for path in document["paths"].values() for method, operation in path.items()
+                 if method in ("get", "post", "put", "patch", "delete")}
+    reference.find(".opblock")
+    drawn = {one.get_attribute("id").rpartition("-")[2] for one in reference.find_all(".opblock")}
+    assert described <= drawn
+    assert not reference.find_all(".opblock-head, .opblock-options")
+
+
+def authorize(browser, secret):
+    browser.find(".auth-wrapper .authorize").click()
+    browser.find(".auth-container input").send_keys(secret)
+    browser.find(".auth-btn-wrapper .authorize").click()
+    browser.find(".auth-btn-wrapper .btn-done").click()
+
+
+def try_out(browser, operation):
+    """Sends what the page proposes. Returns the status and the body that it shows."""
+    browser.find(f"[id$='-{operation}'] .opblock-summary-control").click()
+    browser.find(f"[id$='-{operation}'] .try-out__btn").click()
+    browser.find(f"[id$='-{operation}'] .execute").click()
+    status, shown = (browser.find(f"[id$='-{operation}'] .live-responses-table tbody .response-col_{column}").text
+                     for column in ("status", "description"))
+    return int(status.split()[0]), shown
+
+
+def test_trying_it_out_with_a_key_gets_real_answers(reference, own):
+    authorize(reference, own.credential.secret)
+    status, shown = try_out(reference, "getPrincipal")
+    assert status == 200 and own.credential.id in shown
+    status, shown = try_out(reference, "createBroker")
+    made, = own.walk()
+    assert status == 201 and made["id"] in shown
+    status, shown = try_out(reference, "listBrokers")
+    assert status == 200 and made["id"] in shown and "end_cursor" in shown
+    reference.screenshot(PLACE / "screenshots/try-it-out.png")
+    assert reference.console() == []
+    assert all(url.startswith(own.url) for url in reference.requests())
+
+
+def test_trying_it_out_works_by_whatever_name_the_page_was_reached(browser, short):
+    """The base URL of this virtual host names another one."""
+    browser.look()
+    browser.open(short.url + "docs/reference")
+    authorize(browser, short.credential.secret)
+    assert try_out(browser, "getPrincipal")[0] == 200
+
+
+def test_lists_are_tried_out_with_what_is_proposed(reference, own):
+    """What may be left out is left out, examples of it included."""
+    authorize(reference, own.credential.secret)
+    for name in ("listProperties", "listContracts", "listWebhooks"):
+        status, shown = try_out(reference, name)
+        assert status == 200 and "items" in shown, name
+    assert reference.console() == []
+
+
+def test_a_schema_shows_the_fields_that_references_lead_to(reference):
+    reference.find("[id$='-createProperty'] .opblock-summary-control").click()
+    reference.find("[id$='-createProperty'] .opblock-section-request-body [data-name=model]").click()
+    shown = reference.find("[id$='-createProperty'] .opblock-section-request-body .json-schema-2020-12__title").text
+    assert shown == "PropertyInput"
+    assert "$ref" not in reference.find("[id$='-createProperty'] .opblock-body").text
+    assert reference.console() == []
+
+
+def test_trying_it_out_without_a_key_says_so(reference):
+    status, shown = try_out(reference, "getPrincipal")
+    assert status == 401 and "unauthorized.auth_required" in shown
+
+
+def test_a_key_is_kept_nowhere(reference, own):
+    authorize(reference, own.credential.secret)
+    assert try_out(reference, "getPrincipal")[0] == 200
+    assert reference.run("return localStorage.length + sessionStorage.length + document.cookie.length") == 0
+    reference.open(own.url + "docs/reference")
+    assert try_out(reference, "getPrincipal")[0] == 401
+
+
+@pytest.mark.parametrize("size", [DESK, PHONE])
+def test_an_address_leads_to_an_operation(browser, anonymous, size):
+    browser.look(size)
+    browser.open(anonymous.url + "docs/reference#/Brokers/createBroker")
+    browser.find("[id$='-createBroker'] .responses-table")
+    assert "Idempotency-Key" in browser.find("[id$='-createBroker'] .opblock-body").text
+    assert browser.run(FITS), "it is wider than the screen"
+
+
+def test_a_page_of_text_runs_no_script(browser, own):
+    """The policy holds: what would be run on another page is not on this one."""
+    browser.look()
+    browser.open(own.url + "docs/")
+    browser.run("const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s)")
+    browser.run("document.body.setAttribute('onclick', 'window.ran = 1'); document.body.click()")
+    assert browser.run("return window.ran === undefined")
+    assert any("Content Security Policy" in message for message in browser.console())
+    assert page_of(own, "docs/").all("script") == [] and ok(own.get("me"))

@@ -1,0 +1,135 @@
+"""The examples of the page on webhooks: they subscribe, and they accept what the API sends and nothing else."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+for module in ("hooks", "receiver"):
+    pytest.register_assert_rewrite(module)
+
+from client import ok  # noqa: E402
+from hooks import HERE, admin, make_there, receiver, subscribe, there  # noqa: E402 (fixtures among them)
+from pages import page_of  # noqa: E402
+from test_docs import examples  # noqa: E402
+from waiting import LIMIT  # noqa: E402
+
+CONF = HERE
+
+
+@pytest.fixture
+def example(admin):
+    return {name: text for _, name, text in page_of(admin, "docs/webhooks").examples if name}
+
+
+def truth(done):
+    assert done.returncode == 0 and done.stdout in (b"true\n", b"false\n"), done
+    return done.stdout == b"true\n"
+
+
+# Each runs one example. `what` is secret, body and headers.
+
+
+def in_shell(text, what, place):
+    (place / "body").write_bytes(what["body"])
+    variables = {name.replace("-", "_"): value for name, value in what["headers"].items()}
+    done = subprocess.run(["sh", "-c", text], cwd=place, capture_output=True, timeout=LIMIT,
+                          env={**os.environ, **variables, "secret": what["secret"]})
+    assert done.stdout in (b"genuine\n", b"") and (done.returncode == 0) == (done.stdout != b""), done
+    return done.stdout == b"genuine\n"
+
+
+def in_python(text, what, place, *rest):
+    (place / "example.py").write_text(text)
+    spec = importlib.util.spec_from_file_location("example", place / "example.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.is_genuine(what["secret"], what["body"], *rest)
+
+
+def in_php(text, what, place, *rest):
+    (place / "body").write_bytes(what["body"])
+    (place / "example.php").write_text(
+        f"<?php\n{text}\n[, $secret, $file] = $argv;\n"
+        "echo is_genuine($secret, file_get_contents($file), ...array_slice($argv, 3)) ? 'true' : 'false', PHP_EOL;")
+    command = ["php", "-d", "display_errors=stderr", place / "example.php", what["secret"], place / "body", *rest]
+    return truth(subprocess.run(command, capture_output=True, timeout=LIMIT))
+
+
+def in_javascript(text, what, place, third):
+    (place / "body").write_bytes(what["body"])
+    (place / "example.mjs").write_text(
+        f"{text}\nimport {{ readFileSync }} from 'node:fs';\nconst [, , secret, file, third] = process.argv;\n"
+        "console.log(isGenuine(secret, readFileSync(file), JSON.parse(third)));\n")
+    return truth(subprocess.run(["node", place / "example.mjs", what["secret"], place / "body", json.dumps(third)],
+                                capture_output=True, timeout=LIMIT))
+
+
+RUNS = {
+    "shell-body": in_shell,
+    "shell-standard": in_shell,
+    "python-body": lambda text, what, place: in_python(text, what, place, what["headers"]["x-webhook-signature"]),
+    "python-standard": lambda text, what, place: in_python(text, what, place, what["headers"]),
+    "php-body": lambda text, what, place: in_php(text, what, place, what["headers"]["x-webhook-signature"]),
+    "php-standard": lambda text, what, place: in_php(
+        text, what, place, *(what["headers"]["webhook-" + name] for name in ("id", "timestamp", "signature"))),
+    "javascript-body": lambda text, what, place: in_javascript(text, what, place, what["headers"]["x-webhook-signature"]),
+    "javascript-standard": lambda text, what, place: in_javascript(text, what, place, what["headers"]),
+}
+SIGNED = {"body": ("x-webhook-signature",), "standard": ("webhook-id", "webhook-timestamp", "webhook-signature")}
+
+
+def test_every_example_of_a_check_is_run(example):
+    assert set(example) == set(RUNS)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_an_example_tells_what_is_genuine(admin, receiver, tmp_path, example, name):
+    secret = subscribe(admin, receiver.url)["secret"]
+    admin.broker(name="João \"Z\" Ação")
+    arrival, = receiver.wait_for(1)
+    genuine = {"secret": secret, "body": arrival.body,
+               "headers": {**arrival.headers, "webhook-signature": "v1,AAAA " + arrival.headers["webhook-signature"]}}
+
+    def is_genuine(headers=None, **changes):
+        what = {**genuine, **changes, "headers": {**genuine["headers"], **(headers or {})}}
+        return RUNS[name](example[name], what, tmp_path)
+
+    assert is_genuine()
+    assert not is_genuine(body=arrival.body + b" ")
+    assert not is_genuine(secret="whsec_" + secret[6:-3] + ("BA=" if secret[-3:-1] == "AA" else "AA="))
+    for header in SIGNED[name.partition("-")[2]]:
+        value = genuine["headers"][header]
+        assert not is_genuine({header: value[:-1]}), header
+        assert not is_genuine({header: ""}), header
+
+
+@pytest.mark.parametrize("name", [name for name in RUNS if name.endswith("standard")])
+def test_an_example_refuses_what_was_signed_long_ago(admin, receiver, tmp_path, example, name):
+    """With a clock that is ten minutes on; the signature itself is right."""
+    secret = subscribe(admin, receiver.url)["secret"]
+    admin.broker()
+    arrival, = receiver.wait_for(1)
+    later = {"shell": ("$(date +%s)", "$(($(date +%s) + 600))"), "python": ("time.time()", "(time.time() + 600)"),
+             "php": ("time()", "(time() + 600)"), "javascript": ("Date.now() / 1000", "(Date.now() / 1000 + 600)")}
+    what = {"secret": secret, "body": arrival.body, "headers": arrival.headers}
+    for text, expected in ((example[name], True), (example[name].replace(*later[name.partition("-")[0]]), False)):
+        assert RUNS[name](text, what, tmp_path) == expected, text
+
+
+def test_the_requests_that_the_page_shows_work(admin, tmp_path):
+    (tmp_path / ".curlrc").write_text(f'silent\ncacert = "{admin.instance.ca}"\nnoproxy = "*"\n')
+    made, listed = [text for text in examples(admin, "docs/webhooks") if text.startswith("curl")]
+
+    def run(text, **variables):
+        done = subprocess.run(["sh", "-eu", "-c", text], capture_output=True, check=True, timeout=LIMIT,
+                              env={**os.environ, "CURL_HOME": str(tmp_path), "KEY": admin.credential.secret, **variables})
+        return json.loads(done.stdout)
+
+    subscription = run(made)
+    assert re.fullmatch("whsec_.{44}", subscription["secret"])
+    assert run(listed, ID=subscription["id"])["items"] == []
+    assert ok(admin.get("webhooks"))["items"][0]["id"] == subscription["id"]

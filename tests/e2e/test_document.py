@@ -1,0 +1,112 @@
+"""Documents: what each field takes, and what the filters find."""
+
+import pytest
+from client import Api, ok, wrong_fields
+from estate import FILE, NOBODY, Estate
+
+KINDS = ["matricula", "encumbrance_certificate", "tax_clearance", "condo_clearance", "cndt", "protest_certificate", "civil_actions",
+         "iptu_bill", "habite_se", "floor_plan", "rg", "cpf", "cnh", "marriage_certificate", "birth_certificate",
+         "proof_of_address", "proof_of_income", "articles_of_association", "power_of_attorney", "proposal", "contract", "deed",
+         "inspection_report", "other"]
+
+
+@pytest.fixture
+def estate(own):
+    return Estate(own)
+
+
+@pytest.fixture
+def post(own, estate):
+    related = {"type": "party", "id": estate.party()["id"]}
+    return lambda **fields: own.post("documents", json={**estate.body("documents", related=related), **fields})
+
+
+def invalid(response, *paths, what="invalid"):
+    found = wrong_fields(response)
+    assert set(found) == set(paths) and all(code.endswith("_" + what) for code in found.values()), found
+
+
+def test_every_kind_is_accepted(post):
+    for kind in KINDS:
+        assert ok(post(kind=kind), 201)["kind"] == kind
+
+
+def test_a_file_has_an_address_and_may_have_the_rest(post):
+    for name in set(FILE) - {"url"}:
+        assert name not in ok(post(file={**FILE, name: None}), 201)["file"]
+    invalid(post(file={**FILE, "url": None}), "file.url", what="required")
+
+
+@pytest.mark.parametrize("name, right, wrong", [
+    ("url", ["https://files.example.com/a?b=c#d"], ["http://files.example.com/a", "file:///etc/passwd", "x", "", 5]),
+    ("filename", ["matrícula 187.442.pdf"], ["", "x" * 256, "a\nb"]),
+    ("mime_type", ["application/pdf", "image/svg+xml"], ["pdf", "text/plain; charset=utf-8", "/"]),
+    ("size", [0, 2**53 - 1], [-1, 1.5, "5", 2**53]), ("sha256", ["0" * 64], ["0" * 63, "0" * 65, "g" * 64, "0x" + "0" * 62])])
+def test_a_file_has_its_form(post, name, right, wrong):
+    for value in right:
+        assert ok(post(file={**FILE, name: value}), 201)["file"][name] == value
+    for value in wrong:
+        invalid(post(file={**FILE, name: value}), "file." + name)
+
+
+def test_a_digest_is_kept_in_lower_case(post):
+    assert ok(post(file={**FILE, "sha256": FILE["sha256"].upper()}), 201)["file"] == FILE
+
+
+def test_what_it_is_about_is_named_by_kind_and_id(post, estate):
+    party = estate.party()["id"]
+    invalid(post(related={"id": party}), "related.type", what="required")
+    invalid(post(related={"type": "party"}), "related.id", what="required")
+    invalid(post(related={"type": "lead", "id": party}), "related.type")
+    invalid(post(related=party), "related")
+
+
+@pytest.mark.parametrize("field, right, wrong", [
+    ("kind", [], ["passport", "Deed", 5]), ("title", ["é" * 200], ["x" * 201, ""]), ("number", ["12/2026"], ["x" * 101]),
+    ("issuer", ["14º Oficial"], ["x" * 201]), ("issued_at", ["2026-01-31T13:45:10.123Z"], ["2026-01-31", "x"]),
+    ("expires_at", ["2099-01-31T13:45:10.000Z"], ["soon", 5]), ("status", ["pending", "valid", "rejected", "expired"], ["ok"])])
+def test_every_field_has_its_form(post, field, right, wrong):
+    for value in right:
+        assert ok(post(**{field: value}), 201)[field] == value
+    for value in wrong:
+        invalid(post(**{field: value}), field)
+
+
+# ---------------------------------------------------------------- filters
+
+
+@pytest.fixture(scope="module")
+def cabinet(instance, make, realm):
+    api = Api(instance, make.key(make.organization(realm.tenant)))
+    estate = Estate(api)
+    n = api.names = {"flat": estate.property()["id"], "ana": estate.party()["id"], "bia": estate.party()["id"]}
+    made = {
+        "a": {"related": {"type": "property", "id": n["flat"]}, "kind": "deed", "expires_at": "2026-03-01T12:00:00Z"},
+        "b": {"related": {"type": "property", "id": n["flat"]}, "kind": "cndt", "status": "valid", "external_id": "x"},
+        "c": {"related": {"type": "party", "id": n["ana"]}, "kind": "rg", "expires_at": "2026-04-01T12:00:00Z"},
+    }
+    api.ids = {estate.document(**fields)["id"]: name for name, fields in made.items()}
+    return api
+
+
+@pytest.mark.parametrize("params, names", [
+    ({"kind": "deed,rg"}, "ac"), ({"kind": "cnh"}, ""), ({"status": "pending"}, "ac"), ({"status": "valid,expired"}, "b"),
+    ({"related_id": "flat"}, "ab"), ({"related_id": "ana"}, "c"), ({"related_id": "bia"}, ""), ({"related_id": "ctr_" + NOBODY}, ""),
+    ({"related_id": "doc_" + NOBODY}, ""), ({"related_id": "x"}, ""), ({"expires_lte": "2026-03-01T12:00:00Z"}, "a"),
+    ({"expires_lte": "2026-03-01T09:00:00.001-03:00"}, "a"), ({"expires_lte": "2026-03-01T11:59:59.999Z"}, ""),
+    ({"external_id": "x"}, "b"), ({"related_id": "flat", "status": "pending"}, "a")])
+def test_filters_find(cabinet, params, names):
+    params = {name: cabinet.names.get(value, value) for name, value in params.items()}
+    whole = [cabinet.ids[item["id"]] for item in cabinet.walk("documents", **params)]
+    paged = [cabinet.ids[item["id"]] for item in cabinet.walk("documents", limit=1, **params)]
+    assert whole == paged == sorted(names, reverse=True)
+
+
+def test_what_several_are_about_may_be_asked_for(cabinet):
+    several = ",".join([*cabinet.names.values(), "brk_" + NOBODY])
+    assert [cabinet.ids[item["id"]] for item in cabinet.walk("documents", related_id=several)] == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize("name, value", [("kind", "passport"), ("status", "ok"), ("expires_lte", "2026-03-01"), ("related_id", "")])
+def test_values_that_a_filter_cannot_have_are_refused(cabinet, name, value):
+    assert wrong_fields(cabinet.get("documents", params={name: value})) == {name: "validation.parameter_invalid"}

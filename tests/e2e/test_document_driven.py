@@ -1,0 +1,384 @@
+"""Requests that are made from the API's description, valid and invalid, to every operation that it has: whatever is described
+is tried, with no word here on any resource.
+
+NEOAPI_TEST_SEED varies what is generated (a number, or `random`; it is 1 otherwise), NEOAPI_TEST_EXAMPLES how much of it
+(requests for each place of a body).
+"""
+
+import json
+import os
+import random
+import re
+import zlib
+from collections import Counter
+from math import isclose
+from urllib.parse import quote
+
+import hypothesis
+import pytest
+
+for name in ("asking", "described", "world"):
+    pytest.register_assert_rewrite(name)
+
+from asking import Target, Walk, failures  # noqa: E402
+from client import Api, ok  # noqa: E402
+from deployment import BUILD, IS_SANITIZED  # noqa: E402
+from described import Document  # noqa: E402
+from generate import Generator, get, put, spelled  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+from world import NOWHERE, World  # noqa: E402
+
+hypothesis.configuration.set_hypothesis_home_dir(BUILD / "e2e" / "hypothesis")
+SEED = os.environ.get("NEOAPI_TEST_SEED") or "1"
+SEED = random.randrange(2**32) if SEED == "random" else int(SEED)
+EXAMPLES = int(os.environ.get("NEOAPI_TEST_EXAMPLES") or (2 if IS_SANITIZED else 3))
+SETTINGS = hypothesis.settings(deadline=None, database=None, phases=[hypothesis.Phase.generate],
+                               suppress_health_check=list(hypothesis.HealthCheck))
+# What a valid body may still be refused for: a value that no schema can check, or one that another makes necessary.
+SEMANTIC = re.compile(r"validation\.[a-z]+\.[a-z0-9_]+_(invalid|required)")
+
+
+@pytest.fixture(scope="module")
+def document(instance):
+    return Document(instance)
+
+
+@pytest.fixture(scope="module")
+def worlds(instance, make, document):
+    """worlds(collection) is a World in an organization of its own, whose key may do everything."""
+    made = {}
+
+    def world(collection):
+        if collection not in made:
+            made[collection] = World(document, Api(instance, make.key()))
+        return made[collection]
+
+    return world
+
+
+def explore(what, strategy, check, examples=EXAMPLES):
+    """Calls check with one value of the strategy after the other. Returns what was wrong first, None where nothing was."""
+    wrong = []
+
+    @hypothesis.seed(zlib.crc32(f"{SEED} {what}".encode()))
+    @hypothesis.settings(SETTINGS, max_examples=examples)
+    @hypothesis.given(strategy)
+    def run(value):
+        try:
+            check(value)
+        except AssertionError as error:
+            wrong.append(f"{what} (NEOAPI_TEST_SEED={SEED}): {error}")
+            raise
+
+    try:
+        run()
+    except Exception as error:
+        return (wrong or [f"{what}: {error!r}"])[0]
+    return None
+
+
+def report(wrong):
+    """Fails with all that was wrong."""
+    wrong = [one for one in wrong if one]
+    assert not wrong, "\n\n" + "\n\n".join(wrong)
+
+
+def with_bodies(document, worlds):
+    """Each operation that takes a body, and how many examples each place of it is worth: a create is worth more than the rest."""
+    for operation in document.operations:
+        if operation.bodies:
+            world = worlds(operation.collection)
+            target = Target(operation, world)
+            examples = EXAMPLES if operation.method == "post" and target.is_whole else max(1, EXAMPLES // 2)
+            yield operation, Generator(document, world.ids), target, examples
+
+
+# ---------------------------------------------------------------- bodies
+
+
+def judge_valid(response, is_whole, said):
+    """Whether a valid body was accepted; where it was not, it may only be for a rule that no schema can tell. In one that is
+    about several resources, one may be deleted before it is changed."""
+    for problem in failures(response):
+        if problem["status"] == 400:
+            for item in problem.get("errors", [problem]):
+                assert SEMANTIC.fullmatch(item["code"]), f"valid, but refused as malformed: {said}"
+        else:
+            assert problem["status"] == 409 or problem["status"] == 404 and not is_whole, said
+    return not failures(response)
+
+
+def is_plain(schema):
+    """Whether every value that the schema takes is as good as any other: there is no rule for one text alone but its schema's."""
+    return "enum" in schema or schema.get("type") in ("string", "boolean") and not {"pattern", "format"} & set(schema)
+
+
+def test_valid_bodies_are_never_refused_as_malformed(document, worlds):
+    """And each member of a resource's own that can be any value of its type is accepted with one."""
+    wrong, taken = [], Counter()
+    for operation, generator, target, examples in with_bodies(document, worlds):
+        for name, among in target.places(generator).items():
+            changed = generator.changed(among[:8])
+
+            def check(value):
+                place, body = value
+                hypothesis.assume(document.takes(body, operation.body))  # not where one is there twice now
+                if target.is_whole and operation.method != "patch":
+                    body = target.world.varied(operation.collection, body, keep=place.path[0])
+                response = target.ask(body)
+                said = f"{json.dumps(body, ensure_ascii=False)[:2000]} got {response.status_code} {response.text[:2000]}"
+                if judge_valid(response, target.is_whole, said):
+                    taken[operation, name] += 1
+                    assert not target.is_whole or is_kept(place, body, response.json()), f"not as it was sent: {said}"
+                else:
+                    target.ids = None  # the next one begins with a new resource
+                    fields = [item["field"] for problem in failures(response) for item in problem.get("errors", [])]
+                    assert not (is_plain(place.schema) and spelled(place.path) in fields), f"any value is good there: {said}"
+
+            wrong.append(explore(f"{operation}, {name}", changed, check, examples))
+            if not taken[operation, name] and not wrong[-1] and target.is_whole and name in operation.body["properties"]:
+                wrong.append(explore(f"{operation}, {name}, again", changed, check, 30))
+                if not taken[operation, name] and "pattern" not in among[0][1].schema:
+                    wrong.append(f"{operation}: no {name} is accepted, whatever its value")
+    report(wrong)
+
+
+def is_kept(place, body, answer):
+    """Whether the answer has what was sent, where that has no other form that it is kept in."""
+    try:
+        value = get(body, place.path)
+    except (KeyError, IndexError):
+        return True  # it was left out
+    if not isinstance(value, (str, int, float)) or isinstance(value, str) and {"pattern", "format"} & set(place.schema):
+        return True
+    found = get(answer, place.path)
+    return found == value or isinstance(value, float) and isclose(found, value, rel_tol=1e-14)
+
+
+def names(problem, path):
+    """Whether a problem names the place, what it is in, or what is in it. One of several names it as if it were alone, and a wrong
+    id by being not found."""
+    if "index" in problem:
+        about, path = path[:3], path[3:]
+        if about[1] != problem["index"] or not path:
+            return about[1] == problem["index"] and problem["status"] == (404 if about[2] == "id" else 400)
+    said = spelled(path)
+    fields = [item["field"] for item in problem.get("errors", [])]
+    return problem["status"] == 400 and any(
+        said == one or said.startswith((one + ".", one + "[")) or one.startswith((said + ".", said + "[")) for one in fields)
+
+
+def test_invalid_bodies_are_refused_with_the_place_of_the_mistake(document, worlds):
+    wrong = []
+    for operation, generator, target, examples in with_bodies(document, worlds):
+        for name, [(base, place), *_] in target.places(generator).items():
+            every = st.sampled_from(list(generator.spoiled(base, place))).filter(
+                lambda one: not document.takes(one.body, operation.body))
+
+            def check(one):
+                path, how, body = one
+                response = target.ask(body)
+                problems = failures(response)
+                said = f"{spelled(path)} is wrong ({how}): {str(body)[:1000]} got {response.status_code} {response.text[:1000]}"
+                assert problems, f"invalid, but accepted: {said}"
+                assert any(names(problem, path) for problem in problems), f"not named: {said}"
+
+            wrong.append(explore(f"{operation}, {name}", every, check, examples))
+    report(wrong)
+
+
+NUMBERS = ["1.0", "1e3", "100.5", "1E+2", "9007199254740993", "-9007199254740993", "1e400", '"100"', "18446744073709551616"]
+
+
+def test_an_amount_is_written_as_an_integer(document, worlds):
+    """Also where JSON Schema would take 1.0 for one."""
+    wrong = []
+    for operation, generator, target, examples in with_bodies(document, worlds):
+        for name, [(base, place), *_] in target.places(generator).items():
+            if "integer" not in json.dumps(place.schema.get("type")):
+                continue
+
+            def check(number):
+                body = json.dumps(put(base, place.path, "@number@")).replace('"@number@"', number)
+                response = target.ask(body.encode())
+                assert any(names(problem, place.path) for problem in failures(response)), f"{body} got {response.text}"
+
+            wrong.append(explore(f"{operation}, {name}", st.sampled_from(NUMBERS), check, examples))
+    report(wrong)
+
+
+def test_what_was_made_is_there_and_can_be_sent_back(document, worlds):
+    """Every resource that was made by now, from bodies of every kind."""
+    for collection in document.collections:
+        world = worlds(collection)
+        read, replace = (document.operation(method, f"/{collection}/{{id}}") for method in ("get", "put"))
+        listed = ok(world.api.get(collection, params={"limit": 100}))["items"]
+        assert listed
+        for one in listed:
+            answer = world.api.get(f"{collection}/{one['id']}")
+            read.check(answer)
+            assert ok(answer) == one
+            again = world.api.put(f"{collection}/{one['id']}", json=one)
+            replace.check(again)
+            assert {**ok(again), "updated_at": 0, "updated_by": 0} == {**one, "updated_at": 0, "updated_by": 0}
+
+
+# ---------------------------------------------------------------- lists
+
+
+def lists(document, worlds):
+    for operation in document.operations:
+        parameters = [one for (where, _), one in operation.parameters.items() if where == "query"]
+        if operation.method == "get" and parameters:
+            world = worlds(operation.collection)
+            yield operation, parameters, Generator(document, world.ids), Target(operation, world)
+
+
+def written(value):
+    """A value as a query has it. A comma stands between values, so none is in one."""
+    if isinstance(value, list):
+        return ",".join(quote(str(one).replace(",", ";"), safe="") for one in value)
+    return quote(str(value), safe="")
+
+
+def query(values):
+    return "?" + "&".join(f"{name}={written(value)}" for name, value in values.items()) if values else ""
+
+
+@st.composite
+def queries(draw, generator, parameters):
+    """Up to three parameters with values that they take."""
+    asked = draw(st.lists(st.sampled_from([one for one in parameters if one["name"] != "cursor"]), max_size=3, unique_by=str))
+    return {one["name"]: draw(generator.values(one["schema"])) for one in asked}
+
+
+def test_lists_take_what_is_described_and_lead_to_their_end(document, worlds):
+    wrong = []
+    for operation, parameters, generator, target in lists(document, worlds):
+        def check(asked):
+            path, seen = target.path(), []
+            for _ in range(3):
+                answer = target.ask(path=path + query(asked))
+                page = ok(answer)
+                seen += [one["id"] for one in page["items"]]
+                assert len(page["items"]) <= asked.get("limit", 25) and len(set(seen)) == len(seen), (asked, seen)
+                assert page["page_info"]["has_next_page"] == ("next" in answer.links), (asked, answer.headers)
+                if not page["page_info"]["has_next_page"]:
+                    break
+                asked = {**asked, "cursor": page["page_info"]["end_cursor"]}
+
+        wrong.append(explore(operation, queries(generator, parameters), check, 4 * EXAMPLES))
+        for parameter in parameters:
+            def check_one(value):
+                found = ok(target.ask(path=target.path() + query({parameter["name"]: value})))["items"]
+                if "enum" in parameter["schema"].get("items", {}):
+                    assert all(item.get(parameter["name"], value[0]) in value for item in found), (value, found)
+
+            if parameter["name"] != "cursor":
+                wrong.append(explore(f"{operation}?{parameter['name']}", generator.values(parameter["schema"]), check_one))
+    report(wrong)
+
+
+def flat(value, path=()):
+    """What a resource has, by name: address.city is both `city` and `address_city`; what stands further up comes first."""
+    found, deeper = {}, []
+    for name, one in value.items() if isinstance(value, dict) else []:
+        deeper += [(one, (*path, name))] if isinstance(one, dict) else [(each, (*path, name)) for each in one] \
+            if isinstance(one, list) else []
+        if not isinstance(one, (dict, list)):
+            found.update({name: one, "_".join((*path, name)): one})
+    for one, at in deeper:
+        found = {**flat(one, at), **found} if isinstance(one, dict) else {**{"_".join(at): one, at[-1]: one}, **found}
+    return found
+
+
+def test_a_resource_is_found_by_what_it_has(document, worlds):
+    tried = Counter()
+    for operation, parameters, _, target in lists(document, worlds):
+        if not target.is_whole:
+            continue
+        made = ok(target.world.create(operation.collection, target.world.full[operation.collection]), 201)
+        has = flat(made)
+        for parameter in parameters:
+            name, limit = parameter["name"], re.sub("_(gte|lte)$", "", parameter["name"])
+            value = next((has[one] for one in (name, limit, limit + "_at") if one in has), None)
+            if value is None or "," in str(value):
+                continue
+            found = ok(target.ask(path=operation.at([]) + query({name: value, "limit": 1})))["items"]
+            assert [one["id"] for one in found] == [made["id"]], (operation, name, made)  # it is the newest
+            tried[operation] += 1
+    assert len(tried) == len(document.collections) and min(tried.values()) >= 3, tried
+
+
+def wrong_parameters(parameter):
+    """Values that a query's parameter cannot have. Its cursor is known to the server alone."""
+    schema = parameter["schema"]
+    one = schema.get("items", schema)
+    yield ""
+    if schema.get("type") == "array":
+        yield ","
+        yield "x," * (schema.get("maxItems", 100) + 1) + "x"
+    if one.get("type") == "integer":
+        yield from ("x", "1.0", "1e1", " 1", "0x1", "%EF%BC%91", "9" * 30)
+        yield from (str(one[name] + (1 if name == "maximum" else -1)) for name in ("minimum", "maximum") if name in one)
+    if "enum" in one:
+        yield from ("nonsense", one["enum"][0] + ",nonsense")
+    if "pattern" in one or one.get("format") in ("date", "date-time"):
+        yield from ("nonsense", "2026-13-01", "2026-02-30T00:00:00Z", "2026-01-31T00:00:00")
+    if parameter["name"] == "cursor":
+        yield from ("nonsense", "A" * 70, "%00")
+    yield ("%00", "%0a", "%ff", "%C3")[len(parameter["name"]) % 4]
+
+
+def test_a_query_that_is_not_described_is_refused(document, worlds):
+    for operation, parameters, _, target in lists(document, worlds):
+        path = target.path()
+        for parameter in parameters:
+            name = parameter["name"]
+            for value in wrong_parameters(parameter):
+                assert target.ask(path=f"{path}?{name}={value}").status_code == 400, (operation, name, value)
+            value = written(parameter.get("example", 1))
+            assert target.ask(path=f"{path}?{name}={value}&{name}={value}").status_code == 400, (operation, name, "twice")
+        assert target.ask(path=path + "?colour=blue").json()["code"] == "validation.unknown_parameter"
+
+
+# ---------------------------------------------------------------- events
+
+
+def test_events_are_as_described(document, make, instance):
+    """Every event that the description has, but that of a test."""
+    world = World(document, Api(instance, make.key()))
+    subscription = ok(world.api.post("webhooks", json={"url": NOWHERE, "events": ["*"]}), 201)["id"]
+    for collection in document.collections:
+        made = world.another(collection, world.full)["id"]
+        ok(world.api.put(f"{collection}/{made}", json=world.varied(collection, world.full[collection])))
+        ok(world.api.delete(f"{collection}/{made}"), 204)
+    path, seen = f"webhooks/{subscription}/deliveries", set()
+    for one in ok(world.api.get(path, params={"limit": 100}))["items"]:
+        whole = ok(world.api.get(f"{path}/{one['id']}"))
+        body = {name: whole[name] for name in ("id", "event_type", "created_at", "payload")}
+        described = document.resolve(document.whole["webhooks"][one["event_type"]]["post"]["requestBody"])
+        wrong = document.wrong(body, described["content"]["application/json"]["schema"])
+        assert not wrong, f"{wrong} in {body}"
+        seen.add(one["event_type"])
+    assert seen == set(document.whole["webhooks"]) - {"webhook.test"}
+
+
+# ---------------------------------------------------------------- every status
+
+
+def test_every_answer_that_a_client_can_bring_about_is_as_described(document, worlds, make, anonymous):
+    wrong, viewers = [], {}
+    for operation in document.operations:
+        world = worlds(operation.collection)
+        if world not in viewers:
+            viewers[world] = Api(world.api.instance, make.key(world.api.credential.organizations[0], "org_viewer"))
+        walk = Walk(operation, world, viewers[world], anonymous)
+        try:
+            walk.everything()
+            described = {int(status) for status in operation.spec["responses"] if status.isdigit()}
+            left = described - walk.seen - {403, 408, 409, 429, 500, 503}
+            assert not left, f"{operation}: described, but never seen: {left}"
+        except AssertionError as error:
+            wrong.append(str(error))
+    report(wrong)

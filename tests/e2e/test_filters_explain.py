@@ -1,0 +1,153 @@
+"""Every filter of every list in an organization with a million properties: an index serves it, and no list reads or sorts more
+than a small part of the rows."""
+
+import pytest
+import yaml
+from client import ok, refused
+from conftest import remove
+from crowd import TABLES, Crowd, id_of, nodes_of, rows_seen
+from deployment import IS_SANITIZED, Instance
+from estate import Estate
+
+pytestmark = pytest.mark.skipif(IS_SANITIZED, reason="what PostgreSQL plans has nothing to do with sanitizers")
+
+MOST_ROWS = 20_000  # that a list may look at: of a million properties 2 %
+
+# Filters by collection. Of each some values: one that few rows have, one that many have, several of them, one that none has.
+NEVER, ALWAYS = "2099-01-01T00:00:00Z", "2000-01-01T00:00:00Z"
+COMMON = {"created_gte": [NEVER, ALWAYS], "created_lte": [ALWAYS, NEVER], "updated_gte": [NEVER, ALWAYS],
+          "updated_lte": [ALWAYS, NEVER]}
+EXTERNAL = {"external_id": ["crm-77", "crm-77,crm-78", "none"]}
+
+
+def parties(few):
+    """A party that few refer to, one to which a third of them does, both, and one to which nobody does."""
+    return [id_of("parties", few), id_of("parties", 0), f"{id_of('parties', few)},{id_of('parties', 0)}",
+            id_of("parties", 99_999), "pty_nothing"]
+
+
+def brokers(several):
+    return [id_of("brokers", 7), ",".join(id_of("brokers", n) for n in range(several)), id_of("brokers", 99_999)]
+
+
+FILTERS = {
+    "brokers": {
+        "creci": ["sp-77", "SP 77,SP 78", "none"], "document_number": ["77", "77,78", "none"],
+        "email": ["A77@example.com", "a77@example.com,a78@example.com", "none"],
+        "visibility": ["private", "public", "private,restricted"], "q": ["corretor 4999", "corretor"]},
+    "properties": {
+        "code": ["AP-77", "AP-77,AP-78", "none"], "status": ["sold", "active", "sold,draft", "withdrawn"],
+        "transaction_type": ["sale_rent", "rent", "sale,rent"], "property_type": ["hotel", "house", "house,hotel", "farm"],
+        "state": ["AC", "RJ", "AC,SP", "TO"], "city": ["CIDADE 77", "cidade 77,cidade 78", "none"],
+        "neighborhood": ["bairro 77", "bairro 77,bairro 78", "none"], "broker_id": brokers(3), "owner_id": parties(33),
+        "sale_price_gte": ["999900000", "0", "1000000000"], "sale_price_lte": ["100000", "1000000000", "-1"],
+        "rent_price_gte": ["999900000", "0", "1000000000"], "rent_price_lte": ["100000", "1000000000", "-1"],
+        "bedrooms_gte": ["7", "2", "100"], "q": ["ap-777777", "casa", "Casa 4999", "none such"], **EXTERNAL},
+    "parties": {
+        "kind": ["company", "person", "company,person"], "role": ["attorney", "tenant", "attorney,buyer", "seller"],
+        "document_number": ["000.000.000-77", "00000000077,00000000078"], "email": ["P77@example.com", "none"],
+        "phone": ["+5511900000077", "+5511900000077,+5511900000078"], "q": ["parte 4999", "parte"], **EXTERNAL},
+    "proposals": {
+        "kind": ["rental", "purchase"], "status": ["countered", "submitted", "countered,draft", "accepted"],
+        "property_id": [id_of("properties", 77), id_of("properties", 99_999)], "proponent_id": parties(33),
+        "broker_id": brokers(3), "valid_until_lte": ["2026-01-03", "2099-01-01", "2020-01-01"], **EXTERNAL},
+    "contracts": {
+        "kind": ["management", "rental", "management,sale"], "status": ["expired", "active", "expired,draft", "terminated"],
+        "property_id": [id_of("properties", 77), id_of("properties", 99_999)], "party_id": parties(33),
+        "broker_id": [*brokers(1), f"{id_of('brokers', 3)},{id_of('brokers', 6)}"], "number": ["C-77", "C-77,C-78"],
+        "end_date_lte": ["2026-01-03", "2099-01-01", "2020-01-01"], **EXTERNAL},
+    "documents": {
+        "kind": ["cndt", "other", "cndt,deed"], "status": ["expired", "valid", "expired,pending", "rejected"],
+        "related_id": [id_of("properties", 4), f"{id_of('properties', 4)},{id_of('parties', 4)}", "ctr_nothing"],
+        "expires_lte": ["2026-01-03T00:00:00Z", NEVER, ALWAYS], **EXTERNAL},
+}
+TOGETHER = [
+    ("properties", {"status": "active", "city": "Cidade 77"}),
+    ("properties", {"state": "AC", "bedrooms_gte": "7"}),
+    ("properties", {"status": "sold", "sale_price_gte": "1000", "sale_price_lte": "500000000"}),
+    ("properties", {"owner_id": id_of("parties", 0), "property_type": "apartment"}),
+    ("properties", {"q": "casa 49", "status": "active", "transaction_type": "rent"}),
+    ("contracts", {"party_id": id_of("parties", 0), "broker_id": f"{id_of('brokers', 3)},{id_of('brokers', 6)}"}),
+    ("parties", {"role": "buyer,tenant", "kind": "person"}),
+    ("proposals", {"proponent_id": id_of("parties", 0), "status": "draft", "valid_until_lte": "2027-01-01"}),
+    ("documents", {"related_id": id_of("properties", 4), "status": "valid,pending"}),
+]
+CASES = [(collection, {name: value}) for collection, own in FILTERS.items() for name, values in {**own, **COMMON}.items()
+         for value in values] + TOGETHER
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    instance = Instance("crowd", PROCESSES="1")
+    try:
+        yield Crowd(instance.up())
+    finally:
+        remove(instance)
+
+
+def check(plan, what, most=MOST_ROWS):
+    for node in nodes_of(plan):
+        assert "Seq Scan" not in node["Node Type"] or node["Relation Name"] not in [*TABLES.values(), "reference"], (what, node)
+        assert rows_seen(node) <= most, (what, node)
+
+
+@pytest.mark.parametrize("collection, params", CASES, ids=[f"{c}-" + "-".join(f"{k}={v[:20]}" for k, v in p.items())
+                                                           for c, p in CASES])
+def test_a_filtered_list_is_served_by_an_index(crowd, collection, params):
+    page, plan = crowd.explained(collection, **params)
+    check(plan, "first page")
+    if page["page_info"]["has_next_page"]:
+        further, plan = crowd.explained(collection, cursor=page["page_info"]["end_cursor"], **params)
+        check(plan, "second page")
+        ids = [item["id"] for item in page["items"] + further["items"]]
+        assert ids == sorted(set(ids), reverse=True)
+
+
+def test_every_filter_is_explained(crowd):
+    document = yaml.safe_load(crowd.api.get("openapi.yaml").text)
+    for collection, filters in FILTERS.items():
+        parameters = document["paths"]["/" + collection]["get"]["parameters"]
+        described = {one["name"] for one in (one if "name" in one else resolve(document, one["$ref"]) for one in parameters)
+                     if one["in"] == "query"}
+        assert described - {"limit", "cursor"} == {*filters, *COMMON}
+
+
+def resolve(document, reference):
+    for step in reference.removeprefix("#/").split("/"):
+        document = document[step]
+    return document
+
+
+def test_writes_look_at_a_few_rows_however_many_there_are(crowd):
+    """Again and again, because PostgreSQL changes its plan of a statement that is used often."""
+    estate, api = Estate(crowd.api), crowd.api
+    party, broker, seen = id_of("parties", 0), id_of("brokers", 7), []
+
+    def watch(request, status):
+        answer, plans = crowd.watched(request)
+        assert answer.status_code == status and len(plans) >= 1, answer.content
+        for sql, plan in plans:
+            check(plan, sql, most=200)
+            seen.append(sql)
+        return answer
+
+    for _ in range(8):
+        body = estate.body("properties", broker_id=broker, owners=[{"party_id": party, "share_bps": 10000}])
+        path = "properties/" + ok(watch(lambda: api.post("properties", json=body), 201), 201)["id"]
+        watch(lambda: api.patch(path, json={"owners": None, "title": "Outra"}), 200)
+        watch(lambda: api.post("properties", json={**body, "code": "x", "broker_id": id_of("brokers", 999_999)}), 400)
+        watch(lambda: api.delete(path), 204)
+        for used in ("parties/" + party, "brokers/" + broker, "properties/" + id_of("properties", 1)):
+            refused(watch(lambda: api.delete(used), 409), 409, "conflict.in_use")
+    for part in ("FOR KEY SHARE", "missing as", "used as", "no_longer as"):  # foreign keys are looked at as well
+        assert any(part in sql for sql in seen), part
+
+
+def test_there_are_as_many_rows_as_this_is_about(crowd):
+    assert crowd.instance.sql("select count(*) from neoapi.property") == [(1_000_000,)]
+    for collection, few in (("properties", {"property_type": "hotel"}), ("parties", {"role": "attorney"}),
+                            ("proposals", {"proponent_id": id_of("parties", 33)}), ("documents", {"kind": "cndt"})):
+        ids = [item["id"] for item in crowd.api.walk(collection, limit=2, **few)]
+        assert len(set(ids)) == len(ids) >= 2 and ids == sorted(ids, reverse=True)
+    popular = crowd.api.walk("contracts", limit=100, party_id=id_of("parties", 0), kind="management")
+    assert popular == [] and len(crowd.api.walk("contracts", limit=100, party_id=id_of("parties", 0), kind="sale")) > 30_000

@@ -1,0 +1,372 @@
+"""Nothing of an organization can be seen, guessed at or referred to from another: every route of the API's description is
+walked with a stranger's key, with every id of the first organization wherever an id can stand. What exists elsewhere is answered like
+what does not exist at all: in the same words, and in the same time.
+"""
+
+import itertools
+import json
+import random
+import ssl
+import time
+import uuid
+from http.client import HTTPSConnection
+from statistics import median
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+for name in ("described", "world"):
+    pytest.register_assert_rewrite(name)
+
+from client import Api, ok  # noqa: E402
+from deployment import IS_SANITIZED  # noqa: E402
+from described import NOBODY, Document  # noqa: E402
+from generate import Generator, get, put, spelled  # noqa: E402
+from world import NOWHERE, World, ids_in  # noqa: E402
+
+JSON = {"Content-Type": "application/json"}
+
+
+class Owner(World):
+    """The first organization. `known`: everything in it that is an id; `paths`: ids that fill each operation's path."""
+
+    def __init__(self, document, api):
+        super().__init__(document, api)
+        self.paths = {operation: self.fill(operation) for operation in document.operations}
+        items = [item for some in self.everything().values() for item in some]
+        self.known = {one for one in ids_in(items) if one != api.credential.tenant}
+        self.texts = {}  # by name, what they have
+        for name, text in ((name, text) for item in items for name, text in item.items() if isinstance(text, str)):
+            if "," not in text and text not in self.texts.setdefault(name, []):
+                self.texts[name].append(text)
+
+    def everything(self):
+        """What its lists have, by path; of what belongs to a resource, and changes by itself, the ids."""
+        found = {}
+        for operation in self.document.operations:
+            if operation.method == "get" and ("query", "cursor") in operation.parameters:
+                path = operation.at(self.paths[operation])
+                items = ok(self.api.get(path, params={"limit": 100}))["items"]
+                found[path] = [{"id": item["id"]} for item in items] if operation.holes else items
+        return found
+
+
+@pytest.fixture(scope="module")
+def document(instance):
+    return Document(instance)
+
+
+@pytest.fixture(scope="module")
+def owner_itself(instance, make, realm, document):
+    return Owner(document, Api(instance, make.key(make.organization(realm.tenant))))
+
+
+@pytest.fixture(scope="module", params=["another tenant", "another organization of the tenant"])
+def stranger(request, instance, make, realm, document):
+    tenant = realm.tenant if "organization" in request.param else make.tenant()
+    return World(document, Api(instance, make.key(make.organization(tenant))))
+
+
+@pytest.fixture
+def owner(owner_itself):
+    """Whatever a stranger does, the owner's things stay as they were."""
+    before = owner_itself.everything()
+    yield owner_itself
+    assert owner_itself.everything() == before
+
+
+def with_holes(document):
+    return [one for one in document.operations if one.holes and one.method != "options"]
+
+
+def nowhere(id):
+    """An id of the same kind and about the same time, which nothing has."""
+    return id[:-5] + ("zzzzz" if id[-5:] != "zzzzz" else "yyyyy")
+
+
+def request_of(operation, world):
+    """What else such a request has to have."""
+    body = None
+    if operation.bodies:
+        bodies = world.small if operation.path == f"/{operation.collection}/{{id}}" else {}
+        body = bodies.get(operation.collection) or world.with_own_ids(operation.examples[0])
+    return {"data": None if body is None else json.dumps(body), "headers": {**(JSON if body is not None else {})}}
+
+
+def told(response, *words):
+    """An answer without what differs from one request to the next."""
+    text = response.text
+    for word in words:
+        text = text.replace(word, "…")
+    problem = json.loads(text) if text else {}
+    headers = {name: one for name, one in response.headers.items() if not name.startswith(("X-", "Date", "Content-Length"))}
+    return response.status_code, {**problem, "request_id": 0, "timestamp": 0}, headers
+
+
+# ---------------------------------------------------------------- in paths
+
+
+def test_an_id_in_a_path_is_unknown_to_others(document, owner, stranger):
+    for operation in with_holes(document):
+        theirs, own = owner.paths[operation], stranger.fill(operation)
+        for foreign in itertools.product([True, False], repeat=len(theirs)):
+            if not any(foreign):
+                continue
+            ids = [pair[0] if is_foreign else pair[1] for is_foreign, *pair in zip(foreign, theirs, own)]
+            other = [nowhere(one) if is_foreign else one for is_foreign, one in zip(foreign, ids)]
+            for more in ({}, {"If-Match": "*"}, {"If-None-Match": "*"}, {"Idempotency-Key": str(uuid.uuid4())}):
+                sent = request_of(operation, stranger)
+                sent["headers"].update(more)
+                answers = [stranger.api.request(operation.method.upper(), operation.at(one), **sent) for one in (ids, other)]
+                assert answers[0].status_code == 404, (operation, ids, answers[0].text)
+                operation.check(answers[0])
+                assert told(answers[0], *ids) == told(answers[1], *other)
+
+
+def test_an_organization_cannot_be_chosen_by_a_strangers_key(document, owner, stranger):
+    there = owner.api.credential.organizations[0]
+    for operation in document.operations:
+        if ("header", "X-Organization-ID") not in operation.parameters:
+            continue
+        sent = request_of(operation, stranger)
+        answers = []
+        for organization in (there, nowhere(there)):
+            sent["headers"]["X-Organization-ID"] = organization
+            answers.append(stranger.api.request(operation.method.upper(), operation.at(stranger.fill(operation)), **sent))
+        assert answers[0].status_code == 403, operation
+        assert told(answers[0], there) == told(answers[1], nowhere(there))
+
+
+# ---------------------------------------------------------------- in bodies
+
+
+def positions(document, world):
+    """Everywhere that a body can have the id of a resource: (operation, body, path, prefix)."""
+    for operation in document.operations:
+        if not operation.bodies:
+            continue
+        generator = Generator(document, world.ids)
+        bases = [world.with_own_ids(operation.examples[0])]
+        if operation.path in (f"/{operation.collection}", f"/{operation.collection}/{{id}}"):
+            full = world.full[operation.collection]
+            bases = [full] if operation.method != "patch" else [{name: one} for name, one in full.items()]
+        seen = set()
+        for base in bases:
+            for place in generator.places(operation.body, base):
+                for prefix in document.prefixes:
+                    body = with_kind(document, base, place.path, prefix)
+                    fits = document.prefixes_of(place.schema) and document.takes(
+                        put(body, place.path, prefix + NOBODY), operation.body)
+                    if fits and (place.path, prefix) not in seen:
+                        seen.add((place.path, prefix))
+                        yield operation, *alone(operation, body, place.path), prefix
+
+
+def alone(operation, body, path):
+    """Of a body that is about several resources, the one that the path leads to."""
+    is_of_several = operation.path.count("/") == 2 and not operation.holes
+    return ({**body, path[0]: [body[path[0]][path[1]]]}, (path[0], 0, *path[2:])) if is_of_several else (body, path)
+
+
+def with_kind(document, body, path, prefix):
+    """The body, where a kind stands beside the id, with the kind that goes with it."""
+    beside = get(body, path[:-1])
+    if path[-1] == "id" and isinstance(beside, dict) and "type" in beside:
+        return put(body, (*path[:-1], "type"), document.prefixes[prefix])
+    return body
+
+
+def test_an_id_in_a_body_is_unknown_to_others(document, owner, stranger):
+    for operation, body, path, prefix in positions(document, stranger):
+        answers, ids = [], (owner.ids[prefix][0], nowhere(owner.ids[prefix][0]))
+        for one in ids:
+            ids_of_path = [stranger.another(operation.collection)["id"]] if operation.holes == ["id"] else []
+            is_create = operation.path == "/" + operation.collection
+            body_now = put(stranger.varied(operation.collection, body, keep=path[0]) if is_create else body, path, one)
+            answers.append(stranger.api.request(operation.method.upper(), operation.at(ids_of_path), json=body_now))
+            operation.check(answers[-1])
+            problems = answers[-1].json().get("results") or [{"error": answers[-1].json()}]
+            problems = [one["error"] for one in problems if "error" in one]
+            items = [item for problem in problems for item in problem.get("errors", [problem])]
+            found = [item["code"] for item in items if spelled(path).endswith(item.get("field", spelled(path)))]
+            assert found and all(code.endswith("_not_found") or code.startswith("not_found.") for code in found), \
+                (operation, body_now, path, answers[-1].text)
+        assert told(answers[0], ids[0], ids_of_path[0] if ids_of_path else "-")[:1] == told(answers[1], ids[1])[:1]
+        says = [[item["message"] for item in answer.json().get("errors", [])] for answer in answers]
+        assert [one.replace(ids[0], "…") for one in says[0]] == [one.replace(ids[1], "…") for one in says[1]]
+
+
+def test_what_the_service_sets_is_not_set_by_a_body(document, owner, stranger):
+    for collection in document.collections:
+        theirs = ok(owner.api.get(f"{collection}/{owner.ids[document.collections[collection]][0]}"))
+        create = document.operation("post", "/" + collection)
+        given = {name: one for name, one in theirs.items() if document.resolve(create.body["properties"][name]).get("readOnly")}
+        made = ok(stranger.api.post(collection, json={**stranger.varied(collection, stranger.small[collection]), **given}), 201)
+        assert not {made["id"], made.get("organization_id")} & owner.known
+        ids = set(ids_in({name: one for name, one in made.items() if name in given})) - {made["id"]}
+        assert ids <= {*stranger.api.credential.organizations, stranger.api.credential.tenant, stranger.api.credential.id}
+
+
+# ---------------------------------------------------------------- in queries
+
+
+def lists(document):
+    return [one for one in document.operations if one.method == "get" and ("query", "cursor") in one.parameters]
+
+
+def values_of(owner, parameter):
+    """What the owner has that the parameter can ask for: every id, where it is one for ids, and some values of that name."""
+    ids = [id for some in owner.ids.values() for id in some] if ids_in(parameter.get("example")) else []
+    return ids, owner.texts.get(parameter["name"], [])[:5]
+
+
+def test_filters_find_nothing_of_others(document, owner, stranger):
+    tried = 0
+    for operation in lists(document):
+        path = operation.at(stranger.fill(operation))
+        for (where, name), parameter in operation.parameters.items():
+            if where != "query":
+                continue
+            ids, texts = values_of(owner, parameter)
+            for value in ids:
+                assert ok(stranger.api.get(path, params={name: value}))["items"] == [], (operation, name)
+                tried += 1
+            for value in texts:
+                response = stranger.api.get(f"{path}?{name}={quote(value)}")
+                assert response.status_code in (200, 400), response.text
+                assert not set(ids_in(response.json().get("items", []))) & owner.known, (operation, name, value)
+    assert tried or len(document.collections) < 3
+
+
+def test_lists_have_nothing_of_others(document, owner, stranger):
+    for operation in lists(document):
+        page = ok(stranger.api.get(operation.at(stranger.fill(operation)), params={"limit": 100}))
+        assert page["items"] and not set(ids_in(page["items"])) & owner.known, operation
+
+
+def test_a_cursor_is_good_for_nobody_else(document, owner, stranger):
+    for operation in lists(document):
+        path = operation.at(owner.paths[operation])
+        cursor = ok(owner.api.get(path, params={"limit": 1}))["page_info"]["end_cursor"]
+        for api, status in ((owner.api, 200), (stranger.api, 400)):
+            ids = owner.paths[operation] if status == 200 else stranger.fill(operation)
+            response = api.get(operation.at(ids), params={"limit": 1, "cursor": cursor})
+            assert response.status_code == status, (operation, response.text)
+
+
+# ---------------------------------------------------------------- in headers, and behind the scenes
+
+
+def test_an_idempotency_key_of_others_is_a_new_one(document, make, realm, instance, stranger):
+    another = World(document, Api(instance, make.key()))
+    for collection in document.collections:
+        key = {"Idempotency-Key": str(uuid.uuid4())}
+        body = another.varied(collection, {name: one for name, one in another.small[collection].items()})
+        ok(another.api.post(collection, json=body, headers=key), 201)
+        response = stranger.api.post(collection, json=body, headers=key)
+        assert "Idempotent-Replayed" not in response.headers
+        assert response.status_code == 201 or ids_in(body), response.text
+        if response.status_code == 201:
+            assert not set(ids_in(response.json())) & set(ids_in(another.ids))
+
+
+def test_events_of_others_are_not_told(document, owner_itself, stranger):
+    subscription = ok(stranger.api.post("webhooks", json={"url": NOWHERE, "events": ["*"]}), 201)["id"]
+    path = f"webhooks/{subscription}/deliveries"
+    for collection in document.collections:
+        ok(owner_itself.api.delete(f"{collection}/{owner_itself.another(collection)['id']}"), 204)
+    assert ok(stranger.api.get(path))["items"] == []
+    made = {stranger.another(collection)["id"] for collection in document.collections if collection != "webhooks"}
+    told_of = ok(stranger.api.get(path, params={"limit": 100}))["items"]
+    assert made <= {ok(stranger.api.get(f"{path}/{one['id']}"))["payload"]["id"] for one in told_of}
+
+
+# ---------------------------------------------------------------- in time
+
+ROUNDS = (20, 40, 80, 80, 80, 80) if IS_SANITIZED else (50, 100, 200, 400, 400, 400)  # pairs of requests
+
+
+class Stopwatch:
+    """Requests over one connection that is kept, and how long each takes."""
+
+    def __init__(self, api):
+        url = urlsplit(api.url)
+        self.base, self.secret = url.path, api.credential.secret
+        self.connection = HTTPSConnection("127.0.0.1", url.port, context=ssl.create_default_context(cafile=api.instance.ca))
+        self.connection._context.check_hostname = False
+        self.chance = random.Random(1)
+
+    def seconds(self, status, method, path, body=None):
+        """How long it takes; the connection itself, where the server has closed it, is not counted."""
+        headers = {"X-API-Key": self.secret, **(JSON if body is not None else {})}
+        if self.connection.sock is None:
+            self.connection.connect()
+        started = time.perf_counter()
+        self.connection.request(method, self.base + path, body, headers)
+        response = self.connection.getresponse()
+        response.read()
+        taken = time.perf_counter() - started
+        assert response.status == status, (method, path, response.status)
+        return taken
+
+    def medians(self, pairs, one, other):
+        """Of two kinds of requests, by turns."""
+        times = ([], [])
+        for number in range(pairs):
+            for which in self.chance.sample((0, 1), 2):
+                times[which].append((one, other)[which](number))
+        return median(times[0]), median(times[1])
+
+    def difference(self, one, other, rounds=ROUNDS):
+        """How much longer one takes than the other, in seconds, beyond what chance makes of it: 0 where it cannot be told. A
+        machine that does something else at the same time is forgiven: what tells, tells every time, and the same."""
+        signs = set()
+        for pairs in rounds:
+            first, second = self.medians(pairs, one, other)
+            signs.add(first > second)
+            found = abs(first - second) - 0.000015 - 0.05 * min(first, second)
+            if found <= 0 or len(signs) > 1:
+                return 0
+        return found
+
+
+def asking(document, owner, stranger, watch):
+    """Every way to ask for something by its id: what it is, and a function that asks with an id and tells how long it took."""
+    for operation in with_holes(document):
+        own = stranger.fill(operation)
+        sent = request_of(operation, stranger)["data"]
+        prefix = operation.prefix_of(operation.holes[-1])
+        ids = [owner.paths[operation][-1]] if len(own) > 1 else owner.ids[prefix]
+        yield str(operation), ids, lambda id, operation=operation, own=own, sent=sent: watch.seconds(
+            404, operation.method.upper(), operation.at([*own[:-1], id]), sent)
+    for operation, body, path, prefix in positions(document, stranger):
+        if operation.method == "post" and operation.path == f"/{operation.collection}":
+            yield f"{operation}, {spelled(path)}", owner.ids[prefix], lambda id, operation=operation, body=body, path=path: \
+                watch.seconds(400, "POST", operation.at([]), json.dumps(put(body, path, id)))
+    for operation in lists(document):
+        for (where, name), parameter in operation.parameters.items():
+            ids, _ = values_of(owner, parameter) if where == "query" else ([], [])
+            if ids:
+                at = operation.at(stranger.fill(operation))
+                yield f"{operation}?{name}", ids, lambda id, at=at, name=name: watch.seconds(200, "GET", f"{at}?{name}={id}")
+
+
+@pytest.mark.parametrize("stranger", ["another tenant"], indirect=True)
+def test_times_do_not_tell_what_exists_elsewhere(document, owner, stranger):
+    watch = Stopwatch(stranger.api)
+    wrong = []
+    for what, ids, ask in asking(document, owner, stranger, watch):
+        difference = watch.difference(lambda n: ask(ids[n % len(ids)]), lambda n: ask(nowhere(ids[n % len(ids)])))
+        if difference:
+            wrong.append(f"{what}: {difference * 1e6:.0f} µs too much")
+    assert not wrong, wrong
+
+
+@pytest.mark.parametrize("stranger", ["another tenant"], indirect=True)
+def test_the_stopwatch_sees_a_look_into_the_database(document, stranger):
+    """What can be no id is not looked for, so that one is missing there."""
+    watch = Stopwatch(stranger.api)
+    collection, prefix = next(iter(document.collections.items()))
+    one, other = (lambda _: watch.seconds(404, "GET", f"{collection}/x"),
+                  lambda _: watch.seconds(404, "GET", f"{collection}/{prefix}{NOBODY}"))
+    assert watch.difference(one, other, ROUNDS[-1:]) > 0

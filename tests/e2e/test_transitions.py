@@ -1,0 +1,269 @@
+"""Statuses that change along their rows only, the moments that the service sets, and what a status does to the property."""
+
+import json
+import uuid
+
+import pytest
+from client import moment, ok, refused
+from estate import NAMES, Estate
+from waiting import eventually, together
+
+ROWS = {
+    "proposals": {"draft": ["submitted"], "submitted": ["countered", "accepted", "rejected", "withdrawn", "expired"],
+                  "countered": ["submitted", "accepted", "rejected", "withdrawn", "expired"], "accepted": [], "rejected": [],
+                  "withdrawn": [], "expired": []},
+    "contracts": {"draft": ["pending_signature", "cancelled"], "pending_signature": ["active", "cancelled"],
+                  "active": ["completed", "terminated", "expired"], "completed": [], "terminated": [], "expired": [],
+                  "cancelled": []},
+}
+# How to get to each status.
+WAYS = {
+    "proposals": {"draft": [], "submitted": ["submitted"], "countered": ["submitted", "countered"],
+                  **{end: ["submitted", end] for end in ("accepted", "rejected", "withdrawn", "expired")}},
+    "contracts": {"draft": [], "pending_signature": ["pending_signature"], "active": ["pending_signature", "active"],
+                  "cancelled": ["cancelled"],
+                  **{end: ["pending_signature", "active", end] for end in ("completed", "terminated", "expired")}},
+}
+MOMENTS = {"proposals": dict.fromkeys(["accepted", "rejected", "withdrawn", "expired"], "decided_at"),
+           "contracts": {"active": "signed_at", "terminated": "terminated_at"}}
+PAIRS = [(collection, old, new) for collection, rows in ROWS.items() for old in rows for new in rows]
+NOWHERE = "https://127.0.0.1:9/"  # nothing is ever sent there
+
+machines = pytest.mark.parametrize("collection", list(ROWS))
+
+
+@pytest.fixture
+def estate(own):
+    return Estate(own)
+
+
+def lead(own, collection, resource, *statuses):
+    """Brings it to a status, step by step."""
+    for status in statuses:
+        resource = ok(own.patch(f"{collection}/{resource['id']}", json={"status": status}))
+    return resource
+
+
+def brought(own, estate, collection, status, **fields):
+    return lead(own, collection, estate.create(collection, **fields), *WAYS[collection][status])
+
+
+def listed(statuses):
+    """As a sentence ends with them."""
+    return " or ".join([", ".join(statuses[:-1]), statuses[-1]] if len(statuses) > 1 else statuses) + "."
+
+
+# ---------------------------------------------------------------- the rows
+
+
+@pytest.mark.parametrize("collection, old, new", PAIRS, ids=["-".join(pair) for pair in PAIRS])
+def test_a_status_changes_along_its_rows_only(own, estate, collection, old, new):
+    made, rows = brought(own, estate, collection, old), ROWS[collection]
+    path = f"{collection}/{made['id']}"
+    if new == old or new in rows[old]:
+        assert ok(own.patch(path, json={"status": new}))["status"] == new
+        return
+    body = {name: made[name] for name in estate.body(collection, property_id=made["property_id"])}
+    for response in (own.patch(path, json={"status": new}), own.put(path, json={**body, "status": new})):
+        detail = refused(response, 409, "conflict.invalid_transition")["detail"]
+        assert f" {old}" in detail and detail.endswith("become " + listed(rows[old] or [new]))
+    assert ok(own.get(path)) == made
+
+
+@machines
+def test_a_put_moves_it_as_well(own, estate, collection):
+    made = estate.create(collection)
+    body = {name: made[name] for name in estate.body(collection, property_id=made["property_id"])}
+    status = ROWS[collection]["draft"][0]
+    assert ok(own.put(f"{collection}/{made['id']}", json={**body, "status": status}))["status"] == status
+    refused(own.put(f"{collection}/{made['id']}", json=body), 409, "conflict.invalid_transition")  # back to draft
+
+
+@machines
+def test_it_is_created_at_the_start_or_one_step_from_it(own, estate, collection):
+    for status in ROWS[collection]:
+        response = own.post(collection, json=estate.body(collection, status=status))
+        if status in ["draft", *ROWS[collection]["draft"]]:
+            assert ok(response, 201)["status"] == status
+        else:
+            detail = refused(response, 409, "conflict.invalid_transition")["detail"]
+            assert detail.endswith("created with " + listed(["draft", *ROWS[collection]["draft"]]))
+
+
+@machines
+def test_what_has_ended_can_still_be_corrected(own, estate, collection):
+    made = brought(own, estate, collection, list(ROWS[collection])[-1])
+    changed = ok(own.patch(f"{collection}/{made['id']}", json={"notes": "Corrigido"}))
+    assert changed["notes"] == "Corrigido" and changed["status"] == made["status"]
+
+
+@pytest.mark.parametrize("collection, status", [("properties", status) for status in (
+    "draft", "active", "under_contract", "sold", "rented", "on_hold", "withdrawn")] + [
+    ("documents", status) for status in ("pending", "valid", "rejected", "expired")])
+def test_others_may_have_any_status_at_any_time(own, estate, collection, status):
+    made = estate.create(collection, status=status)
+    assert made["status"] == status
+    for other in ("rejected", "expired") if collection == "documents" else ("sold", "draft"):
+        assert ok(own.patch(f"{collection}/{made['id']}", json={"status": other}))["status"] == other
+
+
+# ---------------------------------------------------------------- moments
+
+
+@machines
+def test_the_service_notes_when_it_happened(own, estate, collection):
+    for status in ROWS[collection]:
+        made = brought(own, estate, collection, status)
+        passed = WAYS[collection][status]
+        expected = {MOMENTS[collection][one] for one in passed if one in MOMENTS[collection]}
+        assert expected == {"decided_at", "signed_at", "terminated_at"} & set(made)
+        if status in MOMENTS[collection]:
+            assert made[MOMENTS[collection][status]] == made["updated_at"]
+
+
+def test_a_moment_stays_what_it_was_and_is_no_ones_to_set(own, estate):
+    made = brought(own, estate, "contracts", "active", signed_at="2020-01-01T00:00:00.000Z")
+    path = "contracts/" + made["id"]
+    assert moment(made["signed_at"]) > moment("2026-01-01T00:00:00.000Z")
+    own.pass_by(made["updated_at"])
+    for body in ({"notes": "x"}, {"signed_at": None}, {"signed_at": "2020-01-01T00:00:00.000Z"}, {"status": "active"}):
+        assert ok(own.patch(path, json=body))["signed_at"] == made["signed_at"]
+    ended = ok(own.patch(path, json={"status": "terminated", "termination_reason": "Mudança"}))
+    assert ended["signed_at"] == made["signed_at"] and ended["terminated_at"] == ended["updated_at"] > made["signed_at"]
+
+
+# ---------------------------------------------------------------- effects
+
+
+@pytest.fixture
+def told(own, instance):
+    """told(): event, payload of what has been told, oldest first, since the last call."""
+    subscription = ok(own.post("webhooks", json={"url": NOWHERE, "events": ["*"]}), 201)["id"]
+    seen = []
+
+    def new():
+        rows = instance.sql("select event_type, payload from neoapi.webhook_delivery where subscription_id = %s order by id",
+                            subscription)
+        found = [(event, json.loads(payload)) for event, payload in rows]
+        since = found[len(seen):]
+        seen.extend(since)
+        return since
+
+    yield new
+    ok(own.delete("webhooks/" + subscription), 204)
+
+
+EFFECTS = [("proposals", {"kind": "purchase"}, "accepted", "under_contract"),
+           ("proposals", {"kind": "rental"}, "accepted", "under_contract"),
+           ("contracts", {"kind": "sale"}, "active", "sold"),
+           ("contracts", {"kind": "rental", "start_date": "2026-03-01", "end_date": "2028-03-01"}, "active", "rented"),
+           ("contracts", {"kind": "exclusive_listing", "start_date": "2026-03-01", "end_date": "2027-03-01"}, "active", None),
+           ("contracts", {"kind": "management"}, "active", None)]
+
+
+@pytest.mark.parametrize("collection, fields, status, becomes", EFFECTS, ids=[f"{f['kind']}-{s}" for _, f, s, _ in EFFECTS])
+def test_a_status_changes_its_property_with_the_propertys_own_event(own, estate, told, collection, fields, status, becomes):
+    property = estate.property(status="active")
+    path = "properties/" + property["id"]
+    before = brought(own, estate, collection, WAYS[collection][status][-2], property_id=property["id"], **fields)
+    assert ok(own.get(path)) == property
+    told()
+    own.pass_by(property["updated_at"])
+    made = ok(own.patch(f"{collection}/{before['id']}", json={"status": status}))
+    now = ok(own.get(path))
+    if becomes is None:
+        assert now == property and told() == [(f"{NAMES[collection]}.updated", made)]
+        return
+    assert now == {**property, "status": becomes, "updated_at": made["updated_at"], "updated_by": own.credential.id}
+    events = told()
+    assert len(events) == 2 and dict(events) == {f"{NAMES[collection]}.updated": made, "property.updated": now}
+
+
+def test_only_reaching_a_status_has_an_effect(own, estate, told):
+    property = estate.property()
+    proposal = brought(own, estate, "proposals", "accepted", property_id=property["id"])
+    path = "properties/" + property["id"]
+    ok(own.patch(path, json={"status": "on_hold"}))
+    told()
+    for body in ({"notes": "x"}, {"status": "accepted"}):
+        ok(own.patch("proposals/" + proposal["id"], json=body))
+    assert ok(own.get(path))["status"] == "on_hold"
+    assert [event for event, _ in told()] == ["proposal.updated"] * 2
+
+
+def test_a_property_that_has_the_status_already_is_not_changed(own, estate, told):
+    property = estate.property(status="sold")
+    made = brought(own, estate, "contracts", "pending_signature", property_id=property["id"])
+    told()
+    ok(own.patch("contracts/" + made["id"], json={"status": "active"}))
+    assert ok(own.get("properties/" + property["id"])) == property
+    assert [event for event, _ in told()] == ["contract.updated"]
+
+
+def test_a_refused_change_has_no_effect(own, estate, told):
+    property = estate.property(status="active")
+    made = brought(own, estate, "contracts", "pending_signature", property_id=property["id"])
+    told()
+    path = "contracts/" + made["id"]
+    assert own.patch(path, json={"status": "active", "amount": 1.5}).status_code == 400
+    assert own.patch(path, json={"status": "active", "proposal_id": "pps_" + "0" * 26}).status_code == 400
+    refused(own.patch(path, json={"status": "active"}, headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
+    assert ok(own.get("properties/" + property["id"])) == property and told() == []
+
+
+def test_the_new_property_is_the_one_that_changes(own, estate):
+    first, second = estate.property(), estate.property()
+    made = brought(own, estate, "proposals", "submitted", property_id=first["id"])
+    ok(own.patch("proposals/" + made["id"], json={"status": "accepted", "property_id": second["id"]}))
+    assert [ok(own.get("properties/" + one["id"]))["status"] for one in (first, second)] == ["draft", "under_contract"]
+
+
+# ---------------------------------------------------------------- one accepted proposal
+
+
+def test_a_second_acceptance_for_a_property_is_a_conflict(own, estate):
+    property = estate.property()["id"]
+    first, second = (brought(own, estate, "proposals", "submitted", property_id=property) for _ in range(2))
+    ok(own.patch("proposals/" + first["id"], json={"status": "accepted"}))
+    problem = refused(own.patch("proposals/" + second["id"], json={"status": "accepted"}), 409, "conflict.duplicate")
+    assert "Another proposal with this property_id is accepted" in problem["detail"]
+    assert ok(own.get("proposals/" + second["id"])) == second
+    other = brought(own, estate, "proposals", "accepted")
+    refused(own.patch("proposals/" + other["id"], json={"property_id": property}), 409, "conflict.duplicate")
+    ok(own.patch("proposals/" + second["id"], json={"status": "rejected"}))
+
+
+def test_of_many_acceptances_at_once_exactly_one_wins(own, estate, told):
+    for _ in range(6):
+        property = estate.property()
+        proposals = [estate.proposal(property_id=property["id"], status="submitted") for _ in range(6)]
+        told()
+        answers = together(*[lambda id=one["id"]: own.with_().patch("proposals/" + id, json={"status": "accepted"})
+                             for one in proposals])
+        assert sorted(answer.status_code for answer in answers) == [200] + [409] * 5
+        assert {answer.json()["code"] for answer in answers if answer.status_code == 409} == {"conflict.duplicate"}
+        assert ok(own.get("properties/" + property["id"]))["status"] == "under_contract"
+        assert sorted(event for event, _ in told()) == ["property.updated", "proposal.updated"]
+        accepted = own.walk("proposals", property_id=property["id"], status="accepted")
+        assert len(accepted) == 1
+
+
+def test_an_acceptance_and_a_change_of_the_property_at_once_both_count(own, estate):
+    for n in range(8):
+        property = estate.property(status="active")
+        proposal = estate.proposal(property_id=property["id"], status="submitted")
+        together(lambda: ok(own.with_().patch("properties/" + property["id"], json={"title": f"Casa {n}"})),
+                 lambda: ok(own.with_().patch("proposals/" + proposal["id"], json={"status": "accepted"})))
+        now = ok(own.get("properties/" + property["id"]))
+        assert (now["title"], now["status"]) == (f"Casa {n}", "under_contract")
+
+
+def test_the_courier_is_told_of_an_effect_alone(own, estate, instance):
+    """A subscription to properties only: what a proposal does to one is sent at once, as any other event."""
+    property = estate.property()
+    proposal = brought(own, estate, "proposals", "submitted", property_id=property["id"])
+    hook = ok(own.post("webhooks", json={"url": NOWHERE + uuid.uuid4().hex, "events": ["property.updated"]}), 201)["id"]
+    ok(own.patch("proposals/" + proposal["id"], json={"status": "accepted"}))
+    eventually(lambda: [one for one in ok(own.get(f"webhooks/{hook}/deliveries"))["items"] if one["attempt_count"]],
+               "an attempt")
+    ok(own.delete("webhooks/" + hook), 204)

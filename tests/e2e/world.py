@@ -1,0 +1,149 @@
+"""An organization with resources of every kind that the description knows, made from its own examples."""
+
+import copy
+import itertools
+
+from client import ok
+from described import ID
+
+NOWHERE = "https://127.0.0.1:9/nowhere"
+EACH = 4  # resources of a collection, at least
+numbers = itertools.count(1)
+
+
+def ids_in(value):
+    """Every id in a JSON value."""
+    if isinstance(value, dict):
+        return [one for member in value.values() for one in ids_in(member)]
+    if isinstance(value, list):
+        return [one for member in value for one in ids_in(member)]
+    return [value] if isinstance(value, str) and ID.fullmatch(value) else []
+
+
+def put_in(value, other):
+    """The value with each id replaced by the other that is given for it."""
+    if isinstance(value, dict):
+        return {key: put_in(one, other) for key, one in value.items()}
+    if isinstance(value, list):
+        return [put_in(one, other) for one in value]
+    return other.get(value, value) if isinstance(value, str) else value
+
+
+class World:
+    """`ids`: by prefix, some resources' ids; `full` and `small`: by collection, a body with everything that the example has and
+    one with nothing that can be left out. Both are accepted again and again by `another`."""
+
+    def __init__(self, document, api):
+        self.document, self.api = document, api
+        self.ids, self.full, self.small, self.parts = {}, {}, {}, {}
+        waiting = dict(document.collections)
+        while waiting:
+            made = [collection for collection in waiting if self.begin(collection)]
+            assert made, f"an example refers to what no example makes: {waiting}"
+            for collection in made:
+                del waiting[collection]
+
+    def begin(self, collection):
+        """Makes the first resources of a collection; false where its example refers to what there is none of as yet."""
+        create, prefix = self.document.operation("post", "/" + collection), self.document.collections[collection]
+        example = self.document.writable(create.examples[0], create.body)
+        if not {name[:4] for name in ids_in(example)} <= {*self.ids, prefix}:
+            return False
+        ids = self.ids.setdefault(prefix, [])
+        while prefix in [name[:4] for name in ids_in(example)] and len(ids) < EACH:  # it refers to its own kind
+            others = {name: one for name, one in example.items() if prefix not in [name[:4] for name in ids_in(one)]}
+            ids.append(ok(self.create(collection, self.repeatable(collection, self.with_own_ids(others))), 201)["id"])
+        self.full[collection] = self.repeatable(collection, self.with_own_ids(example))
+        self.small[collection] = self.smallest(collection, self.full[collection])
+        while len(ids) < EACH:
+            ids.append(self.another(collection)["id"])
+        return True
+
+    def with_own_ids(self, body):
+        """The body with ids of this world, the same one for the same one."""
+        other, used = {}, {}
+        for one in ids_in(body):
+            if one not in other:
+                number = used[one[:4]] = used.get(one[:4], -1) + 1
+                other[one] = self.ids[one[:4]][number]
+        return put_in(body, other)
+
+    def repeatable(self, collection, body):
+        """Makes two, and returns the body without what the second could not have."""
+        for _ in range(2):
+            response = self.create(collection, body)
+            while response.status_code == 409:  # its detail names what must be unique
+                less = {name: one for name, one in body.items() if name not in response.json()["detail"]}
+                assert less != body, response.text
+                body, response = less, self.create(collection, less)
+            ok(response, 201)
+        return body
+
+    def smallest(self, collection, body):
+        """The body without what it is accepted without."""
+        small = dict(body)
+        for name in body:
+            less = {key: value for key, value in small.items() if key != name}
+            if self.create(collection, less).status_code == 201:
+                small = less
+        return small
+
+    def varied(self, collection, body, keep=None):
+        """The body with a number in each of its own texts that can be any text, since some must be unique; not in `keep`."""
+        now, schema = copy.deepcopy(body), self.document.operation("post", "/" + collection).body
+        for name, value in body.items():
+            if name == keep:
+                continue
+            described = self.document.resolve(schema["properties"][name])
+            if described.get("format") == "uri":
+                now[name] = NOWHERE  # should anybody want to go there
+            is_text = described.get("type") == "string" and not {"enum", "format", "pattern"} & set(described)
+            if is_text and described.get("maxLength", 0) >= 12:
+                number = f" {next(numbers)}"
+                now[name] = value[:described["maxLength"] - len(number)] + number
+        return now
+
+    def create(self, collection, body):
+        return self.api.post(collection, json=self.varied(collection, body))
+
+    def another(self, collection, bodies=None):
+        """A new resource."""
+        return ok(self.create(collection, (bodies or self.small)[collection]), 201)
+
+    def several(self, operation):
+        """Bodies of an operation on several resources, or on something else than a whole one."""
+        bodies = [self.with_own_ids(one) for one in operation.examples]
+        for body in bodies:
+            for one in [one for some in body.values() if isinstance(some, list) for one in some if isinstance(one, dict)]:
+                if "data" in one:
+                    one["data"] = self.varied(operation.collection, one["data"])
+        return bodies
+
+    def renewed(self, operation, body):
+        """The body of an operation on several resources, with new ones for those that it may change or delete."""
+        prefix = self.document.collections.get(operation.collection)
+        own = {one for one in ids_in(body) if one[:4] == prefix and one in self.ids[prefix]}
+        return put_in(body, {one: self.another(operation.collection)["id"] for one in own}) if own else body
+
+    def fill(self, operation):
+        """Ids for the operation's path that exist, in order."""
+        found = []
+        for hole in operation.holes:
+            prefix = operation.prefix_of(hole)
+            found.append(self.part(operation, hole, prefix, found) if found else self.ids[prefix][0])
+        return found
+
+    def part(self, operation, hole, prefix, ids):
+        """Something that belongs to a resource, from the list it is in, once each operation below the resource was used that
+        makes something without being told more."""
+        key = prefix, *ids
+        if key not in self.parts:
+            lists = operation.path.partition("/{" + hole + "}")[0]
+            for one in self.document.operations:
+                if one.method == "post" and len(one.holes) == len(ids) and not one.bodies and 201 in one.successes \
+                        and one.collection == operation.collection:
+                    ok(self.api.post(one.at(ids)), 201)
+            items = ok(self.api.get(self.document.operation("get", lists).at(ids)))["items"]
+            assert items, f"nothing in {lists}"
+            self.parts[key] = items[0]["id"]
+        return self.parts[key]

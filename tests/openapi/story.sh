@@ -1,0 +1,20 @@
+#!/bin/sh
+# Makes a client from an OpenAPI document, compiles story.ts with it and runs it: story.sh FILE FOLDER
+# NEOAPI_URL and NEOAPI_KEY tell the story which server to use, NODE_EXTRA_CA_CERTS whose certificate to trust. FOLDER is for what
+# is made, and exists.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=tests/openapi/tools.sh
+. "$here/tools.sh"
+
+[ $# -eq 2 ] || { echo "usage: story.sh FILE FOLDER" >&2; exit 2; }
+install_tools
+place=$(cd "$2" && pwd)
+make_types "$1" "$place"
+cp "$here/story.ts" "$place/"
+cp "$here/story.json" "$place/tsconfig.json"
+echo '{"type": "module"}' >"$place/package.json"
+ln -sfn "$tools/node_modules" "$place/node_modules"
+"$tools/node_modules/.bin/tsc" --project "$place"
+node "$place/story.js"

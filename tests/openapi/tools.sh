@@ -1,0 +1,14 @@
+#!/bin/sh
+# What check.sh and story.sh have in common: sourced, with the folder of both in $here.
+tools=${OPENAPI_TOOLS:-$here/../../build/openapi-tools}
+export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS=false
+
+install_tools() {
+    sh "$here/../deploy/npm.sh" "$here" "$tools"
+    tools=$(cd "$tools" && pwd)
+}
+
+# Makes api.ts in a folder: the types of a document.
+make_types() {
+    "$tools/node_modules/.bin/openapi-typescript" "$1" --output "$2/api.ts" >"$2/types.log" 2>&1 || { cat "$2/types.log"; return 1; }
+}
