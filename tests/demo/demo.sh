@@ -1,5 +1,6 @@
 #!/bin/sh
-# The demo: a private deployment under BUILD/demo with two tenants, three organizations and 200 brokers.
+# The demo: a private deployment under BUILD/demo with two tenants, three organizations, 200 brokers, 200 properties, and the
+# parties, proposals, contracts and documents that go with them.
 #
 #   demo.sh start BUILD     brings it up from BUILD/mod_neoapi.so and BUILD/neoapictl; again, it is harmless
 #   demo.sh stop BUILD      stops it and keeps its data
@@ -54,7 +55,7 @@ up() {
     # shellcheck source=/dev/null
     . "$demo/instance/env"
     made=$NEOAPI_STATE/demo # what has been made in this database: ids and secrets
-    loaded=$NEOAPI_STATE/demo.loaded
+    loaded=$NEOAPI_STATE/demo.data
 }
 
 # Runs neoapictl and prints one member of its answer: ctl MEMBER ARGUMENT…
@@ -110,46 +111,23 @@ make_credentials() {
     . "$made"
 }
 
-# Writes curl's instructions for the brokers read: one POST each, which prints its status.
-posts() {
-    sed 's/[\\"]/\\&/g' | while read -r body; do
-        cat <<END
-url = "${NEOAPI_URL}brokers"
-cacert = "$NEOAPI_CA"
-noproxy = "*"
-silent
-http1.1
-output = "/dev/null"
-write-out = "%{http_code}\n"
-header = "X-API-Key: $1"
-header = "X-Organization-ID: $2"
-header = "Content-Type: application/json"
-data-raw = "$body"
-next
-END
-    done
-}
-
-brokers() {
-    awk -v first="$1" -v count="$2" -v state="$3" -v area="$4" -f "$here/brokers.awk"
-}
-
-# Through the API, as a client would. A broker that is there already (409) comes from a run that was interrupted.
-load_brokers() {
+# Through the API, as a client would. What is there already comes from a run that was interrupted, or from an older demo.
+load() {
     [ ! -f "$loaded" ] || return 0
-    say "creating 200 brokers through the API"
-    answers=$({
-        brokers 1 140 SP 11 | posts "$NEOAPI_KEY" "$NEOAPI_ORG"
-        brokers 141 40 RJ 21 | posts "$NEOAPI_TOKEN" "$NEOAPI_ORG_2"
-        brokers 181 20 PR 41 | posts "$NEOAPI_OTHER_KEY" "$NEOAPI_OTHER_ORG"
-    } | sed '$d' | curl --no-progress-meter --parallel --parallel-max 8 --config - || true)
-    created=$(printf '%s\n' "$answers" | grep -cE '^(201|409)$' || true)
-    if [ "$created" -ne 200 ]; then
-        printf '%s\n' "$answers" | sort | uniq -c >&2
+    say "creating brokers, parties, properties, proposals, contracts and documents through the API"
+    if ! (
+        set -a
+        # shellcheck source=/dev/null
+        . "$demo/instance/env"
+        # shellcheck source=/dev/null
+        . "$made"
+        /usr/bin/python3 -B "$here/load.py" >"$loaded.new"
+    ); then
         tail -n 5 "$NEOAPI_ERROR_LOG" >&2
-        die "only $created of 200 brokers could be created; the counts of statuses and the end of the error log are above"
+        die "the data could not be loaded; what was refused and the end of the error log are above"
     fi
-    : >"$loaded"
+    say "created $(cat "$loaded.new")"
+    mv "$loaded.new" "$loaded"
 }
 
 write_env() {
@@ -179,13 +157,15 @@ The demo runs.
 
   Base URL   $NEOAPI_URL
   API key    $NEOAPI_KEY
+  Docs       ${NEOAPI_URL}docs/
   more       . $(quoted "$demo/env")
 
-Who am I, whom is there, and one more (with its Idempotency-Key it is created once, however often it is sent):
+Who am I, what has three bedrooms or more for at most R\$ 900.000, and one more broker (with its Idempotency-Key it is created
+once, however often it is sent):
 
 $curl ${NEOAPI_URL}me
 
-$curl '${NEOAPI_URL}brokers?limit=3&q=silva'
+$curl '${NEOAPI_URL}properties?status=active&bedrooms_gte=3&sale_price_lte=90000000&limit=3'
 
 $curl -H 'Content-Type: application/json' -H 'Idempotency-Key: $uuid' -d '{"name": "Maria Exemplo", "creci": "CRECI-SP $creci-F"}' ${NEOAPI_URL}brokers
 
@@ -202,7 +182,7 @@ case $1 in
     start)
         up
         make_credentials
-        load_brokers
+        load
         write_env
         tell
         ;;

@@ -1,0 +1,221 @@
+"""What happens to the demo's properties: proposals and contracts in every state, and the documents about them. A story is told as
+an agency would do it, step by step: what an accepted proposal or an active contract does to its property, the service does."""
+
+import hashlib
+from datetime import date, timedelta
+from typing import NamedTuple
+
+TODAY = date.today()
+
+
+class Story(NamedTuple):
+    count: int  # of how many properties in 140
+    deal: str  # sale or rent
+    status: str  # which the property begins with
+    proposals: str = ""  # their statuses at the end, one after the other
+    contracts: str = ""  # kind:status
+    after: str = ""  # what the property becomes by hand at the end
+
+
+STORIES = (
+    Story(8, "sale", "draft"),
+    Story(25, "sale", "active"),
+    Story(5, "sale", "active", "", "exclusive_listing:active"),
+    Story(1, "sale", "active", "", "exclusive_listing:draft"),
+    Story(1, "sale", "active", "", "exclusive_listing:pending_signature"),
+    Story(3, "sale", "active", "draft"),
+    Story(4, "sale", "active", "submitted", "exclusive_listing:active"),
+    Story(4, "sale", "active", "rejected submitted"),
+    Story(3, "sale", "active", "countered"),
+    Story(2, "sale", "active", "withdrawn countered"),
+    Story(3, "sale", "active", "expired"),
+    Story(3, "sale", "active", "accepted"),
+    Story(4, "sale", "active", "rejected accepted", "sale:draft"),
+    Story(4, "sale", "active", "accepted", "sale:pending_signature"),
+    Story(5, "sale", "active", "accepted", "sale:active"),
+    Story(5, "sale", "active", "withdrawn accepted", "exclusive_listing:completed sale:completed"),
+    Story(1, "sale", "active", "expired", "sale:cancelled"),
+    Story(1, "sale", "active", "", "sale:terminated", "on_hold"),
+    Story(1, "sale", "active", "", "sale:expired", "withdrawn"),
+    Story(2, "sale", "on_hold", "", "exclusive_listing:terminated"),
+    Story(2, "sale", "withdrawn", "", "exclusive_listing:expired"),
+    Story(1, "sale", "withdrawn", "withdrawn", "exclusive_listing:cancelled"),
+    Story(3, "rent", "draft"),
+    Story(14, "rent", "active"),
+    Story(2, "rent", "active", "draft"),
+    Story(4, "rent", "active", "submitted", "management:pending_signature"),
+    Story(2, "rent", "active", "rejected countered"),
+    Story(2, "rent", "active", "expired withdrawn", "management:draft"),
+    Story(2, "rent", "active", "accepted"),
+    Story(2, "rent", "active", "accepted", "rental:draft"),
+    Story(3, "rent", "active", "rejected accepted", "rental:pending_signature management:active"),
+    Story(6, "rent", "active", "accepted", "rental:active management:active"),
+    Story(2, "rent", "active", "withdrawn accepted", "rental:active"),
+    Story(2, "rent", "active", "", "rental:completed management:completed", "active"),
+    Story(2, "rent", "active", "", "rental:terminated management:terminated", "on_hold"),
+    Story(2, "rent", "active", "", "rental:expired management:expired", "active"),
+    Story(1, "rent", "active", "rejected", "rental:cancelled"),
+    Story(2, "rent", "on_hold"),
+    Story(1, "rent", "withdrawn", "", "management:cancelled"),
+)
+# The statuses on the way to one, after the first.
+PROPOSAL_WAYS = {"draft": (), "submitted": ("submitted",), "countered": ("submitted", "countered"),
+                 **{end: ("submitted", end) for end in ("accepted", "rejected", "withdrawn", "expired")}}
+CONTRACT_WAYS = {"draft": (), "pending_signature": ("pending_signature",), "active": ("pending_signature", "active"),
+                 **{end: ("pending_signature", "active", end) for end in ("completed", "terminated", "expired")},
+                 "cancelled": ("pending_signature", "cancelled")}
+DECISIONS = {"accepted": "Proposta dentro do esperado.", "rejected": "Valor abaixo do mínimo aceito.",
+             "withdrawn": "O proponente escolheu outro imóvel."}
+GUARANTEES = ("deposit", "guarantor", "surety_insurance", "fund_pledge")
+INDICES = ("ipca", "igpm", "inpc", "none")
+CHANNELS = ("site", "whatsapp", "plantão", "portal")
+NUMBERS = {"sale": "CV", "rental": "LO", "exclusive_listing": "EX", "management": "AD"}
+
+
+def stories(count):
+    """So many of them, in the proportion in which they are here."""
+    every = [story for story in STORIES for _ in range(story.count)]
+    return [every[i * len(every) // count] for i in range(count)]
+
+
+def day(days):
+    return str(TODAY + timedelta(days))
+
+
+def past(days):
+    return f"{day(-days)}T14:30:00.000Z"
+
+
+def payment_terms(rng, amount):
+    """Parts that sum to the amount."""
+    first, second, rest = amount // 5, amount // 10, amount - amount // 5 - amount // 10
+    down = {"kind": "down_payment", "amount": first, "due_date": day(30)}
+    return rng.choice([
+        [{"kind": "cash", "amount": amount, "due_date": day(45), "installments": 1}],
+        [down, {"kind": "fgts", "amount": second}, {"kind": "financing", "amount": rest, "installments": 360}],
+        [down, {"kind": "financing", "amount": second + rest, "installments": 420, "index": "none"}],
+        [down, {"kind": "installment", "amount": second, "installments": 12, "index": "ipca", "due_date": day(60)},
+         {"kind": "exchange", "amount": rest}],
+        [down, {"kind": "consortium", "amount": second + rest}]])
+
+
+def proposal(rng, story, home, number, status, proponents, recipients):
+    is_sale = story.deal == "sale"
+    price = home["sale_price" if is_sale else "rent_price"]
+    amount = price if status == "accepted" and rng.random() < 0.4 else price * rng.randint(88, 98) // 1000 * 10
+    body = {"kind": "purchase" if is_sale else "rental", "property_id": home["id"], "proponent_ids": proponents,
+            "recipient_ids": recipients, "broker_id": home["broker_id"], "amount": amount,
+            "valid_until": day(-rng.randint(1, 9) if status == "expired" else rng.randint(5, 21)),
+            "external_id": f"pro-{home['code'][2:]}-{number}", "metadata": {"canal": rng.choice(CHANNELS)}}
+    if is_sale:
+        body["payment_terms"] = payment_terms(rng, amount)
+    else:
+        body["rental_terms"] = {"start_date": day(30), "months": rng.choice([12, 24, 30, 36]),
+                                "guarantee_kind": rng.choice(GUARANTEES)}
+    if rng.random() < 0.3:
+        body["notes"] = "Os móveis planejados ficam no imóvel.\nEntrega das chaves em 30 dias."
+    return body
+
+
+def term(rng, kind, status, number):
+    """First and last day."""
+    if kind == "exclusive_listing":
+        return {"start_date": day(-170 if status == "expired" else -20), "end_date": day(listing_days(number, status))}
+    if kind == "sale":
+        return {}
+    is_over = status in ("completed", "expired")
+    return {"start_date": day(-920 if is_over else -10), "end_date": day(-rng.randint(3, 20) if is_over else 900)}
+
+
+def listing_days(number, status="active"):
+    return -5 if status == "expired" else 70 + number % 90
+
+
+def signatories(status, *sides):
+    """The parties of each side (role, ids), with equal shares (there are one or two). Once it is active all have signed, before
+    that the first."""
+    everybody = [{"party_id": party, "role": role, "share_bps": 10000 // len(ids)} for role, ids in sides for party in ids]
+    signed = {"draft": 0, "pending_signature": 1, "cancelled": 0}.get(status, len(everybody))
+    return [{**one, "signed_at": past(2)} if i < signed else one for i, one in enumerate(everybody)]
+
+
+def contract(rng, number, home, deal, amount, sides, brokers):
+    """`deal`: kind and status; `sides`: the ids of `owners` and `takers`, and one of a `guarantor`; `brokers`: who share the fee."""
+    kind, status = deal
+    body = {"kind": kind, "number": f"{NUMBERS[kind]}-{TODAY.year}-{1000 + number}", "property_id": home["id"], "amount": amount,
+            "external_id": f"con-{home['code'][2:]}-{NUMBERS[kind].lower()}",
+            "metadata": {"pasta": f"{NUMBERS[kind]}/{home['code']}"}, **term(rng, kind, status, number)}
+    roles = {"sale": ("seller", "buyer"), "rental": ("landlord", "tenant")}.get(kind, ("owner",))
+    who = [*zip(roles, (sides["owners"], sides["takers"]))]
+    if kind == "rental":
+        body.update(rental(rng, GUARANTEES[number % len(GUARANTEES)], amount, sides["guarantor"]))
+        who += [("guarantor", [sides["guarantor"]])] if "party_id" in body["guarantee"] else []
+    body["parties"] = signatories(status, *who)
+    if kind == "management":
+        body.update(management_fee_bps=rng.choice([700, 800, 1000]), payment_day=10)
+    else:
+        body["notes"] = "Entrega das chaves na assinatura." if kind in ("sale", "rental") else "Visitas com hora marcada."
+        body["commission"] = commission(brokers, amount if kind == "rental" else amount * 6 // 100)
+    return body
+
+
+def rental(rng, chosen, rent, guarantor):
+    guarantee = {"guarantor": {"party_id": guarantor}, "deposit": {"amount": 3 * rent}}.get(
+        chosen, {"amount": 12 * rent, "policy": f"0746.{TODAY.year}.{rng.randint(1, 9999999):07}"})
+    return {"payment_day": rng.choice([1, 5, 10, 15]), "adjustment_index": rng.choice(INDICES),
+            "guarantee": {"kind": chosen, **guarantee}}
+
+
+def commission(brokers, total):
+    """One broker brings the property, the other the deal; it may be the same."""
+    first, second = brokers
+    if first == second:
+        splits = [{"broker_id": first, "role": "captador e corretor", "bps": 10000}]
+    else:
+        splits = [{"broker_id": first, "role": "captador", "bps": 4000}, {"broker_id": second, "role": "corretor", "bps": 6000}]
+    return {"total_amount": total, "splits": splits}
+
+
+# ---------------------------------------------------------------- documents
+
+# kind, title, issuer, days for which it is good
+PAPERS = {
+    "property": (
+        ("matricula", "Matrícula atualizada", "Ofício de Registro de Imóveis", 30), ("iptu_bill", "Carnê do IPTU", "Prefeitura", 365),
+        ("encumbrance_certificate", "Certidão de ônus reais", "Ofício de Registro de Imóveis", 30),
+        ("tax_clearance", "Certidão negativa de tributos municipais", "Prefeitura", 90),
+        ("condo_clearance", "Declaração de quitação condominial", "Administradora do condomínio", 30),
+        ("habite_se", "Habite-se", "Prefeitura", None), ("floor_plan", "Planta baixa", None, None)),
+    "person": (
+        ("rg", "RG", "SSP", None), ("cpf", "Comprovante de inscrição no CPF", "Receita Federal", None),
+        ("cnh", "CNH", "Detran", 1800), ("proof_of_address", "Comprovante de residência", None, 90),
+        ("proof_of_income", "Comprovante de renda", None, 90), ("birth_certificate", "Certidão de nascimento", "Registro Civil", None),
+        ("protest_certificate", "Certidão de protestos", "Tabelionato de Protesto", 30),
+        ("civil_actions", "Certidão de distribuição cível", "Tribunal de Justiça", 30),
+        ("power_of_attorney", "Procuração pública", "Tabelionato de Notas", 365)),
+    "married": (("marriage_certificate", "Certidão de casamento", "Registro Civil", None),),
+    "company": (("articles_of_association", "Contrato social consolidado", "Junta Comercial", None),
+                ("cndt", "Certidão negativa de débitos trabalhistas", "Tribunal Superior do Trabalho", 180)),
+    "proposal": (("proposal", "Proposta assinada", None, None),),
+    "contract": (("contract", "Contrato assinado", None, None), ("inspection_report", "Laudo de vistoria", None, None),
+                 ("deed", "Escritura", "Tabelionato de Notas", None)),
+    "broker": (("other", "Cédula de identidade profissional", "CRECI", 1100),),
+}
+
+
+def document(rng, number, papers, related, key):
+    """About a resource, whose key is part of the names; one of the papers, which take turns."""
+    kind, title, issuer, days = PAPERS[papers][number % len(PAPERS[papers])]
+    name, age = f"{kind.replace('_', '-')}.pdf", rng.randint(4, 29)
+    url = f"https://arquivos.example.com.br/{key}/{name}"
+    body = {"kind": kind, "title": title, "related": related, "status": rng.choice(["pending", "valid", "valid", "rejected"]),
+            "file": {"url": url, "filename": name, "mime_type": "application/pdf", "size": rng.randint(40_000, 4_000_000),
+                     "sha256": hashlib.sha256(url.encode()).hexdigest()},
+            "issued_at": past(age), "external_id": f"doc-{key}", "metadata": {"pasta": key}}
+    if issuer:
+        body.update(issuer=issuer, number=f"{rng.randint(1000, 999999)}/{TODAY.year}")
+    if days:
+        body["expires_at"] = past(age - days)
+        if rng.random() < 0.15:
+            body.update(status="expired", issued_at=past(days + age), expires_at=past(age))
+    return body
