@@ -1,7 +1,9 @@
 #!/usr/bin/python3
 """mod_neoapi beside a bare handler: bench.py BUILD
 
-Runs the parts that BENCH names (where it is empty: get, list, create, insert, walk, memory). Others are keyed, create with an
+Runs the parts that BENCH names, where it is empty those of USUAL. get, list, create and insert are about brokers; property and
+find, a list with two filters, about the largest resource. batch is about brokers that are created a hundred at a time beside
+those that are created one by one. walk (brokers) and deep (properties) read a thousand pages. Others are keyed, create with an
 Idempotency-Key, and noise, the bare handler beside itself: how far ratios stray by chance. BENCH_SECONDS is how long a run
 lasts, BENCH_PAIRS how many pairs of runs a comparison has. Ends with 1 where an answer was wrong; a goal missed is told."""
 
@@ -12,7 +14,7 @@ import sys
 import comparisons
 import memory
 import walk
-from deployment import BROKERS, ORGANIZATIONS, Deployment
+from deployment import ORGANIZATIONS, ROWS, Deployment, told
 from load import CONNECTIONS
 
 PARTS = {
@@ -22,10 +24,14 @@ PARTS = {
     "insert": comparisons.insert,
     "keyed": comparisons.keyed,
     "noise": comparisons.noise,
+    "property": comparisons.one_property,
+    "find": comparisons.find,
+    "batch": comparisons.batch,
     "walk": walk.walk,
+    "deep": walk.deep,
     "memory": memory.memory,
 }
-USUAL = "get list create insert walk memory"
+USUAL = "get list create insert property find batch walk deep memory"
 
 
 class Bench:
@@ -68,9 +74,9 @@ def run(bench, parts):
         deployment.load()
         load = os.getloadavg()[0]
         print(f"{os.cpu_count()} × {processor()}, load {load:.1f}; PostgreSQL {deployment.sql('show server_version')[0][0]}, "
-              f"{deployment.httpd_version()}\n{BROKERS:,} brokers in {ORGANIZATIONS} organizations; {CONNECTIONS} keep-alive "
+              f"{deployment.httpd_version()}\n{told(ROWS)} in {ORGANIZATIONS} organizations; {CONNECTIONS} keep-alive "
               f"connections without TLS, {bench.pairs} pairs of {bench.seconds} s each", flush=True)
-        if set(parts) & {"get", "list", "create", "keyed"}:
+        if set(parts) & comparisons.COMPARED:
             comparisons.agree(bench)
         for part in parts:
             PARTS[part](bench)

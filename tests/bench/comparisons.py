@@ -1,14 +1,19 @@
-"""The cases in which both handlers do the same: get, list, create, which also writes what a subscription is to be told; and
-insert, in which the bare handler writes the row alone."""
+"""The cases. In get, list, property, find and create, which also writes what a subscription is to be told, both handlers do the
+same; in insert the bare handler writes the row alone; batch compares two ways to create of ours."""
 
 import http.client
 import json
 import time
+from functools import partial
+from urllib.parse import quote
 
-from deployment import id_bound
-from load import CONNECTIONS, HANDLERS, Load, compare
+from deployment import ROWS, id_bound
+from load import CONNECTIONS, Load, compare
 
-GOALS = {"get": 0.90, "list": 0.90, "create": 0.80}
+HANDLERS = ("ours", "bare")
+GOALS = {"get": 0.90, "list": 0.90, "create": 0.80, "property": 0.90, "find": 0.90, "batch": 8}
+COMPARED = {"get", "list", "create", "keyed", "property", "find", "batch"}
+MANY = 100  # operations of a batch
 
 # What a client sends to create a broker; "#" becomes twelve digits that no other request has.
 BODY = ('{{"name": "{name}", "creci": "CRECI-SP #-F", "document_number": "529.982.247-25", "email": "broker.#@example.com", '
@@ -16,12 +21,20 @@ BODY = ('{{"name": "{name}", "creci": "CRECI-SP #-F", "document_number": "529.98
         '"account_number": "18765-4", "account_type": "checking", "pix_key": "broker.#@example.com"}}}}')
 
 
-def gets(deployment, handler, one_in=50):
-    return [f"GET {owner.path(handler, '/' + broker)} {owner.key}" for owner, broker in deployment.sample(one_in)]
+def gets(deployment, handler, one_in=50, collection="brokers"):
+    return [f"GET {owner.path(handler, '/' + one, collection)} {owner.key}" for owner, one in deployment.sample(collection, one_in)]
 
 
 def lists(deployment, handler):
     return [f"GET {owner.path(handler)} {owner.key}" for owner in deployment.organizations]
+
+
+def finds(deployment, handler):
+    """What is on offer in a city."""
+    cities = [city for city, in deployment.sql("select distinct address->>'city' from (select * from neoapi.property limit 9999) p"
+                                               " order by 1")]
+    return [f"GET {owner.path(handler, f'?city={quote(city)}&status=active', 'properties')} {owner.key}"
+            for owner in deployment.organizations for city in cities]
 
 
 def creates(deployment, handler, keyed="", alone=False):
@@ -29,6 +42,14 @@ def creates(deployment, handler, keyed="", alone=False):
     query = "?alone" if alone and handler == "bare" else ""
     return [f"POST {owner.path(handler)}{query} {owner.key}{keyed} {BODY.format(name=name)}"
             for owner in deployment.organizations for name in names]
+
+
+def batches(deployment):
+    """As many brokers at a time as a batch can have."""
+    names = [name for name, in deployment.sql(f"select name from neoapi.broker order by id limit {MANY}")]
+    operations = ", ".join(f'{{"method": "create", "data": {BODY.format(name=name).replace("#", f"#{number:02}")}}}'
+                           for number, name in enumerate(names))
+    return [f'POST {owner.path("ours")}/batch {owner.key} {{"operations": [{operations}]}}' for owner in deployment.organizations]
 
 
 # ---------------------------------------------------------------- that both answer the same
@@ -58,55 +79,63 @@ def agree(bench):
         bench.expect(ours[0] == bare[0] == status and same(json.loads(ours[1]), json.loads(bare[1])),
                      f"{what}: ours answers {ours[0]} {ours[1][:200]}, the bare handler {bare[0]} {bare[1][:200]}")
 
-    for lines in both(gets, one_in=50_000):
-        ours, bare = (ask(deployment, line) for line in lines)
-        bench.expect(ours == bare and ours[0] == 200, f"get: ours answers {ours}, the bare handler {bare}")
-    for lines in list(both(lists))[:3]:
-        check(lines, 200, lambda ours, bare: ours["items"] == bare and len(bare) == 25, "list")
+    for collection in ROWS:
+        for lines in both(gets, one_in=50_000, collection=collection):
+            ours, bare = (ask(deployment, line) for line in lines)
+            bench.expect(ours == bare and ours[0] == 200, f"{collection}: ours answers {ours}, the bare handler {bare}")
+    for kind in (lists, finds):
+        for lines in list(both(kind))[:3]:
+            check(lines, 200, lambda ours, bare: ours["items"] == bare and len(bare) == 25, kind.__name__)
     for lines in list(both(creates))[:3]:
-        check(lines, 201, lambda ours, bare: list(ours) == list(bare), "create")
+        check(lines, 201, lambda ours, bare: list(ours) == list(bare), "creates")
+    status, answer = ask(deployment, batches(deployment)[0])
+    bench.expect(status == 200 and json.loads(answer)["succeeded"] == MANY, f"batches: answered with {status} {answer[:300]}")
     deployment.clean()
 
 
 # ---------------------------------------------------------------- the cases
 
 
+def compare_sides(bench, case, loads, check, told):
+    """`told` says what the ratio is one of, and how many each side did."""
+    found = compare(case, loads, bench.pairs, bench.seconds, check)
+    goal = GOALS.get(case)
+    bench.found(case, f"{found.ratio:.3f} {told.format(*found.middles())}", f"{goal:.2f}" if goal else None,
+                found.ratio >= goal if goal else None)
+
+
 def compare_in(bench, case, kind, check, bare_alone=False):
     deployment = bench.deployment
     loads = {handler: Load(deployment, f"{case}-{handler}", kind(deployment, "bare" if bare_alone else handler))
              for handler in HANDLERS}
-    found = compare(case, loads, bench.pairs, bench.seconds, check)
-    goal = GOALS.get(case)
-    reached = found.ratio >= goal if goal else None
-    bench.found(case, f"{found.ratio:.3f} of the bare handler ({found.middle('ours'):,.0f} to {found.middle('bare'):,.0f} a second)",
-                f"{goal:.2f}" if goal else None, reached)
+    compare_sides(bench, case, loads, check, "of the bare handler ({:,.0f} to {:,.0f} a second)")
 
 
 def all_good(bench):
-    def check(handler, measure):
+    def check(side, measure):
         measured = measure()
         bench.expect(measured.requests > 0 and measured.refused == measured.broken == 0,
-                     f"{handler}: of {measured.requests} requests {measured.refused} were refused, {measured.broken} not answered")
+                     f"{side}: of {measured.requests} requests {measured.refused} were refused, {measured.broken} not answered")
         return measured
     return check
 
 
 def all_there(bench, alone=False):
-    """Every broker that was answered is in the table and has its delivery in the outbox, unless the bare handler writes it alone. What was under way
-    when the client left may be there as well."""
+    """Every broker that was answered is in the table and has its delivery in the outbox, unless the bare handler writes it
+    alone. What was under way when the client left may be there as well."""
     deployment, good = bench.deployment, all_good(bench)
 
     def deliveries():
         return deployment.number("select count(*) from neoapi.webhook_delivery")
 
-    def check(handler, measure):
+    def check(side, measure):
         since, before = id_bound(time.time()), deliveries()
-        measured = good(handler, measure)
+        measured = good(side, measure)
         deployment.await_quiet()
         rows, told = deployment.brokers_since(since), deliveries() - before
-        bench.expect(measured.requests <= rows <= measured.requests + CONNECTIONS,
-                     f"{handler}: {measured.requests} brokers were answered and {rows} are there")
-        bench.expect(told == (0 if alone and handler == "bare" else rows), f"{handler}: {rows} brokers, {told} deliveries")
+        due, under_way = measured.requests * measured.rows, CONNECTIONS * measured.rows
+        bench.expect(due <= rows <= due + under_way, f"{side}: {due} brokers were answered and {rows} are there")
+        bench.expect(told == (0 if alone and side == "bare" else rows), f"{side}: {rows} brokers, {told} deliveries")
         return measured
     return check
 
@@ -117,6 +146,14 @@ def get(bench):
 
 def list_of_25(bench):
     compare_in(bench, "list", lists, all_good(bench))
+
+
+def one_property(bench):
+    compare_in(bench, "property", partial(gets, collection="properties"), all_good(bench))
+
+
+def find(bench):
+    compare_in(bench, "find", finds, all_good(bench))
 
 
 def create(bench):
@@ -132,6 +169,14 @@ def insert(bench):
 def keyed(bench):
     compare_in(bench, "keyed", lambda deployment, handler: creates(deployment, handler, keyed="+"), all_there(bench))
     bench.deployment.clean()
+
+
+def batch(bench):
+    deployment = bench.deployment
+    loads = {"batch": Load(deployment, "batch", batches(deployment), rows=MANY),
+             "single": Load(deployment, "single", creates(deployment, "ours"))}
+    compare_sides(bench, "batch", loads, all_there(bench), "times single creates ({:,.0f} to {:,.0f} brokers a second)")
+    deployment.clean()
 
 
 def noise(bench):

@@ -1,4 +1,5 @@
-"""The private deployment that is measured: Apache with both handlers, PostgreSQL with a million brokers, and whose they are."""
+"""The private deployment that is measured: Apache with both handlers, PostgreSQL with a million brokers and as many properties,
+and whose they are."""
 
 import json
 import os
@@ -9,7 +10,8 @@ import time
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
-BROKERS = 1_000_000
+ROWS = {"brokers": 1_000_000, "properties": 1_000_000}
+TABLES = {"brokers": "broker", "properties": "property"}
 ORGANIZATIONS = 50
 TICKS = os.sysconf("SC_CLK_TCK")
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -21,6 +23,9 @@ PLAN = ["plan", "add", "bench", "--requests", "1000000000", "--window", "60"]
 # they would have done.
 SETTINGS = {"max_wal_size": "32GB", "checkpoint_timeout": "1d", "autovacuum": "off"}
 
+# While the data is made: what is written to tables that the same transaction has emptied is not written to the log as well.
+LOADING = {"wal_level": "minimal", "max_wal_senders": "0"}
+
 
 @dataclass
 class Organization:
@@ -28,15 +33,21 @@ class Organization:
     tenant: str
     key: str  # the secret of an API key of the organization
 
-    def path(self, handler, rest=""):
-        """The collection of brokers, as the handler has it."""
-        return f"/public/v1/brokers{rest}" if handler == "ours" else f"/bare/{self.tenant}/{self.id}/brokers{rest}"
+    def path(self, handler, rest="", collection="brokers"):
+        """The collection, as the handler has it."""
+        base = f"/bare/{self.tenant}/{self.id}" if handler == "bare" else "/public/v1"
+        return f"{base}/{collection}{rest}"
 
 
 def id_bound(moment):
     """Less than every broker's id that was made from this moment on (seconds)."""
     ms = int(moment * 1000)
     return "brk_" + "".join(BASE32[ms >> shift & 31] for shift in range(45, -5, -5)) + "0" * 16
+
+
+def told(rows):
+    """Of how many there are: "1,000,000 brokers"."""
+    return " and ".join(f"{many:,} {collection}" for collection, many in rows.items())
 
 
 def free_port():
@@ -79,6 +90,11 @@ class Deployment:
     def restart_httpd(self):
         self.instance("stop-httpd")
         self.instance("start-httpd")
+
+    def restart_db(self, *changes):
+        self.sql(*changes)
+        self.instance("stop-db")
+        self.instance("start-db")
 
     def httpd_version(self):
         """As its start is logged: "Apache/2.4.62 (Unix)"."""
@@ -136,12 +152,13 @@ class Deployment:
         self.filled_to, organizations = json.loads(known.read_text())
         self.organizations = [Organization(**fields) for fields in organizations]
         self.clean()
-        counts = self.sql("select count(*) from neoapi.broker group by organization_id")
-        if counts != [[str(BROKERS // ORGANIZATIONS)]] * ORGANIZATIONS:
-            raise SystemExit("the data of an earlier run is damaged: make bench-remove")
+        for collection, table in TABLES.items():
+            counts = self.sql(f"select count(*) from neoapi.{table} group by organization_id")
+            if counts != [[str(ROWS[collection] // ORGANIZATIONS)]] * ORGANIZATIONS:
+                raise SystemExit("the data of an earlier run is damaged: make bench-remove")
 
     def make(self, known):
-        print(f"making {ORGANIZATIONS} organizations with {BROKERS:,} brokers, which takes a minute or two", flush=True)
+        print(f"making {ORGANIZATIONS} organizations with {told(ROWS)}, which takes some minutes", flush=True)
         self.ctl(*PLAN)
         tenant = self.ctl("tenant", "add", "Bench", "--plan", "bench")["id"]
         made = []
@@ -149,7 +166,9 @@ class Deployment:
             organization = self.ctl("organization", "add", f"Organization {number + 1}", "--tenant", tenant)["id"]
             key = self.ctl("key", "create", "bench", "--organization", organization, "--role", "org_admin")["secret"]
             made.append({"id": organization, "tenant": tenant, "key": key})
-        self.psql("-v", f"brokers={BROKERS}", "-f", str(HERE / "fill.sql"))
+        self.restart_db(*(f"alter system set {name} = '{value}'" for name, value in LOADING.items()))
+        self.psql(*(part for name, many in ROWS.items() for part in ("-v", f"{name}={many}")), "-f", str(HERE / "fill.sql"))
+        self.restart_db(*(f"alter system reset {name}" for name in LOADING))
         last = self.sql("select max(id) from neoapi.broker")[0][0]
         known.touch(mode=0o600)
         known.write_text(json.dumps([last, made]))
@@ -174,8 +193,8 @@ class Deployment:
         return self.number("select sum(n) from neoapi.organization o, lateral (select count(*) as n from neoapi.broker b "
                            f"where b.organization_id = o.id and b.id >= '{bound}') as c")
 
-    def sample(self, one_in):
-        """Ids of brokers, one in `one_in`, each with its organization."""
+    def sample(self, collection, one_in):
+        """Ids of a collection, one in `one_in`, each with its organization."""
         owners = {organization.id: organization for organization in self.organizations}
-        rows = self.sql(f"select organization_id, id from neoapi.broker where mod(hashtext(id), {one_in}) = 0")
-        return [(owners[owner], broker) for owner, broker in rows]
+        rows = self.sql(f"select organization_id, id from neoapi.{TABLES[collection]} where mod(hashtext(id), {one_in}) = 0")
+        return [(owners[owner], one) for owner, one in rows]

@@ -1,4 +1,4 @@
-"""wrk: what it sends, and what it measured; and two handlers measured in turns."""
+"""wrk: what it sends, and what it measured; and two sides measured in turns."""
 
 import itertools
 import json
@@ -11,7 +11,6 @@ from statistics import median
 HERE = pathlib.Path(__file__).resolve().parent
 CONNECTIONS = 16
 THREADS = 2
-HANDLERS = ("ours", "bare")
 WARM_UP = 2  # seconds
 run_numbers = itertools.count(1)  # tells each run's bodies from all others'
 
@@ -26,46 +25,48 @@ class Measured:
     p99_us: int
     statuses: dict = field(default_factory=dict)
     processor: tuple = (0, 0)  # what Apache and PostgreSQL used for it (seconds)
+    rows: int = 1  # that a request is about
 
     @property
     def rate(self):
-        return self.requests / self.seconds
+        return self.requests * self.rows / self.seconds
 
 
 class Comparison:
-    """The runs of each handler, pair by pair."""
+    """The runs of two sides, pair by pair: of the second is said how much of it the first one is."""
 
-    def __init__(self):
-        self.runs = {handler: [] for handler in HANDLERS}
+    def __init__(self, sides):
+        self.runs = {side: [] for side in sides}
 
     @property
     def ratio(self):
         """The median of the pairs' ratios: what slows the whole machine for a while hits both of a pair."""
-        return median(ours.rate / bare.rate for ours, bare in zip(self.runs["ours"], self.runs["bare"]))
+        return median(one.rate / other.rate for one, other in zip(*self.runs.values()))
 
-    def middle(self, handler):
-        return median(run.rate for run in self.runs[handler])
+    def middles(self):
+        return [median(run.rate for run in runs) for runs in self.runs.values()]
 
     def tell_pair(self, number):
-        ours, bare = (self.runs[handler][-1].rate for handler in HANDLERS)
-        print(f"  {number:<6} {ours:10,.0f} {bare:10,.0f} {ours / bare:7.3f}", flush=True)
+        one, other = (runs[-1].rate for runs in self.runs.values())
+        print(f"  {number:<6} {one:10,.0f} {other:10,.0f} {one / other:7.3f}", flush=True)
 
     def tell(self):
-        ours, bare = (self.middle(handler) for handler in HANDLERS)
-        print(f"  median {ours:10,.0f} {bare:10,.0f} {self.ratio:7.3f}  (ratio of the medians {ours / bare:.3f})")
-        for handler, measured in self.runs.items():
+        one, other = self.middles()
+        print(f"  median {one:10,.0f} {other:10,.0f} {self.ratio:7.3f}  (ratio of the medians {one / other:.3f})")
+        for side, measured in self.runs.items():
             half, most = (median(getattr(run, name) for run in measured) for name in ("median_us", "p99_us"))
             answers = sum(run.requests for run in measured)
             httpd, db = (sum(run.processor[server] for run in measured) / answers * 1e6 for server in (0, 1))
-            print(f"  {handler}: half of the answers within {half:,.0f} µs, 99 of 100 within {most:,.0f} µs; processor time of one "
+            print(f"  {side}: half of the answers within {half:,.0f} µs, 99 of 100 within {most:,.0f} µs; processor time of one "
                   f"{httpd:.0f} µs in Apache, {db:.0f} µs in PostgreSQL", flush=True)
 
 
 class Load:
-    """Requests for one handler, in the file that traffic.lua reads."""
+    """Requests for one side, each about so many rows, in the file that traffic.lua reads."""
 
-    def __init__(self, deployment, name, lines):
+    def __init__(self, deployment, name, lines, rows=1):
         self.deployment = deployment
+        self.rows = rows
         self.url = f"http://127.0.0.1:{deployment.port}"
         self.file = deployment.build / "bench" / f"{name}.requests"
         self.file.touch(mode=0o600)
@@ -80,19 +81,21 @@ class Load:
         found = [line for line in out.splitlines() if line.startswith("RESULT ")]
         if not found:
             raise SystemExit(f"wrk did not finish:\n{out}")
-        return Measured(**json.loads(found[0].removeprefix("RESULT ")), processor=used)
+        return Measured(**json.loads(found[0].removeprefix("RESULT ")), processor=used, rows=self.rows)
 
 
 def compare(name, loads, pairs, seconds, check):
-    """Runs the handlers in turns; who is first in a pair is second in the next. `check(handler, measure)` returns what `measure`
+    """Runs both sides in turns; which is first in a pair is second in the next. `check(side, measure)` returns what `measure`
     does, and sees to it that so many good answers came of it."""
-    found = Comparison()
-    print(f"\n{name}: answers a second\n  {'pair':6} {'ours':>10} {'bare':>10} {'ratio':>7}", flush=True)
-    for handler in HANDLERS:
-        check(handler, partial(loads[handler].run, WARM_UP))
+    found = Comparison(loads)
+    one, other = loads
+    what = "answers" if all(load.rows == 1 for load in loads.values()) else "rows"
+    print(f"\n{name}: {what} a second\n  {'pair':6} {one:>10} {other:>10} {'ratio':>7}", flush=True)
+    for side, load in loads.items():
+        check(side, partial(load.run, WARM_UP))
     for pair in range(1, pairs + 1):
-        for handler in HANDLERS if pair % 2 else reversed(HANDLERS):
-            found.runs[handler].append(check(handler, partial(loads[handler].run, seconds)))
+        for side in loads if pair % 2 else reversed(loads):
+            found.runs[side].append(check(side, partial(loads[side].run, seconds)))
         found.tell_pair(pair)
     found.tell()
     return found

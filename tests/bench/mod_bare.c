@@ -3,6 +3,8 @@
  *   GET  /bare/TENANT/ORGANIZATION/brokers/ID         one broker
  *   GET  /bare/TENANT/ORGANIZATION/brokers[?after=ID] the 25 newest, or those that follow
  *   POST /bare/TENANT/ORGANIZATION/brokers[?alone]    one more, and the subscription's delivery; or just the row
+ *   GET  /bare/TENANT/ORGANIZATION/properties/ID      one property
+ *   GET  /bare/TENANT/ORGANIZATION/properties?city=CITY&status=STATUS  the 25 newest of these
  *
  * It sets the mark, so what it does is done as fast as is reasonable: statements are prepared once a connection, rows hold the
  * finished JSON, an answer is one piece of known length. It has no features at all: no credentials, limits, request ids,
@@ -19,6 +21,7 @@
 #include <libpq-fe.h>
 #include <mod_dbd.h>
 #include <string.h>
+#include <util_script.h>
 
 APLOG_USE_MODULE(bare);
 
@@ -32,17 +35,36 @@ typedef struct {
     int params;
 } statement;
 
-static const statement get_one = {
-    "bare_get",
-    "select representation from neoapi.broker where organization_id = $1 and id = $2",
-    2,
-};
+/* A parameter of a list's query, and what it is where it is not given. */
+typedef struct {
+    const char *name, *preset;
+} parameter;
+
+typedef struct {
+    const char *path;
+    statement get, list;
+    parameter parameters[2]; /* the list's, after the organization */
+} collection;
+
+#define FROM(table) "select representation from neoapi." table " where organization_id = $1"
 
 /* One row more than is shown, as every list needs that tells whether more follow. */
-static const statement get_list = {
-    "bare_list",
-    "select representation from neoapi.broker where organization_id = $1 and id < $2 order by id desc limit 26",
-    2,
+#define NEWEST " order by id desc limit 26"
+
+static const collection collections[] = {
+    {
+        "/brokers",
+        {"bare_broker", FROM("broker") " and id = $2", 2},
+        {"bare_brokers", FROM("broker") " and id < $2" NEWEST, 2},
+        {{"after", AFTER_ALL}},
+    },
+    {
+        "/properties",
+        {"bare_property", FROM("property") " and id = $2", 2},
+        {"bare_properties", FROM("property") " and neoapi.folded(address->>'city') = neoapi.folded($2) and status = $3" NEWEST,
+         3},
+        {{"city", ""}, {"status", ""}},
+    },
 };
 
 #define INSERT                                                                                                                 \
@@ -76,19 +98,31 @@ static acquire_fn *acquire;
 /* What the path says. */
 typedef struct {
     const char *tenant, *organization, *id; /* id NULL: the collection */
+    const collection *of;
 } place;
+
+static int is_in(const collection *of, const char *path)
+{
+    apr_size_t len = strlen(of->path), rest = strlen(path);
+    return strncmp(path, of->path, len) == 0 && (rest == len || (path[len] == '/' && rest == len + 1 + ID_LEN));
+}
 
 /* Every id has the same length, so the path's parts are where they are. */
 static int read_path(request_rec *r, place *where)
 {
-    static const char base[] = "/bare/", collection[] = "/brokers";
+    static const char base[] = "/bare/";
     const char *tenant = r->uri + sizeof base - 1, *organization = tenant + ID_LEN + 1, *rest = organization + ID_LEN;
-    apr_size_t len = strlen(r->uri), whole = (apr_size_t)(rest - r->uri) + sizeof collection - 1;
-    if (len < whole || memcmp(rest, collection, sizeof collection - 1) != 0 || (len != whole && len != whole + 1 + ID_LEN))
+    if (strlen(r->uri) <= (apr_size_t)(rest - r->uri))
         return 0;
+    where->of = collections;
+    while (!is_in(where->of, rest))
+        if (++where->of == collections + sizeof collections / sizeof *collections)
+            return 0;
     where->tenant = apr_pstrmemdup(r->pool, tenant, ID_LEN);
     where->organization = apr_pstrmemdup(r->pool, organization, ID_LEN);
-    where->id = len == whole ? NULL : r->uri + whole + 1;
+    where->id = strchr(rest + 1, '/');
+    if (where->id)
+        where->id++;
     return 1;
 }
 
@@ -162,6 +196,20 @@ static int answer_rows(request_rec *r, PGresult *result)
     return answer(r, HTTP_OK, body, len);
 }
 
+static int answer_list(request_rec *r, const place *where)
+{
+    const char *values[3] = {where->organization};
+    apr_table_t *given = NULL;
+    if (r->args)
+        ap_args_to_table(r, &given);
+    for (int i = 1; i < where->of->list.params; i++) {
+        const parameter *wanted = &where->of->parameters[i - 1];
+        const char *value = given ? apr_table_get(given, wanted->name) : NULL;
+        values[i] = value ? value : wanted->preset;
+    }
+    return answer_rows(r, run(r, &where->of->list, values));
+}
+
 /* NULL: it could not be read, or is too long. */
 static char *read_body(request_rec *r)
 {
@@ -215,7 +263,7 @@ static int handle(request_rec *r)
         return DECLINED;
     if (!read_path(r, &where))
         return HTTP_NOT_FOUND;
-    if (r->method_number == M_POST && !where.id) {
+    if (r->method_number == M_POST && !where.id && where.of == collections) {
         char *body = read_body(r);
         const statement *how = r->args ? &insert : &create;
         make_id(r, id);
@@ -225,9 +273,8 @@ static int handle(request_rec *r)
     if (r->method_number != M_GET)
         return HTTP_METHOD_NOT_ALLOWED;
     if (where.id)
-        return answer_row(r, HTTP_OK, run(r, &get_one, (const char *[]){where.organization, where.id}));
-    const char *after = r->args && strncmp(r->args, "after=", 6) == 0 ? r->args + 6 : AFTER_ALL;
-    return answer_rows(r, run(r, &get_list, (const char *[]){where.organization, after}));
+        return answer_row(r, HTTP_OK, run(r, &where.of->get, (const char *[]){where.organization, where.id}));
+    return answer_list(r, &where);
 }
 
 static void find_dbd(void)
