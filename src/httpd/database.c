@@ -7,10 +7,15 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+/* Microseconds between a failed connection and the next attempt. mod_dbd's list is locked while it connects: without a breath
+ * those who give a connection back might find the lock taken again and again. */
+#define BREATH 50000
+
 struct neo_database {
     server_rec *server;
     pthread_mutex_t gate; /* one at a time asks mod_dbd, which would let all try to connect, one after the other */
     atomic_uint failures;
+    apr_time_t failed_at; /* the last of them */
 };
 
 static APR_OPTIONAL_FN_TYPE(ap_dbd_open) * dbd_open;
@@ -39,15 +44,25 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server)
     return database;
 }
 
+static void take_breath(const neo_database *database)
+{
+    apr_time_t since = apr_time_now() - database->failed_at;
+    if (since >= 0 && since < BREATH)
+        apr_sleep(BREATH - since);
+}
+
 static ap_dbd_t *open_one(neo_database *database, apr_pool_t *pool)
 {
     unsigned int before = atomic_load(&database->failures);
     ap_dbd_t *record = NULL;
     pthread_mutex_lock(&database->gate);
     if (before == atomic_load(&database->failures)) {
+        take_breath(database);
         record = dbd_open(pool, database->server);
-        if (!record)
+        if (!record) {
             atomic_fetch_add(&database->failures, 1);
+            database->failed_at = apr_time_now();
+        }
     }
     pthread_mutex_unlock(&database->gate);
     return record;

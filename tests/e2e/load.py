@@ -12,7 +12,7 @@ from client import check
 from waiting import LIMIT, eventually
 from wire import GONE, Broken, Closed, Wire, message
 
-PATIENCE = 25  # seconds that a request may take, whatever has failed: a statement's 12, and those that others need to connect
+PATIENCE = 20  # seconds that a request may take, whatever has failed: a statement's 12, and those that others need to connect
 JSON = ("Content-Type", "application/json")
 runs = itertools.count(1)
 
