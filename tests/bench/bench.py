@@ -3,7 +3,7 @@
 
 Runs the parts that BENCH names, where it is empty those of USUAL. get, list, create and insert are about brokers; property and
 find, a list with two filters, about the largest resource. batch is about brokers that are created a hundred at a time beside
-those that are created one by one. walk (brokers) and deep (properties) read a thousand pages. Others are keyed, create with an
+those that are created one by one, by one client; batches by as many as in the other parts. walk (brokers) and deep (properties) read a thousand pages. Others are keyed, create with an
 Idempotency-Key, and noise, the bare handler beside itself: how far ratios stray by chance. BENCH_SECONDS is how long a run
 lasts, BENCH_PAIRS how many pairs of runs a comparison has. Ends with 1 where an answer was wrong; a goal missed is told."""
 
@@ -27,11 +27,12 @@ PARTS = {
     "property": comparisons.one_property,
     "find": comparisons.find,
     "batch": comparisons.batch,
+    "batches": comparisons.many_batches,
     "walk": walk.walk,
     "deep": walk.deep,
     "memory": memory.memory,
 }
-USUAL = "get list create insert property find batch walk deep memory"
+USUAL = "get list create insert property find batch batches walk deep memory"
 
 
 class Bench:

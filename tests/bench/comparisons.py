@@ -12,7 +12,7 @@ from load import CONNECTIONS, Load, compare
 
 HANDLERS = ("ours", "bare")
 GOALS = {"get": 0.90, "list": 0.90, "create": 0.80, "property": 0.90, "find": 0.90, "batch": 8}
-COMPARED = {"get", "list", "create", "keyed", "property", "find", "batch"}
+COMPARED = {"get", "list", "create", "keyed", "property", "find", "batch", "batches"}
 MANY = 100  # operations of a batch
 
 # What a client sends to create a broker; "#" becomes twelve digits that no other request has.
@@ -171,12 +171,17 @@ def keyed(bench):
     bench.deployment.clean()
 
 
-def batch(bench):
+def batch(bench, case="batch", connections=1):
+    """A client that imports one after the other, and as many of them as in the other cases: then the processors decide."""
     deployment = bench.deployment
-    loads = {"batch": Load(deployment, "batch", batches(deployment), rows=MANY),
-             "single": Load(deployment, "single", creates(deployment, "ours"))}
-    compare_sides(bench, "batch", loads, all_there(bench), "times single creates ({:,.0f} to {:,.0f} brokers a second)")
+    loads = {"batch": Load(deployment, "batch", batches(deployment), MANY, connections),
+             "single": Load(deployment, "single", creates(deployment, "ours"), 1, connections)}
+    compare_sides(bench, case, loads, all_there(bench), "times single creates ({:,.0f} to {:,.0f} brokers a second)")
     deployment.clean()
+
+
+def many_batches(bench):
+    batch(bench, "batches", CONNECTIONS)
 
 
 def noise(bench):

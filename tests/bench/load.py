@@ -64,16 +64,16 @@ class Comparison:
 class Load:
     """Requests for one side, each about so many rows, in the file that traffic.lua reads."""
 
-    def __init__(self, deployment, name, lines, rows=1):
+    def __init__(self, deployment, name, lines, rows=1, connections=CONNECTIONS):
         self.deployment = deployment
-        self.rows = rows
+        self.rows, self.connections = rows, connections
         self.url = f"http://127.0.0.1:{deployment.port}"
         self.file = deployment.build / "bench" / f"{name}.requests"
         self.file.touch(mode=0o600)
         self.file.write_text("".join(line + "\n" for line in lines))
 
     def run(self, seconds, *options):
-        command = ["wrk", f"-t{THREADS}", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "10s", "-s", HERE / "traffic.lua",
+        command = ["wrk", f"-t{min(THREADS, self.connections)}", f"-c{self.connections}", f"-d{seconds}s", "--timeout", "10s", "-s", HERE / "traffic.lua",
                    self.url, "--", self.file, str(next(run_numbers)), *options]
         before = self.deployment.processor_time()
         out = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
