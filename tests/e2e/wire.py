@@ -129,7 +129,7 @@ def check_wholly(answer, method="GET", path=None):
                  "content-length"):
         assert names.count(name) <= 1, names
     for name, value in answer.headers.items():
-        assert not INSIDE.search(value), (name, value)
+        assert name.lower() == "etag" or not INSIDE.search(value), (name, value)  # a hash may look like anything
     if "json" in answer.headers.get("Content-Type", ""):
         assert not INSIDE.search(answer.content.decode()), answer.content
     return answer
