@@ -36,10 +36,12 @@ step 'format and structure' make -s house
 step 'unit tests' make -s "$jobs" unit
 step 'shipped configuration' sh tests/deploy/check-conf.sh build/mod_neoapi.so
 step 'OpenAPI document' make -s openapi-check
-step 'end-to-end tests' make -s e2e
+step 'end-to-end tests' make -s e2e-together
+step 'end-to-end tests that measure times' make -s e2e-alone
 step 'build with sanitizers' make -s "$jobs" SAN=1 all
 step 'unit tests with sanitizers' make -s "$jobs" SAN=1 unit
-step 'end-to-end tests with sanitizers' make -s SAN=1 e2e
+step 'end-to-end tests with sanitizers' make -s SAN=1 e2e-together
+step 'end-to-end tests that measure times, with sanitizers' make -s SAN=1 e2e-alone
 
 printf '\ncheck: %d passed, %d failed, in %d s\n' "$passed" "$failed" $(($(date +%s) - started))
 [ "$failed" -eq 0 ]

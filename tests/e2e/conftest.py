@@ -66,6 +66,7 @@ def clean_up():
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "alone: measures times, so that no other test may run beside it")
     if not hasattr(config, "workerinput"):  # the first of the session's processes, before the others begin
         clean_up()
     # Its servers are stopped also where the session is.
@@ -76,8 +77,7 @@ def pytest_configure(config):
             os.environ.setdefault(name, value)
 
 
-# Modules that work hard begin first, so that at the end no process waits for one of them, and so that they are over when the
-# promises of the webhooks are timed.
+# Modules that work hard begin first, so that at the end no process waits for one of them.
 HARDEST = ["test_filters_explain", "test_document_driven", "test_docs_browser", "test_isolation"]
 
 

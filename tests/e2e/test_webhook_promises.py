@@ -29,9 +29,6 @@ SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))
 BROKERS = int(5000 * SCALE)
 DELIVERIES = int(10_000 * SCALE)
 PATIENCE = 60 + 240 * SCALE  # seconds until everything is delivered
-# Seconds that 99 of 100 events to a healthy receiver take at most. Where other tests run beside it, their work counts as well; who
-# waits for a bad receiver waits for seconds.
-SOON = 0.2 if SCALE >= 1 else 0.5
 NORMAL = 8  # seconds that httpd may take to end: its parent kills what takes ten
 
 
@@ -174,6 +171,7 @@ def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment
 
 # ---------------------------------------------------------------- 2. bad receivers hold up nobody else
 
+@pytest.mark.alone
 @pytest.mark.parametrize("place", [HERE], indirect=True, ids=["shipped"])
 def test_six_bad_receivers_do_not_hold_up_the_seventh(place, admin, tell, tmp_path):
     """On the shipped defaults. The time is that from the moment which the event carries to its arrival."""
@@ -192,7 +190,7 @@ def test_six_bad_receivers_do_not_hold_up_the_seventh(place, admin, tell, tmp_pa
     assert len(arrivals) == count
     median, p99 = waits[count // 2], waits[int(count * 0.99)]
     tell(f"median {1000 * median:.1f} ms, p99 {1000 * p99:.1f} ms, longest {1000 * waits[-1]:.1f} ms")
-    assert p99 < SOON
+    assert p99 < 0.2
 
 
 # ---------------------------------------------------------------- 3. two servers share the work
