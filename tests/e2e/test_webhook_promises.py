@@ -48,13 +48,13 @@ def admin(place):
 
 
 class Writers:
-    """Threads that create brokers until there are `count` of them, from the beginning of a `with` to its end.
+    """Threads that create brokers from the beginning of a `with` to its end, or until there are `count` of them.
 
     What is not answered with 201 is tried again under another name. `made` are the ids that were answered.
     """
 
-    def __init__(self, api, count, threads=6, pause=0):
-        self.api, self.count, self.pause = api, count, pause
+    def __init__(self, api, count=None, threads=6, pause=0):
+        self.api, self.count, self.pause, self.leaving = api, count, pause, False
         self.begun, self.made, self.failures, self.lock = 0, [], 0, threading.Lock()
         self.threads = [threading.Thread(target=self._write, args=(number,), daemon=True) for number in range(threads)]
 
@@ -64,6 +64,7 @@ class Writers:
         return self
 
     def __exit__(self, *_):
+        self.leaving = True
         for thread in self.threads:
             thread.join(PATIENCE)
             assert not thread.is_alive(), "a writer waits for ever"
@@ -71,7 +72,7 @@ class Writers:
 
     @property
     def is_done(self):
-        return len(self.made) >= self.count
+        return self.leaving if self.count is None else len(self.made) >= self.count
 
     def wait_for(self, count):
         eventually(lambda: len(self.made) >= count, f"{count} brokers", PATIENCE)
@@ -85,7 +86,7 @@ class Writers:
     def _begin(self, change):
         """Takes one of the brokers that are still to be made, so that there are not more in the end."""
         with self.lock:
-            if self.begun + change > self.count:
+            if self.count is not None and self.begun + change > self.count:
                 return False
             self.begun += change
             return True
@@ -302,8 +303,7 @@ def test_apache_ends_in_its_normal_time_under_load_and_loses_no_delivery(place, 
     """Also while a receiver hangs and a queue waits."""
     with Receiver(slowly(0.05)) as receiver, Receiver(hang) as hanging:
         subscription = subscribe(admin, receiver.url)
-        writers = Writers(admin, BROKERS, pause=0.01)
-        with writers:
+        with Writers(admin, pause=0.02) as writers:
             stuck = Api(place, Maker(place).key())
             subscribe(stuck, hanging.url)
             stuck.broker()
