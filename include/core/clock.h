@@ -14,8 +14,9 @@ typedef long long neo_ms;
 
 neo_ms neo_now_ms(void);
 
-/* Seconds of a clock that never steps: for lifetimes within one process, not for showing. */
+/* A clock that never steps: for lifetimes and waits within one process, not for showing. */
 long long neo_steady_seconds(void);
+long long neo_steady_ms(void);
 
 void neo_ms_format(char out[NEO_MS_TEXT_SIZE], neo_ms ms);
 

@@ -39,8 +39,9 @@ neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done
 NEO_MUSTCHECK int neo_sender_post(neo_sender *sender, const char *url, const char *const *headers, int count, neo_text body,
                                   void *about);
 
-/* Works on what was started and waits up to so many milliseconds for more to do; calls back for what has ended. */
-void neo_sender_work(neo_sender *sender, int milliseconds);
+/* Works on what was started and waits up to so many milliseconds for more to do, or until another socket can be read (-1:
+ * none); calls back for what has ended. */
+void neo_sender_work(neo_sender *sender, int milliseconds, int socket);
 
 /* Ends the wait of neo_sender_work at once; from any thread. */
 void neo_sender_wake(neo_sender *sender);

@@ -41,8 +41,15 @@ typedef struct neo_wish {
 
 void neo_outbox_make_statements(apr_pool_t *pool);
 
-/* Claims what is due, of as many subscriptions as possible. */
-NEO_MUSTCHECK neo_pg_status neo_outbox_claim(neo_pg *pg, const neo_wish *wish, apr_pool_t *pool, neo_due **due, int *count);
+/* What was sent to the database and will be answered: see neo_pg_send for what holds until the answer is received. */
+typedef struct neo_errand {
+    const neo_statement *statement;
+    const char *const *values;
+} neo_errand;
+
+/* Claims what is due, of as many subscriptions as possible; then what was claimed. */
+neo_errand neo_outbox_claim(neo_pg *pg, const neo_wish *wish, apr_pool_t *pool);
+NEO_MUSTCHECK neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_errand errand, apr_pool_t *pool, neo_due **due, int *count);
 
 /* How an attempt went. */
 typedef struct neo_outcome {
@@ -58,8 +65,9 @@ typedef struct neo_outcome {
     double delay;        /* seconds until it */
 } neo_outcome;
 
-/* Records attempts, removes from the queue what has ended and puts back what has not. */
-NEO_MUSTCHECK neo_pg_status neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
+/* Records attempts, removes from the queue what has ended and puts back what has not; then what came of that. */
+neo_errand neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
+NEO_MUSTCHECK neo_pg_status neo_outbox_completed(neo_pg *pg, neo_errand errand, apr_pool_t *pool);
 
 /* Gives claimed deliveries back unsent: they are due at once. Of `outcomes` only id and claim matter. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);

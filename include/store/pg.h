@@ -1,4 +1,4 @@
-/* One PostgreSQL connection and the one way to run a statement on it; the only room that knows libpq.
+/* One PostgreSQL connection and the one way to run a statement on it; the only room (src/store/pg*.c) that knows libpq.
  *
  * A connection is lent, never asked for: by mod_dbd inside httpd, by neo_pg_connect in neoapictl and the tests. What is known
  * of it (which statements it has prepared) hangs on the PGconn itself and is forgotten when it is reset, whoever resets it.
@@ -59,6 +59,14 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wron
 /* Runs a prepared statement; `values` are `params` texts, NULL for null. */
 NEO_MUSTCHECK neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                                        neo_rows *rows);
+
+/* The same in two steps, so that its caller can do something else meanwhile: it is sent; when it is answered (neo_pg_socket can
+ * be read, or the server has taken too long), the answer is received. Nothing else is run on the connection in between, and
+ * `values` stay as they are. What cannot be sent is run when its answer is asked for. */
+void neo_pg_send(neo_pg *pg, const neo_statement *statement, const char *const *values);
+int neo_pg_is_answered(neo_pg *pg);
+NEO_MUSTCHECK neo_pg_status neo_pg_receive(neo_pg *pg, const neo_statement *statement, const char *const *values,
+                                           apr_pool_t *pool, neo_rows *rows);
 
 /* Several statements in one transaction, which sees at each of them what others have committed. In between neo_pg_run repeats
  * nothing: after a failure the transaction goes back to its mark, or is rolled back; after NEO_PG_AGAIN and NEO_PG_AWAY, the

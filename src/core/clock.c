@@ -20,6 +20,13 @@ long long neo_steady_seconds(void)
     return (long long)now.tv_sec;
 }
 
+long long neo_steady_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long long)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
 static void put_digits(char *out, int width, long long value)
 {
     for (int i = width - 1; i >= 0; i--) {

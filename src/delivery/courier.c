@@ -8,252 +8,142 @@
 
 #include "core/log.h"
 #include "core/secret.h"
-#include "delivery/alarms.h"
 #include "delivery/signature.h"
+#include "flights.h"
+#include "results.h"
 
 #define POLL       1250  /* milliseconds between looks for what other processes left */
 #define PAUSE      2     /* milliseconds between claims, so that a burst of writes is claimed together */
-#define UNHURRIED  20    /* milliseconds between claims that take less than half of what can be on its way */
-#define GROUP      512   /* results that are recorded at once */
+#define UNHURRIED  20    /* milliseconds after which more is claimed although less than half has ended */
+#define SELDOM     10    /* times as long as it takes: how often all lanes are passed while some have enough for all claims */
+#define GROUP      256   /* results that are recorded at once, or more where they have come meanwhile */
+#define STARTS     32    /* attempts that are begun before the others are looked at again */
 #define GATHER     5     /* milliseconds that a result waits for others */
 #define FAREWELL   3000  /* milliseconds for what is on its way when it is time to end */
 #define TIDY       60000 /* milliseconds between tidyings */
 #define LEASE_MORE 5     /* seconds that a claim lasts beyond twice an attempt's longest time */
 
-/* A delivery on its way. */
-typedef struct flight {
-    struct flight *next, **link;
-    neo_courier *courier;
-    char id[NEO_ID_SIZE], organization[NEO_ID_SIZE], subscription[NEO_ID_SIZE];
-    long long claim;
-    int number;
-    int is_failing;
-} flight;
-
-/* What was learnt of a subscription from a group of results. */
+/* What was claimed and is still to be sent. */
 typedef struct {
-    char organization[NEO_ID_SIZE], subscription[NEO_ID_SIZE];
-    neo_health health;
-} finding;
+    const neo_due *due;
+    neo_flight *flight;
+} start;
 
+/* The secrets of a subscription, opened. */
 typedef struct {
-    char subscription[NEO_ID_SIZE];
-    int count;
-} lane;
+    const neo_due *of;
+    const char *secret, *previous;
+} opened;
+
+/* What the connection to the database is borrowed for. One statement is under way at a time; meanwhile the network is worked
+ * on. */
+enum { NOTHING, CLAIM, RECORD };
 
 struct neo_courier {
     neo_courier_settings settings;
     neo_courier_host host;
     neo_sender *sender;
     apr_pool_t *pool;
-    apr_pool_t *round;   /* of one claim */
-    apr_pool_t *results; /* of the outcomes that wait to be recorded */
-    apr_array_header_t *outcomes, *findings;
-    neo_ms first_outcome;
-    flight *flying;
-    int in_flight;
-    apr_array_header_t *lanes; /* of lane, those with anything in flight */
+
+    neo_pg *pg;          /* borrowed while a statement is under way */
+    apr_pool_t *scratch; /* the statement's, and what is made of its answer */
+    neo_errand errand;
+    int out_for, last_out_for;
+
+    apr_pool_t *claim;    /* of what is sent now */
+    apr_pool_t *claiming; /* of the claim that is under way */
+    neo_wish wish;
+    start *starts; /* what was, and is to be sent in this order; they are on their way already */
+    int start_count, next_start;
+    opened secrets;
+
+    neo_results groups[2], *gathered, *recorded; /* the latter is empty unless it is being recorded, or could not be */
+    neo_ms next_record;                          /* not earlier, because the database is away */
+
+    neo_flights flights;
     char after[NEO_ID_SIZE];
-    neo_ms next_look, last_claim, next_tidy;
+    neo_ms next_look, last_claim, next_pass, next_tidy;
     neo_alarms alarms; /* when what we have put back is due again */
-    int was_full;      /* the last claim left something behind */
+    int has_more;      /* the last claim left something behind, by one limit or the other */
+    int landed;        /* since it was sent */
     atomic_int is_woken, is_stopping;
 };
 
-/* ---------------------------------------------------------------- who has how much on its way */
-
-static lane *lane_of(neo_courier *c, const char *subscription)
-{
-    for (int i = 0; i < c->lanes->nelts; i++)
-        if (strcmp(APR_ARRAY_IDX(c->lanes, i, lane).subscription, subscription) == 0)
-            return &APR_ARRAY_IDX(c->lanes, i, lane);
-    lane *made = &APR_ARRAY_PUSH(c->lanes, lane);
-    apr_cpystrn(made->subscription, subscription, sizeof made->subscription);
-    made->count = 0;
-    return made;
-}
-
-static void take_off(neo_courier *c, flight *f)
-{
-    f->link = &c->flying;
-    f->next = c->flying;
-    if (f->next)
-        f->next->link = &f->next;
-    c->flying = f;
-    c->in_flight++;
-    lane_of(c, f->subscription)->count++;
-}
-
-static void land(neo_courier *c, flight *f)
-{
-    lane *l = lane_of(c, f->subscription);
-    if (--l->count == 0)
-        *l = APR_ARRAY_IDX(c->lanes, --c->lanes->nelts, lane);
-    *f->link = f->next;
-    if (f->next)
-        f->next->link = f->link;
-    c->in_flight--;
-}
-
 /* ---------------------------------------------------------------- results */
 
-static int is_success(const neo_sent *sent)
+static neo_attempt attempt_of(const neo_flight *f)
 {
-    return !sent->error && sent->http_status >= 200 && sent->http_status <= 299;
-}
-
-/* Seconds until the attempt that follows number `number`: the schedule's, up to a tenth more, so that what failed together does
- * not come back together; a receiver that asks for more time gets up to twice as much. */
-static double delay_after(const neo_courier *c, int number, const neo_sent *sent)
-{
-    unsigned char chance;
-    double delay = c->settings.delays[number];
-    neo_random(&chance, sizeof chance);
-    double asked = sent->http_status == 429 || sent->http_status == 503 ? sent->retry_after : 0;
-    double wait = (asked > delay ? asked : delay) * (1 + chance / 2560.0);
-    return wait < 2 * delay ? wait : 2 * delay;
-}
-
-static void find_out(neo_courier *c, const flight *f, const neo_sent *sent, int is_last)
-{
-    finding what = {.health = NEO_HEALTH_WELL};
-    int news = f->is_failing;
-    if (!is_success(sent)) {
-        what.health = sent->http_status == 410 ? NEO_HEALTH_GONE : NEO_HEALTH_FAILING;
-        news = !f->is_failing || is_last || what.health == NEO_HEALTH_GONE;
-    }
-    for (int i = 0; news && i < c->findings->nelts; i++) {
-        finding *known = &APR_ARRAY_IDX(c->findings, i, finding);
-        if (strcmp(known->subscription, f->subscription) == 0 && known->health == what.health)
-            news = 0;
-    }
-    if (!news)
-        return;
-    memcpy(what.organization, f->organization, sizeof what.organization);
-    memcpy(what.subscription, f->subscription, sizeof what.subscription);
-    APR_ARRAY_PUSH(c->findings, finding) = what;
-}
-
-static neo_outcome *add_outcome(neo_courier *c, const flight *f)
-{
-    neo_outcome *o = &APR_ARRAY_PUSH(c->outcomes, neo_outcome);
-    *o = (neo_outcome){
-        .id = apr_pstrdup(c->results, f->id),
-        .organization = apr_pstrdup(c->results, f->organization),
-        .subscription = apr_pstrdup(c->results, f->subscription),
-        .claim = f->claim,
-        .number = f->number,
-    };
-    if (c->outcomes->nelts == 1)
-        c->first_outcome = neo_now_ms();
-    return o;
+    return (neo_attempt){f->id, f->organization, f->subscription, f->claim, f->number, f->is_failing};
 }
 
 static void done(void *about, const neo_sent *sent)
 {
-    flight *f = about;
-    neo_courier *c = f->courier;
-    int is_last = f->number >= c->settings.attempts;
-    neo_outcome *o = add_outcome(c, f);
-    o->started = sent->started;
-    o->duration = sent->duration;
-    o->http_status = sent->http_status;
-    o->error = sent->error;
-    o->excerpt = sent->excerpt ? apr_pstrdup(c->results, sent->excerpt) : NULL;
-    if (is_success(sent))
-        o->end = "success";
-    else if (is_last)
-        o->end = "failed";
-    else
-        o->delay = delay_after(c, f->number, sent);
-    find_out(c, f, sent, is_last);
-    land(c, f);
-    free(f);
+    neo_flight *f = about;
+    neo_courier *c = f->of;
+    neo_attempt attempt = attempt_of(f);
+    neo_results_add(c->gathered, &attempt, sent, c->settings.delays, c->settings.attempts);
+    neo_flights_land(&c->flights, f);
+    c->landed++;
 }
 
-static void start_results(neo_courier *c)
+static int borrow(neo_courier *c, int what)
 {
-    apr_pool_clear(c->results);
-    c->outcomes = apr_array_make(c->results, GROUP, sizeof(neo_outcome));
-    c->findings = apr_array_make(c->results, 8, sizeof(finding));
+    c->pg = c->host.borrow(c->host.context);
+    if (c->pg)
+        c->out_for = what;
+    return c->pg != NULL;
 }
 
-/* The database counts from the moment at which it recorded them. */
-static void set_alarms(neo_courier *c)
-{
-    neo_ms now = neo_now_ms();
-    for (int i = 0; i < c->outcomes->nelts; i++) {
-        const neo_outcome *o = &APR_ARRAY_IDX(c->outcomes, i, neo_outcome);
-        if (!o->end)
-            neo_alarms_set(&c->alarms, now + (neo_ms)(o->delay * 1000) + 1);
-    }
-}
-
-static void record_findings(neo_courier *c, neo_pg *pg)
-{
-    for (int i = 0; i < c->findings->nelts; i++) {
-        finding *what = &APR_ARRAY_IDX(c->findings, i, finding);
-        neo_rows rows;
-        if (neo_outbox_note(pg, what->organization, what->subscription, what->health, c->results, &rows) == NEO_PG_OK &&
-            rows.count)
-            neo_log(NEO_LOG_WARN, NULL, "webhook subscription %s was made inactive: %s", what->subscription,
-                    neo_rows_value(&rows, 0, 0));
-    }
-}
-
-/* Records what is known. Where the database is away it stays known until it is back. */
+/* A group that could not be recorded goes first; what is gathered meanwhile goes with the next one. */
 static void record(neo_courier *c)
 {
-    neo_pg *pg = c->outcomes->nelts ? c->host.borrow(c->host.context) : NULL;
-    if (!pg)
-        return;
-    apr_pool_t *scratch;
-    apr_pool_create(&scratch, c->pool);
-    neo_pg_status status = neo_outbox_complete(pg, (const neo_outcome *)c->outcomes->elts, c->outcomes->nelts, scratch);
-    if (status == NEO_PG_OK) {
-        set_alarms(c);
-        record_findings(c, pg);
+    if (c->recorded->outcomes->nelts == 0) {
+        neo_results *group = c->gathered;
+        c->gathered = c->recorded;
+        c->recorded = group;
     }
-    c->host.give_back(c->host.context, pg);
-    apr_pool_destroy(scratch);
-    if (status == NEO_PG_OK ||
-        status == NEO_PG_FAILED) /* what fails once more would keep all that follows from being recorded */
-        start_results(c);
-    else
-        c->first_outcome = neo_now_ms() + 1000;
+    const apr_array_header_t *outcomes = c->recorded->outcomes;
+    c->next_record = neo_now_ms() + 1000; /* unless this succeeds */
+    if (outcomes->nelts && borrow(c, RECORD))
+        c->errand = neo_outbox_complete(c->pg, (const neo_outcome *)outcomes->elts, outcomes->nelts, c->scratch);
+}
+
+/* Where the database is away it stays known until it is back. What fails otherwise would fail once more, and keep all that
+ * follows from being recorded. */
+static void recorded(neo_courier *c)
+{
+    neo_pg_status status = neo_outbox_completed(c->pg, c->errand, c->scratch);
+    if (status == NEO_PG_OK) {
+        neo_results_set_alarms(c->recorded, &c->alarms);
+        neo_results_note(c->recorded, c->pg);
+    }
+    if (status == NEO_PG_OK || status == NEO_PG_FAILED) {
+        neo_results_clear(c->recorded, GROUP);
+        c->next_record = 0;
+    }
 }
 
 /* ---------------------------------------------------------------- claims */
 
 static const char *open_secret(const neo_courier *c, const neo_due *due, const char *sealed)
 {
-    return sealed ? neo_secret_open(&c->settings.keys, due->subscription, sealed, c->round) : NULL;
+    return sealed ? neo_secret_open(&c->settings.keys, due->subscription, sealed, c->claim) : NULL;
 }
 
-static flight *new_flight(neo_courier *c, const neo_due *due, long long claim)
+/* What one claim has of a subscription stands together: its secrets are opened once. */
+static void open_secrets(neo_courier *c, const neo_due *due)
 {
-    flight *f = calloc(1, sizeof *f);
-    if (!f)
-        abort();
-    f->courier = c;
-    f->claim = claim;
-    f->number = due->number;
-    f->is_failing = due->is_failing;
-    apr_cpystrn(f->id, due->id, sizeof f->id);
-    apr_cpystrn(f->organization, due->organization, sizeof f->organization);
-    apr_cpystrn(f->subscription, due->subscription, sizeof f->subscription);
-    return f;
+    if (!c->secrets.of || strcmp(c->secrets.of->subscription, due->subscription) != 0)
+        c->secrets = (opened){due, open_secret(c, due, due->secret), open_secret(c, due, due->previous_secret)};
 }
 
-static void send_one(neo_courier *c, const neo_due *due, long long claim)
+static void send_one(neo_courier *c, const neo_due *due, neo_flight *f)
 {
     const char *headers[NEO_WEBHOOK_HEADERS];
-    const char *secret = open_secret(c, due, due->secret);
-    flight *f = new_flight(c, due, claim);
-    take_off(c, f);
-    if (secret) {
-        neo_text body = neo_webhook_body(due, c->round);
-        neo_webhook_sign(due->id, body, secret, open_secret(c, due, due->previous_secret), neo_now_ms(), c->round, headers);
+    open_secrets(c, due);
+    if (c->secrets.secret) {
+        neo_text body = neo_webhook_body(due, c->claim);
+        neo_webhook_sign(due->id, body, c->secrets.secret, c->secrets.previous, neo_now_ms(), c->claim, headers);
         if (neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, f))
             return;
     } else
@@ -264,50 +154,101 @@ static void send_one(neo_courier *c, const neo_due *due, long long claim)
     done(f, &(neo_sent){.error = "not_sent", .started = neo_now_ms()});
 }
 
+/* A few at a time, so that neither the database nor a receiver waits long for us. */
+static void send_some(neo_courier *c)
+{
+    for (int i = 0; i < STARTS && c->next_start < c->start_count; i++) {
+        const start *next = &c->starts[c->next_start++];
+        send_one(c, next->due, next->flight);
+    }
+}
+
 static neo_wish wish_of(neo_courier *c)
 {
-    neo_busy *busy = apr_palloc(c->round, (apr_size_t)(c->lanes->nelts + 1) * sizeof *busy);
     neo_wish wish = {
         .lease = 2 * c->settings.timeout + LEASE_MORE,
-        .most = c->settings.concurrency - c->in_flight,
+        .most = c->settings.concurrency - c->flights.count,
         .per_subscription = c->settings.per_subscription,
-        .busy = busy,
-        .busy_count = c->lanes->nelts,
         .after = c->after,
     };
     neo_random(&wish.claim, sizeof wish.claim);
     wish.claim &= 0x7FFFFFFFFFFFFFFF;
-    for (int i = 0; i < c->lanes->nelts; i++)
-        busy[i] = (neo_busy){APR_ARRAY_IDX(c->lanes, i, lane).subscription, APR_ARRAY_IDX(c->lanes, i, lane).count};
+    neo_flights_tell(&c->flights, &wish, c->claiming);
     return wish;
-}
-
-/* One claim, from where the last one ended. */
-static void claim_with(neo_courier *c, neo_pg *pg)
-{
-    neo_due *due;
-    int count;
-    neo_wish wish = wish_of(c);
-    if (neo_outbox_claim(pg, &wish, c->round, &due, &count) != NEO_PG_OK)
-        return;
-    c->was_full = count == wish.most;
-    for (int i = 0; i < count; i++)
-        send_one(c, &due[i], wish.claim);
-    apr_cpystrn(c->after, c->was_full ? due[count - 1].subscription : "", sizeof c->after);
 }
 
 static void claim(neo_courier *c)
 {
     neo_ms now = neo_now_ms();
-    neo_pg *pg = c->host.borrow(c->host.context);
     c->last_claim = now;
+    c->landed = 0;
+    atomic_store(&c->is_woken, 0);
     c->next_look = now + POLL;
     neo_alarms_pass(&c->alarms, now);
-    if (!pg)
+    if (!borrow(c, CLAIM))
         return;
-    claim_with(c, pg);
-    c->host.give_back(c->host.context, pg);
-    apr_pool_clear(c->round);
+    apr_pool_clear(c->claiming);
+    c->wish = wish_of(c);
+    c->errand = neo_outbox_claim(c->pg, &c->wish, c->claiming);
+}
+
+/* How many of these stand together at the beginning as one subscription's. */
+static int run_of(const neo_due *due, int count)
+{
+    int i = 1;
+    while (i < count && strcmp(due[i].subscription, due->subscription) == 0)
+        i++;
+    return i;
+}
+
+/* Whether a claim left something behind: it took as much as it might, of all or of one subscription. */
+static int is_at_limit(const neo_wish *wish, const neo_due *due, int count)
+{
+    if (count == wish->most)
+        return 1;
+    for (int at = 0, run; at < count; at += run) {
+        int room = due[at].is_failing && wish->per_subscription > 2 ? 2 : wish->per_subscription;
+        run = run_of(due + at, count - at);
+        for (int i = 0; i < wish->busy_count; i++)
+            if (strcmp(wish->busy[i].subscription, due[at].subscription) == 0)
+                room -= wish->busy[i].count;
+        if (run >= room)
+            return 1;
+    }
+    return 0;
+}
+
+/* Where the next claim begins: behind the lane that this one ended in, so that all have their turn. But to pass those in which
+ * nothing can be claimed costs as much as there are; while one lane has enough it is done now and then. An id without its last
+ * character sorts just before it. */
+static void move_on(neo_courier *c, const char *last, neo_ms now)
+{
+    apr_cpystrn(c->after, last, sizeof c->after);
+    if (now < c->next_pass)
+        c->after[strlen(c->after) - 1] = '\0';
+    else
+        c->next_pass = now + SELDOM * (now - c->last_claim);
+}
+
+static void claimed(neo_courier *c)
+{
+    neo_due *due;
+    int count;
+    apr_pool_t *pool = c->claiming;
+    if (neo_outbox_claimed(c->pg, c->errand, pool, &due, &count) != NEO_PG_OK)
+        return;
+    c->claiming = c->claim;
+    c->claim = pool;
+    c->secrets = (opened){NULL};
+    c->starts = apr_palloc(c->claim, (apr_size_t)(count + 1) * sizeof *c->starts);
+    for (int i = 0; i < count; i++)
+        c->starts[i] = (start){&due[i], neo_flights_take_off(&c->flights, &due[i], c->wish.claim)};
+    c->start_count = count;
+    c->next_start = 0;
+    c->after[0] = '\0';
+    c->has_more = is_at_limit(&c->wish, due, count);
+    if (count && count == c->wish.most)
+        move_on(c, due[count - 1].subscription, neo_now_ms());
 }
 
 static void tidy(neo_courier *c)
@@ -317,78 +258,142 @@ static void tidy(neo_courier *c)
     c->next_tidy = neo_now_ms() + TIDY;
     if (!pg)
         return;
-    if (neo_outbox_tidy(pg, c->settings.retention, c->round, &more) == NEO_PG_OK && more)
+    if (neo_outbox_tidy(pg, c->settings.retention, c->scratch, &more) == NEO_PG_OK && more)
         c->next_tidy = neo_now_ms() + 100;
     c->host.give_back(c->host.context, pg);
-    apr_pool_clear(c->round);
+    apr_pool_clear(c->scratch);
 }
 
 /* ---------------------------------------------------------------- rounds */
 
-/* What a claim costs depends little on how much it takes: where much waits it takes half of what can be on its way, or a
- * quarter where receivers are too slow for that. */
+/* Takes the answer to the statement that is under way, and waits for it where it is not there. */
+static void come_back(neo_courier *c)
+{
+    if (c->out_for == CLAIM)
+        claimed(c);
+    else if (c->out_for == RECORD)
+        recorded(c);
+    else
+        return;
+    c->host.give_back(c->host.context, c->pg);
+    c->last_out_for = c->out_for;
+    c->out_for = NOTHING;
+    c->pg = NULL;
+    apr_pool_clear(c->scratch);
+}
+
+static int is_called(const neo_courier *c, neo_ms now)
+{
+    return c->is_woken || now >= c->next_look || (c->alarms.count && now >= neo_alarms_next(&c->alarms));
+}
+
+/* What a claim costs depends little on how much it takes. So what was left behind is claimed when half of what was on its way
+ * has ended, or where receivers are too slow for that, some of it; and something new when there is a quarter of all room. */
 static int is_time_to_claim(neo_courier *c, neo_ms now)
 {
-    int room = c->settings.concurrency - c->in_flight, part = c->was_full && now < c->last_claim + UNHURRIED ? 2 : 4;
-    if (room < (c->settings.concurrency + part - 1) / part || now < c->last_claim + PAUSE)
+    int room = c->settings.concurrency - c->flights.count;
+    if (room <= 0 || now < c->last_claim + PAUSE)
         return 0;
-    if (atomic_exchange(&c->is_woken, 0))
+    if (c->has_more && c->landed && (c->landed >= c->flights.count || now >= c->last_claim + UNHURRIED))
         return 1;
-    return c->was_full || now >= c->next_look || (c->alarms.count && now >= neo_alarms_next(&c->alarms));
+    return room >= (c->settings.concurrency + 3) / 4 && is_called(c, now);
+}
+
+static neo_ms time_to_record(const neo_courier *c)
+{
+    neo_ms until = c->gathered->first + GATHER;
+    if (c->gathered->outcomes->nelts >= GROUP || c->flights.count == 0 || c->recorded->outcomes->nelts)
+        until = 0;
+    return until > c->next_record ? until : c->next_record;
 }
 
 static int is_time_to_record(const neo_courier *c, neo_ms now)
 {
-    int count = c->outcomes->nelts;
-    return count && (count >= GROUP || c->in_flight == 0 || now >= c->first_outcome + GATHER) && now >= c->first_outcome;
+    return (c->gathered->outcomes->nelts || c->recorded->outcomes->nelts) && now >= time_to_record(c);
 }
 
-/* How long there is nothing to do but to wait for the network. */
+/* Of two that are due, the one that was not done last. */
+static void set_out(neo_courier *c, neo_ms now)
+{
+    int is_record = is_time_to_record(c, now);
+    if (is_record && c->last_out_for != RECORD)
+        record(c);
+    else if (is_time_to_claim(c, now))
+        claim(c);
+    else if (is_record)
+        record(c);
+    else if (now >= c->next_tidy && !c->has_more)
+        tidy(c);
+}
+
+/* How long there is nothing to do but to wait for the network, the database, or to be woken. */
 static int patience(const neo_courier *c, neo_ms now)
 {
     neo_ms until = c->next_look;
+    if (c->next_start < c->start_count)
+        return 0;
+    if (c->out_for != NOTHING)
+        return 1000;
     if (c->alarms.count && neo_alarms_next(&c->alarms) < until)
         until = neo_alarms_next(&c->alarms);
-    if (c->outcomes->nelts && c->first_outcome + GATHER < until)
-        until = c->first_outcome + GATHER;
-    if ((c->was_full || c->is_woken) && c->in_flight < c->settings.concurrency)
+    if ((c->gathered->outcomes->nelts || c->recorded->outcomes->nelts) && time_to_record(c) < until)
+        until = time_to_record(c);
+    if (c->is_woken && c->flights.count < c->settings.concurrency)
         until = now + PAUSE;
+    if (c->has_more && c->landed && c->last_claim + UNHURRIED < until)
+        until = c->last_claim + UNHURRIED;
     return until <= now ? 0 : (int)(until - now);
+}
+
+/* What was claimed is taken when all of the claim before is on its way. */
+static int is_answered(const neo_courier *c)
+{
+    return c->out_for != NOTHING && (c->out_for != CLAIM || c->next_start == c->start_count) && neo_pg_is_answered(c->pg);
 }
 
 static void round_of(neo_courier *c)
 {
-    neo_ms now = neo_now_ms();
-    if (is_time_to_claim(c, now))
-        claim(c);
-    if (now >= c->next_tidy && !c->was_full)
-        tidy(c);
-    neo_sender_work(c->sender, patience(c, neo_now_ms()));
-    if (is_time_to_record(c, neo_now_ms()))
-        record(c);
+    if (is_answered(c))
+        come_back(c);
+    if (c->out_for == NOTHING)
+        set_out(c, neo_now_ms());
+    send_some(c);
+    neo_sender_work(c->sender, patience(c, neo_now_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
 }
 
 static void give_back_unsent(neo_courier *c)
 {
     neo_pg *pg;
-    start_results(c);
-    for (flight *f = c->flying; f; f = f->next)
-        add_outcome(c, f);
-    if (c->outcomes->nelts == 0 || !(pg = c->host.borrow(c->host.context)))
+    neo_results_clear(c->gathered, GROUP);
+    for (neo_flight *f = c->flights.first; f; f = f->next) {
+        neo_attempt attempt = attempt_of(f);
+        (void)neo_results_add_unsent(c->gathered, &attempt);
+    }
+    const apr_array_header_t *unsent = c->gathered->outcomes;
+    if (unsent->nelts == 0 || !(pg = c->host.borrow(c->host.context)))
         return;
-    if (neo_outbox_release(pg, (const neo_outcome *)c->outcomes->elts, c->outcomes->nelts, c->round) != NEO_PG_OK)
+    if (neo_outbox_release(pg, (const neo_outcome *)unsent->elts, unsent->nelts, c->scratch) != NEO_PG_OK)
         neo_log(NEO_LOG_WARN, NULL, "%d deliveries could not be given back; they are sent when their lease is over",
-                c->in_flight);
+                c->flights.count);
     c->host.give_back(c->host.context, pg);
+}
+
+static int is_any_sent(const neo_courier *c)
+{
+    return c->flights.count > c->start_count - c->next_start;
 }
 
 void neo_courier_run(neo_courier *courier)
 {
     while (!atomic_load(&courier->is_stopping))
         round_of(courier);
-    for (neo_ms until = neo_now_ms() + FAREWELL; courier->in_flight && neo_now_ms() < until;)
-        neo_sender_work(courier->sender, 50);
-    record(courier);
+    come_back(courier); /* what was claimed just now is given back unsent */
+    for (neo_ms until = neo_now_ms() + FAREWELL; is_any_sent(courier) && neo_now_ms() < until;)
+        neo_sender_work(courier->sender, 50, -1);
+    for (int group = 0; group < 2; group++) {
+        record(courier);
+        come_back(courier);
+    }
     give_back_unsent(courier);
 }
 
@@ -416,10 +421,14 @@ neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_co
     c->settings = *settings;
     c->host = *host;
     c->pool = pool;
-    apr_pool_create(&c->round, pool);
-    apr_pool_create(&c->results, pool);
-    c->lanes = apr_array_make(pool, settings->concurrency + 1, sizeof(lane));
-    start_results(c);
+    apr_pool_create(&c->scratch, pool);
+    apr_pool_create(&c->claim, pool);
+    apr_pool_create(&c->claiming, pool);
+    neo_results_init(&c->groups[0], pool, GROUP);
+    neo_results_init(&c->groups[1], pool, GROUP);
+    c->gathered = &c->groups[0];
+    c->recorded = &c->groups[1];
+    neo_flights_init(&c->flights, c, settings->concurrency, pool);
     c->sender = neo_sender_make(&sending, done, pool);
     return c->sender ? c : NULL;
 }

@@ -3,8 +3,12 @@
 
 #include <apr_strings.h>
 #include <curl/curl.h>
+#include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "core/encode.h"
@@ -12,6 +16,8 @@
 
 #define CONNECT_SECONDS 5
 #define MOST_READ       16384 /* bytes of a response */
+#define EVENTS          64    /* sockets that are looked at together */
+#define NEVER           -1
 
 typedef struct transfer {
     struct transfer *next; /* while it is not used */
@@ -31,6 +37,10 @@ struct neo_sender {
     neo_sender_done done;
     CURLM *multi;
     transfer *idle;
+    int epoll;       /* libcurl's sockets, and `wake` */
+    int wake;        /* an eventfd */
+    long long alarm; /* neo_steady_ms: when libcurl wants to look at its timeouts; NEVER */
+    int ended;       /* attempts, since the work began */
 };
 
 /* ---------------------------------------------------------------- one transfer */
@@ -198,31 +208,99 @@ static void finish(neo_sender *sender, CURL *curl, CURLcode code)
     put_back(t);
 }
 
-/* Does what can be done without waiting. Returns how many attempts have ended. */
-static int advance(neo_sender *sender)
+static void take_ended(neo_sender *sender)
 {
-    int running, left, ended = 0;
-    curl_multi_perform(sender->multi, &running);
+    int left;
     for (CURLMsg *message; (message = curl_multi_info_read(sender->multi, &left));)
         if (message->msg == CURLMSG_DONE) {
             finish(sender, message->easy_handle, message->data.result);
-            ended++;
+            sender->ended++;
         }
-    return ended;
+}
+
+/* ---------------------------------------------------------------- events */
+
+/* libcurl tells which sockets it waits for and until when, and is called for those that are ready alone: with hundreds on their
+ * way it would cost as much to look at all of them as to serve one. */
+
+static int on_socket(CURL *curl, curl_socket_t socket, int what, void *data, void *known)
+{
+    neo_sender *sender = data;
+    struct epoll_event event = {.data.fd = socket};
+    (void)curl;
+    if (what == CURL_POLL_REMOVE)
+        return epoll_ctl(sender->epoll, EPOLL_CTL_DEL, socket, NULL) != 0 && errno != ENOENT && errno != EBADF;
+    event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
+    curl_multi_assign(sender->multi, socket, sender); /* known from now on */
+    if (epoll_ctl(sender->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) == 0)
+        return 0;
+    return epoll_ctl(sender->epoll, known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event);
+}
+
+static int on_timer(CURLM *multi, long milliseconds, void *data)
+{
+    (void)multi;
+    ((neo_sender *)data)->alarm = milliseconds < 0 ? NEVER : neo_steady_ms() + milliseconds;
+    return 0;
+}
+
+static void act_on_timer(neo_sender *sender)
+{
+    int running;
+    if (sender->alarm == NEVER || neo_steady_ms() < sender->alarm)
+        return;
+    sender->alarm = NEVER;
+    curl_multi_socket_action(sender->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+}
+
+static void act_on(neo_sender *sender, const struct epoll_event *event)
+{
+    uint64_t wakes;
+    int running, flags = (event->events & EPOLLIN ? CURL_CSELECT_IN : 0) | (event->events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+                         (event->events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
+    if (event->data.fd == sender->wake)
+        (void)!read(sender->wake, &wakes, sizeof wakes);
+    else
+        curl_multi_socket_action(sender->multi, event->data.fd, flags, &running);
+}
+
+/* Does what can be done without waiting. */
+static void advance(neo_sender *sender)
+{
+    struct epoll_event events[EVENTS];
+    int count = epoll_wait(sender->epoll, events, EVENTS, 0);
+    for (int i = 0; i < count; i++)
+        act_on(sender, &events[i]);
+    act_on_timer(sender);
+    take_ended(sender);
+}
+
+static void wait_for(neo_sender *sender, int milliseconds, int socket)
+{
+    struct pollfd wanted[] = {{sender->epoll, POLLIN, 0}, {socket, POLLIN, 0}}; /* -1 is passed over */
+    if (sender->alarm != NEVER) {
+        long long left = sender->alarm - neo_steady_ms();
+        if (left < milliseconds)
+            milliseconds = left > 0 ? (int)left : 0;
+    }
+    poll(wanted, 2, milliseconds);
 }
 
 /* What has ended changes what there is to wait for: then it returns at once. */
-void neo_sender_work(neo_sender *sender, int milliseconds)
+void neo_sender_work(neo_sender *sender, int milliseconds, int socket)
 {
-    if (advance(sender))
+    sender->ended = 0;
+    advance(sender);
+    if (sender->ended || milliseconds == 0)
         return;
-    curl_multi_poll(sender->multi, NULL, 0, milliseconds, NULL);
+    wait_for(sender, milliseconds, socket);
     advance(sender);
 }
 
 void neo_sender_wake(neo_sender *sender)
 {
-    curl_multi_wakeup(sender->multi);
+    uint64_t once = 1;
+    (void)!write(sender->wake, &once, sizeof once);
 }
 
 /* ---------------------------------------------------------------- the whole */
@@ -238,19 +316,34 @@ static apr_status_t destroy(void *data)
     }
     curl_multi_cleanup(sender->multi);
     curl_global_cleanup();
+    close(sender->wake);
+    close(sender->epoll);
     return APR_SUCCESS;
+}
+
+static int listen_to_wakes(neo_sender *sender)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = sender->wake};
+    return epoll_ctl(sender->epoll, EPOLL_CTL_ADD, sender->wake, &event) == 0;
 }
 
 neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done done, apr_pool_t *pool)
 {
     neo_sender *sender = apr_pcalloc(pool, sizeof *sender);
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init())) {
+    sender->settings = *settings;
+    sender->done = done;
+    sender->alarm = NEVER;
+    sender->epoll = epoll_create1(EPOLL_CLOEXEC);
+    sender->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init()) || !listen_to_wakes(sender)) {
         neo_log(NEO_LOG_ERROR, NULL, "libcurl cannot be used: no webhooks are delivered by this process");
         return NULL;
     }
-    sender->settings = *settings;
-    sender->done = done;
     curl_multi_setopt(sender->multi, CURLMOPT_MAXCONNECTS, (long)settings->most);
+    curl_multi_setopt(sender->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+    curl_multi_setopt(sender->multi, CURLMOPT_SOCKETDATA, sender);
+    curl_multi_setopt(sender->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+    curl_multi_setopt(sender->multi, CURLMOPT_TIMERDATA, sender);
     apr_pool_cleanup_register(pool, sender, destroy, apr_pool_cleanup_null);
     return sender;
 }

@@ -27,20 +27,31 @@
     " where s.organization_id = lane.organization and s.id = lane.id and s.is_active limit 1"
 
 #define DUE                                                                                                                    \
-    "select q.id from neoapi.webhook_queue q where q.subscription_id = o.id and q.due_at <= now()"                             \
+    "select q.ctid as at from neoapi.webhook_queue q where q.subscription_id = o.id and q.due_at <= now()"                     \
     " order by q.due_at limit o.room for update of q skip locked"
 
+/* The rows are locked by now, so they stay where they are. */
 #define TAKE                                                                                                                   \
-    "update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint"                    \
-    " from due, neoapi.webhook_delivery h where q.id = due.id and h.organization_id = q.organization_id and h.id = q.id"       \
-    " returning q.id, q.organization_id, q.subscription_id, q.number, h.event_type, neoapi.instant(h.created_at), h.payload,"  \
-    " due.url, due.secret, due.previous, due.failing"
+    "update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint from due"           \
+    " where q.ctid = due.at returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, "             \
+    "due.previous,"                                                                                                            \
+    " due.failing"
+
+/* The limit keeps the join in this order, whatever the planner thinks of: a look into the history for each delivery. */
+#define TOLD                                                                                                                   \
+    "(select d.event_type, neoapi.instant(d.created_at) as created_at, d.payload from neoapi.webhook_delivery d"               \
+    " where d.organization_id = t.organization_id and d.id = t.id limit 1)"
+
+/* A claim that a crash of the database undoes is as if it had not been made: nothing waits until it is on disk. */
+#define HURRY "hurry as materialized (select set_config('synchronous_commit', 'off', true) as off)"
 
 /* $1 claim, $2 lease, $3 most, $4 per subscription, $5 after, $6 busy subscriptions, $7 their counts */
 static const char claim_sql[] =
-    "with recursive " ALL_LANES ", due as (select d.id, o.url, o.secret, o.previous, o.failing"
+    "with recursive " ALL_LANES ", " HURRY ", due as materialized (select d.at, o.url, o.secret, o.previous, o.failing"
     " from (select * from later union all select * from earlier) lane, lateral (" OPEN ") o, lateral (" DUE ") d"
-    " where lane.due_at <= now() and o.room > 0 limit $3::int) " TAKE;
+    " where lane.due_at <= now() and o.room > 0 and (select off from hurry) is not null limit $3::int), taken as (" TAKE ")"
+    " select t.id, t.organization_id, t.subscription_id, t.number, h.event_type, h.created_at, h.payload, t.url, t.secret,"
+    " t.previous, t.failing from taken t, lateral " TOLD " h";
 
 enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 
@@ -134,10 +145,16 @@ static void read_due(const neo_rows *rows, int row, neo_due *due)
     };
 }
 
-neo_pg_status neo_outbox_claim(neo_pg *pg, const neo_wish *wish, apr_pool_t *pool, neo_due **due, int *count)
+/* Sends it; `values` belong to the pool. */
+static neo_errand send_errand(neo_pg *pg, const neo_statement *statement, const char *const *values)
+{
+    neo_pg_send(pg, statement, values);
+    return (neo_errand){statement, values};
+}
+
+neo_errand neo_outbox_claim(neo_pg *pg, const neo_wish *wish, apr_pool_t *pool)
 {
     neo_buf number, subscriptions, counts;
-    neo_rows rows;
     neo_buf_init(&number, pool, 32);
     neo_buf_init(&subscriptions, pool, 64);
     neo_buf_init(&counts, pool, 64);
@@ -150,8 +167,14 @@ neo_pg_status neo_outbox_claim(neo_pg *pg, const neo_wish *wish, apr_pool_t *poo
                             wish->after,
                             subscriptions.ptr,
                             counts.ptr};
+    return send_errand(pg, claim, apr_pmemdup(pool, values, sizeof values));
+}
+
+neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_errand errand, apr_pool_t *pool, neo_due **due, int *count)
+{
+    neo_rows rows;
     *count = 0;
-    neo_pg_status status = neo_pg_run(pg, claim, values, pool, &rows);
+    neo_pg_status status = neo_pg_receive(pg, errand.statement, errand.values, pool, &rows);
     if (status != NEO_PG_OK)
         return status;
     *due = apr_palloc(pool, (apr_size_t)(rows.count + 1) * sizeof **due);
@@ -203,12 +226,11 @@ static void add_outcome(neo_buf *array, const neo_outcome *o)
     neo_buf_printf(array, "%c%.3f", array->len ? ',' : '{', o->delay);
 }
 
-static neo_pg_status run_with(neo_pg *pg, const neo_statement *statement, const neo_outcome *outcomes, int count,
-                              apr_pool_t *pool)
+/* The outcomes as arrays, one for each column. */
+static const char *const *columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_buf arrays[COLUMNS];
-    const char *values[COLUMNS];
-    neo_rows rows;
+    const char **values = apr_palloc(pool, COLUMNS * sizeof *values);
     for (int i = 0; i < COLUMNS; i++)
         neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
     for (int i = 0; i < count; i++)
@@ -217,17 +239,24 @@ static neo_pg_status run_with(neo_pg *pg, const neo_statement *statement, const 
         neo_buf_puts(&arrays[i], count ? "}" : "{}");
         values[i] = arrays[i].ptr;
     }
-    return neo_pg_run(pg, statement, values, pool, &rows);
+    return values;
 }
 
-neo_pg_status neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
+neo_errand neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
-    return run_with(pg, complete, outcomes, count, pool);
+    return send_errand(pg, complete, columns_of(outcomes, count, pool));
+}
+
+neo_pg_status neo_outbox_completed(neo_pg *pg, neo_errand errand, apr_pool_t *pool)
+{
+    neo_rows rows;
+    return neo_pg_receive(pg, errand.statement, errand.values, pool, &rows);
 }
 
 neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
-    return run_with(pg, release, outcomes, count, pool);
+    neo_rows rows;
+    return neo_pg_run(pg, release, columns_of(outcomes, count, pool), pool, &rows);
 }
 
 neo_pg_status neo_outbox_note(neo_pg *pg, const char *organization, const char *subscription, neo_health health,

@@ -1,10 +1,7 @@
-/* libpq's room (see store/pg.h). */
-#include "store/pg.h"
-
+/* Connections, and statements that are run on them (see store/pg.h). */
 #include <apr_strings.h>
 #include <errno.h>
 #include <libpq-events.h>
-#include <libpq-fe.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,22 +9,7 @@
 
 #include "core/clock.h"
 #include "core/log.h"
-
-#define MAX_STATEMENTS 256
-
-/* How long a server may take for a statement before it is taken for hung: longer than the statement_timeout that is
- * recommended, so that a server that lives says so itself. Seconds. */
-#define PATIENCE 11
-#define FOR_EVER -1
-
-struct neo_pg {
-    PGconn *conn;
-    void *about;
-    void *note;
-    int gave_up;       /* the server took too long for the last statement */
-    int is_in_between; /* a transaction was begun and not ended yet */
-    unsigned char prepared[MAX_STATEMENTS];
-};
+#include "libpq.h"
 
 static int statements;
 static apr_status_t forget_statements(void *data)
@@ -39,7 +21,7 @@ static apr_status_t forget_statements(void *data)
 
 neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes)
 {
-    if (statements == MAX_STATEMENTS)
+    if (statements == NEO_PG_STATEMENTS)
         abort();
     if (statements == 0) /* httpd makes them anew with each configuration */
         apr_pool_cleanup_register(pool, NULL, forget_statements, apr_pool_cleanup_null);
@@ -110,7 +92,7 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wron
 
 /* A socket that can be read while nothing was asked has a notice, a notification, or its end. All of it is read: a server that
  * closes a connection first says why, and the end comes behind that. */
-static int is_alive(neo_pg *pg)
+int neo_pg_is_alive(neo_pg *pg)
 {
     struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
     if (PQstatus(pg->conn) != CONNECTION_OK)
@@ -121,7 +103,7 @@ static int is_alive(neo_pg *pg)
     return PQstatus(pg->conn) == CONNECTION_OK;
 }
 
-static int reconnect(neo_pg *pg)
+int neo_pg_reconnect(neo_pg *pg)
 {
     PQreset(pg->conn);
     return PQstatus(pg->conn) == CONNECTION_OK;
@@ -133,18 +115,18 @@ static apr_status_t clear(void *result)
     return APR_SUCCESS;
 }
 
-static int is_success(const PGresult *result)
+int neo_result_is_success(const PGresult *result)
 {
     return PQresultStatus(result) == PGRES_TUPLES_OK || PQresultStatus(result) == PGRES_COMMAND_OK;
 }
 
-static const char *state_of(const PGresult *result)
+const char *neo_result_state(const PGresult *result)
 {
     const char *state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
     return state ? state : "";
 }
 
-static int is_class(const char *state, const char *class)
+int neo_state_is_class(const char *state, const char *class)
 {
     return strncmp(state, class, strlen(class)) == 0;
 }
@@ -162,7 +144,7 @@ static neo_pg_status status_of(const char *state)
         {"42P01", NEO_PG_SCHEMA},    {"42703", NEO_PG_SCHEMA},   {"3F000", NEO_PG_SCHEMA}, {"42883", NEO_PG_SCHEMA},
     };
     for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
-        if (is_class(state, table[i].class))
+        if (neo_state_is_class(state, table[i].class))
             return table[i].status;
     return *state ? NEO_PG_FAILED : NEO_PG_AWAY;
 }
@@ -178,36 +160,34 @@ static const char *one_line(const char *text, apr_pool_t *pool)
     return line;
 }
 
-/* Puts a result into `rows`, or says what failed and logs it. Takes the result. */
-static neo_pg_status take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_pg_take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
 {
     memset(rows, 0, sizeof *rows);
     rows->native = result;
     if (result)
         apr_pool_cleanup_register(pool, result, clear, apr_pool_cleanup_null);
-    if (is_success(result)) {
+    if (neo_result_is_success(result)) {
         rows->count = PQntuples(result);
         return NEO_PG_OK;
     }
-    neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(state_of(result)) : NEO_PG_AWAY;
+    neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(neo_result_state(result)) : NEO_PG_AWAY;
     rows->constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     rows->message = one_line(primary ? primary : PQerrorMessage(pg->conn), pool);
     return status;
 }
 
-/* What a statement of the API came to; failures are logged. Takes the result. */
-static neo_pg_status finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
 {
-    neo_pg_status status = take(pg, result, pool, rows);
+    neo_pg_status status = neo_pg_take(pg, result, pool, rows);
     if (status == NEO_PG_SCHEMA)
         neo_log(NEO_LOG_ERROR, pg->about,
                 "the database's schema is missing or older than this module (%s): bring it up to date with: neoapictl migrate",
                 rows->message);
     else if (status == NEO_PG_AWAY)
-        neo_log(NEO_LOG_ERROR, pg->about, "the database cannot answer (%s): %s", state_of(rows->native), rows->message);
+        neo_log(NEO_LOG_ERROR, pg->about, "the database cannot answer (%s): %s", neo_result_state(rows->native), rows->message);
     else if (status == NEO_PG_FAILED)
-        neo_log(NEO_LOG_ERROR, pg->about, "a statement failed (%s): %s", state_of(rows->native), rows->message);
+        neo_log(NEO_LOG_ERROR, pg->about, "a statement failed (%s): %s", neo_result_state(rows->native), rows->message);
     return status;
 }
 
@@ -223,11 +203,11 @@ static int wait_for_result(neo_pg *pg, long long until)
     while (PQisBusy(pg->conn)) {
         struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
         long long left = until - neo_steady_seconds();
-        if (until != FOR_EVER && left <= 0) {
+        if (until != NEO_PG_FOR_EVER && left <= 0) {
             pg->gave_up = 1;
             shutdown(look.fd, SHUT_RDWR);
         }
-        if (poll(&look, 1, until == FOR_EVER ? -1 : (int)(left > 0 ? left * 1000 : 0)) < 0 && errno != EINTR)
+        if (poll(&look, 1, until == NEO_PG_FOR_EVER ? -1 : (int)(left > 0 ? left * 1000 : 0)) < 0 && errno != EINTR)
             return 0;
         if (!PQconsumeInput(pg->conn))
             return 0;
@@ -235,18 +215,15 @@ static int wait_for_result(neo_pg *pg, long long until)
     return 1;
 }
 
-/* Waits for the answer to what was sent and returns its last result, NULL where there is none. *completed tells whether the
- * server reported the command complete: it does so before it commits, so that an error without it means that nothing was
- * committed. */
-static PGresult *await(neo_pg *pg, int was_sent, int patience, int *completed)
+PGresult *neo_pg_await(neo_pg *pg, int was_sent, int patience, int *completed)
 {
     PGresult *last = NULL, *next;
-    long long until = patience == FOR_EVER ? FOR_EVER : neo_steady_seconds() + patience;
+    long long until = patience == NEO_PG_FOR_EVER ? NEO_PG_FOR_EVER : neo_steady_seconds() + patience;
     *completed = 0;
     pg->gave_up = 0;
     while (was_sent && (wait_for_result(pg, until), next = PQgetResult(pg->conn))) {
-        *completed |= is_success(next);
-        if (*state_of(last) && !*state_of(next)) { /* why a connection was ended tells more than that it was */
+        *completed |= neo_result_is_success(next);
+        if (*neo_result_state(last) && !*neo_result_state(next)) { /* why a connection was ended tells more than that it was */
             PQclear(next);
             continue;
         }
@@ -256,8 +233,7 @@ static PGresult *await(neo_pg *pg, int was_sent, int patience, int *completed)
     return last;
 }
 
-/* Prepares where it is not yet done. Returns NULL, or what went wrong. */
-static PGresult *prepare(neo_pg *pg, const neo_statement *statement, int *failed)
+PGresult *neo_pg_prepare(neo_pg *pg, const neo_statement *statement, int *failed)
 {
     char name[16];
     int completed;
@@ -265,9 +241,10 @@ static PGresult *prepare(neo_pg *pg, const neo_statement *statement, int *failed
     if (pg->prepared[statement->slot])
         return NULL;
     name_of(statement, name);
-    PGresult *result = await(pg, PQsendPrepare(pg->conn, name, statement->sql, statement->params, NULL), PATIENCE, &completed);
+    PGresult *result =
+        neo_pg_await(pg, PQsendPrepare(pg->conn, name, statement->sql, statement->params, NULL), NEO_PG_PATIENCE, &completed);
     /* 42P05: the server connection behind a pooler has it already */
-    *failed = PQresultStatus(result) != PGRES_COMMAND_OK && strcmp(state_of(result), "42P05") != 0;
+    *failed = PQresultStatus(result) != PGRES_COMMAND_OK && strcmp(neo_result_state(result), "42P05") != 0;
     if (*failed)
         return result;
     PQclear(result);
@@ -275,119 +252,63 @@ static PGresult *prepare(neo_pg *pg, const neo_statement *statement, int *failed
     return NULL;
 }
 
-static PGresult *execute(neo_pg *pg, const neo_statement *statement, const char *const *values, int *completed)
+int neo_pg_send_prepared(neo_pg *pg, const neo_statement *statement, const char *const *values)
 {
     char name[16];
     name_of(statement, name);
-    return await(pg, PQsendQueryPrepared(pg->conn, name, statement->params, values, NULL, NULL, 0), PATIENCE, completed);
+    return PQsendQueryPrepared(pg->conn, name, statement->params, values, NULL, NULL, 0);
 }
 
-static PGresult *execute_text(neo_pg *pg, const char *sql, int params, const char *const *values, int patience)
+PGresult *neo_pg_execute(neo_pg *pg, const neo_statement *statement, const char *const *values, int *completed)
+{
+    return neo_pg_await(pg, neo_pg_send_prepared(pg, statement, values), NEO_PG_PATIENCE, completed);
+}
+
+PGresult *neo_pg_execute_text(neo_pg *pg, const char *sql, int params, const char *const *values, int patience)
 {
     int completed;
     int was_sent = params ? PQsendQueryParams(pg->conn, sql, params, NULL, values, NULL, NULL, 0) : PQsendQuery(pg->conn, sql);
-    return await(pg, was_sent, patience, &completed);
+    return neo_pg_await(pg, was_sent, patience, &completed);
 }
 
-/* Whether a failed execution surely did nothing, or only read, so that it can be done again. */
-static int can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult *result, int completed)
+int neo_pg_can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult *result, int completed)
 {
-    const char *state = state_of(result);
+    const char *state = neo_result_state(result);
     if (pg->gave_up)
         return 0;
-    if (is_class(state, "26000") || is_class(state, "0A000")) { /* the server forgot the statement, or its plan is stale */
+    if (neo_state_is_class(state, "26000") ||
+        neo_state_is_class(state, "0A000")) { /* the server forgot the statement, or its plan is stale */
         char name[16], deallocate[40];
         name_of(statement, name);
         apr_snprintf(deallocate, sizeof deallocate, "deallocate %s", name);
-        if (is_class(state, "0A000"))
+        if (neo_state_is_class(state, "0A000"))
             PQclear(PQexec(pg->conn, deallocate));
         pg->prepared[statement->slot] = 0;
         return 1;
     }
-    if (is_class(state, "40001") || is_class(state, "40P01")) /* rolled back for the sake of another transaction */
+    if (neo_state_is_class(state, "40001") ||
+        neo_state_is_class(state, "40P01")) /* rolled back for the sake of another transaction */
         return 1;
-    if (is_class(state, "25006")) /* a primary that became a standby: the next connection may find the new one */
-        return reconnect(pg);
+    if (neo_state_is_class(state, "25006")) /* a primary that became a standby: the next connection may find the new one */
+        return neo_pg_reconnect(pg);
     if (PQstatus(pg->conn) == CONNECTION_OK)
         return 0;
-    return !statement->writes || (is_class(state, "57P") && !completed);
+    return !statement->writes || (neo_state_is_class(state, "57P") && !completed);
 }
 
-/* What a step of a transaction came to; takes the result. Where another transaction, a server that goes, or one that does not
- * know a statement made it fail, the whole can be done again. */
-static neo_pg_status finished_between(neo_pg *pg, const neo_statement *statement, PGresult *result, apr_pool_t *pool,
-                                      neo_rows *rows)
-{
-    const char *state = state_of(result);
-    int is_known = is_class(state, "42P05"), is_unknown = is_class(state, "26000");
-    int is_other = is_class(state, "25006") || is_class(state, "0A000") || is_class(state, "57P");
-    int is_again = is_other || is_known || is_unknown || is_class(state, "40") || PQstatus(pg->conn) != CONNECTION_OK;
-    if (is_success(result) || pg->gave_up || !is_again)
-        return finished(pg, result, pool, rows);
-    if (statement && (is_known || is_unknown))
-        pg->prepared[statement->slot] = (unsigned char)is_known;
-    (void)take(pg, result, pool, rows);
-    neo_log(NEO_LOG_WARN, pg->about, "a transaction has to begin again (%s): %s", state, rows->message);
-    if (is_other)
-        PQreset(pg->conn);
-    return NEO_PG_AGAIN;
-}
-
-/* Runs what does nothing by itself, over a new connection where the old one is lost. */
-static PGresult *ask(neo_pg *pg, const char *sql, int params, const char *const *values)
+PGresult *neo_pg_ask(neo_pg *pg, const char *sql, int params, const char *const *values)
 {
     PGresult *result = NULL;
     for (int attempt = 0; attempt < 2; attempt++) {
         PQclear(result);
         result = NULL;
-        if (!is_alive(pg) && !reconnect(pg))
+        if (!neo_pg_is_alive(pg) && !neo_pg_reconnect(pg))
             break;
-        result = execute_text(pg, sql, params, values, PATIENCE);
+        result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_PATIENCE);
         if (PQstatus(pg->conn) == CONNECTION_OK || pg->gave_up)
             break;
     }
     return result;
-}
-
-neo_pg_status neo_pg_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
-{
-    PGresult *result = ask(pg, "begin isolation level read committed; savepoint s", 0, NULL);
-    pg->is_in_between = is_success(result);
-    return finished(pg, result, pool, rows);
-}
-
-neo_pg_status neo_pg_mark(neo_pg *pg, int back, apr_pool_t *pool, neo_rows *rows)
-{
-    const char *sql = back ? "rollback to savepoint s" : "savepoint s";
-    return finished_between(pg, NULL, execute_text(pg, sql, 0, NULL, PATIENCE), pool, rows);
-}
-
-/* A connection that is not out of the transaction by now is opened anew. */
-static void end(neo_pg *pg)
-{
-    pg->is_in_between = 0;
-    if (PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
-        PQreset(pg->conn);
-}
-
-/* A transaction that cannot be committed is rolled back, and that is a success to the server. */
-neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
-{
-    int completed;
-    PGresult *result = await(pg, PQsendQuery(pg->conn, "commit"), PATIENCE, &completed);
-    const char *state = state_of(result);
-    int is_undone = is_success(result) ? strcmp(PQcmdStatus(result), "COMMIT") != 0
-                                       : is_class(state, "40") || (is_class(state, "57P") && !completed && !pg->gave_up);
-    neo_pg_status status = is_undone ? take(pg, result, pool, rows) : finished(pg, result, pool, rows);
-    end(pg);
-    return is_undone ? NEO_PG_AGAIN : status;
-}
-
-void neo_pg_roll_back(neo_pg *pg)
-{
-    if (pg->is_in_between && PQstatus(pg->conn) == CONNECTION_OK)
-        PQclear(execute_text(pg, "rollback", 0, NULL, PATIENCE));
-    end(pg);
 }
 
 neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
@@ -396,33 +317,35 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
     PGresult *result = NULL;
     int again = 1, completed;
     if (pg->is_in_between) {
-        result = prepare(pg, statement, &again);
-        return finished_between(pg, statement, again ? result : execute(pg, statement, values, &completed), pool, rows);
+        result = neo_pg_prepare(pg, statement, &again);
+        return neo_pg_finished_between(pg, statement, again ? result : neo_pg_execute(pg, statement, values, &completed), pool,
+                                       rows);
     }
     for (int attempt = 0; attempt < 2 && again; attempt++) {
         PQclear(result);
         result = NULL;
-        if ((statement->writes || attempt > 0) && !is_alive(pg) && !reconnect(pg)) /* what only reads finds out by itself */
+        if ((statement->writes || attempt > 0) && !neo_pg_is_alive(pg) &&
+            !neo_pg_reconnect(pg)) /* what only reads finds out by itself */
             break;
-        result = prepare(pg, statement, &again); /* a failure to prepare did nothing */
+        result = neo_pg_prepare(pg, statement, &again); /* a failure to prepare did nothing */
         if (again)
             again = PQstatus(pg->conn) != CONNECTION_OK && !pg->gave_up;
         else {
-            result = execute(pg, statement, values, &completed);
-            again = !is_success(result) && can_repeat(pg, statement, result, completed);
+            result = neo_pg_execute(pg, statement, values, &completed);
+            again = !neo_result_is_success(result) && neo_pg_can_repeat(pg, statement, result, completed);
         }
     }
-    return finished(pg, result, pool, rows);
+    return neo_pg_finished(pg, result, pool, rows);
 }
 
 neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
-    return finished(pg, ask(pg, sql, params, values), pool, rows);
+    return neo_pg_finished(pg, neo_pg_ask(pg, sql, params, values), pool, rows);
 }
 
 neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
-    return take(pg, execute_text(pg, sql, params, values, FOR_EVER), pool, rows);
+    return neo_pg_take(pg, neo_pg_execute_text(pg, sql, params, values, NEO_PG_FOR_EVER), pool, rows);
 }
 
 const char *neo_rows_value(const neo_rows *rows, int row, int column)
@@ -463,38 +386,4 @@ const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *p
     if (!verifier)
         *wrong = one_line(PQerrorMessage(pg->conn), pool);
     return verifier;
-}
-
-neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows)
-{
-    const char *sql = apr_psprintf(pool, "listen %s; select pg_backend_pid()", channel);
-    neo_pg_status status = take(pg, execute_text(pg, sql, 0, NULL, PATIENCE), pool, rows);
-    if (status != NEO_PG_OK)
-        return status;
-    /* A pooler makes up the process id that it tells at connection start. */
-    if (atoi(neo_rows_value(rows, 0, 0)) == PQbackendPID(pg->conn))
-        return NEO_PG_OK;
-    PQclear(execute_text(pg, "unlisten *", 0, NULL, PATIENCE));
-    rows->message = "a connection pooler stands in between, which does not pass notifications on";
-    return NEO_PG_FAILED;
-}
-
-int neo_pg_socket(neo_pg *pg)
-{
-    return PQsocket(pg->conn);
-}
-
-int neo_pg_notifications(neo_pg *pg)
-{
-    int count = 0;
-    if (!PQconsumeInput(pg->conn) || PQstatus(pg->conn) != CONNECTION_OK)
-        return -1;
-    for (PGnotify *notice; (notice = PQnotifies(pg->conn)); count++)
-        PQfreemem(notice);
-    return count;
-}
-
-neo_pg_status neo_pg_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows)
-{
-    return take(pg, execute_text(pg, sql, 0, NULL, seconds), pool, rows);
 }

@@ -278,6 +278,25 @@ def test_a_subscription_has_only_so_many_on_their_way(admin, receiver, there):
     assert most[0] <= 32 * len(there.children()), most
 
 
+def test_what_waits_for_one_subscription_leaves_as_fast_as_it_answers(admin, receiver, there):
+    """Far more than may be on its way at a time: each answer makes room for another, without waiting for the next look."""
+    count = 1600
+    looks = count / (32 * len(there.children())) * 1.25  # seconds, if each process took 32 at each of its looks
+    subscription = subscribe(admin, receiver.url)["id"]
+    ok(admin.patch(f"webhooks/{subscription}", json={"is_active": False}))
+    there.sql("""with made as (select neoapi.webhook_day_id(current_date) as first),
+        told as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload, created_at)
+            select organization_id, left((select first from made), 24) || lpad(n::text, 6, '0'), id, 'broker.created', '{}', now()
+            from neoapi.webhook_subscription, generate_series(1, %s) n where id = %s returning *)
+        insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+        select id, organization_id, subscription_id, now() from told""", count, subscription)
+    began = time.monotonic()
+    ok(admin.patch(f"webhooks/{subscription}", json={"is_active": True}))
+    receiver.wait_for(count)
+    assert time.monotonic() - began < looks / 2
+    assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == count
+
+
 def test_a_key_file_that_lost_its_key_is_told_in_the_log(there, make_there, receiver):
     """And the delivery is sent once the secret can be opened again."""
     api = Api(there, make_there.key())

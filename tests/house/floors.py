@@ -10,7 +10,7 @@ FLOORS = {"core": 0, "model": 1, "store": 2, "service": 3, "delivery": 3, "httpd
 LIBRARIES = (
     ("jansson", r"jansson\w*\.h", r"src/core/json\.c"),
     ("OpenSSL", r"openssl/.*", r"src/core/crypto\.c"),
-    ("libpq", r"(postgresql/)?(libpq-fe|libpq-events|postgres_ext|pg_config\w*|libpq/.*)\.h", r"src/store/pg\.c"),
+    ("libpq", r"(postgresql/)?(libpq-fe|libpq-events|postgres_ext|pg_config\w*|libpq/.*)\.h", r"src/store/(pg\w*\.c|libpq\.h)"),
     ("libcurl", r"curl/.*", r"src/delivery/\w+\.c"),
     ("httpd", r"(httpd|(http|ap|mod|util)_\w+|mpm_common|scoreboard|unixd|heartbeat)\.h",
      r"(src|include)/httpd/\w+\.[ch]|mod_neoapi\.c"),

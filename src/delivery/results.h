@@ -1,0 +1,40 @@
+/* What became of attempts, gathered until it is recorded. */
+#ifndef NEO_DELIVERY_RESULTS_H
+#define NEO_DELIVERY_RESULTS_H
+
+#include "delivery/alarms.h"
+#include "delivery/sender.h"
+#include "store/outbox.h"
+
+/* A group of outcomes. Its memory is its own pool's, which is cleared when they are recorded. */
+typedef struct neo_results {
+    apr_pool_t *pool;
+    apr_array_header_t *outcomes; /* of neo_outcome */
+    apr_array_header_t *findings; /* what was learnt of subscriptions */
+    neo_ms first;                 /* when the first of them came */
+} neo_results;
+
+/* An attempt. */
+typedef struct neo_attempt {
+    const char *id, *organization, *subscription;
+    long long claim;
+    int number;
+    int is_failing; /* the subscription's last attempt before this failed */
+} neo_attempt;
+
+void neo_results_init(neo_results *results, apr_pool_t *parent, int most);
+void neo_results_clear(neo_results *results, int most);
+
+/* Adds how an attempt went; `delays` and `count` are the schedule. */
+void neo_results_add(neo_results *results, const neo_attempt *attempt, const neo_sent *sent, const int *delays, int count);
+
+/* Adds one that was not made. */
+neo_outcome *neo_results_add_unsent(neo_results *results, const neo_attempt *attempt);
+
+/* When what was put back is due again, from now. */
+void neo_results_set_alarms(const neo_results *results, neo_alarms *alarms);
+
+/* Records what was learnt of subscriptions. */
+void neo_results_note(const neo_results *results, neo_pg *pg);
+
+#endif

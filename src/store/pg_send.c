@@ -1,0 +1,37 @@
+/* Statements whose answer is taken later (see store/pg.h). */
+#include "core/clock.h"
+#include "libpq.h"
+
+void neo_pg_send(neo_pg *pg, const neo_statement *statement, const char *const *values)
+{
+    int failed = 1;
+    pg->sent.statement = NULL;
+    if (!neo_pg_is_alive(pg) && !neo_pg_reconnect(pg))
+        return;
+    PQclear(neo_pg_prepare(pg, statement, &failed));
+    if (failed || !neo_pg_send_prepared(pg, statement, values))
+        return;
+    pg->sent.statement = statement;
+    pg->sent.until = neo_steady_seconds() + NEO_PG_PATIENCE;
+}
+
+int neo_pg_is_answered(neo_pg *pg)
+{
+    return !pg->sent.statement || !PQconsumeInput(pg->conn) || !PQisBusy(pg->conn) || neo_steady_seconds() >= pg->sent.until;
+}
+
+/* What could not be sent, or can be done again, is run as if it had not been sent. */
+neo_pg_status neo_pg_receive(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
+                             neo_rows *rows)
+{
+    int completed;
+    long long left = pg->sent.until - neo_steady_seconds();
+    if (!pg->sent.statement)
+        return neo_pg_run(pg, statement, values, pool, rows);
+    pg->sent.statement = NULL;
+    PGresult *result = neo_pg_await(pg, 1, left > 0 ? (int)left : 0, &completed);
+    if (neo_result_is_success(result) || !neo_pg_can_repeat(pg, statement, result, completed))
+        return neo_pg_finished(pg, result, pool, rows);
+    PQclear(result);
+    return neo_pg_run(pg, statement, values, pool, rows);
+}
