@@ -35,7 +35,8 @@ NORMAL = 8  # seconds that httpd may take to end: its parent kills what takes te
 @pytest.fixture
 def place(request):
     """An instance of a test's own; its directives are the test's parameter, FAST by default."""
-    instance = bring_up("promise", getattr(request, "param", FAST))
+    more = {"SHORT_LIVED": ""} if request.node.get_closest_marker("alone") else {}  # a disk's time is measured as well
+    instance = bring_up("promise", getattr(request, "param", FAST), **more)
     try:
         yield instance
     finally:
