@@ -45,7 +45,7 @@ started=$(date +%s)
 place=$(mktemp -d "${TMPDIR:-/tmp}/neoapi-check.XXXXXX") || exit 1
 other=
 trap 'rm -rf "$place"' EXIT
-trap '[ -z "$other" ] || kill -- "-$other"; exit 130' INT TERM HUP
+trap '[ -z "$other" ] || kill -- "-$other" 2>/dev/null; exit 130' INT TERM HUP
 
 step 'build, warnings as errors' make -s "$jobs" all
 setsid nice sh tests/check.sh beside "$place" >"$place/beside" 2>&1 &
