@@ -14,6 +14,7 @@
 #   INSTANCE_CONF   a file of httpd directives to include inside the virtual host
 #   SERVER_CONF     a file of httpd directives to include outside it
 #   PROCESSES, THREADS   Apache's processes (2) and the threads of each (25)
+#   SHORT_LIVED     if set, a new cluster does not wait for the disk: its data survives the end of processes, not of the machine
 #   HTTPD_PRELOAD, HTTPD_WRAPPER   LD_PRELOAD for Apache; a command with arguments to run it under
 #   ASAN_OPTIONS, UBSAN_OPTIONS, LSAN_OPTIONS   are handed to Apache; with HTTPD_PRELOAD reports go to DIR/sanitizer
 #   PGBIN, APACHE   PostgreSQL's directory of programs and Apache's program, where they are not Debian's

@@ -4,7 +4,16 @@ set -eu
 
 [ $# -eq 2 ] || { echo "usage: npm.sh FOLDER INTO" >&2; exit 2; }
 from=$1 into=$2
-if cmp -s "$from/package-lock.json" "$into/package-lock.json"; then exit 0; fi
+is_there() {
+    cmp -s "$from/package-lock.json" "$into/package-lock.json"
+}
+if is_there; then exit 0; fi
+
+# One at a time: who comes second finds what the first has made.
+mkdir -p "$(dirname "$into")"
+exec 9>"$into.lock"
+flock 9
+if is_there; then exit 0; fi
 
 # Installed beside and then moved, so that an interrupted installation is not taken for a whole one.
 fresh=$into.$$
@@ -13,7 +22,7 @@ trap 'exit 130' INT TERM HUP
 mkdir -p "$fresh"
 cp "$from/package.json" "$from/package-lock.json" "$from/.npmrc" "$fresh/"
 echo "npm ci (once, into $into)"
-(cd "$fresh" && npm ci --ignore-scripts --no-progress --loglevel=error)
+(cd "$fresh" && npm ci --ignore-scripts --no-progress --loglevel=error 9>&-)
 rm -rf "$into"
 mv "$fresh" "$into"
 trap - EXIT

@@ -15,6 +15,11 @@ find_programs() {
     modules=$(apxs -q LIBEXECDIR 2>/dev/null || echo /usr/lib/apache2/modules)
 }
 
+# Whether nothing must outlive the machine: what the processes write survives their end all the same.
+short_lived() {
+    [ -n "${SHORT_LIVED:-}" ]
+}
+
 make_cluster() {
     [ ! -f "$state/pg/PG_VERSION" ] || return 0
     say "making a PostgreSQL cluster in $state/pg"
@@ -22,12 +27,15 @@ make_cluster() {
     mkdir -m 700 "$state/pg"
     : >"$state/log/postgresql.log"
     is_root && chown postgres: "$state/pg" "$state/log/postgresql.log"
-    as_db "$PGBIN/initdb" -D "$state/pg" -U postgres -E UTF8 --locale=C.UTF-8 -A peer >"$state/log/initdb.log" 2>&1 ||
+    # shellcheck disable=SC2046 # one word or none
+    as_db "$PGBIN/initdb" -D "$state/pg" -U postgres -E UTF8 --locale=C.UTF-8 -A peer $(short_lived && echo --no-sync) \
+        >"$state/log/initdb.log" 2>&1 ||
         { rm -rf "$state/pg"; tail "$state/log/initdb.log" >&2; die "initdb failed"; }
     {
         echo "listen_addresses = ''"
         echo "unix_socket_directories = '$state/socket'"
         cat "$here/postgresql.conf"
+        if short_lived; then echo 'fsync = off'; fi
     } | as_db tee -a "$state/pg/postgresql.conf" >/dev/null
     echo 'local all all peer map=neoapi' | as_db tee "$state/pg/pg_hba.conf" >/dev/null
     ident | as_db tee "$state/pg/pg_ident.conf" >/dev/null

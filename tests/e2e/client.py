@@ -1,5 +1,6 @@
 """A client of the API. Whatever it receives is checked against what the API promises for every response."""
 
+import functools
 import http.client
 import json
 import re
@@ -7,10 +8,13 @@ import socket
 import ssl
 import time
 from datetime import datetime, timezone
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import requests
+import yaml
 from requests.adapters import HTTPAdapter
+from urllib3.util.ssl_ import create_urllib3_context
 from waiting import LIMIT, eventually
 
 ULID = "[0-7][0-9a-hjkmnp-tv-z]{25}"
@@ -129,17 +133,29 @@ class Answer:
         return json.loads(self.content)
 
 
+@functools.lru_cache(maxsize=16)
+def trusting(authority):
+    """What clients trust: this certificate, and no other. Made once, because every connection would make it anew."""
+    context = create_urllib3_context()
+    context.load_verify_locations(cadata=authority)
+    return context
+
+
 class Adapter(HTTPAdapter):
     """Connects from a chosen address; the certificate is localhost's, whatever address the server has."""
 
-    def __init__(self, source):
-        self.source = source
+    def __init__(self, source, authority):
+        self.source, self.authority = source, authority
         super().__init__(pool_maxsize=64)
 
     def init_poolmanager(self, *args, **more):
         if self.source:
             more["source_address"] = (self.source, 0)
-        super().init_poolmanager(*args, assert_hostname="localhost", **more)
+        super().init_poolmanager(*args, assert_hostname="localhost", ssl_context=trusting(self.authority), **more)
+
+    def cert_verify(self, conn, *_):
+        """The context does it: no file is to be loaded for each connection."""
+        conn.cert_reqs, conn.ca_certs = "CERT_REQUIRED", None
 
 
 class Api:
@@ -155,8 +171,7 @@ class Api:
         self.url = url or instance.url
         self.session = requests.Session()
         self.session.trust_env = False
-        self.session.verify = instance.ca
-        self.session.mount("https://", Adapter(source))
+        self.session.mount("https://", Adapter(source, Path(instance.ca).read_text()))
         self.session.headers["User-Agent"] = "neoapi-tests"
         secret = getattr(credential, "secret", credential)
         if secret is not None:
@@ -195,6 +210,10 @@ class Api:
 
     def options(self, path, **more):
         return self.request("OPTIONS", path, **more)
+
+    def description(self):
+        """What the API says of itself. It is long: what Python itself would read it with takes seconds."""
+        return yaml.load(self.get("openapi.yaml").content, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
     def connect(self, *protocols):
         """A TLS connection to the server, for bytes as they are; `protocols` are offered by ALPN."""

@@ -77,12 +77,13 @@ def pytest_configure(config):
             os.environ.setdefault(name, value)
 
 
-# Modules that work hard begin first, so that at the end no process waits for one of them.
-HARDEST = ["test_filters_explain", "test_document_driven", "test_docs_browser", "test_isolation"]
+# Modules that take longest begin first, so that at the end no process waits for one of them: half of them compute, half wait.
+LONGEST = ["test_filters_explain", "test_webhook_promises", "test_document_driven", "test_webhook_delivery", "test_docs_browser",
+           "test_isolation", "test_failures", "test_webhooks", "test_references"]
 
 
 def pytest_collection_modifyitems(items):
-    items.sort(key=lambda item: HARDEST.index(item.module.__name__) if item.module.__name__ in HARDEST else len(HARDEST))
+    items.sort(key=lambda item: LONGEST.index(item.module.__name__) if item.module.__name__ in LONGEST else len(LONGEST))
 
 
 def pytest_runtest_logreport(report):

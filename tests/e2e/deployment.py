@@ -38,7 +38,8 @@ def remove_what_the_dead_left():
 
 
 class Instance:
-    """An Apache and a PostgreSQL cluster of one's own. `more` are variables of instance.sh (SERVER_CONF, PROCESSES, …).
+    """An Apache and a PostgreSQL cluster of one's own. `more` are variables of instance.sh (SERVER_CONF, PROCESSES, …); the
+    cluster does not wait for the disk unless SHORT_LIVED="".
 
     After `up`: url, ca, port, state (its directory), admin_dsn (superuser, database neoapi), dsn (runtime role), and what else
     instance.sh writes to DIR/env, in `env`.
@@ -46,7 +47,7 @@ class Instance:
 
     def __init__(self, name, **more):
         self.directory = PLACE / str(os.getpid()) / name
-        programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl")}
+        programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl"), "SHORT_LIVED": "yes"}
         self.settings = {**programs, **sanitizer_settings(), **more}
         self.reports = ""  # of sanitizers and of processes that crashed, once it is down
 

@@ -1,11 +1,9 @@
 """The API's own description, as tests use it: its operations, and whether an answer fits what it says."""
 
-import copy
 import re
 from functools import cached_property
 
 import jsonschema
-import yaml
 from client import MOMENT, ULID, Api
 
 METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
@@ -151,9 +149,8 @@ class Document:
     """What GET /openapi.yaml answers."""
 
     def __init__(self, instance):
-        self.whole = yaml.load(Api(instance, source="127.0.0.9").get("openapi.yaml").content,
-                               getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-        self.validators = {}
+        self.whole = Api(instance, source="127.0.0.9").description()
+        self.validators, self.closed_schemas, self.parts = {}, {}, parts_of(self.schemas)
 
     def resolve(self, value):
         """What a $ref leads to, with what stands beside it; or the value itself."""
@@ -200,11 +197,25 @@ class Document:
             return []
         return [prefix for prefix in self.prefixes if re.search(pattern, prefix + NOBODY)]
 
+    @property
+    def schemas(self):
+        return self.whole["components"]["schemas"]
+
+    @staticmethod
+    def beside(schema, schemas):
+        return {**schema, "components": {"schemas": schemas}}
+
+    def closed(self, schema):
+        """The schema with those of the document, all closed; these are closed once for all that are composed of the same."""
+        parts = frozenset(parts_of(schema) | self.parts)
+        if parts not in self.closed_schemas:
+            self.closed_schemas[parts] = closed(self.schemas, parts)
+        return self.beside(closed(schema, parts), self.closed_schemas[parts])
+
     def validator(self, schema, is_closed):
         key = id(schema), is_closed
         if key not in self.validators:
-            whole = {**copy.deepcopy(schema), "components": {"schemas": self.whole["components"]["schemas"]}}
-            made = jsonschema.Draft202012Validator(closed(whole, parts_of(whole)) if is_closed else whole,
+            made = jsonschema.Draft202012Validator(self.closed(schema) if is_closed else self.beside(schema, self.schemas),
                                                    format_checker=answered if is_closed else sent)
             self.validators[key] = made, schema  # which is kept, so that no other gets its id
         return self.validators[key][0]

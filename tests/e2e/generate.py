@@ -91,7 +91,7 @@ class Generator:
     def number(self, schema):
         low, high = schema.get("minimum", -1e6), schema.get("maximum", 1e6)
         return st.one_of(st.sampled_from([low, high]), st.floats(low, high),
-                         st.floats(low, min(high, 1000)).map(lambda n: round(n, 2)))
+                         st.floats(low, min(high, 1000)).map(with_cents))
 
     def string(self, schema):
         kinds = self.document.prefixes_of(schema)
@@ -99,7 +99,7 @@ class Generator:
             return st.sampled_from([one for kind in kinds for one in self.ids.get(kind, [])] or [kinds[0] + NOBODY])
         examples = [one for one in schema.get("examples", []) if isinstance(one, str)]
         if "pattern" in schema:
-            made = st.from_regex(re.compile(schema["pattern"], re.ASCII), fullmatch=True).filter(lambda text: "\n" not in text)
+            made = st.from_regex(re.compile(schema["pattern"], re.ASCII), fullmatch=True).filter(is_one_line)
         elif schema.get("format") in FORMATS:
             made = FORMATS[schema["format"]]
         else:
@@ -215,13 +215,28 @@ class Generator:
             yield "a member that is " + name, {"key": other}
 
 
+# Functions with names, because Hypothesis reads the source of every lambda that it calls, each time anew.
+def with_cents(number):
+    return round(number, 2)
+
+
+def is_one_line(text):
+    return "\n" not in text
+
+
 def texts(least, most):
     """Texts of these lengths; none is blank, unless it may be empty."""
     middle = st.builds("{}{}{}".format, st.text(characters, max_size=max(0, min(most, 40) // 2 - 1)), st.sampled_from(WORDS),
                        st.text(characters, max_size=max(0, min(most, 40) // 2 - 1)))
-    longest = st.sampled_from("aé家🏠").map(lambda one: one * (most - 1) + "Z")
-    middle = middle.map(lambda text: text.ljust(least, "x")[:most])
-    return st.one_of(middle, middle, longest if least else st.sampled_from(["", " "]))
+
+    def long_enough(text):
+        return text.ljust(least, "x")[:most]
+
+    def longest(one):
+        return one * (most - 1) + "Z"
+
+    middle = middle.map(long_enough)
+    return st.one_of(middle, middle, st.sampled_from("aé家🏠").map(longest) if least else st.sampled_from(["", " "]))
 
 
 OF_EACH_TYPE = {"a string": "?", "an integer": 7, "a number": 1.5, "a boolean": True, "an object": {}, "an array": [],
