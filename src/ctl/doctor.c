@@ -210,9 +210,12 @@ static void report(const patient *p, neo_json *list, const check *c, const char 
     if (failed)
         neo_json_set(row, "mend", neo_json_make_string(c->mend, p->pool));
     neo_json_append(list, row);
-    neo_ctl_say(p->ctl, "%-8s %s: %s", result, c->name, found);
+    neo_ctl_style style = failed ? NEO_CTL_BAD : *result == 'o' ? NEO_CTL_GOOD : NEO_CTL_FAINT;
+    if (p->ctl->json || (p->ctl->quiet && !failed))
+        return;
+    printf("%s %s: %s\n", neo_ctl_styled(stdout, style, apr_psprintf(p->pool, "%-8s", result), p->pool), c->name, found);
     if (failed)
-        neo_ctl_say(p->ctl, "%-8s to mend it: %s", "", c->mend);
+        printf("%-8s to mend it: %s\n", "", c->mend);
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
