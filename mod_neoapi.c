@@ -8,6 +8,7 @@
 #include <http_request.h>
 #include <mpm_common.h>
 
+#include "httpd/counters.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
 
@@ -18,6 +19,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
 {
     (void)pconf;
     (void)plog;
+    neo_log_to_httpd(main_server);
     return neo_config_is_right(main_server, ptemp) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -34,7 +36,14 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     neo_service_make_statements(pconf);
     neo_courier_make_statements(pconf);
     /* 3. the sites: keys, shared counters, the API's description */
-    return neo_config_make_sites(main_server, pconf) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    if (!neo_config_make_sites(main_server, pconf))
+        return HTTP_INTERNAL_SERVER_ERROR;
+    /* 4. where this host counts what it does */
+    for (const server_rec *s = main_server; s; s = s->next)
+        if (neo_server_config_of(s)->site)
+            return neo_counters_open(main_server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    neo_log(NEO_LOG_NOT_USED, NULL, "the module is loaded, and no location has NeoAPI On, so that it does nothing");
+    return OK;
 }
 
 /* ---------------------------------------------------------------- 2. each child process */
@@ -57,6 +66,8 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
     const neo_server_config *shared = NULL;
     first_server = main_server;
+    if (neo_counters_here())
+        neo_counters_enter(pchild);
     for (server_rec *s = main_server; s; s = s->next) {
         neo_server_config *config = neo_server_config_of(s);
         if (!config->site)
@@ -120,7 +131,9 @@ static int handle(request_rec *r)
     apr_table_unset(r->headers_in, "Range"); /* a part of a resource is of no use, and not described */
     neo_service_answer(config->site, &exchange->request, &response);
     neo_exchange_drain(exchange);
-    return neo_response_send(r, &response);
+    int result = neo_response_send(r, &response);
+    neo_counters_request(exchange, &response);
+    return result;
 }
 
 /* ---------------------------------------------------------------- the module */

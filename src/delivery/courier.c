@@ -196,7 +196,7 @@ static void record_findings(neo_courier *c, neo_pg *pg)
         neo_rows rows;
         if (neo_outbox_note(pg, what->organization, what->subscription, what->health, c->results, &rows) == NEO_PG_OK &&
             rows.count)
-            neo_log(NEO_LOG_WARN, NULL, "webhook subscription %s was made inactive: %s", what->subscription,
+            neo_log(NEO_LOG_SUBSCRIPTION_ENDED, NULL, "webhook subscription %s was made inactive: %s", what->subscription,
                     neo_rows_value(&rows, 0, 0));
     }
 }
@@ -257,10 +257,8 @@ static void send_one(neo_courier *c, const neo_due *due, long long claim)
         if (neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, f))
             return;
     } else
-        neo_log(NEO_LOG_ERROR, NULL,
-                "the secret of webhook subscription %s cannot be opened with any key of the key file: put the key back that it "
-                "was sealed with, or rotate the secret",
-                due->subscription);
+        neo_log(NEO_LOG_SECRET_SEALED, NULL,
+                "the secret of webhook subscription %s cannot be opened with any key of the key file", due->subscription);
     done(f, &(neo_sent){.error = "not_sent", .started = neo_now_ms()});
 }
 
@@ -377,8 +375,7 @@ static void give_back_unsent(neo_courier *c)
     if (c->outcomes->nelts == 0 || !(pg = c->host.borrow(c->host.context)))
         return;
     if (neo_outbox_release(pg, (const neo_outcome *)c->outcomes->elts, c->outcomes->nelts, c->round) != NEO_PG_OK)
-        neo_log(NEO_LOG_WARN, NULL, "%d deliveries could not be given back; they are sent when their lease is over",
-                c->in_flight);
+        neo_log(NEO_LOG_NOT_GIVEN_BACK, NULL, "%d deliveries could not be given back", c->in_flight);
     c->host.give_back(c->host.context, pg);
 }
 

@@ -245,7 +245,7 @@ neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done
 {
     neo_sender *sender = apr_pcalloc(pool, sizeof *sender);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init())) {
-        neo_log(NEO_LOG_ERROR, NULL, "libcurl cannot be used: no webhooks are delivered by this process");
+        neo_log(NEO_LOG_NO_CURL, NULL, "libcurl cannot be used, so that this process delivers no webhooks");
         return NULL;
     }
     sender->settings = *settings;

@@ -9,12 +9,13 @@ struct neo_dispatcher {
     neo_database *database;
     apr_pool_t *pool; /* the thread's own */
     neo_about about;
+    neo_loan loan;
 };
 
 static neo_pg *borrow(void *context)
 {
     neo_dispatcher *dispatcher = context;
-    return neo_database_borrow(dispatcher->database, &dispatcher->about, dispatcher->pool);
+    return neo_database_borrow(dispatcher->database, &dispatcher->loan, &dispatcher->about, dispatcher->pool);
 }
 
 static void give_back(void *context, neo_pg *pg)

@@ -63,7 +63,9 @@ neo_problem *neo_call_identify(neo_call *call)
 {
     const neo_credential *credential = NULL;
     call->refusal = identify(call, &credential);
-    if (!call->refusal)
+    if (!call->refusal) {
         call->principal = credential;
+        call->request->host->known(call->request->context, credential->id);
+    }
     return NULL;
 }

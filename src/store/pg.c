@@ -201,13 +201,12 @@ static neo_pg_status finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, ne
 {
     neo_pg_status status = take(pg, result, pool, rows);
     if (status == NEO_PG_SCHEMA)
-        neo_log(NEO_LOG_ERROR, pg->about,
-                "the database's schema is missing or older than this module (%s): bring it up to date with: neoapictl migrate",
+        neo_log(NEO_LOG_SCHEMA_OLD, pg->about, "the database's schema is missing or older than this module (%s)",
                 rows->message);
     else if (status == NEO_PG_AWAY)
-        neo_log(NEO_LOG_ERROR, pg->about, "the database cannot answer (%s): %s", state_of(rows->native), rows->message);
+        neo_log(NEO_LOG_DATABASE_AWAY, pg->about, "the database cannot answer (%s): %s", state_of(rows->native), rows->message);
     else if (status == NEO_PG_FAILED)
-        neo_log(NEO_LOG_ERROR, pg->about, "a statement failed (%s): %s", state_of(rows->native), rows->message);
+        neo_log(NEO_LOG_STATEMENT_FAILED, pg->about, "a statement failed (%s): %s", state_of(rows->native), rows->message);
     return status;
 }
 
@@ -327,7 +326,7 @@ static neo_pg_status finished_between(neo_pg *pg, const neo_statement *statement
     if (statement && (is_known || is_unknown))
         pg->prepared[statement->slot] = (unsigned char)is_known;
     (void)take(pg, result, pool, rows);
-    neo_log(NEO_LOG_WARN, pg->about, "a transaction has to begin again (%s): %s", state, rows->message);
+    neo_log(NEO_LOG_BEGUN_AGAIN, pg->about, "a transaction has to begin again (%s): %s", state, rows->message);
     if (is_other)
         PQreset(pg->conn);
     return NEO_PG_AGAIN;
