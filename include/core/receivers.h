@@ -15,8 +15,11 @@ typedef struct neo_receivers neo_receivers;
 size_t neo_receivers_size(void);
 neo_receivers *neo_receivers_use(void *memory);
 
-/* An attempt to deliver to `url`; microseconds. False where it was not counted, because two new hosts came at once. */
-int neo_receivers_attempt(neo_receivers *receivers, const char *url, int is_success, long long took, long long now);
+/* Host and port of an address: nothing of what may be in front of them (a name and password), nor of the path. */
+void neo_receivers_host(const char *url, char host[NEO_HOST_SIZE]);
+
+/* An attempt to deliver to this host; microseconds. False where it was not counted, because two new hosts came at once. */
+int neo_receivers_attempt(neo_receivers *receivers, const char *host, int is_success, long long took, long long now);
 
 typedef struct neo_receiver {
     char host[NEO_HOST_SIZE];

@@ -37,15 +37,11 @@ uint64_t neo_histogram_count(const neo_histogram *histogram)
     return count;
 }
 
-/* Within a bucket durations are taken to be spread evenly over the logarithm; in the first and the last one nothing is known
- * but the bound. */
+/* Within a bucket durations are taken to be spread evenly; of the last one nothing is known but where it begins. */
 static double within(int bucket, double part)
 {
-    if (bucket == 0)
-        return (double)bounds[0] * part;
-    if (bucket == NEO_BUCKETS - 1)
-        return (double)bounds[NEO_BUCKETS - 2];
-    return (double)bounds[bucket - 1] * pow((double)bounds[bucket] / (double)bounds[bucket - 1], part);
+    double from = bucket ? (double)bounds[bucket - 1] : 0;
+    return bucket == NEO_BUCKETS - 1 ? from : from + ((double)bounds[bucket] - from) * part;
 }
 
 double neo_histogram_quantile(const neo_histogram *histogram, double part)

@@ -33,8 +33,7 @@ neo_receivers *neo_receivers_use(void *memory)
     return memory;
 }
 
-/* Host and port: nothing of what may be in front of them (a name and password), nor of the path. */
-static void host_of(const char *url, char host[NEO_HOST_SIZE])
+void neo_receivers_host(const char *url, char host[NEO_HOST_SIZE])
 {
     const char *start = strstr(url, "://");
     start = start ? start + 3 : url;
@@ -81,7 +80,8 @@ static int take(place *p, uint64_t key, const char *host, int64_t period)
     p->now = p->last = p->before = (counts){0, 0, 0};
     p->longest = 0;
     p->period = period;
-    memcpy(p->host, host, NEO_HOST_SIZE);
+    strncpy(p->host, host, NEO_HOST_SIZE - 1);
+    p->host[NEO_HOST_SIZE - 1] = '\0';
     __atomic_store_n(&p->key, key, __ATOMIC_RELEASE);
     return 1;
 }
@@ -97,10 +97,8 @@ static void turn(place *p, int64_t period)
         p->longest = 0;
 }
 
-int neo_receivers_attempt(neo_receivers *receivers, const char *url, int is_success, long long took, long long now)
+int neo_receivers_attempt(neo_receivers *receivers, const char *host, int is_success, long long took, long long now)
 {
-    char host[NEO_HOST_SIZE] = "";
-    host_of(url, host);
     uint64_t key = key_of(host), time = took > 0 ? (uint64_t)took : 0;
     place *p = look(receivers, key);
     if (__atomic_load_n(&p->key, __ATOMIC_RELAXED) != key && !take(p, key, host, now / PERIOD))

@@ -28,6 +28,7 @@ typedef struct flight {
     long long claim;
     int number;
     int is_failing;
+    char host[NEO_HOST_SIZE]; /* of the receiver */
 } flight;
 
 /* What was learnt of a subscription from a group of results. */
@@ -81,6 +82,7 @@ static void take_off(neo_courier *c, flight *f)
         f->next->link = &f->next;
     c->flying = f;
     c->in_flight++;
+    neo_account_flying(&c->settings.account, 1);
     lane_of(c, f->subscription)->count++;
 }
 
@@ -93,6 +95,7 @@ static void land(neo_courier *c, flight *f)
     if (f->next)
         f->next->link = f->link;
     c->in_flight--;
+    neo_account_flying(&c->settings.account, -1);
 }
 
 /* ---------------------------------------------------------------- results */
@@ -167,6 +170,7 @@ static void done(void *about, const neo_sent *sent)
     else
         o->delay = delay_after(c, f->number, sent);
     find_out(c, f, sent, is_last);
+    neo_account_attempt(&c->settings.account, f->host, sent, is_last);
     land(c, f);
     free(f);
 }
@@ -239,6 +243,7 @@ static flight *new_flight(neo_courier *c, const neo_due *due, long long claim)
     f->claim = claim;
     f->number = due->number;
     f->is_failing = due->is_failing;
+    neo_receivers_host(due->url, f->host);
     apr_cpystrn(f->id, due->id, sizeof f->id);
     apr_cpystrn(f->organization, due->organization, sizeof f->organization);
     apr_cpystrn(f->subscription, due->subscription, sizeof f->subscription);
@@ -312,10 +317,13 @@ static void tidy(neo_courier *c)
 {
     neo_pg *pg = c->host.borrow(c->host.context);
     int more = 0;
-    c->next_tidy = neo_now_ms() + TIDY;
+    neo_ms begun = neo_now_ms();
+    c->next_tidy = begun + TIDY;
     if (!pg)
         return;
-    if (neo_outbox_tidy(pg, c->settings.retention, c->round, &more) == NEO_PG_OK && more)
+    neo_pg_status status = neo_outbox_tidy(pg, c->settings.retention, c->round, &more);
+    neo_account_tidied(&c->settings.account, status == NEO_PG_OK, begun);
+    if (status == NEO_PG_OK && more)
         c->next_tidy = neo_now_ms() + 100;
     c->host.give_back(c->host.context, pg);
     apr_pool_clear(c->round);
