@@ -22,7 +22,7 @@ trap 'rm -rf "$work"' EXIT
 
 # An administrator's paths become ones that are here.
 sed -e "s|/etc/neoapi/key|$work/key|" -e "s|/etc/ssl/certs/.*|$work/tls.pem|" -e "s|/etc/ssl/private/.*|$work/tls.key|" \
-    -e 's|^\( *\)#\(NeoAPI\)|\1\2|' -e "s|\${APACHE_LOG_DIR}|$work|" -e '/^LoadModule neoapi_module/d' "$conf" >"$work/neoapi.conf"
+    -e 's|^\( *\)#\(NeoAPI\)|\1\2|' -e "s|\${APACHE_LOG_DIR}|$work|" "$conf" >"$work/neoapi.conf"
 {
     printf 'ServerRoot "%s"\nDefaultRuntimeDir "%s"\nPidFile "%s/pid"\nErrorLog "%s/error.log"\n' "$work" "$work" "$work" "$work"
     for name in mpm_event authz_core ssl socache_shmcb http2 dbd reqtimeout filter deflate headers; do
