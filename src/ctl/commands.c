@@ -11,7 +11,7 @@ const neo_ctl_command *const neo_ctl_groups[] = {
 const neo_ctl_parameter neo_ctl_globals[] = {
     {"database", NEO_CTL_CONNINFO, 0, NULL,
      "the database: a libpq connection string without a password, or service=NAME; otherwise NEOAPI_DATABASE in the "
-     "environment, otherwise service=neoapi"},
+     "environment, otherwise service=neoapi where libpq knows it, otherwise the database neoapi of this machine"},
     {"json", NEO_CTL_FLAG, 0, NULL, "write JSON, for scripts"},
     {"quiet", NEO_CTL_FLAG, 0, NULL, "write what was asked for alone: no remarks, no headings, no progress"},
     {"help", NEO_CTL_FLAG, 0, NULL, "show this help"},

@@ -12,11 +12,12 @@
 #define LOCK_SQL "select pg_advisory_lock(5653418271301)"
 
 typedef struct {
-    const neo_ctl *ctl;
+    neo_ctl *ctl;
     apr_pool_t *pool;
     neo_pg *pg; /* first to where the administrator connects, then to the database that is set up */
-    const char *database, *owner, *runtime;
-    neo_rows rows; /* of the last statement */
+    const char *database, *owner, *runtime, *admin, *tenant;
+    neo_json *first; /* the first tenant's ids and secret, which is to be written before it is committed; NULL: none is made */
+    neo_rows rows;   /* of the last statement */
 } setup;
 
 /* Runs a statement with what names it for people. Returns NULL, or what went wrong. */
@@ -70,6 +71,16 @@ static const char *join_owner(setup *s)
     const char *self = id_of(s, neo_rows_value(&s->rows, 0, 1));
     return run_sql(s, apr_psprintf(s->pool, "cannot act as %s; connect as a PostgreSQL administrator", s->owner),
                    apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), self), 0, NULL);
+}
+
+/* Who administers from now on, without being a superuser: on one machine root, whom PostgreSQL knows as the role root. */
+static const char *make_admin(setup *s)
+{
+    const char *wrong = s->admin ? make_role(s, s->admin, "login") : NULL;
+    if (!s->admin || wrong)
+        return wrong;
+    return run_sql(s, apr_psprintf(s->pool, "cannot let %s act as %s", s->admin, s->owner),
+                   apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), id_of(s, s->admin)), 0, NULL);
 }
 
 static const char *check_runtime(setup *s)
@@ -151,12 +162,12 @@ static const char *make_database(setup *s)
 }
 
 /* The same server, another database: the last of several settings of one thing holds. */
-static const char *conninfo_of(const setup *s)
+static const char *conninfo_of(const setup *s, const char *database)
 {
     const char *conninfo = neo_ctl_conninfo(s->ctl);
     int is_uri = strncmp(conninfo, "postgresql://", 13) == 0 || strncmp(conninfo, "postgres://", 11) == 0;
     const char *glue = !is_uri ? " " : strchr(conninfo, '?') ? "&" : "?";
-    return apr_pstrcat(s->pool, conninfo, glue, "dbname=", s->database, NULL);
+    return apr_pstrcat(s->pool, conninfo, glue, "dbname=", database, NULL);
 }
 
 /* From here on everything is made as the owner. */
@@ -185,13 +196,58 @@ static const char *make_roles(setup *s)
         wrong = check_runtime(s);
     if (!wrong)
         wrong = set_password(s);
+    if (!wrong)
+        wrong = make_admin(s);
     return wrong ? wrong : join_owner(s);
+}
+
+/* The database that is to be made may be the one that nothing else is known to connect to: then every server has another. */
+static const char *connect_somewhere(setup *s)
+{
+    const char *wrong, *ignored, *conninfo = neo_ctl_conninfo(s->ctl);
+    s->pg = neo_ctl_connect(s->ctl, conninfo, &wrong);
+    if (!s->pg)
+        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, "postgres"), &ignored);
+    return s->pg ? NULL : wrong;
+}
+
+static void note(setup *s, const char *name, const char *value)
+{
+    neo_json_set(s->first, name, neo_json_make_string(value, s->pool));
+}
+
+/* What it takes to make a request: a tenant, an organization, and a key to it. */
+static const char *make_first(setup *s)
+{
+    char id[NEO_ID_SIZE] = "", secret[NEO_SECRET_SIZE] = "";
+    const char *wrong = neo_admin_add_tenant(s->pg, s->tenant, NULL, NULL, s->pool, id);
+    note(s, "tenant", id);
+    if (!wrong)
+        wrong = neo_admin_add_organization(s->pg, id, s->tenant, NULL, s->pool, id);
+    note(s, "organization", id);
+    if (!wrong)
+        wrong = neo_admin_make_key(s->pg, id, "org_admin", 0, "first key", s->pool, id, secret);
+    note(s, "secret", secret);
+    return wrong;
+}
+
+/* A repetition makes no second one. */
+static const char *make_tenant(setup *s)
+{
+    const char *values[] = {s->tenant};
+    const char *wrong = run_sql(s, "cannot look for the tenant", "select from neoapi.tenant where name = $1", 1, values);
+    if (!wrong && s->rows.count)
+        neo_ctl_say(s->ctl, "tenant %s: is there", s->tenant);
+    if (wrong || s->rows.count)
+        return wrong;
+    s->first = neo_json_make_object(s->pool);
+    wrong = run_sql(s, "cannot begin", "begin", 0, NULL);
+    return wrong ? wrong : make_first(s);
 }
 
 static const char *set_up(setup *s, neo_json *report)
 {
-    const char *wrong = NULL;
-    s->pg = neo_ctl_connect(s->ctl, neo_ctl_conninfo(s->ctl), &wrong);
+    const char *wrong = connect_somewhere(s);
     if (!wrong)
         wrong = check_server(s);
     if (!wrong)
@@ -199,12 +255,34 @@ static const char *set_up(setup *s, neo_json *report)
     if (!wrong)
         wrong = make_database(s);
     if (!wrong)
-        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s), &wrong);
+        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, s->database), &wrong);
     if (!wrong)
         wrong = close_to_others(s);
     if (!wrong)
         wrong = neo_ctl_apply_migrations(s->ctl, s->pg, s->runtime, report);
-    return wrong ? wrong : let_runtime_in(s);
+    if (!wrong)
+        wrong = let_runtime_in(s);
+    return wrong || !s->tenant ? wrong : make_tenant(s);
+}
+
+/* A secret that nobody has read is not made. */
+static neo_ctl_exit show(setup *s, neo_json *report)
+{
+    neo_ctl *ctl = s->ctl;
+    if (s->first)
+        neo_json_set(report, "first", s->first);
+    if (ctl->json)
+        neo_ctl_print(ctl, report);
+    neo_ctl_say(ctl, "httpd connects to the database %s as the role %s", s->database, s->runtime);
+    if (!s->first)
+        return NEO_CTL_OK;
+    if (!ctl->json)
+        neo_ctl_print(ctl, s->first);
+    neo_ctl_say(ctl, "The secret is shown this once and kept nowhere. A client sends it in the header X-API-Key.");
+    const char *wrong = neo_ctl_flush(ctl);
+    if (!wrong)
+        wrong = run_sql(s, "the first tenant was shown and may not hold", "commit", 0, NULL);
+    return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK;
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
@@ -213,9 +291,13 @@ static neo_ctl_exit run(neo_ctl *ctl)
                .pool = ctl->pool,
                .database = neo_ctl_value(ctl, "database-name"),
                .owner = neo_ctl_value(ctl, "owner"),
-               .runtime = neo_ctl_value(ctl, "runtime-role")};
+               .runtime = neo_ctl_value(ctl, "runtime-role"),
+               .admin = neo_ctl_value(ctl, "admin-role"),
+               .tenant = neo_ctl_value(ctl, "tenant")};
     if (strcmp(s.owner, s.runtime) == 0)
         return neo_ctl_misused(ctl, "--owner and --runtime-role must be two roles: the runtime role may not change the schema");
+    if (s.admin && strcmp(s.admin, s.runtime) == 0)
+        return neo_ctl_misused(ctl, "--admin-role and --runtime-role must be two roles: httpd may not administer");
     neo_json *report = neo_json_make_object(ctl->pool);
     neo_json_set(report, "database", neo_json_make_string(s.database, ctl->pool));
     neo_json_set(report, "owner", neo_json_make_string(s.owner, ctl->pool));
@@ -223,10 +305,7 @@ static neo_ctl_exit run(neo_ctl *ctl)
     const char *wrong = set_up(&s, report);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
-    if (ctl->json)
-        neo_ctl_print(ctl, report);
-    neo_ctl_say(ctl, "httpd connects to the database %s as the role %s", s.database, s.runtime);
-    return NEO_CTL_OK;
+    return show(&s, report);
 }
 
 static const neo_ctl_parameter options[] = {
@@ -236,6 +315,12 @@ static const neo_ctl_parameter options[] = {
     {"runtime-password-file", NEO_CTL_FILE, 0, NULL,
      "a file whose first line becomes the runtime role's password; without it the role gets none, which is right where it "
      "connects by peer or certificate"},
+    {"admin-role", NEO_CTL_IDENTIFIER, 0, NULL,
+     "a role that may administer with neoapictl and is no superuser; root, where PostgreSQL takes the operating system's user "
+     "for "
+     "the role"},
+    {"tenant", NEO_CTL_NAME, 0, NULL,
+     "also make a first tenant of this name, with an organization and a key to it, whose secret is shown once"},
     {0},
 };
 
