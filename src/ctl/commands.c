@@ -3,10 +3,8 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 
-const neo_ctl_command *const neo_ctl_groups[] = {
-    neo_ctl_setup, neo_ctl_migrate, neo_ctl_doctor, neo_ctl_plan,    neo_ctl_tenant,     neo_ctl_organization,
-    neo_ctl_user,  neo_ctl_key,     neo_ctl_token,  neo_ctl_webhook, neo_ctl_completion, neo_ctl_manual,
-    NULL};
+#define NEO_CTL_GROUP(name) neo_ctl_##name,
+const neo_ctl_command *const neo_ctl_groups[] = {NEO_CTL_EVERY_GROUP(NEO_CTL_GROUP) NULL};
 
 const neo_ctl_parameter neo_ctl_globals[] = {
     {"database", NEO_CTL_CONNINFO, 0, NULL,
