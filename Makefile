@@ -30,7 +30,7 @@ LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lcrypto -lcurl -lpq -lpthread
 LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)
 MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
 CTL_SRC  := $(wildcard src/ctl/*.c)
-GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c
+GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/status_style.c
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:$(BUILD)/%.c=$(BUILD)/obj/%.o)
@@ -69,6 +69,12 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
 $(BUILD)/gen/migrations.c: sql/embed.sh $(wildcard sql/*.sql)
 	@mkdir -p $(@D)
 	sh sql/embed.sh sql/[0-9]*.sql > $@.new && mv $@.new $@
+
+# So does the look of the status page.
+$(BUILD)/gen/status_style.c: src/service/status.css
+	@mkdir -p $(@D)
+	{ echo 'extern const char neo_report_style[];'; echo 'const char neo_report_style[] ='; \
+		sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@.new && mv $@.new $@
 
 # The documentation as well. Where Swagger UI could not be fetched for its reference, the next make tries again.
 $(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again)

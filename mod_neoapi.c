@@ -8,6 +8,7 @@
 #include <http_request.h>
 #include <mpm_common.h>
 
+#include "httpd/admin.h"
 #include "httpd/counters.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
@@ -124,7 +125,7 @@ static int map_to_storage(request_rec *r)
 static int handle(request_rec *r)
 {
     if (!is_ours(r))
-        return DECLINED;
+        return neo_admin_handle(r);
     const neo_server_config *config = neo_server_config_of(r->server);
     neo_exchange *exchange = neo_exchange_make(r, config, neo_location_config_of(r)->root);
     neo_response response;
@@ -141,8 +142,8 @@ static int handle(request_rec *r)
 static void register_hooks(apr_pool_t *pool)
 {
     static const char *const after_dbd[] = {"mod_dbd.c", NULL};
-    (void)pool;
     neo_response_register_filter();
+    neo_admin_register(pool);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, after_dbd, NULL, APR_HOOK_LAST);

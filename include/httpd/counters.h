@@ -9,21 +9,42 @@
 #include "httpd/request.h"
 #include "store/backlog.h"
 
-#define NEO_BACKLOGS 16 /* databases whose queues are remembered */
+#define NEO_DATABASES 16 /* of one host, whose answers are remembered */
 
-/* What was last known of a database's queue. `turn` is odd while it is written. */
-typedef struct neo_backlog_kept {
-    unsigned int turn;
-    long long asking; /* since when somebody asks the database, in microseconds; 0: nobody does */
-    long long taken;  /* when it was answered; 0: never */
+typedef enum neo_answer_state {
+    NEO_ANSWER_UNKNOWN, /* not asked yet, or too long ago */
+    NEO_ANSWER_GOOD,
+    NEO_ANSWER_AWAY,
+    NEO_ANSWER_SLOW,
+    NEO_ANSWER_BUSY, /* no connection was free */
+    NEO_ANSWER_OLD,  /* the schema is */
+    NEO_ANSWER_MISSING,
+    NEO_ANSWERS
+} neo_answer_state;
+
+/* What a database answered to the administrator's pages. */
+typedef struct neo_answer {
+    neo_answer_state state;
+    long long taken; /* when, in microseconds; 0: never */
     neo_backlog backlog;
-} neo_backlog_kept;
+} neo_answer;
+
+/* A question, and its last answer. */
+typedef struct neo_inquiry {
+    unsigned int turn; /* odd while the answer is written */
+    long long asking;  /* since when somebody waits for the database; 0: nobody does */
+    neo_answer answer;
+} neo_inquiry;
+
+typedef struct neo_inquiries {
+    neo_inquiry queue, schema;
+} neo_inquiries;
 
 typedef struct neo_counters {
     neo_figures *figures;
     neo_receivers *receivers;
-    neo_backlog_kept *backlogs; /* NEO_BACKLOGS of them */
-    neo_process *process;       /* this process's */
+    neo_inquiries *inquiries; /* of NEO_DATABASES (see httpd/inquiry.h) */
+    neo_process *process;     /* this process's */
 } neo_counters;
 
 /* In the parent, after the statements are made. False, and logged, where there is no memory. */

@@ -369,6 +369,7 @@ void neo_figures_now(const neo_figures *figures, neo_process *sum, int *processe
         if (!is_alive(__atomic_load_n(&one->pid, __ATOMIC_RELAXED)))
             continue;
         ++*processes;
+        sum->connections += one->connections;
         sum->lent += one->lent;
         sum->waiting += one->waiting;
         sum->in_flight += one->in_flight;

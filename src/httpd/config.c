@@ -286,6 +286,12 @@ int neo_config_has_own_database(const server_rec *server)
     return server->is_virtual && (!section || has_dbd_directive(section->first_child));
 }
 
+int neo_config_connections(void)
+{
+    const char *most = directive_value(ap_conftree, "DBDMax");
+    return most ? atoi(most) : 10;
+}
+
 static int complain(server_rec *server, neo_message message, const char *what)
 {
     neo_log(message, &(neo_about){.server = server}, "%s", what);

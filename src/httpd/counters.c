@@ -55,7 +55,7 @@ int neo_counters_open(server_rec *main_server)
 {
     int routes = neo_routes_count(), processes = processes_at_most();
     apr_size_t figures = ON_LINES(neo_figures_size(routes, processes)), receivers = ON_LINES(neo_receivers_size());
-    apr_size_t size = figures + receivers + ON_LINES(NEO_BACKLOGS * sizeof(neo_backlog_kept));
+    apr_size_t size = figures + receivers + ON_LINES(NEO_DATABASES * sizeof(neo_inquiries));
     const char *name = name_of(size, main_server->process->pconf);
     void *found = NULL;
     apr_pool_userdata_get(&found, name, main_server->process->pool);
@@ -64,7 +64,7 @@ int neo_counters_open(server_rec *main_server)
         return 0;
     here.figures = neo_figures_use(memory, routes, processes, apr_time_now());
     here.receivers = neo_receivers_use(memory + figures);
-    here.backlogs = (neo_backlog_kept *)(void *)(memory + figures + receivers);
+    here.inquiries = (neo_inquiries *)(void *)(memory + figures + receivers);
     return 1;
 }
 

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "httpd/config.h"
 #include "httpd/counters.h"
 
 /* Microseconds between a failed connection and the next attempt. mod_dbd's list is locked while it connects: without a breath
@@ -40,6 +41,7 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
+    __atomic_fetch_add(&neo_counters_here()->process->connections, neo_config_connections(), __ATOMIC_RELAXED);
     if (pthread_mutex_init(&database->gate, NULL) != 0)
         abort();
     apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
