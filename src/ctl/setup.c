@@ -146,7 +146,7 @@ static const char *make_database(setup *s)
         return apr_psprintf(s->pool,
                             "the database %s exists and belongs to %s; choose another --database-name, or hand it over with: "
                             "alter database %s owner to %s",
-                            s->database, neo_rows_value(&s->rows, 0, 0), s->database, s->owner);
+                            s->database, neo_rows_value(&s->rows, 0, 0), id_of(s, s->database), id_of(s, s->owner));
     if (s->rows.count && strcmp(neo_rows_value(&s->rows, 0, 1), "UTF8") != 0)
         return apr_psprintf(s->pool, "the database %s has the encoding %s and must have UTF8; choose another --database-name",
                             s->database, neo_rows_value(&s->rows, 0, 1));

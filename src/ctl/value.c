@@ -111,8 +111,9 @@ static const char *check_identifier(const char *text, apr_pool_t *pool)
 {
     apr_size_t len = strlen(text);
     if (len < 1 || len > MOST_IDENTIFIER || isdigit((unsigned char)*text) ||
-        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") != len)
-        return apr_psprintf(pool, "must be 1 to %d lowercase letters, digits and underscores, no digit first", MOST_IDENTIFIER);
+        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != len)
+        return apr_psprintf(pool, "must be 1 to %d lowercase letters, digits, underscores and hyphens, no digit first",
+                            MOST_IDENTIFIER);
     return NULL;
 }
 
