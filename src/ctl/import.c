@@ -69,9 +69,9 @@ static neo_ctl_exit refuse(neo_import *import)
     neo_json_set(report, "errors", list);
     if (ctl->json)
         neo_ctl_print(ctl, report);
-    return neo_ctl_fail(ctl, "nothing was imported: %" APR_INT64_T_FMT " thing%s wrong%s", (apr_int64_t)import->complained,
-                        import->complained == 1 ? " is" : "s are",
-                        import->complained > all->nelts ? "; the first hundred that were found are shown" : "");
+    if (import->complained > all->nelts)
+        return neo_ctl_fail(ctl, "nothing was imported: more than %d things are wrong; these were found first", all->nelts);
+    return neo_ctl_fail(ctl, "nothing was imported: %d thing%s wrong", all->nelts, all->nelts == 1 ? " is" : "s are");
 }
 
 /* ---------------------------------------------------------------- writing */

@@ -83,7 +83,7 @@ const char *neo_intake_given(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = value ? neo_json_string(value) : NULL;
     if (value && neo_json_kind_of(value) == NEO_JSON_INTEGER)
-        return apr_psprintf(pool, "%lld", neo_json_integer(value));
+        return apr_ltoa(pool, (long)neo_json_integer(value));
     return text && *text ? text : NULL;
 }
 

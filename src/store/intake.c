@@ -12,19 +12,21 @@
 #include "model/references.h"
 #include "store/write.h"
 
-#define PORTION       "500" /* rows of a transaction */
-#define MOST_ATTEMPTS 10    /* while others are in the way */
+#define MOST_ATTEMPTS 10 /* while others are in the way */
 #define ACTOR         "neoapictl"
+
+/* A plan for an organization that has nothing as yet, as far as is known, would be a bad one a moment later. */
+#define GENERIC_PLANS "set plan_cache_mode to force_generic_plan; "
 
 struct neo_intake {
     neo_pg *pg;
     const char *organization, *tenant;
     int tells;
     const neo_resource **kinds;
-    neo_sql **write, **refer; /* by kind */
+    neo_sql **write, **refer, **settle; /* by kind; to settle is NULL where nothing refers to what comes later */
     const char *find;
     int kind;         /* that is being written, then that whose references are being kept once more */
-    int is_settling;  /* all rows are written; what they refer to among themselves is there by now */
+    int is_settling;  /* all rows are written, so that those can be referred to that came later */
     long long before; /* the line behind which the next portion begins */
 };
 
@@ -51,6 +53,15 @@ static const char *find_tenant(neo_intake *intake, apr_pool_t *pool)
     return neo_rows_is_true(&rows, 0, 1) ? NULL : "another import into this organization is under way";
 }
 
+/* Whether a kind's rows can refer to what is written after them. */
+static int looks_ahead(const neo_intake *intake, int kind)
+{
+    for (int k = kind; intake->kinds[k]; k++)
+        if (neo_can_refer_to(intake->kinds[kind], intake->kinds[k]))
+            return 1;
+    return 0;
+}
+
 const char *neo_intake_begin(neo_pg *pg, const char *organization, int tells, apr_pool_t *pool, neo_intake **made,
                              const char **tenant)
 {
@@ -62,14 +73,17 @@ const char *neo_intake_begin(neo_pg *pg, const char *organization, int tells, ap
         count++;
     intake->write = apr_palloc(pool, (apr_size_t)count * sizeof *intake->write);
     intake->refer = apr_palloc(pool, (apr_size_t)count * sizeof *intake->refer);
+    intake->settle = apr_pcalloc(pool, (apr_size_t)count * sizeof *intake->settle);
     for (int k = 0; k < count; k++) {
         intake->write[k] = neo_intake_write_sql(intake->kinds[k], tells, pool);
-        intake->refer[k] = neo_intake_refer_sql(intake->kinds[k], pool);
+        intake->refer[k] = neo_intake_refer_sql(&intake->kinds[k], 0, pool);
+        if (looks_ahead(intake, k))
+            intake->settle[k] = neo_intake_refer_sql(&intake->kinds[k], 1, pool);
     }
     intake->find = neo_intake_find_sql(intake->kinds, pool);
     const char *wrong = find_tenant(intake, pool);
     if (!wrong)
-        wrong = exec(intake, "begin; " NEO_INTAKE_TABLES, 0, NULL, pool, &rows);
+        wrong = exec(intake, GENERIC_PLANS "begin; " NEO_INTAKE_TABLES, 0, NULL, pool, &rows);
     *made = intake;
     *tenant = intake->tenant;
     return wrong;
@@ -252,8 +266,7 @@ static neo_pg_status run(neo_intake *intake, const neo_sql *sql, const char *sin
     v.of[NEO_PARAM_ORGANIZATION] = intake->organization;
     v.of[NEO_PARAM_NOW] = now;
     v.of[NEO_PARAM_ACTOR] = ACTOR;
-    v.of[NEO_PARAM_BEFORE] = apr_psprintf(pool, "%lld", intake->before);
-    v.of[NEO_PARAM_LIMIT] = PORTION;
+    v.of[NEO_PARAM_BEFORE] = apr_ltoa(pool, (long)intake->before);
     v.of[NEO_PARAM_SINCE] = since;
     return neo_sql_run(intake->pg, sql, &v, pool, rows);
 }
@@ -279,15 +292,6 @@ static neo_pg_status write_portion(neo_intake *intake, apr_pool_t *pool, neo_int
     return status;
 }
 
-/* Whether a kind's rows can refer to what is written after them. */
-static int looks_ahead(const neo_intake *intake, int kind)
-{
-    for (int k = kind; intake->kinds[k]; k++)
-        if (neo_can_refer_to(intake->kinds[kind], intake->kinds[k]))
-            return 1;
-    return 0;
-}
-
 static void go_on_to_next_kind(neo_intake *intake, neo_intake_portion *portion)
 {
     intake->before = 0;
@@ -296,7 +300,7 @@ static void go_on_to_next_kind(neo_intake *intake, neo_intake_portion *portion)
         intake->is_settling = 1;
         intake->kind = 0;
     }
-    while (intake->is_settling && intake->kinds[intake->kind] && !looks_ahead(intake, intake->kind))
+    while (intake->is_settling && intake->kinds[intake->kind] && !intake->settle[intake->kind])
         intake->kind++;
     portion->is_over = !intake->kinds[intake->kind];
 }
@@ -313,13 +317,13 @@ static const char *explain(neo_pg_status status, const neo_rows *rows, apr_pool_
 /* What a portion of references is: as many lines as one of rows. */
 static neo_pg_status settle_portion(neo_intake *intake, apr_pool_t *pool, const char **last, neo_rows *rows)
 {
-    const char *values[] = {intake->kinds[intake->kind]->name, apr_psprintf(pool, "%lld", intake->before)};
+    const char *values[] = {intake->kinds[intake->kind]->name, apr_ltoa(pool, (long)intake->before)};
     neo_pg_status status = neo_pg_exec(intake->pg,
                                        "select max(number) from (select number from intake_line where kind = $1"
-                                       " and number > $2::bigint order by number limit " PORTION ") l",
+                                       " and number > $2::bigint order by number limit " NEO_INTAKE_PORTION ") l",
                                        2, values, pool, rows);
     *last = status == NEO_PG_OK ? neo_rows_value(rows, 0, 0) : NULL;
-    return *last ? run(intake, intake->refer[intake->kind], *last, pool, rows) : status;
+    return *last ? run(intake, intake->settle[intake->kind], *last, pool, rows) : status;
 }
 
 const char *neo_intake_write(neo_intake *intake, apr_pool_t *pool, neo_intake_portion *portion)

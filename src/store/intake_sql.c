@@ -44,8 +44,9 @@ const char *neo_intake_missing_sql(const neo_resource *const *kinds, apr_pool_t 
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 2048);
-    neo_buf_puts(&sql, "select r.number, r.path from intake_reference r"
-                       " where not exists (select from intake_line l where l.id = r.target) and ");
+    neo_buf_puts(&sql, "with outside as materialized (select * from intake_reference r"
+                       " where not exists (select from intake_line l where l.id = r.target))"
+                       " select r.number, r.path from outside r where ");
     add_lookup(&sql, kinds, "$1", "r.target");
     neo_buf_puts(&sql, " is null order by r.number, r.path limit " MOST_SHOWN);
     return sql.ptr;
@@ -140,7 +141,7 @@ neo_sql *neo_intake_write_sql(const neo_resource *kind, int tells, apr_pool_t *p
     neo_buf_printf(&sql,
                    "with part as materialized (select l.number as item_number, l.id as item_id, l.stem as item_stem,"
                    " l.body as item_body from intake_line l where l.kind = '%s' and l.number > {before}::bigint"
-                   " order by l.number limit {limit}::bigint),"
+                   " order by l.number limit " NEO_INTAKE_PORTION "),"
                    " item as materialized (select p.item_number, b.* from part p"
                    " cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b), ",
                    kind->name, neo_table_of(kind));
@@ -154,23 +155,32 @@ neo_sql *neo_intake_write_sql(const neo_resource *kind, int tells, apr_pool_t *p
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
-neo_sql *neo_intake_refer_sql(const neo_resource *kind, apr_pool_t *pool)
+/* The file was looked at as a whole: what a line refers to is there, or stands in the file. There it has been written unless it
+ * comes later. */
+neo_sql *neo_intake_refer_sql(const neo_resource *const *kind, int is_settling, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
     neo_buf_printf(&sql,
                    "with line as materialized (select l.number, l.id from intake_line l where l.kind = '%s'"
                    " and l.number > {before}::bigint and l.number <= {since}::bigint),"
+                   " due as materialized (select line.id, i.path, i.target from line join intake_reference i using (number)),"
                    " no_longer as (delete from neoapi.reference r using line where r.organization_id = {organization}"
-                   " and r.source_id = line.id and not exists (select from intake_reference i where i.number = line.number"
-                   " and i.path = r.path)),"
-                   " referring as (insert into neoapi.reference as r (organization_id, source_id, path, target_id)"
-                   " select {organization}, line.id, i.path, i.target from line join intake_reference i using (number)"
-                   " where ",
-                   kind->name);
-    add_lookup(&sql, neo_resources, "{organization}", "i.target");
-    neo_buf_puts(&sql, " is not null on conflict (organization_id, source_id, path)"
-                       " do update set target_id = excluded.target_id where r.target_id <> excluded.target_id)"
-                       " select null where false");
+                   " and r.source_id = line.id and not exists (select from due where due.id = r.source_id"
+                   " and due.path = r.path))"
+                   " insert into neoapi.reference as r (organization_id, source_id, path, target_id)"
+                   " select {organization}, id, path, target from due",
+                   (*kind)->name);
+    if (!is_settling) {
+        neo_buf_printf(&sql,
+                       " where not exists (select from intake_line f where f.id = due.target"
+                       " and (f.kind = '%s' and f.number > {since}::bigint",
+                       (*kind)->name);
+        for (const neo_resource *const *later = kind + 1; *later; later++)
+            neo_buf_printf(&sql, " or f.kind = '%s'", (*later)->name);
+        neo_buf_puts(&sql, "))");
+    }
+    neo_buf_puts(&sql, " on conflict (organization_id, source_id, path)"
+                       " do update set target_id = excluded.target_id where r.target_id <> excluded.target_id");
     return neo_sql_make(pool, sql.ptr, 1);
 }

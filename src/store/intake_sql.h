@@ -22,11 +22,14 @@ const char *neo_intake_missing_sql(const neo_resource *const *kinds, apr_pool_t 
 const char *neo_intake_duplicates_sql(const neo_resource *kind, const char *columns, const char *present, const char *predicate,
                                       apr_pool_t *pool);
 
-/* Writes the lines of a kind behind {before}, so many as {limit} says. One row: the number of the last line (null: there was
+#define NEO_INTAKE_PORTION "500" /* rows of a transaction; a constant, so that plans are made for that many */
+
+/* Writes the next portion of the lines of a kind behind {before}. One row: the number of the last line (null: there was
  * none), and how many lines, creations and updates. */
 neo_sql *neo_intake_write_sql(const neo_resource *kind, int tells, apr_pool_t *pool);
 
-/* Keeps the references of the lines of a kind behind {before} up to {since}, as far as what they refer to is there. */
-neo_sql *neo_intake_refer_sql(const neo_resource *kind, apr_pool_t *pool);
+/* Keeps the references of the lines of a kind behind {before} up to {since}: those to what is written by then, and all of them
+ * where everything is. `kind` points into the kinds in their order, ended by NULL. */
+neo_sql *neo_intake_refer_sql(const neo_resource *const *kind, int is_settling, apr_pool_t *pool);
 
 #endif
