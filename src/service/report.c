@@ -67,7 +67,7 @@ void neo_report_time(neo_buf *out, double microseconds)
 {
     double ms = microseconds / 1000, value = ms < 1000 ? ms : ms / 1000;
     neo_buf_printf(out, value < 1 ? "%.2f" : value < 10 ? "%.1f" : "%.0f", value);
-    neo_buf_puts(out, ms < 1000 ? " ms" : " s");
+    neo_buf_puts(out, ms < 1000 ? "&nbsp;ms" : "&nbsp;s");
 }
 
 void neo_report_age(neo_buf *out, long long microseconds)
@@ -80,7 +80,7 @@ void neo_report_age(neo_buf *out, long long microseconds)
     int i = 0;
     while (steps[i].below && seconds >= steps[i].below)
         i++;
-    neo_buf_printf(out, "%lld %s", seconds / steps[i].seconds, steps[i].unit);
+    neo_buf_printf(out, "%lld&nbsp;%s", seconds / steps[i].seconds, steps[i].unit);
 }
 
 void neo_report_html(neo_buf *out, const char *text)

@@ -5,23 +5,21 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#define NONE -1 /* a line has no value there */
-
 /* What stands at the top, and at the bottom, of a chart. */
 typedef struct {
     double least, most;
     int is_logarithmic;
 } scale;
 
-/* The smallest of 1, 2, 5, 10, 20 and so on, or of 0.1 and the like, that is not less. */
+/* The smallest of 1, 2, 4, 6, 8 and 10 times a power of ten that is not less: half of it has few digits, too. */
 static double round_up(double value)
 {
-    static const double steps[] = {1, 2, 5, 10};
-    double decade = 0.1;
+    static const double steps[] = {1, 2, 4, 6, 8, 10};
+    double decade = 0.01;
     while (decade * 10 < value)
         decade *= 10;
-    for (int i = 0; i < 4; i++)
-        if (decade * steps[i] >= value)
+    for (int i = 0; i < 6; i++)
+        if (decade * steps[i] >= value * 0.999999)
             return decade * steps[i];
     return value;
 }
@@ -47,7 +45,7 @@ static scale scale_of(const neo_report_chart *chart)
         s.most = value > s.most ? value : s.most;
     }
     if (chart->is_stacked) {
-        s.most = round_up(s.most > 1 ? s.most : 1);
+        s.most = round_up(s.most > chart->least ? s.most : chart->least);
         return s;
     }
     double bottom = 100, top = 10000; /* at least from 0.1 to 10 milliseconds */
@@ -83,36 +81,26 @@ static double depth(const scale *s, double value)
 
 /* ---------------------------------------------------------------- drawing */
 
-static void draw_label(neo_buf *out, const scale *s, double value, int is_line)
+static void draw_mark(neo_buf *out, const scale *s, double value)
 {
     double y = depth(s, value);
-    if (is_line)
-        neo_buf_printf(out, "<line class=\"grid\" x1=\"0\" x2=\"100%%\" y1=\"%.1f%%\" y2=\"%.1f%%\"/>", y, y);
-    else {
-        neo_buf_printf(out, "<text x=\"0\" y=\"%.1f%%\" dy=\"%s\">", y, y < 5 ? "11" : "-4");
-        if (s->is_logarithmic) /* decades are whole numbers of something */
-            neo_buf_printf(out,
-                           value < 1000  ? "%g ms"
-                           : value < 1e6 ? "%.0f ms"
-                                         : "%.0f s",
-                           value < 1e6 ? value / 1000 : value / 1e6);
-        else if (value >= 1000)
-            neo_report_count(out, (uint64_t)value);
-        else
-            neo_buf_printf(out, "%g", value);
-        neo_buf_puts(out, "</text>");
-    }
+    neo_buf_printf(out, "<line x1=\"0\" x2=\"100%%\" y1=\"%.1f%%\" y2=\"%.1f%%\"/><text x=\"-8\" y=\"%.1f%%\" dy=\"4\">", y, y,
+                   y);
+    if (s->is_logarithmic) /* decades are whole numbers of something */
+        neo_buf_printf(out, value < 1e6 ? "%g&nbsp;ms" : "%g&nbsp;s", value < 1e6 ? value / 1000 : value / 1e6);
+    else if (value >= 1000)
+        neo_report_count(out, (uint64_t)value);
+    else
+        neo_buf_printf(out, "%g", value);
+    neo_buf_puts(out, "</text>");
 }
 
-static void draw_scale(neo_buf *out, const scale *s, int is_line)
+static void draw_scale(neo_buf *out, const scale *s)
 {
-    if (!s->is_logarithmic) {
-        draw_label(out, s, s->most, is_line);
-        draw_label(out, s, s->most / 2, is_line);
-        return;
-    }
-    for (double value = s->most; value > s->least * 1.5; value /= 10)
-        draw_label(out, s, value, is_line);
+    double step = s->is_logarithmic ? 10 : 2;
+    draw_mark(out, s, s->most);
+    for (double value = s->most / step; s->is_logarithmic ? value > s->least * 1.5 : value == s->most / 2; value /= step)
+        draw_mark(out, s, value);
 }
 
 static void draw_bars(neo_buf *out, const neo_report_chart *chart, const scale *s)
@@ -180,24 +168,22 @@ static void draw_legend(neo_buf *out, const neo_report_chart *chart)
     neo_buf_puts(out, "</ul></figcaption>\n");
 }
 
-void neo_report_draw(const neo_report *report, const neo_report_chart *chart, neo_buf *out)
+void neo_report_draw(const neo_report_chart *chart, neo_buf *out)
 {
     scale s = scale_of(chart);
-    (void)report;
     neo_buf_puts(out, "<figure>");
     draw_legend(out, chart);
     neo_buf_printf(out, "<svg class=\"plot\" role=\"img\" aria-label=\"%s %s, each of the last 60 minutes\">", chart->title,
                    chart->unit);
-    draw_scale(out, &s, 1);
+    draw_scale(out, &s);
     neo_buf_puts(out, "<svg viewBox=\"0 0 60 100\" preserveAspectRatio=\"none\" width=\"100%\" height=\"100%\">");
     if (chart->is_stacked)
         draw_bars(out, chart, &s);
     for (int i = 0; !chart->is_stacked && i < chart->count; i++)
         draw_line(out, &chart->series[i], &s);
     draw_hints(out, chart);
-    neo_buf_puts(out, "</svg>");
-    draw_scale(out, &s, 0);
-    neo_buf_puts(out, "</svg>\n<p class=\"times\"><span>60 min ago</span><span>30 min</span><span>now</span></p></figure>\n");
+    neo_buf_puts(out,
+                 "</svg></svg>\n<p class=\"times\"><span>60 min ago</span><span>30 min</span><span>now</span></p></figure>\n");
 }
 
 /* ---------------------------------------------------------------- the four of them */
@@ -232,10 +218,10 @@ void neo_report_charts(const neo_report *report, neo_buf *out)
         [WEBHOOKS] = {{.name = "succeeded", .class = "good"}, {.name = "failed", .class = "ours"}},
     };
     const neo_report_chart charts[CHARTS] = {
-        {"Requests", "a minute", series[REQUESTS], 3, 1},
-        {"Time to answer", "by minute", series[DURATIONS], 3, 0},
-        {"Connections to the database", "on average", series[DATABASE], 2, 1},
-        {"Webhook attempts", "a minute", series[WEBHOOKS], 2, 1},
+        {"Requests", "a minute", series[REQUESTS], 3, 2, 1},
+        {"Time to answer", "by minute", series[DURATIONS], 3, 0, 0},
+        {"Connections to the database", "on average", series[DATABASE], 2, 0.1, 1},
+        {"Webhook attempts", "a minute", series[WEBHOOKS], 2, 2, 1},
     };
     for (int m = 0; m < NEO_MINUTES; m++) {
         neo_tally minute = neo_report_between(&report->minutes[m], &report->minutes[m + 1]);
@@ -243,6 +229,6 @@ void neo_report_charts(const neo_report *report, neo_buf *out)
     }
     neo_buf_puts(out, "<div class=\"charts\">\n");
     for (int i = 0; i < CHARTS; i++)
-        neo_report_draw(report, &charts[i], out);
+        neo_report_draw(&charts[i], out);
     neo_buf_puts(out, "</div>\n");
 }

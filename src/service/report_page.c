@@ -2,6 +2,7 @@
 #include "report_parts.h"
 
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
@@ -80,11 +81,11 @@ static void put_tiles_of_requests(const neo_report *report, neo_buf *out)
     neo_report_count(out, count);
     neo_buf_printf(out, "</b> %.3g a second in the last whole minute", (double)neo_histogram_count(&last) / 60);
     close_tile(out);
-    open_tile(out, "95 % answered within", 0);
+    open_tile(out, "95&nbsp;% answered within", 0);
     put_time(out, &all, 0.95);
     neo_buf_puts(out, "</b> median ");
     put_time(out, &all, 0.5);
-    neo_buf_puts(out, ", 99 % within ");
+    neo_buf_puts(out, ", 99&nbsp;% within ");
     put_time(out, &all, 0.99);
     close_tile(out);
     open_tile(out, "Server errors, last hour", bad > 0);
@@ -106,7 +107,7 @@ static void put_queue(const neo_report *report, neo_buf *out)
         close_tile(out);
         return;
     }
-    neo_buf_puts(out, queue->is_estimated ? "≈ " : "");
+    neo_buf_puts(out, queue->is_estimated ? "≈&nbsp;" : "");
     neo_report_count(out, (uint64_t)queue->pending);
     neo_buf_puts(out, "</b> due: ");
     neo_report_count(out, (uint64_t)queue->due);
@@ -126,7 +127,7 @@ static void put_queue(const neo_report *report, neo_buf *out)
 static void put_tiles_of_work(const neo_report *report, neo_buf *out)
 {
     open_tile(out, "Connections in use", report->sum.waiting > 0);
-    neo_buf_printf(out, "%d</b> of %d; %d %s for one; 95 %% waited less than ", report->sum.lent, report->sum.connections,
+    neo_buf_printf(out, "%d</b> of %d; %d %s for one; 95&nbsp;%% waited less than ", report->sum.lent, report->sum.connections,
                    report->sum.waiting, report->sum.waiting == 1 ? "waits" : "wait");
     put_time(out, &report->hour.wait, 0.95);
     close_tile(out);
@@ -183,22 +184,37 @@ static void put_route(const neo_report_route *one, neo_buf *out)
     neo_buf_puts(out, "</td></tr>\n");
 }
 
+/* The busiest first, and last what led to no operation. */
+static int compare(const void *a, const void *b)
+{
+    const neo_report_route *const *one = a, *const *other = b;
+    neo_histogram times = neo_report_all((*one)->lately.times), others = neo_report_all((*other)->lately.times);
+    uint64_t count = neo_histogram_count(&times), counted = neo_histogram_count(&others);
+    int is_none = (*one)->route == neo_route_at(0), is_other_none = (*other)->route == neo_route_at(0);
+    return is_none != is_other_none ? is_none - is_other_none : (count < counted) - (count > counted);
+}
+
 static void put_routes(const neo_report *report, neo_buf *out)
 {
-    int shown = 0;
+    const neo_report_route **shown = apr_palloc(out->pool, (apr_size_t)report->route_count * sizeof *shown);
+    int count = 0;
+    for (int i = 0; i < report->route_count; i++) {
+        neo_histogram all = neo_report_all(report->routes[i].lately.times);
+        if (neo_histogram_count(&all))
+            shown[count++] = &report->routes[i];
+    }
+    qsort(shown, (size_t)count, sizeof *shown, compare);
     neo_buf_puts(out, "<section><h2>Requests by route</h2>\n<p class=\"lead\">Of the last ");
     neo_report_age(out, report->now - report->since);
     neo_buf_puts(out, ". What led to no operation was refused before one was looked for, or has no such path or method.</p>\n");
-    for (int i = 0; i < report->route_count; i++) {
-        neo_histogram all = neo_report_all(report->routes[i].lately.times);
-        if (neo_histogram_count(&all) == 0)
-            continue;
-        if (!shown++)
-            neo_buf_puts(out, "<table class=\"routes\"><thead><tr><th scope=\"col\">Route</th><th>Requests</th><th>Median</th>"
-                              "<th>95&nbsp;%</th><th>99&nbsp;%</th><th>Statuses</th></tr></thead>\n<tbody>\n");
-        put_route(&report->routes[i], out);
-    }
-    neo_buf_puts(out, shown ? "</tbody></table></section>\n" : "<p class=\"none\">There were none.</p></section>\n");
+    neo_buf_puts(out, count ? "<table class=\"routes\"><thead><tr><th scope=\"col\">Route</th><th "
+                              "scope=\"col\">Requests</th><th scope=\"col\">Median</th>"
+                              "<th scope=\"col\">95&nbsp;%</th><th scope=\"col\">99&nbsp;%</th><th "
+                              "scope=\"col\">Statuses</th></tr></thead>\n<tbody>\n"
+                            : "<p class=\"none\">There were none.</p>\n");
+    for (int i = 0; i < count; i++)
+        put_route(shown[i], out);
+    neo_buf_puts(out, count ? "</tbody></table></section>\n" : "</section>\n");
 }
 
 static void put_row(neo_buf *out, const char *name, const neo_histogram *histogram)
@@ -212,9 +228,9 @@ static void put_row(neo_buf *out, const char *name, const neo_histogram *histogr
 
 static void put_database(const neo_report *report, neo_buf *out)
 {
-    neo_buf_puts(out,
-                 "<section><h2>Database</h2>\n<table><thead><tr><th scope=\"col\">Last hour</th><th>Times</th><th>Median</th>"
-                 "<th>95&nbsp;%</th><th>99&nbsp;%</th></tr></thead>\n<tbody>\n");
+    neo_buf_puts(out, "<section><h2>Database</h2>\n<table><thead><tr><th scope=\"col\">Last hour</th><th "
+                      "scope=\"col\">Times</th><th scope=\"col\">Median</th>"
+                      "<th scope=\"col\">95&nbsp;%</th><th scope=\"col\">99&nbsp;%</th></tr></thead>\n<tbody>\n");
     put_row(out, "Waiting for a connection", &report->hour.wait);
     put_row(out, "Having it: statements", &report->hour.lent);
     neo_buf_puts(out, "</tbody></table>\n<p class=\"lead\">No connection could be had: ");
@@ -228,9 +244,9 @@ static void put_attempts(const neo_report *report, neo_buf *out)
                                                          "Took too long",      "No connection, or it broke",
                                                          "Address not public", "Could not be sent"};
     const neo_tally *total = &report->minutes[NEO_MINUTES];
-    neo_buf_puts(out,
-                 "<section><h2>Webhooks</h2>\n<table><thead><tr><th scope=\"col\">Attempts</th><th>Last hour</th><th>Since "
-                 "the start</th></tr></thead>\n<tbody>\n");
+    neo_buf_puts(out, "<section><h2>Webhooks</h2>\n<table><thead><tr><th scope=\"col\">Attempts</th><th scope=\"col\">Last "
+                      "hour</th><th scope=\"col\">Since "
+                      "the start</th></tr></thead>\n<tbody>\n");
     for (int i = 0; i < NEO_ATTEMPT_KINDS; i++) {
         neo_buf_printf(out, "<tr><th scope=\"row\">%s</th><td data-name=\"last hour\">", names[i]);
         neo_report_count(out, report->hour.outcomes[i]);
@@ -247,8 +263,9 @@ static void put_receivers(const neo_report *report, neo_buf *out)
     if (!report->slowest_count)
         neo_buf_puts(out, "<p class=\"none\">Nothing was sent.</p>\n");
     else
-        neo_buf_puts(out, "<table><thead><tr><th scope=\"col\">Host</th><th>Mean</th><th>Longest</th><th>Attempts</th>"
-                          "<th>Failed</th></tr></thead>\n<tbody>\n");
+        neo_buf_puts(out, "<table><thead><tr><th scope=\"col\">Host</th><th scope=\"col\">Mean</th><th "
+                          "scope=\"col\">Longest</th><th scope=\"col\">Attempts</th>"
+                          "<th scope=\"col\">Failed</th></tr></thead>\n<tbody>\n");
     for (int i = 0; i < report->slowest_count; i++) {
         const neo_receiver *one = &report->slowest[i];
         neo_buf_puts(out, "<tr><th scope=\"row\">");

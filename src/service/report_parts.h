@@ -14,7 +14,7 @@ neo_tally neo_report_between(const neo_tally *earlier, const neo_tally *later);
 /* Attempts that failed. */
 uint64_t neo_report_failures(const neo_tally *tally);
 
-/* For people: 1,234,567; 0.35 ms, 12 ms, 1.5 s; 3 s, 12 min, 5 h, 3 days. NaN-free: what is not known is not written. */
+/* For people, as HTML: 1,234,567; 0.35 ms, 12 ms, 1.5 s; 3 s, 12 min, 5 h, 3 days. */
 void neo_report_count(neo_buf *out, uint64_t count);
 void neo_report_time(neo_buf *out, double microseconds);
 void neo_report_age(neo_buf *out, long long microseconds);
@@ -31,10 +31,11 @@ typedef struct neo_report_chart {
     const char *title, *unit;
     const neo_report_series *series;
     int count;
+    double least;   /* what the top stands for, if not for more */
     int is_stacked; /* bars on top of one another, from 0; otherwise lines of durations on a logarithmic scale */
 } neo_report_chart;
 
-void neo_report_draw(const neo_report *report, const neo_report_chart *chart, neo_buf *out);
+void neo_report_draw(const neo_report_chart *chart, neo_buf *out);
 void neo_report_charts(const neo_report *report, neo_buf *out);
 
 /* The style sheet: src/service/status.css. */

@@ -17,29 +17,22 @@
     "select q.subscription_id, q.organization_id, q.due_at from neoapi.webhook_queue q " where                                 \
     " order by q.subscription_id, q.due_at limit 1"
 
-static const char sql[] = "with recursive lane (id, organization, due_at, n) as ((select l.*, 1 from (" LANE(
-    "") ") l) union all"
-        " select l.*, n + 1 from lane, lateral (" LANE(
-            "where q.subscription_id > lane.id") ") l"
-                                                 " where n < " TEXT(
-                                                     NEO_BACKLOG_LANES) "),"
-                                                                        " open as (select l.id, l.due_at from lane l join "
-                                                                        "neoapi.webhook_subscription s"
-                                                                        " on s.organization_id = l.organization and s.id = "
-                                                                        "l.id and s.is_active where l.due_at <= now()),"
-                                                                        " due as (select from open o, lateral (select from "
-                                                                        "neoapi.webhook_queue q where q.subscription_id = o.id"
-                                                                        " and q.due_at <= now() limit " COUNTED
-                                                                        ") d limit " COUNTED "),"
-                                                                        " pending as (select from neoapi.webhook_queue "
-                                                                        "limit " COUNTED " + 1)"
-                                                                        " select (select count(*) from pending), (select "
-                                                                        "reltuples::bigint from pg_catalog.pg_class"
-                                                                        " where oid = 'neoapi.webhook_queue'::regclass), "
-                                                                        "(select count(*) from due), (select max(n) from lane),"
-                                                                        " (select greatest(extract(epoch from now() - "
-                                                                        "min(due_at)) * 1000, 1)::bigint from open),"
-                                                                        " (select min(id) from neoapi.webhook_queue)";
+/* clang-format off */
+static const char sql[] =
+    "with recursive lane (id, organization, due_at, n) as ((select l.*, 1 from (" LANE("") ") l) union all"
+    " select l.*, n + 1 from lane, lateral (" LANE("where q.subscription_id > lane.id") ") l"
+    " where n < " TEXT(NEO_BACKLOG_LANES) "),"
+    " open as (select l.id, l.due_at from lane l join neoapi.webhook_subscription s"
+    " on s.organization_id = l.organization and s.id = l.id and s.is_active where l.due_at <= now()),"
+    " due as (select from open o, lateral (select from neoapi.webhook_queue q where q.subscription_id = o.id"
+    " and q.due_at <= now() limit " COUNTED ") d limit " COUNTED "),"
+    " pending as (select from neoapi.webhook_queue limit " COUNTED " + 1)"
+    " select (select count(*) from pending),"
+    " (select reltuples::bigint from pg_catalog.pg_class where oid = 'neoapi.webhook_queue'::regclass),"
+    " (select count(*) from due), (select max(n) from lane),"
+    " (select greatest(extract(epoch from now() - min(due_at)) * 1000, 1)::bigint from open having count(*) > 0),"
+    " (select min(id) from neoapi.webhook_queue)";
+/* clang-format on */
 
 enum { PENDING, ESTIMATE, DUE, LANES, OVERDUE, OLDEST };
 

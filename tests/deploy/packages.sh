@@ -41,6 +41,7 @@ check chromium
 check chromium-driver
 check python3-selenium
 check php-cli php
+check prometheus promtool
 bench wrk
 bench python3
 bench nginx-light nginx
