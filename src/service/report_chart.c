@@ -146,11 +146,11 @@ static void draw_hints(neo_buf *out, const neo_report_chart *chart)
             continue;
         neo_buf_printf(out, "<rect class=\"hint\" x=\"%d\" width=\"1\" height=\"100\"><title>", m);
         if (m == NEO_MINUTES - 1)
-            neo_buf_puts(out, "this minute:");
+            neo_buf_puts(out, "this minute");
         else
-            neo_buf_printf(out, "%d min ago:", NEO_MINUTES - 1 - m);
+            neo_buf_printf(out, "%d min ago", NEO_MINUTES - 1 - m);
         for (int i = 0; i < chart->count; i++) {
-            neo_buf_printf(out, "%s %s ", i ? "," : "", chart->series[i].name);
+            neo_buf_printf(out, "; %s: ", chart->series[i].name);
             if (chart->is_stacked)
                 neo_buf_printf(out, "%.6g", chart->series[i].values[m]);
             else
