@@ -123,6 +123,10 @@ $(BUILD)/man/mod_neoapi.7: $(wildcard doc/*) conf/neoapi.conf include/core/messa
 	@mkdir -p $(@D)
 	sh doc/manual.sh '$(VERSION)' >$@.new && mv $@.new $@
 
+.PHONY: check-manuals
+check-manuals: all manuals
+	@sh tests/deploy/check-manuals.sh '$(BUILD)'
+
 # ---------------------------------------------------------------- the tests
 
 # PYTEST_ARGS='-k pagination -x' and the like choose some of them. Much of their time they wait, so several processes run them,

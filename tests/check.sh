@@ -35,6 +35,7 @@ step 'build, warnings as errors' make -s "$jobs" all
 step 'format and structure' make -s house
 step 'unit tests' make -s "$jobs" unit
 step 'shipped configuration' sh tests/deploy/check-conf.sh build/mod_neoapi.so
+step 'manuals' make -s check-manuals
 step 'OpenAPI document' make -s openapi-check
 step 'end-to-end tests' make -s e2e-together
 step 'end-to-end tests that measure times' make -s e2e-alone

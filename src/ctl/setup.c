@@ -219,14 +219,14 @@ static void note(setup *s, const char *name, const char *value)
 /* What it takes to make a request: a tenant, an organization, and a key to it. */
 static const char *make_first(setup *s)
 {
-    char id[NEO_ID_SIZE] = "", secret[NEO_SECRET_SIZE] = "";
-    const char *wrong = neo_admin_add_tenant(s->pg, s->tenant, NULL, NULL, s->pool, id);
-    note(s, "tenant", id);
+    char tenant[NEO_ID_SIZE] = "", organization[NEO_ID_SIZE] = "", key[NEO_ID_SIZE], secret[NEO_SECRET_SIZE] = "";
+    const char *wrong = neo_admin_add_tenant(s->pg, s->tenant, NULL, NULL, s->pool, tenant);
     if (!wrong)
-        wrong = neo_admin_add_organization(s->pg, id, s->tenant, NULL, s->pool, id);
-    note(s, "organization", id);
+        wrong = neo_admin_add_organization(s->pg, tenant, s->tenant, NULL, s->pool, organization);
     if (!wrong)
-        wrong = neo_admin_make_key(s->pg, id, "org_admin", 0, "first key", s->pool, id, secret);
+        wrong = neo_admin_make_key(s->pg, organization, "org_admin", 0, "first key", s->pool, key, secret);
+    note(s, "tenant", tenant);
+    note(s, "organization", organization);
     note(s, "secret", secret);
     return wrong;
 }
