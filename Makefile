@@ -185,7 +185,7 @@ package: ## build the Debian package, into BUILD/package
 	@$(MAKE) --no-print-directory fetch || echo 'package: it is built without the interactive reference' >&2
 	@sh tests/package/build.sh '$(BUILD)/package' '$(FETCHED)'
 
-package-test: package ## try the package on throwaway Debian systems: lintian, piuparts, autopkgtest, upgrades (PACKAGE_TESTS='build lintian ...')
+package-test: package ## try the package on throwaway Debian systems: lintian, piuparts, autopkgtest, upgrades (PACKAGE_TESTS='lintian walk ...')
 	@sh tests/package/test.sh '$(BUILD)/package' $(PACKAGE_TESTS)
 
 # ---------------------------------------------------------------- house

@@ -131,7 +131,8 @@ static int check_servers(patient *p, const char **found)
 
 static const check checks[] = {
     {"connection", NEEDS_NOTHING, NULL, check_connection,
-     "see that PostgreSQL runs and that --database, NEOAPI_DATABASE or the service file names it"},
+     "where nothing is set up yet: neoapictl setup, as a PostgreSQL administrator; else see that PostgreSQL runs and that "
+     "--database, NEOAPI_DATABASE or the service file names it"},
     {"server", NEEDS_CONNECTION,
      "select current_setting('server_version_num')::int >= 150000, 'PostgreSQL ' || current_setting('server_version')", NULL,
      "use PostgreSQL 15 or newer"},

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Tries the Debian package on systems of its own: test.sh DIR [STEP...]
 # DIR is where build.sh has put it. The steps, all where none is named:
-#   build         from its source on a clean Debian 12 with its build dependencies, without a network
+#   clean_build   from its source on a clean Debian 12 with its build dependencies, without a network
 #   lintian       has nothing to complain of
 #   walk          a newcomer's way through the README, from the package to a request and a webhook
 #   autopkgtest   the same as Debian does it
@@ -37,7 +37,7 @@ make_older() {
     (cd "$dir/older" && dpkg-scanpackages -m . 2>/dev/null >Packages)
 }
 
-build() {
+clean_build() {
     local needs base=$dir/machines/builder.tar work=$dir/builder
     needs=$(sed -n '/^Build-Depends:/,/^[A-Z].*:/{s/^Build-Depends://;/^[A-Z]/d;p}' "$root/debian/control" | tr -d '\n ' |
         sed 's/debhelper-compat([^)]*)/debhelper/g; s/([^)]*)//g')
@@ -82,13 +82,15 @@ pgbouncer() {
 piuparts() {
     local base=$dir/machines/piuparts.tar.gz
     make_older
-    [ -s "$base" ] || { mmdebstrap --quiet --variant=apt bookworm "$base.new.tar.gz" && mv "$base.new.tar.gz" "$base"; }
-    command piuparts --distribution bookworm --basetgz "$base" --keep-sources-list --bindmount "$dir/older" \
-        --extra-repo "deb [trusted=yes] file:$dir/older ./" "$deb"
+    # The base knows the version before, so that piuparts finds what to upgrade from.
+    [ -s "$base" ] || { mmdebstrap --quiet --variant=apt --customize-hook="echo 'deb [trusted=yes] file:$dir/older ./' \
+        >\"\$1/etc/apt/sources.list.d/older.list\"" bookworm "$base.new.tar.gz" && mv "$base.new.tar.gz" "$base"; }
+    command piuparts --distribution bookworm --basetgz "$base" --keep-sources-list --bindmount "$dir/older" --install-recommends "$deb"
+    grep -q 'PASS: Installation, upgrade and purging' "$dir/piuparts.log" || { echo 'piuparts had nothing to upgrade'; return 1; }
 }
 
 failed=0
-if [ $# -eq 0 ]; then set -- build lintian walk autopkgtest upgrade pgbouncer piuparts; fi
+if [ $# -eq 0 ]; then set -- clean_build lintian walk autopkgtest upgrade pgbouncer piuparts; fi
 for step; do
     begun=$SECONDS
     if (set -e; "$step") >"$dir/$step.log" 2>&1; then verdict=passed; else verdict=FAILED failed=$((failed + 1)); fi
