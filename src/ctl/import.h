@@ -24,6 +24,7 @@ typedef struct neo_import {
     long long bytes, lines, rows;   /* that have been read */
     long long passed_over;          /* subscriptions */
     neo_json *head;                 /* of an export, else NULL */
+    const neo_resource **kinds;     /* that can be imported */
     long long *counts;              /* of rows, by the place of their kind in neo_resources */
     apr_array_header_t *complaints; /* of neo_complaint: the first ones */
     long long complained;

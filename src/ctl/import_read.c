@@ -151,6 +151,15 @@ static void count_row(neo_import *import, const neo_resource *kind)
     import->rows++;
 }
 
+/* What has a secret is passed over: it is not in the file. */
+static int is_taken(const neo_import *import, const neo_resource *kind)
+{
+    const neo_resource **k = import->kinds;
+    while (*k && *k != kind)
+        k++;
+    return *k != NULL;
+}
+
 static void take_line(chunk *c, neo_text text, long long number)
 {
     const char *wrong;
@@ -167,10 +176,10 @@ static void take_line(chunk *c, neo_text text, long long number)
                             "must be an object with one member, named after what its value is: {\"broker\": {…}}");
     else {
         count_row(c->import, kind);
-        if (kind == &neo_webhook)
-            c->import->passed_over++;
-        else
+        if (is_taken(c->import, kind))
             take_row(c, kind, neo_json_member_value(member), number);
+        else
+            c->import->passed_over++;
     }
 }
 
@@ -278,6 +287,7 @@ const char *neo_import_read(neo_import *import)
     size_t room = 0;
     apr_pool_t *pool;
     int kinds = 0;
+    import->kinds = neo_intake_order(import->ctl->pool);
     while (neo_resources[kinds])
         kinds++;
     import->counts = apr_pcalloc(import->ctl->pool, (apr_size_t)kinds * sizeof *import->counts);

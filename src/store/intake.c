@@ -2,6 +2,7 @@
 #include "store/intake.h"
 
 #include <apr_strings.h>
+#include <apr_time.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@
 #include "model/references.h"
 #include "store/write.h"
 
-#define MOST_ATTEMPTS 10 /* while others are in the way */
+#define MOST_ATTEMPTS 10                 /* while others are in the way */
+#define PAUSE         APR_TIME_C(300000) /* microseconds */
 #define ACTOR         "neoapictl"
 
 /* A plan for an organization that has nothing as yet, as far as is known, would be a bad one a moment later. */
@@ -38,13 +40,20 @@ static const char *exec(const neo_intake *intake, const char *sql, int params, c
 
 /* ---------------------------------------------------------------- the beginning */
 
+/* The server notices a moment later that whoever imported before is no more. */
 static const char *find_tenant(neo_intake *intake, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = exec(intake,
-                             "select tenant_id, pg_try_advisory_lock(hashtext('neoapi.import'), hashtext(id))"
-                             " from neoapi.organization where id = $1",
-                             1, &intake->organization, pool, &rows);
+    const char *wrong = NULL;
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && !wrong; attempt++) {
+        wrong = exec(intake,
+                     "select tenant_id, pg_try_advisory_lock(hashtext('neoapi.import'), hashtext(id))"
+                     " from neoapi.organization where id = $1",
+                     1, &intake->organization, pool, &rows);
+        if (!wrong && (!rows.count || neo_rows_is_true(&rows, 0, 1)))
+            break;
+        apr_sleep(PAUSE);
+    }
     if (wrong)
         return wrong;
     if (!rows.count)
