@@ -5,6 +5,7 @@
 #include <http_config.h>
 #include <http_core.h>
 #include <http_protocol.h>
+#include <http_request.h>
 #include <mod_status.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ static int send_line(request_rec *r, int status, const char *line)
 
 static int refuse_method(request_rec *r)
 {
-    r->allowed = (apr_int64_t)1 << M_GET;
+    ap_allow_standard_methods(r, REPLACE_ALLOW, M_GET, -1);
     return HTTP_METHOD_NOT_ALLOWED;
 }
 
