@@ -119,17 +119,16 @@ static const char *read_password(setup *s, const char *path, const char **wrong)
 }
 
 /* Only the verifier goes to the server: its log may repeat statements. */
-static const char *set_password(setup *s)
+static const char *set_password(setup *s, const char *role, const char *option)
 {
-    const char *wrong = NULL, *path = neo_ctl_value(s->ctl, "runtime-password-file");
+    const char *wrong = NULL, *path = neo_ctl_value(s->ctl, option);
     const char *password = path ? read_password(s, path, &wrong) : NULL;
-    const char *verifier = password ? neo_pg_password_verifier(s->pg, s->runtime, password, s->pool, &wrong) : NULL;
+    const char *verifier = password ? neo_pg_password_verifier(s->pg, role, password, s->pool, &wrong) : NULL;
     if (!verifier)
         return wrong;
-    return run_sql(
-        s, "cannot set the password",
-        apr_psprintf(s->pool, "alter role %s password %s", id_of(s, s->runtime), neo_pg_literal(s->pg, verifier, s->pool)), 0,
-        NULL);
+    return run_sql(s, "cannot set the password",
+                   apr_psprintf(s->pool, "alter role %s password %s", id_of(s, role), neo_pg_literal(s->pg, verifier, s->pool)),
+                   0, NULL);
 }
 
 /* The locale is named, so that the schema means the same on every server: letters are known as letters, text is compared
@@ -195,9 +194,11 @@ static const char *make_roles(setup *s)
     if (!wrong)
         wrong = check_runtime(s);
     if (!wrong)
-        wrong = set_password(s);
+        wrong = set_password(s, s->runtime, "runtime-password-file");
     if (!wrong)
         wrong = make_admin(s);
+    if (!wrong)
+        wrong = set_password(s, s->admin, "admin-password-file");
     return wrong ? wrong : join_owner(s);
 }
 
@@ -298,6 +299,8 @@ static neo_ctl_exit run(neo_ctl *ctl)
         return neo_ctl_misused(ctl, "--owner and --runtime-role must be two roles: the runtime role may not change the schema");
     if (s.admin && strcmp(s.admin, s.runtime) == 0)
         return neo_ctl_misused(ctl, "--admin-role and --runtime-role must be two roles: httpd may not administer");
+    if (!s.admin && neo_ctl_value(ctl, "admin-password-file"))
+        return neo_ctl_misused(ctl, "--admin-password-file needs --admin-role");
     neo_json *report = neo_json_make_object(ctl->pool);
     neo_json_set(report, "database", neo_json_make_string(s.database, ctl->pool));
     neo_json_set(report, "owner", neo_json_make_string(s.owner, ctl->pool));
@@ -319,6 +322,7 @@ static const neo_ctl_parameter options[] = {
      "a role that may administer with neoapictl and is no superuser; root, where PostgreSQL takes the operating system's user "
      "for "
      "the role"},
+    {"admin-password-file", NEO_CTL_FILE, 0, NULL, "likewise, a file whose first line becomes that role's password"},
     {"tenant", NEO_CTL_NAME, 0, NULL,
      "also make a first tenant of this name, with an organization and a key to it, whose secret is shown once"},
     {0},

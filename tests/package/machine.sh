@@ -51,12 +51,12 @@ After=multi-user.target
 [Service]
 Environment=HOME=/root LANG=C.UTF-8
 WorkingDirectory=/root
-ExecStart=/bin/sh -c '/root/script >/root/said 2>&1; echo $? >/root/status; systemctl poweroff'
+ExecStart=/bin/sh -c './script >said 2>&1; echo $? >status; systemctl poweroff'
 END
 mkdir -p "$machine/etc/systemd/system/multi-user.target.wants"
 ln -s ../script.service "$machine/etc/systemd/system/multi-user.target.wants/script.service"
 
-cat >"$work/root/boot.sh" <<END
+cat >"$work/boot.sh" <<END
 set -e
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -82,7 +82,7 @@ unshare --mount --pid --uts --ipc --fork --kill-child bash -c '
     mount --bind "$1" "$1"
     mount --bind /dev "$1/outside"
     cd "$1"
-    exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin bash /root/boot.sh' - "$work" || true
+    exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin bash /boot.sh' - "$work" || true
 
 cat "$machine/root/said" 2>/dev/null || { echo 'machine: it did not come up' >&2; tail -n 20 "$work/console" >&2; exit 1; }
 status=$(cat "$machine/root/status" 2>/dev/null || echo 124)
