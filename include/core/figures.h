@@ -12,11 +12,11 @@
 #include "core/histogram.h"
 
 /* Statuses that are told apart; another one counts as its class's first (RFC 9110, section 15). */
+/* clang-format off */
 #define NEO_EVERY_STATUS(X)                                                                                                    \
-    X(200)                                                                                                                     \
-    X(201)                                                                                                                     \
-    X(202) X(204) X(207) X(300) X(301) X(302) X(304) X(400) X(401) X(403) X(404) X(405) X(408) X(409) X(410) X(411) X(412)     \
-        X(413) X(414) X(415) X(417) X(421) X(422) X(429) X(431) X(500) X(501) X(502) X(503) X(505)
+    X(200) X(201) X(202) X(204) X(207) X(300) X(301) X(302) X(304) X(400) X(401) X(403) X(404) X(405) X(408) X(409) X(410)     \
+    X(411) X(412) X(413) X(414) X(415) X(417) X(421) X(422) X(429) X(431) X(500) X(501) X(502) X(503) X(505)
+/* clang-format on */
 #define NEO_STATUSES 32
 extern const int neo_statuses[NEO_STATUSES];
 

@@ -57,7 +57,7 @@ for file in "$conf"/*.conf; do
             grep -q 'invalid port number: "0"' "$work/verdict" || { head -n 1 "$work/verdict" >&2; die "libpq does not take conf/$name"; }
             continue
             ;;
-        neoapi.conf) sed -i 's|^\( *\)#\(NeoAPI\)|\1\2|' "$work/$name" ;;
+        neoapi.conf) sed -i 's|^\( *\)#\(NeoAPI\|</*Location\|    SetHandler\|    Require\)|\1\2|' "$work/$name" ;;
     esac
     proxy_of "$file" >"$work/proxy"
     if [ -s "$work/proxy" ]; then

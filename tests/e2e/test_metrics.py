@@ -1,15 +1,18 @@
 """Metrics for Prometheus: promtool has nothing to say against them, and they count what happened."""
 
+import json
 import re
 import shutil
 import subprocess
 import time
 
 import pytest
+import yaml
 
 pytest.register_assert_rewrite("hooks", "seeing")
 
 from client import ok  # noqa: E402
+from deployment import ROOT  # noqa: E402
 from hooks import admin, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures among them)
 from seeing import CONF, Seeing  # noqa: E402, F401 (read by hooks)
 from waiting import LIMIT, eventually  # noqa: E402
@@ -36,6 +39,28 @@ def test_promtool_finds_nothing_wrong(busy, seeing):
     eventually(lambda: "neoapi_webhook_deliveries_total{outcome=\"success\"} 0" not in seeing.metrics(), "a delivery is counted")
     checked = subprocess.run(["promtool", "check", "metrics"], input=seeing.metrics(), text=True, capture_output=True, timeout=LIMIT)
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
+
+
+def expressions():
+    """What the dashboard asks Prometheus for, its variables filled in."""
+    dashboard = json.loads((ROOT / "conf/grafana-dashboard.json").read_text())
+    found = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    assert len(found) > 20
+    return [one.replace("$__rate_interval", "5m").replace("$job", ".*").replace("$instance", ".*") for one in found]
+
+
+def test_the_dashboard_asks_for_metrics_that_there_are(busy, seeing):
+    told = set(re.findall(r"^# TYPE (\w+)", seeing.metrics(), re.M))
+    asked = {re.sub("_bucket$", "", name) for one in expressions() for name in re.findall(r"neoapi_\w+", one)}
+    assert asked <= told
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
+def test_what_the_dashboard_asks_is_promql(tmp_path):
+    rules = [{"record": f"neoapi:panel_{number}", "expr": one} for number, one in enumerate(expressions())]
+    (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
+    checked = subprocess.run(["promtool", "check", "rules", tmp_path / "rules.yml"], text=True, capture_output=True, timeout=LIMIT)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
 def test_counters_count_what_happened(admin, seeing):
