@@ -21,7 +21,7 @@ static const struct {
 
 /* ---------------------------------------------------------------- changing */
 
-/* The settings, and what each does to its row; %d is the number of the value. */
+/* The settings, and what each does to its row; %d is the number of the value. NULL: nothing. */
 static const struct {
     neo_admin_listing what;
     const char *name, *sql;
@@ -41,7 +41,7 @@ static const struct {
      " from (select $%d::text as v) s)"},
     {NEO_ADMIN_TOKENS, "name", "name = $%d"},
     /* What a token reaches stands in rows of its own (see set_reach). */
-    {NEO_ADMIN_TOKENS, "organizations", "name = case when $%d::text is null then name else name end"},
+    {NEO_ADMIN_TOKENS, "organizations", NULL},
 };
 
 static const char *sql_of(neo_admin_listing what, const char *name)
@@ -55,6 +55,7 @@ static const char *sql_of(neo_admin_listing what, const char *name)
 static void add_setting(neo_buf *sql, const char *form, int number)
 {
     const char *gap = strstr(form, "%d");
+    neo_buf_puts(sql, ", ");
     neo_buf_add(sql, form, (apr_size_t)(gap - form));
     neo_buf_printf(sql, "%d%s", number, gap + 2);
 }
@@ -77,17 +78,20 @@ static const char *change(neo_pg *pg, neo_admin_listing what, const char *id, co
                           apr_pool_t *pool)
 {
     const char **values = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *values), *wrong;
+    int used = 1;
     neo_buf sql;
     neo_buf_init(&sql, pool, 256);
-    neo_buf_printf(&sql, "update neoapi.%s set ", places[what].table);
+    neo_buf_printf(&sql, "update neoapi.%s set %s = %s", places[what].table, places[what].key, places[what].key);
     values[0] = id;
     for (int i = 0; i < count; i++) {
-        neo_buf_puts(&sql, i ? ", " : "");
-        add_setting(&sql, sql_of(what, settings[i].name), i + 2);
-        values[i + 1] = settings[i].value;
+        const char *form = sql_of(what, settings[i].name);
+        if (form) {
+            values[used++] = settings[i].value;
+            add_setting(&sql, form, used);
+        }
     }
     neo_buf_printf(&sql, " where %s = $1%s returning true", places[what].key, places[what].more);
-    wrong = neo_admin_exec_on_one(pg, sql.ptr, count + 1, values, pool, neo_admin_missing(what));
+    wrong = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, neo_admin_missing(what));
     for (int i = 0; i < count && !wrong; i++)
         if (what == NEO_ADMIN_TOKENS && strcmp(settings[i].name, "organizations") == 0)
             wrong = set_reach(pg, id, settings[i].value, pool);

@@ -318,6 +318,8 @@ static const char *explain(neo_pg_status status, const neo_rows *rows, apr_pool_
 {
     if (status == NEO_PG_DUPLICATE)
         return apr_psprintf(pool, "a value that must be unique was given to another row meanwhile (%s)", rows->constraint);
+    if (status == NEO_PG_SCHEMA || status == NEO_PG_AWAY) /* what was collected went with the connection */
+        return "the connection to the database was lost";
     if (status == NEO_PG_REFERRED)
         return "something that a row refers to was deleted meanwhile";
     return rows->message ? rows->message : "the database did not do it";

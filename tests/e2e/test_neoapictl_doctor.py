@@ -47,7 +47,7 @@ def test_doctor_says_what_is_still_to_be_done(fresh, key_file):
 
 def test_doctor_finds_secrets_that_no_key_of_the_file_opens(fresh, key_file):
     fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
-              " created_by, updated_by, secret) values ('o', 'w', 't', 'https://x', '{*}', now(), now(), '', '', 'c2VhbGVk')")
+              " created_by, updated_by, secret) values ('o', 'whs_' || repeat('0', 26), 't', 'https://x', '{*}', now(), now(), '', '', 'c2VhbGVk')")
     status, checks = examined(fresh, "--key-file", str(key_file))
     assert status == 1 and checks["webhook secrets"]["result"] == "failed" and "1 of 1" in checks["webhook secrets"]["found"]
     assert examined(fresh)[1]["webhook secrets"]["result"] == "skipped"

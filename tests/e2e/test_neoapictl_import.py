@@ -237,18 +237,27 @@ def written(own, organization):
                             " + (select count(*) from neoapi.property where organization_id = %s)", *[organization] * 3)[0][0]
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_an_import_that_was_interrupted_is_gone_on_with_by_the_same_command(own, ctl, organization, tmp_path, number):
+def end_its_connection(own):
+    own.instance.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'neoapictl'"
+                     " and backend_type = 'client backend'")
+
+
+@pytest.mark.parametrize("how", ["killed", "asked to end", "the database went"])
+def test_an_import_that_was_interrupted_is_gone_on_with_by_the_same_command(own, ctl, organization, tmp_path, how):
     count = 10_000
     command = "import", write(tmp_path, many(count)), "--organization", organization
     with ctl.start(*command) as process:
         eventually(lambda: written(own, organization) > 500, "some rows")
-        process.send_signal(number)
+        if how == "the database went":
+            end_its_connection(own)
+        else:
+            process.send_signal(signal.SIGKILL if how == "killed" else signal.SIGTERM)
         said = process.stderr.read()
     so_far = written(own, organization)
     assert 500 < so_far < count
-    if number == signal.SIGTERM:
+    if how != "killed":
         assert process.returncode == 1 and f"stopped with {so_far} of {count} rows" in said
+        assert ("connection" if how == "the database went" else "interrupted") in said
     done = ctl.json(*command)
     assert (done["rows"], done["created"], done["unchanged"]) == (count, count - so_far, so_far)
     assert own.instance.sql("select count(*) from neoapi.reference where organization_id = %s", organization) == [
