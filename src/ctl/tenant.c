@@ -12,7 +12,10 @@ static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
 static const char *set_plan(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
 {
     memcpy(id, neo_ctl_value(ctl, "tenant"), NEO_ID_SIZE);
-    return neo_admin_set_plan(pg, id, neo_ctl_value(ctl, "new-plan"), ctl->pool);
+    const char *wrong = neo_admin_set_plan(pg, id, neo_ctl_value(ctl, "new-plan"), ctl->pool);
+    if (!wrong)
+        neo_ctl_await_hearing(ctl, pg, "It has another plan");
+    return wrong;
 }
 
 static const neo_ctl_parameter add_arguments[] = {
