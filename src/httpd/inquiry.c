@@ -14,7 +14,7 @@
 #define FRESH    SECOND        /* an answer is good for so long */
 #define STALE    (10 * SECOND) /* and of use for so long where there is none newer */
 #define PATIENCE (3 * SECOND)  /* then one who asks is not waited for any more */
-#define DEAD     (60 * SECOND) /* then one who asks has died over it */
+#define DEAD     (20 * SECOND) /* then one who asks has died over it, since no question takes so long */
 
 /* A database, and the number it has on this host. */
 typedef struct {
