@@ -99,6 +99,8 @@ static const char *put_all(work *w)
     if (!wrong)
         wrong = put_head(w, about);
     neo_ctl_progress_begin(&w->progress, w->ctl, "exporting");
+    if (w->out == stdout && neo_ctl_is_terminal(stdout))
+        w->progress.is_shown = 0; /* the lines themselves are to be seen there */
     for (const neo_resource **k = w->kinds; *k && !wrong; k++)
         wrong = put_kind(w, *k, scratch);
     neo_ctl_progress_end(&w->progress);
