@@ -47,7 +47,7 @@
       "nothing, unless it comes often: then see what else locks the same rows")                                                \
     X(NOT_LISTENING, "NEO0207", ERROR,                                                                                         \
       "A connection pooler keeps notifications back, so that every request asks the database about its credential.",           \
-      "connect past the pooler, or let it lend connections by session")                                                        \
+      "connect past the pooler, unless that is good enough")                                                                   \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be used; this process delivers no webhooks.",                                 \
       "restart Apache; where that does not help, see how much memory it has")                                                  \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was made inactive, because its receiver is gone.",       \

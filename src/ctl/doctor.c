@@ -141,7 +141,7 @@ static const check checks[] = {
      " case when pg_is_in_recovery() then 'a standby, which cannot be written to' else 'can be written to' end",
      NULL, "connect to the primary: add target_session_attrs=read-write to the connection string"},
     {"notifications", NEEDS_CONNECTION, NULL, check_notifications,
-     "connect past the pooler, or let it lend connections by session; until then every request asks the database about its "
+     "connect past the pooler, in whatever mode it lends connections; until then every request asks the database about its "
      "credential"},
     {"clock", NEEDS_CONNECTION, NULL, check_clock, "keep both machines' clocks right, for example with chrony"},
     {"encoding", NEEDS_CONNECTION,

@@ -20,7 +20,7 @@ ask() { curl -s -o /dev/null -w '%{http_code}\n' -H "X-API-Key: $key" "https://$
 touch asking
 (while [ -e asking ]; do ask; sleep 0.05; done >answers) &
 neoapictl migrate
-apt-get -q -y install ./newer/libapache2-mod-neoapi_*_*.deb 2>&1 | grep -v '~older' | tail -n 3 || true
+apt-get -q -y install ./newer/*[0-9]_*.deb 2>&1 | grep -v '~older' | tail -n 3 || true
 dpkg-query -W -f '${Version}\n' libapache2-mod-neoapi | tee version
 grep -qv older version || fail 'it was not upgraded'
 neoapictl migrate
@@ -39,7 +39,7 @@ apachectl configtest
 if [ -e /etc/apache2/mods-enabled/neoapi.load ] || [ -e /etc/apache2/sites-enabled/neoapi.conf ]; then fail 'it is still enabled'; fi
 
 say 'installed again: what was enabled is enabled'
-apt-get -q -y install ./newer/libapache2-mod-neoapi_*[0-9]_*.deb 2>&1 | tail -n 2
+apt-get -q -y install ./newer/*[0-9]_*.deb 2>&1 | tail -n 2
 a2query -m neoapi
 a2ensite -q neoapi
 systemctl restart apache2
