@@ -160,6 +160,16 @@ static int is_taken(const neo_import *import, const neo_resource *kind)
     return *k != NULL;
 }
 
+/* The parser counts lines, too, and knows of one. */
+static void complain_of_syntax(const chunk *c, long long number, const char *wrong)
+{
+    static const char own[] = "line 1, ";
+    const char *at = strstr(wrong, own);
+    if (at)
+        wrong = apr_pstrcat(c->pool, apr_pstrmemdup(c->pool, wrong, (apr_size_t)(at - wrong)), at + strlen(own), NULL);
+    neo_import_complain(c->import, number, NULL, apr_pstrcat(c->pool, "is no JSON: ", wrong, NULL));
+}
+
 static void take_line(chunk *c, neo_text text, long long number)
 {
     const char *wrong;
@@ -168,7 +178,7 @@ static void take_line(chunk *c, neo_text text, long long number)
         whole && neo_json_kind_of(whole) == NEO_JSON_OBJECT && neo_json_size(whole) == 1 ? neo_json_first(whole) : NULL;
     const neo_resource *kind = member ? neo_resource_named(neo_json_member_key(member)) : NULL;
     if (!whole)
-        neo_import_complain(c->import, number, NULL, apr_pstrcat(c->pool, "is no JSON: ", wrong, NULL));
+        complain_of_syntax(c, number, wrong);
     else if (member && strcmp(neo_json_member_key(member), NEO_TRANSFER_HEAD) == 0)
         take_head(c->import, text, number);
     else if (!kind)

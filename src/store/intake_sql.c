@@ -9,7 +9,7 @@
 
 #define MOST_SHOWN "101" /* complaints of one sort: one more than are shown */
 
-/* A look-up of `what` among the rows of the kind that `tag` names by `label`: an SQL case, null where there is none. */
+/* An SQL case: the id `what`, looked up among the rows of the kind that its prefix says; null where there is none. */
 static void add_lookup(neo_buf *sql, const neo_resource *const *kinds, const char *organization, const char *what)
 {
     neo_buf_printf(sql, "case left(%s, 4)", what);
@@ -72,11 +72,10 @@ const char *neo_intake_duplicates_sql(const neo_resource *kind, const char *colu
 
 /* ---------------------------------------------------------------- writing */
 
-/* Adds the names of the columns, each with these texts around it. */
-static void add_names(neo_buf *sql, const neo_resource *kind, const char *before, const char *after)
+static void add_names(neo_buf *sql, const neo_resource *kind)
 {
     for (const neo_field *f = kind->fields; f->name; f++)
-        neo_buf_printf(sql, "%s%s%s", f == kind->fields ? "" : ", ", before, f->name), neo_buf_puts(sql, after);
+        neo_buf_printf(sql, "%s%s", f == kind->fields ? "" : ", ", f->name);
 }
 
 /* What a row has that says nothing of it: what it had before, else this moment and whoever does it. */
@@ -105,7 +104,7 @@ static void add_written(neo_buf *sql, const neo_resource *kind)
 {
     const char *between = "";
     neo_buf_printf(sql, "written as (insert into neoapi.%s as t (", neo_table_of(kind));
-    add_names(sql, kind, "", "");
+    add_names(sql, kind);
     neo_buf_puts(sql, ") select ");
     for (const neo_field *f = kind->fields; f->name; f++, between = ", ") {
         neo_buf_puts(sql, between);

@@ -169,6 +169,7 @@ def test_everything_that_is_wrong_is_told_by_line_and_field_and_then_nothing_is_
         (15, "owners[1].share_bps")}
     code, out, err = ctl.run("import", path, "--organization", organization)
     assert code == 1 and "line 7: creci is that of the broker on line 1" in err.splitlines()
+    assert re.search(r"^line 2: is no JSON: .*\(column \d+\)$", err, re.M)
     assert "20 things are wrong" in err.splitlines()[-1]
     assert own.walk("brokers") == own.walk("parties") == own.walk("properties") == []
     assert own.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
