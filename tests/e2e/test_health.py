@@ -8,11 +8,13 @@ import pytest
 
 pytest.register_assert_rewrite("hooks", "seeing")
 
-from ctl_database import bare  # noqa: E402, F401 (a fixture)
 from hooks import admin, make_there, there  # noqa: E402, F401 (fixtures)
-from seeing import CONF, Seeing  # noqa: E402, F401 (read by hooks)
+from seeing import CONF as SEEING  # noqa: E402
+from seeing import Seeing  # noqa: E402
 from test_failures import database_processes  # noqa: E402
 from waiting import LIMIT, eventually, together  # noqa: E402
+
+CONF = SEEING
 
 
 @pytest.fixture

@@ -14,8 +14,11 @@ pytest.register_assert_rewrite("hooks", "seeing")
 from client import ok  # noqa: E402
 from deployment import ROOT  # noqa: E402
 from hooks import admin, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures among them)
-from seeing import CONF, Seeing  # noqa: E402, F401 (read by hooks)
+from seeing import CONF as SEEING  # noqa: E402
+from seeing import Seeing  # noqa: E402
 from waiting import LIMIT, eventually  # noqa: E402
+
+CONF = SEEING
 
 
 @pytest.fixture
