@@ -25,6 +25,11 @@ dpkg-query -W -f '${Version}\n' libapache2-mod-neoapi | tee version
 grep -qv older version || fail 'it was not upgraded'
 neoapictl migrate
 systemctl is-active apache2
+for _ in $(seq 100); do
+    if ! grep -qs 'mod_neoapi.so (deleted)' /proc/[0-9]*/maps; then break; fi
+    sleep 0.1
+done
+if grep -s 'mod_neoapi.so (deleted)' /proc/[0-9]*/maps; then fail 'the old module is still loaded'; fi
 rm asking
 wait
 sort answers | uniq -c
