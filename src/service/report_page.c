@@ -319,7 +319,9 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
         out,
         "</main>\n<footer><p>mod_neoapi %s, %.19sZ. Counted since %.19sZ, graceful restarts included. Percentiles are "
         "read from classes and right to about a fifth. Of what waits in the queue %s are counted; beyond that "
-        "the number is PostgreSQL's estimate. The queue is asked for once a second at most.</p></footer>\n"
+        "the number is PostgreSQL's estimate; for what is due, 1,000 subscriptions are looked at. The queue is asked for once "
+        "a "
+        "second at most.</p></footer>\n"
         "</body>\n</html>\n",
         NEO_VERSION, now, started, "10,000");
 }
