@@ -6,7 +6,8 @@ CC      ?= cc
 APXS    ?= apxs
 
 # What npm fetches is the same for every build.
-FETCHED := $(BUILD)/fetched
+FETCHED ?= $(BUILD)/fetched
+FETCHED := $(FETCHED)
 
 # SAN=1 builds everything with AddressSanitizer and UBSan, beside the ordinary build.
 ifeq ($(SAN),1)
@@ -29,7 +30,7 @@ LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lcrypto -lcurl -lpq -lpthread
 LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)
 MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
 CTL_SRC  := $(wildcard src/ctl/*.c)
-GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c
+GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/status_style.c
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:$(BUILD)/%.c=$(BUILD)/obj/%.o)
@@ -69,6 +70,12 @@ $(BUILD)/gen/migrations.c: sql/embed.sh $(wildcard sql/*.sql)
 	@mkdir -p $(@D)
 	sh sql/embed.sh sql/[0-9]*.sql > $@.new && mv $@.new $@
 
+# So does the look of the status page.
+$(BUILD)/gen/status_style.c: src/service/status.css
+	@mkdir -p $(@D)
+	{ echo 'extern const char neo_report_style[];'; echo 'const char neo_report_style[] ='; \
+		sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@.new && mv $@.new $@
+
 # The documentation as well. Where Swagger UI could not be fetched for its reference, the next make tries again.
 $(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again)
 	@mkdir -p $(@D)
@@ -91,9 +98,34 @@ clean: ## remove what was built (a running demo is stopped first)
 
 # Where an administrator's own programs go; Apache's modules stay where Apache looks for them.
 PREFIX ?= /usr/local
-install: all ## install the module and neoapictl (PREFIX=/usr/local, DESTDIR)
+install: all manuals ## install the module, neoapictl, manuals, completion (PREFIX=/usr/local, DESTDIR)
 	install -D -m 644 $(MODULE) '$(DESTDIR)$(shell $(APXS) -q LIBEXECDIR)/mod_neoapi.so'
-	install -D -m 755 $(CTL) '$(DESTDIR)$(PREFIX)/sbin/neoapictl'
+	install -D -m 755 $(CTL) '$(DESTDIR)$(PREFIX)/bin/neoapictl'
+	install -D -m 644 $(BUILD)/man/neoapictl.1 '$(DESTDIR)$(PREFIX)/share/man/man1/neoapictl.1'
+	install -D -m 644 $(BUILD)/man/mod_neoapi.7 '$(DESTDIR)$(PREFIX)/share/man/man7/mod_neoapi.7'
+	install -D -m 644 $(BUILD)/man/neoapictl.bash '$(DESTDIR)$(PREFIX)/share/bash-completion/completions/neoapictl'
+
+# ---------------------------------------------------------------- manuals
+
+# Directives are explained in conf/neoapi.conf, commands in neoapictl's table: the manuals are made of both.
+.PHONY: manuals
+manuals: $(BUILD)/man/neoapictl.1 $(BUILD)/man/mod_neoapi.7 $(BUILD)/man/neoapictl.bash ## make the manual pages
+
+$(BUILD)/man/neoapictl.1: $(CTL)
+	@mkdir -p $(@D)
+	$(CTL) manual >$@.new && mv $@.new $@
+
+$(BUILD)/man/neoapictl.bash: $(CTL)
+	@mkdir -p $(@D)
+	$(CTL) completion bash >$@.new && mv $@.new $@
+
+$(BUILD)/man/mod_neoapi.7: $(wildcard doc/*) conf/neoapi.conf include/core/messages.h
+	@mkdir -p $(@D)
+	sh doc/manual.sh '$(VERSION)' >$@.new && mv $@.new $@
+
+.PHONY: check-manuals
+check-manuals: all manuals
+	@sh tests/deploy/check-manuals.sh '$(BUILD)'
 
 # ---------------------------------------------------------------- the tests
 
@@ -141,6 +173,20 @@ demo-remove: ## stop the demo and delete its data
 	@sh tests/demo/demo.sh remove '$(BUILD)'
 
 clean: demo-remove
+
+# ---------------------------------------------------------------- the Debian package
+
+.PHONY: fetch package package-test
+fetch: ## fetch what a build needs beside Debian's packages (Swagger UI, for the reference page), so that later none needs a network
+	@sh src/docs/fetch.sh '$(FETCHED)'
+
+package: ## build the Debian package, into BUILD/package
+	@sh tests/deploy/packages.sh build package
+	@$(MAKE) --no-print-directory fetch || echo 'package: it is built without the interactive reference' >&2
+	@sh tests/package/build.sh '$(BUILD)/package' '$(FETCHED)'
+
+package-test: package ## try the package on throwaway Debian systems: lintian, piuparts, autopkgtest, upgrades (PACKAGE_TESTS='lintian walk ...')
+	@sh tests/package/test.sh '$(BUILD)/package' $(PACKAGE_TESTS)
 
 # ---------------------------------------------------------------- house
 

@@ -8,6 +8,8 @@
 #include <http_request.h>
 #include <mpm_common.h>
 
+#include "httpd/admin.h"
+#include "httpd/counters.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
 
@@ -18,6 +20,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
 {
     (void)pconf;
     (void)plog;
+    neo_log_to_httpd(main_server);
     return neo_config_is_right(main_server, ptemp) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -34,7 +37,14 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     neo_service_make_statements(pconf);
     neo_courier_make_statements(pconf);
     /* 3. the sites: keys, shared counters, the API's description */
-    return neo_config_make_sites(main_server, pconf) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    if (!neo_config_make_sites(main_server, pconf))
+        return HTTP_INTERNAL_SERVER_ERROR;
+    /* 4. where this host counts what it does */
+    for (const server_rec *s = main_server; s; s = s->next)
+        if (neo_server_config_of(s)->site)
+            return neo_counters_open(main_server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    neo_log(NEO_LOG_NOT_USED, NULL, "the module is loaded, and no location has NeoAPI On, so that it does nothing");
+    return OK;
 }
 
 /* ---------------------------------------------------------------- 2. each child process */
@@ -57,6 +67,8 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
     const neo_server_config *shared = NULL;
     first_server = main_server;
+    if (neo_counters_here())
+        neo_counters_enter(pchild);
     for (server_rec *s = main_server; s; s = s->next) {
         neo_server_config *config = neo_server_config_of(s);
         if (!config->site)
@@ -113,14 +125,16 @@ static int map_to_storage(request_rec *r)
 static int handle(request_rec *r)
 {
     if (!is_ours(r))
-        return DECLINED;
+        return neo_admin_handle(r);
     const neo_server_config *config = neo_server_config_of(r->server);
     neo_exchange *exchange = neo_exchange_make(r, config, neo_location_config_of(r)->root);
     neo_response response;
     apr_table_unset(r->headers_in, "Range"); /* a part of a resource is of no use, and not described */
     neo_service_answer(config->site, &exchange->request, &response);
     neo_exchange_drain(exchange);
-    return neo_response_send(r, &response);
+    int result = neo_response_send(r, &response);
+    neo_counters_request(exchange, &response);
+    return result;
 }
 
 /* ---------------------------------------------------------------- the module */
@@ -128,8 +142,8 @@ static int handle(request_rec *r)
 static void register_hooks(apr_pool_t *pool)
 {
     static const char *const after_dbd[] = {"mod_dbd.c", NULL};
-    (void)pool;
     neo_response_register_filter();
+    neo_admin_register(pool);
     ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_post_config(post_config, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, after_dbd, NULL, APR_HOOK_LAST);

@@ -51,6 +51,7 @@ step 'build, warnings as errors' make -s "$jobs" all
 setsid nice sh tests/check.sh beside "$place" >"$place/beside" 2>&1 &
 other=$!
 step 'shipped configuration' sh tests/deploy/check-conf.sh build/mod_neoapi.so
+step 'manuals' make -s check-manuals
 step 'OpenAPI document' make -s openapi-check
 step 'end-to-end tests' make -s e2e-together
 wait "$other" || echo '0 1' >>"$place/sum" # it did not come to its end

@@ -3,19 +3,35 @@
 #define NEO_CORE_LOG_H
 
 #include "core/buf.h"
+#include "core/messages.h"
 
-typedef enum neo_log_level {
-    NEO_LOG_ERROR, /* somebody has to do something; the message says what */
-    NEO_LOG_WARN,
-    NEO_LOG_INFO,
-    NEO_LOG_DEBUG,
-    NEO_LOG_LEVELS
-} neo_log_level;
+typedef enum neo_level {
+    NEO_LEVEL_FATAL,   /* httpd does not start */
+    NEO_LEVEL_ERROR,   /* somebody has to do something */
+    NEO_LEVEL_WARNING, /* somebody may want to do something */
+    NEO_LEVEL_NOTICE,
+    NEO_LEVELS
+} neo_level;
 
-/* `about` is what the sink was given for the message at hand: a request_rec or server_rec inside httpd, NULL elsewhere. */
-typedef void (*neo_log_sink)(neo_log_level level, void *about, const char *message);
+#define NEO_MESSAGE_NAME(name, id, level, meaning, mend) NEO_LOG_##name,
+typedef enum neo_message { NEO_EVERY_MESSAGE(NEO_MESSAGE_NAME) NEO_MESSAGES } neo_message;
+
+typedef struct neo_message_row {
+    const char *id; /* "NEO0201" */
+    neo_level level;
+    const char *meaning; /* when it is logged */
+    const char *mend;    /* what to do */
+} neo_message_row;
+
+const neo_message_row *neo_message_row_of(neo_message message);
+
+/* `about` is what the sink was given for the message at hand: a neo_about inside httpd, NULL elsewhere. */
+typedef void (*neo_log_sink)(const neo_message_row *row, void *about, const char *text);
 
 void neo_log_to(neo_log_sink sink);
-void neo_log(neo_log_level level, void *about, const char *fmt, ...) NEO_PRINTF(3, 4);
+
+/* Logs a message with what happened in this case ("the database cannot answer (57P01): ..."). The sink puts its identifier
+ * before that, and what to do after it. */
+void neo_log(neo_message message, void *about, const char *fmt, ...) NEO_PRINTF(3, 4);
 
 #endif

@@ -17,6 +17,8 @@
 
 /* Makes a credential's secret, its id and what is stored of it. */
 void neo_secret_make(char out[NEO_SECRET_SIZE], char id[NEO_ID_SIZE], unsigned char hash[NEO_SHA256_SIZE], const char *prefix);
+/* Another secret for a credential that there is. */
+void neo_secret_renew(char out[NEO_SECRET_SIZE], const char *id, unsigned char hash[NEO_SHA256_SIZE]);
 
 /* True if `text` has the form of a secret; then `id` holds the public id. The checksum is not looked at: the hash decides. */
 NEO_MUSTCHECK int neo_secret_id(const char *text, char id[NEO_ID_SIZE]);

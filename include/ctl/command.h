@@ -1,5 +1,5 @@
 /* neoapictl's commands: one table, from which arguments are read, help is written and completion is drawn.
- * A command is added as a row in its group's file (src/ctl/<group>.c); a new group is added to neo_ctl_groups (commands.c). */
+ * A command is added as a row in its group's file (src/ctl/<group>.c); a new group is added to NEO_CTL_EVERY_GROUP. */
 #ifndef NEO_CTL_COMMAND_H
 #define NEO_CTL_COMMAND_H
 
@@ -8,8 +8,9 @@
 
 typedef enum neo_ctl_exit {
     NEO_CTL_OK = 0,
-    NEO_CTL_FAILED = 1, /* what was asked for could not be done */
-    NEO_CTL_USAGE = 2,  /* what was asked for makes no sense */
+    NEO_CTL_FAILED = 1,    /* what was asked for could not be done */
+    NEO_CTL_USAGE = 2,     /* what was asked for makes no sense */
+    NEO_CTL_ATTENTION = 3, /* of `status`: it works, and something wants attention */
 } neo_ctl_exit;
 
 enum neo_ctl_parameter_flags {
@@ -51,7 +52,7 @@ struct neo_ctl {
     const char *group; /* as far as it was understood, for --help */
     const neo_ctl_command *command;
     apr_array_header_t *given; /* of neo_ctl_given: what the command line has */
-    int json;
+    int json, quiet;
 };
 
 typedef struct neo_ctl_given {
@@ -59,10 +60,29 @@ typedef struct neo_ctl_given {
     const char *value; /* NULL of a flag */
 } neo_ctl_given;
 
+/* The groups, in the order in which help lists them. */
+#define NEO_CTL_EVERY_GROUP(X)                                                                                                 \
+    X(setup)                                                                                                                   \
+    X(migrate)                                                                                                                 \
+    X(doctor)                                                                                                                  \
+    X(status)                                                                                                                  \
+    X(plan)                                                                                                                    \
+    X(tenant)                                                                                                                  \
+    X(organization)                                                                                                            \
+    X(user)                                                                                                                    \
+    X(key)                                                                                                                     \
+    X(token)                                                                                                                   \
+    X(webhook)                                                                                                                 \
+    X(export)                                                                                                                  \
+    X(import)                                                                                                                  \
+    X(purge)                                                                                                                   \
+    X(completion)                                                                                                              \
+    X(manual)
+
 /* Each group's commands, ended by one without a group; the list is ended by NULL. */
 extern const neo_ctl_command *const neo_ctl_groups[];
-extern const neo_ctl_command neo_ctl_setup[], neo_ctl_migrate[], neo_ctl_doctor[], neo_ctl_tenant[], neo_ctl_organization[],
-    neo_ctl_user[], neo_ctl_plan[], neo_ctl_key[], neo_ctl_token[], neo_ctl_webhook[], neo_ctl_completion[];
+#define NEO_CTL_DECLARATION(name) extern const neo_ctl_command neo_ctl_##name[];
+NEO_CTL_EVERY_GROUP(NEO_CTL_DECLARATION)
 
 /* The options that every command has, ended by one without a name. */
 extern const neo_ctl_parameter neo_ctl_globals[];

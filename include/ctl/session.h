@@ -4,7 +4,8 @@
 
 #include "ctl/command.h"
 
-/* Where to connect: --database, else the environment's NEOAPI_DATABASE, else the libpq service "neoapi". */
+/* Where to connect: --database, else the environment's NEOAPI_DATABASE, else the libpq service "neoapi", else (where
+ * libpq knows no such service) the database neoapi of this machine. */
 const char *neo_ctl_conninfo(const neo_ctl *ctl);
 
 /* Connects as whoever the connection string says. Returns NULL and sets *wrong to a sentence. */

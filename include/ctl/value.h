@@ -12,6 +12,7 @@ typedef enum neo_ctl_kind {
     NEO_CTL_EMAIL,
     NEO_CTL_COUNT,
     NEO_CTL_SECONDS,
+    NEO_CTL_GRACE, /* seconds, or none */
     NEO_CTL_ROLE,
     NEO_CTL_SCOPE,
     NEO_CTL_FILE,

@@ -57,6 +57,9 @@ int neo_config_is_right(server_rec *main_server, apr_pool_t *temporary);
 /* False where a server uses the connections that mod_dbd opens for all who have no directives of their own for it. */
 int neo_config_has_own_database(const server_rec *server);
 
+/* DBDMax: how many connections each process may have. */
+int neo_config_connections(void);
+
 /* What the courier of a virtual host is told. */
 void neo_config_courier(const neo_server_config *config, apr_pool_t *pool, neo_courier_settings *settings);
 

@@ -9,6 +9,14 @@
 
 typedef struct neo_database neo_database;
 
+/* A connection that is lent, and what that came to; it is the borrower's, who begins with zeros. */
+typedef struct neo_loan {
+    void *record; /* mod_dbd's */
+    apr_time_t since;
+    long long spent; /* microseconds that the borrower waited for connections and had them, all its loans together */
+    int is_lasting;  /* it is not for a few statements: how long it is had says nothing of the database */
+} neo_loan;
+
 /* True if mod_dbd is loaded. */
 int neo_database_has_mod_dbd(void);
 
@@ -17,7 +25,7 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server);
 
 /* Waits until a connection is free. Returns NULL where the database is away. Whoever waits for a connection to be opened while
  * the attempt of another fails is told so at once and does not try in its turn. `about` is given to the log with messages. */
-neo_pg *neo_database_borrow(neo_database *database, void *about, apr_pool_t *pool);
+neo_pg *neo_database_borrow(neo_database *database, neo_loan *loan, void *about, apr_pool_t *pool);
 void neo_database_give_back(neo_database *database, neo_pg *pg);
 
 #endif

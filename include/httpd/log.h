@@ -10,6 +10,7 @@
 typedef struct neo_about {
     request_rec *r;
     server_rec *server;
+    const char *principal; /* of the request, once it is known */
 } neo_about;
 
 /* Sends messages to the error log; those that are about nothing belong to `main_server`. */

@@ -10,6 +10,7 @@ typedef struct neo_exchange {
     request_rec *r;
     neo_about about;
     neo_database *database;
+    neo_loan loan;
     neo_dispatcher *dispatcher;
     int has_read_body;
 } neo_exchange;

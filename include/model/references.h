@@ -18,6 +18,9 @@ apr_array_header_t *neo_references(const neo_resource *resource, const neo_json 
 /* Whether the resource's table has references at all. */
 int neo_has_references(const neo_resource *resource);
 
+/* Whether the resource's table can refer to that one. */
+int neo_can_refer_to(const neo_resource *resource, const neo_resource *target);
+
 /* Whether the table of any resource can refer to this one. */
 int neo_is_referred_to(const neo_resource *resource);
 

@@ -39,6 +39,7 @@ typedef struct neo_host {
     const char *(*header)(void *context, const char *name); /* NULL where it was not sent */
     /* Reads the whole body, at most `most` bytes. Returns NULL or why it could not be had (400, 408, 413). */
     neo_problem *(*body)(void *context, apr_size_t most, neo_text *body);
+    void (*known)(void *context, const char *principal); /* who calls: the id of a valid credential */
     neo_pg *(*borrow)(void *context); /* a connection, until it is given back; NULL where the database is away */
     void (*give_back)(void *context, neo_pg *pg);
     void (*told)(void *context); /* deliveries wait to be sent */
@@ -61,6 +62,7 @@ typedef struct neo_response {
     const char *media_type; /* NULL where there is no body */
     neo_text body;          /* belongs to the request's pool */
     apr_table_t *headers;
+    int route;             /* see model/route.h */
     const char *principal; /* the credential's id where it was valid, else NULL */
     int is_token;
 } neo_response;

@@ -24,10 +24,11 @@ typedef enum neo_admin_listing {
 /* Sets *list to a JSON array of objects, oldest first. `of` narrows it where the listing says so; NULL elsewhere. */
 const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list);
 
-/* `plan` NULL is the default plan. */
-const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan, apr_pool_t *pool, char id[NEO_ID_SIZE]);
+/* `plan` NULL is the default plan. `wanted` is the id that it had elsewhere, NULL for a new one. */
+const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan, const char *wanted, apr_pool_t *pool,
+                                 char id[NEO_ID_SIZE]);
 const char *neo_admin_set_plan(neo_pg *pg, const char *tenant, const char *plan, apr_pool_t *pool);
-const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const char *name, apr_pool_t *pool,
+const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const char *name, const char *wanted, apr_pool_t *pool,
                                        char id[NEO_ID_SIZE]);
 const char *neo_admin_add_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
                                apr_pool_t *pool, char id[NEO_ID_SIZE]);
@@ -42,7 +43,25 @@ const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char 
 const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
                                  apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
+/* A new secret for a credential of either kind that is not revoked; the one before it is good for so many seconds more. */
+const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, apr_pool_t *pool, char secret[NEO_SECRET_SIZE]);
+
 /* Ends a credential of either kind for good; one that has been revoked before keeps its first moment. */
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool);
+
+/* What is to be different about a row: of a tenant name and plan, of an organization name, of a user name, email and role, of a
+ * plan requests and window (seconds), of a key name, role and scopes (a JSON array; "null": all of the role's), of a token name
+ * and organizations (a JSON array of ids, in their order). */
+typedef struct neo_admin_setting {
+    const char *name;
+    const char *value;
+} neo_admin_setting;
+
+/* Changes one row, all settings at once or none. `id` is the name of a plan. */
+const char *neo_admin_change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
+                             apr_pool_t *pool);
+
+/* Removes one row, unless something depends on it: then the sentence says what. */
+const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool);
 
 #endif

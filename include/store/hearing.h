@@ -18,6 +18,9 @@ void neo_hearing_end(neo_pg *pg, apr_pool_t *pool);
 const char *neo_hearing_moment(neo_pg *pg, apr_pool_t *pool);
 NEO_MUSTCHECK int neo_hearing_confirm(neo_pg *pg, const char *moment, apr_pool_t *pool);
 
+/* How many listeners there are, and on how many hosts, as far as the role may see where they are. */
+NEO_MUSTCHECK neo_pg_status neo_hearing_count(neo_pg *pg, apr_pool_t *pool, int *listeners, int *hosts);
+
 /* Waits until every listener has heard of what was committed before, three seconds at most. False if one has not. */
 int neo_hearing_await(neo_pg *pg, apr_pool_t *pool);
 

@@ -4,12 +4,20 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static void to_stderr(neo_log_level level, void *about, const char *message)
+#define ROW(name, id, level, meaning, mend) {id, NEO_LEVEL_##level, meaning, mend},
+static const neo_message_row rows[NEO_MESSAGES] = {NEO_EVERY_MESSAGE(ROW)};
+
+const neo_message_row *neo_message_row_of(neo_message message)
 {
-    static const char *const names[NEO_LOG_LEVELS] = {"error", "warning", "info", "debug"};
+    return &rows[message];
+}
+
+static void to_stderr(const neo_message_row *row, void *about, const char *text)
+{
+    static const char *const names[NEO_LEVELS] = {"error", "error", "warning", "notice"};
     (void)about;
-    if (level <= NEO_LOG_WARN)
-        fprintf(stderr, "%s: %s\n", names[level], message);
+    if (row->level <= NEO_LEVEL_WARNING)
+        fprintf(stderr, "%s: %s: %s: %s\n", names[row->level], row->id, text, row->mend);
 }
 
 static neo_log_sink current = to_stderr;
@@ -19,12 +27,12 @@ void neo_log_to(neo_log_sink sink)
     current = sink ? sink : to_stderr;
 }
 
-void neo_log(neo_log_level level, void *about, const char *fmt, ...)
+void neo_log(neo_message message, void *about, const char *fmt, ...)
 {
-    char message[2048];
+    char text[2048];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(message, sizeof message, fmt, args);
+    vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    current(level, about, message);
+    current(&rows[message], about, text);
 }

@@ -23,8 +23,13 @@ static void put_check(const char *text, char out[CHECK_LEN + 1])
 
 void neo_secret_make(char out[NEO_SECRET_SIZE], char id[NEO_ID_SIZE], unsigned char hash[NEO_SHA256_SIZE], const char *prefix)
 {
-    unsigned char bits[RANDOM_BYTES];
     neo_id_issue(id, prefix);
+    neo_secret_renew(out, id, hash);
+}
+
+void neo_secret_renew(char out[NEO_SECRET_SIZE], const char *id, unsigned char hash[NEO_SHA256_SIZE])
+{
+    unsigned char bits[RANDOM_BYTES];
     memcpy(out, id, NEO_ID_LEN);
     out[NEO_ID_LEN] = '_';
     neo_random(bits, sizeof bits);

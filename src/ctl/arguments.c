@@ -150,6 +150,7 @@ const char *neo_ctl_read(neo_ctl *ctl, int argc, const char *const *argv)
     while (!wrong && r.at < argc)
         wrong = read_word(&r);
     ctl->json = neo_ctl_value(ctl, "json") != NULL;
+    ctl->quiet = neo_ctl_value(ctl, "quiet") != NULL;
     if (!wrong && !neo_ctl_value(ctl, "help") && !neo_ctl_value(ctl, "version"))
         wrong = find_missing(ctl);
     return wrong;

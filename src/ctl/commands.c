@@ -3,15 +3,15 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 
-const neo_ctl_command *const neo_ctl_groups[] = {neo_ctl_setup,  neo_ctl_migrate,      neo_ctl_doctor,     neo_ctl_plan,
-                                                 neo_ctl_tenant, neo_ctl_organization, neo_ctl_user,       neo_ctl_key,
-                                                 neo_ctl_token,  neo_ctl_webhook,      neo_ctl_completion, NULL};
+#define NEO_CTL_GROUP(name) neo_ctl_##name,
+const neo_ctl_command *const neo_ctl_groups[] = {NEO_CTL_EVERY_GROUP(NEO_CTL_GROUP) NULL};
 
 const neo_ctl_parameter neo_ctl_globals[] = {
     {"database", NEO_CTL_CONNINFO, 0, NULL,
      "the database: a libpq connection string without a password, or service=NAME; otherwise NEOAPI_DATABASE in the "
-     "environment, otherwise service=neoapi"},
+     "environment, otherwise service=neoapi where libpq knows it, otherwise the database neoapi of this machine"},
     {"json", NEO_CTL_FLAG, 0, NULL, "write JSON, for scripts"},
+    {"quiet", NEO_CTL_FLAG, 0, NULL, "write what was asked for alone: no remarks, no headings, no progress"},
     {"help", NEO_CTL_FLAG, 0, NULL, "show this help"},
     {"version", NEO_CTL_FLAG, 0, NULL, "show the program's version"},
     {0},

@@ -108,10 +108,19 @@ static void put_names(neo_buf *out, const neo_ctl_parameter *options)
         neo_buf_printf(out, "--%s ", options->name);
 }
 
+static int takes_file(const neo_ctl_command *command)
+{
+    for (const neo_ctl_parameter *p = command->arguments; p && p->name; p++)
+        if (p->kind == NEO_CTL_FILE)
+            return 1;
+    return 0;
+}
+
 /* What may follow a whole command. */
 static void put_command(neo_buf *out, const neo_ctl_command *command)
 {
-    neo_buf_printf(out, "        %s/%s) words=\"", command->group, command->verb ? command->verb : "*");
+    neo_buf_printf(out, "        %s/%s) %swords=\"", command->group, command->verb ? command->verb : "*",
+                   takes_file(command) ? "[[ $cur == -* ]] || files=yes; " : "");
     put_names(out, command->options);
     put_names(out, neo_ctl_globals);
     neo_buf_puts(out, "\" ;;\n");

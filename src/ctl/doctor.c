@@ -2,13 +2,16 @@
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/secret.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
 #include "store/hearing.h"
 #include "store/migrate.h"
 
 #define MOST_CLOCK_DIFFERENCE 2000 /* milliseconds */
+#define KEY_FILE              "/etc/neoapi/key"
 
 /* What the checks share. */
 typedef struct {
@@ -17,10 +20,12 @@ typedef struct {
     neo_pg *pg;          /* NULL until there is a connection */
     const char *runtime; /* NULL until the schema told it */
     int version;
+    const char *key_file;
+    neo_keys keys; /* none until the key file is well */
 } patient;
 
 /* What a check needs to have gone well before. */
-typedef enum { NEEDS_NOTHING, NEEDS_KEY_FILE, NEEDS_CONNECTION, NEEDS_SCHEMA } need;
+typedef enum { NEEDS_NOTHING, NEEDS_KEY_FILE, NEEDS_CONNECTION, NEEDS_SCHEMA, NEEDS_SCHEMA_AND_KEYS } need;
 
 typedef struct check check;
 struct check {
@@ -86,17 +91,48 @@ static int check_version(patient *p, const char **found)
 
 static int check_key_file(patient *p, const char **found)
 {
-    neo_keys keys;
-    const char *path = neo_ctl_value(p->ctl, "key-file");
-    const char *wrong = neo_keys_read(&keys, path, p->pool);
-    *found = wrong ? wrong : apr_psprintf(p->pool, "%d key%s", keys.count, keys.count == 1 ? "" : "s");
-    memset(&keys, 0, sizeof keys);
+    const char *wrong = neo_keys_read(&p->keys, p->key_file, p->pool);
+    if (wrong)
+        memset(&p->keys, 0, sizeof p->keys);
+    *found =
+        wrong ? wrong : apr_psprintf(p->pool, "%s has %d key%s", p->key_file, p->keys.count, p->keys.count == 1 ? "" : "s");
     return wrong == NULL;
+}
+
+/* A subscription whose secret no key opens gets nothing delivered. */
+static int check_secrets(patient *p, const char **found)
+{
+    neo_rows rows;
+    int closed = 0;
+    if (neo_pg_exec(p->pg, "select id, secret from neoapi.webhook_subscription where is_active order by id limit 10000", 0,
+                    NULL, p->pool, &rows) != NEO_PG_OK) {
+        *found = rows.message;
+        return 0;
+    }
+    for (int r = 0; r < rows.count; r++)
+        closed += !neo_secret_open(&p->keys, neo_rows_value(&rows, r, 0), neo_rows_value(&rows, r, 1), p->pool);
+    *found = closed ? apr_psprintf(p->pool, "%d of %d cannot be opened with the keys of the file", closed, rows.count)
+                    : apr_psprintf(p->pool, "%d, and the file's keys open all", rows.count);
+    return closed == 0;
+}
+
+static int check_servers(patient *p, const char **found)
+{
+    int listeners, hosts;
+    if (neo_hearing_count(p->pg, p->pool, &listeners, &hosts) != NEO_PG_OK) {
+        *found = "who listens cannot be seen";
+        return 0;
+    }
+    *found = listeners ? apr_psprintf(p->pool, "%d process%s listen%s for changes of credentials", listeners,
+                                      listeners == 1 ? "" : "es", listeners == 1 ? "s" : "")
+                       : "no httpd listens for changes of credentials";
+    return listeners > 0;
 }
 
 static const check checks[] = {
     {"connection", NEEDS_NOTHING, NULL, check_connection,
-     "see that PostgreSQL runs and that --database, NEOAPI_DATABASE or the service file names it"},
+     "where nothing is set up yet: neoapictl setup, as a PostgreSQL administrator; else see that PostgreSQL runs and that "
+     "--database, NEOAPI_DATABASE or the service file names it"},
     {"server", NEEDS_CONNECTION,
      "select current_setting('server_version_num')::int >= 150000, 'PostgreSQL ' || current_setting('server_version')", NULL,
      "use PostgreSQL 15 or newer"},
@@ -105,7 +141,7 @@ static const check checks[] = {
      " case when pg_is_in_recovery() then 'a standby, which cannot be written to' else 'can be written to' end",
      NULL, "connect to the primary: add target_session_attrs=read-write to the connection string"},
     {"notifications", NEEDS_CONNECTION, NULL, check_notifications,
-     "connect past the pooler, or let it lend connections by session; until then every request asks the database about its "
+     "connect past the pooler, in whatever mode it lends connections; until then every request asks the database about its "
      "credential"},
     {"clock", NEEDS_CONNECTION, NULL, check_clock, "keep both machines' clocks right, for example with chrony"},
     {"encoding", NEEDS_CONNECTION,
@@ -143,10 +179,15 @@ static const check checks[] = {
      " union all select 'select of credential.secret_hash'"
      " where not has_column_privilege($1, 'neoapi.credential', 'secret_hash', 'select')"
      " union all select p || ' on ' || t from (values ('broker', 'select,insert,update,delete'),"
+     " ('reference', 'select,insert,update,delete'),"
      " ('idempotency_key', 'select,insert,delete'), ('webhook_subscription', 'select,insert,update,delete'),"
      " ('webhook_queue', 'select,insert,update,delete'), ('webhook_delivery', 'select,insert'),"
      " ('webhook_attempt', 'select,insert')) as tables (t, privileges), unnest(string_to_array(privileges, ',')) p"
      " where not has_table_privilege($1, 'neoapi.' || t, p)"
+     " union all select p || ' on ' || c.relname from pg_trigger g join pg_class c on c.oid = g.tgrelid,"
+     " unnest('{select,insert,update,delete}'::text[]) p where g.tgname = 'represent'"
+     " and c.relnamespace = 'neoapi'::regnamespace and c.relname not in ('broker', 'webhook_subscription')"
+     " and not has_table_privilege($1, c.oid, p)"
      " union all select 'execute of webhook_keep_partitions'"
      " where not has_function_privilege($1, 'neoapi.webhook_keep_partitions(int)', 'execute')) as things",
      NULL, "neoapictl setup; if that does not help, the grants in sql/ have been revoked by hand"},
@@ -166,23 +207,49 @@ static const check checks[] = {
      " where not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace"
      " where n.nspname = 'neoapi' and c.relname = part)",
      NULL, "start httpd, which makes them days ahead, or run: neoapictl migrate"},
+    {"indexes", NEEDS_SCHEMA,
+     "select count(*) = 0, coalesce('invalid: ' || string_agg(c.relname, ', '), 'all are valid') from pg_index i"
+     " join pg_class c on c.oid = i.indexrelid where c.relnamespace = 'neoapi'::regnamespace and not i.indisvalid",
+     NULL, "reindex index concurrently neoapi.<its name>"},
+    {"janitor", NEEDS_SCHEMA,
+     "select count(*) = 0, case when count(*) = 0 then 'nothing is overdue' else format('%s%s idempotency keys have been over"
+     " for an hour', case when count(*) = 1000 then 'at least ' end, count(*)) end from (select from neoapi.idempotency_key"
+     " where expires_at < now() - interval '1 hour' limit 1000) k",
+     NULL, "start httpd, which removes them; where it runs, its error log says why it cannot"},
+    {"connections", NEEDS_CONNECTION,
+     "select used < 0.9 * most, format('%s of %s are in use', used, most) from (select (select count(*) from pg_stat_activity"
+     " where backend_type = 'client backend') as used, current_setting('max_connections')::int"
+     " - current_setting('superuser_reserved_connections')::int as most) c",
+     NULL, "raise max_connections in postgresql.conf, lower DBDMax in httpd's, or put PgBouncer in between"},
     {"closed to others", NEEDS_SCHEMA,
      "select not has_database_privilege('public', current_database(), 'connect'),"
      " case when has_database_privilege('public', current_database(), 'connect') then 'every role may connect'"
      " else 'roles need the right to connect' end",
      NULL, "neoapictl setup"},
     {"key file", NEEDS_KEY_FILE, NULL, check_key_file, "give httpd's NeoAPIKeyFile a file that only it can read"},
+    {"webhook secrets", NEEDS_SCHEMA_AND_KEYS, NULL, check_secrets,
+     "add the key that is missing below the others in the file; where it is lost, the receivers rotate their secrets"},
+};
+
+/* The last steps to the first request: until they are taken nothing is wrong. */
+static const check steps[] = {
+    {"API keys", NEEDS_SCHEMA,
+     "select count(*) > 0, format('%s key%s or token%s can be used', count(*), case when count(*) <> 1 then 's' end,"
+     " case when count(*) <> 1 then 's' end) from neoapi.credential where revoked_at is null",
+     NULL, "neoapictl tenant add, then organization add, then key create"},
+    {"httpd", NEEDS_SCHEMA, NULL, check_servers, "start httpd with NeoAPI On; where it runs, its error log says what is wrong"},
 };
 
 /* Why a check can't be made yet; NULL if it can. */
 static const char *obstacle(const patient *p, const check *c)
 {
-    if (c->need == NEEDS_KEY_FILE && !neo_ctl_value(p->ctl, "key-file"))
-        return "no --key-file was given";
+    if (c->need == NEEDS_KEY_FILE && !p->key_file)
+        return "no --key-file was given, and there is no " KEY_FILE;
     if (c->need >= NEEDS_CONNECTION && !p->pg)
         return "there is no connection";
-    return c->need == NEEDS_SCHEMA && !(p->runtime && p->version >= neo_schema_needed()) ? "the schema is not up to date"
-                                                                                         : NULL;
+    if (c->need >= NEEDS_SCHEMA && !(p->runtime && p->version >= neo_schema_needed()))
+        return "the schema is not up to date";
+    return c->need == NEEDS_SCHEMA_AND_KEYS && !p->keys.count ? "there are no keys" : NULL;
 }
 
 static int is_well(patient *p, const check *c, const char **found)
@@ -202,44 +269,61 @@ static int is_well(patient *p, const check *c, const char **found)
 static void report(const patient *p, neo_json *list, const check *c, const char *result, const char *found)
 {
     neo_json *row = neo_json_make_object(p->pool);
-    int failed = strcmp(result, "failed") == 0;
+    int failed = strcmp(result, "failed") == 0, wants = failed || strcmp(result, "to do") == 0;
     found = neo_ctl_one_line(found, p->pool);
     neo_json_set(row, "check", neo_json_make_string(c->name, p->pool));
     neo_json_set(row, "result", neo_json_make_string(result, p->pool));
     neo_json_set(row, "found", neo_json_make_string(found, p->pool));
-    if (failed)
+    if (wants)
         neo_json_set(row, "mend", neo_json_make_string(c->mend, p->pool));
     neo_json_append(list, row);
-    neo_ctl_say(p->ctl, "%-8s %s: %s", result, c->name, found);
-    if (failed)
-        neo_ctl_say(p->ctl, "%-8s to mend it: %s", "", c->mend);
+    neo_ctl_style style = failed ? NEO_CTL_BAD : *result == 'o' ? NEO_CTL_GOOD : NEO_CTL_FAINT;
+    if (p->ctl->json || (p->ctl->quiet && !wants))
+        return;
+    printf("%s %s: %s\n", neo_ctl_styled(stdout, style, apr_psprintf(p->pool, "%-8s", result), p->pool), c->name, found);
+    if (wants)
+        printf("%-8s %s: %s\n", "", failed ? "to mend it" : "next", c->mend);
+}
+
+/* Makes checks; what is not well has the result `otherwise`. Returns how many are not. */
+static int examine(patient *p, neo_json *list, const check *some, apr_size_t count, const char *otherwise)
+{
+    int not_well = 0;
+    for (const check *c = some; c < some + count; c++) {
+        const char *found = obstacle(p, c), *result = "skipped";
+        if (!found) {
+            result = is_well(p, c, &found) ? "ok" : otherwise;
+            not_well += result == otherwise;
+        }
+        report(p, list, c, result, found);
+    }
+    return not_well;
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
 {
-    patient p = {.ctl = ctl, .pool = ctl->pool};
+    patient p = {.ctl = ctl, .pool = ctl->pool, .key_file = neo_ctl_value(ctl, "key-file")};
     neo_json *list = neo_json_make_array(ctl->pool);
-    int failed = 0;
-    for (apr_size_t i = 0; i < sizeof checks / sizeof *checks; i++) {
-        const char *found = obstacle(&p, &checks[i]), *result = "skipped";
-        if (!found) {
-            result = is_well(&p, &checks[i], &found) ? "ok" : "failed";
-            failed += *result == 'f';
-        }
-        report(&p, list, &checks[i], result, found);
-    }
+    if (!p.key_file && access(KEY_FILE, F_OK) == 0)
+        p.key_file = KEY_FILE;
+    int failed = examine(&p, list, checks, sizeof checks / sizeof *checks, "failed");
+    (void)examine(&p, list, steps, sizeof steps / sizeof *steps, "to do");
+    memset(&p.keys, 0, sizeof p.keys);
     if (ctl->json)
         neo_ctl_print(ctl, list);
     return failed ? NEO_CTL_FAILED : NEO_CTL_OK;
 }
 
 static const neo_ctl_parameter options[] = {
-    {"key-file", NEO_CTL_FILE, 0, NULL, "the file that httpd's NeoAPIKeyFile names, to be looked at too"},
+    {"key-file", NEO_CTL_FILE, 0, NULL,
+     "the file that httpd's NeoAPIKeyFile names (" KEY_FILE " where that is there and nothing is given)"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_doctor[] = {
     {"doctor", NULL, "Check everything that the module needs, and say how to mend it.",
-     "Any role that may connect will do. The exit status is 1 if something failed.", NULL, options, run, NULL, 0},
+     "Any role that may connect will do. The exit status is 1 if something failed; what is still to be done on the way to the "
+     "first request is no failure. With --quiet it writes what failed or is to be done alone.",
+     NULL, options, run, NULL, 0},
     {0},
 };

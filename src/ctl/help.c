@@ -29,6 +29,25 @@ static void put_summary(neo_buf *out, const char *label, const char *text)
     neo_buf_putc(out, '\n');
 }
 
+/* Writes sentences, broken between words and where they are broken already. */
+static void put_text(neo_buf *out, const char *text)
+{
+    apr_size_t at = 0;
+    while (*text) {
+        apr_size_t len = strcspn(text, " \n");
+        if (at && at + len >= MOST_LINE) {
+            neo_buf_putc(out, '\n');
+            at = 0;
+        }
+        neo_buf_printf(out, "%s%.*s", at ? " " : "", (int)len, text);
+        at = text[len] == '\n' ? 0 : at + len + 1;
+        if (text[len] == '\n')
+            neo_buf_putc(out, '\n');
+        text += len + (text[len] != '\0');
+    }
+    neo_buf_putc(out, '\n');
+}
+
 static const char *command_name(const neo_ctl_command *command, apr_pool_t *pool)
 {
     return command->verb ? apr_pstrcat(pool, command->group, " ", command->verb, NULL) : command->group;
@@ -80,10 +99,11 @@ static void put_options(neo_buf *out, const char *title, const neo_ctl_parameter
 
 static void put_command(neo_buf *out, const neo_ctl_command *command)
 {
-    neo_buf_printf(out, "Usage: neoapictl [--database CONNINFO] [--json] %s\n\n%s\n", neo_ctl_synopsis(command, out->pool),
-                   command->summary);
+    neo_buf_printf(out, "Usage: neoapictl [--database CONNINFO] [--json] [--quiet] %s\n\n",
+                   neo_ctl_synopsis(command, out->pool));
+    put_text(out, command->summary);
     if (command->details)
-        neo_buf_printf(out, "%s\n", command->details);
+        put_text(out, command->details);
     if (command->arguments)
         neo_buf_puts(out, "\nArguments:\n");
     for (const neo_ctl_parameter *p = command->arguments; p && p->name; p++)
@@ -94,7 +114,7 @@ static void put_command(neo_buf *out, const neo_ctl_command *command)
 /* The commands of one group, or of all where `group` is NULL. */
 static void put_list(neo_buf *out, const char *group)
 {
-    neo_buf_printf(out, "Usage: neoapictl [--database CONNINFO] [--json] %s ...\n", group ? group : "COMMAND");
+    neo_buf_printf(out, "Usage: neoapictl [--database CONNINFO] [--json] [--quiet] %s ...\n", group ? group : "COMMAND");
     if (!group)
         neo_buf_puts(out, "\nAdministers the database of mod_neoapi.\n");
     neo_buf_puts(out, "\nCommands:\n");
@@ -115,6 +135,7 @@ void neo_ctl_help(const neo_ctl *ctl)
     put_options(&out, "Options of every command", neo_ctl_globals);
     if (!ctl->command)
         neo_buf_puts(&out,
-                     "\nneoapictl COMMAND --help tells more of a command. Exit status: 0 done, 1 failed, 2 asked wrongly.\n");
+                     "\nneoapictl COMMAND --help tells more of a command. Exit status: 0 done, 1 failed, 2 asked wrongly;\n"
+                     "of `status` also 3, something wants attention.\n");
     fputs(out.ptr, stdout);
 }

@@ -19,9 +19,9 @@ static void occupy_standard_streams(void)
 }
 
 /* What a statement failed with comes back with its rows, and is told once. */
-static void drop_log(neo_log_level level, void *about, const char *message)
+static void drop_log(const neo_message_row *row, void *about, const char *text)
 {
-    (void)level, (void)about, (void)message;
+    (void)row, (void)about, (void)text;
 }
 
 static void prepare_process(void)

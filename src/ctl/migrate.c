@@ -87,8 +87,7 @@ static const neo_ctl_parameter options[] = {
 
 const neo_ctl_command neo_ctl_migrate[] = {
     {"migrate", NULL, "Bring the schema up to date.",
-     "Connect as a superuser or as a member of the role that owns the schema. Each migration has a transaction of its own; "
-     "one\n"
+     "Connect as a superuser or as a member of the role that owns the schema. Each migration has a transaction of its own; one "
      "that fails is rolled back whole. Two at once do no harm. The coming days' partitions for webhooks are made, too.",
      NULL, options, run, NULL, 0},
     {0},

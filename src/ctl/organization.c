@@ -1,9 +1,10 @@
 /* neoapictl organization */
-#include "ctl/command.h"
+#include "ctl/change.h"
 
 static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
 {
-    return neo_admin_add_organization(pg, neo_ctl_value(ctl, "tenant"), neo_ctl_value(ctl, "name"), ctl->pool, id);
+    return neo_admin_add_organization(pg, neo_ctl_value(ctl, "tenant"), neo_ctl_value(ctl, "name"), neo_ctl_value(ctl, "id"),
+                                      ctl->pool, id);
 }
 
 static const neo_ctl_parameter add_arguments[] = {
@@ -13,6 +14,8 @@ static const neo_ctl_parameter add_arguments[] = {
 
 static const neo_ctl_parameter add_options[] = {
     {"tenant", NEO_CTL_TENANT_ID, NEO_CTL_REQUIRED, NULL, "whose organization it is"},
+    {"id", NEO_CTL_ORGANIZATION_ID, 0, NULL,
+     "the id that it had before, for an import of what was exported; else it gets a new one"},
     {0},
 };
 
@@ -21,10 +24,25 @@ static const neo_ctl_parameter list_options[] = {
     {0},
 };
 
+static const neo_ctl_parameter which[] = {
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "the organization's id"},
+    {0},
+};
+
+static const neo_ctl_parameter change_options[] = {
+    {"name", NEO_CTL_NAME, 0, NULL, "what people call the organization"},
+    {0},
+};
+
 const neo_ctl_command neo_ctl_organization[] = {
     {"organization", "add", "Add an organization to a tenant: what owns brokers and everything else.", NULL, add_arguments,
      add_options, neo_ctl_run_row, add, 0},
     {"organization", "list", "List the organizations.", NULL, NULL, list_options, neo_ctl_run_list, NULL,
+     NEO_ADMIN_ORGANIZATIONS},
+    {"organization", "change", "Change an organization's name.", NULL, which, change_options, neo_ctl_run_change, NULL,
+     NEO_ADMIN_ORGANIZATIONS},
+    {"organization", "remove", "Remove an organization that owns nothing and that no key or token reaches.",
+     "With all that it has it is removed by: neoapictl purge organization", which, NULL, neo_ctl_run_remove, NULL,
      NEO_ADMIN_ORGANIZATIONS},
     {0},
 };

@@ -5,8 +5,9 @@
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/encode.h"
 
@@ -23,6 +24,26 @@ const char *neo_ctl_one_line(const char *text, apr_pool_t *pool)
     *out = '\0';
     return line;
 }
+
+/* ---------------------------------------------------------------- terminals */
+
+int neo_ctl_is_terminal(FILE *stream)
+{
+    const char *term = getenv("TERM");
+    return isatty(fileno(stream)) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+const char *neo_ctl_styled(FILE *stream, neo_ctl_style style, const char *text, apr_pool_t *pool)
+{
+    static const char *const begin[] = {
+        [NEO_CTL_HEADING] = "\x1b[1m", [NEO_CTL_GOOD] = "\x1b[32m", [NEO_CTL_BAD] = "\x1b[1;31m", [NEO_CTL_FAINT] = "\x1b[2m"};
+    const char *no_colour = getenv("NO_COLOR");
+    if (style == NEO_CTL_PLAIN || (no_colour && *no_colour) || !neo_ctl_is_terminal(stream))
+        return text;
+    return apr_pstrcat(pool, begin[style], text, "\x1b[0m", NULL);
+}
+
+/* ---------------------------------------------------------------- tables */
 
 /* A value as a cell of a table. */
 static const char *cell(const neo_json *value, apr_pool_t *pool)
@@ -57,16 +78,17 @@ typedef struct {
     neo_buf out;
     apr_size_t width[MOST_COLUMNS];
     int writing; /* 0: measuring */
+    int is_bare; /* without headings and names */
 } table;
 
-static void put_cell(table *t, int column, const char *text, int last)
+static void put_cell(table *t, int column, const char *text, neo_ctl_style style, int last)
 {
     apr_size_t len = neo_utf8_length(text);
     if (!t->writing) {
         t->width[column] = len > t->width[column] ? len : t->width[column];
         return;
     }
-    neo_buf_puts(&t->out, text);
+    neo_buf_puts(&t->out, neo_ctl_styled(stdout, style, text, t->out.pool));
     if (last)
         neo_buf_putc(&t->out, '\n');
     else
@@ -79,19 +101,20 @@ static void put_row(table *t, neo_json *row, int headings)
     for (void *m = neo_json_first(row); m && column < MOST_COLUMNS; m = neo_json_next(row, m), column++)
         put_cell(t, column,
                  headings ? heading(neo_json_member_key(m), t->out.pool) : cell(neo_json_member_value(m), t->out.pool),
-                 column + 1 == columns);
+                 headings ? NEO_CTL_HEADING : NEO_CTL_PLAIN, column + 1 == columns);
 }
 
 static void put_rows(table *t, neo_json *value)
 {
     if (neo_json_kind_of(value) == NEO_JSON_OBJECT) {
         for (void *m = neo_json_first(value); m; m = neo_json_next(value, m)) {
-            put_cell(t, 0, neo_json_member_key(m), 0);
-            put_cell(t, 1, cell(neo_json_member_value(m), t->out.pool), 1);
+            if (!t->is_bare)
+                put_cell(t, 0, neo_json_member_key(m), NEO_CTL_HEADING, 0);
+            put_cell(t, 1, cell(neo_json_member_value(m), t->out.pool), NEO_CTL_PLAIN, 1);
         }
         return;
     }
-    if (neo_json_size(value))
+    if (neo_json_size(value) && !t->is_bare)
         put_row(t, neo_json_at(value, 0), 1);
     for (apr_size_t i = 0; i < neo_json_size(value); i++)
         put_row(t, neo_json_at(value, i), 0);
@@ -99,7 +122,7 @@ static void put_rows(table *t, neo_json *value)
 
 void neo_ctl_print(const neo_ctl *ctl, neo_json *value)
 {
-    table t = {.writing = 0};
+    table t = {.is_bare = ctl->quiet};
     if (ctl->json) {
         puts(neo_json_text(value, ctl->pool).ptr);
         return;
@@ -108,14 +131,14 @@ void neo_ctl_print(const neo_ctl *ctl, neo_json *value)
     put_rows(&t, value);
     t.writing = 1;
     put_rows(&t, value);
-    fputs(neo_json_size(value) ? t.out.ptr : "(none)\n", stdout);
+    fputs(neo_json_size(value) ? t.out.ptr : ctl->quiet ? "" : "(none)\n", stdout);
 }
 
 void neo_ctl_say(const neo_ctl *ctl, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    if (!ctl->json)
+    if (!ctl->json && !ctl->quiet)
         puts(apr_pvsprintf(ctl->pool, fmt, args));
     va_end(args);
 }
@@ -131,7 +154,7 @@ const char *neo_ctl_flush(const neo_ctl *ctl)
 static void complain(const char *message, apr_pool_t *pool)
 {
     fflush(stdout);
-    fprintf(stderr, "neoapictl: %s\n", neo_ctl_one_line(message, pool));
+    fprintf(stderr, "%s %s\n", neo_ctl_styled(stderr, NEO_CTL_BAD, "neoapictl:", pool), neo_ctl_one_line(message, pool));
 }
 
 neo_ctl_exit neo_ctl_fail(const neo_ctl *ctl, const char *fmt, ...)

@@ -1,4 +1,5 @@
 /* neoapictl plan */
+#include "ctl/change.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
 
@@ -27,9 +28,24 @@ static const neo_ctl_parameter add_options[] = {
     {0},
 };
 
+static const neo_ctl_parameter which[] = {
+    {"plan", NEO_CTL_PLAN, 0, NULL, "the plan's name"},
+    {0},
+};
+
+static const neo_ctl_parameter change_options[] = {
+    {"requests", NEO_CTL_COUNT, 0, NULL, "how many requests a credential may make in each window"},
+    {"window", NEO_CTL_SECONDS, 0, NULL, "how long a window is"},
+    {0},
+};
+
 const neo_ctl_command neo_ctl_plan[] = {
     {"plan", "add", "Add a plan: how many requests a tenant's credentials may make.", NULL, add_arguments, add_options, add,
      NULL, 0},
     {"plan", "list", "List the plans.", NULL, NULL, NULL, neo_ctl_run_list, NULL, NEO_ADMIN_PLANS},
+    {"plan", "change", "Change a plan, for every tenant that has it; it holds at once.", NULL, which, change_options,
+     neo_ctl_run_change, NULL, NEO_ADMIN_PLANS},
+    {"plan", "remove", "Remove a plan that no tenant has.", "The default plan stays.", which, NULL, neo_ctl_run_remove, NULL,
+     NEO_ADMIN_PLANS},
     {0},
 };

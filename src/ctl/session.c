@@ -3,15 +3,25 @@
 
 #include <apr_strings.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "store/migrate.h"
+
+/* Whether libpq knows the service "neoapi". With a port that there is not it says so before it connects anywhere. */
+static int is_there_a_service(apr_pool_t *pool)
+{
+    const char *why = "";
+    return neo_pg_connect("service=neoapi port=0", pool, &why) || !strstr(why, "definition of service");
+}
 
 const char *neo_ctl_conninfo(const neo_ctl *ctl)
 {
     const char *given = neo_ctl_value(ctl, "database"), *environment = getenv("NEOAPI_DATABASE");
     if (given)
         return given;
-    return environment && *environment ? environment : "service=neoapi";
+    if (environment && *environment)
+        return environment;
+    return is_there_a_service(ctl->pool) ? "service=neoapi" : "dbname=neoapi";
 }
 
 neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong)

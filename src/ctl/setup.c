@@ -12,11 +12,12 @@
 #define LOCK_SQL "select pg_advisory_lock(5653418271301)"
 
 typedef struct {
-    const neo_ctl *ctl;
+    neo_ctl *ctl;
     apr_pool_t *pool;
     neo_pg *pg; /* first to where the administrator connects, then to the database that is set up */
-    const char *database, *owner, *runtime;
-    neo_rows rows; /* of the last statement */
+    const char *database, *owner, *runtime, *admin, *tenant;
+    neo_json *first; /* the first tenant's ids and secret, which is to be written before it is committed; NULL: none is made */
+    neo_rows rows;   /* of the last statement */
 } setup;
 
 /* Runs a statement with what names it for people. Returns NULL, or what went wrong. */
@@ -72,6 +73,16 @@ static const char *join_owner(setup *s)
                    apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), self), 0, NULL);
 }
 
+/* Who administers from now on, without being a superuser: on one machine root, whom PostgreSQL knows as the role root. */
+static const char *make_admin(setup *s)
+{
+    const char *wrong = s->admin ? make_role(s, s->admin, "login") : NULL;
+    if (!s->admin || wrong)
+        return wrong;
+    return run_sql(s, apr_psprintf(s->pool, "cannot let %s act as %s", s->admin, s->owner),
+                   apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), id_of(s, s->admin)), 0, NULL);
+}
+
 static const char *check_runtime(setup *s)
 {
     const char *values[] = {s->runtime, s->owner};
@@ -108,17 +119,16 @@ static const char *read_password(setup *s, const char *path, const char **wrong)
 }
 
 /* Only the verifier goes to the server: its log may repeat statements. */
-static const char *set_password(setup *s)
+static const char *set_password(setup *s, const char *role, const char *option)
 {
-    const char *wrong = NULL, *path = neo_ctl_value(s->ctl, "runtime-password-file");
+    const char *wrong = NULL, *path = neo_ctl_value(s->ctl, option);
     const char *password = path ? read_password(s, path, &wrong) : NULL;
-    const char *verifier = password ? neo_pg_password_verifier(s->pg, s->runtime, password, s->pool, &wrong) : NULL;
+    const char *verifier = password ? neo_pg_password_verifier(s->pg, role, password, s->pool, &wrong) : NULL;
     if (!verifier)
         return wrong;
-    return run_sql(
-        s, "cannot set the password",
-        apr_psprintf(s->pool, "alter role %s password %s", id_of(s, s->runtime), neo_pg_literal(s->pg, verifier, s->pool)), 0,
-        NULL);
+    return run_sql(s, "cannot set the password",
+                   apr_psprintf(s->pool, "alter role %s password %s", id_of(s, role), neo_pg_literal(s->pg, verifier, s->pool)),
+                   0, NULL);
 }
 
 /* The locale is named, so that the schema means the same on every server: letters are known as letters, text is compared
@@ -135,7 +145,7 @@ static const char *make_database(setup *s)
         return apr_psprintf(s->pool,
                             "the database %s exists and belongs to %s; choose another --database-name, or hand it over with: "
                             "alter database %s owner to %s",
-                            s->database, neo_rows_value(&s->rows, 0, 0), s->database, s->owner);
+                            s->database, neo_rows_value(&s->rows, 0, 0), id_of(s, s->database), id_of(s, s->owner));
     if (s->rows.count && strcmp(neo_rows_value(&s->rows, 0, 1), "UTF8") != 0)
         return apr_psprintf(s->pool, "the database %s has the encoding %s and must have UTF8; choose another --database-name",
                             s->database, neo_rows_value(&s->rows, 0, 1));
@@ -151,12 +161,12 @@ static const char *make_database(setup *s)
 }
 
 /* The same server, another database: the last of several settings of one thing holds. */
-static const char *conninfo_of(const setup *s)
+static const char *conninfo_of(const setup *s, const char *database)
 {
     const char *conninfo = neo_ctl_conninfo(s->ctl);
     int is_uri = strncmp(conninfo, "postgresql://", 13) == 0 || strncmp(conninfo, "postgres://", 11) == 0;
     const char *glue = !is_uri ? " " : strchr(conninfo, '?') ? "&" : "?";
-    return apr_pstrcat(s->pool, conninfo, glue, "dbname=", s->database, NULL);
+    return apr_pstrcat(s->pool, conninfo, glue, "dbname=", database, NULL);
 }
 
 /* From here on everything is made as the owner. */
@@ -184,14 +194,61 @@ static const char *make_roles(setup *s)
     if (!wrong)
         wrong = check_runtime(s);
     if (!wrong)
-        wrong = set_password(s);
+        wrong = set_password(s, s->runtime, "runtime-password-file");
+    if (!wrong)
+        wrong = make_admin(s);
+    if (!wrong)
+        wrong = set_password(s, s->admin, "admin-password-file");
     return wrong ? wrong : join_owner(s);
+}
+
+/* The database that is to be made may be the one that nothing else is known to connect to: then every server has another. */
+static const char *connect_somewhere(setup *s)
+{
+    const char *wrong, *ignored, *conninfo = neo_ctl_conninfo(s->ctl);
+    s->pg = neo_ctl_connect(s->ctl, conninfo, &wrong);
+    if (!s->pg)
+        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, "postgres"), &ignored);
+    return s->pg ? NULL : wrong;
+}
+
+static void note(setup *s, const char *name, const char *value)
+{
+    neo_json_set(s->first, name, neo_json_make_string(value, s->pool));
+}
+
+/* What it takes to make a request: a tenant, an organization, and a key to it. */
+static const char *make_first(setup *s)
+{
+    char tenant[NEO_ID_SIZE] = "", organization[NEO_ID_SIZE] = "", key[NEO_ID_SIZE], secret[NEO_SECRET_SIZE] = "";
+    const char *wrong = neo_admin_add_tenant(s->pg, s->tenant, NULL, NULL, s->pool, tenant);
+    if (!wrong)
+        wrong = neo_admin_add_organization(s->pg, tenant, s->tenant, NULL, s->pool, organization);
+    if (!wrong)
+        wrong = neo_admin_make_key(s->pg, organization, "org_admin", 0, "first key", s->pool, key, secret);
+    note(s, "tenant", tenant);
+    note(s, "organization", organization);
+    note(s, "secret", secret);
+    return wrong;
+}
+
+/* A repetition makes no second one. */
+static const char *make_tenant(setup *s)
+{
+    const char *values[] = {s->tenant};
+    const char *wrong = run_sql(s, "cannot look for the tenant", "select from neoapi.tenant where name = $1", 1, values);
+    if (!wrong && s->rows.count)
+        neo_ctl_say(s->ctl, "tenant %s: is there", s->tenant);
+    if (wrong || s->rows.count)
+        return wrong;
+    s->first = neo_json_make_object(s->pool);
+    wrong = run_sql(s, "cannot begin", "begin", 0, NULL);
+    return wrong ? wrong : make_first(s);
 }
 
 static const char *set_up(setup *s, neo_json *report)
 {
-    const char *wrong = NULL;
-    s->pg = neo_ctl_connect(s->ctl, neo_ctl_conninfo(s->ctl), &wrong);
+    const char *wrong = connect_somewhere(s);
     if (!wrong)
         wrong = check_server(s);
     if (!wrong)
@@ -199,12 +256,34 @@ static const char *set_up(setup *s, neo_json *report)
     if (!wrong)
         wrong = make_database(s);
     if (!wrong)
-        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s), &wrong);
+        s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, s->database), &wrong);
     if (!wrong)
         wrong = close_to_others(s);
     if (!wrong)
         wrong = neo_ctl_apply_migrations(s->ctl, s->pg, s->runtime, report);
-    return wrong ? wrong : let_runtime_in(s);
+    if (!wrong)
+        wrong = let_runtime_in(s);
+    return wrong || !s->tenant ? wrong : make_tenant(s);
+}
+
+/* A secret that nobody has read is not made. */
+static neo_ctl_exit show(setup *s, neo_json *report)
+{
+    neo_ctl *ctl = s->ctl;
+    if (s->first)
+        neo_json_set(report, "first", s->first);
+    if (ctl->json)
+        neo_ctl_print(ctl, report);
+    neo_ctl_say(ctl, "httpd connects to the database %s as the role %s", s->database, s->runtime);
+    if (!s->first)
+        return NEO_CTL_OK;
+    if (!ctl->json)
+        neo_ctl_print(ctl, s->first);
+    neo_ctl_say(ctl, "The secret is shown this once and kept nowhere. A client sends it in the header X-API-Key.");
+    const char *wrong = neo_ctl_flush(ctl);
+    if (!wrong)
+        wrong = run_sql(s, "the first tenant was shown and may not hold", "commit", 0, NULL);
+    return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK;
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
@@ -213,9 +292,15 @@ static neo_ctl_exit run(neo_ctl *ctl)
                .pool = ctl->pool,
                .database = neo_ctl_value(ctl, "database-name"),
                .owner = neo_ctl_value(ctl, "owner"),
-               .runtime = neo_ctl_value(ctl, "runtime-role")};
+               .runtime = neo_ctl_value(ctl, "runtime-role"),
+               .admin = neo_ctl_value(ctl, "admin-role"),
+               .tenant = neo_ctl_value(ctl, "tenant")};
     if (strcmp(s.owner, s.runtime) == 0)
         return neo_ctl_misused(ctl, "--owner and --runtime-role must be two roles: the runtime role may not change the schema");
+    if (s.admin && strcmp(s.admin, s.runtime) == 0)
+        return neo_ctl_misused(ctl, "--admin-role and --runtime-role must be two roles: httpd may not administer");
+    if (!s.admin && neo_ctl_value(ctl, "admin-password-file"))
+        return neo_ctl_misused(ctl, "--admin-password-file needs --admin-role");
     neo_json *report = neo_json_make_object(ctl->pool);
     neo_json_set(report, "database", neo_json_make_string(s.database, ctl->pool));
     neo_json_set(report, "owner", neo_json_make_string(s.owner, ctl->pool));
@@ -223,10 +308,7 @@ static neo_ctl_exit run(neo_ctl *ctl)
     const char *wrong = set_up(&s, report);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
-    if (ctl->json)
-        neo_ctl_print(ctl, report);
-    neo_ctl_say(ctl, "httpd connects to the database %s as the role %s", s.database, s.runtime);
-    return NEO_CTL_OK;
+    return show(&s, report);
 }
 
 static const neo_ctl_parameter options[] = {
@@ -236,6 +318,13 @@ static const neo_ctl_parameter options[] = {
     {"runtime-password-file", NEO_CTL_FILE, 0, NULL,
      "a file whose first line becomes the runtime role's password; without it the role gets none, which is right where it "
      "connects by peer or certificate"},
+    {"admin-role", NEO_CTL_IDENTIFIER, 0, NULL,
+     "a role that may administer with neoapictl and is no superuser; root, where PostgreSQL takes the operating system's user "
+     "for "
+     "the role"},
+    {"admin-password-file", NEO_CTL_FILE, 0, NULL, "likewise, a file whose first line becomes that role's password"},
+    {"tenant", NEO_CTL_NAME, 0, NULL,
+     "also make a first tenant of this name, with an organization and a key to it, whose secret is shown once"},
     {0},
 };
 

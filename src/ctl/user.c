@@ -1,5 +1,5 @@
 /* neoapictl user */
-#include "ctl/command.h"
+#include "ctl/change.h"
 
 static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
 {
@@ -24,8 +24,24 @@ static const neo_ctl_parameter list_options[] = {
     {0},
 };
 
+static const neo_ctl_parameter which[] = {
+    {"user", NEO_CTL_USER_ID, 0, NULL, "the user's id"},
+    {0},
+};
+
+static const neo_ctl_parameter change_options[] = {
+    {"name", NEO_CTL_NAME, 0, NULL, "the user's name"},
+    {"email", NEO_CTL_EMAIL, 0, NULL, "the user's e-mail address, one user an address in each tenant"},
+    {"role", NEO_CTL_ROLE, 0, NULL, "what the user, and with it the user's tokens, may do"},
+    {0},
+};
+
 const neo_ctl_command neo_ctl_user[] = {
     {"user", "add", "Add a user to a tenant.", NULL, add_arguments, add_options, neo_ctl_run_row, add, 0},
     {"user", "list", "List the users.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_USERS},
+    {"user", "change", "Change a user's name, e-mail address or role; a role holds at once for every token of the user.", NULL,
+     which, change_options, neo_ctl_run_change, NULL, NEO_ADMIN_USERS},
+    {"user", "remove", "Remove a user who has no tokens that work, with those that are revoked.", NULL, which, NULL,
+     neo_ctl_run_remove, NULL, NEO_ADMIN_USERS},
     {0},
 };

@@ -12,6 +12,7 @@
 #include "model/scope.h"
 
 #define MOST_NAME       200
+#define MOST_GRACE      2592000 /* 30 days */
 #define MOST_IDENTIFIER 63
 
 static apr_array_header_t *role_words(apr_pool_t *pool)
@@ -91,6 +92,13 @@ static const char *check_seconds(const char *text, apr_pool_t *pool)
     return check_range(text, 86400, pool);
 }
 
+static const char *check_grace(const char *text, apr_pool_t *pool)
+{
+    return strcmp(text, "0") == 0                ? NULL
+           : check_range(text, MOST_GRACE, pool) ? "must be a whole number from 0 to 2592000"
+                                                 : NULL;
+}
+
 static const char *check_some(const char *text, apr_pool_t *pool)
 {
     (void)pool;
@@ -103,8 +111,9 @@ static const char *check_identifier(const char *text, apr_pool_t *pool)
 {
     apr_size_t len = strlen(text);
     if (len < 1 || len > MOST_IDENTIFIER || isdigit((unsigned char)*text) ||
-        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_") != len)
-        return apr_psprintf(pool, "must be 1 to %d lowercase letters, digits and underscores, no digit first", MOST_IDENTIFIER);
+        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != len)
+        return apr_psprintf(pool, "must be 1 to %d lowercase letters, digits, underscores and hyphens, no digit first",
+                            MOST_IDENTIFIER);
     return NULL;
 }
 
@@ -121,6 +130,7 @@ static const struct {
     [NEO_CTL_EMAIL] = {.placeholder = "EMAIL", .check = check_email},
     [NEO_CTL_COUNT] = {.placeholder = "N", .check = check_count},
     [NEO_CTL_SECONDS] = {.placeholder = "SECONDS", .check = check_seconds},
+    [NEO_CTL_GRACE] = {.placeholder = "SECONDS", .check = check_grace},
     [NEO_CTL_ROLE] = {.placeholder = "ROLE", .words = role_words},
     [NEO_CTL_SCOPE] = {.placeholder = "SCOPE", .words = scope_words},
     [NEO_CTL_FILE] = {.placeholder = "FILE", .check = check_some},

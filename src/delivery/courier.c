@@ -71,17 +71,13 @@ struct neo_courier {
 
 /* ---------------------------------------------------------------- results */
 
-static neo_attempt attempt_of(const neo_flight *f)
-{
-    return (neo_attempt){f->id, f->organization, f->subscription, f->claim, f->number, f->is_failing};
-}
-
 static void done(void *about, const neo_sent *sent)
 {
     neo_flight *f = about;
     neo_courier *c = f->of;
-    neo_attempt attempt = attempt_of(f);
-    neo_results_add(c->gathered, &attempt, sent, c->settings.delays, c->settings.attempts);
+    neo_results_add(c->gathered, f, sent, c->settings.delays, c->settings.attempts);
+    neo_account_attempt(&c->settings.account, f->host, sent, f->number >= c->settings.attempts);
+    neo_account_flying(&c->settings.account, -1);
     neo_flights_land(&c->flights, f);
     c->landed++;
 }
@@ -147,10 +143,8 @@ static void send_one(neo_courier *c, const neo_due *due, neo_flight *f)
         if (neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, f))
             return;
     } else
-        neo_log(NEO_LOG_ERROR, NULL,
-                "the secret of webhook subscription %s cannot be opened with any key of the key file: put the key back that it "
-                "was sealed with, or rotate the secret",
-                due->subscription);
+        neo_log(NEO_LOG_SECRET_SEALED, NULL,
+                "the secret of webhook subscription %s cannot be opened with any key of the key file", due->subscription);
     done(f, &(neo_sent){.error = "not_sent", .started = neo_now_ms()});
 }
 
@@ -243,6 +237,7 @@ static void claimed(neo_courier *c)
     c->starts = apr_palloc(c->claim, (apr_size_t)(count + 1) * sizeof *c->starts);
     for (int i = 0; i < count; i++)
         c->starts[i] = (start){&due[i], neo_flights_take_off(&c->flights, &due[i], c->wish.claim)};
+    neo_account_flying(&c->settings.account, count);
     c->start_count = count;
     c->next_start = 0;
     c->after[0] = '\0';
@@ -255,10 +250,13 @@ static void tidy(neo_courier *c)
 {
     neo_pg *pg = c->host.borrow(c->host.context);
     int more = 0;
-    c->next_tidy = neo_now_ms() + TIDY;
+    neo_ms begun = neo_now_ms();
+    c->next_tidy = begun + TIDY;
     if (!pg)
         return;
-    if (neo_outbox_tidy(pg, c->settings.retention, c->scratch, &more) == NEO_PG_OK && more)
+    neo_pg_status status = neo_outbox_tidy(pg, c->settings.retention, c->scratch, &more);
+    neo_account_tidied(&c->settings.account, status == NEO_PG_OK, begun);
+    if (status == NEO_PG_OK && more)
         c->next_tidy = neo_now_ms() + 100;
     c->host.give_back(c->host.context, pg);
     apr_pool_clear(c->scratch);
@@ -365,16 +363,13 @@ static void give_back_unsent(neo_courier *c)
 {
     neo_pg *pg;
     neo_results_clear(c->gathered, GROUP);
-    for (neo_flight *f = c->flights.first; f; f = f->next) {
-        neo_attempt attempt = attempt_of(f);
-        (void)neo_results_add_unsent(c->gathered, &attempt);
-    }
+    for (neo_flight *f = c->flights.first; f; f = f->next)
+        (void)neo_results_add_unsent(c->gathered, f);
     const apr_array_header_t *unsent = c->gathered->outcomes;
     if (unsent->nelts == 0 || !(pg = c->host.borrow(c->host.context)))
         return;
     if (neo_outbox_release(pg, (const neo_outcome *)unsent->elts, unsent->nelts, c->scratch) != NEO_PG_OK)
-        neo_log(NEO_LOG_WARN, NULL, "%d deliveries could not be given back; they are sent when their lease is over",
-                c->flights.count);
+        neo_log(NEO_LOG_NOT_GIVEN_BACK, NULL, "%d deliveries could not be given back", c->flights.count);
     c->host.give_back(c->host.context, pg);
 }
 

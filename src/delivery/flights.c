@@ -35,6 +35,7 @@ neo_flight *neo_flights_take_off(neo_flights *flights, const neo_due *due, long 
     f->claim = claim;
     f->number = due->number;
     f->is_failing = due->is_failing;
+    neo_receivers_host(due->url, f->host);
     apr_cpystrn(f->id, due->id, sizeof f->id);
     apr_cpystrn(f->organization, due->organization, sizeof f->organization);
     apr_cpystrn(f->subscription, due->subscription, sizeof f->subscription);

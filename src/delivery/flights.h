@@ -5,6 +5,7 @@
 #include <apr_tables.h>
 
 #include "core/id.h"
+#include "core/receivers.h"
 #include "store/outbox.h"
 
 /* A delivery on its way, from its claim to its end. */
@@ -14,7 +15,8 @@ typedef struct neo_flight {
     char id[NEO_ID_SIZE], organization[NEO_ID_SIZE], subscription[NEO_ID_SIZE];
     long long claim;
     int number;
-    int is_failing;
+    int is_failing;           /* the subscription's last attempt before this failed */
+    char host[NEO_HOST_SIZE]; /* of the receiver */
 } neo_flight;
 
 typedef struct neo_flights {

@@ -58,26 +58,26 @@ static void find_out(neo_results *results, const neo_outcome *o, int was_failing
         APR_ARRAY_PUSH(results->findings, finding) = (finding){o->organization, o->subscription, health};
 }
 
-neo_outcome *neo_results_add_unsent(neo_results *results, const neo_attempt *attempt)
+neo_outcome *neo_results_add_unsent(neo_results *results, const neo_flight *flight)
 {
     neo_outcome *o = &APR_ARRAY_PUSH(results->outcomes, neo_outcome);
     *o = (neo_outcome){
-        .id = apr_pstrdup(results->pool, attempt->id),
-        .organization = apr_pstrdup(results->pool, attempt->organization),
-        .subscription = apr_pstrdup(results->pool, attempt->subscription),
-        .claim = attempt->claim,
-        .number = attempt->number,
+        .id = apr_pstrdup(results->pool, flight->id),
+        .organization = apr_pstrdup(results->pool, flight->organization),
+        .subscription = apr_pstrdup(results->pool, flight->subscription),
+        .claim = flight->claim,
+        .number = flight->number,
     };
     if (results->outcomes->nelts == 1)
         results->first = neo_now_ms();
     return o;
 }
 
-void neo_results_add(neo_results *results, const neo_attempt *attempt, const neo_sent *sent, const int *delays, int count)
+void neo_results_add(neo_results *results, const neo_flight *flight, const neo_sent *sent, const int *delays, int count)
 {
-    int is_last = attempt->number >= count;
+    int is_last = flight->number >= count;
     neo_health health = NEO_HEALTH_WELL;
-    neo_outcome *o = neo_results_add_unsent(results, attempt);
+    neo_outcome *o = neo_results_add_unsent(results, flight);
     o->started = sent->started;
     o->duration = sent->duration;
     o->http_status = sent->http_status;
@@ -88,9 +88,9 @@ void neo_results_add(neo_results *results, const neo_attempt *attempt, const neo
     else {
         health = sent->http_status == 410 ? NEO_HEALTH_GONE : NEO_HEALTH_FAILING;
         o->end = is_last ? "failed" : NULL;
-        o->delay = is_last ? 0 : delay_after(delays[attempt->number], sent);
+        o->delay = is_last ? 0 : delay_after(delays[flight->number], sent);
     }
-    find_out(results, o, attempt->is_failing, health, is_last);
+    find_out(results, o, flight->is_failing, health, is_last);
 }
 
 /* The database counts from the moment at which it recorded them. */
@@ -111,7 +111,7 @@ void neo_results_note(const neo_results *results, neo_pg *pg)
         neo_rows rows;
         if (neo_outbox_note(pg, what->organization, what->subscription, what->health, results->pool, &rows) == NEO_PG_OK &&
             rows.count)
-            neo_log(NEO_LOG_WARN, NULL, "webhook subscription %s was made inactive: %s", what->subscription,
+            neo_log(NEO_LOG_SUBSCRIPTION_ENDED, NULL, "webhook subscription %s was made inactive: %s", what->subscription,
                     neo_rows_value(&rows, 0, 0));
     }
 }

@@ -4,6 +4,7 @@
 
 #include "delivery/alarms.h"
 #include "delivery/sender.h"
+#include "flights.h"
 #include "store/outbox.h"
 
 /* A group of outcomes. Its memory is its own pool's, which is cleared when they are recorded. */
@@ -14,22 +15,14 @@ typedef struct neo_results {
     neo_ms first;                 /* when the first of them came */
 } neo_results;
 
-/* An attempt. */
-typedef struct neo_attempt {
-    const char *id, *organization, *subscription;
-    long long claim;
-    int number;
-    int is_failing; /* the subscription's last attempt before this failed */
-} neo_attempt;
-
 void neo_results_init(neo_results *results, apr_pool_t *parent, int most);
 void neo_results_clear(neo_results *results, int most);
 
 /* Adds how an attempt went; `delays` and `count` are the schedule. */
-void neo_results_add(neo_results *results, const neo_attempt *attempt, const neo_sent *sent, const int *delays, int count);
+void neo_results_add(neo_results *results, const neo_flight *flight, const neo_sent *sent, const int *delays, int count);
 
 /* Adds one that was not made. */
-neo_outcome *neo_results_add_unsent(neo_results *results, const neo_attempt *attempt);
+neo_outcome *neo_results_add_unsent(neo_results *results, const neo_flight *flight);
 
 /* When what was put back is due again, from now. */
 void neo_results_set_alarms(const neo_results *results, neo_alarms *alarms);

@@ -336,7 +336,7 @@ neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done
     sender->epoll = epoll_create1(EPOLL_CLOEXEC);
     sender->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init()) || !listen_to_wakes(sender)) {
-        neo_log(NEO_LOG_ERROR, NULL, "libcurl cannot be used: no webhooks are delivered by this process");
+        neo_log(NEO_LOG_NO_CURL, NULL, "libcurl cannot be used, so that this process delivers no webhooks");
         return NULL;
     }
     curl_multi_setopt(sender->multi, CURLMOPT_MAXCONNECTS, (long)settings->most);

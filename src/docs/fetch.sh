@@ -1,12 +1,13 @@
 #!/bin/sh
 # Fetches Swagger UI, which draws the reference page, by npm into DIR/swagger-ui, unless it is there: fetch.sh DIR
-# Where it cannot be had, one line says why.
+# Where it cannot be had, one line says why. With NEOAPI_FETCH=no nothing is fetched that is not there, for builds without network.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 fetched=$(cd "$1" && pwd)/swagger-ui
 
 if cmp -s "$here/package-lock.json" "$fetched/package-lock.json"; then exit 0; fi
+[ "${NEOAPI_FETCH:-yes}" != no ] || { echo "Swagger UI was not fetched before (make fetch)"; exit 1; }
 rm -rf "$fetched"
 command -v npm >/dev/null || { echo "npm is not installed"; exit 1; }
 fresh=$fetched.$$

@@ -4,16 +4,14 @@
 #include <ap_mpm.h>
 #include <apr_strings.h>
 #include <http_core.h>
-#include <http_log.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/encode.h"
+#include "httpd/log.h"
 #include "httpd/memory.h"
 #include "model/rules.h"
-
-APLOG_USE_MODULE(neoapi);
 
 #define VERSION_PATH "/public/v1/"
 
@@ -288,9 +286,15 @@ int neo_config_has_own_database(const server_rec *server)
     return server->is_virtual && (!section || has_dbd_directive(section->first_child));
 }
 
-static int complain(server_rec *server, const char *message)
+int neo_config_connections(void)
 {
-    ap_log_error(APLOG_MARK, APLOG_EMERG, 0, server, "neoapi: %s", message);
+    const char *most = directive_value(ap_conftree, "DBDMax");
+    return most ? atoi(most) : 10;
+}
+
+static int complain(server_rec *server, neo_message message, const char *what)
+{
+    neo_log(message, &(neo_about){.server = server}, "%s", what);
     return 0;
 }
 
@@ -299,22 +303,22 @@ static int is_dbd_right(server_rec *server, apr_pool_t *pool)
     const char *driver = directive_value(ap_conftree, "DBDriver"), *most = directive_value(ap_conftree, "DBDMax");
     int threads = 0;
     if (!neo_database_has_mod_dbd())
-        return complain(server, "mod_dbd is not loaded: enable it (Debian: a2enmod dbd; elsewhere: LoadModule dbd_module ...)");
+        return complain(server, NEO_LOG_NO_DBD, "mod_dbd is not loaded");
     if (!driver)
-        return complain(server, "there is no DBDriver: set DBDriver pgsql, and DBDParams to where the database is");
+        return complain(server, NEO_LOG_NO_DRIVER, "there is no DBDriver");
     if (strcasecmp(driver, "pgsql") != 0)
-        return complain(server, apr_psprintf(pool, "DBDriver is %s, but the API needs PostgreSQL: set DBDriver pgsql", driver));
+        return complain(server, NEO_LOG_OTHER_DRIVER,
+                        apr_psprintf(pool, "DBDriver is %s, but the API needs PostgreSQL", driver));
     if (!directive_value(ap_conftree, "DBDParams"))
-        return complain(server, "there is no DBDParams: set it to where the database is, such as DBDParams \"service=neoapi\"");
+        return complain(server, NEO_LOG_NO_PARAMS, "there is no DBDParams");
     if (most && atoi(most) < 2)
-        return complain(server, "DBDMax leaves no connection for requests, because one is used to listen for changes of "
-                                "credentials: set it to two more than ThreadsPerChild");
+        return complain(server, NEO_LOG_ONE_CONNECTION,
+                        "DBDMax leaves no connection for requests, because one is used to listen for changes of credentials");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     if (atoi(most ? most : "10") < threads + 1)
-        ap_log_error(
-            APLOG_MARK, APLOG_WARNING, 0, server,
-            "neoapi: DBDMax is %s with %d threads in each process, so that requests will wait for one another: set DBDMax %d",
-            most ? most : "10 (mod_dbd's default)", threads, threads + 2);
+        neo_log(NEO_LOG_FEW_CONNECTIONS, &(neo_about){.server = server},
+                "DBDMax is %s with %d threads in each process, so that requests will wait for one another: set DBDMax %d",
+                most ? most : "10 (mod_dbd's default)", threads, threads + 2);
     return 1;
 }
 
@@ -322,15 +326,12 @@ static int is_server_right(server_rec *server, const neo_server_config *config, 
 {
     neo_keys keys;
     if (!config->base_url)
-        return complain(server, "there is no NeoAPIBaseURL: set it to the address that clients use, such as "
-                                "https://api.example.com" VERSION_PATH);
+        return complain(server, NEO_LOG_NO_BASE_URL, "there is no NeoAPIBaseURL");
     if (!config->key_file)
-        return complain(server,
-                        "there is no NeoAPIKeyFile: set it to the file with the deployment's secret key; make one with: "
-                        "(umask 077; openssl rand -base64 32 > /etc/neoapi/key)");
+        return complain(server, NEO_LOG_NO_KEY_FILE, "there is no NeoAPIKeyFile");
     const char *wrong = neo_keys_read(&keys, config->key_file, pool);
     memset(&keys, 0, sizeof keys);
-    return wrong ? complain(server, apr_pstrcat(pool, "NeoAPIKeyFile: ", wrong, NULL)) : 1;
+    return wrong ? complain(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", wrong, NULL)) : 1;
 }
 
 /* Virtual hosts in which it is on; others have no roots. */
@@ -395,7 +396,7 @@ int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
         neo_server_config *config = neo_server_config_of(s);
         long long wanted = NUMBER(config, rate_entries);
         if (is_used(s) && !(config->site = make_site(config, pool)))
-            return complain(s, "the key file changed while httpd started; start it again");
+            return complain(s, NEO_LOG_KEY_FILE_CHANGED, "the key file changed while httpd started");
         if (is_used(s) && wanted > entries)
             entries = wanted;
     }

@@ -7,6 +7,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "httpd/config.h"
+#include "httpd/counters.h"
+
 /* Microseconds between a failed connection and the next attempt. mod_dbd's list is locked while it connects: without a breath
  * those who give a connection back might find the lock taken again and again. */
 #define BREATH 50000
@@ -38,6 +41,7 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
+    __atomic_fetch_add(&neo_counters_here()->process->connections, neo_config_connections(), __ATOMIC_RELAXED);
     if (pthread_mutex_init(&database->gate, NULL) != 0)
         abort();
     apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
@@ -68,23 +72,50 @@ static ap_dbd_t *open_one(neo_database *database, apr_pool_t *pool)
     return record;
 }
 
-neo_pg *neo_database_borrow(neo_database *database, void *about, apr_pool_t *pool)
+/* open_one, counted. */
+static ap_dbd_t *open_counted(neo_database *database, neo_loan *loan, apr_pool_t *pool)
 {
+    const neo_counters *here = neo_counters_here();
+    apr_time_t begun = apr_time_now();
+    __atomic_fetch_add(&here->process->waiting, 1, __ATOMIC_RELAXED);
     ap_dbd_t *record = open_one(database, pool);
+    loan->since = apr_time_now();
+    loan->spent += loan->since - begun;
+    __atomic_fetch_sub(&here->process->waiting, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&here->process->lent, record != NULL, __ATOMIC_RELAXED);
+    neo_figures_borrowed(here->figures, loan->since - begun, record != NULL);
+    return record;
+}
+
+static void close_counted(neo_database *database, neo_loan *loan)
+{
+    const neo_counters *here = neo_counters_here();
+    long long lent = apr_time_now() - loan->since;
+    loan->spent += lent;
+    __atomic_fetch_sub(&here->process->lent, 1, __ATOMIC_RELAXED);
+    if (!loan->is_lasting)
+        neo_figures_returned(here->figures, lent);
+    dbd_close(database->server, loan->record);
+}
+
+neo_pg *neo_database_borrow(neo_database *database, neo_loan *loan, void *about, apr_pool_t *pool)
+{
+    ap_dbd_t *record = open_counted(database, loan, pool);
+    loan->record = record;
     if (!record)
         return NULL;
     neo_pg *pg = neo_pg_of(apr_dbd_native_handle(record->driver, record->handle));
     if (!pg) {
-        dbd_close(database->server, record);
+        close_counted(database, loan);
         return NULL;
     }
     neo_pg_log_about(pg, about);
-    neo_pg_set_note(pg, record);
+    neo_pg_set_note(pg, loan);
     return pg;
 }
 
 void neo_database_give_back(neo_database *database, neo_pg *pg)
 {
     neo_pg_log_about(pg, NULL);
-    dbd_close(database->server, neo_pg_note(pg));
+    close_counted(database, neo_pg_note(pg));
 }

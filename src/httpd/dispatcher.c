@@ -1,6 +1,7 @@
 /* The courier's thread (see httpd/dispatcher.h). */
 #include "httpd/dispatcher.h"
 
+#include "httpd/counters.h"
 #include "httpd/log.h"
 #include "httpd/thread.h"
 
@@ -9,12 +10,13 @@ struct neo_dispatcher {
     neo_database *database;
     apr_pool_t *pool; /* the thread's own */
     neo_about about;
+    neo_loan loan;
 };
 
 static neo_pg *borrow(void *context)
 {
     neo_dispatcher *dispatcher = context;
-    return neo_database_borrow(dispatcher->database, &dispatcher->about, dispatcher->pool);
+    return neo_database_borrow(dispatcher->database, &dispatcher->loan, &dispatcher->about, dispatcher->pool);
 }
 
 static void give_back(void *context, neo_pg *pg)
@@ -48,11 +50,15 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     dispatcher->database = database;
     dispatcher->about.server = server;
     neo_courier_host host = {borrow, give_back, dispatcher};
-    dispatcher->courier = neo_courier_make(settings, &host, dispatcher->pool);
+    neo_courier_settings accounted = *settings;
+    accounted.account =
+        (neo_account){neo_counters_here()->figures, neo_counters_here()->receivers, neo_counters_here()->process};
+    dispatcher->courier = neo_courier_make(&accounted, &host, dispatcher->pool);
     /* A pre-cleanup that is registered earlier runs later: the pool goes when the thread has ended. */
     apr_pool_pre_cleanup_register(pchild, dispatcher, destroy);
     if (!dispatcher->courier)
         return NULL;
+    neo_account_begin(&accounted.account, settings->concurrency);
     neo_thread_start(pchild, run, stop, dispatcher);
     return dispatcher;
 }

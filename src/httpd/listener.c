@@ -15,6 +15,7 @@
 #define HEARTBEAT       10000 /* milliseconds without a message after which the connection is tried */
 #define HEARTBEAT_LIMIT 3     /* seconds that it may take to answer */
 #define PAUSE           1000  /* milliseconds before a lost connection is opened anew */
+#define NO_TROUBLE      -1
 
 _Static_assert(HEARTBEAT / 1000 + HEARTBEAT_LIMIT < NEO_PRINCIPALS_BELIEVED,
                "a heartbeat that is late by its own limit is still in time");
@@ -25,7 +26,7 @@ struct neo_listener {
     neo_database *database;
     neo_principals *principals;
     neo_about about;
-    const char *last_trouble; /* so that each is logged once, not once a second */
+    int last_trouble; /* so that each is logged once, not once a second */
 };
 
 /* Waits for the socket, if there is one, and for the call to end. Returns what poll does. */
@@ -35,23 +36,20 @@ static int wait_for(neo_listener *listener, int socket, int milliseconds)
     return poll(look, socket >= 0 ? 2 : 1, milliseconds);
 }
 
-static void report(neo_listener *listener, const char *trouble)
+static void report(neo_listener *listener, int trouble)
 {
-    if (trouble && trouble != listener->last_trouble)
-        neo_log(NEO_LOG_ERROR, &listener->about, "%s", trouble);
+    if (trouble != NO_TROUBLE && trouble != listener->last_trouble)
+        neo_log((neo_message)trouble, &listener->about, "%s", neo_message_row_of((neo_message)trouble)->meaning);
     listener->last_trouble = trouble;
 }
 
-/* What is wrong with the schema; NULL if it fits. */
-static const char *schema_trouble(neo_pg *pg, apr_pool_t *pool)
+/* What is wrong with the schema, as the message that says so. */
+static int schema_trouble(neo_pg *pg, apr_pool_t *pool)
 {
     int version;
     if (neo_schema_version(pg, pool, &version) != NEO_PG_OK || version >= neo_schema_needed())
-        return NULL;
-    return version
-               ? "the database's schema is older than this module; requests are answered with 503 until it is brought up to "
-                 "date with: neoapictl migrate"
-               : "the database has no schema; requests are answered with 503 until it is made with: neoapictl setup";
+        return NO_TROUBLE;
+    return version ? NEO_LOG_SCHEMA_OLD : NEO_LOG_SCHEMA_MISSING;
 }
 
 /* Forgets everything, and says up to when it has heard. False if the connection is of no more use. */
@@ -98,15 +96,14 @@ static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 static void attend(neo_listener *listener, apr_pool_t *pool)
 {
     neo_rows rows;
-    neo_pg *pg = neo_database_borrow(listener->database, &listener->about, pool);
+    neo_loan loan = {.is_lasting = 1};
+    neo_pg *pg = neo_database_borrow(listener->database, &loan, &listener->about, pool);
     if (!pg)
         return;
-    const char *trouble = schema_trouble(pg, pool);
+    int trouble = schema_trouble(pg, pool);
     neo_pg_status status = neo_hearing_begin(pg, pool, &rows);
-    if (!trouble && status == NEO_PG_FAILED)
-        trouble =
-            "changes of credentials cannot be listened for, so that every request asks the database about its credential: "
-            "connect past the pooler, or let it lend connections by session";
+    if (trouble == NO_TROUBLE && status == NEO_PG_FAILED)
+        trouble = NEO_LOG_NOT_LISTENING;
     report(listener, trouble);
     if (status == NEO_PG_OK) {
         apr_pool_t *scratch; /* to be cleared: the other holds the connection, where mod_dbd does not keep it itself */
@@ -155,6 +152,7 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
     listener->database = database;
     listener->principals = principals;
     listener->about.server = server;
+    listener->last_trouble = NO_TROUBLE;
     if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0)
         abort();
     apr_pool_cleanup_register(pchild, listener, close_pipe, apr_pool_cleanup_null);

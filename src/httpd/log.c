@@ -10,14 +10,16 @@ APLOG_USE_MODULE(neoapi);
 
 static server_rec *nobody;
 
-static void write_message(neo_log_level level, void *data, const char *message)
+/* NEO0202: req_… nbr_…: what happened: what to do */
+static void write_message(const neo_message_row *row, void *data, const char *text)
 {
-    static const int levels[NEO_LOG_LEVELS] = {APLOG_ERR, APLOG_WARNING, APLOG_INFO, APLOG_DEBUG};
+    static const int levels[NEO_LEVELS] = {APLOG_EMERG, APLOG_ERR, APLOG_WARNING, APLOG_NOTICE};
     const neo_about *about = data;
     if (about && about->r)
-        ap_log_rerror(APLOG_MARK, levels[level], 0, about->r, "neoapi: %s: %s", neo_request_id(about->r), message);
+        ap_log_rerror(APLOG_MARK, levels[row->level], 0, about->r, "%s: %s %s: %s: %s", row->id, neo_request_id(about->r),
+                      about->principal ? about->principal : "-", text, row->mend);
     else
-        ap_log_error(APLOG_MARK, levels[level], 0, about ? about->server : nobody, "neoapi: %s", message);
+        ap_log_error(APLOG_MARK, levels[row->level], 0, about ? about->server : nobody, "%s: %s: %s", row->id, text, row->mend);
 }
 
 void neo_log_to_httpd(server_rec *main_server)

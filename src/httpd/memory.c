@@ -2,12 +2,9 @@
 #include "httpd/memory.h"
 
 #include <apr_shm.h>
-#include <http_log.h>
 #include <string.h>
 
-#include "httpd/config.h"
-
-APLOG_USE_MODULE(neoapi);
+#include "httpd/log.h"
 
 /* It is kept with the process, not with its configuration, under this name; another layout needs another name. */
 #define KEPT "neoapi_limiters_2"
@@ -24,8 +21,10 @@ static kept *make(server_rec *server, apr_size_t entries)
     apr_shm_t *shm;
     apr_status_t rv = apr_shm_create(&shm, size, NULL, pool);
     if (rv != APR_SUCCESS) {
-        ap_log_error(APLOG_MARK, APLOG_EMERG, rv, server,
-                     "neoapi: no shared memory for %" APR_SIZE_T_FMT " NeoAPIRateLimitEntries: choose fewer", entries);
+        char reason[128];
+        neo_log(NEO_LOG_NO_MEMORY, &(neo_about){.server = server},
+                "no shared memory for %" APR_SIZE_T_FMT " NeoAPIRateLimitEntries (%s)", entries,
+                apr_strerror(rv, reason, sizeof reason));
         return NULL;
     }
     kept *made = apr_palloc(pool, sizeof *made);

@@ -33,13 +33,17 @@ static const char *header(void *context, const char *name)
     return apr_table_get(((neo_exchange *)context)->r->headers_in, name);
 }
 
+static void known(void *context, const char *principal)
+{
+    ((neo_exchange *)context)->about.principal = principal;
+}
+
 static neo_pg *borrow(void *context)
 {
     neo_exchange *exchange = context;
-    neo_pg *pg = neo_database_borrow(exchange->database, &exchange->about, exchange->r->pool);
+    neo_pg *pg = neo_database_borrow(exchange->database, &exchange->loan, &exchange->about, exchange->r->pool);
     if (!pg)
-        neo_log(NEO_LOG_ERROR, &exchange->about,
-                "there is no connection to the database; mod_dbd's message before this one says why");
+        neo_log(NEO_LOG_NO_CONNECTION, &exchange->about, "there is no connection to the database");
     return pg;
 }
 
@@ -171,11 +175,11 @@ static const char *shown_path(request_rec *r)
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
-    static const neo_host host = {header, body, borrow, give_back, told};
+    static const neo_host host = {header, body, known, borrow, give_back, told};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t below = strlen(root);
     exchange->r = r;
-    exchange->about = (neo_about){r, r->server};
+    exchange->about = (neo_about){.r = r, .server = r->server};
     exchange->database = config->database;
     exchange->dispatcher = config->dispatcher;
     exchange->request = (neo_request){

@@ -77,6 +77,11 @@ int neo_has_references(const neo_resource *resource)
     return refer(resource->fields, NULL);
 }
 
+int neo_can_refer_to(const neo_resource *resource, const neo_resource *target)
+{
+    return refer(resource->fields, target);
+}
+
 int neo_is_referred_to(const neo_resource *resource)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)

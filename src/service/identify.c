@@ -25,10 +25,18 @@ static neo_problem *look_up(neo_call *call, const char *id, neo_credential **fou
     return NULL;
 }
 
+/* The hash decides. For some time after a rotation there are two. */
+static int is_secret_of(const neo_credential *credential, const char *secret)
+{
+    unsigned char hash[NEO_SHA256_SIZE];
+    neo_secret_hash(secret, hash);
+    return neo_equal_constant_time(hash, credential->hash, sizeof hash) ||
+           (credential->previous_until > neo_now_ms() && neo_equal_constant_time(hash, credential->previous_hash, sizeof hash));
+}
+
 static neo_problem *identify(neo_call *call, const neo_credential **credential)
 {
     char id[NEO_ID_SIZE];
-    unsigned char hash[NEO_SHA256_SIZE];
     const char *secret = neo_call_header(call, "X-API-Key");
     if (!secret || !*secret)
         return neo_problem_make(call->pool, NEO_UNAUTHORIZED_AUTH_REQUIRED,
@@ -43,8 +51,7 @@ static neo_problem *identify(neo_call *call, const neo_credential **credential)
             return problem;
         *credential = found;
     }
-    neo_secret_hash(secret, hash);
-    if (!neo_equal_constant_time(hash, (*credential)->hash, sizeof hash))
+    if (!is_secret_of(*credential, secret))
         return invalid(call);
     if ((*credential)->is_revoked)
         return neo_problem_make(call->pool, NEO_UNAUTHORIZED_REVOKED_CREDENTIAL, "This credential was revoked.");
@@ -56,7 +63,9 @@ neo_problem *neo_call_identify(neo_call *call)
 {
     const neo_credential *credential = NULL;
     call->refusal = identify(call, &credential);
-    if (!call->refusal)
+    if (!call->refusal) {
         call->principal = credential;
+        call->request->host->known(call->request->context, credential->id);
+    }
     return NULL;
 }

@@ -8,6 +8,7 @@
 #include "call.h"
 #include "core/clock.h"
 #include "core/encode.h"
+#include "model/route.h"
 #include "store/batch.h"
 #include "store/delivery.h"
 
@@ -20,6 +21,7 @@ void neo_service_make_statements(apr_pool_t *pool)
     neo_table_make_statements(pool);
     neo_batch_make_statements(pool);
     neo_delivery_make_statements(pool);
+    neo_routes_make(pool);
 }
 
 void neo_service_prepare(neo_site *site, apr_pool_t *pool)
@@ -291,6 +293,7 @@ static void finish(neo_call *call)
     const apr_table_t *headers = call->response->headers;
     if (!apr_table_get(headers, "Cache-Control"))
         neo_call_set_header(call, "Cache-Control", apr_table_get(headers, "ETag") ? "private, no-cache" : "no-store");
+    call->response->route = neo_route_of(call->match.operation, call->match.resource);
     if (call->principal) {
         call->response->principal = call->principal->id;
         call->response->is_token = call->principal->is_token;

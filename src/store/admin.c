@@ -1,5 +1,5 @@
 /* SQL for the rows that an administrator makes (see store/admin.h). */
-#include "store/admin.h"
+#include "admin_exec.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -16,6 +16,8 @@ static const struct {
     {"plan_requests_check", "a plan allows at least 1 request"},
     {"plan_window_seconds_check", "a plan's window is 1 to 86400 seconds"},
     {"tenant_plan_fkey", "there is no such plan; see: neoapictl plan list"},
+    {"tenant_pkey", "there is a tenant with that id already; see: neoapictl tenant list"},
+    {"organization_pkey", "there is an organization with that id already; see: neoapictl organization list"},
     {"tenant_name_check", "a name is 1 to 200 characters"},
     {"organization_name_check", "a name is 1 to 200 characters"},
     {"organization_tenant_id_fkey", "there is no such tenant; see: neoapictl tenant list"},
@@ -44,18 +46,31 @@ static const char *sentence(neo_pg_status status, const neo_rows *rows)
     }
 }
 
-static const char *exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
+const char *neo_admin_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
     return sentence(neo_pg_exec(pg, sql, params, values, pool, rows), rows);
 }
 
-/* Runs a statement that must hit one row; `missing` is said where it hits none. It ends with "returning true". */
-static const char *exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
-                               const char *missing)
+const char *neo_admin_exec_on_one(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                                  const char *missing)
 {
     neo_rows rows;
-    const char *wrong = exec(pg, sql, params, values, pool, &rows);
+    const char *wrong = neo_admin_exec(pg, sql, params, values, pool, &rows);
     return wrong || rows.count ? wrong : missing;
+}
+
+const char *neo_admin_missing(neo_admin_listing what)
+{
+    static const char *const sentences[NEO_ADMIN_LISTINGS] = {
+        [NEO_ADMIN_TENANTS] = "there is no such tenant; see: neoapictl tenant list",
+        [NEO_ADMIN_ORGANIZATIONS] = "there is no such organization; see: neoapictl organization list",
+        [NEO_ADMIN_USERS] = "there is no such user; see: neoapictl user list",
+        [NEO_ADMIN_PLANS] = "there is no such plan; see: neoapictl plan list",
+        [NEO_ADMIN_KEYS] = "there is no such key; see: neoapictl key list",
+        [NEO_ADMIN_TOKENS] = "there is no such token; see: neoapictl token list",
+        [NEO_ADMIN_WEBHOOKS] = "there is no such subscription; see: neoapictl webhook list",
+    };
+    return sentences[what];
 }
 
 /* Each answers rows in their order; $1 is `of`. */
@@ -68,12 +83,16 @@ static const char *const listings[NEO_ADMIN_LISTINGS] = {
                         " where $1::text is null or tenant_id = $1 order by id",
     [NEO_ADMIN_PLANS] = "select name, requests, window_seconds from neoapi.plan where $1::text is null order by name",
     [NEO_ADMIN_KEYS] = "select id, tenant_id, organization_id, role, scopes, name, neoapi.instant(created_at) as created_at,"
-                       " neoapi.instant(revoked_at) as revoked_at from neoapi.credential"
+                       " neoapi.instant(revoked_at) as revoked_at,"
+                       " neoapi.instant(case when previous_secret_until > now() then previous_secret_until end)"
+                       " as previous_secret_until from neoapi.credential"
                        " where id like 'nbr\\_%' and ($1::text is null or organization_id = $1) order by id",
     [NEO_ADMIN_TOKENS] = "select c.id, c.tenant_id, c.user_id, u.email,"
                          " array(select o.organization_id from neoapi.token_organization o where o.credential_id = c.id"
                          " order by o.position) as allowed_organization_ids,"
-                         " c.name, neoapi.instant(c.created_at) as created_at, neoapi.instant(c.revoked_at) as revoked_at"
+                         " c.name, neoapi.instant(c.created_at) as created_at, neoapi.instant(c.revoked_at) as revoked_at,"
+                         " neoapi.instant(case when c.previous_secret_until > now() then c.previous_secret_until end)"
+                         " as previous_secret_until"
                          " from neoapi.credential c join neoapi.app_user u on u.id = c.user_id"
                          " where $1::text is null or c.user_id = $1 order by c.id",
     [NEO_ADMIN_WEBHOOKS] = "select w.id, w.organization_id, w.url, w.events, w.is_active, w.disabled_reason,"
@@ -87,33 +106,45 @@ const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of
     neo_rows rows;
     const char *values[] = {of};
     const char *sql = apr_pstrcat(pool, "select coalesce(json_agg(l), '[]') from (", listings[listing], ") l", NULL);
-    const char *wrong = exec(pg, sql, 1, values, pool, &rows);
+    const char *wrong = neo_admin_exec(pg, sql, 1, values, pool, &rows);
     if (!wrong)
         *list = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
     return wrong;
 }
 
-const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan, apr_pool_t *pool, char id[NEO_ID_SIZE])
+/* The id that was asked for, else a new one. */
+static void choose_id(char id[NEO_ID_SIZE], const char *prefix, const char *wanted)
+{
+    if (wanted)
+        apr_cpystrn(id, wanted, NEO_ID_SIZE);
+    else
+        neo_id_issue(id, prefix);
+}
+
+const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan, const char *wanted, apr_pool_t *pool,
+                                 char id[NEO_ID_SIZE])
 {
     neo_rows rows;
     const char *values[] = {id, name, plan ? plan : "default"};
-    neo_id_issue(id, "tnt_");
-    return exec(pg, "insert into neoapi.tenant (id, name, plan) values ($1, $2, $3)", 3, values, pool, &rows);
+    choose_id(id, "tnt_", wanted);
+    return neo_admin_exec(pg, "insert into neoapi.tenant (id, name, plan) values ($1, $2, $3)", 3, values, pool, &rows);
 }
 
 const char *neo_admin_set_plan(neo_pg *pg, const char *tenant, const char *plan, apr_pool_t *pool)
 {
     const char *values[] = {tenant, plan};
-    return exec_on_one(pg, "update neoapi.tenant set plan = $2 where id = $1 returning true", 2, values, pool,
-                       "there is no such tenant; see: neoapictl tenant list");
+    return neo_admin_exec_on_one(pg, "update neoapi.tenant set plan = $2 where id = $1 returning true", 2, values, pool,
+                                 neo_admin_missing(NEO_ADMIN_TENANTS));
 }
 
-const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const char *name, apr_pool_t *pool, char id[NEO_ID_SIZE])
+const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const char *name, const char *wanted, apr_pool_t *pool,
+                                       char id[NEO_ID_SIZE])
 {
     neo_rows rows;
     const char *values[] = {id, tenant, name};
-    neo_id_issue(id, "org_");
-    return exec(pg, "insert into neoapi.organization (id, tenant_id, name) values ($1, $2, $3)", 3, values, pool, &rows);
+    choose_id(id, "org_", wanted);
+    return neo_admin_exec(pg, "insert into neoapi.organization (id, tenant_id, name) values ($1, $2, $3)", 3, values, pool,
+                          &rows);
 }
 
 const char *neo_admin_add_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
@@ -122,26 +153,31 @@ const char *neo_admin_add_user(neo_pg *pg, const char *tenant, const char *email
     neo_rows rows;
     const char *values[] = {id, tenant, email, name, role};
     neo_id_issue(id, "usr_");
-    return exec(pg, "insert into neoapi.app_user (id, tenant_id, email, name, role) values ($1, $2, $3, $4, $5)", 5, values,
-                pool, &rows);
+    return neo_admin_exec(pg, "insert into neoapi.app_user (id, tenant_id, email, name, role) values ($1, $2, $3, $4, $5)", 5,
+                          values, pool, &rows);
 }
 
 const char *neo_admin_add_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *values[] = {name, requests, seconds};
-    return exec(pg, "insert into neoapi.plan (name, requests, window_seconds) values ($1, $2, $3)", 3, values, pool, &rows);
+    return neo_admin_exec(pg, "insert into neoapi.plan (name, requests, window_seconds) values ($1, $2, $3)", 3, values, pool,
+                          &rows);
 }
 
-/* Makes a secret and what is stored of it, as bytea's text. */
+const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool)
+{
+    char *hex = apr_palloc(pool, 2 + 2 * NEO_SHA256_SIZE + 1);
+    memcpy(hex, "\\x", 2);
+    neo_hex(hash, NEO_SHA256_SIZE, hex + 2);
+    return hex;
+}
+
 static const char *make_secret(const char *prefix, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE], apr_pool_t *pool)
 {
     unsigned char hash[NEO_SHA256_SIZE];
-    char *hex = apr_palloc(pool, 2 + 2 * sizeof hash + 1);
     neo_secret_make(secret, id, hash, prefix);
-    memcpy(hex, "\\x", 2);
-    neo_hex(hash, sizeof hash, hex + 2);
-    return hex;
+    return neo_admin_hash_text(hash, pool);
 }
 
 const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
@@ -152,12 +188,13 @@ const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char 
     neo_scopes_json(&narrowed, scopes);
     const char *hash = make_secret(NEO_KEY_PREFIX, id, secret, pool);
     const char *values[] = {id, organization, name, role, scopes ? narrowed.ptr : NULL, hash};
-    return exec_on_one(pg,
-                       "insert into neoapi.credential (id, tenant_id, organization_id, name, role, scopes, secret_hash)"
-                       " select $1, tenant_id, id, $3, $4, case when $5::json is not null"
-                       " then array(select json_array_elements_text($5::json)) end, $6::bytea"
-                       " from neoapi.organization where id = $2 returning true",
-                       6, values, pool, "there is no such organization; see: neoapictl organization list");
+    return neo_admin_exec_on_one(
+        pg,
+        "insert into neoapi.credential (id, tenant_id, organization_id, name, role, scopes, secret_hash)"
+        " select $1, tenant_id, id, $3, $4, case when $5::json is not null"
+        " then array(select json_array_elements_text($5::json)) end, $6::bytea"
+        " from neoapi.organization where id = $2 returning true",
+        6, values, pool, neo_admin_missing(NEO_ADMIN_ORGANIZATIONS));
 }
 
 const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
@@ -165,21 +202,23 @@ const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *o
 {
     const char *hash = make_secret(NEO_TOKEN_PREFIX, id, secret, pool);
     const char *values[] = {id, user, name, neo_json_text(organizations, pool).ptr, hash};
-    return exec_on_one(pg,
-                       "with token as ("
-                       " insert into neoapi.credential (id, tenant_id, user_id, name, secret_hash)"
-                       " select $1, tenant_id, id, $3, $5::bytea from neoapi.app_user where id = $2 returning id, tenant_id),"
-                       " reach as ("
-                       " insert into neoapi.token_organization (credential_id, tenant_id, organization_id, position)"
-                       " select token.id, token.tenant_id, o.id, o.position"
-                       " from token, json_array_elements_text($4::json) with ordinality as o (id, position))"
-                       " select true from token",
-                       5, values, pool, "there is no such user; see: neoapictl user list");
+    return neo_admin_exec_on_one(
+        pg,
+        "with token as ("
+        " insert into neoapi.credential (id, tenant_id, user_id, name, secret_hash)"
+        " select $1, tenant_id, id, $3, $5::bytea from neoapi.app_user where id = $2 returning id, tenant_id),"
+        " reach as ("
+        " insert into neoapi.token_organization (credential_id, tenant_id, organization_id, position)"
+        " select token.id, token.tenant_id, o.id, o.position"
+        " from token, json_array_elements_text($4::json) with ordinality as o (id, position))"
+        " select true from token",
+        5, values, pool, neo_admin_missing(NEO_ADMIN_USERS));
 }
 
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)
 {
     const char *values[] = {id};
-    return exec_on_one(pg, "update neoapi.credential set revoked_at = coalesce(revoked_at, now()) where id = $1 returning true",
-                       1, values, pool, "there is no such key or token; see: neoapictl key list, neoapictl token list");
+    return neo_admin_exec_on_one(
+        pg, "update neoapi.credential set revoked_at = coalesce(revoked_at, now()) where id = $1 returning true", 1, values,
+        pool, "there is no such key or token; see: neoapictl key list, neoapictl token list");
 }

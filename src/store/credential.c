@@ -8,13 +8,14 @@
 #include "core/encode.h"
 #include "core/secret.h"
 
-enum { HASH, REVOKED, TENANT, ROLE, SCOPES, USER, EMAIL, ORGANIZATIONS, REQUESTS, WINDOW };
+enum { HASH, REVOKED, TENANT, ROLE, SCOPES, USER, EMAIL, ORGANIZATIONS, REQUESTS, WINDOW, PREVIOUS, PREVIOUS_UNTIL };
 
 static const char read_sql[] =
     "select encode(c.secret_hash, 'base64'), c.revoked_at is not null, c.tenant_id, coalesce(c.role, u.role),"
     " array_to_string(c.scopes, ' '), c.user_id, u.email, coalesce(c.organization_id,"
     " (select string_agg(o.organization_id, ' ' order by o.position) from neoapi.token_organization o"
-    " where o.credential_id = c.id), ''), p.requests, p.window_seconds"
+    " where o.credential_id = c.id), ''), p.requests, p.window_seconds,"
+    " encode(c.previous_secret_hash, 'base64'), (extract(epoch from c.previous_secret_until) * 1000)::bigint"
     " from neoapi.credential c join neoapi.tenant t on t.id = c.tenant_id join neoapi.plan p on p.name = t.plan"
     " left join neoapi.app_user u on u.id = c.user_id where c.id = $1";
 
@@ -50,6 +51,12 @@ static neo_scopes scopes_of(const char *role, const char *narrowed, apr_pool_t *
     return all & some;
 }
 
+static int read_hash(const neo_rows *rows, int column, unsigned char hash[NEO_SHA256_SIZE])
+{
+    neo_text text = neo_rows_text(rows, 0, column);
+    return neo_base64_decode(text.ptr, text.len, hash, NEO_SHA256_SIZE) == NEO_SHA256_SIZE;
+}
+
 neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential)
 {
     neo_rows rows;
@@ -59,9 +66,10 @@ neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, 
         return status;
     neo_credential *c = apr_pcalloc(pool, sizeof *c);
     apr_cpystrn(c->id, id, sizeof c->id);
-    neo_text hash = neo_rows_text(&rows, 0, HASH);
-    if (neo_base64_decode(hash.ptr, hash.len, c->hash, sizeof c->hash) != sizeof c->hash)
+    if (!read_hash(&rows, HASH, c->hash))
         return NEO_PG_FAILED;
+    if (neo_rows_value(&rows, 0, PREVIOUS) && read_hash(&rows, PREVIOUS, c->previous_hash))
+        c->previous_until = atoll(neo_rows_value(&rows, 0, PREVIOUS_UNTIL));
     c->is_revoked = neo_rows_is_true(&rows, 0, REVOKED);
     c->is_token = strncmp(id, NEO_TOKEN_PREFIX, NEO_PREFIX_LEN) == 0;
     c->tenant = neo_rows_value(&rows, 0, TENANT);

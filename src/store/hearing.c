@@ -5,6 +5,7 @@
 #include "store/hearing.h"
 
 #include <apr_strings.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -42,6 +43,23 @@ int neo_hearing_confirm(neo_pg *pg, const char *moment, apr_pool_t *pool)
     return neo_pg_once(pg, sql, SECONDS, pool, &rows) == NEO_PG_OK;
 }
 
+#define LISTENERS                                                                                                              \
+    "l.locktype = 'advisory' and l.objsubid = 2"                                                                               \
+    " and l.database = (select oid from pg_database where datname = current_database())"                                       \
+    " and l.classid = (" CLASS "::bigint & x'ffffffff'::bigint)::oid"
+
+neo_pg_status neo_hearing_count(neo_pg *pg, apr_pool_t *pool, int *listeners, int *hosts)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_exec(pg,
+                                       "select count(distinct l.pid), count(distinct coalesce(host(a.client_addr), ''))"
+                                       " from pg_locks l left join pg_stat_activity a using (pid) where " LISTENERS,
+                                       0, NULL, pool, &rows);
+    *listeners = status == NEO_PG_OK ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
+    *hosts = status == NEO_PG_OK ? atoi(neo_rows_value(&rows, 0, 1)) : 0;
+    return status;
+}
+
 /* The transaction that asks comes after what was committed, and wakes the listeners once more, so that all come to ask after
  * it. */
 int neo_hearing_await(neo_pg *pg, apr_pool_t *pool)
@@ -52,10 +70,8 @@ int neo_hearing_await(neo_pg *pg, apr_pool_t *pool)
         NEO_PG_OK)
         return 0;
     const char *sql = apr_psprintf(pool,
-                                   "select count(*) = 0 from pg_locks where locktype = 'advisory' and objsubid = 2"
-                                   " and database = (select oid from pg_database where datname = current_database())"
-                                   " and classid = (" CLASS "::bigint & x'ffffffff'::bigint)::oid"
-                                   " and (objid::bigint - %s) & x'7fffffff'::bigint not between 1 and x'3fffffff'::bigint",
+                                   "select count(*) = 0 from pg_locks l where " LISTENERS
+                                   " and (l.objid::bigint - %s) & x'7fffffff'::bigint not between 1 and x'3fffffff'::bigint",
                                    neo_rows_value(&rows, 0, 0));
     for (; neo_now_ms() < until; usleep(NAP_US))
         if (neo_pg_once(pg, sql, SECONDS, pool, &rows) != NEO_PG_OK || neo_rows_is_true(&rows, 0, 0))

@@ -181,13 +181,14 @@ neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, ne
 {
     neo_pg_status status = neo_pg_take(pg, result, pool, rows);
     if (status == NEO_PG_SCHEMA)
-        neo_log(NEO_LOG_ERROR, pg->about,
-                "the database's schema is missing or older than this module (%s): bring it up to date with: neoapictl migrate",
+        neo_log(NEO_LOG_SCHEMA_OLD, pg->about, "the database's schema is missing or older than this module (%s)",
                 rows->message);
     else if (status == NEO_PG_AWAY)
-        neo_log(NEO_LOG_ERROR, pg->about, "the database cannot answer (%s): %s", neo_result_state(rows->native), rows->message);
+        neo_log(NEO_LOG_DATABASE_AWAY, pg->about, "the database cannot answer (%s): %s", neo_result_state(rows->native),
+                rows->message);
     else if (status == NEO_PG_FAILED)
-        neo_log(NEO_LOG_ERROR, pg->about, "a statement failed (%s): %s", neo_result_state(rows->native), rows->message);
+        neo_log(NEO_LOG_STATEMENT_FAILED, pg->about, "a statement failed (%s): %s", neo_result_state(rows->native),
+                rows->message);
     return status;
 }
 

@@ -16,7 +16,7 @@ neo_pg_status neo_pg_finished_between(neo_pg *pg, const neo_statement *statement
     if (statement && (is_known || is_unknown))
         pg->prepared[statement->slot] = (unsigned char)is_known;
     (void)neo_pg_take(pg, result, pool, rows);
-    neo_log(NEO_LOG_WARN, pg->about, "a transaction has to begin again (%s): %s", state, rows->message);
+    neo_log(NEO_LOG_BEGUN_AGAIN, pg->about, "a transaction has to begin again (%s): %s", state, rows->message);
     if (is_other)
         PQreset(pg->conn);
     return NEO_PG_AGAIN;

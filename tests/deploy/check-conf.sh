@@ -1,13 +1,14 @@
 #!/bin/sh
-# Checks the configuration that is shipped, conf/neoapi.conf: httpd accepts it, with the commented defaults switched on, and it
-# mentions every directive that the module has. check-conf.sh MODULE
+# Checks the configurations that are shipped: httpd accepts each in conf/, neoapi.conf with its commented defaults switched on and
+# the others with the proxies that their comments show; neoapi.conf mentions every directive that the module has; libpq
+# understands the service files. check-conf.sh MODULE
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=/dev/null
 . "$here/common.sh"
 [ $# -eq 1 ] || die "usage: check-conf.sh MODULE"
 module=$(absolute "$1")
-conf=$here/../../conf/neoapi.conf
+conf=$here/../../conf
 modules=$(apxs -q LIBEXECDIR)
 apache=$(command -v apache2 || echo /usr/sbin/apache2)
 
@@ -20,20 +21,55 @@ trap 'rm -rf "$work"' EXIT
         -keyout "$work/tls.key" -out "$work/tls.pem" 2>/dev/null
 )
 
-# An administrator's paths become ones that are here.
-sed -e "s|/etc/neoapi/key|$work/key|" -e "s|/etc/ssl/certs/.*|$work/tls.pem|" -e "s|/etc/ssl/private/.*|$work/tls.key|" \
-    -e 's|^\( *\)#\(NeoAPI\)|\1\2|' -e "s|\${APACHE_LOG_DIR}|$work|" -e '/^LoadModule neoapi_module/d' "$conf" >"$work/neoapi.conf"
-{
-    printf 'ServerRoot "%s"\nDefaultRuntimeDir "%s"\nPidFile "%s/pid"\nErrorLog "%s/error.log"\n' "$work" "$work" "$work" "$work"
-    for name in mpm_event authz_core ssl socache_shmcb http2 dbd reqtimeout filter deflate headers; do
-        printf 'LoadModule %s_module "%s/mod_%s.so"\n' "$name" "$modules" "$name"
-    done
-    printf 'LoadModule neoapi_module "%s"\nInclude "%s/neoapi.conf"\n' "$module" "$work"
-} >"$work/httpd.conf"
-"$apache" -t -f "$work/httpd.conf" 2>"$work/verdict" || { cat "$work/verdict" >&2; die "httpd does not accept conf/neoapi.conf"; }
+# An administrator's paths and addresses become ones that are here.
+here_instead() {
+    sed -e "s|/etc/neoapi/key|$work/key|" -e "s|/etc/ssl/certs/.*|$work/tls.pem|" -e "s|/etc/ssl/private/.*|$work/tls.key|" \
+        -e "s|\${APACHE_LOG_DIR}|$work|" "$1"
+}
 
-grep -aoE 'NeoAPI[A-Z][A-Za-z]+' "$module" | sort -u >"$work/directives"
+# What a comment shows of httpd as a proxy: the lines that are set in, below its announcement.
+proxy_of() {
+    awk '/^# The .*, if it is httpd/ {on = 1} on && /^#   / {sub(/^#   /, ""); print; seen = 1} seen && !/^#   / && $0 == "#" {exit}' "$1"
+}
+
+# accepts NAME: httpd takes $work/NAME.
+accepts() {
+    {
+        printf 'ServerRoot "%s"\nDefaultRuntimeDir "%s"\nPidFile "%s/pid"\nErrorLog "%s/error.log"\n' "$work" "$work" "$work" "$work"
+        for name in mpm_event authz_core authz_host ssl socache_shmcb http2 dbd reqtimeout filter deflate headers remoteip status \
+            slotmem_shm proxy proxy_http proxy_balancer proxy_hcheck lbmethod_bybusyness; do
+            printf 'LoadModule %s_module "%s/mod_%s.so"\n' "$name" "$modules" "$name"
+        done
+        printf 'ServerName localhost\nListen 127.0.0.1:443\nLoadModule neoapi_module "%s"\nInclude "%s"\n' "$module" "$work/$1"
+    } >"$work/httpd.conf"
+    "$apache" -t -f "$work/httpd.conf" 2>"$work/verdict" || { cat "$work/verdict" >&2; die "httpd does not accept conf/$1"; }
+    # A warning is a mistake as well.
+    if grep -v 'Syntax OK' "$work/verdict" >&2; then die "httpd warns of conf/$1"; fi
+}
+
+for file in "$conf"/*.conf; do
+    name=$(basename "$file")
+    here_instead "$file" >"$work/$name"
+    case $name in
+        pg_service*)
+            # With a port that there is not, libpq says so once it has understood everything else.
+            PGSERVICEFILE=$file "$(dirname "$module")/neoapictl" --database 'service=neoapi port=0' doctor >"$work/verdict" 2>&1 || true
+            grep -q 'invalid port number: "0"' "$work/verdict" || { head -n 1 "$work/verdict" >&2; die "libpq does not take conf/$name"; }
+            continue
+            ;;
+        neoapi.conf) sed -i 's|^\( *\)#\(NeoAPI\|</*Location\|    SetHandler\|    Require\)|\1\2|' "$work/$name" ;;
+    esac
+    proxy_of "$file" >"$work/proxy"
+    if [ -s "$work/proxy" ]; then
+        { echo '<VirtualHost *:443>'; cat "$work/proxy"; echo '</VirtualHost>'; } >>"$work/$name"
+    elif grep -q 'if it is httpd' "$file"; then
+        die "the proxy of conf/$name is not found"
+    fi
+    accepts "$name"
+done
+
+sh "$here/directives.sh" "$module" >"$work/directives"
 [ -s "$work/directives" ] || die "$module names no directive"
 while read -r directive; do
-    grep -qE "^ *#?$directive " "$conf" || die "conf/neoapi.conf does not mention $directive"
+    grep -qE "^ *#?$directive " "$conf/neoapi.conf" || die "conf/neoapi.conf does not mention $directive"
 done <"$work/directives"

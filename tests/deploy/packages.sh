@@ -41,11 +41,23 @@ check chromium
 check chromium-driver
 check python3-selenium
 check php-cli php
+check prometheus promtool
 bench wrk
 bench python3
 bench nginx-light nginx
 bench nodejs  node
 bench npm     npm
+package debhelper
+package dpkg-dev
+package fakeroot
+package lintian
+package piuparts
+package autopkgtest
+package mmdebstrap
+package man-db
+package groff
+package nodejs  node
+package npm     npm
 '
 
 say() {
@@ -93,7 +105,7 @@ loud_services() {
     rmdir "$cluster_dir" 2>/dev/null || true
 }
 
-usage='usage: packages.sh GROUP…, of build, run, check, bench'
+usage='usage: packages.sh GROUP…, of build, run, check, bench, package'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }

@@ -238,6 +238,10 @@ def test_output_that_nobody_takes_is_an_error(db):
     (["webhook", "re"], ["recover", "retry"]),
     (["webhook", "deliveries", "--status", "f"], ["failed"]),
     (["doctor", "--key-file", "/etc/host"], ["/etc/hostname", "/etc/hosts"]),
+    (["import", "/etc/host"], ["/etc/hostname", "/etc/hosts"]),
+    (["import", "--ch"], ["--check"]),
+    (["key", "rotate", "--g"], ["--grace"]),
+    (["purge", "t"], ["tenant"]),
 ])
 def test_bash_completes(db, tmp_path, line, offered):
     script = tmp_path / "completion"

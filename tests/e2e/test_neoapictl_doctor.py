@@ -27,7 +27,30 @@ def key_file(tmp_path):
 def test_doctor_finds_nothing_where_nothing_is_wrong(db, key_file, as_runtime):
     dsn = db.runtime_dsn if as_runtime else db.dsn
     status, checks = examined(db, "--key-file", str(key_file), dsn=dsn)
+    steps = [checks.pop(name) for name in ("API keys", "httpd")]
     assert status == 0 and {row["result"] for row in checks.values()} == {"ok"}, checks
+    assert all(row["result"] == "ok" or row["mend"] for row in steps)
+
+
+def test_doctor_says_what_is_still_to_be_done(fresh, key_file):
+    status, checks = examined(fresh, "--key-file", str(key_file))
+    assert status == 0 and checks["API keys"]["result"] == checks["httpd"]["result"] == "to do"
+    assert "key create" in checks["API keys"]["mend"] and "start httpd" in checks["httpd"]["mend"]
+    out = fresh.ok("--quiet", "doctor", "--key-file", str(key_file))
+    assert [line.split(":")[0].split() for line in out.splitlines()] == [
+        ["to", "do", "API", "keys"], ["next"], ["to", "do", "httpd"], ["next"]]
+    tenant = fresh.json("tenant", "add", "A")["id"]
+    organization = fresh.json("organization", "add", "B", "--tenant", tenant)["id"]
+    fresh.ok("key", "create", "C", "--organization", organization, "--role", "org_admin")
+    assert examined(fresh)[1]["API keys"]["result"] == "ok"
+
+
+def test_doctor_finds_secrets_that_no_key_of_the_file_opens(fresh, key_file):
+    fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+              " created_by, updated_by, secret) values ('o', 'whs_' || repeat('0', 26), 't', 'https://x', '{*}', now(), now(), '', '', 'c2VhbGVk')")
+    status, checks = examined(fresh, "--key-file", str(key_file))
+    assert status == 1 and checks["webhook secrets"]["result"] == "failed" and "1 of 1" in checks["webhook secrets"]["found"]
+    assert examined(fresh)[1]["webhook secrets"]["result"] == "skipped"
 
 
 def test_doctor_finds_a_database_that_is_away(db, tmp_path, key_file):
@@ -72,6 +95,11 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
     ("revoke execute on function neoapi.webhook_keep_partitions from neoapi", "runtime role sees what it needs"),
     ("grant connect on database {0} to public", "closed to others"),
     ("drop extension unaccent", "extensions"),
+    ("revoke delete on neoapi.document from neoapi", "runtime role sees what it needs"),
+    ("revoke insert on neoapi.reference from neoapi", "runtime role sees what it needs"),
+    ("update pg_index set indisvalid = false where indexrelid = 'neoapi.party_email'::regclass", "indexes"),
+    ("insert into neoapi.idempotency_key values ('o', 'k', gen_random_uuid(), '', 200, '', null, now() - interval '2 hours')",
+     "janitor"),
     ("update neoapi.setting set value = 'nobody_at_all'", "runtime role"),
 ])
 def test_doctor_finds(fresh, fault, check):

@@ -4,7 +4,9 @@ import base64
 import hashlib
 import hmac
 import json
+import os
 import re
+import subprocess
 import time
 
 import psycopg2
@@ -77,6 +79,70 @@ def test_setup_takes_the_password_from_a_file(bare, tmp_path):
     finally:
         bare.drop()
         bare.sql(f"drop role if exists {role}", dsn=bare.admin)
+
+
+def test_setup_makes_an_administrator_who_is_no_superuser(bare, tmp_path):
+    role, secret = f"{bare.name}-admin", tmp_path / "password"
+    secret.write_text("battery\n")
+    try:
+        status, _, err = bare.setup("--admin-role", role, "--admin-password-file", str(secret))
+        assert (status, err) == (0, "")
+        assert bare.sql("select rolcanlogin, rolsuper, rolcreaterole, rolpassword like 'SCRAM-SHA-256$%%',"
+                        " pg_has_role(rolname, 'neoapi_owner', 'member') from pg_authid where rolname = %s", role) == [
+                            (True, False, False, True, True)]
+        assert bare.setup("--admin-role", role)[0] == 0
+    finally:
+        bare.drop()
+        bare.sql(f'drop role if exists "{role}"', dsn=bare.admin)
+
+
+@pytest.mark.parametrize("options, words", [
+    (["--admin-role", "neoapi"], "two roles"), (["--admin-password-file", "/nonexistent"], "--admin-role"),
+    (["--admin-role", "Root"], "lowercase")])
+def test_setup_refuses_an_administrator_that_makes_no_sense(bare, options, words):
+    assert words in bare.refused("setup", *options, dsn=bare.admin, status=2)
+
+
+def test_setup_makes_a_first_tenant_with_a_key_once(bare):
+    status, out, err = bare.setup("--json", "--tenant", "Imobiliária Exemplo")
+    first = json.loads(out)["first"]
+    assert (status, err) == (0, "")
+    assert bare.sql("select t.id, o.id, t.name, o.name, c.role, c.scopes, c.secret_hash = %s from neoapi.tenant t"
+                    " join neoapi.organization o on o.tenant_id = t.id join neoapi.credential c on c.organization_id = o.id",
+                    hashlib.sha256(first["secret"][31:74].encode()).digest()) == [
+        (first["tenant"], first["organization"], "Imobiliária Exemplo", "Imobiliária Exemplo", "org_admin", None, True)]
+    status, out, err = bare.setup("--tenant", "Imobiliária Exemplo")
+    assert (status, err) == (0, "") and "is there" in out and "nbr_" not in out
+    assert len(bare.json("tenant", "list")) == 1
+
+
+def test_a_first_tenant_whose_secret_nobody_could_read_is_not_made(bare):
+    with open("/dev/full", "w") as full:
+        process = bare.start("setup", "--database-name", bare.name, "--tenant", "T", dsn=bare.admin, stdout=full)
+        assert process.wait(LIMIT) == 1
+    assert bare.json("tenant", "list") == []
+
+
+def test_setup_finds_a_server_though_its_database_is_still_to_be_made(bare):
+    status, out, err = bare.run("setup", "--database-name", bare.name)
+    assert (status, err) == (0, "") and f"database {bare.name}: made" in out
+
+
+def test_without_being_told_it_takes_the_service_and_without_one_the_database_neoapi(bare, tmp_path):
+    assert bare.setup()[0] == 0
+    parts = psycopg2.extensions.parse_dsn(bare.dsn)
+    env = {**os.environ, "HOME": str(tmp_path), "PGSYSCONFDIR": str(tmp_path), "PGHOST": parts["host"], "PGUSER": "postgres"}
+    for name in ("NEOAPI_DATABASE", "PGSERVICE", "PGSERVICEFILE", "PGDATABASE"):
+        env.pop(name, None)
+
+    def connected():
+        done = subprocess.run([os.environ["NEOAPI_CTL_BIN"], "--json", "doctor"], env=env, capture_output=True, text=True,
+                              timeout=LIMIT)
+        return json.loads(done.stdout)[0]["found"]
+
+    assert connected().startswith("database neoapi ")
+    (tmp_path / "pg_service.conf").write_text(f"[neoapi]\ndbname={bare.name}\n")
+    assert connected().startswith(f"database {bare.name} ")
 
 
 @pytest.mark.parametrize("content", [None, "", "\n", "x" * 600])

@@ -3,47 +3,20 @@
 import json
 import re
 import signal
-import subprocess
 
 import pytest
 
-for module in ("hooks", "receiver"):
+for module in ("ctl_instance", "hooks", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import Api, ok  # noqa: E402
+from ctl_instance import Ctl  # noqa: E402
 from hooks import HERE, admin, deliveries, make_there, receiver, subscribe, there, until  # noqa: E402 (fixtures among them)
 from receiver import Refusing, one_after_the_other, status  # noqa: E402
 from waiting import LIMIT, eventually  # noqa: E402
 
 CONF = HERE + "NeoAPIWebhookRetryDelays 0 0\nNeoAPIWebhookTimeout 2\n"
 NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
-
-
-class Ctl:
-    def __init__(self, instance):
-        self.instance = instance
-
-    def start(self, *args, **more):
-        return subprocess.Popen([self.instance.env["NEOAPI_CTL"], *args], text=True, stdin=subprocess.DEVNULL,
-                                **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
-
-    def run(self, *args, **more):
-        process = self.start(*args, **more)
-        out, err = process.communicate(timeout=LIMIT)
-        return process.returncode, out, err
-
-    def ok(self, *args):
-        code, out, err = self.run(*args)
-        assert (code, err) == (0, ""), (args, out, err)
-        return out
-
-    def json(self, *args):
-        return json.loads(self.ok("--json", *args))
-
-    def refused(self, *args, code=1, **more):
-        got, out, err = self.run(*args, **more)
-        assert got == code and err.startswith("neoapictl: ") and not re.search("constraint|ERROR", err), (args, got, out, err)
-        return err.splitlines()[0]
 
 
 @pytest.fixture

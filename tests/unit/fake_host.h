@@ -30,8 +30,9 @@ typedef struct {
     int borrowed, lent, bodies_read;
     apr_size_t most; /* what the service would take of a body */
     const char *address;
-    int refused; /* the problem is the host's own */
-    int told;    /* how often it heard of deliveries */
+    int refused;           /* the problem is the host's own */
+    const char *principal; /* who calls, as it was told */
+    int told;              /* how often it heard of deliveries */
     neo_response response;
 } fake_host;
 
@@ -55,6 +56,11 @@ static inline neo_problem *fake_body(void *context, apr_size_t most, neo_text *b
     host->most = most;
     *body = text_of(host->body ? host->body : "");
     return host->fault;
+}
+
+static inline void fake_known(void *context, const char *principal)
+{
+    ((fake_host *)context)->principal = principal;
 }
 
 static inline neo_pg *fake_borrow(void *context)
@@ -161,7 +167,7 @@ static inline fake_key *token_of(int count, apr_pool_t *pool)
 /* Answers METHOD of PATH below the base, which may have a query; returns the status. */
 static inline int ask(neo_site *site, fake_host *host, const char *method, const char *path, apr_pool_t *pool)
 {
-    static const neo_host functions = {fake_header, fake_body, fake_borrow, fake_give_back, fake_told};
+    static const neo_host functions = {fake_header, fake_body, fake_known, fake_borrow, fake_give_back, fake_told};
     const char *query = strchr(path, '?');
     const char *bare = query ? apr_pstrndup(pool, path, (apr_size_t)(query - path)) : path;
     neo_request request = {.pool = pool,

@@ -6,15 +6,15 @@
 #include "core/log.h"
 
 static struct {
-    neo_log_level level;
+    const neo_message_row *row;
     void *about;
     char message[4096];
     int count;
 } got;
 
-static void keep(neo_log_level level, void *about, const char *message)
+static void keep(const neo_message_row *row, void *about, const char *message)
 {
-    got.level = level;
+    got.row = row;
     got.about = about;
     snprintf(got.message, sizeof got.message, "%s", message);
     got.count++;
@@ -39,9 +39,10 @@ static void a_message_reaches_the_sink_with_what_it_is_about(void **state)
 {
     int request;
     (void)state;
-    neo_log(NEO_LOG_INFO, &request, "%s took %d ms", "it", 12);
+    neo_log(NEO_LOG_NOT_USED, &request, "%s took %d ms", "it", 12);
     assert_int_equal(got.count, 1);
-    assert_int_equal(got.level, NEO_LOG_INFO);
+    assert_string_equal(got.row->id, "NEO0116");
+    assert_int_equal(got.row->level, NEO_LEVEL_NOTICE);
     assert_ptr_equal(got.about, &request);
     assert_string_equal(got.message, "it took 12 ms");
 }
@@ -49,20 +50,21 @@ static void a_message_reaches_the_sink_with_what_it_is_about(void **state)
 static void a_message_that_is_too_long_is_cut(void **state)
 {
     (void)state;
-    neo_log(NEO_LOG_ERROR, NULL, "%0100000d", 7);
+    neo_log(NEO_LOG_STATEMENT_FAILED, NULL, "%0100000d", 7);
     assert_int_equal(strspn(got.message, "0"), strlen(got.message));
     assert_in_range(strlen(got.message), 1000, 4000);
 }
 
-/* What is written to standard error while the messages of every level are logged. */
+/* What is written to standard error while a message of each level is logged. */
 static void read_standard_error(char *out, size_t room)
 {
     FILE *file = tmpfile();
     int kept = dup(STDERR_FILENO);
     assert_non_null(file);
     assert_true(kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
-    for (int level = 0; level < NEO_LOG_LEVELS; level++)
-        neo_log((neo_log_level)level, NULL, "message %d", level);
+    neo_log(NEO_LOG_SCHEMA_OLD, NULL, "one %d", 1);
+    neo_log(NEO_LOG_NOT_USED, NULL, "two");
+    neo_log(NEO_LOG_NOT_GIVEN_BACK, NULL, "three");
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
     close(kept);
@@ -73,12 +75,28 @@ static void read_standard_error(char *out, size_t room)
 
 static void without_a_sink_what_matters_goes_to_standard_error(void **state)
 {
-    char written[200];
+    char written[400];
     (void)state;
     neo_log_to(NULL);
     read_standard_error(written, sizeof written);
-    assert_string_equal(written, "error: message 0\nwarning: message 1\n");
+    assert_string_equal(written, "error: NEO0204: one 1: bring it up to date with: neoapictl migrate\n"
+                                 "warning: NEO0304: three: nothing: they are sent when their lease is over\n");
     assert_int_equal(got.count, 0);
+}
+
+/* An identifier is found in the manual, and in what people write to one another, for years. */
+static void every_message_has_an_identifier_of_its_own_and_says_what_to_do(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NEO_MESSAGES; i++) {
+        const neo_message_row *row = neo_message_row_of((neo_message)i);
+        assert_int_equal(strlen(row->id), 7);
+        assert_int_equal(strncmp(row->id, "NEO", 3), 0);
+        assert_int_equal(strspn(row->id + 3, "0123456789"), 4);
+        assert_true(i == 0 || strcmp(neo_message_row_of((neo_message)(i - 1))->id, row->id) < 0);
+        assert_true(strlen(row->mend) > 10);
+        assert_int_equal(row->meaning[strlen(row->meaning) - 1], '.');
+    }
 }
 
 int main(void)
@@ -87,6 +105,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_message_reaches_the_sink_with_what_it_is_about, start_listening, stop_listening),
         cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_cut, start_listening, stop_listening),
         cmocka_unit_test_setup_teardown(without_a_sink_what_matters_goes_to_standard_error, start_listening, stop_listening),
+        cmocka_unit_test(every_message_has_an_identifier_of_its_own_and_says_what_to_do),
     };
     return run_room("log", tests);
 }

@@ -1,0 +1,60 @@
+/* Every message of the error log, by an identifier that stays: a row is its name, the identifier, its level, when it is logged,
+ * and what to do. What is to do is part of each line that is logged; the manual lists the rows. A number is never used again
+ * for something else. 01: starting; 02: the database; 03: webhooks. */
+#ifndef NEO_CORE_MESSAGES_H
+#define NEO_CORE_MESSAGES_H
+
+#define NEO_EVERY_MESSAGE(X)                                                                                                   \
+    X(NO_DBD, "NEO0101", FATAL, "mod_dbd is not loaded; httpd does not start.",                                                \
+      "enable it (Debian: a2enmod dbd; elsewhere: LoadModule dbd_module ...)")                                                 \
+    X(NO_DRIVER, "NEO0102", FATAL, "There is no DBDriver; httpd does not start.",                                              \
+      "set DBDriver pgsql, and DBDParams to where the database is")                                                            \
+    X(OTHER_DRIVER, "NEO0103", FATAL, "DBDriver names another database than PostgreSQL; httpd does not start.",                \
+      "set DBDriver pgsql")                                                                                                    \
+    X(NO_PARAMS, "NEO0104", FATAL, "There is no DBDParams; httpd does not start.",                                             \
+      "set it to where the database is, such as DBDParams \"service=neoapi\"")                                                 \
+    X(ONE_CONNECTION, "NEO0105", FATAL, "DBDMax leaves no connection for requests; httpd does not start.",                     \
+      "set it to two more than ThreadsPerChild")                                                                               \
+    X(FEW_CONNECTIONS, "NEO0106", WARNING,                                                                                     \
+      "DBDMax is lower than the number of threads, so that requests wait for one another.",                                    \
+      "it is to be ThreadsPerChild and two more")                                                                              \
+    X(NO_BASE_URL, "NEO0111", FATAL, "There is no NeoAPIBaseURL; httpd does not start.",                                       \
+      "set it to the address that clients use, such as https://api.example.com/public/v1/")                                    \
+    X(NO_KEY_FILE, "NEO0112", FATAL, "There is no NeoAPIKeyFile; httpd does not start.",                                       \
+      "set it to the file with the deployment's secret key; make one with: "                                                   \
+      "(umask 077; openssl rand -base64 32 > /etc/neoapi/key)")                                                                \
+    X(BAD_KEY_FILE, "NEO0113", FATAL, "The key file cannot be used; httpd does not start.",                                    \
+      "every host of a deployment has the same key file, readable by root alone")                                              \
+    X(KEY_FILE_CHANGED, "NEO0114", FATAL, "The key file changed between its check and its use; httpd does not start.",         \
+      "start it again")                                                                                                        \
+    X(NO_MEMORY, "NEO0115", FATAL, "There is no shared memory for counters; httpd does not start.",                            \
+      "choose fewer NeoAPIRateLimitEntries, or allow more shared memory")                                                      \
+    X(NOT_USED, "NEO0116", NOTICE, "The module is loaded, and no location has NeoAPI On: it does nothing.",                    \
+      "hand a path to it with NeoAPI On, as the example that came with it does, and restart Apache")                           \
+    X(NO_CONNECTION, "NEO0201", ERROR, "A request got no connection to the database and was answered with 503.",               \
+      "mod_dbd's message before this one says why")                                                                            \
+    X(DATABASE_AWAY, "NEO0202", ERROR,                                                                                         \
+      "The database ended a connection, took too long or takes no statements; the request was answered with 503.",             \
+      "see that PostgreSQL runs, is the primary, and is not overloaded; nothing else need be restarted")                       \
+    X(STATEMENT_FAILED, "NEO0203", ERROR, "The database refused a statement; the request was answered with 500.",              \
+      "check the schema with: neoapictl doctor; where it finds nothing, report this line")                                     \
+    X(SCHEMA_OLD, "NEO0204", ERROR,                                                                                            \
+      "The database's schema is missing or older than this module; requests are answered with 503 until it fits.",             \
+      "bring it up to date with: neoapictl migrate")                                                                           \
+    X(SCHEMA_MISSING, "NEO0205", ERROR, "The database has no schema; requests are answered with 503 until it is made.",        \
+      "make it with: neoapictl setup")                                                                                         \
+    X(BEGUN_AGAIN, "NEO0206", WARNING, "A batch's transaction was undone by the database and is carried out once more.",       \
+      "nothing, unless it comes often: then see what else locks the same rows")                                                \
+    X(NOT_LISTENING, "NEO0207", ERROR,                                                                                         \
+      "A connection pooler keeps notifications back, so that every request asks the database about its credential.",           \
+      "connect past the pooler, unless that is good enough")                                                                   \
+    X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be used; this process delivers no webhooks.",                                 \
+      "restart Apache; where that does not help, see how much memory it has")                                                  \
+    X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was made inactive, because its receiver is gone.",       \
+      "its owner makes it active again once the receiver works; what is pending stays")                                        \
+    X(SECRET_SEALED, "NEO0303", ERROR, "A webhook's secret cannot be opened with any key of the key file; nothing was sent.",  \
+      "put the key back that it was sealed with, or rotate the secret")                                                        \
+    X(NOT_GIVEN_BACK, "NEO0304", WARNING, "A process ended and could not give back the webhooks that it had claimed.",         \
+      "nothing: they are sent when their lease is over")
+
+#endif

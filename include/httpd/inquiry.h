@@ -1,0 +1,15 @@
+/* What pages for the administrator ask the databases, however often they are asked for themselves: once a second at most, and
+ * one at a time on this host. Nobody waits behind one who waits for a database that hangs. */
+#ifndef NEO_HTTPD_INQUIRY_H
+#define NEO_HTTPD_INQUIRY_H
+
+#include "httpd/counters.h"
+#include "service/report.h"
+
+/* The queue of the virtual host's database, or of the first one where it has none, with what is wrong, for a report. */
+void neo_inquiry_queue(request_rec *r, neo_report *report);
+
+/* Whether requests can be answered: NULL, or why not. Where the virtual host has no database of its own, all of them count. */
+const char *neo_inquiry_readiness(request_rec *r);
+
+#endif

@@ -1,0 +1,145 @@
+/* Receivers of webhooks (see core/receivers.h). */
+#include "core/receivers.h"
+
+#include <string.h>
+
+#define PERIOD 1800000000LL /* microseconds: half an hour */
+#define BUCKET 8            /* places that a host may have */
+#define TAKING 1            /* a key while its place changes hands */
+
+typedef struct {
+    uint64_t attempts, failures, sum; /* microseconds */
+} counts;
+
+typedef struct {
+    uint64_t key;             /* of the host; 0: nobody's */
+    int64_t period;           /* in which `last` began */
+    counts now, last, before; /* all; as they were when this period and the one before it began */
+    uint64_t longest;         /* in this period and the one before it */
+    char host[NEO_HOST_SIZE];
+} place;
+
+struct neo_receivers {
+    place places[NEO_RECEIVERS];
+};
+
+size_t neo_receivers_size(void)
+{
+    return sizeof(neo_receivers);
+}
+
+neo_receivers *neo_receivers_use(void *memory)
+{
+    return memory;
+}
+
+void neo_receivers_host(const char *url, char host[NEO_HOST_SIZE])
+{
+    const char *start = strstr(url, "://");
+    start = start ? start + 3 : url;
+    size_t len = strcspn(start, "/?#\\");
+    for (const char *c = start; c < start + len; c++)
+        if (*c == '@') {
+            len -= (size_t)(c + 1 - start);
+            start = c + 1;
+        }
+    len = len < NEO_HOST_SIZE - 1 ? len : NEO_HOST_SIZE - 1;
+    memcpy(host, start, len);
+    host[len] = '\0';
+}
+
+/* FNV-1a. Whoever chooses names that meet takes no more than a place on a page. */
+static uint64_t key_of(const char *host)
+{
+    uint64_t key = UINT64_C(14695981039346656037);
+    for (; *host; host++)
+        key = (key ^ (unsigned char)*host) * UINT64_C(1099511628211);
+    return key <= TAKING ? TAKING + 1 : key;
+}
+
+/* The host's place, or else the one of its bucket that was used least lately. */
+static place *look(neo_receivers *receivers, uint64_t key)
+{
+    place *bucket = &receivers->places[key % (NEO_RECEIVERS / BUCKET) * BUCKET], *best = bucket;
+    for (int i = 0; i < BUCKET; i++) {
+        uint64_t owner = __atomic_load_n(&bucket[i].key, __ATOMIC_ACQUIRE);
+        if (owner == key)
+            return &bucket[i];
+        if (owner == 0 || (best->key != 0 && bucket[i].period < best->period))
+            best = &bucket[i];
+    }
+    return best;
+}
+
+/* Makes a place the host's. False if another was quicker. */
+static int take(place *p, uint64_t key, const char *host, int64_t period)
+{
+    uint64_t owner = __atomic_load_n(&p->key, __ATOMIC_RELAXED);
+    if (owner == TAKING || !__atomic_compare_exchange_n(&p->key, &owner, TAKING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        return 0;
+    p->now = p->last = p->before = (counts){0, 0, 0};
+    p->longest = 0;
+    p->period = period;
+    strncpy(p->host, host, NEO_HOST_SIZE - 1);
+    p->host[NEO_HOST_SIZE - 1] = '\0';
+    __atomic_store_n(&p->key, key, __ATOMIC_RELEASE);
+    return 1;
+}
+
+static void turn(place *p, int64_t period)
+{
+    int64_t seen = __atomic_load_n(&p->period, __ATOMIC_RELAXED);
+    if (period <= seen || !__atomic_compare_exchange_n(&p->period, &seen, period, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+        return;
+    p->before = period == seen + 1 ? p->last : p->now;
+    p->last = p->now;
+    if (period > seen + 1)
+        p->longest = 0;
+}
+
+int neo_receivers_attempt(neo_receivers *receivers, const char *host, int is_success, long long took, long long now)
+{
+    uint64_t key = key_of(host), time = took > 0 ? (uint64_t)took : 0;
+    place *p = look(receivers, key);
+    if (__atomic_load_n(&p->key, __ATOMIC_RELAXED) != key && !take(p, key, host, now / PERIOD))
+        return 0;
+    turn(p, now / PERIOD);
+    __atomic_fetch_add(&p->now.attempts, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&p->now.failures, (uint64_t)!is_success, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&p->now.sum, time, __ATOMIC_RELAXED);
+    if (time > __atomic_load_n(&p->longest, __ATOMIC_RELAXED))
+        __atomic_store_n(&p->longest, time, __ATOMIC_RELAXED);
+    return 1;
+}
+
+/* What a place has counted in this period and the one before it. False: nothing. */
+static int read_place(const place *p, int64_t period, neo_receiver *out)
+{
+    uint64_t key = __atomic_load_n(&p->key, __ATOMIC_ACQUIRE);
+    if (key <= TAKING || p->period < period - 1)
+        return 0;
+    const counts *since = p->period == period ? &p->before : &p->last;
+    out->attempts = p->now.attempts - since->attempts;
+    out->failures = p->now.failures - since->failures;
+    out->mean = out->attempts ? (double)(p->now.sum - since->sum) / (double)out->attempts : 0;
+    out->longest = p->longest;
+    memcpy(out->host, p->host, NEO_HOST_SIZE);
+    return out->attempts > 0 && __atomic_load_n(&p->key, __ATOMIC_ACQUIRE) == key;
+}
+
+int neo_receivers_slowest(const neo_receivers *receivers, long long now, neo_receiver *out, int most)
+{
+    int count = 0;
+    for (int i = 0; i < NEO_RECEIVERS; i++) {
+        neo_receiver one;
+        if (!read_place(&receivers->places[i], now / PERIOD, &one))
+            continue;
+        int at = count < most ? count++ : most;
+        for (; at > 0 && out[at - 1].mean < one.mean; at--)
+            if (at < most)
+                out[at] = out[at - 1];
+        if (at < most)
+            out[at] = one;
+    }
+    return count;
+}

@@ -1,0 +1,77 @@
+/* Changing and removing rows (see ctl/change.h). */
+#include "ctl/change.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "ctl/output.h"
+#include "ctl/session.h"
+#include "store/hearing.h"
+
+void neo_ctl_await_hearing(const neo_ctl *ctl, neo_pg *pg, const char *what_is_done)
+{
+    if (!neo_hearing_await(pg, ctl->pool))
+        neo_ctl_say(ctl, "%s, but not every server has confirmed it yet; the last will know in %d seconds.", what_is_done,
+                    NEO_HEARING_LATEST);
+}
+
+/* Shows the row by its argument: {"id": …}, or of a plan {"name": …}. */
+static neo_ctl_exit finish(neo_ctl *ctl, neo_pg *pg, const char *wrong, const char *what_is_done)
+{
+    const neo_ctl_parameter *argument = ctl->command->arguments;
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    neo_json *done = neo_json_make_object(ctl->pool);
+    neo_json_set(done, argument->kind == NEO_CTL_PLAN ? "name" : "id",
+                 neo_json_make_string(neo_ctl_value(ctl, argument->name), ctl->pool));
+    neo_ctl_print(ctl, done);
+    neo_ctl_await_hearing(ctl, pg, what_is_done);
+    return NEO_CTL_OK;
+}
+
+/* An option that may be given several times is one setting, an array: --scope is "scopes". */
+static neo_admin_setting setting_of(const neo_ctl *ctl, const neo_ctl_parameter *option)
+{
+    if (option->kind == NEO_CTL_FLAG)
+        return (neo_admin_setting){"scopes", "null"}; /* --every-scope */
+    if (!(option->flags & NEO_CTL_REPEATED))
+        return (neo_admin_setting){option->name, neo_ctl_value(ctl, option->name)};
+    neo_json *list = neo_json_make_array(ctl->pool);
+    apr_array_header_t *values = neo_ctl_values(ctl, option->name);
+    for (int i = 0; i < values->nelts; i++)
+        neo_json_append(list, neo_json_make_string(APR_ARRAY_IDX(values, i, const char *), ctl->pool));
+    return (neo_admin_setting){apr_pstrcat(ctl->pool, option->name, "s", NULL), neo_json_text(list, ctl->pool).ptr};
+}
+
+static const char *list_options(const neo_ctl *ctl)
+{
+    const char *list = "";
+    for (const neo_ctl_parameter *o = ctl->command->options; o->name; o++)
+        list = apr_pstrcat(ctl->pool, list, *list ? ", --" : "--", o->name, NULL);
+    return list;
+}
+
+neo_ctl_exit neo_ctl_run_change(neo_ctl *ctl)
+{
+    const char *wrong;
+    apr_array_header_t *settings = apr_array_make(ctl->pool, 4, sizeof(neo_admin_setting));
+    for (const neo_ctl_parameter *o = ctl->command->options; o->name; o++)
+        if (neo_ctl_value(ctl, o->name))
+            APR_ARRAY_PUSH(settings, neo_admin_setting) = setting_of(ctl, o);
+    if (!settings->nelts)
+        return neo_ctl_misused(ctl, "what is to be changed is missing: %s", list_options(ctl));
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = neo_admin_change(pg, ctl->command->listing, neo_ctl_value(ctl, ctl->command->arguments->name),
+                                 (const neo_admin_setting *)settings->elts, settings->nelts, ctl->pool);
+    return finish(ctl, pg, wrong, "It is changed");
+}
+
+neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl)
+{
+    const char *wrong;
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = neo_admin_remove(pg, ctl->command->listing, neo_ctl_value(ctl, ctl->command->arguments->name), ctl->pool);
+    return finish(ctl, pg, wrong, "It is removed");
+}

@@ -1,0 +1,176 @@
+/* neoapictl export: an organization's data, a line of JSON for each row. */
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "ctl/output.h"
+#include "ctl/progress.h"
+#include "ctl/session.h"
+#include "ctl/transfer.h"
+#include "model/intake.h"
+#include "store/archive.h"
+
+/* One export. */
+typedef struct {
+    const neo_ctl *ctl;
+    neo_pg *pg;
+    const char *organization;
+    const neo_resource **kinds;
+    FILE *out;
+    long long rows, all;
+    neo_ctl_progress progress;
+} work;
+
+/* What can be imported, and behind it the subscriptions. */
+static const neo_resource **kinds_of(apr_pool_t *pool)
+{
+    const neo_resource **order = neo_intake_order(pool);
+    int count = 0, all = 0;
+    while (order[count])
+        count++;
+    while (neo_resources[all])
+        all++;
+    const neo_resource **kinds = apr_pcalloc(pool, (apr_size_t)(all + 1) * sizeof *kinds);
+    memcpy(kinds, order, (apr_size_t)count * sizeof *kinds);
+    for (const neo_resource *const *r = neo_resources; *r; r++) {
+        int k = 0;
+        while (k < count && kinds[k] != *r)
+            k++;
+        if (k == count)
+            kinds[count++] = *r;
+    }
+    return kinds;
+}
+
+/* ---------------------------------------------------------------- the lines */
+
+static const char *put_line(const work *w, const char *name, neo_text value)
+{
+    if (fprintf(w->out, "{\"%s\":", name) < 0 || fwrite(value.ptr, 1, value.len, w->out) != value.len ||
+        fputs("}\n", w->out) == EOF)
+        return apr_psprintf(w->ctl->pool, "the export cannot be written: %s", strerror(errno));
+    return NULL;
+}
+
+/* The first line: what it is, of whom and of when, and how much is to come. */
+static const char *put_head(work *w, neo_json *about)
+{
+    const char *wrong = NULL;
+    long long count;
+    neo_json *rows = neo_json_make_object(w->ctl->pool);
+    for (const neo_resource **k = w->kinds; *k && !wrong; k++)
+        if (!(wrong = neo_archive_count(w->pg, *k, w->organization, w->ctl->pool, &count))) {
+            neo_json_set(rows, (*k)->name, neo_json_make_integer(count, w->ctl->pool));
+            w->all += count;
+        }
+    if (wrong)
+        return wrong;
+    neo_json_set(about, "format", neo_json_make_integer(NEO_TRANSFER_FORMAT, w->ctl->pool));
+    neo_json_set(about, "rows", rows);
+    return put_line(w, NEO_TRANSFER_HEAD, neo_json_text(about, w->ctl->pool));
+}
+
+static const char *put_kind(work *w, const neo_resource *kind, apr_pool_t *scratch)
+{
+    neo_rows rows = {.count = 1};
+    const char *wrong = neo_archive_open(w->pg, kind, w->organization, scratch);
+    while (!wrong && rows.count) {
+        apr_pool_clear(scratch);
+        wrong = neo_archive_next(w->pg, scratch, &rows);
+        for (int r = 0; !wrong && r < rows.count; r++)
+            wrong = put_line(w, kind->name, neo_rows_text(&rows, r, 0));
+        w->rows += wrong ? 0 : rows.count;
+        neo_ctl_progress_show(&w->progress, w->rows, w->rows, w->all);
+    }
+    return wrong ? apr_pstrdup(w->ctl->pool, wrong) : NULL;
+}
+
+static const char *put_all(work *w)
+{
+    neo_json *about;
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, w->ctl->pool);
+    const char *wrong = neo_archive_begin(w->pg, w->organization, w->ctl->pool, &about);
+    if (!wrong)
+        wrong = put_head(w, about);
+    neo_ctl_progress_begin(&w->progress, w->ctl, "exporting");
+    if (w->out == stdout && neo_ctl_is_terminal(stdout))
+        w->progress.is_shown = 0; /* the lines themselves are to be seen there */
+    for (const neo_resource **k = w->kinds; *k && !wrong; k++)
+        wrong = put_kind(w, *k, scratch);
+    neo_ctl_progress_end(&w->progress);
+    neo_archive_end(w->pg, scratch);
+    if (!wrong && (fflush(w->out) != 0 || (w->out != stdout && fsync(fileno(w->out)) != 0)))
+        wrong = apr_psprintf(w->ctl->pool, "the export cannot be written: %s", strerror(errno));
+    return wrong;
+}
+
+/* ---------------------------------------------------------------- the file */
+
+/* It has its name when it is whole, and nobody else may read it. */
+static const char *export_to_file(work *w, const char *path)
+{
+    const char *part = apr_pstrcat(w->ctl->pool, path, ".part", NULL);
+    int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    w->out = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!w->out)
+        return apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
+    const char *wrong = put_all(w);
+    if (fclose(w->out) != 0 && !wrong)
+        wrong = apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
+    if (!wrong && rename(part, path) != 0)
+        wrong = apr_psprintf(w->ctl->pool, "%s cannot be called %s: %s", part, path, strerror(errno));
+    if (wrong)
+        unlink(part);
+    return wrong;
+}
+
+static void tell(const work *w, const char *path)
+{
+    neo_json *done = neo_json_make_object(w->ctl->pool);
+    neo_json_set(done, "file", neo_json_make_string(path, w->ctl->pool));
+    neo_json_set(done, "rows", neo_json_make_integer(w->rows, w->ctl->pool));
+    if (!w->ctl->quiet)
+        neo_ctl_print(w->ctl, done);
+}
+
+static neo_ctl_exit run(neo_ctl *ctl)
+{
+    const char *wrong, *path = neo_ctl_value(ctl, "output");
+    work w = {.ctl = ctl, .organization = neo_ctl_value(ctl, "organization"), .kinds = kinds_of(ctl->pool), .out = stdout};
+    w.pg = neo_ctl_open(ctl, &wrong);
+    if (w.pg)
+        wrong = path ? export_to_file(&w, path) : put_all(&w);
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    if (path)
+        tell(&w, path);
+    return NEO_CTL_OK;
+}
+
+static const neo_ctl_parameter arguments[] = {
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "whose data it is"},
+    {0},
+};
+
+static const neo_ctl_parameter options[] = {
+    {"output", NEO_CTL_FILE, 0, NULL,
+     "the file, which gets its name when it is whole and which its owner alone may read; otherwise standard output"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_export[] = {
+    {"export", NULL, "Write an organization's data, a line of JSON for each row.",
+     "Everything is as it was at one moment, whatever is changed meanwhile. The first line tells of the organization and how "
+     "many "
+     "rows follow: {\"export\": ...}; each of these is the resource as the API answers it, {\"broker\": {...}}, after those "
+     "that "
+     "it refers to. Of webhook subscriptions there is everything but their secrets. Deliveries, keys, tokens and users stay.",
+     arguments, options, run, NULL, 0},
+    {0},
+};

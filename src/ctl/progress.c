@@ -1,0 +1,85 @@
+/* The line that shows progress (see ctl/progress.h). */
+#include "ctl/progress.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "ctl/output.h"
+
+#define PAUSE  APR_TIME_C(100000) /* microseconds between two looks of the line */
+#define BAR    24                 /* characters */
+#define NARROW 76                 /* columns that the line with a bar needs */
+
+void neo_ctl_progress_begin(neo_ctl_progress *progress, const neo_ctl *ctl, const char *what)
+{
+    *progress = (neo_ctl_progress){
+        .what = what, .is_shown = !ctl->json && !ctl->quiet && neo_ctl_is_terminal(stderr), .begun = apr_time_now()};
+}
+
+static int is_wide(void)
+{
+    struct winsize size;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_col >= NARROW;
+}
+
+/* "12,345" */
+static void put_number(char *out, size_t room, long long number)
+{
+    char digits[24];
+    int len = snprintf(digits, sizeof digits, "%lld", number);
+    for (int i = 0; i < len && room > 2; i++) {
+        if (i && (len - i) % 3 == 0)
+            *out++ = ',', room--;
+        *out++ = digits[i], room--;
+    }
+    *out = '\0';
+}
+
+static void put_bar(double part)
+{
+    int full = (int)(part * BAR);
+    char bar[BAR + 1];
+    memset(bar, '#', (size_t)full);
+    memset(bar + full, ' ', (size_t)(BAR - full));
+    bar[BAR] = '\0';
+    fprintf(stderr, "  [%s]", bar);
+}
+
+static void put_line(const neo_ctl_progress *progress, long long rows, double part, double seconds)
+{
+    char count[32], rate[32];
+    put_number(count, sizeof count, rows);
+    put_number(rate, sizeof rate, seconds > 0 ? (long long)((double)rows / seconds) : 0);
+    fprintf(stderr, "\r%-9s", progress->what);
+    if (part >= 0 && is_wide())
+        put_bar(part);
+    if (part >= 0)
+        fprintf(stderr, " %3d%%", (int)(part * 100));
+    fprintf(stderr, "  %s rows  %s rows/s", count, rate);
+    if (part > 0.01) {
+        long left = (long)(seconds * (1 - part) / part + 0.5);
+        fprintf(stderr, "  %ld:%02ld left", left / 60, left % 60);
+    }
+    fputs("\x1b[K", stderr);
+    fflush(stderr);
+}
+
+void neo_ctl_progress_show(neo_ctl_progress *progress, long long rows, long long part, long long whole)
+{
+    apr_time_t now = apr_time_now();
+    if (!progress->is_shown || now - progress->last < PAUSE)
+        return;
+    progress->last = now;
+    double done = whole > 0 ? (double)part / (double)whole : -1;
+    put_line(progress, rows, done > 1 ? 1 : done, (double)(now - progress->begun) / APR_USEC_PER_SEC);
+}
+
+void neo_ctl_progress_end(neo_ctl_progress *progress)
+{
+    if (progress->is_shown && progress->last) {
+        fputs("\r\x1b[K", stderr);
+        fflush(stderr);
+    }
+}

@@ -1,0 +1,141 @@
+/* neoapictl purge: removes a tenant or an organization with everything that it has. */
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/json.h"
+#include "ctl/change.h"
+#include "ctl/output.h"
+#include "ctl/progress.h"
+#include "ctl/session.h"
+#include "store/purge.h"
+
+static long long sum_of(neo_json *what)
+{
+    long long sum = 0;
+    for (apr_size_t i = 0; i < neo_json_size(what); i++)
+        sum += neo_json_integer(neo_json_get(neo_json_at(what, i), "rows"));
+    return sum;
+}
+
+/* Shows what goes and lets the name be typed. Returns NULL, or why nothing is removed. */
+static const char *ask(const neo_ctl *ctl, const neo_purge *purge, neo_json *what)
+{
+    char line[1024];
+    if (neo_ctl_value(ctl, "yes"))
+        return NULL;
+    if (!isatty(STDIN_FILENO))
+        return "nobody can be asked here; --yes does it without asking";
+    neo_ctl plain = *ctl;
+    plain.json = plain.quiet = 0;
+    neo_ctl_print(&plain, what);
+    printf("All of this goes for good. To remove it, type the name of the %s, \"%s\": ",
+           purge->tenant ? "tenant" : "organization", neo_ctl_one_line(purge->name, ctl->pool));
+    fflush(stdout);
+    if (!fgets(line, sizeof line, stdin))
+        line[0] = '\0';
+    line[strcspn(line, "\r\n")] = '\0';
+    return strcmp(line, purge->name) == 0 ? NULL : "that is not the name; nothing was removed";
+}
+
+static const char *remove_all(const neo_ctl *ctl, neo_purge *purge, long long all, long long *removed)
+{
+    neo_ctl_progress progress;
+    apr_pool_t *pool;
+    long long some;
+    int is_over = 0;
+    const char *wrong = neo_purge_close(purge, ctl->pool);
+    if (!wrong && !purge->is_data_only)
+        neo_ctl_await_hearing(ctl, purge->pg, "The credentials have ended");
+    apr_pool_create(&pool, ctl->pool);
+    neo_ctl_progress_begin(&progress, ctl, "removing");
+    while (!wrong && !is_over) {
+        apr_pool_clear(pool);
+        wrong = neo_purge_step(purge, pool, &some, &is_over);
+        *removed += some;
+        neo_ctl_progress_show(&progress, *removed, *removed, all);
+    }
+    neo_ctl_progress_end(&progress);
+    return wrong ? wrong : neo_purge_finish(purge, ctl->pool);
+}
+
+static neo_ctl_exit run_purge(neo_ctl *ctl, neo_purge *purge)
+{
+    const char *wrong;
+    neo_json *what = NULL;
+    long long removed = 0;
+    purge->pg = neo_ctl_open(ctl, &wrong);
+    if (purge->pg)
+        wrong = neo_purge_begin(purge, ctl->pool, &what);
+    if (!wrong && neo_ctl_value(ctl, "dry-run")) {
+        neo_ctl_print(ctl, what);
+        return NEO_CTL_OK;
+    }
+    if (wrong || (wrong = ask(ctl, purge, what)))
+        return neo_ctl_fail(ctl, "%s", wrong);
+    if ((wrong = remove_all(ctl, purge, sum_of(what), &removed)))
+        return neo_ctl_fail(ctl, "stopped with %" APR_INT64_T_FMT " rows removed: %s. The same command goes on from there.",
+                            (apr_int64_t)removed, wrong);
+    neo_json *done = neo_json_make_object(ctl->pool);
+    neo_json_set(done, "id", neo_json_make_string(purge->tenant ? purge->tenant : purge->organization, ctl->pool));
+    neo_json_set(done, "removed", what);
+    if (ctl->json)
+        neo_ctl_print(ctl, done);
+    neo_ctl_say(ctl, "Removed, with %" APR_INT64_T_FMT " rows.", (apr_int64_t)sum_of(what));
+    return NEO_CTL_OK;
+}
+
+static neo_ctl_exit purge_tenant(neo_ctl *ctl)
+{
+    neo_purge purge = {.tenant = neo_ctl_value(ctl, "tenant")};
+    return run_purge(ctl, &purge);
+}
+
+static neo_ctl_exit purge_organization(neo_ctl *ctl)
+{
+    neo_purge purge = {.organization = neo_ctl_value(ctl, "organization"),
+                       .is_data_only = neo_ctl_value(ctl, "data-only") != NULL};
+    return run_purge(ctl, &purge);
+}
+
+#define YES                                                                                                                    \
+    {                                                                                                                          \
+        "yes", NEO_CTL_FLAG, 0, NULL, "do not ask; for scripts"                                                                \
+    }
+#define DRY_RUN                                                                                                                \
+    {                                                                                                                          \
+        "dry-run", NEO_CTL_FLAG, 0, NULL, "show what would go, and remove nothing"                                             \
+    }
+
+static const neo_ctl_parameter of_tenant[] = {
+    {"tenant", NEO_CTL_TENANT_ID, 0, NULL, "the tenant's id"},
+    {0},
+};
+
+static const neo_ctl_parameter of_organization[] = {
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "the organization's id"},
+    {0},
+};
+
+static const neo_ctl_parameter tenant_options[] = {YES, DRY_RUN, {0}};
+static const neo_ctl_parameter organization_options[] = {
+    YES,
+    DRY_RUN,
+    {"data-only", NEO_CTL_FLAG, 0, NULL, "the organization stays, empty, with its keys, tokens and webhook subscriptions"},
+    {0},
+};
+
+#define DETAILS                                                                                                                \
+    "It shows what goes and asks for the name. Then the credentials end, at once and everywhere, nothing more is delivered, "  \
+    "and "                                                                                                                     \
+    "the rows are removed in small steps, so that nobody else waits. It cannot be undone: export first. Webhooks are not "     \
+    "told."
+
+const neo_ctl_command neo_ctl_purge[] = {
+    {"purge", "tenant", "Remove a tenant with its organizations, users, keys and all their data, for good.", DETAILS, of_tenant,
+     tenant_options, purge_tenant, NULL, 0},
+    {"purge", "organization", "Remove an organization with its keys and all its data, for good.", DETAILS, of_organization,
+     organization_options, purge_organization, NULL, 0},
+    {0},
+};

@@ -1,0 +1,184 @@
+/* Rows from exports and from elsewhere (see model/intake.h). */
+#include "model/intake.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/crypto.h"
+#include "model/check.h"
+#include "model/references.h"
+#include "model/validate.h"
+
+#define LONGEST 200 /* characters of a name that the service sets */
+
+/* ---------------------------------------------------------------- the order */
+
+static int has_secret(const neo_resource *resource)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_SECRET)
+            return 1;
+    return 0;
+}
+
+static int is_among(const neo_resource **some, const neo_resource *resource)
+{
+    for (; *some; some++)
+        if (*some == resource)
+            return 1;
+    return 0;
+}
+
+/* Whether everything that it refers to is among these, beside itself. */
+static int is_ready(const neo_resource *resource, const neo_resource **before)
+{
+    for (const neo_resource *const *r = neo_resources; *r; r++)
+        if (*r != resource && neo_can_refer_to(resource, *r) && !is_among(before, *r))
+            return 0;
+    return 1;
+}
+
+const neo_resource **neo_intake_order(apr_pool_t *pool)
+{
+    int count = 0, done = 0, wanted = 0;
+    while (neo_resources[count])
+        wanted += !has_secret(neo_resources[count++]);
+    const neo_resource **order = apr_pcalloc(pool, (apr_size_t)(count + 1) * sizeof *order);
+    for (int must_be_ready = 1; done < wanted;) {
+        int before = done;
+        for (const neo_resource *const *r = neo_resources; *r; r++)
+            if (!has_secret(*r) && !is_among(order, *r) && (!must_be_ready || is_ready(*r, order))) {
+                order[done++] = *r;
+                must_be_ready = 1;
+            }
+        must_be_ready = done > before; /* kinds that refer to each other have no order: any of them begins */
+    }
+    return order;
+}
+
+/* ---------------------------------------------------------------- ids */
+
+const char *neo_intake_moved_id(const char *organization, const char *given, apr_pool_t *pool)
+{
+    unsigned char bytes[NEO_ID_BYTES], hash[NEO_SHA256_SIZE];
+    char *id = apr_palloc(pool, NEO_ID_SIZE);
+    const neo_text pieces[] = {{organization, strlen(organization)}, {given, strlen(given)}};
+    neo_sha256_pieces(pieces, 2, hash);
+    neo_id_pack(given, bytes);
+    memcpy(bytes + 6, hash, NEO_ID_BYTES - 6);
+    neo_id_unpack(id, given, bytes);
+    return id;
+}
+
+void neo_intake_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms moment)
+{
+    unsigned char bytes[NEO_ID_BYTES];
+    neo_id_bound(id, prefix, moment, 0);
+    neo_id_pack(id, bytes);
+    neo_random(bytes + 6, NEO_ID_BYTES - 6);
+    neo_id_unpack(id, prefix, bytes);
+}
+
+const char *neo_intake_given(const neo_json *value, apr_pool_t *pool)
+{
+    const char *text = value ? neo_json_string(value) : NULL;
+    if (value && neo_json_kind_of(value) == NEO_JSON_INTEGER)
+        return apr_ltoa(pool, (long)neo_json_integer(value));
+    return text && *text ? text : NULL;
+}
+
+typedef struct {
+    neo_intake_id id_of;
+    void *data;
+    apr_pool_t *pool;
+} renaming;
+
+static neo_json *rename_in(const renaming *r, const neo_field *fields, neo_json *object);
+
+static neo_json *rename_one(const renaming *r, const neo_field *field, neo_json *value, const neo_json *beside)
+{
+    const neo_resource *kind = neo_referred(field, beside);
+    const char *given = neo_intake_given(value, r->pool);
+    if (!kind || !given)
+        return value;
+    return neo_json_make_string(r->id_of(r->data, kind, given), r->pool);
+}
+
+static neo_json *rename_list(const renaming *r, const neo_field *field, neo_json *list)
+{
+    neo_json *copy = neo_json_make_array(r->pool);
+    for (apr_size_t i = 0; i < neo_json_size(list); i++) {
+        neo_json *one = neo_json_at(list, i);
+        neo_json_append(copy, field->type == NEO_LIST ? rename_in(r, field->fields, one) : rename_one(r, field, one, NULL));
+    }
+    return copy;
+}
+
+static neo_json *rename_value(const renaming *r, const neo_field *field, neo_json *value, const neo_json *beside)
+{
+    neo_json_kind kind = neo_json_kind_of(value);
+    if (field->type == NEO_REFERENCE)
+        return rename_one(r, field, value, beside);
+    if (field->type == NEO_OBJECT)
+        return rename_in(r, field->fields, value);
+    if ((field->type == NEO_LIST || field->type == NEO_REFERENCE_LIST) && kind == NEO_JSON_ARRAY)
+        return rename_list(r, field, value);
+    return value;
+}
+
+static neo_json *rename_in(const renaming *r, const neo_field *fields, neo_json *object)
+{
+    if (neo_json_kind_of(object) != NEO_JSON_OBJECT)
+        return object;
+    neo_json *copy = neo_json_make_object(r->pool);
+    for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
+        const neo_field *field = neo_field_named(fields, neo_json_member_key(m));
+        neo_json *value = neo_json_member_value(m);
+        neo_json_set(copy, neo_json_member_key(m), field ? rename_value(r, field, value, object) : value);
+    }
+    return copy;
+}
+
+neo_json *neo_intake_rename(const neo_resource *resource, neo_json *body, neo_intake_id id_of, void *data, apr_pool_t *pool)
+{
+    const renaming r = {id_of, data, pool};
+    return neo_has_references(resource) ? rename_in(&r, resource->fields, body) : body;
+}
+
+/* ---------------------------------------------------------------- the row */
+
+/* What only the service sets: checked as any other value of its type. */
+static void take_server_field(const neo_resource *resource, const neo_field *field, const neo_json *body, neo_json *row,
+                              neo_problem **problem, apr_pool_t *pool)
+{
+    neo_json *value = neo_json_get(body, field->name);
+    neo_field any = *field;
+    any.max = any.max ? any.max : LONGEST;
+    if (!value || neo_json_kind_of(value) == NEO_JSON_NULL || neo_json_get(row, field->name))
+        return;
+    const char *message = neo_check(&any, value, body, pool);
+    if (message)
+        neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_INVALID, resource->name, field->name, "%s", message);
+    else
+        neo_json_set(row, field->name, value);
+}
+
+neo_problem *neo_intake_check(const neo_resource *resource, neo_json *body, const neo_intake_place *place, apr_pool_t *pool,
+                              neo_json **row, neo_json **clean)
+{
+    neo_problem *problem = neo_validate(resource, body, pool, clean);
+    if (neo_json_kind_of(body) != NEO_JSON_OBJECT)
+        return problem;
+    *row = neo_json_make_object(pool);
+    neo_json_set(*row, "organization_id", neo_json_make_string(place->organization, pool));
+    neo_json_set(*row, "tenant_id", neo_json_make_string(place->tenant, pool));
+    neo_json_set(*row, "id", neo_json_make_string(place->id, pool));
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        neo_json *value = neo_json_get(*clean, f->name);
+        if (f->flags & NEO_SERVER)
+            take_server_field(resource, f, body, *row, &problem, pool);
+        else if (value)
+            neo_json_set(*row, f->name, value);
+    }
+    return problem;
+}

@@ -1,0 +1,89 @@
+/* The list of routes (see model/route.h). */
+#include "model/route.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/encode.h"
+
+#define MOST 256
+
+static struct {
+    neo_route routes[MOST];
+    int count;
+    short *places; /* by action and resource */
+    int resources;
+} list;
+
+/* "{collection}" as the resource's; parameters stay as they are. */
+static const char *path_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+{
+    static const char gap[] = "{collection}";
+    const char *rest = operation->path, *start = "";
+    if (resource && strncmp(rest, gap, sizeof gap - 1) == 0) {
+        start = resource->collection;
+        rest += sizeof gap - 1;
+    }
+    return apr_pstrcat(pool, "/", start, rest, NULL);
+}
+
+static short add(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+{
+    if (list.count == MOST)
+        return 0;
+    list.routes[list.count] = (neo_route){operation->method, path_of(operation, resource, pool)};
+    return (short)list.count++;
+}
+
+static int is_for_each(const neo_operation *operation)
+{
+    return strstr(operation->path, "{collection}") != NULL;
+}
+
+void neo_routes_make(apr_pool_t *pool)
+{
+    for (list.resources = 0; neo_resources[list.resources];)
+        list.resources++;
+    list.places = apr_pcalloc(pool, NEO_ACTIONS * ((apr_size_t)list.resources + 1) * sizeof *list.places);
+    list.routes[0] = (neo_route){"-", "-"};
+    list.count = 1;
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        const neo_operation *operation = &neo_operations[a];
+        short *row = &list.places[a * (list.resources + 1)], alone = is_for_each(operation) ? 0 : add(operation, NULL, pool);
+        for (int r = 0; r <= list.resources; r++)
+            row[r] = alone;
+        for (int r = 0; is_for_each(operation) && r < list.resources; r++)
+            if (neo_operation_is_of(operation, neo_resources[r]))
+                row[r] = add(operation, neo_resources[r], pool);
+    }
+    (void)add(&neo_operation_docs, NULL, pool); /* the last one */
+}
+
+int neo_routes_count(void)
+{
+    return list.count;
+}
+
+const neo_route *neo_route_at(int route)
+{
+    return &list.routes[route];
+}
+
+int neo_route_of(const neo_operation *operation, const neo_resource *resource)
+{
+    int r = 0;
+    if (!operation || operation == &neo_operation_docs)
+        return operation ? list.count - 1 : 0;
+    while (r < list.resources && neo_resources[r] != resource)
+        r++;
+    return list.places[(operation - neo_operations) * (list.resources + 1) + r];
+}
+
+unsigned int neo_routes_print(void)
+{
+    unsigned int print = 0;
+    for (int i = 0; i < list.count; i++)
+        print = print * 31 + neo_crc32(list.routes[i].method, strlen(list.routes[i].method)) +
+                neo_crc32(list.routes[i].path, strlen(list.routes[i].path));
+    return print;
+}

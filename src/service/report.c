@@ -1,0 +1,96 @@
+/* Reading a report, and words for its figures (see service/report.h). */
+#include "service/report.h"
+
+#include <string.h>
+
+#include "report_parts.h"
+
+/* ---------------------------------------------------------------- reading */
+
+void neo_report_read(neo_report *report, neo_figures *figures, const neo_receivers *receivers, apr_pool_t *pool)
+{
+    report->started = neo_figures_started(figures);
+    neo_figures_minutes(figures, report->now, report->minutes);
+    report->hour = neo_report_between(&report->minutes[0], &report->minutes[NEO_MINUTES]);
+    report->route_count = neo_routes_count();
+    report->routes = apr_palloc(pool, (apr_size_t)report->route_count * sizeof *report->routes);
+    for (int i = 0; i < report->route_count; i++) {
+        neo_report_route *one = &report->routes[i];
+        one->route = neo_route_at(i);
+        neo_figures_route_lately(figures, i, report->now, &one->lately, &report->since);
+        neo_figures_route(figures, i, &one->total);
+    }
+    neo_figures_now(figures, &report->sum, &report->processes);
+    neo_figures_janitor(figures, &report->janitor);
+    report->slowest_count = neo_receivers_slowest(receivers, report->now, report->slowest, NEO_REPORT_SLOWEST);
+}
+
+neo_histogram neo_report_all(const neo_histogram classes[NEO_CLASSES])
+{
+    neo_histogram all = classes[0];
+    for (int i = 1; i < NEO_CLASSES; i++)
+        neo_histogram_add(&all, &classes[i]);
+    return all;
+}
+
+/* Tallies are numbers of 64 bits and nothing else. */
+neo_tally neo_report_between(const neo_tally *earlier, const neo_tally *later)
+{
+    neo_tally difference = *later;
+    uint64_t *words = (uint64_t *)(void *)&difference;
+    for (apr_size_t i = 0; i < sizeof difference / sizeof *words; i++)
+        words[i] -= ((const uint64_t *)(const void *)earlier)[i];
+    return difference;
+}
+
+uint64_t neo_report_failures(const neo_tally *tally)
+{
+    uint64_t failures = 0;
+    for (int i = 0; i < NEO_ATTEMPT_KINDS; i++)
+        failures += i == NEO_ATTEMPT_OK ? 0 : tally->outcomes[i];
+    return failures;
+}
+
+/* ---------------------------------------------------------------- words */
+
+void neo_report_count(neo_buf *out, uint64_t count)
+{
+    if (count >= 1000) {
+        neo_report_count(out, count / 1000);
+        neo_buf_printf(out, ",%03d", (int)(count % 1000));
+    } else
+        neo_buf_printf(out, "%d", (int)count);
+}
+
+/* Two digits that count: more would claim to know what a histogram does not. */
+void neo_report_time(neo_buf *out, double microseconds)
+{
+    double ms = microseconds / 1000, value = ms < 1000 ? ms : ms / 1000;
+    neo_buf_printf(out, value < 1 ? "%.2f" : value < 10 ? "%.1f" : "%.0f", value);
+    neo_buf_puts(out, ms < 1000 ? "&nbsp;ms" : "&nbsp;s");
+}
+
+void neo_report_age(neo_buf *out, long long microseconds)
+{
+    static const struct {
+        long long seconds, below;
+        const char *unit;
+    } steps[] = {{1, 120, "s"}, {60, 7200, "min"}, {3600, 172800, "h"}, {86400, 0, "days"}};
+    long long seconds = microseconds > 0 ? microseconds / 1000000 : 0;
+    int i = 0;
+    while (steps[i].below && seconds >= steps[i].below)
+        i++;
+    neo_buf_printf(out, "%lld&nbsp;%s", seconds / steps[i].seconds, steps[i].unit);
+}
+
+void neo_report_html(neo_buf *out, const char *text)
+{
+    for (; *text; text++)
+        switch (*text) {
+        case '<': neo_buf_puts(out, "&lt;"); break;
+        case '>': neo_buf_puts(out, "&gt;"); break;
+        case '&': neo_buf_puts(out, "&amp;"); break;
+        case '"': neo_buf_puts(out, "&quot;"); break;
+        default: neo_buf_putc(out, *text);
+        }
+}

@@ -1,0 +1,234 @@
+/* Charts of the last hour (see report_parts.h). An SVG without a view box is as wide as its place, with letters of their own
+ * size; inside it another one stretches what is drawn. Colours and sizes are the style sheet's. */
+#include "report_parts.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+/* What stands at the top, and at the bottom, of a chart. */
+typedef struct {
+    double least, most;
+    int is_logarithmic;
+} scale;
+
+/* The smallest of 1, 2, 4, 6, 8 and 10 times a power of ten that is not less: half of it has few digits, too. */
+static double round_up(double value)
+{
+    static const double steps[] = {1, 2, 4, 6, 8, 10};
+    double decade = 0.01;
+    while (decade * 10 < value)
+        decade *= 10;
+    for (int i = 0; i < 6; i++)
+        if (decade * steps[i] >= value * 0.999999)
+            return decade * steps[i];
+    return value;
+}
+
+static double stack_at(const neo_report_chart *chart, int minute)
+{
+    double sum = 0;
+    for (int i = 0; i < chart->count; i++)
+        sum += chart->series[i].values[minute];
+    return sum;
+}
+
+static scale scale_of(const neo_report_chart *chart)
+{
+    scale s = {0, 0, !chart->is_stacked};
+    for (int m = 0; m < NEO_MINUTES; m++) {
+        double value = chart->is_stacked ? stack_at(chart, m) : 0;
+        for (int i = 0; !chart->is_stacked && i < chart->count; i++) {
+            value = chart->series[i].values[m];
+            s.least = value > 0 && (s.least == 0 || value < s.least) ? value : s.least;
+            s.most = value > s.most ? value : s.most;
+        }
+        s.most = value > s.most ? value : s.most;
+    }
+    if (chart->is_stacked) {
+        s.most = round_up(s.most > chart->least ? s.most : chart->least);
+        return s;
+    }
+    double bottom = 100, top = 10000; /* at least from 0.1 to 10 milliseconds */
+    while (s.least > 0 && bottom > s.least)
+        bottom /= 10;
+    while (top < s.most)
+        top *= 10;
+    return (scale){bottom, top, 1};
+}
+
+/* Logarithm to the base 10, as near as a drawing needs it. */
+static double decades(double ratio)
+{
+    double whole = 0;
+    while (ratio >= 10) {
+        ratio /= 10;
+        whole++;
+    }
+    /* ln((1 + t) / (1 - t)) = 2 (t + t^3 / 3 + ...), over ln 10 */
+    double t = (ratio - 1) / (ratio + 1), square = t * t, power = t, sum = 0;
+    for (int i = 1; i < 40; i += 2, power *= square)
+        sum += power / i;
+    return whole + 2 * sum / 2.302585092994046;
+}
+
+/* How far below the top, in hundredths of the height. */
+static double depth(const scale *s, double value)
+{
+    if (!s->is_logarithmic)
+        return 100 - 100 * value / s->most;
+    return value <= s->least ? 100 : 100 - 100 * decades(value / s->least) / decades(s->most / s->least);
+}
+
+/* ---------------------------------------------------------------- drawing */
+
+static void draw_mark(neo_buf *out, const scale *s, double value)
+{
+    double y = depth(s, value);
+    neo_buf_printf(out, "<line x1=\"0\" x2=\"100%%\" y1=\"%.1f%%\" y2=\"%.1f%%\"/><text x=\"-8\" y=\"%.1f%%\" dy=\"4\">", y, y,
+                   y);
+    if (s->is_logarithmic) /* decades are whole numbers of something */
+        neo_buf_printf(out, value < 1e6 ? "%g&nbsp;ms" : "%g&nbsp;s", value < 1e6 ? value / 1000 : value / 1e6);
+    else if (value >= 1000)
+        neo_report_count(out, (uint64_t)value);
+    else
+        neo_buf_printf(out, "%g", value);
+    neo_buf_puts(out, "</text>");
+}
+
+static void draw_scale(neo_buf *out, const scale *s)
+{
+    double step = s->is_logarithmic ? 10 : 2;
+    draw_mark(out, s, s->most);
+    for (double value = s->most / step; s->is_logarithmic ? value > s->least * 1.5 : value == s->most / 2; value /= step)
+        draw_mark(out, s, value);
+}
+
+static void draw_bars(neo_buf *out, const neo_report_chart *chart, const scale *s)
+{
+    for (int m = 0; m < NEO_MINUTES; m++) {
+        double below = 0;
+        for (int i = 0; i < chart->count; i++) {
+            double value = chart->series[i].values[m], top = depth(s, below + value), height = depth(s, below) - top;
+            below += value;
+            if (value > 0)
+                neo_buf_printf(out, "<rect class=\"%s\" x=\"%d.1\" y=\"%.2f\" width=\".8\" height=\"%.2f\"/>",
+                               chart->series[i].class, m, height < 1 ? top + height - 1 : top, height < 1 ? 1 : height);
+        }
+    }
+}
+
+/* A step for each minute in which there was something to measure. */
+static void draw_line(neo_buf *out, const neo_report_series *series, const scale *s)
+{
+    int is_drawing = 0;
+    neo_buf_printf(out, "<path class=\"%s\" d=\"", series->class);
+    for (int m = 0; m < NEO_MINUTES; m++) {
+        double y = depth(s, series->values[m]);
+        if (series->values[m] <= 0)
+            is_drawing = 0;
+        else {
+            if (is_drawing)
+                neo_buf_printf(out, "V%.2f", y);
+            else
+                neo_buf_printf(out, "M%d %.2f", m, y);
+            neo_buf_printf(out, "H%d", m + 1);
+            is_drawing = 1;
+        }
+    }
+    neo_buf_puts(out, "\"/>");
+}
+
+/* What a pointer over a minute is told. */
+static void draw_hints(neo_buf *out, const neo_report_chart *chart)
+{
+    for (int m = 0; m < NEO_MINUTES; m++) {
+        if (stack_at(chart, m) <= 0)
+            continue;
+        neo_buf_printf(out, "<rect class=\"hint\" x=\"%d\" width=\"1\" height=\"100\"><title>", m);
+        if (m == NEO_MINUTES - 1)
+            neo_buf_puts(out, "this minute");
+        else
+            neo_buf_printf(out, "%d min ago", NEO_MINUTES - 1 - m);
+        for (int i = 0; i < chart->count; i++) {
+            neo_buf_printf(out, "; %s: ", chart->series[i].name);
+            if (chart->is_stacked)
+                neo_buf_printf(out, "%.6g", chart->series[i].values[m]);
+            else
+                neo_report_time(out, chart->series[i].values[m]);
+        }
+        neo_buf_puts(out, "</title></rect>");
+    }
+}
+
+static void draw_legend(neo_buf *out, const neo_report_chart *chart)
+{
+    neo_buf_printf(out, "<figcaption><strong>%s</strong> <span>%s</span><ul>", chart->title, chart->unit);
+    for (int i = 0; i < chart->count; i++)
+        neo_buf_printf(out, "<li class=\"%s\">%s</li>", chart->series[i].class, chart->series[i].name);
+    neo_buf_puts(out, "</ul></figcaption>\n");
+}
+
+void neo_report_draw(const neo_report_chart *chart, neo_buf *out)
+{
+    scale s = scale_of(chart);
+    neo_buf_puts(out, "<figure>");
+    draw_legend(out, chart);
+    neo_buf_printf(out, "<svg class=\"plot\" role=\"img\" aria-label=\"%s %s, each of the last 60 minutes\">", chart->title,
+                   chart->unit);
+    draw_scale(out, &s);
+    neo_buf_puts(out, "<svg viewBox=\"0 0 60 100\" preserveAspectRatio=\"none\" width=\"100%\" height=\"100%\">");
+    if (chart->is_stacked)
+        draw_bars(out, chart, &s);
+    for (int i = 0; !chart->is_stacked && i < chart->count; i++)
+        draw_line(out, &chart->series[i], &s);
+    draw_hints(out, chart);
+    neo_buf_puts(out,
+                 "</svg></svg>\n<p class=\"times\"><span>60 min ago</span><span>30 min</span><span>now</span></p></figure>\n");
+}
+
+/* ---------------------------------------------------------------- the four of them */
+
+enum { REQUESTS, DURATIONS, DATABASE, WEBHOOKS, CHARTS };
+
+static void put_minute(neo_report_series of[CHARTS][3], const neo_tally *minute, int m)
+{
+    static const double parts[] = {0.99, 0.95, 0.5};
+    neo_histogram all = neo_report_all(minute->requests);
+    of[REQUESTS][0].values[m] = (double)(neo_histogram_count(&minute->requests[0]) + neo_histogram_count(&minute->requests[1]));
+    of[REQUESTS][1].values[m] = (double)neo_histogram_count(&minute->requests[2]);
+    of[REQUESTS][2].values[m] = (double)neo_histogram_count(&minute->requests[3]);
+    for (int i = 0; i < 3; i++)
+        of[DURATIONS][i].values[m] = neo_histogram_quantile(&all, parts[i]);
+    of[DATABASE][0].values[m] = (double)minute->lent.sum / 60e6;
+    of[DATABASE][1].values[m] = (double)minute->wait.sum / 60e6;
+    of[WEBHOOKS][0].values[m] = (double)minute->outcomes[NEO_ATTEMPT_OK];
+    of[WEBHOOKS][1].values[m] = (double)neo_report_failures(minute);
+}
+
+void neo_report_charts(const neo_report *report, neo_buf *out)
+{
+    neo_report_series series[CHARTS][3] = {
+        [REQUESTS] = {{.name = "2xx, 3xx", .class = "good"},
+                      {.name = "4xx", .class = "caller"},
+                      {.name = "5xx", .class = "ours"}},
+        [DURATIONS] = {{.name = "99 %", .class = "high"},
+                       {.name = "95 %", .class = "middle"},
+                       {.name = "median", .class = "low"}},
+        [DATABASE] = {{.name = "in use", .class = "good"}, {.name = "waited for", .class = "caller"}},
+        [WEBHOOKS] = {{.name = "succeeded", .class = "good"}, {.name = "failed", .class = "ours"}},
+    };
+    const neo_report_chart charts[CHARTS] = {
+        {"Requests", "a minute", series[REQUESTS], 3, 2, 1},
+        {"Time to answer", "by minute", series[DURATIONS], 3, 0, 0},
+        {"Connections to the database", "on average", series[DATABASE], 2, 0.1, 1},
+        {"Webhook attempts", "a minute", series[WEBHOOKS], 2, 2, 1},
+    };
+    for (int m = 0; m < NEO_MINUTES; m++) {
+        neo_tally minute = neo_report_between(&report->minutes[m], &report->minutes[m + 1]);
+        put_minute(series, &minute, m);
+    }
+    neo_buf_puts(out, "<div class=\"charts\">\n");
+    for (int i = 0; i < CHARTS; i++)
+        neo_report_draw(&charts[i], out);
+    neo_buf_puts(out, "</div>\n");
+}

@@ -1,0 +1,327 @@
+/* A report as a page for people (see service/report.h). */
+#include "report_parts.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/crypto.h"
+#include "core/encode.h"
+
+#define ICON                                                                                                                   \
+    "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'><rect width='32' height='32' rx='7' fill='%s'/>"              \
+    "<path d='M6.5 16.5 16 8l9.5 8.5M9.5 14.5V24h13v-9.5' fill='none' stroke='%s' stroke-width='2.6'"                          \
+    " stroke-linecap='round' stroke-linejoin='round'/><path d='m14 16.5-2.5 2.5 2.5 2.5m4-5 2.5 2.5-2.5 2.5' fill='none'"      \
+    " stroke='%s' stroke-width='2' stroke-linecap='round' stroke-linejoin='round'/></svg>"
+
+const char *neo_report_policy(apr_pool_t *pool)
+{
+    unsigned char digest[NEO_SHA256_SIZE];
+    neo_sha256(neo_report_style, strlen(neo_report_style), digest);
+    return apr_psprintf(pool,
+                        "default-src 'none'; style-src 'sha256-%s'; img-src data:; base-uri 'none'; form-action 'none'; "
+                        "frame-ancestors 'none'",
+                        neo_base64(digest, sizeof digest, pool));
+}
+
+/* ---------------------------------------------------------------- parts */
+
+static void put_time(neo_buf *out, const neo_histogram *histogram, double part)
+{
+    if (neo_histogram_count(histogram))
+        neo_report_time(out, neo_histogram_quantile(histogram, part));
+    else
+        neo_buf_puts(out, "–");
+}
+
+static void put_head(const neo_report *report, int refresh, neo_buf *out)
+{
+    neo_buf_puts(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+                      "content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n"
+                      "<meta name=\"robots\" content=\"noindex\">\n<title>Status of ");
+    neo_report_html(out, report->host);
+    neo_buf_puts(out, "</title>\n<link rel=\"icon\" href=\"data:image/svg+xml,");
+    neo_buf_printf(out, ICON, "%230f6b5c", "%23fff", "%23fff");
+    neo_buf_printf(out, "\">\n<style>%s</style>\n</head>\n<body>\n<header><p class=\"brand\">", neo_report_style);
+    neo_buf_printf(out, ICON, "#0f6b5c", "#fff", "#fff");
+    neo_buf_puts(out, " Public Integration API</p><p class=\"where\">");
+    neo_report_html(out, report->host);
+    neo_buf_puts(out, "</p><nav aria-label=\"Forms of this page\">");
+    if (refresh)
+        neo_buf_printf(out, "<span>every %d s</span><a href=\"?\">Stand still</a>", refresh);
+    else
+        neo_buf_puts(out, "<a href=\"?refresh=5\">Reload every 5 s</a>");
+    neo_buf_puts(out,
+                 "<a href=\"?auto\">As text</a></nav></header>\n<main>\n<h1>Status</h1>\n<p class=\"lead\">This host, counted "
+                 "for ");
+    neo_report_age(out, report->now - report->started);
+    neo_buf_printf(out, " by %d %s; the queue of webhooks is the whole deployment's.</p>\n", report->processes,
+                   report->processes == 1 ? "process" : "processes");
+}
+
+/* A tile: opened with its label, filled with the value by the caller, and then with a note. */
+static void open_tile(neo_buf *out, const char *label, int is_bad)
+{
+    neo_buf_printf(out, "<div%s><dt>%s</dt><dd><b>", is_bad ? " class=\"bad\"" : "", label);
+}
+
+static void close_tile(neo_buf *out)
+{
+    neo_buf_puts(out, "</dd></div>\n");
+}
+
+static void put_tiles_of_requests(const neo_report *report, neo_buf *out)
+{
+    neo_histogram all = neo_report_all(report->hour.requests);
+    uint64_t count = neo_histogram_count(&all), bad = neo_histogram_count(&report->hour.requests[NEO_CLASSES - 1]);
+    neo_tally minute = neo_report_between(&report->minutes[NEO_MINUTES - 2], &report->minutes[NEO_MINUTES - 1]);
+    neo_histogram last = neo_report_all(minute.requests);
+    open_tile(out, "Requests, last hour", 0);
+    neo_report_count(out, count);
+    neo_buf_printf(out, "</b> %.3g a second in the last whole minute", (double)neo_histogram_count(&last) / 60);
+    close_tile(out);
+    open_tile(out, "95&nbsp;% answered within", 0);
+    put_time(out, &all, 0.95);
+    neo_buf_puts(out, "</b> median ");
+    put_time(out, &all, 0.5);
+    neo_buf_puts(out, ", 99&nbsp;% within ");
+    put_time(out, &all, 0.99);
+    close_tile(out);
+    open_tile(out, "Server errors, last hour", bad > 0);
+    neo_report_count(out, bad);
+    neo_buf_printf(out, "</b> %.3g %% of the requests", count ? 100 * (double)bad / (double)count : 0);
+    close_tile(out);
+    open_tile(out, "Rate-limited, last hour", 0);
+    neo_report_count(out, report->hour.limited);
+    neo_buf_puts(out, "</b> answered with 429");
+    close_tile(out);
+}
+
+static void put_queue(const neo_report *report, neo_buf *out)
+{
+    const neo_backlog *queue = &report->backlog;
+    open_tile(out, "Webhooks that wait", report->backlog_trouble != NULL);
+    if (report->backlog_trouble) {
+        neo_buf_printf(out, "?</b> %s", report->backlog_trouble);
+        close_tile(out);
+        return;
+    }
+    neo_buf_puts(out, queue->is_estimated ? "≈&nbsp;" : "");
+    neo_report_count(out, (uint64_t)queue->pending);
+    neo_buf_puts(out, "</b> due: ");
+    neo_report_count(out, (uint64_t)queue->due);
+    neo_buf_puts(out, queue->is_more ? " or more" : "");
+    if (queue->overdue) {
+        neo_buf_puts(out, ", longest for ");
+        neo_report_age(out, queue->overdue * 1000);
+    }
+    if (queue->oldest) {
+        neo_buf_puts(out, "; oldest made ");
+        neo_report_age(out, report->now - queue->oldest * 1000);
+        neo_buf_puts(out, " ago");
+    }
+    close_tile(out);
+}
+
+static void put_tiles_of_work(const neo_report *report, neo_buf *out)
+{
+    open_tile(out, "Connections in use", report->sum.waiting > 0);
+    neo_buf_printf(out, "%d</b> of %d; %d %s for one; 95&nbsp;%% waited less than ", report->sum.lent, report->sum.connections,
+                   report->sum.waiting, report->sum.waiting == 1 ? "waits" : "wait");
+    put_time(out, &report->hour.wait, 0.95);
+    close_tile(out);
+    put_queue(report, out);
+    open_tile(out, "Webhooks in flight", 0);
+    neo_buf_printf(out, "%d</b> of %d at a time", report->sum.in_flight, report->sum.concurrency);
+    neo_buf_puts(out, report->sum.is_delivering ? "" : "; this host delivers none");
+    close_tile(out);
+    open_tile(out, "Webhooks delivered, last hour", 0);
+    neo_report_count(out, report->hour.delivered);
+    neo_buf_puts(out, "</b> given up: ");
+    neo_report_count(out, report->hour.failed);
+    close_tile(out);
+}
+
+/* ---------------------------------------------------------------- tables */
+
+static void put_times(neo_buf *out, const neo_histogram *histogram)
+{
+    static const struct {
+        const char *name;
+        double part;
+    } columns[] = {{"median", 0.5}, {"95 %", 0.95}, {"99 %", 0.99}};
+    for (int i = 0; i < 3; i++) {
+        neo_buf_printf(out, "<td data-name=\"%s\">", columns[i].name);
+        put_time(out, histogram, columns[i].part);
+        neo_buf_puts(out, "</td>");
+    }
+}
+
+static void put_route(const neo_report_route *one, neo_buf *out)
+{
+    neo_histogram all = neo_report_all(one->lately.times);
+    if (one->route == neo_route_at(0))
+        neo_buf_puts(out, "<tr><th scope=\"row\">no operation</th>");
+    else
+        neo_buf_printf(out, "<tr><th scope=\"row\"><b>%s</b> %s</th>", one->route->method, one->route->path);
+    neo_buf_puts(out, "<td data-name=\"requests\">");
+    neo_report_count(out, neo_histogram_count(&all));
+    neo_buf_puts(out, "</td>");
+    put_times(out, &all);
+    neo_buf_puts(out, "<td class=\"statuses\">");
+    for (int s = 0; s < NEO_STATUSES; s++)
+        if (one->lately.statuses[s]) {
+            int class = neo_statuses[s] / 100;
+            neo_buf_printf(out, "<span class=\"%s\">%d <i>",
+                           class == 5   ? "ours"
+                           : class == 4 ? "caller"
+                                        : "good",
+                           neo_statuses[s]);
+            neo_report_count(out, one->lately.statuses[s]);
+            neo_buf_puts(out, "</i></span> ");
+        }
+    neo_buf_puts(out, "</td></tr>\n");
+}
+
+/* The busiest first, and last what led to no operation. */
+static int compare(const void *a, const void *b)
+{
+    const neo_report_route *const *one = a, *const *other = b;
+    neo_histogram times = neo_report_all((*one)->lately.times), others = neo_report_all((*other)->lately.times);
+    uint64_t count = neo_histogram_count(&times), counted = neo_histogram_count(&others);
+    int is_none = (*one)->route == neo_route_at(0), is_other_none = (*other)->route == neo_route_at(0);
+    return is_none != is_other_none ? is_none - is_other_none : (count < counted) - (count > counted);
+}
+
+static void put_routes(const neo_report *report, neo_buf *out)
+{
+    const neo_report_route **shown = apr_palloc(out->pool, (apr_size_t)report->route_count * sizeof *shown);
+    int count = 0;
+    for (int i = 0; i < report->route_count; i++) {
+        neo_histogram all = neo_report_all(report->routes[i].lately.times);
+        if (neo_histogram_count(&all))
+            shown[count++] = &report->routes[i];
+    }
+    qsort(shown, (size_t)count, sizeof *shown, compare);
+    neo_buf_puts(out, "<section><h2>Requests by route</h2>\n<p class=\"lead\">Of the last ");
+    neo_report_age(out, report->now - report->since);
+    neo_buf_puts(out, ". What led to no operation was refused before one was looked for, or has no such path or method.</p>\n");
+    neo_buf_puts(out, count ? "<table class=\"routes\"><thead><tr><th scope=\"col\">Route</th><th "
+                              "scope=\"col\">Requests</th><th scope=\"col\">Median</th>"
+                              "<th scope=\"col\">95&nbsp;%</th><th scope=\"col\">99&nbsp;%</th><th "
+                              "scope=\"col\">Statuses</th></tr></thead>\n<tbody>\n"
+                            : "<p class=\"none\">There were none.</p>\n");
+    for (int i = 0; i < count; i++)
+        put_route(shown[i], out);
+    neo_buf_puts(out, count ? "</tbody></table></section>\n" : "</section>\n");
+}
+
+static void put_row(neo_buf *out, const char *name, const neo_histogram *histogram)
+{
+    neo_buf_printf(out, "<tr><th scope=\"row\">%s</th><td data-name=\"times\">", name);
+    neo_report_count(out, neo_histogram_count(histogram));
+    neo_buf_puts(out, "</td>");
+    put_times(out, histogram);
+    neo_buf_puts(out, "</tr>\n");
+}
+
+static void put_database(const neo_report *report, neo_buf *out)
+{
+    neo_buf_puts(out, "<section><h2>Database</h2>\n<table><thead><tr><th scope=\"col\">Last hour</th><th "
+                      "scope=\"col\">Times</th><th scope=\"col\">Median</th>"
+                      "<th scope=\"col\">95&nbsp;%</th><th scope=\"col\">99&nbsp;%</th></tr></thead>\n<tbody>\n");
+    put_row(out, "Waiting for a connection", &report->hour.wait);
+    put_row(out, "Having it: statements", &report->hour.lent);
+    neo_buf_puts(out, "</tbody></table>\n<p class=\"lead\">No connection could be had: ");
+    neo_report_count(out, report->hour.unconnected);
+    neo_buf_puts(out, " times. Each process keeps one in use to listen for changes of credentials.</p></section>\n");
+}
+
+static void put_attempts(const neo_report *report, neo_buf *out)
+{
+    static const char *const names[NEO_ATTEMPT_KINDS] = {"Succeeded",          "Answered with an error",
+                                                         "Took too long",      "No connection, or it broke",
+                                                         "Address not public", "Could not be sent"};
+    const neo_tally *total = &report->minutes[NEO_MINUTES];
+    neo_buf_puts(out, "<section><h2>Webhooks</h2>\n<table><thead><tr><th scope=\"col\">Attempts</th><th scope=\"col\">Last "
+                      "hour</th><th scope=\"col\">Since "
+                      "the start</th></tr></thead>\n<tbody>\n");
+    for (int i = 0; i < NEO_ATTEMPT_KINDS; i++) {
+        neo_buf_printf(out, "<tr><th scope=\"row\">%s</th><td data-name=\"last hour\">", names[i]);
+        neo_report_count(out, report->hour.outcomes[i]);
+        neo_buf_puts(out, "</td><td data-name=\"since the start\">");
+        neo_report_count(out, total->outcomes[i]);
+        neo_buf_puts(out, "</td></tr>\n");
+    }
+    neo_buf_puts(out, "</tbody></table>\n");
+}
+
+static void put_receivers(const neo_report *report, neo_buf *out)
+{
+    neo_buf_puts(out, "<h3>Slowest receivers</h3>\n<p class=\"lead\">By the mean of the last half an hour to hour.</p>\n");
+    if (!report->slowest_count)
+        neo_buf_puts(out, "<p class=\"none\">Nothing was sent.</p>\n");
+    else
+        neo_buf_puts(out, "<table><thead><tr><th scope=\"col\">Host</th><th scope=\"col\">Mean</th><th "
+                          "scope=\"col\">Longest</th><th scope=\"col\">Attempts</th>"
+                          "<th scope=\"col\">Failed</th></tr></thead>\n<tbody>\n");
+    for (int i = 0; i < report->slowest_count; i++) {
+        const neo_receiver *one = &report->slowest[i];
+        neo_buf_puts(out, "<tr><th scope=\"row\">");
+        neo_report_html(out, one->host);
+        neo_buf_puts(out, "</th><td data-name=\"mean\">");
+        neo_report_time(out, one->mean);
+        neo_buf_puts(out, "</td><td data-name=\"longest\">");
+        neo_report_time(out, (double)one->longest);
+        neo_buf_puts(out, "</td><td data-name=\"attempts\">");
+        neo_report_count(out, one->attempts);
+        neo_buf_puts(out, "</td><td data-name=\"failed\">");
+        neo_report_count(out, one->failures);
+        neo_buf_puts(out, "</td></tr>\n");
+    }
+    neo_buf_puts(out, report->slowest_count ? "</tbody></table>\n" : "");
+}
+
+static void put_janitor(const neo_report *report, neo_buf *out)
+{
+    const neo_janitor *janitor = &report->janitor;
+    neo_buf_puts(out, "<h3>Housekeeping</h3>\n<p>");
+    if (janitor->last) {
+        neo_buf_puts(out, "Partitions and old rows were last looked after ");
+        neo_report_age(out, report->now - janitor->last);
+        neo_buf_puts(out, " ago, in ");
+        neo_report_time(out, (double)janitor->took);
+    } else
+        neo_buf_puts(out, "This host has not been through yet");
+    neo_buf_puts(out, "; rounds that failed: ");
+    neo_report_count(out, janitor->failures);
+    neo_buf_puts(out, ".</p></section>\n");
+}
+
+void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
+{
+    char now[NEO_MS_TEXT_SIZE], started[NEO_MS_TEXT_SIZE];
+    neo_ms_format(now, report->now / 1000);
+    neo_ms_format(started, report->started / 1000);
+    put_head(report, refresh, out);
+    neo_buf_puts(out, "<dl class=\"tiles\">\n");
+    put_tiles_of_requests(report, out);
+    put_tiles_of_work(report, out);
+    neo_buf_puts(out, "</dl>\n");
+    neo_report_charts(report, out);
+    put_routes(report, out);
+    put_database(report, out);
+    put_attempts(report, out);
+    put_receivers(report, out);
+    put_janitor(report, out);
+    neo_buf_printf(
+        out,
+        "</main>\n<footer><p>mod_neoapi %s, %.19sZ. Counted since %.19sZ, graceful restarts included. Percentiles are "
+        "read from classes and right to about a fifth. Of what waits in the queue %s are counted; beyond that "
+        "the number is PostgreSQL's estimate; for what is due, 1,000 subscriptions are looked at. The queue is asked for once "
+        "a "
+        "second at most.</p></footer>\n"
+        "</body>\n</html>\n",
+        NEO_VERSION, now, started, "10,000");
+}

@@ -1,0 +1,44 @@
+/* What the forms of a report share. Private to this room. */
+#ifndef NEO_SERVICE_REPORT_PARTS_H
+#define NEO_SERVICE_REPORT_PARTS_H
+
+#include "core/buf.h"
+#include "service/report.h"
+
+/* Every class of a tally added up. */
+neo_histogram neo_report_all(const neo_histogram classes[NEO_CLASSES]);
+
+/* What `later` has more than `earlier`. */
+neo_tally neo_report_between(const neo_tally *earlier, const neo_tally *later);
+
+/* Attempts that failed. */
+uint64_t neo_report_failures(const neo_tally *tally);
+
+/* For people, as HTML: 1,234,567; 0.35 ms, 12 ms, 1.5 s; 3 s, 12 min, 5 h, 3 days. */
+void neo_report_count(neo_buf *out, uint64_t count);
+void neo_report_time(neo_buf *out, double microseconds);
+void neo_report_age(neo_buf *out, long long microseconds);
+void neo_report_html(neo_buf *out, const char *text); /* what HTML means something by is escaped */
+
+/* Charts of the last hour, a minute each, as SVG (report_chart.c). */
+typedef struct neo_report_series {
+    const char *name;  /* in the legend */
+    const char *class; /* its colour */
+    double values[NEO_MINUTES];
+} neo_report_series;
+
+typedef struct neo_report_chart {
+    const char *title, *unit;
+    const neo_report_series *series;
+    int count;
+    double least;   /* what the top stands for, if not for more */
+    int is_stacked; /* bars on top of one another, from 0; otherwise lines of durations on a logarithmic scale */
+} neo_report_chart;
+
+void neo_report_draw(const neo_report_chart *chart, neo_buf *out);
+void neo_report_charts(const neo_report *report, neo_buf *out);
+
+/* The style sheet: src/service/status.css. */
+extern const char neo_report_style[];
+
+#endif

@@ -1,0 +1,243 @@
+/* SQL that changes and removes the rows that an administrator has made (see store/admin.h). */
+#include <apr_strings.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin_exec.h"
+#include "store/write.h"
+
+/* Where a row is: its table, the column that names it, and what else must hold of it. */
+static const struct {
+    const char *table, *key, *more;
+} places[NEO_ADMIN_LISTINGS] = {
+    [NEO_ADMIN_TENANTS] = {"tenant", "id", ""},
+    [NEO_ADMIN_ORGANIZATIONS] = {"organization", "id", ""},
+    [NEO_ADMIN_USERS] = {"app_user", "id", ""},
+    [NEO_ADMIN_PLANS] = {"plan", "name", ""},
+    [NEO_ADMIN_KEYS] = {"credential", "id", " and id like 'nbr\\_%'"},
+    [NEO_ADMIN_TOKENS] = {"credential", "id", " and id like 'pat\\_%'"},
+    [NEO_ADMIN_WEBHOOKS] = {NULL, NULL, NULL},
+};
+
+/* ---------------------------------------------------------------- changing */
+
+/* The settings, and what each does to its row; %d is the number of the value. NULL: nothing. */
+static const struct {
+    neo_admin_listing what;
+    const char *name, *sql;
+} settings_of[] = {
+    {NEO_ADMIN_TENANTS, "name", "name = $%d"},
+    {NEO_ADMIN_TENANTS, "plan", "plan = $%d"},
+    {NEO_ADMIN_ORGANIZATIONS, "name", "name = $%d"},
+    {NEO_ADMIN_USERS, "name", "name = $%d"},
+    {NEO_ADMIN_USERS, "email", "email = $%d"},
+    {NEO_ADMIN_USERS, "role", "role = $%d"},
+    {NEO_ADMIN_PLANS, "requests", "requests = $%d::int"},
+    {NEO_ADMIN_PLANS, "window", "window_seconds = $%d::int"},
+    {NEO_ADMIN_KEYS, "name", "name = $%d"},
+    {NEO_ADMIN_KEYS, "role", "role = $%d"},
+    {NEO_ADMIN_KEYS, "scopes",
+     "scopes = (select case when v = 'null' then null else array(select json_array_elements_text(v::json)) end"
+     " from (select $%d::text as v) s)"},
+    {NEO_ADMIN_TOKENS, "name", "name = $%d"},
+    /* What a token reaches stands in rows of its own (see set_reach). */
+    {NEO_ADMIN_TOKENS, "organizations", NULL},
+};
+
+static const char *sql_of(neo_admin_listing what, const char *name)
+{
+    for (apr_size_t i = 0; i < sizeof settings_of / sizeof *settings_of; i++)
+        if (settings_of[i].what == what && strcmp(settings_of[i].name, name) == 0)
+            return settings_of[i].sql;
+    abort(); /* a command has an option that no setting stands for */
+}
+
+static void add_setting(neo_buf *sql, const char *form, int number)
+{
+    const char *gap = strstr(form, "%d");
+    neo_buf_puts(sql, ", ");
+    neo_buf_add(sql, form, (apr_size_t)(gap - form));
+    neo_buf_printf(sql, "%d%s", number, gap + 2);
+}
+
+static const char *set_reach(neo_pg *pg, const char *token, const char *organizations, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {token, organizations};
+    const char *wrong =
+        neo_admin_exec(pg, "delete from neoapi.token_organization where credential_id = $1", 1, values, pool, &rows);
+    return wrong ? wrong
+                 : neo_admin_exec(pg,
+                                  "insert into neoapi.token_organization (credential_id, tenant_id, organization_id, position)"
+                                  " select c.id, c.tenant_id, o.id, o.position from neoapi.credential c,"
+                                  " json_array_elements_text($2::json) with ordinality as o (id, position) where c.id = $1",
+                                  2, values, pool, &rows);
+}
+
+static const char *change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
+                          apr_pool_t *pool)
+{
+    const char **values = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *values), *wrong;
+    int used = 1;
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 256);
+    neo_buf_printf(&sql, "update neoapi.%s set %s = %s", places[what].table, places[what].key, places[what].key);
+    values[0] = id;
+    for (int i = 0; i < count; i++) {
+        const char *form = sql_of(what, settings[i].name);
+        if (form) {
+            values[used++] = settings[i].value;
+            add_setting(&sql, form, used);
+        }
+    }
+    neo_buf_printf(&sql, " where %s = $1%s returning true", places[what].key, places[what].more);
+    wrong = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, neo_admin_missing(what));
+    for (int i = 0; i < count && !wrong; i++)
+        if (what == NEO_ADMIN_TOKENS && strcmp(settings[i].name, "organizations") == 0)
+            wrong = set_reach(pg, id, settings[i].value, pool);
+    return wrong;
+}
+
+/* Ends a transaction: with what was done, or as if nothing had been. */
+static const char *end(neo_pg *pg, const char *wrong, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *at_end = neo_admin_exec(pg, wrong ? "rollback" : "commit", 0, NULL, pool, &rows);
+    return wrong ? wrong : at_end;
+}
+
+const char *neo_admin_change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
+                             apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *wrong = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
+    return wrong ? wrong : end(pg, change(pg, what, id, settings, count, pool), pool);
+}
+
+const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, apr_pool_t *pool, char secret[NEO_SECRET_SIZE])
+{
+    unsigned char hash[NEO_SHA256_SIZE];
+    neo_rows rows;
+    neo_secret_renew(secret, id, hash);
+    const char *values[] = {id, neo_admin_hash_text(hash, pool), seconds};
+    const char *wrong =
+        neo_admin_exec(pg,
+                       "update neoapi.credential set secret_hash = $2::bytea,"
+                       " previous_secret_hash = case when $3::int > 0 then secret_hash end,"
+                       " previous_secret_until = case when $3::int > 0 then now() + make_interval(secs => $3::int) end"
+                       " where id = $1 and revoked_at is null returning true",
+                       3, values, pool, &rows);
+    if (wrong || rows.count)
+        return wrong;
+    int is_key = strncmp(id, NEO_KEY_PREFIX, NEO_PREFIX_LEN) == 0;
+    wrong = neo_admin_exec_on_one(pg, "select true from neoapi.credential where id = $1", 1, values, pool,
+                                  neo_admin_missing(is_key ? NEO_ADMIN_KEYS : NEO_ADMIN_TOKENS));
+    return wrong ? wrong : "it is revoked for good; make another one";
+}
+
+/* ---------------------------------------------------------------- removing */
+
+/* What keeps a row: a statement that counts it ($1 is the row), and what is counted, of one and of several. */
+static const struct {
+    neo_admin_listing what;
+    const char *one, *several, *sql;
+} dependents[] = {
+    {NEO_ADMIN_PLANS, "tenant", "tenants", "select count(*) from neoapi.tenant where plan = $1"},
+    {NEO_ADMIN_TENANTS, "organization", "organizations", "select count(*) from neoapi.organization where tenant_id = $1"},
+    {NEO_ADMIN_TENANTS, "user", "users", "select count(*) from neoapi.app_user where tenant_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "API key that works", "API keys that work",
+     "select count(*) from neoapi.credential where organization_id = $1 and revoked_at is null"},
+    {NEO_ADMIN_ORGANIZATIONS, "token that reaches it", "tokens that reach it",
+     "select count(*) from neoapi.token_organization o join neoapi.credential c on c.id = o.credential_id"
+     " where o.organization_id = $1 and c.revoked_at is null"},
+    {NEO_ADMIN_USERS, "token that works", "tokens that work",
+     "select count(*) from neoapi.credential where user_id = $1 and revoked_at is null"},
+};
+
+static void add_reason(neo_buf *reasons, const char *count, const char *one, const char *several)
+{
+    if (strcmp(count, "0") != 0)
+        neo_buf_printf(reasons, "%s%s %s", reasons->len ? ", " : "", count, strcmp(count, "1") == 0 ? one : several);
+}
+
+static const char *count(neo_pg *pg, const char *sql, const char *id, apr_pool_t *pool, const char **number)
+{
+    neo_rows rows;
+    const char *values[] = {id};
+    const char *wrong = neo_admin_exec(pg, sql, 1, values, pool, &rows);
+    if (!wrong)
+        *number = neo_rows_value(&rows, 0, 0);
+    return wrong;
+}
+
+/* What an organization has of each kind of resource. */
+static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons, apr_pool_t *pool)
+{
+    const char *wrong = NULL, *number = "0";
+    for (const neo_resource *const *r = neo_resources; *r && !wrong; r++) {
+        const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_of(*r));
+        if (!(wrong = count(pg, sql, id, pool, &number)))
+            add_reason(reasons, number, (*r)->name, (*r)->collection);
+    }
+    return wrong;
+}
+
+/* Why a row must stay; NULL if it need not. */
+static const char *obstacle(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+{
+    const char *wrong = NULL, *number = "0";
+    neo_buf reasons;
+    neo_buf_init(&reasons, pool, 128);
+    if (what == NEO_ADMIN_PLANS && strcmp(id, "default") == 0)
+        return "the default plan is what tenants have that are given no other; it can be changed";
+    for (apr_size_t i = 0; i < sizeof dependents / sizeof *dependents && !wrong; i++)
+        if (dependents[i].what == what && !(wrong = count(pg, dependents[i].sql, id, pool, &number)))
+            add_reason(&reasons, number, dependents[i].one, dependents[i].several);
+    if (!wrong && what == NEO_ADMIN_ORGANIZATIONS)
+        wrong = count_resources(pg, id, &reasons, pool);
+    if (wrong || !reasons.len)
+        return wrong;
+    return apr_psprintf(pool, "it still has %s; %s", reasons.ptr,
+                        what == NEO_ADMIN_PLANS   ? "give these another plan first, with: neoapictl tenant change"
+                        : what == NEO_ADMIN_USERS ? "revoke these first, with: neoapictl token revoke"
+                                                  : "remove these first, or everything that it has with: neoapictl purge");
+}
+
+/* What goes with a row: nothing that anybody would miss. */
+static const struct {
+    neo_admin_listing what;
+    const char *sql;
+} remainders[] = {
+    {NEO_ADMIN_USERS, "delete from neoapi.credential where user_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.credential where organization_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.token_organization where organization_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.idempotency_key where organization_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.imported_id where organization_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.webhook_attempt where organization_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.webhook_delivery where organization_id = $1"},
+};
+
+static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", places[what].table,
+                                                        places[what].key, places[what].more);
+    const char *wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool,
+                                              neo_admin_missing(what));
+    if (!wrong && (what == NEO_ADMIN_KEYS || what == NEO_ADMIN_TOKENS))
+        wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
+                                      pool, "it still works; revoke it first, and look that nobody misses it");
+    if (!wrong)
+        wrong = obstacle(pg, what, id, pool);
+    for (apr_size_t i = 0; i < sizeof remainders / sizeof *remainders && !wrong; i++)
+        if (remainders[i].what == what)
+            wrong = neo_admin_exec(pg, remainders[i].sql, 1, values, pool, &rows);
+    return wrong ? wrong : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", of_row), 1, values, pool, &rows);
+}
+
+const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *wrong = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
+    return wrong ? wrong : end(pg, remove_row(pg, what, id, pool), pool);
+}

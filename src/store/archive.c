@@ -1,0 +1,68 @@
+/* Reading an organization (see store/archive.h). */
+#include "store/archive.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+
+#include "store/admin.h"
+#include "store/migrate.h"
+#include "store/write.h"
+
+#define PORTION "1000" /* rows: some megabytes at most */
+
+static const char about_sql[] =
+    "select json_build_object('at', neoapi.instant(now()), 'schema', (select max(number) from neoapi.schema_migration),"
+    " 'tenant', json_build_object('id', t.id, 'name', t.name, 'plan', t.plan),"
+    " 'organization', json_build_object('id', o.id, 'name', o.name))"
+    " from neoapi.organization o join neoapi.tenant t on t.id = o.tenant_id where o.id = $1";
+
+static const char *exec(neo_pg *pg, const char *sql, const char *organization, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_exec(pg, sql, organization ? 1 : 0, &organization, pool, rows) == NEO_PG_OK ? NULL : rows->message;
+}
+
+const char *neo_archive_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **about)
+{
+    neo_rows rows;
+    const char *wrong = exec(pg, "begin isolation level repeatable read read only", NULL, pool, &rows);
+    if (!wrong)
+        wrong = exec(pg, about_sql, organization, pool, &rows);
+    if (!wrong && !rows.count)
+        wrong = "there is no such organization; see: neoapictl organization list";
+    if (!wrong)
+        *about = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
+    return wrong;
+}
+
+void neo_archive_end(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    (void)exec(pg, "commit", NULL, pool, &rows); /* nothing was written */
+}
+
+const char *neo_archive_count(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool,
+                              long long *count)
+{
+    neo_rows rows;
+    const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_of(resource));
+    const char *wrong = exec(pg, sql, organization, pool, &rows);
+    *count = wrong ? 0 : atoll(neo_rows_value(&rows, 0, 0));
+    return wrong;
+}
+
+/* A cursor's statement can have no parameters. */
+const char *neo_archive_open(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool)
+{
+    neo_rows rows;
+    return exec(pg,
+                apr_psprintf(pool,
+                             "close all; declare archive no scroll cursor for select representation from neoapi.%s"
+                             " where organization_id = %s order by id",
+                             neo_table_of(resource), neo_pg_literal(pg, organization, pool)),
+                NULL, pool, &rows);
+}
+
+const char *neo_archive_next(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
+{
+    return exec(pg, "fetch " PORTION " from archive", NULL, pool, rows);
+}

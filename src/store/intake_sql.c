@@ -1,0 +1,185 @@
+/* Statements of an intake (see intake_sql.h). */
+#include "intake_sql.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "model/references.h"
+#include "store/write.h"
+
+#define MOST_SHOWN "101" /* complaints of one sort: one more than are shown */
+
+/* An SQL case: the id `what`, looked up among the rows of the kind that its prefix says; null where there is none. */
+static void add_lookup(neo_buf *sql, const neo_resource *const *kinds, const char *organization, const char *what)
+{
+    neo_buf_printf(sql, "case left(%s, 4)", what);
+    for (const neo_resource *const *k = kinds; *k; k++)
+        neo_buf_printf(sql, " when '%s' then (select o.id from neoapi.%s o where o.organization_id = %s and o.id = %s)",
+                       (*k)->prefix, neo_table_of(*k), organization, what);
+    neo_buf_puts(sql, " end");
+}
+
+const char *neo_intake_find_sql(const neo_resource *const *kinds, apr_pool_t *pool)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 2048);
+    neo_buf_puts(&sql, "with wish as materialized (select * from json_to_recordset($2::json)"
+                       " as w (n int, kind text, given text, external text, fresh text)),"
+                       " found as materialized (select w.n, w.kind, w.given, coalesce(i.id, case w.kind");
+    for (const neo_resource *const *k = kinds; *k; k++)
+        if (neo_field_named((*k)->fields, "external_id"))
+            neo_buf_printf(&sql,
+                           " when '%s' then (select t.id from neoapi.%s t where t.organization_id = $1"
+                           " and t.external_id = w.external)",
+                           (*k)->name, neo_table_of(*k));
+    neo_buf_puts(&sql, " end, w.fresh) as id from wish w left join neoapi.imported_id i on i.organization_id = $1"
+                       " and i.kind = w.kind and i.given = w.given),"
+                       " kept as (insert into neoapi.imported_id (organization_id, kind, given, id)"
+                       " select $1, kind, given, id from found where given is not null on conflict do nothing)"
+                       " select n, id from found");
+    return sql.ptr;
+}
+
+const char *neo_intake_missing_sql(const neo_resource *const *kinds, apr_pool_t *pool)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 2048);
+    neo_buf_puts(&sql, "with outside as materialized (select * from intake_reference r"
+                       " where not exists (select from intake_line l where l.id = r.target))"
+                       " select r.number, r.path from outside r where ");
+    add_lookup(&sql, kinds, "$1", "r.target");
+    neo_buf_puts(&sql, " is null order by r.number, r.path limit " MOST_SHOWN);
+    return sql.ptr;
+}
+
+/* In the inner query the names of an index's columns mean the row's. */
+const char *neo_intake_duplicates_sql(const neo_resource *kind, const char *columns, const char *present, const char *predicate,
+                                      apr_pool_t *pool)
+{
+    const char *where = predicate ? apr_psprintf(pool, "%s and (%s)", present, predicate) : present;
+    return apr_psprintf(
+        pool,
+        "with mine as materialized (select l.number, l.id, (select row(%s)::text"
+        " from json_populate_record(null::neoapi.%s, l.body) where %s) as key"
+        " from intake_line l where l.kind = '%s' and l.body is not null)"
+        " select m.number, m.first, null from (select number, key, min(number) over (partition by key) as first from mine"
+        " where key is not null) m where m.number <> m.first"
+        " union all select m.number, null, t.id from mine m join (select id, row(%s)::text as key from neoapi.%s"
+        " where organization_id = $1 and %s) t on t.key = m.key"
+        " where t.id <> m.id and not exists (select from intake_line o where o.id = t.id) order by 1 limit " MOST_SHOWN,
+        columns, neo_table_of(kind), where, kind->name, columns, neo_table_of(kind), where);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static void add_names(neo_buf *sql, const neo_resource *kind)
+{
+    for (const neo_field *f = kind->fields; f->name; f++)
+        neo_buf_printf(sql, "%s%s", f == kind->fields ? "" : ", ", f->name);
+}
+
+/* What a row has that says nothing of it: what it had before, else this moment and whoever does it. */
+static void add_value(neo_buf *sql, const neo_field *field)
+{
+    const char *name = field->name;
+    if (strcmp(name, "created_at") == 0 || strcmp(name, "updated_at") == 0)
+        neo_buf_printf(sql, "coalesce(item.%s, o.%s, {now}::timestamptz)", name, name);
+    else if (strcmp(name, "created_by") == 0 || strcmp(name, "updated_by") == 0)
+        neo_buf_printf(sql, "coalesce(item.%s, o.%s, {actor})", name, name);
+    else
+        neo_buf_printf(sql, "item.%s", name);
+}
+
+/* A row that has changed and does not say when has changed now. */
+static void add_setting(neo_buf *sql, const neo_field *field)
+{
+    if (strcmp(field->name, "updated_at") == 0)
+        neo_buf_puts(sql, "updated_at = case when excluded.updated_at = t.updated_at"
+                          " then greatest({now}::timestamptz, t.updated_at) else excluded.updated_at end");
+    else
+        neo_buf_printf(sql, "%s = excluded.%s", field->name, field->name);
+}
+
+static void add_written(neo_buf *sql, const neo_resource *kind)
+{
+    const char *between = "";
+    neo_buf_printf(sql, "written as (insert into neoapi.%s as t (", neo_table_of(kind));
+    add_names(sql, kind);
+    neo_buf_puts(sql, ") select ");
+    for (const neo_field *f = kind->fields; f->name; f++, between = ", ") {
+        neo_buf_puts(sql, between);
+        add_value(sql, f);
+    }
+    neo_buf_printf(sql,
+                   " from item left join neoapi.%s o on o.organization_id = {organization} and o.id = item.id"
+                   " order by item_number on conflict (organization_id, id) do update set ",
+                   neo_table_of(kind));
+    between = "";
+    for (const neo_field *f = kind->fields; f->name; f++)
+        if (strcmp(f->name, "id") != 0 && strcmp(f->name, "organization_id") != 0) {
+            neo_buf_puts(sql, between);
+            add_setting(sql, f);
+            between = ", ";
+        }
+    neo_buf_puts(sql, " where t.representation is distinct from excluded.representation"
+                      " returning t.*, t.xmax = 0 as is_made)");
+}
+
+static void add_told(neo_buf *sql, const neo_resource *kind, const char *happened, const char *number, const char *which)
+{
+    neo_buf_printf(sql, ", event%s as (select w.*, p.item_stem from written w join part p on p.item_id = w.id where %s)",
+                   number, which);
+    neo_write_add_told(sql, kind, happened, apr_pstrcat(sql->pool, "event", number, NULL), number, "r.item_stem",
+                       "{now}::timestamptz");
+}
+
+neo_sql *neo_intake_write_sql(const neo_resource *kind, int tells, apr_pool_t *pool)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 8192);
+    neo_buf_printf(&sql,
+                   "with part as materialized (select l.number as item_number, l.id as item_id, l.stem as item_stem,"
+                   " l.body as item_body from intake_line l where l.kind = '%s' and l.number > {before}::bigint"
+                   " order by l.number limit " NEO_INTAKE_PORTION "),"
+                   " item as materialized (select p.item_number, b.* from part p"
+                   " cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b), ",
+                   kind->name, neo_table_of(kind));
+    add_written(&sql, kind);
+    if (tells && kind->has_events) {
+        add_told(&sql, kind, "created", "0", "w.is_made");
+        add_told(&sql, kind, "updated", "1", "not w.is_made");
+    }
+    neo_buf_puts(&sql, " select (select max(item_number) from part), (select count(*) from part),"
+                       " (select count(*) from written where is_made), (select count(*) from written where not is_made)");
+    return neo_sql_make(pool, sql.ptr, 1);
+}
+
+/* The file was looked at as a whole: what a line refers to is there, or stands in the file. There it has been written unless it
+ * comes later. */
+neo_sql *neo_intake_refer_sql(const neo_resource *const *kind, int is_settling, apr_pool_t *pool)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 4096);
+    neo_buf_printf(&sql,
+                   "with line as materialized (select l.number, l.id from intake_line l where l.kind = '%s'"
+                   " and l.number > {before}::bigint and l.number <= {since}::bigint),"
+                   " due as materialized (select line.id, i.path, i.target from line join intake_reference i using (number)),"
+                   " no_longer as (delete from neoapi.reference r using line where r.organization_id = {organization}"
+                   " and r.source_id = line.id and not exists (select from due where due.id = r.source_id"
+                   " and due.path = r.path))"
+                   " insert into neoapi.reference as r (organization_id, source_id, path, target_id)"
+                   " select {organization}, id, path, target from due",
+                   (*kind)->name);
+    if (!is_settling) {
+        neo_buf_printf(&sql,
+                       " where not exists (select from intake_line f where f.id = due.target"
+                       " and (f.kind = '%s' and f.number > {since}::bigint",
+                       (*kind)->name);
+        for (const neo_resource *const *later = kind + 1; *later; later++)
+            neo_buf_printf(&sql, " or f.kind = '%s'", (*later)->name);
+        neo_buf_puts(&sql, "))");
+    }
+    neo_buf_puts(&sql, " on conflict (organization_id, source_id, path)"
+                       " do update set target_id = excluded.target_id where r.target_id <> excluded.target_id");
+    return neo_sql_make(pool, sql.ptr, 1);
+}

@@ -1,0 +1,53 @@
+#!/bin/sh
+# Compares the manuals with the code: every directive and message of the module, every command and option of neoapictl is explained,
+# and nothing else is; man has nothing to complain of; versions agree. check-manuals.sh BUILD
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+# shellcheck source=/dev/null
+. "$here/common.sh"
+[ $# -eq 1 ] || die "usage: check-manuals.sh BUILD"
+build=$(absolute "$1")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+page() {
+    MANWIDTH=2000 man --warnings -E UTF-8 -l -P cat "$build/man/$1" 2>"$work/warnings" | sed 's/.\x08//g' >"$work/$1"
+    [ ! -s "$work/warnings" ] || { cat "$work/warnings" >&2; die "man complains of $1"; }
+}
+
+# same WHAT: what the code has, in $work/code, is what the manual has, in $work/manual.
+same() {
+    sort -u -o "$work/code" "$work/code"
+    sort -u -o "$work/manual" "$work/manual"
+    [ -s "$work/code" ] || die "the code has no $1"
+    diff "$work/code" "$work/manual" >"$work/different" ||
+        { cat "$work/different" >&2; die "the manual's $1 (>) are not the code's (<)"; }
+    printf '%d %s\n' "$(wc -l <"$work/code")" "$1"
+}
+
+page mod_neoapi.7
+sh "$here/directives.sh" "$build/mod_neoapi.so" >"$work/code"
+sed -n 's/^   \(NeoAPI[A-Za-z]*\) .*/\1/p' "$work/mod_neoapi.7" >"$work/manual"
+same directives
+grep -aoE 'NEO0[0-9]{3}' "$build/mod_neoapi.so" >"$work/code"
+sed -n 's/^ *\(NEO0[0-9]*\)$/\1/p' "$work/mod_neoapi.7" >"$work/manual"
+same messages
+
+# A heading of the manual is a command as --help writes it; below it are its options.
+page neoapictl.1
+"$build/neoapictl" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z -]*[a-z]\)\(  .*\)*$/\1/p' >"$work/commands"
+while read -r command; do
+    # shellcheck disable=SC2086 # a command may be two words
+    "$build/neoapictl" $command --help | sed -n "1s/^Usage: neoapictl \(\[[^]]*\] \)*//p"
+done <"$work/commands" >"$work/code"
+sed -n '/^COMMANDS/,/^OPTIONS/s/^   \([a-z]\)/\1/p' "$work/neoapictl.1" >"$work/manual"
+same commands
+while read -r command; do
+    # shellcheck disable=SC2086
+    "$build/neoapictl" $command --help | sed -n '2,$s/^  \(--[a-z-]*\).*/\1/p'
+done <"$work/commands" >"$work/code"
+sed -n 's/^       \(--[a-z-]*\).*/\1/p' "$work/neoapictl.1" >"$work/manual"
+same options
+
+version=$("$build/neoapictl" --version | sed 's/.* //')
+[ "$(sed -n '1s/.*(\(.*\)).*/\1/p' "$here/../../debian/changelog")" = "$version" ] || die "debian/changelog is not for version $version"

@@ -1,0 +1,72 @@
+"""neoapictl beside running servers, and on a terminal of its own."""
+
+import json
+import os
+import pty
+import re
+import select
+import subprocess
+import time
+
+from waiting import LIMIT
+
+
+class Ctl:
+    def __init__(self, instance):
+        self.instance = instance
+        self.program = instance.env["NEOAPI_CTL"]
+
+    def start(self, *args, **more):
+        return subprocess.Popen([self.program, *args], text=True,
+                                **{"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
+
+    def run(self, *args, stdin=None, **more):
+        """Status, standard output, standard error."""
+        process = self.start(*args, **({"stdin": subprocess.PIPE} if stdin is not None else {}), **more)
+        out, err = process.communicate(stdin, timeout=LIMIT)
+        return process.returncode, out, err
+
+    def ok(self, *args, **more):
+        code, out, err = self.run(*args, **more)
+        assert (code, err) == (0, ""), (args, out, err)
+        return out
+
+    def json(self, *args, **more):
+        return json.loads(self.ok("--json", *args, **more))
+
+    def refused(self, *args, code=1, **more):
+        """Fails as it should; the first line of what it said, without the names of constraints."""
+        got, out, err = self.run(*args, **more)
+        assert got == code and err.startswith("neoapictl: ") and not re.search("constraint|ERROR", err), (args, got, out, err)
+        return err.splitlines()[0]
+
+    def on_terminal(self, *args, typed="", stdout=None, **env):
+        """Status, and all that a terminal got. What is to be typed is typed when a question ends in a colon."""
+        ours, theirs = pty.openpty()
+        settings = {**os.environ, "TERM": "xterm", **env}
+        settings = {name: value for name, value in settings.items() if value is not None and (name != "NO_COLOR" or name in env)}
+        process = subprocess.Popen([self.program, *args], stdin=theirs, stdout=stdout or theirs, stderr=theirs, env=settings,
+                                   start_new_session=True)
+        os.close(theirs)
+        got, deadline = b"", time.monotonic() + LIMIT
+        try:
+            while time.monotonic() < deadline:
+                if select.select([ours], [], [], 0.1)[0]:
+                    try:
+                        got += os.read(ours, 65536)
+                    except OSError:  # the other end has gone
+                        break
+                if typed and got.rstrip().endswith(b":"):
+                    os.write(ours, (typed + "\n").encode())
+                    typed = ""
+        finally:
+            os.close(ours)
+            process.wait(LIMIT)
+        return process.returncode, got.decode()
+
+
+def peak_memory(process):
+    """The most memory that a process has had so far, in kilobytes."""
+    with open(f"/proc/{process.pid}/status") as status:
+        found = re.search(r"VmHWM:\s+(\d+)", status.read())
+    return int(found.group(1)) if found else 0

@@ -1,0 +1,252 @@
+"""neoapictl change, remove, rotate and status: what an administrator does about what there is, and what running servers make of
+it at once."""
+
+import json
+import re
+
+import pytest
+
+pytest.register_assert_rewrite("ctl_instance")
+
+from client import Api, ok, refused  # noqa: E402
+from ctl_database import NOBODY, fresh, bare  # noqa: E402,F401 (fixtures)
+from ctl_instance import Ctl  # noqa: E402
+from waiting import eventually  # noqa: E402
+
+
+@pytest.fixture
+def ctl(instance):
+    return Ctl(instance)
+
+
+@pytest.fixture
+def tenant(make):
+    return make.tenant()
+
+
+def row(ctl, what, one):
+    return next(row for row in ctl.json(what, "list") if one in (row.get("id"), row.get("name")))
+
+
+# ---------------------------------------------------------------- change
+
+
+def test_what_is_changed_is_listed_so(ctl, make, tenant):
+    organization, user = make.organization(tenant), make.user(tenant)
+    assert ctl.json("tenant", "change", tenant, "--name", "Casa & Cia", "--plan", "default") == {"id": tenant}
+    assert {"name": "Casa & Cia", "plan": "default"}.items() <= row(ctl, "tenant", tenant).items()
+    ctl.ok("organization", "change", organization, "--name", "Praia")
+    assert row(ctl, "organization", organization)["name"] == "Praia"
+    ctl.ok("user", "change", user, "--email", f"{user}@example.com", "--name", "Ana")
+    assert {"name": "Ana", "email": f"{user}@example.com", "role": "org_admin"}.items() <= row(ctl, "user", user).items()
+    plan = make.plan(5, 60)
+    assert ctl.json("plan", "change", plan, "--requests", "7") == {"name": plan}
+    assert row(ctl, "plan", plan) == {"name": plan, "requests": 7, "window_seconds": 60}
+
+
+def test_running_servers_hear_of_a_change_at_once(ctl, instance, make, tenant):
+    organization, other = make.organization(tenant), make.organization(tenant)
+    user, key = make.user(tenant, "org_editor"), make.key(organization, "org_editor", ["brokers:read", "brokers:write"])
+    token = Api(instance, make.token(user, organization))
+    api = Api(instance, key)
+    broker = token.broker()
+    api.broker()
+    ctl.ok("user", "change", user, "--role", "org_viewer")
+    refused(token.post("brokers", json={"name": "X"}), 403, "forbidden.insufficient_permissions")
+    ctl.ok("key", "change", key.id, "--role", "org_viewer")
+    refused(api.post("brokers", json={"name": "X"}), 403, "forbidden.insufficient_permissions")
+    refused(api.get("parties"), 403, "forbidden.insufficient_permissions")  # it keeps its scopes
+    ctl.ok("key", "change", key.id, "--every-scope")
+    ok(api.get("parties"))
+    ctl.ok("key", "change", key.id, "--role", "org_editor", "--scope", "parties:read")
+    refused(api.get("brokers"), 403, "forbidden.insufficient_permissions")
+    ctl.ok("token", "change", token.credential.id, "--organization", other, "--organization", organization)
+    assert ok(token.get("me"))["allowed_organization_ids"] == [other, organization]
+    ctl.ok("token", "change", token.credential.id, "--organization", other)
+    assert token.with_(organization=other).get(f"brokers/{broker['id']}").status_code == 404
+    refused(token.get("me", headers={"X-Organization-ID": organization}), 403, "forbidden.organization")
+    plan = make.plan(2, 3600)
+    ctl.ok("tenant", "change", tenant, "--plan", plan)
+    assert [api.get("parties").status_code for _ in range(3)][-1] == 429
+
+
+def test_what_cannot_be_changed_so_is_refused_with_a_reason(ctl, make, tenant):
+    organization, user = make.organization(tenant), make.user(tenant)
+    key, token = make.key(organization).id, make.token(user, organization).id
+    foreign = make.organization()
+    for args, said in (
+            (("tenant", "change", "tnt_" + NOBODY, "--name", "X"), "no such tenant"),
+            (("tenant", "change", tenant, "--plan", "none"), "no such plan"),
+            (("organization", "change", "org_" + NOBODY, "--name", "X"), "no such organization"),
+            (("user", "change", "usr_" + NOBODY, "--name", "X"), "no such user"),
+            (("user", "change", make.user(tenant), "--email", row(ctl, "user", user)["email"].upper()), "already"),
+            (("key", "change", "nbr_" + NOBODY, "--name", "X"), "no such key"),
+            (("token", "change", token, "--name", "X", "--organization", foreign), "not of the user's tenant"),
+            (("plan", "change", "none", "--window", "5"), "no such plan")):
+        assert said in ctl.refused(*args), args
+    assert row(ctl, "token", token)["allowed_organization_ids"] == [organization] and row(ctl, "token", token)["name"] != "X"
+    for args in (("key", "change", key), ("key", "change", key, "--scope", "brokers:read"),
+                 ("key", "change", key, "--role", "org_viewer", "--scope", "brokers:write"),
+                 ("key", "change", key, "--role", "org_admin", "--scope", "brokers:write", "--every-scope"),
+                 ("key", "change", token, "--name", "X"), ("user", "change", user, "--role", "root")):
+        ctl.refused(*args, code=2)
+
+
+# ---------------------------------------------------------------- remove
+
+
+def test_remove_refuses_where_something_depends_on_it_and_says_what(ctl, instance, make, tenant):
+    organization, user, plan = make.organization(tenant), make.user(tenant), make.plan(100, 60)
+    ctl.ok("tenant", "change", tenant, "--plan", plan)
+    key = make.key(organization)
+    make.token(user, organization)
+    Api(instance, key).broker()
+    assert "1 organization" in ctl.refused("tenant", "remove", tenant) and "1 user" in ctl.refused("tenant", "remove", tenant)
+    said = ctl.refused("organization", "remove", organization)
+    assert "1 API key that works" in said and "1 token that reaches it" in said and "1 broker" in said
+    assert "1 token that works" in ctl.refused("user", "remove", user)
+    assert "1 tenant" in ctl.refused("plan", "remove", plan)
+    assert "can be changed" in ctl.refused("plan", "remove", "default")
+    assert "revoke it first" in ctl.refused("key", "remove", key.id)
+    assert "no such token" in ctl.refused("token", "remove", "pat_" + NOBODY)
+    assert "no such tenant" in ctl.refused("tenant", "remove", "tnt_" + NOBODY)
+
+
+def test_what_nothing_depends_on_is_removed_from_the_inside_out(ctl, instance, make, tenant):
+    organization, user, plan = make.organization(tenant), make.user(tenant), make.plan(100, 60)
+    ctl.ok("tenant", "change", tenant, "--plan", plan)
+    key, token = make.key(organization), make.token(user, organization)
+    api = Api(instance, key)
+    broker = api.broker()
+    assert api.delete(f"brokers/{broker['id']}").status_code == 204
+    ctl.ok("key", "revoke", key.id)
+    ctl.ok("token", "revoke", token.id)
+    refused(api.get("me"), 401, "unauthorized.revoked_credential")
+    ctl.ok("key", "remove", key.id)
+    refused(api.get("me"), 401, "unauthorized.invalid_credential")
+    for what, one in (("user", user), ("organization", organization), ("tenant", tenant)):
+        assert ctl.json(what, "remove", one) == {"id": one}
+        assert one not in ctl.ok(what, "list")
+    assert ctl.json("plan", "remove", plan) == {"name": plan}
+    assert token.id not in ctl.ok("token", "list")
+
+
+# ---------------------------------------------------------------- rotate
+
+
+def test_after_a_rotation_both_secrets_are_good_for_a_while(ctl, instance, make, tenant):
+    key = make.key(make.organization(tenant))
+    old = Api(instance, key)
+    ok(old.get("me"))
+    made = ctl.json("key", "rotate", key.id, "--grace", "3")
+    new = Api(instance, made["secret"])
+    assert made["id"] == key.id and made["secret"] != key.secret
+    assert ok(new.get("me")) == ok(old.get("me"))
+    assert row(ctl, "key", key.id)["previous_secret_until"]
+    assert new.broker()["created_by"] == key.id
+    eventually(lambda: old.get("me").status_code == 401, "the end of the old secret")
+    refused(old.get("me"), 401, "unauthorized.invalid_credential")
+    ok(new.get("me"))
+    assert row(ctl, "key", key.id)["previous_secret_until"] is None
+
+
+def test_without_a_grace_the_old_secret_ends_at_once_everywhere(ctl, instance, make, tenant):
+    token = make.token(make.user(tenant), make.organization(tenant))
+    old = Api(instance, token)
+    ok(old.get("me"))
+    made = ctl.json("token", "rotate", token.id, "--grace", "0")
+    refused(old.get("me"), 401, "unauthorized.invalid_credential")
+    ok(Api(instance, made["secret"]).get("me"))
+
+
+def test_a_second_rotation_ends_the_first_secret_and_a_revocation_all(ctl, instance, make):
+    key = make.key()
+    second, third = (ctl.json("key", "rotate", key.id)["secret"] for _ in range(2))
+    assert [Api(instance, secret).get("me").status_code for secret in (key.secret, second, third)] == [401, 200, 200]
+    ctl.ok("key", "revoke", key.id)
+    for secret in (second, third):
+        refused(Api(instance, secret).get("me"), 401, "unauthorized.revoked_credential")
+    assert "revoked for good" in ctl.refused("key", "rotate", key.id)
+    assert "no such key" in ctl.refused("key", "rotate", "nbr_" + NOBODY)
+    ctl.refused("key", "rotate", key.id, "--grace", "2592001", code=2)
+
+
+def test_a_secret_that_cannot_be_written_replaces_none(ctl, instance, make):
+    key = make.key()
+    with open("/dev/full", "w") as full:
+        assert "could not be written" in ctl.refused("key", "rotate", key.id, "--grace", "0", stdout=full)
+    ok(Api(instance, key).get("me"))
+
+
+# ---------------------------------------------------------------- status
+
+
+def test_status_tells_what_there_is_and_who_is_connected(ctl, make, own):
+    before = ctl.json("status")
+    own.broker()
+    make.key()
+    now = ctl.json("status")
+    assert now["state"] == "well" and now["attention"] == [] and now["schema"] == now["schema_needed"]
+    assert (now["tenants"], now["keys"]) == (before["tenants"] + 1, before["keys"] + 1)
+    assert now["listening_processes"] >= 1 and now["hosts"] == 1
+    text = ctl.ok("status")
+    assert re.search(r"^tenants +\d+$", text, re.M) and "all is well" in text
+    assert ctl.ok("--quiet", "status") == ""
+
+
+def test_status_has_an_exit_status_for_whoever_watches(ctl, fresh, own):  # noqa: F811
+    status, out, _ = fresh.run("--json", "status")
+    found = json.loads(out)
+    assert (status, found["state"]) == (3, "attention") and "no httpd" in found["attention"][0]
+    assert fresh.run("--quiet", "status")[1].startswith("attention: no httpd")
+    fresh.sql("insert into neoapi.idempotency_key values"
+              " ('o', 'k', gen_random_uuid(), '', 200, '', null, now() - interval '2 hours')")
+    assert any("janitor" in sentence for sentence in json.loads(fresh.run("--json", "status")[1])["attention"])
+    assert fresh.run("status", dsn="host=/nonexistent")[0] == 1
+    fresh.make_old()
+    status, _, err = fresh.run("status")
+    assert status == 1 and "neoapictl migrate" in err
+
+
+def test_status_minds_what_waits(fresh):  # noqa: F811
+    fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+              " created_by, updated_by, secret) values ('o', 'whs_' || repeat('0', 26), 't', 'https://x', '{*}', now(), now(), '', '', 'x')")
+    fresh.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+              " select 'whd_' || n, 'o', 'whs_' || repeat('0', 26), now() - interval '10 minutes' from generate_series(1, 3) n")
+    status, out, _ = fresh.run("--json", "status", "--max-pending", "2")
+    found = json.loads(out)
+    assert status == 3 and (found["deliveries_pending"], found["deliveries_due"]) == (3, 3)
+    assert 600 <= found["seconds_overdue"] < 700
+    assert [bool(re.search(sentence, " ".join(found["attention"]))) for sentence in ("due for 6", "3 deliveries")] == [True, True]
+    calm = json.loads(fresh.run("--json", "status", "--max-overdue", "3600")[1])["attention"]
+    assert len(calm) == 1 and "httpd" in calm[0]
+
+
+# ---------------------------------------------------------------- how it looks
+
+
+def test_colour_is_for_terminals_that_want_it(ctl, make, tenant):
+    make.organization(tenant)
+    listing = "organization", "list", "--tenant", tenant
+    assert "\x1b[1m" in ctl.on_terminal(*listing)[1]
+    for settings in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": None}):
+        assert "\x1b" not in ctl.on_terminal(*listing, **settings)[1], settings
+    assert "\x1b[1m" in ctl.on_terminal(*listing, NO_COLOR="")[1]
+    assert "\x1b" not in ctl.ok(*listing) and "\x1b" not in ctl.on_terminal("--json", *listing)[1]
+    assert "\x1b[32m" in ctl.on_terminal("doctor")[1] and "\x1b[1;31mneoapictl:" in ctl.on_terminal("frobnicate")[1]
+
+
+def test_quiet_writes_what_was_asked_for_alone(ctl, make, tenant):
+    made = ctl.ok("--quiet", "organization", "add", "X", "--tenant", tenant)
+    assert re.fullmatch(r"org_\w{26}\n", made)
+    assert ctl.ok("--quiet", "organization", "list", "--tenant", tenant).split()[0] == made.strip()
+    assert ctl.ok("--quiet", "key", "list", "--organization", made.strip()) == ""
+    id, secret = ctl.ok("--quiet", "key", "create", "K", "--organization", made.strip(), "--role", "org_admin").split()
+    assert secret.startswith(id) and ctl.ok("--quiet", "key", "rotate", id, "--grace", "0").split()[0] == id
+
+
+@pytest.mark.parametrize("args", [["plan", "list"], ["tenant", "list"], ["organization", "list"], ["user", "list"],
+                                  ["key", "list"], ["token", "list"], ["webhook", "list"], ["status"], ["doctor"],
+                                  ["migrate", "--dry-run"]])
+def test_what_is_written_with_json_is_json(ctl, args):
+    assert isinstance(json.loads(ctl.run("--json", *args)[1]), (list, dict))

@@ -1,0 +1,222 @@
+"""neoapictl export, import and purge: an organization's data goes out, away, and comes back as it was."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+pytest.register_assert_rewrite("ctl_instance")
+
+from client import Api, ok  # noqa: E402
+from ctl_instance import Ctl  # noqa: E402
+from estate import NAMES, Estate  # noqa: E402
+from makers import Credential  # noqa: E402
+
+BROKER = {"name": "Ação \"& Filhos\" Ltda.", "creci": "CRECI-SP 123456-F", "email": "ana@example.com",
+          "bank_account": {"bank_code": "341", "pix_key": "ana@example.com"}, "visibility": "public"}
+ORDER = ["broker", "party", "property", "proposal", "contract", "document", "webhook"]
+
+
+@pytest.fixture
+def ctl(instance):
+    return Ctl(instance)
+
+
+@pytest.fixture
+def full(instance, make):
+    """A client to an organization, of a tenant of its own, with rows of every kind, small and full, in several states."""
+    api = Api(instance, make.key())
+    estate = Estate(api)
+    for collection in NAMES:
+        estate.create(collection)
+        body = estate.full(collection) if collection != "brokers" else BROKER
+        ok(api.post(collection, json=body), 201)
+    first, second = estate.party(), estate.party()  # they refer to each other
+    ok(api.patch(f"parties/{first['id']}", json={"spouse_party_id": second["id"]}))
+    ok(api.patch(f"parties/{second['id']}", json={"spouse_party_id": first["id"]}))
+    proposal, contract = estate.proposal(), estate.contract()
+    for path, status in ((f"proposals/{proposal['id']}", "submitted"), (f"proposals/{proposal['id']}", "accepted"),
+                         (f"contracts/{contract['id']}", "pending_signature"), (f"contracts/{contract['id']}", "active")):
+        ok(api.patch(path, json={"status": status}))
+    ok(api.post("webhooks", json={"url": "https://127.0.0.1:9/x", "events": ["broker.created"]}), 201)
+    return api
+
+
+def organization_of(api):
+    return api.credential.organizations[0]
+
+
+def everything(api):
+    """The bytes of the answer to each row, with its entity tag, by its address; and the ids of each list in their order."""
+    answers, lists = {}, {}
+    for collection in NAMES:
+        lists[collection] = [row["id"] for row in api.walk(collection, limit=100)]
+        for one in lists[collection]:
+            response = api.get(f"{collection}/{one}")
+            answers[f"{collection}/{one}"] = response.content, response.headers["ETag"]
+    return answers, lists
+
+
+def lines_of(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def file_with(tmp_path, *rows):
+    path = tmp_path / "rows.ndjson"
+    path.write_text("".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows))
+    return str(path)
+
+
+def rows_of(instance, organization):
+    """How many rows of an organization there are in any table."""
+    tables = [name for name, in instance.sql(
+        "select a.attrelid::regclass::text from pg_attribute a join pg_class c on c.oid = a.attrelid"
+        " where c.relnamespace = 'neoapi'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition"
+        " and a.attname = 'organization_id' and not a.attisdropped")]
+    assert len(tables) > 10
+    return {table: count for table in tables
+            for count, in instance.sql(f"select count(*) from {table} where organization_id = %s", organization) if count}
+
+
+# ---------------------------------------------------------------- export
+
+
+def test_an_export_has_every_row_as_the_api_answers_it_and_tells_first_what_follows(full, ctl):
+    text = ctl.ok("export", organization_of(full))
+    head, *rows = lines_of(text)
+    kinds = [next(iter(row)) for row in rows]
+    assert kinds == sorted(kinds, key=ORDER.index) and set(kinds) == set(ORDER)
+    assert head["export"]["format"] == 1 and head["export"]["organization"]["id"] == organization_of(full)
+    assert head["export"]["tenant"]["id"] == full.credential.tenant
+    assert head["export"]["rows"] == {kind: kinds.count(kind) for kind in ORDER}
+    answers, _ = everything(full)
+    exported = {line[line.index(":") + 1:-1].encode() for line in text.splitlines()[1:] if not line.startswith('{"webhook"')}
+    assert exported == {content for content, _ in answers.values()}
+
+
+def test_an_export_has_no_secrets_and_nothing_of_others(full, ctl, instance, make):
+    neighbour = Api(instance, make.key(make.organization(full.credential.tenant)))
+    other = neighbour.broker()["id"]
+    text = ctl.ok("export", organization_of(full))
+    assert other not in text and organization_of(neighbour) not in text
+    secrets = [secret for row in instance.sql("select secret, encode(secret_hash, 'hex') from neoapi.webhook_subscription s"
+                                              " join neoapi.credential c on c.organization_id = s.organization_id"
+                                              " where s.organization_id = %s", organization_of(full)) for secret in row]
+    assert secrets and not any(secret in text for secret in secrets) and "whsec_" not in text and "secret" not in text
+
+
+def test_an_export_is_of_one_moment(full, ctl):
+    """Somebody who reads slowly gets what was there when it began."""
+    for number in range(6):  # more than a pipe holds
+        ok(full.post("brokers/batch", json={"operations": [{"method": "create", "data": {"name": f"{number} " + "x" * 180}}] * 100}))
+    document = full.walk("documents")[-1]
+    with ctl.start("export", organization_of(full)) as export:
+        first = export.stdout.readline()
+        ok(full.patch(f"documents/{document['id']}", json={"title": "changed meanwhile"}))
+        late = full.broker()["id"]
+        rest = export.stdout.read()
+    assert export.returncode == 0 and first.startswith('{"export":')
+    assert document in [row["document"] for row in lines_of(rest) if "document" in row]
+    assert late not in rest and "changed meanwhile" not in rest
+
+
+def test_a_file_gets_its_name_when_it_is_whole_and_is_nobody_elses(full, ctl, tmp_path):
+    path = tmp_path / "data.ndjson"
+    said = ctl.json("export", organization_of(full), "--output", str(path))
+    assert said == {"file": str(path), "rows": len(path.read_text().splitlines()) - 1}
+    assert path.stat().st_mode & 0o777 == 0o600 and os.listdir(tmp_path) == ["data.ndjson"]
+    assert "No such file" in ctl.refused("export", organization_of(full), "--output", str(tmp_path / "none" / "x"))
+    with open("/dev/full", "w") as nowhere:
+        assert "cannot be written" in ctl.refused("export", organization_of(full), stdout=nowhere)
+    assert "no such organization" in ctl.refused("export", "org_" + "0" * 26)
+
+
+# ---------------------------------------------------------------- there and back
+
+
+def test_what_was_exported_purged_and_imported_is_answered_as_before(full, ctl, make, instance, tmp_path):
+    before, organization, tenant = everything(full), organization_of(full), full.credential.tenant
+    path = str(tmp_path / "all.ndjson")
+    ctl.ok("export", organization, "--output", path)
+    ctl.ok("purge", "tenant", tenant, "--yes")
+    assert full.get("me").status_code == 401
+    assert rows_of(instance, organization) == {}
+    for table in ("credential", "app_user", "organization"):
+        assert instance.sql(f"select count(*) from neoapi.{table} where tenant_id = %s", tenant) == [(0,)]
+    assert ctl.json("tenant", "add", "Back", "--id", tenant, "--plan", make.plenty) == {"id": tenant}
+    assert ctl.json("organization", "add", "Back", "--tenant", tenant, "--id", organization) == {"id": organization}
+    done = ctl.json("import", path, "--organization", organization)
+    assert done == {"rows": len(before[0]), "created": len(before[0]), "changed": 0, "unchanged": 0, "webhooks_passed_over": 1}
+    key = ctl.json("key", "create", "Back", "--organization", organization, "--role", "org_admin")
+    back = Api(instance, Credential(key["id"], key["secret"], tenant, (organization,)))
+    assert everything(back) == before
+
+
+def test_what_was_imported_keeps_its_references(full, ctl, tmp_path):
+    """Nobody can delete what others refer to, also where these came first."""
+    organization, path = organization_of(full), str(tmp_path / "all.ndjson")
+    couple = next(party for party in full.walk("parties") if "spouse_party_id" in party)
+    ctl.ok("export", organization, "--output", path)
+    referring = full.instance.sql("select source_id, path, target_id from neoapi.reference where organization_id = %s"
+                                  " order by 1, 2", organization)
+    ctl.ok("purge", "organization", organization, "--data-only", "--yes")
+    assert full.walk("parties") == []
+    ctl.ok("import", path, "--organization", organization)
+    assert full.instance.sql("select source_id, path, target_id from neoapi.reference where organization_id = %s"
+                             " order by 1, 2", organization) == referring
+    assert full.delete(f"parties/{couple['spouse_party_id']}").status_code == 409
+
+
+def test_what_is_there_already_is_left_alone_and_what_differs_becomes_as_in_the_file(full, ctl, tmp_path):
+    organization, path, before = organization_of(full), str(tmp_path / "all.ndjson"), everything(full)
+    ctl.ok("export", organization, "--output", path)
+    again = ctl.json("import", path, "--organization", organization)
+    assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, len(before[0]))
+    broker = full.walk("brokers")[0]
+    ok(full.patch(f"brokers/{broker['id']}", json={"name": "Somebody else"}))
+    back = ctl.json("import", path, "--organization", organization)
+    assert (back["created"], back["changed"]) == (0, 1)
+    assert everything(full) == before
+
+
+# ---------------------------------------------------------------- purge
+
+
+def test_purge_shows_what_goes_and_removes_nothing_until_the_name_is_typed(full, ctl):
+    tenant, organization = full.credential.tenant, organization_of(full)
+    name = next(row["name"] for row in ctl.json("tenant", "list") if row["id"] == tenant)
+    there = {row["what"]: row["rows"] for row in ctl.json("purge", "tenant", tenant, "--dry-run")}
+    assert there["broker"] == len(full.walk("brokers")) and there["organization"] == there["api_key"] == 1
+    assert "--yes" in ctl.refused("purge", "tenant", tenant)
+    code, said = ctl.on_terminal("purge", "tenant", tenant, typed="something else")
+    assert code == 1 and "nothing was removed" in said and "broker" in said and name in said
+    ok(full.get("me"))
+    assert ctl.on_terminal("purge", "tenant", tenant, typed=name)[0] == 0
+    assert full.get("me").status_code == 401 and rows_of(full.instance, organization) == {}
+    assert "no such tenant" in ctl.refused("purge", "tenant", tenant, "--yes")
+
+
+def test_purge_of_one_organization_leaves_its_neighbours_and_their_tokens(full, ctl, instance, make):
+    tenant, organization = full.credential.tenant, organization_of(full)
+    neighbour = make.organization(tenant)
+    token = Api(instance, make.token(make.user(tenant), organization, neighbour), neighbour)
+    kept = token.broker()
+    ctl.ok("purge", "organization", organization, "--yes")
+    assert full.get("me").status_code == 401 and rows_of(instance, organization) == {}
+    assert ok(token.get(f"brokers/{kept['id']}")) == kept
+    assert ok(token.get("me"))["allowed_organization_ids"] == [neighbour]
+
+
+def test_purge_of_data_alone_leaves_who_may_come_in(full, ctl):
+    ctl.ok("purge", "organization", organization_of(full), "--data-only", "--yes")
+    assert [len(full.walk(collection)) for collection in NAMES] == [0] * len(NAMES)
+    assert len(full.walk("webhooks")) == 1
+    full.broker()
+
+
+def test_whoever_interrupts_a_reader_is_told_by_the_exit_status(full, ctl):
+    with ctl.start("export", organization_of(full), stdout=subprocess.PIPE) as export:
+        export.stdout.close()
+        said = export.stderr.read()
+    assert export.returncode == 1 and "cannot be written" in said

@@ -1,0 +1,90 @@
+"""The status page in a real browser: it is drawn under its policy, fits a phone, can be read, and comes again by itself.
+
+What was seen stays in BUILD/e2e/screenshots, to be looked at."""
+
+import pytest
+
+pytest.importorskip("selenium", reason="python3-selenium is not installed")
+pytest.register_assert_rewrite("browser", "hooks", "seeing")
+
+from browser import DESK, Browser  # noqa: E402
+from client import ok  # noqa: E402
+from deployment import IS_SANITIZED, PLACE  # noqa: E402
+from hooks import admin, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures among them)
+from seeing import CONF as SEEING  # noqa: E402
+from test_docs_browser import CONTRAST, FITS, LOOKS  # noqa: E402
+from waiting import eventually  # noqa: E402
+
+pytestmark = pytest.mark.skipif(IS_SANITIZED, reason="what a browser shows has nothing to do with sanitizers")
+
+CONF = SEEING.replace("127.0.0.5", "127.0.0.2")  # an address that the browser may reach
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    one = Browser(tmp_path_factory.mktemp("browser"))
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+@pytest.fixture
+def page(there, admin, receiver):
+    """The page's address; something of everything has happened."""
+    subscription = subscribe(admin, receiver.url, "broker.created")
+    broker = admin.broker()
+    ok(admin.get(f"brokers/{broker['id']}"))
+    assert admin.get("brokers/brk_" + "0" * 26).status_code == 404
+    admin.patch(f"brokers/{broker['id']}", json={"name": 1})
+    until(admin, subscription, "success")
+    return f"http://127.0.0.2:{there.port}/neoapi-status"
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_it_is_drawn_and_read_in_every_look(browser, page, look):
+    browser.look(*LOOKS[look])
+    browser.open(page)
+    assert len(browser.find_all("svg.plot")) == 4 and browser.find_all(".plot rect.good")
+    browser.screenshot(PLACE / "screenshots" / f"status-{look}.png")
+    assert browser.console() == []
+    assert browser.requests() == [page], "it needs nothing beside itself"
+    assert browser.run(FITS), "it is wider than the screen"
+    contrast, text = browser.run(CONTRAST)
+    assert contrast >= 4.5, (contrast, text)
+    dark = browser.run("return getComputedStyle(document.body).backgroundColor")
+    assert (sum(map(int, dark.strip("rgb()").split(","))) < 200) == look.endswith("dark")
+
+
+def test_nothing_that_is_drawn_leaves_its_chart(browser, page):
+    browser.look(DESK)
+    browser.open(page)
+    assert browser.run("""return [...document.querySelectorAll('.plot rect, .plot path')].every((shape) => {
+        const inside = shape.getBoundingClientRect(), around = shape.closest('.plot').getBoundingClientRect();
+        return inside.left >= around.left - 1 && inside.right <= around.right + 1
+            && inside.top >= around.top - 2 && inside.bottom <= around.bottom + 2; })""")
+
+
+def test_its_style_is_applied_and_no_script_runs(browser, page):
+    browser.look(DESK)
+    browser.open(page)
+    assert browser.run("return getComputedStyle(document.querySelector('.tiles')).display") == "grid"
+    browser.run("const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s)")
+    assert browser.run("return window.ran === undefined")
+
+
+def test_it_comes_again_by_itself(browser, page):
+    browser.look(DESK)
+    browser.open(page + "?refresh=1")
+    browser.run("window.first = 1")
+    eventually(lambda: browser.run("return window.first === undefined && document.readyState === 'complete'"), "another page")
+    assert "every 1 s" in browser.find("nav").text
+
+
+def test_the_links_lead_to_its_other_forms(browser, page):
+    browser.look(DESK)
+    browser.open(page)
+    browser.find("nav a[href='?refresh=5']").click()
+    eventually(lambda: browser.driver.current_url.endswith("?refresh=5"), "the page that comes again")
+    browser.find("nav a[href='?auto']").click()
+    eventually(lambda: "CountedSince: " in browser.find("body").text, "the text")

@@ -1,0 +1,90 @@
+#!/bin/bash
+# A throwaway Debian 12 with systemd and no network but loopback: machine.sh DIR SCRIPT [FILE...]
+#
+# Boots a fresh copy of a base system, runs SCRIPT in it as root in its home with the FILEs beside it, writes what it says, powers off, and
+# ends with its status. Bases are made once, in DIR. It needs root; this machine's own systemd and network are not touched.
+#   HOSTNAME_OF   the machine's full name (api.example.com)
+#   INSTALLED     further packages that the base has
+#   AT_HAND       packages that it has not, but can install without a network, because apt has fetched them already
+#   LIMIT         seconds after which it is given up (600)
+set -euo pipefail
+
+[ $# -ge 2 ] || { echo 'usage: machine.sh DIR SCRIPT [FILE...]' >&2; exit 2; }
+[ "$(id -u)" -eq 0 ] || { echo 'machine: only root can boot one' >&2; exit 1; }
+mkdir -p "$1"
+dir=$(cd "$1" && pwd)
+script=$2
+shift 2
+name=${HOSTNAME_OF:-api.example.com} limit=${LIMIT:-600}
+always=systemd-sysv,dbus,mount,iproute2,procps,curl,ca-certificates
+work=$(mktemp -d "$dir/run.XXXXXX")
+trap 'rm -rf --one-file-system "$work"' EXIT
+trap 'exit 130' INT TERM HUP
+
+# make TAR mmdebstrap's arguments: a base, put into place when it is whole.
+make() {
+    [ -s "$1" ] || { mmdebstrap --quiet "${@:2}" bookworm "$1.new.tar" && mv "$1.new.tar" "$1"; }
+}
+
+base=$dir/base-$(printf '%s' "${INSTALLED:-}/${AT_HAND:-}" | md5sum | cut -c1-8).tar
+# shellcheck disable=SC2016 # mmdebstrap fills in $1
+make "$base" --variant=minbase --include="$always${INSTALLED:+,$INSTALLED}" --skip=cleanup/apt \
+    --customize-hook='chroot "$1" apt-get -qq -y --download-only -o APT::Install-Recommends=true install '"${AT_HAND:-}"
+make "$dir/outer.tar" --variant=apt --include=systemd-container,mount,procps
+
+# The machine lies in an outer system, which has systemd-nspawn.
+machine=$work/machine
+mkdir "$machine"
+tar -C "$work" -x --exclude=./dev -f "$dir/outer.tar"
+tar -C "$machine" -x --exclude=./dev -f "$base"
+mkdir -p "$work/dev" "$machine/dev"
+cp "$script" "$machine/root/script"
+chmod 755 "$machine/root/script"
+for file; do cp -r "$file" "$machine/root/"; done
+echo "${name%%.*}" >"$machine/etc/hostname"
+printf '127.0.0.1 localhost\n127.0.1.1 %s %s\n' "$name" "${name%%.*}" >"$machine/etc/hosts"
+rm -f "$machine/usr/sbin/policy-rc.d"
+
+cat >"$machine/etc/systemd/system/script.service" <<'END'
+[Unit]
+After=multi-user.target
+[Service]
+Environment=HOME=/root LANG=C.UTF-8
+WorkingDirectory=/root
+ExecStart=/bin/sh -c './script >said 2>&1; echo $? >status; systemctl poweroff'
+END
+mkdir -p "$machine/etc/systemd/system/multi-user.target.wants"
+ln -s ../script.service "$machine/etc/systemd/system/multi-user.target.wants/script.service"
+
+cat >"$work/boot.sh" <<END
+set -e
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t tmpfs run /run
+mount -t tmpfs dev /dev
+for one in null zero full random urandom tty; do touch /dev/\$one; mount --bind /outside/\$one /dev/\$one; done
+mkdir /dev/pts /dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts
+ln -s pts/ptmx /dev/ptmx
+mount -t tmpfs cgroups /sys/fs/cgroup
+mkdir /sys/fs/cgroup/unified /sys/fs/cgroup/systemd
+mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified
+mount -t cgroup -o none,name=systemd systemd /sys/fs/cgroup/systemd
+tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id
+mount --bind /machine /machine
+timeout $limit systemd-nspawn --quiet --register=no --keep-unit --private-network --console=pipe --boot --directory=/machine \
+    </dev/null >/console 2>&1 || tail -n 20 /console
+END
+mkdir "$work/outside"
+# shellcheck disable=SC2016 # the inner shell fills in $1
+unshare --mount --pid --uts --ipc --fork --kill-child bash -c '
+    mount --make-rprivate /
+    mount --bind "$1" "$1"
+    mount --bind /dev "$1/outside"
+    cd "$1"
+    exec chroot . /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin bash /boot.sh' - "$work" || true
+
+cat "$machine/root/said" 2>/dev/null || { echo 'machine: it did not come up' >&2; tail -n 20 "$work/console" >&2; exit 1; }
+status=$(cat "$machine/root/status" 2>/dev/null || echo 124)
+[ "$status" != 124 ] || echo "machine: it did not end within $limit seconds" >&2
+exit "$status"

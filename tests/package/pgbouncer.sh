@@ -1,0 +1,62 @@
+#!/bin/bash
+# The module behind Debian's PgBouncer, set up as conf/pgbouncer.ini and conf/pgbouncer.conf say, in the machine that this is started
+# in (see machine.sh).
+set -euo pipefail
+say() { printf '\n== %s\n' "$*"; }
+fail() { printf 'pgbouncer: %s\n' "$*"; exit 1; }
+
+README=README.md bash tests/walk >walk.log 2>&1 || { cat walk.log; exit 1; }
+
+say 'PgBouncer as conf/pgbouncer.ini has it'
+apt-get -q -y install pgbouncer 2>&1 | tail -n 1
+dpkg-query -W -f '${Version}\n' pgbouncer
+systemctl stop pgbouncer
+cp conf/pgbouncer.ini /etc/pgbouncer/pgbouncer.ini
+# What its comments ask for.
+echo 'local neoapi www-data peer' >/etc/pgbouncer/hba.conf
+echo '"www-data" ""' >/etc/pgbouncer/userlist.txt
+echo 'pgbouncer postgres www-data' >>/etc/postgresql/15/main/pg_ident.conf
+sed -i '1i local neoapi www-data peer map=pgbouncer' /etc/postgresql/15/main/pg_hba.conf
+chown postgres: /etc/pgbouncer/*
+systemctl reload postgresql
+systemctl start pgbouncer
+cd /
+runuser -u postgres -- psql -d neoapi -qc "alter role \"www-data\" set statement_timeout = '10s'"
+cd -
+
+say 'httpd as conf/pgbouncer.conf has it'
+sed -i '/^ *DBD/d' /etc/apache2/sites-available/neoapi.conf
+sed -i '/SSLEngine On/r conf/pgbouncer.conf' /etc/apache2/sites-available/neoapi.conf
+systemctl restart apache2
+
+host=$(hostname --fqdn)
+runuser -u postgres -- neoapictl --database dbname=postgres setup --runtime-role www-data --admin-role root --tenant 'A second one' >second
+key=$(sed -n 's/^secret  *//p' second)
+ask() { curl -s -o answer -w '%{http_code}' -H "X-API-Key: $key" "$@" "https://$host/public/v1/brokers"; }
+await() { # STATUS CURL-ARGUMENTS…
+    for _ in $(seq 100); do
+        got=$(ask "${@:2}")
+        if [ "$got" = "$1" ]; then return 0; fi
+        sleep 0.1
+    done
+    cat answer
+    tail -n 5 /var/log/apache2/neoapi-error.log /var/log/postgresql/pgbouncer.log
+    fail "not $1 but $got"
+}
+await 200
+await 201 -H 'Content-Type: application/json' -d '{"name": "Ana"}'
+for _ in $(seq 200); do [ "$(ask)" = 200 ] || fail 'a request failed'; done
+echo '200 requests'
+grep -q 'login attempt: db=neoapi user=www-data' /var/log/postgresql/pgbouncer.log || fail 'nobody came through PgBouncer'
+grep -q NEO0207 /var/log/apache2/neoapi-error.log || fail 'the log does not say what PgBouncer costs'
+
+say 'a key that is revoked ends at once: each request asks'
+neoapictl key revoke "${key%_*}"
+[ "$(ask)" = 401 ] || fail 'it still holds'
+
+say 'in transaction mode, with this version'
+sed -i 's/^pool_mode.*/pool_mode = transaction/' /etc/pgbouncer/pgbouncer.ini
+systemctl restart pgbouncer
+systemctl restart apache2
+for _ in 1 2 3 4 5; do ask; echo; done
+tail -n 3 /var/log/apache2/neoapi-error.log

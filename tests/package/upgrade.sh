@@ -1,0 +1,69 @@
+#!/bin/bash
+# Upgrades a host that serves, in the machine that it is started in (see machine.sh): the walk with the older package, then
+# requests all the time while the newer one is installed and its migration runs; then the module is removed and purged.
+set -euo pipefail
+say() { printf '\n== %s\n' "$*"; }
+fail() { printf 'upgrade: %s\n' "$*"; exit 1; }
+
+mkdir newer
+mv ./*.deb newer/
+mv newer/*~older_*.deb .
+README=README.md bash tests/walk
+mv ./*.deb newer/
+
+say 'requests while the package is upgraded'
+host=$(hostname --fqdn)
+runuser -u postgres -- neoapictl --database dbname=postgres setup --runtime-role www-data --admin-role root --tenant 'A second one' >second
+key=$(sed -n 's/^secret  *//p' second)
+ask() { curl -s -o /dev/null -w '%{http_code}\n' -H "X-API-Key: $key" "https://$host/public/v1/brokers"; }
+[ "$(ask)" = 200 ] || fail 'it does not serve before the upgrade'
+touch asking
+(while [ -e asking ]; do ask; sleep 0.05; done >answers) &
+neoapictl migrate
+apt-get -q -y install ./newer/*[0-9]_*.deb 2>&1 | grep -v '~older' | tail -n 3 || true
+dpkg-query -W -f '${Version}\n' libapache2-mod-neoapi | tee version
+grep -qv older version || fail 'it was not upgraded'
+neoapictl migrate
+systemctl is-active apache2
+for _ in $(seq 100); do
+    if ! grep -qs 'mod_neoapi.so (deleted)' /proc/[0-9]*/maps; then break; fi
+    sleep 0.1
+done
+if grep -s 'mod_neoapi.so (deleted)' /proc/[0-9]*/maps; then fail 'the old module is still loaded'; fi
+rm asking
+wait
+sort answers | uniq -c
+# While Apache restarts for the new module it takes no connection (000): not one request that it takes may fail.
+if grep -qvE '^(200|000)$' answers; then fail 'requests failed'; fi
+[ "$(ask)" = 200 ] || fail 'it does not serve after the upgrade'
+
+say 'removed: Apache goes on without it'
+apt-get -q -y remove libapache2-mod-neoapi | tail -n 2
+systemctl is-active apache2
+apachectl configtest
+if [ -e /etc/apache2/mods-enabled/neoapi.load ] || [ -e /etc/apache2/sites-enabled/neoapi.conf ]; then fail 'it is still enabled'; fi
+
+say 'installed again: what was enabled is enabled'
+apt-get -q -y install ./newer/*[0-9]_*.deb 2>&1 | tail -n 2
+a2query -m neoapi
+a2ensite -q neoapi
+systemctl restart apache2
+[ "$(ask)" = 200 ] || fail 'it does not serve after it was installed again'
+
+say 'enabled by hand on a running Apache without a site'
+a2dissite -q neoapi
+a2dismod -q neoapi
+systemctl restart apache2
+: >/var/log/apache2/error.log
+a2enmod -q neoapi
+systemctl reload apache2
+systemctl is-active apache2
+for _ in $(seq 100); do if grep NEO0116 /var/log/apache2/error.log; then break; fi; sleep 0.1; done
+grep -q NEO0116 /var/log/apache2/error.log || fail 'the log does not say what to do'
+
+say 'purged: what the administrator made is left'
+apt-get -q -y purge libapache2-mod-neoapi | tail -n 2
+systemctl is-active apache2
+find / -xdev -name '*neoapi*' -not -path '/root/*' -not -path '/proc/*' -not -path '/var/cache/*' -not -path '/var/log/*' | tee left
+[ "$(cat left)" = /etc/neoapi ] || fail 'something is left'
+ls /etc/neoapi

@@ -1,0 +1,92 @@
+/* Durations in classes: every duration has one, and what is asked of them is right within it. */
+#include "unit.h"
+
+#include "core/histogram.h"
+
+/* Whether two figures are the same, but for what is lost in computing them. */
+static int is_near(double a, double b)
+{
+    return a - b < 1e-6 && b - a < 1e-6;
+}
+
+static void add(neo_histogram *histogram, long long microseconds, unsigned int times)
+{
+    histogram->count[neo_histogram_bucket(microseconds)] += times;
+    histogram->sum += (uint64_t)microseconds * times;
+}
+
+static void a_duration_is_in_the_first_class_that_is_long_enough(void **state)
+{
+    (void)state;
+    assert_int_equal(neo_histogram_bucket(-5), 0);
+    assert_int_equal(neo_histogram_bucket(0), 0);
+    for (int i = 0; i < NEO_BUCKETS - 1; i++) {
+        assert_int_equal(neo_histogram_bucket(neo_histogram_bound(i)), i);
+        assert_int_equal(neo_histogram_bucket(neo_histogram_bound(i) + 1), i + 1);
+        assert_true(i == 0 || neo_histogram_bound(i) > neo_histogram_bound(i - 1));
+    }
+    assert_int_equal(neo_histogram_bucket(1LL << 60), NEO_BUCKETS - 1);
+}
+
+static void monitoring_is_told_of_round_bounds(void **state)
+{
+    static const double wanted[] = {5e-5, 1e-4, 2e-4, 5e-4, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30};
+    int count = 0;
+    (void)state;
+    for (int i = 0; i < NEO_BUCKETS - 1; i++)
+        if (neo_histogram_is_coarse(i)) {
+            assert_true(count < COUNT(wanted));
+            assert_true(is_near((double)neo_histogram_bound(i) / 1e6, wanted[count++]));
+        }
+    assert_int_equal(count, COUNT(wanted));
+}
+
+static void quantiles_are_within_their_class(void **state)
+{
+    neo_histogram histogram = {0};
+    (void)state;
+    assert_true(is_near(neo_histogram_quantile(&histogram, 0.5), 0));
+    assert_true(is_near(neo_histogram_mean(&histogram), 0));
+    add(&histogram, 250, 90);
+    add(&histogram, 40000, 10);
+    assert_int_equal(neo_histogram_count(&histogram), 100);
+    assert_in_range((uintmax_t)neo_histogram_quantile(&histogram, 0.5), 200, 300);
+    assert_in_range((uintmax_t)neo_histogram_quantile(&histogram, 0.9), 200, 300);
+    assert_in_range((uintmax_t)neo_histogram_quantile(&histogram, 0.91), 30000, 50000);
+    assert_in_range((uintmax_t)neo_histogram_quantile(&histogram, 0.99), 30000, 50000);
+    assert_true(is_near(neo_histogram_mean(&histogram), 4225));
+    assert_true(neo_histogram_quantile(&histogram, 0.2) < neo_histogram_quantile(&histogram, 0.8));
+}
+
+static void what_is_longer_than_every_bound_is_said_to_be_as_long_as_the_last(void **state)
+{
+    neo_histogram histogram = {0};
+    (void)state;
+    add(&histogram, 999000000, 1);
+    assert_true(is_near(neo_histogram_quantile(&histogram, 0.5), 30e6));
+}
+
+static void histograms_add_up(void **state)
+{
+    neo_histogram all = {0}, more = {0};
+    (void)state;
+    add(&all, 100, 1);
+    add(&more, 100, 2);
+    add(&more, 5000, 3);
+    neo_histogram_add(&all, &more);
+    assert_int_equal(neo_histogram_count(&all), 6);
+    assert_int_equal(all.count[neo_histogram_bucket(100)], 3);
+    assert_int_equal(all.sum, 15300);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_duration_is_in_the_first_class_that_is_long_enough),
+        cmocka_unit_test(monitoring_is_told_of_round_bounds),
+        cmocka_unit_test(quantiles_are_within_their_class),
+        cmocka_unit_test(what_is_longer_than_every_bound_is_said_to_be_as_long_as_the_last),
+        cmocka_unit_test(histograms_add_up),
+    };
+    return run_room("histogram", tests);
+}

@@ -1,0 +1,119 @@
+/* Rows from exports and from elsewhere: their order, their ids, and what of them is taken. */
+#include "body.h"
+
+#include <apr_strings.h>
+
+#include "core/id.h"
+#include "model/intake.h"
+#include "model/references.h"
+
+#define HERE  "org_01jp2azpts9g3j7m2n6q0s4v8w"
+#define THERE "org_01jp2azpts9g3j7m2n6q0s4v8x"
+
+static void each_kind_comes_after_those_that_it_refers_to_and_secrets_not_at_all(void **state)
+{
+    const neo_resource **order = neo_intake_order(*state);
+    int count = 0;
+    for (; order[count]; count++) {
+        assert_true(order[count] != &neo_webhook);
+        for (int later = count + 1; order[later]; later++)
+            assert_false(neo_can_refer_to(order[count], order[later]));
+    }
+    assert_true(count >= 6);
+}
+
+static void a_moved_id_is_always_the_same_of_its_organization_and_keeps_its_moment(void **state)
+{
+    const char *moved = neo_intake_moved_id(HERE, NEO_SAMPLE_BROKER, *state);
+    assert_true(neo_id_is(moved, "brk_"));
+    assert_string_not_equal(moved, NEO_SAMPLE_BROKER);
+    assert_memory_equal(moved, NEO_SAMPLE_BROKER, NEO_PREFIX_LEN + 9); /* 45 of the moment's 48 bits */
+    assert_string_equal(moved, neo_intake_moved_id(HERE, NEO_SAMPLE_BROKER, *state));
+    assert_string_not_equal(moved, neo_intake_moved_id(THERE, NEO_SAMPLE_BROKER, *state));
+}
+
+static void a_new_id_carries_its_moment(void **state)
+{
+    char id[NEO_ID_SIZE], first[NEO_ID_SIZE], last[NEO_ID_SIZE];
+    (void)state;
+    neo_intake_new_id(id, "pty_", 1557000000123);
+    neo_id_bound(first, "pty_", 1557000000123, 0);
+    neo_id_bound(last, "pty_", 1557000000123, 1);
+    assert_true(neo_id_is(id, "pty_") && strcmp(first, id) < 0 && strcmp(id, last) < 0);
+}
+
+static const char *shouted(void *data, const neo_resource *kind, const char *given)
+{
+    return apr_pstrcat(data, kind->name, "!", given, NULL);
+}
+
+static const char *renamed(const neo_resource *resource, const char *body, apr_pool_t *pool)
+{
+    return neo_json_text(neo_intake_rename(resource, parsed(body, pool), shouted, pool, pool), pool).ptr;
+}
+
+static void references_are_renamed_wherever_they_stand_and_nothing_else_is(void **state)
+{
+    assert_string_equal(
+        renamed(&neo_property,
+                "{\"id\":\"1\",\"broker_id\":7,\"owners\":[{\"party_id\":\"a\",\"share_bps\":1}],\"code\":\"a\"}", *state),
+        "{\"id\":\"1\",\"broker_id\":\"broker!7\",\"owners\":[{\"party_id\":\"party!a\",\"share_bps\":1}],\"code\":\"a\"}");
+    assert_string_equal(renamed(&neo_proposal, "{\"proponent_ids\":[\"a\",2,null]}", *state),
+                        "{\"proponent_ids\":[\"party!a\",\"party!2\",null]}");
+    assert_string_equal(renamed(&neo_document, "{\"related\":{\"type\":\"contract\",\"id\":\"x\"}}", *state),
+                        "{\"related\":{\"type\":\"contract\",\"id\":\"contract!x\"}}");
+    static const char *const odd[] = {"{\"owners\":7}", "{\"owners\":[7]}", "{\"broker_id\":{}}", "{\"broker_id\":\"\"}",
+                                      "{\"owners\":[{\"party_id\":[\"a\"]}]}"};
+    for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
+        assert_string_equal(renamed(&neo_property, odd[i], *state), odd[i]);
+    assert_string_equal(renamed(&neo_document, "{\"related\":{\"type\":\"planet\",\"id\":\"x\"}}", *state),
+                        "{\"related\":{\"type\":\"planet\",\"id\":\"x\"}}");
+}
+
+static neo_problem *checked(const neo_resource *resource, const char *change, apr_pool_t *pool, neo_json **row)
+{
+    const neo_intake_place place = {"tnt_1", HERE, "brk_1"};
+    neo_json *clean;
+    return neo_intake_check(resource, body_of(resource, change, pool), &place, pool, row, &clean);
+}
+
+static void a_row_has_its_place_and_of_what_the_service_sets_what_is_given(void **state)
+{
+    neo_json *row;
+    assert_null(checked(&neo_proposal,
+                        "{\"id\":\"x\",\"organization_id\":\"" THERE "\",\"status\":\"accepted\",\"created_by\":\"crm\","
+                        "\"decided_at\":\"2019-12-31T10:00:00Z\",\"updated_at\":null}",
+                        *state, &row));
+    assert_string_equal(neo_json_string(neo_json_get(row, "organization_id")), HERE);
+    assert_string_equal(neo_json_string(neo_json_get(row, "tenant_id")), "tnt_1");
+    assert_string_equal(neo_json_string(neo_json_get(row, "id")), "brk_1");
+    assert_string_equal(neo_json_string(neo_json_get(row, "status")), "accepted");
+    assert_string_equal(neo_json_string(neo_json_get(row, "created_by")), "crm");
+    assert_string_equal(neo_json_string(neo_json_get(row, "decided_at")), "2019-12-31T10:00:00Z");
+    assert_null(neo_json_get(row, "updated_at"));
+    assert_null(neo_json_get(row, "created_at"));
+}
+
+static void what_is_wrong_is_named_also_of_what_the_service_sets(void **state)
+{
+    neo_json *row;
+    neo_problem *problem = checked(&neo_broker, "{\"name\":\"\",\"created_at\":\"yesterday\",\"updated_by\":7}", *state, &row);
+    assert_non_null(problem);
+    assert_int_equal(problem->items->nelts, 3);
+    assert_string_equal(APR_ARRAY_IDX(problem->items, 0, neo_problem_item).field, "name");
+    assert_string_equal(APR_ARRAY_IDX(problem->items, 1, neo_problem_item).field, "created_at");
+    assert_string_equal(APR_ARRAY_IDX(problem->items, 2, neo_problem_item).field, "updated_by");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(each_kind_comes_after_those_that_it_refers_to_and_secrets_not_at_all),
+        pool_test(a_moved_id_is_always_the_same_of_its_organization_and_keeps_its_moment),
+        pool_test(a_new_id_carries_its_moment),
+        pool_test(references_are_renamed_wherever_they_stand_and_nothing_else_is),
+        pool_test(a_row_has_its_place_and_of_what_the_service_sets_what_is_given),
+        pool_test(what_is_wrong_is_named_also_of_what_the_service_sets),
+    };
+    return run_room("intake", tests);
+}

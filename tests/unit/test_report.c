@@ -1,0 +1,263 @@
+/* Reports: what a page, its text and the metrics say of figures that are known. */
+#include "unit.h"
+
+#include <apr_strings.h>
+#include <stdlib.h>
+
+#include "core/crypto.h"
+#include "core/encode.h"
+#include "service/report.h"
+
+#define SECOND 1000000LL
+#define MINUTE (60 * SECOND)
+#define NOW    1800000000000000LL
+#define BROKER "/brokers/{id}"
+
+typedef struct {
+    neo_figures *figures;
+    neo_receivers *receivers;
+    neo_report *report;
+    apr_pool_t *pool;
+} house;
+
+/* Memory on the line that figures want. */
+static void *zeros(apr_size_t size, apr_pool_t *pool)
+{
+    char *memory = apr_pcalloc(pool, size + 64);
+    return memory + (64 - (uintptr_t)memory % 64) % 64;
+}
+
+static house *new_house(apr_pool_t *pool)
+{
+    house *h = apr_pcalloc(pool, sizeof *h);
+    neo_routes_make(pool);
+    h->pool = pool;
+    h->figures =
+        neo_figures_use(zeros(neo_figures_size(neo_routes_count(), 2), pool), neo_routes_count(), 2, NOW - 90 * MINUTE);
+    h->receivers = neo_receivers_use(apr_pcalloc(pool, neo_receivers_size()));
+    h->report = apr_pcalloc(pool, sizeof *h->report);
+    h->report->now = NOW;
+    h->report->host = "api.example.com";
+    h->report->backlog_taken = NOW;
+    return h;
+}
+
+static int route_named(const char *method, const char *path)
+{
+    for (int i = 0; i < neo_routes_count(); i++)
+        if (strcmp(neo_route_at(i)->path, path) == 0 && strcmp(neo_route_at(i)->method, method) == 0)
+            return i;
+    fail_msg("there is no route %s %s", method, path);
+    return 0;
+}
+
+static void read_it(house *h)
+{
+    neo_report_read(h->report, h->figures, h->receivers, h->pool);
+}
+
+static const char *written(house *h, void (*write)(const neo_report *report, neo_buf *out))
+{
+    neo_buf out;
+    neo_buf_init(&out, h->pool, 1000);
+    read_it(h);
+    write(h->report, &out);
+    return out.ptr;
+}
+
+static void write_page(const neo_report *report, neo_buf *out)
+{
+    neo_report_page(report, 0, out);
+}
+
+static void write_section(const neo_report *report, neo_buf *out)
+{
+    neo_report_section(report, 0, out);
+}
+
+static void assert_has(const char *text, const char *part)
+{
+    if (!strstr(text, part))
+        fail_msg("no \"%s\" in:\n%s", part, text);
+}
+
+static void assert_lacks(const char *text, const char *part)
+{
+    if (strstr(text, part))
+        fail_msg("\"%s\" in:\n%s", part, text);
+}
+
+/* ---------------------------------------------------------------- the page */
+
+static void a_page_of_nothing_is_whole(void **state)
+{
+    house *h = new_house(*state);
+    const char *page = written(h, write_page);
+    assert_has(page, "<!DOCTYPE html>");
+    assert_has(page, "There were none.");
+    assert_has(page, "Nothing was sent.");
+    assert_has(page, "This host has not been through yet");
+    assert_lacks(page, "nan");
+    assert_lacks(page, "inf");
+    assert_has(page, "</html>\n");
+}
+
+static void a_page_shows_what_was_counted(void **state)
+{
+    house *h = new_house(*state);
+    int broker = route_named("GET", BROKER);
+    for (int i = 0; i < 1234; i++)
+        neo_figures_request(h->figures, broker, i < 34 ? 404 : 200, 300, NOW - 10 * MINUTE);
+    neo_figures_request(h->figures, broker, 500, 300, NOW);
+    neo_figures_request(h->figures, 0, 429, 300, NOW);
+    const char *page = written(h, write_page);
+    assert_has(page, "<dt>Requests, last hour</dt><dd><b>1,236</b>");
+    assert_has(page, "<div class=\"bad\"><dt>Server errors, last hour</dt><dd><b>1</b>");
+    assert_has(page, "<dt>Rate-limited, last hour</dt><dd><b>1</b>");
+    assert_has(page, "<b>GET</b> " BROKER "</th><td data-name=\"requests\">1,235</td>");
+    assert_has(page, "<span class=\"caller\">404 <i>34</i></span>");
+    assert_has(page, "no operation");
+    assert_has(page, "<title>10 min ago; 2xx, 3xx: 1200; 4xx: 34; 5xx: 0</title>");
+    assert_lacks(page, "DELETE"); /* of which there was none */
+}
+
+static void what_is_older_than_an_hour_is_left_out(void **state)
+{
+    house *h = new_house(*state);
+    neo_figures_request(h->figures, 0, 500, 300, NOW - 89 * MINUTE);
+    const char *page = written(h, write_page);
+    assert_has(page, "<dt>Requests, last hour</dt><dd><b>0</b>");
+    assert_lacks(page, "class=\"bad\"");
+    assert_has(written(h, neo_report_text), "\nRequests: 1\n");
+    assert_has(written(h, neo_report_text), "\nRequestsLastHour: 0\n");
+}
+
+static void what_others_have_named_cannot_write_the_page(void **state)
+{
+    house *h = new_house(*state);
+    char host[NEO_HOST_SIZE];
+    neo_receivers_host("https://u:p@<script>alert(\"1&2\")</script>/x", host);
+    assert_true(neo_receivers_attempt(h->receivers, "<i>\"&.example", 1, 5, NOW));
+    h->report->host = "<b>";
+    const char *page = written(h, write_page);
+    assert_has(page, "&lt;i&gt;&quot;&amp;.example");
+    assert_has(page, "Status of &lt;b&gt;</title>");
+    assert_lacks(page, "<i>\"&.example");
+    assert_lacks(page, "<script");
+}
+
+/* The browser applies the style sheet only where its hash is the policy's. */
+static void the_policy_permits_the_pages_style_and_nothing_else(void **state)
+{
+    house *h = new_house(*state);
+    unsigned char digest[NEO_SHA256_SIZE];
+    const char *page = written(h, write_page), *policy = neo_report_policy(h->pool);
+    const char *start = strstr(page, "<style>") + 7, *end = strstr(page, "</style>");
+    neo_sha256(start, (apr_size_t)(end - start), digest);
+    assert_has(policy, apr_pstrcat(h->pool, "style-src 'sha256-", neo_base64(digest, sizeof digest, h->pool), "'", NULL));
+    assert_has(policy, "default-src 'none'");
+    assert_lacks(policy, "unsafe");
+    assert_lacks(page, " style=");
+}
+
+static void what_waits_is_said_as_exactly_as_it_is_known(void **state)
+{
+    house *h = new_house(*state);
+    neo_backlog *queue = &h->report->backlog;
+    *queue = (neo_backlog){.pending = 12, .due = 3, .overdue = 95000, .oldest = NOW / 1000 - 3 * 3600 * 1000};
+    assert_has(written(h, write_page), "<b>12</b> due: 3, longest for 95&nbsp;s; oldest made 3&nbsp;h ago");
+    queue->pending = 2000000;
+    queue->is_estimated = queue->is_more = 1;
+    assert_has(written(h, write_page), "<b>≈&nbsp;2,000,000</b> due: 3 or more");
+    h->report->backlog_trouble = "the database is away";
+    assert_has(written(h, write_page), "<b>?</b> the database is away");
+    assert_lacks(written(h, write_page), "2,000,000");
+    assert_has(written(h, neo_report_text), "QueueTrouble: the database is away\n");
+    assert_lacks(written(h, neo_report_metrics), "queue_pending");
+    assert_has(written(h, neo_report_metrics), "neoapi_webhook_queue_known 0\n");
+}
+
+static void durations_and_ages_are_in_units_that_people_read(void **state)
+{
+    static const struct {
+        long long longest, ago;
+        const char *time, *age;
+    } rows[] = {
+        {340, 5, "0.34&nbsp;ms", "5&nbsp;s"},        {5600, 119, "5.6&nbsp;ms", "119&nbsp;s"},
+        {78000, 120, "78&nbsp;ms", "2&nbsp;min"},    {999400, 7200, "999&nbsp;ms", "2&nbsp;h"},
+        {1200000, 86400, "1.2&nbsp;s", "24&nbsp;h"}, {14000000, 172800, "14&nbsp;s", "2&nbsp;days"},
+    };
+    for (int i = 0; i < COUNT(rows); i++) {
+        house *h = new_house(*state);
+        assert_true(neo_receivers_attempt(h->receivers, "a.example", 1, rows[i].longest, NOW));
+        neo_figures_tidied(h->figures, 1, 1, NOW - rows[i].ago * SECOND);
+        const char *page = written(h, write_page);
+        assert_has(page, apr_pstrcat(h->pool, "<td data-name=\"longest\">", rows[i].time, "</td>", NULL));
+        assert_has(page, apr_pstrcat(h->pool, "last looked after ", rows[i].age, " ago", NULL));
+    }
+}
+
+/* ---------------------------------------------------------------- the other forms */
+
+static void every_line_of_the_text_is_a_key_and_a_value(void **state)
+{
+    house *h = new_house(*state);
+    neo_figures_request(h->figures, route_named("GET", BROKER), 200, 300, NOW);
+    assert_true(neo_receivers_attempt(h->receivers, "a.example", 0, 2000, NOW));
+    char *last, *text = apr_pstrdup(h->pool, written(h, neo_report_text));
+    assert_has(text, "Route GET " BROKER ": 200=1 p50=");
+    assert_has(text, "WebhookReceiver a.example: attempts=1 failures=1 mean=2.000 longest=2.000\n");
+    for (char *line = apr_strtok(text, "\n", &last); line; line = apr_strtok(NULL, "\n", &last))
+        assert_true(strstr(line, ": ") != NULL && strchr(line, '<') == NULL);
+}
+
+static void mod_status_gets_a_section_in_either_form(void **state)
+{
+    house *h = new_house(*state);
+    neo_buf out;
+    neo_figures_request(h->figures, 0, 503, 300, NOW);
+    assert_has(written(h, write_section), "<tr><td>of these, 5xx</td><td>1</td>");
+    neo_buf_init(&out, h->pool, 1000);
+    neo_report_section(h->report, 1, &out);
+    assert_has(out.ptr, "NeoAPIRequests5xx: 1\n");
+    assert_lacks(out.ptr, "<");
+}
+
+static void metrics_hold_cumulative_buckets(void **state)
+{
+    house *h = new_house(*state);
+    int broker = route_named("GET", BROKER);
+    neo_figures_request(h->figures, broker, 200, 80, NOW);
+    neo_figures_request(h->figures, broker, 200, 1500, NOW);
+    neo_figures_request(h->figures, broker, 204, 99 * SECOND, NOW);
+    const char *metrics = written(h, neo_report_metrics);
+#define LABELS "{method=\"GET\",route=\"" BROKER "\",status=\"2xx\""
+#define NAME   "\nneoapi_http_request_duration_seconds_"
+    assert_has(metrics, NAME "bucket" LABELS ",le=\"5e-05\"} 0\n");
+    assert_has(metrics, NAME "bucket" LABELS ",le=\"0.0001\"} 1\n");
+    assert_has(metrics, NAME "bucket" LABELS ",le=\"0.001\"} 1\n");
+    assert_has(metrics, NAME "bucket" LABELS ",le=\"0.002\"} 2\n");
+    assert_has(metrics, NAME "bucket" LABELS ",le=\"30\"} 2\n");
+    assert_has(metrics, NAME "bucket" LABELS ",le=\"+Inf\"} 3\n");
+    assert_has(metrics, NAME "count" LABELS "} 3\n");
+    assert_has(metrics, NAME "sum" LABELS "} 99.00158\n");
+    assert_has(metrics, "\nneoapi_http_requests_total{method=\"GET\",route=\"" BROKER "\",code=\"204\"} 1\n");
+    assert_has(metrics, "\nneoapi_database_wait_seconds_count 0\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(a_page_of_nothing_is_whole),
+        pool_test(a_page_shows_what_was_counted),
+        pool_test(what_is_older_than_an_hour_is_left_out),
+        pool_test(what_others_have_named_cannot_write_the_page),
+        pool_test(the_policy_permits_the_pages_style_and_nothing_else),
+        pool_test(what_waits_is_said_as_exactly_as_it_is_known),
+        pool_test(durations_and_ages_are_in_units_that_people_read),
+        pool_test(every_line_of_the_text_is_a_key_and_a_value),
+        pool_test(mod_status_gets_a_section_in_either_form),
+        pool_test(metrics_hold_cumulative_buckets),
+    };
+    return run_room("report", tests);
+}

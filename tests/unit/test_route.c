@@ -1,0 +1,68 @@
+/* Routes: every operation of every resource has a number of its own. */
+#include "unit.h"
+
+#include "model/route.h"
+
+/* The route that a request leads to. */
+static const neo_route *led(const char *method, const char *path, apr_pool_t *pool)
+{
+    neo_match match;
+    (void)!neo_operation_match(path, method, pool, &match);
+    return neo_route_at(neo_route_of(match.operation, match.resource));
+}
+
+static void assert_route(const neo_route *route, const char *method, const char *path)
+{
+    assert_string_equal(route->method, method);
+    assert_string_equal(route->path, path);
+}
+
+static void requests_lead_to_routes(void **state)
+{
+    apr_pool_t *pool = *state;
+    neo_routes_make(pool);
+    assert_route(led("GET", "brokers", pool), "GET", "/brokers");
+    assert_route(led("HEAD", "brokers", pool), "GET", "/brokers");
+    assert_route(led("PATCH", "contracts/ctr_1", pool), "PATCH", "/contracts/{id}");
+    assert_route(led("POST", "properties/batch", pool), "POST", "/properties/batch");
+    assert_route(led("POST", "webhooks/x/deliveries/y/retry", pool), "POST", "/webhooks/{id}/deliveries/{delivery_id}/retry");
+    assert_route(led("GET", "me", pool), "GET", "/me");
+    assert_route(led("GET", "docs/webhooks", pool), "GET", "/docs");
+}
+
+static void what_leads_nowhere_has_a_route_as_well(void **state)
+{
+    apr_pool_t *pool = *state;
+    neo_routes_make(pool);
+    assert_route(led("GET", "nothing", pool), "-", "-");
+    assert_route(led("POST", "me", pool), "-", "-");
+    assert_route(led("OPTIONS", "brokers", pool), "-", "-");
+    assert_int_equal(neo_route_of(NULL, NULL), 0);
+}
+
+static void no_two_routes_are_the_same_and_none_is_lost(void **state)
+{
+    apr_pool_t *pool = *state;
+    neo_routes_make(pool);
+    unsigned int print = neo_routes_print();
+    for (int i = 0; i < neo_routes_count(); i++)
+        for (int k = 0; k < i; k++)
+            assert_true(strcmp(neo_route_at(i)->path, neo_route_at(k)->path) != 0 ||
+                        strcmp(neo_route_at(i)->method, neo_route_at(k)->method) != 0);
+    for (int a = 0; a < NEO_ACTIONS; a++)
+        for (int r = 0; neo_resources[r]; r++)
+            if (!strstr(neo_operations[a].path, "{collection}") || neo_operation_is_of(&neo_operations[a], neo_resources[r]))
+                assert_int_not_equal(neo_route_of(&neo_operations[a], neo_resources[r]), 0);
+    neo_routes_make(pool);
+    assert_int_equal(neo_routes_print(), print);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(requests_lead_to_routes),
+        pool_test(what_leads_nowhere_has_a_route_as_well),
+        pool_test(no_two_routes_are_the_same_and_none_is_lost),
+    };
+    return run_room("route", tests);
+}
