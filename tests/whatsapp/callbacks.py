@@ -54,9 +54,10 @@ def text(body, wa_id=None, user_id=None, **more):
     return message("text", wa_id, user_id, {"body": body}, **more)
 
 
-def system(kind, body="The contact has changed", wa_id=None, user_id=None, **changes):
-    """A contact changes: `wa_id` and `user_id` are what they were."""
-    return message("system", wa_id, user_id, {"body": body, "type": kind, **changes})
+def system(kind, wa_id=None, user_id=None, new=None):
+    """A contact becomes another: from what it was to what is new. It comes without the list of contacts."""
+    was = {"previous_user_id": user_id} if user_id else {}
+    return message("system", wa_id, user_id, {"body": "The contact has changed", "type": kind, **was, **new})
 
 
 def status(of, state, to=None, user_id=None, at=None, opaque=None, errors=None):
