@@ -4,12 +4,15 @@
  * src/service (what the API does), src/store (PostgreSQL), src/model (what a resource is) and src/core. */
 #include <apr_strings.h>
 #include <http_core.h>
+#include <http_log.h>
 #include <http_protocol.h>
 #include <http_request.h>
 #include <mpm_common.h>
 
 #include "httpd/log.h"
 #include "httpd/response.h"
+
+#define CALLBACK_HANDLER "neoapi-whatsapp"
 
 /* ---------------------------------------------------------------- 1. start-up, in the parent */
 
@@ -57,6 +60,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
     const neo_server_config *shared = NULL;
     first_server = main_server;
+    neo_sender_prepare();
     for (server_rec *s = main_server; s; s = s->next) {
         neo_server_config *config = neo_server_config_of(s);
         if (!config->site)
@@ -95,10 +99,17 @@ static int is_ours(const request_rec *r)
     return neo_location_config_of(r)->is_on == 1 && neo_server_config_of(r->server)->site;
 }
 
+/* SetHandler neoapi-whatsapp, in a location: what WhatsApp's provider tells. */
+static int is_callback(const request_rec *r)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    return core->handler && strcmp(core->handler, CALLBACK_HANDLER) == 0;
+}
+
 /* Nothing of the API is a file. httpd forgets the location before it asks where a request is stored, so it is marked before. */
 static int translate_name(request_rec *r)
 {
-    if (!is_ours(r))
+    if (!is_ours(r) && !is_callback(r))
         return DECLINED;
     r->filename = apr_pstrdup(r->pool, r->uri);
     ap_set_module_config(r->request_config, &neoapi_module, r->filename);
@@ -123,6 +134,24 @@ static int handle(request_rec *r)
     return neo_response_send(r, &response);
 }
 
+static int handle_callback(request_rec *r)
+{
+    const neo_server_config *config = neo_server_config_of(r->server);
+    neo_response response;
+    if (!r->handler || strcmp(r->handler, CALLBACK_HANDLER) != 0)
+        return DECLINED;
+    if (!config->site) {
+        ap_log_rerror(APLOG_MARK, APLOG_ERR, 0, r,
+                      "neoapi: SetHandler " CALLBACK_HANDLER
+                      " stands in a virtual host that has no NeoAPI On; move it into one");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    neo_exchange *exchange = neo_exchange_make(r, config, "/");
+    neo_service_answer_callback(config->site, &exchange->request, &response);
+    neo_exchange_drain(exchange);
+    return neo_response_send(r, &response);
+}
+
 /* ---------------------------------------------------------------- the module */
 
 static void register_hooks(apr_pool_t *pool)
@@ -137,6 +166,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_translate_name(translate_name, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(handle, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_handler(handle_callback, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(neo_response_replace_error, NULL, NULL, APR_HOOK_LAST);
 }
 
