@@ -36,6 +36,7 @@ step 'format and structure' make -s house
 step 'unit tests' make -s "$jobs" unit
 step 'shipped configuration' sh tests/deploy/check-conf.sh build/mod_neoapi.so
 step 'OpenAPI document' make -s openapi-check
+step 'what reads the input of strangers' make -s "$jobs" fuzz-check
 step 'end-to-end tests' make -s e2e-together
 step 'end-to-end tests that measure times' make -s e2e-alone
 step 'build with sanitizers' make -s "$jobs" SAN=1 all
