@@ -34,7 +34,7 @@ typedef const char *(*neo_ctl_row)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_I
 
 struct neo_ctl_command {
     const char *group;
-    const char *verb; /* NULL: the group is the command */
+    const char *verb; /* "create", "number add"; NULL: the group is the command */
     const char *summary;
     const char *details;                /* further sentences for --help, or NULL */
     const neo_ctl_parameter *arguments; /* all required; ended by one without a name; NULL for none */
@@ -48,7 +48,8 @@ struct neo_ctl_command {
 /* What was asked for. */
 struct neo_ctl {
     apr_pool_t *pool;
-    const char *group; /* as far as it was understood, for --help */
+    const char *group; /* these two as far as they were understood, for --help */
+    const char *verb;  /* the words so far of a verb that has several; NULL elsewhere */
     const neo_ctl_command *command;
     apr_array_header_t *given; /* of neo_ctl_given: what the command line has */
     int json;
@@ -62,7 +63,8 @@ typedef struct neo_ctl_given {
 /* Each group's commands, ended by one without a group; the list is ended by NULL. */
 extern const neo_ctl_command *const neo_ctl_groups[];
 extern const neo_ctl_command neo_ctl_setup[], neo_ctl_migrate[], neo_ctl_doctor[], neo_ctl_tenant[], neo_ctl_organization[],
-    neo_ctl_user[], neo_ctl_plan[], neo_ctl_key[], neo_ctl_token[], neo_ctl_webhook[], neo_ctl_completion[];
+    neo_ctl_user[], neo_ctl_plan[], neo_ctl_key[], neo_ctl_token[], neo_ctl_webhook[], neo_ctl_whatsapp[], neo_ctl_lead[],
+    neo_ctl_completion[];
 
 /* The options that every command has, ended by one without a name. */
 extern const neo_ctl_parameter neo_ctl_globals[];

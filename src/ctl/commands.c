@@ -3,9 +3,9 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 
-const neo_ctl_command *const neo_ctl_groups[] = {neo_ctl_setup,  neo_ctl_migrate,      neo_ctl_doctor,     neo_ctl_plan,
-                                                 neo_ctl_tenant, neo_ctl_organization, neo_ctl_user,       neo_ctl_key,
-                                                 neo_ctl_token,  neo_ctl_webhook,      neo_ctl_completion, NULL};
+const neo_ctl_command *const neo_ctl_groups[] = {
+    neo_ctl_setup, neo_ctl_migrate, neo_ctl_doctor,  neo_ctl_plan,     neo_ctl_tenant, neo_ctl_organization, neo_ctl_user,
+    neo_ctl_key,   neo_ctl_token,   neo_ctl_webhook, neo_ctl_whatsapp, neo_ctl_lead,   neo_ctl_completion,   NULL};
 
 const neo_ctl_parameter neo_ctl_globals[] = {
     {"database", NEO_CTL_CONNINFO, 0, NULL,

@@ -68,7 +68,7 @@ static int is_challenge(const char *text)
 {
     size_t len = strlen(text);
     for (const char *c = text; *c; c++)
-        if (*c <= ' ' || *c >= 0x7F)
+        if (*c < ' ' || *c >= 0x7F)
             return 0;
     return len > 0 && len <= MOST_CHALLENGE;
 }
