@@ -1,4 +1,15 @@
 -- Beginning a conversation: what is committed before the provider is called, and what is recorded after it has answered.
+--
+-- Locks are taken in one order: contacts (see whatsapp_receive), conversations, what the provider calls messages, messages.
+
+-- Keeps others from the same things until the transaction ends. There are few of these locks, however many things there are, because
+-- PostgreSQL has not room for any number.
+create function neoapi.whatsapp_lock(kind text, things text[]) returns void
+    language sql volatile
+    as $$
+        select pg_advisory_xact_lock(hashtext(kind), t.slot)
+        from (select distinct hashtext(thing) & 127 as slot from unnest(things) thing where thing is not null order by 1) t
+    $$;
 
 -- The conversation of a number with a contact, locked; null where there is none. A business-scoped id tells more than a number.
 create function neoapi.whatsapp_find(organization text, number text, wa_id text, bsuid text) returns text
@@ -133,8 +144,11 @@ declare
     told neoapi.whatsapp_status;
     made text;
 begin
+    perform from neoapi.whatsapp_message x
+    join neoapi.whatsapp_conversation c on c.organization_id = x.organization_id and c.id = x.conversation_id
+    where x.organization_id = organization and x.id = message for update of c;
     if outcome = 'accepted' then
-        perform pg_advisory_xact_lock(hashtext('neoapi.whatsapp'), hashtext(provider_id));
+        perform neoapi.whatsapp_lock('neoapi.whatsapp_status', array[provider_id]);
         select s.* into told from neoapi.whatsapp_status s
         where s.organization_id = organization and s.provider_message_id = provider_id
         order by neoapi.whatsapp_rank(s.status) desc limit 1;

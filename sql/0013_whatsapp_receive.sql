@@ -5,7 +5,7 @@ create type neoapi.whatsapp_fact as (
     n               int,    -- its place among the callback's facts
     kind            text,   -- message, status, preference; moved: the contact has another number now
     phone_number_id text,
-    id              text,   -- of a message, the provider's
+    id              text,   -- of a message, the provider's; of a move, of the message that tells of it
     message         text,   -- of a status: what was sent along with the message, its id here
     wa_id           text,
     bsuid           text,
@@ -115,16 +115,23 @@ create function neoapi.whatsapp_take_statuses(facts neoapi.whatsapp_fact[]) retu
 declare
     count bigint;
 begin
+    perform from neoapi.whatsapp_conversation c
+    where exists (
+        select from unnest(facts) f
+        join neoapi.whatsapp_message m on m.organization_id = f.organization_id
+             and (m.provider_message_id = f.id or m.id = f.message)
+        where f.kind = 'status' and c.organization_id = m.organization_id and c.id = m.conversation_id)
+    order by c.organization_id, c.id for update;
     insert into neoapi.whatsapp_status (organization_id, provider_message_id, status, occurred_at, error_code, error_title)
     select f.organization_id, f.id, f.status, least(neoapi.whatsapp_moment(f.at), now()), f.error_code, f.error_title
     from unnest(facts) f where f.kind = 'status' order by f.organization_id, f.id, f.status, f.n
     on conflict do nothing;
     get diagnostics count = row_count;
     -- Of what is not known by the provider's id: either it becomes known now, or whoever records that id sees what is here.
-    perform pg_advisory_xact_lock(hashtext('neoapi.whatsapp'), l.lock)
-    from (select distinct hashtext(f.id) as lock from unnest(facts) f
-          where f.kind = 'status' and not exists (select from neoapi.whatsapp_message m
-              where m.organization_id = f.organization_id and m.provider_message_id = f.id) order by 1) l;
+    perform neoapi.whatsapp_lock('neoapi.whatsapp_status', array(
+        select f.id from unnest(facts) f
+        where f.kind = 'status' and not exists (select from neoapi.whatsapp_message m
+            where m.organization_id = f.organization_id and m.provider_message_id = f.id)));
     with target as (
         select distinct on (m.organization_id, m.id) m.organization_id, m.id, m.conversation_id, f.id as provider_id, f.status,
                least(neoapi.whatsapp_moment(f.at), now()) as at, f.error_code, f.error_title, f.wa_id, f.bsuid
@@ -162,6 +169,12 @@ create function neoapi.whatsapp_contact(fact neoapi.whatsapp_fact) returns text
     language sql immutable parallel safe
     return concat_ws(' ', fact.number_id, coalesce(fact.wa_id, '-'), fact.bsuid);
 
+-- What a fact's contact is known by, and will be.
+create function neoapi.whatsapp_names(fact neoapi.whatsapp_fact) returns text[]
+    language sql immutable parallel safe
+    return array[fact.number_id || neoapi.whatsapp_folded(fact.wa_id), fact.number_id || fact.bsuid,
+                 fact.number_id || neoapi.whatsapp_folded(fact.new_wa_id), fact.number_id || fact.new_bsuid];
+
 -- Takes the facts (a JSON array) that are about one of these numbers. `conversations` and `messages` are the stems of blocks of ids.
 create function neoapi.whatsapp_receive(told json, numbers text[], conversations text, messages text,
                                         out message_count bigint, out status_count bigint)
@@ -176,6 +189,14 @@ begin
         select json_populate_record(f, json_build_object('organization_id', w.organization_id, 'number_id', w.id))
         from json_populate_recordset(null::neoapi.whatsapp_fact, told) f
         join neoapi.whatsapp_number w on w.phone_number_id = f.phone_number_id and w.id = any (numbers)
+        order by f.n);
+    perform neoapi.whatsapp_lock('neoapi.whatsapp_contact', array(
+        select c.known_as from unnest(facts) f, unnest(neoapi.whatsapp_names(f)) c (known_as)));
+    -- What was told before is left out, since whoever has moved meanwhile is not known by the old number any more.
+    facts := array(
+        select f from unnest(facts) f
+        where f.kind not in ('message', 'moved') or not exists (
+            select from neoapi.whatsapp_message m where m.organization_id = f.organization_id and m.provider_message_id = f.id)
         order by f.n);
     -- One after the other, because who has moved is not known by the old number any more.
     for fact in

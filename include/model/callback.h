@@ -22,7 +22,7 @@ typedef enum neo_fact_kind {
 typedef struct neo_fact {
     neo_fact_kind kind;
     const char *phone_number_id; /* whose callback it is: digits */
-    const char *id;              /* of a message, the provider's */
+    const char *id;              /* of a message, the provider's; of a move, of the message that tells of it */
     const char *message;         /* of a status: what was sent along with the message */
     const char *wa_id;           /* the contact: digits */
     const char *bsuid;           /* the contact's business-scoped id */

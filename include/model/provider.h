@@ -38,7 +38,8 @@ typedef enum neo_verdict {
     NEO_VERDICT_ACCEPTED,
     NEO_VERDICT_UNKNOWN,   /* it may have been accepted: never to be sent again */
     NEO_VERDICT_LATER,     /* nothing was sent; it can be tried again */
-    NEO_VERDICT_FORBIDDEN, /* likewise, once the administrator has mended something: a token, a right */
+    NEO_VERDICT_FORBIDDEN, /* likewise, once the administrator has mended something: a token, a right; without a title, an
+                              address that is not the provider's */
     NEO_VERDICT_TEMPLATE,  /* nothing was sent: the template or its parameters are wrong */
     NEO_VERDICT_OPTED_OUT, /* nothing was sent: the contact wants nothing */
     NEO_VERDICT_FAILED,    /* nothing was sent, nor will be */

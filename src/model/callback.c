@@ -292,7 +292,8 @@ static void add(const reader *r, const neo_fact *fact)
 /* A system message may tell that whoever it is from has another number. */
 static void read_move(const reader *r, const neo_json *message, const neo_fact *from)
 {
-    neo_fact moved = {.kind = NEO_FACT_MOVED, .phone_number_id = r->number, .wa_id = from->wa_id, .bsuid = from->bsuid};
+    neo_fact moved = {
+        .kind = NEO_FACT_MOVED, .phone_number_id = r->number, .id = from->id, .wa_id = from->wa_id, .bsuid = from->bsuid};
     const neo_json *system = strcmp(from->type, "system") == 0 ? neo_json_get(message, "system") : NULL;
     if (!system)
         return;

@@ -117,11 +117,12 @@ static const char *id_of(const neo_json *object, const char *name, apr_pool_t *p
     return id && strlen(id) <= MOST_ID ? id : NULL;
 }
 
-static void read_error(const neo_json *error, int http_status, apr_pool_t *pool, neo_reply *reply)
+/* False where it is no error of the provider's. */
+static int read_error(const neo_json *error, int http_status, apr_pool_t *pool, neo_reply *reply)
 {
     const neo_json *code = neo_json_get(error, "code"), *data = neo_json_get(error, "error_data");
     if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
-        return;
+        return 0;
     long long number = neo_json_integer(code);
     reply->code = (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
     reply->title = text_of(error, "message", MOST_TEXT, pool);
@@ -133,8 +134,9 @@ static void read_error(const neo_json *error, int http_status, apr_pool_t *pool,
         if (reply->code >= codes[i].first && reply->code <= codes[i].last) {
             reply->verdict = codes[i].verdict;
             reply->is_about_parameters = codes[i].is_about_parameters;
-            return;
+            break;
         }
+    return 1;
 }
 
 static void read_success(const neo_json *body, apr_pool_t *pool, neo_reply *reply)
@@ -159,11 +161,15 @@ void neo_reply_read(const neo_asked_answer *answer, apr_pool_t *pool, neo_reply 
     reply->verdict = answer->how == NEO_ASKED_NOT_SENT ? NEO_VERDICT_LATER : NEO_VERDICT_UNKNOWN;
     if (answer->how != NEO_ASKED_ANSWERED)
         return;
+    int status = answer->http_status;
     const neo_json *body = neo_json_parse(answer->body, pool, &wrong), *error = body ? neo_json_get(body, "error") : NULL;
-    if (answer->http_status >= 400 && error)
-        read_error(error, answer->http_status, pool, reply);
-    else if (answer->http_status == 429) /* refused before anybody has looked at it */
+    if (status >= 400 && error && read_error(error, status, pool, reply))
+        return;
+    reply->details = apr_psprintf(pool, "HTTP status %d", status);
+    if (status == 429) /* refused before anybody has looked at it */
         reply->verdict = NEO_VERDICT_LATER;
-    else if (answer->http_status >= 200 && answer->http_status < 300 && body)
+    else if (status >= 300 && status < 500 && status != 408) /* refused, and not by the provider, which would say why */
+        reply->verdict = NEO_VERDICT_FORBIDDEN;
+    else if (status >= 200 && status < 300 && body)
         read_success(body, pool, reply);
 }

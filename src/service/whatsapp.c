@@ -77,19 +77,30 @@ static void ask(neo_call *call, const neo_rows *begun, const neo_beginning *begi
         reply->details = answer.why;
 }
 
+/* Something is to be mended before anything can be sent. */
+static void log_forbidden(void *about, const char *number, const neo_reply *reply)
+{
+    if (reply->title)
+        neo_log(
+            NEO_LOG_ERROR, about,
+            "whatsapp: the provider refuses the access token of %s (%d: %s; %s; fbtrace_id %s): give it a valid one with the "
+            "permission whatsapp_business_messaging: neoapictl whatsapp number update %s",
+            number, reply->code, reply->title, reply->details ? reply->details : "-", reply->trace ? reply->trace : "-",
+            number);
+    else
+        neo_log(NEO_LOG_ERROR, about,
+                "whatsapp: what answers at NeoAPIWhatsAppURL is not the provider (%s), and nothing was sent: compare the "
+                "directive with Meta's documentation, and look for a proxy in between",
+                reply->details);
+}
+
 /* What an administrator has to know; nothing of the contact. */
 static void log_reply(const neo_call *call, const char *number, const char *message, const neo_reply *reply)
 {
     void *about = call->request->about;
     const char *title = reply->title ? reply->title : "no usable answer", *more = reply->details ? reply->details : "-";
     switch (reply->verdict) {
-    case NEO_VERDICT_FORBIDDEN:
-        neo_log(
-            NEO_LOG_ERROR, about,
-            "whatsapp: the provider refuses the access token of %s (%d: %s; %s; fbtrace_id %s): give it a valid one with the "
-            "permission whatsapp_business_messaging: neoapictl whatsapp number update %s",
-            number, reply->code, title, more, reply->trace ? reply->trace : "-", number);
-        break;
+    case NEO_VERDICT_FORBIDDEN: log_forbidden(about, number, reply); break;
     case NEO_VERDICT_LATER:
         neo_log(NEO_LOG_WARN, about,
                 "whatsapp: the provider takes no message of %s at the moment (%d: %s; %s): nothing was sent", number,
