@@ -224,7 +224,8 @@ def test_a_callback_may_come_in_chunks_and_not_too_many_of_them(office, there):
 GARBAGE = {
     "nothing": b"", "no JSON": b"hello", "half": b'{"object": "whatsapp_business_account", "entry": [', "null": b"null",
     "a number": b"1", "a string": b'"x"', "an array": b"[]", "an empty object": b"{}", "bytes": bytes(range(256)) * 40,
-    "zeros": b"\0" * 10_000, "not UTF-8": b'{"object": "\xff\xfe"}', "deep": b"[" * 100_000, "deep objects": b'{"a":' * 100_000,
+    "zeros": b"\0" * 10_000, "not UTF-8": b'{"object": "\xff\xfe"}', "deep": b"[" * 100_000,
+    "deep objects": b'{"a":' * 100_000,
     "another object": b'{"object": "page", "entry": []}',
     "entry is no array": b'{"object": "whatsapp_business_account", "entry": {}}',
 }
@@ -257,7 +258,8 @@ def odd(number):
         of({"statuses": [status("wamid.2", "failed", PHONE, errors=[None])]}),
         of({"statuses": [status("wamid.3", "failed", PHONE, errors={"code": "x"})]}),
         of({"statuses": [{**status("wamid.4", "read"), "timestamp": None}]}),
-        of({"event": "PAUSED"}, "message_template_status_update"), of({"calls": [{"id": "x"}]}, "calls"), of({}, "nobody_knows"),
+        of({"event": "PAUSED"}, "message_template_status_update"), of({"calls": [{"id": "x"}]}, "calls"),
+        of({}, "nobody_knows"),
         of({"user_preferences": [None, {}, {"value": "stop"}, {"wa_id": 7, "value": 7, "timestamp": "x"}]}, "user_preferences"),
         of({"messages": [{**text("x" * 70_000, PHONE)}]}), of({"errors": [{"code": 130429, "title": "Rate limit hit"}]}),
     ]
@@ -268,7 +270,8 @@ def test_what_is_odd_is_passed_over_and_the_rest_is_taken(office, caller):
     for strange in odd(office.number):
         assert caller.send(strange, office.number.secret) == 200, strange
     mixed = {"object": "whatsapp_business_account", "entry": [
-        *told(office.number, text("first", PHONE))["entry"], *[one for strange in odd(office.number) for one in strange["entry"]],
+        *told(office.number, text("first", PHONE))["entry"],
+        *[one for strange in odd(office.number) for one in strange["entry"]],
         *told(office.number, text("last", PHONE))["entry"], None, {}, {"changes": 7}]}
     assert caller.send(mixed, office.number.secret) == 200
     assert {"first", "last"} <= {row["body"] for row in office.messages()}
@@ -327,7 +330,8 @@ def test_while_the_database_is_away_meta_is_told_to_come_again_and_nothing_is_lo
     try:
         for body in (first, second):
             data = json.dumps(body).encode()
-            answer = caller.ask("POST", data=data, headers={**JSON, "X-Hub-Signature-256": signature(office.number.secret, data)})
+            signed = {"X-Hub-Signature-256": signature(office.number.secret, data)}
+            answer = caller.ask("POST", data=data, headers={**JSON, **signed})
             assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
         assert caller.shake(office.verify_token).status_code == 503
     finally:

@@ -41,8 +41,9 @@ def test_a_text_begins_a_conversation(office):
 
 
 # What people read of a message that is no text, where there is something.
-BODIES = {"text": "Quero visitar o apartamento.", "image": "A fachada", "document": "Minha proposta", "button": "Agendar visita",
-          "interactive": "Sim, quero", "reaction": "👍"}
+BODIES = {"text": "Quero visitar o apartamento.", "image": "A fachada", "document": "Minha proposta",
+          "button": "Agendar visita", "interactive": "Sim, quero", "reaction": "👍", "location": "Praça da Sé",
+          "contacts": "Bia Souza"}
 INTERACTIVE = {
     "a list": ({"type": "list_reply", "list_reply": {"id": "1", "title": "Sábado", "description": "de manhã"}}, "Sábado"),
     "a flow": ({"type": "nfm_reply", "nfm_reply": {"name": "flow", "body": "Sent", "response_json": '{"a":1}'}}, None),
@@ -57,7 +58,6 @@ def test_every_type_of_message_is_taken(office, kind):
     assert (row["type"], row["direction"], row["status"]) == (kind, "inbound", "received")
     if kind in BODIES:
         assert row["body"] == BODIES[kind]
-    assert office.conversation()["last_message_at"] == row["occurred_at"]
 
 
 @pytest.mark.parametrize("content, body", INTERACTIVE.values(), ids=INTERACTIVE.keys())
@@ -84,10 +84,10 @@ def test_messages_that_come_late_do_not_move_the_conversation_back(office):
     office.tell(text("new", PHONE, at=now))
     office.tell(text("old", PHONE, at=now - 500))
     found = office.conversation()
-    assert seconds(found["last_inbound_at"]) == seconds(found["last_message_at"]) == now and found["unread_count"] == 2
-    lead = office.lead()
-    made = office.begin(lead, 200)[0]["conversation"]
+    assert seconds(found["last_inbound_at"]) == now and found["unread_count"] == 2
+    made = office.begin(status=200)[0]["conversation"]
     assert moment(made["last_inbound_at"]) == now and made["last_message"]["direction"] == "outbound"
+    assert made["last_message_at"] == made["last_message"]["occurred_at"]
 
 
 def test_the_last_message_is_the_latest(office):
@@ -95,12 +95,9 @@ def test_the_last_message_is_the_latest(office):
     lead = office.lead()
     office.begin(lead)
     office.tell(text("Quero!", PHONE, at=time.time() + 2))
-    last = ok(office.start(lead, key=None), 200)["conversation"]["last_message"]
-    assert last["direction"] in ("inbound", "outbound")
-    rows = office.messages()
-    assert [row["direction"] for row in rows].count("inbound") == 1
-    newest = max(rows, key=lambda row: row["occurred_at"])
-    assert last["id"] == newest["id"] and last.get("body") == newest["body"]
+    last = ok(office.start(lead), 200)["conversation"]["last_message"]
+    newest = max(office.messages(), key=lambda row: (row["occurred_at"], row["id"]))
+    assert (last["id"], last.get("body")) == (newest["id"], newest["body"])
 
 
 def test_a_message_from_the_future_opens_no_window_that_lasts_for_ever(office):
@@ -149,8 +146,8 @@ def test_statuses_lead_upward_also_in_one_callback(office, order):
 
 
 @pytest.mark.parametrize("order, final", [
-    (["failed"], "failed"), (["sent", "failed"], "failed"), (["delivered", "failed"], "delivered"), (["read", "failed"], "read"),
-    (["failed", "sent"], "failed"), (["failed", "delivered"], "delivered")], ids=str)
+    (["failed"], "failed"), (["sent", "failed"], "failed"), (["delivered", "failed"], "delivered"),
+    (["read", "failed"], "read"), (["failed", "sent"], "failed"), (["failed", "delivered"], "delivered")], ids=str)
 def test_a_message_fails_before_it_is_delivered_or_not_at_all(office, order, final):
     made, send = office.begin()
     for state in order:
@@ -162,7 +159,7 @@ def test_a_message_fails_before_it_is_delivered_or_not_at_all(office, order, fin
 
 def test_the_moment_of_a_status_is_metas(office):
     made, send = office.begin()
-    then = int(time.time()) + 3
+    then = int(time.time()) - 3
     office.tell(status(send, "delivered", PHONE, at=then))
     assert seconds(office.message(made)["status_at"]) == then
 
@@ -280,7 +277,7 @@ def test_a_contact_with_both_is_known_by_either(office):
     office.tell(text("by id", user_id=BSUID))
     office.tell(text("without the ninth digit", SHORT))
     found = office.conversation()
-    assert (found["contact_wa_id"], found["contact_bsuid"], found["unread_count"]) == (PHONE, BSUID, 4)
+    assert found["contact_wa_id"] in (PHONE, SHORT) and (found["contact_bsuid"], found["unread_count"]) == (BSUID, 4)
 
 
 def test_a_contact_becomes_known_by_an_id(office):
@@ -325,6 +322,14 @@ def test_a_contact_whose_id_changes_stays_the_same(office):
     office.tell(text("Sou eu", user_id=NEW_BSUID))
     found = office.conversation()
     assert (found["id"], found["contact_bsuid"]) == (first["id"], NEW_BSUID)
+
+
+def test_a_change_of_number_that_is_told_twice_is_one_change(office):
+    office.tell(text("Oi", PHONE))
+    twice = told(office.number, system("user_changed_number", PHONE, new={"wa_id": "5521987651234"}))
+    for _ in range(3):
+        office.deliver(twice)
+    assert office.conversation()["contact_wa_id"] == "5521987651234" and len(office.messages()) == 2
 
 
 def test_a_number_that_somebody_else_had_before_belongs_to_the_new_one(office):
@@ -376,7 +381,7 @@ def test_a_word_in_a_caption_or_a_button_counts_as_little(office):
 @pytest.mark.parametrize("word", ["RESUME", "VOLTAR", "voltar"])
 def test_another_word_begins_it_again(office, word):
     lead = office.lead()
-    office.tell(text("PARAR", PHONE))
+    office.tell(text("PARAR", PHONE, at=time.time() - 2))
     refused(office.start(lead), 409, "conflict.opted_out")
     office.tell(text(word, PHONE))
     assert office.conversation()["opted_out_at"] is None
@@ -386,11 +391,11 @@ def test_another_word_begins_it_again(office, word):
 def test_preferences_stop_and_resume(office):
     lead = office.lead()
     office.begin(lead)
-    then = int(time.time())
+    then = int(time.time()) - 5
     office.tell(preference("stop", PHONE, at=then))
     assert seconds(office.conversation()["opted_out_at"]) == then
     refused(office.start(lead), 409, "conflict.opted_out")
-    office.tell(preference("resume", PHONE, at=then + 1))
+    office.tell(preference("resume", PHONE))
     assert office.conversation()["opted_out_at"] is None
     office.begin(lead, 200)
 
@@ -399,11 +404,11 @@ def test_preferences_count_in_the_order_of_their_moments(office):
     """Meta repeats and disorders: an older one that comes later changes nothing."""
     office.begin()
     now = int(time.time())
-    office.tell(preference("stop", PHONE, at=now))
+    office.tell(preference("stop", PHONE, at=now - 50))
     office.tell(preference("resume", PHONE, at=now - 100))
     assert office.conversation()["opted_out_at"]
-    office.tell(preference("resume", PHONE, at=now + 1))
-    office.tell(preference("stop", PHONE, at=now))
+    office.tell(preference("resume", PHONE, at=now - 40))
+    office.tell(preference("stop", PHONE, at=now - 50))
     assert office.conversation()["opted_out_at"] is None
 
 
@@ -446,8 +451,9 @@ def test_the_answer_says_since_when_nobody_wants_to_hear(office):
 def test_a_callback_with_everything_is_taken_in_one(office):
     lead = office.lead()
     made, send = office.begin(lead)
-    everything = told(office.number, *[message(kind, PHONE) for kind in CONTENT if kind != "system"], status(send, "sent", PHONE),
-                      status(send, "read", PHONE), preference("stop", PHONE), preference("resume", PHONE, at=time.time() + 1))
+    everything = told(office.number, *[message(kind, PHONE) for kind in CONTENT if kind != "system"],
+                      status(send, "sent", PHONE), status(send, "read", PHONE),
+                      preference("stop", PHONE, at=time.time() - 2), preference("resume", PHONE, at=time.time() - 1))
     office.deliver(everything)
     assert office.conversation()["unread_count"] == len(CONTENT) - 1 and office.status_of(made) == "read"
     assert office.conversation()["opted_out_at"] is None

@@ -284,7 +284,8 @@ def test_without_saying_where_they_come_from_standard_input(ctl):
 
 @pytest.mark.parametrize("secrets, about", [
     ("", "access_token"), ("access_token=a\n", "app_secret"), ("app_secret=b\n", "access_token"),
-    ("access_token=\napp_secret=b\n", "access_token"), ("access_token=a\napp_secret=b\ncolour=red\n", "colour"), ("access_token a\napp_secret=b\n", ""),
+    ("access_token=\napp_secret=b\n", "access_token"), ("access_token=a\napp_secret=b\ncolour=red\n", "colour"),
+    ("access_token a\napp_secret=b\n", ""),
     ("access_token=a b\napp_secret=b\n", "access_token"), ("access_token=a\naccess_token=c\napp_secret=b\n", "access_token"),
     ("access_token=" + "x" * 100_000 + "\napp_secret=b\n", "access_token")], ids=lambda value: ascii(value)[:40])
 def test_secrets_that_are_none_are_told_and_not_repeated(ctl, secrets, about):
@@ -320,7 +321,8 @@ def test_new_secrets_replace_the_old_ones(ctl, instance):
     id = ctl.json(*words, given=secrets)["id"]
 
     def kept():
-        return instance.sql("select access_token, app_secret, verify_token_hash from neoapi.whatsapp_number where id = %s", id)[0]
+        return instance.sql("select access_token, app_secret, verify_token_hash from neoapi.whatsapp_number where id = %s",
+                            id)[0]
 
     before = kept()
     ctl.json("whatsapp", "number", "update", id, "--secrets", "-", "--key-file", instance.env["NEOAPI_KEY_FILE"],

@@ -9,7 +9,7 @@ for module in ("hooks", "whatsapp"):
     pytest.register_assert_rewrite(module)
 
 from client import ok, refused  # noqa: E402
-from whatsapp import PHONE, TIMEOUT, make_there, meta, office, provider, there  # noqa: E402 (fixtures among them)
+from whatsapp import PHONE, TIMEOUT, Office, make_there, meta, office, provider, there  # noqa: E402 (fixtures among them)
 
 from callbacks import failure, preference, status, text  # noqa: E402
 from meta import (Meta, accept, accepting, after, answering, drip, error, hang, huge, lose, lose_in_the_middle,  # noqa: E402
@@ -42,8 +42,7 @@ def test_a_template_that_meta_does_not_take_is_the_callers_to_mend(office, code)
 @pytest.mark.parametrize("given, field", [
     ({"template": "unbekannt"}, "template_name"), ({"template_language": "fr"}, "template_name"),
     ({"template": "boas_vindas"}, "template_parameters"), ({"template": "pausado"}, "template_name"),
-    ({"template": "desativado"}, "template_name"), ({"template_parameters": ["zu viel"]}, "template_parameters"),
-    ({"template": "boas_vindas", "template_parameters": ["two\nlines", "b"]}, "template_parameters")])
+    ({"template": "desativado"}, "template_name"), ({"template_parameters": ["zu viel"]}, "template_parameters")])
 def test_the_field_to_mend_is_named(office, given, field):
     problem = refused(office.start(office.lead(), **given), 400, "validation.whatsapp.template_rejected")
     assert [item["field"] for item in problem["errors"]] == [field], problem
@@ -72,7 +71,7 @@ def test_a_contact_who_has_stopped_at_meta_has_stopped_here(office):
     office.meta.behave(accept)
     refused(office.start(lead), 409, "conflict.opted_out")
     assert len(office.meta.sends) == 1
-    office.tell(preference("resume", PHONE))
+    office.tell(preference("resume", PHONE, at=time.time() + 1))
     office.begin(lead)
 
 
@@ -106,7 +105,7 @@ def test_a_meta_that_nobody_can_reach_can_be_asked_again_with_the_same_key(offic
 
 def told_administrator(there, before):
     """The one line about WhatsApp in the error log since then."""
-    line, = [one for one in there.error_log[before:].splitlines() if "WhatsApp" in one]
+    line, = [one for one in there.error_log[before:].splitlines() if "whatsapp:" in one]
     return line
 
 
@@ -186,12 +185,11 @@ def test_a_status_tells_of_a_message_also_where_it_failed(office):
     assert (message["status"], message["error_code"]) == ("failed", 131026) and message["error_title"]
 
 
-def test_the_opaque_data_of_others_changes_nothing(office):
-    """What comes back as biz_opaque_callback_data finds messages of that number alone."""
+def test_the_opaque_data_of_others_changes_nothing(office, there, make_there, meta):
+    """What comes back as biz_opaque_callback_data finds messages of that number's organization alone."""
     office.meta.behave(lose)
     made = ok(office.start(office.lead()), 201)
-    second, _, _ = office.add_number()
-    office.tell(status("wamid.x", "delivered", PHONE, opaque=made["message"]["id"]), number=second)
+    Office(there, make_there, meta).tell(status("wamid.x", "delivered", PHONE, opaque=made["message"]["id"]))
     office.tell(status("wamid.y", "read", PHONE, opaque="wam_00000000000000000000000000"))
     office.tell(status("wamid.z", "read", PHONE, opaque="' or 1=1 --"))
     assert office.status_of(made) == "pending"

@@ -1,4 +1,4 @@
-"""POST /whatsapp/conversations where Meta accepts: what is answered, what Meta gets, what is refused before Meta hears of it."""
+"""POST /whatsapp/conversations where Meta accepts: what is answered, what Meta gets, and what is refused before it gets there."""
 
 import re
 
@@ -185,6 +185,7 @@ LONG = ["x"] * 51
     ({"template_parameters": ["a", 7, "c", None]}, {"template_parameters[1]": INVALID, "template_parameters[3]": INVALID}),
     ({"template_parameters": ["a", ""]}, {"template_parameters[1]": INVALID}),
     ({"template_parameters": ["x" * 1025]}, {"template_parameters[0]": INVALID}),
+    ({"template_parameters": ["two\nlines"]}, {"template_parameters[0]": INVALID}),
     ({"number_id": "5511987654321"}, {"number_id": INVALID}),
     ({"number_id": 7}, {"number_id": INVALID}),
     ({"number_id": "wan_00000000000000000000000000"}, {"number_id": "validation.whatsapp.{}_not_found"}),

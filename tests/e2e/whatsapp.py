@@ -35,8 +35,8 @@ NeoAPIWhatsAppTimeout {timeout}
 """
 PHONE = "5511987654321"  # a mobile in São Paulo, with its ninth digit
 SHORT = "551187654321"  # the same without
-CONVERSATION = ("id, number_id, contact_wa_id, contact_bsuid, contact_name, lead_id, triage, last_inbound_at, last_message_at,"
-                " unread_count, opted_out_at, held, updated_at")
+CONVERSATION = ("id, number_id, contact_wa_id, contact_bsuid, contact_name, lead_id, triage, last_inbound_at, unread_count,"
+                " opted_out_at, held, updated_at")
 MESSAGE = ("id, conversation_id, direction, source, provider_message_id, type, body, template_name, template_language, status,"
            " status_at, error_code, error_title, occurred_at")
 
