@@ -284,7 +284,7 @@ def test_without_saying_where_they_come_from_standard_input(ctl):
 
 @pytest.mark.parametrize("secrets, about", [
     ("", "access_token"), ("access_token=a\n", "app_secret"), ("app_secret=b\n", "access_token"),
-    ("access_token=\napp_secret=b\n", "access_token"), ("access_token=a\napp_secret=b\ncolour=red\n", "colour"),
+    ("access_token=\napp_secret=b\n", "access_token"), ("access_token=a\napp_secret=b\ncolour=red\n", "line 3"),
     ("access_token a\napp_secret=b\n", ""),
     ("access_token=a b\napp_secret=b\n", "access_token"), ("access_token=a\naccess_token=c\napp_secret=b\n", "access_token"),
     ("access_token=" + "x" * 100_000 + "\napp_secret=b\n", "access_token")], ids=lambda value: ascii(value)[:40])
