@@ -8,6 +8,7 @@ typedef struct neo_ctl_secret {
     const char *name;   /* in a file: name=value */
     const char *prompt; /* on a terminal */
     int is_needed;
+    int may_have_blanks;
     const char *value; /* NULL where it was not given */
 } neo_ctl_secret;
 

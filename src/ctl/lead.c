@@ -121,12 +121,12 @@ static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
     }
     while (i->columns[columns] >= 0)
         columns++;
-    if (record->count != columns) {
+    if (record->count > columns) {
         complain(i, record->line,
                  apr_psprintf(pool, "there are %d columns, and the first line names %d", record->count, columns));
         return;
     }
-    for (int c = 0; c < columns; c++)
+    for (int c = 0; c < record->count; c++)
         values[i->columns[c]] = record->fields[c];
     int count = neo_lead_check(values, wrong, pool);
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++)

@@ -9,7 +9,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define MOST_BYTES 65536
+#define MOST_BYTES 1048576
 #define MOST_VALUE 900
 
 const char *neo_ctl_read_all(const char *path, apr_size_t most, apr_pool_t *pool, neo_text *text)
@@ -37,7 +37,7 @@ const char *neo_ctl_read_all(const char *path, apr_size_t most, apr_pool_t *pool
 static const char *check_value(const neo_ctl_secret *secret, apr_pool_t *pool)
 {
     for (const char *c = secret->value; *c; c++)
-        if (*c <= ' ' || *c >= 0x7F)
+        if (*c < ' ' || *c >= 0x7F || (*c == ' ' && !secret->may_have_blanks))
             return apr_psprintf(pool, "the %s has blanks or characters that no %s has", secret->name, secret->name);
     if (strlen(secret->value) > MOST_VALUE)
         return apr_psprintf(pool, "the %s has more than %d characters", secret->name, MOST_VALUE);
@@ -62,6 +62,13 @@ static const char *names_of(const neo_ctl_secret *secrets, apr_pool_t *pool)
     return names;
 }
 
+/* What stands there instead of a name, where it cannot be a secret. */
+static const char *stranger_in(const char *line, apr_pool_t *pool)
+{
+    int len = (int)strspn(line, "abcdefghijklmnopqrstuvwxyz_");
+    return line[len] == '=' && len > 0 && len <= 20 ? apr_psprintf(pool, ", not %.*s", len, line) : "";
+}
+
 static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_pool_t *pool)
 {
     neo_text text;
@@ -71,13 +78,12 @@ static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_poo
     char *rest = apr_pstrmemdup(pool, text.ptr, text.len), *line;
     for (int number = 1; (line = strsep(&rest, "\n")); number++) {
         line[strcspn(line, "\r")] = '\0';
-        apr_collapse_spaces(line, line);
         if (!*line || *line == '#')
             continue;
         neo_ctl_secret *secret = secret_of(secrets, line);
         if (!secret)
-            return apr_psprintf(pool, "%s, line %d: must be NAME=VALUE with the name %s", shown, number,
-                                names_of(secrets, pool));
+            return apr_psprintf(pool, "%s, line %d: %s, an equals sign and its value are expected%s", shown, number,
+                                names_of(secrets, pool), stranger_in(line, pool));
         if (secret->value)
             return apr_psprintf(pool, "%s, line %d: %s is given twice", shown, number, secret->name);
         secret->value = line + strlen(secret->name) + 1;

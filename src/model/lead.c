@@ -93,6 +93,21 @@ const char *neo_phone_folded(const char *digits, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- a lead */
 
+/* A text in one line: blanks and line breaks, as a table's cell may have, are one blank each. */
+static const char *in_one_line(const char *text, apr_pool_t *pool)
+{
+    char *line = apr_palloc(pool, strlen(text) + 1), *out = line;
+    for (; *text; text++)
+        if (!strchr(" \t\r\n", *text))
+            *out++ = *text;
+        else if (out > line && out[-1] != ' ')
+            *out++ = ' ';
+    while (out > line && out[-1] == ' ')
+        out--;
+    *out = '\0';
+    return line;
+}
+
 static const char *check_name(const char *text)
 {
     for (const char *c = text; *c; c++)
@@ -105,7 +120,8 @@ int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *wrong[NEO_L
 {
     int count = 0;
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++) {
-        const char *value = values[c] && values[c][strspn(values[c], " \t")] ? values[c] : NULL;
+        const char *value = values[c] ? in_one_line(values[c], pool) : "";
+        value = *value ? value : NULL;
         values[c] = value;
         wrong[c] = !value && (c == NEO_LEAD_NAME || c == NEO_LEAD_PHONE) ? "is missing" : NULL;
         if (value && c == NEO_LEAD_NAME)
