@@ -11,15 +11,24 @@ create function neoapi.whatsapp_lock(kind text, things text[]) returns void
         from (select distinct hashtext(thing) & 127 as slot from unnest(things) thing where thing is not null order by 1) t
     $$;
 
--- The conversation of a number with a contact, locked; null where there is none. A business-scoped id tells more than a number.
+-- The conversation of a number with a contact, locked; null where there is none. A business-scoped id tells more than a number. Each
+-- is looked for by itself, because only then there is one index for it, whatever PostgreSQL knows of the table.
 create function neoapi.whatsapp_find(organization text, number text, wa_id text, bsuid text) returns text
-    language sql volatile
-    as $$
-        select c.id from neoapi.whatsapp_conversation c
+    language plpgsql volatile as $$
+declare
+    known text;
+begin
+    if bsuid is not null then
+        select c.id into known from neoapi.whatsapp_conversation c
+        where c.organization_id = organization and c.number_id = number and c.contact_bsuid = bsuid for update;
+    end if;
+    if known is null and wa_id is not null then
+        select c.id into known from neoapi.whatsapp_conversation c
         where c.organization_id = organization and c.number_id = number
-          and (c.contact_bsuid = bsuid or neoapi.whatsapp_folded(c.contact_wa_id) = neoapi.whatsapp_folded(wa_id))
-        order by coalesce(c.contact_bsuid = bsuid, false) desc limit 1 for update
-    $$;
+          and neoapi.whatsapp_folded(c.contact_wa_id) = neoapi.whatsapp_folded(wa_id) for update;
+    end if;
+    return known;
+end $$;
 
 -- Keeps what the provider calls a contact, unless another conversation of the number has it already.
 create function neoapi.whatsapp_identify(organization text, conversation text, wa_id text, bsuid text, name text) returns void

@@ -63,8 +63,11 @@ begin
       and not exists (
           select from neoapi.whatsapp_conversation o
           where o.organization_id = c.organization_id and o.number_id = c.number_id and o.id <> c.id
-            and (neoapi.whatsapp_folded(o.contact_wa_id) = neoapi.whatsapp_folded(fact.new_wa_id)
-                 or o.contact_bsuid = fact.new_bsuid));
+            and neoapi.whatsapp_folded(o.contact_wa_id) = neoapi.whatsapp_folded(fact.new_wa_id))
+      and not exists (
+          select from neoapi.whatsapp_conversation o
+          where o.organization_id = c.organization_id and o.number_id = c.number_id and o.id <> c.id
+            and o.contact_bsuid = fact.new_bsuid);
 end $$;
 
 create function neoapi.whatsapp_moment(at bigint) returns timestamptz
@@ -116,11 +119,14 @@ declare
     count bigint;
 begin
     perform from neoapi.whatsapp_conversation c
-    where exists (
-        select from unnest(facts) f
-        join neoapi.whatsapp_message m on m.organization_id = f.organization_id
-             and (m.provider_message_id = f.id or m.id = f.message)
-        where f.kind = 'status' and c.organization_id = m.organization_id and c.id = m.conversation_id)
+    where (c.organization_id, c.id) in (
+        select m.organization_id, m.conversation_id from unnest(facts) f
+        join neoapi.whatsapp_message m on m.organization_id = f.organization_id and m.provider_message_id = f.id
+        where f.kind = 'status'
+        union
+        select m.organization_id, m.conversation_id from unnest(facts) f
+        join neoapi.whatsapp_message m on m.organization_id = f.organization_id and m.id = f.message
+        where f.kind = 'status')
     order by c.organization_id, c.id for update;
     insert into neoapi.whatsapp_status (organization_id, provider_message_id, status, occurred_at, error_code, error_title)
     select f.organization_id, f.id, f.status, least(neoapi.whatsapp_moment(f.at), now()), f.error_code, f.error_title
