@@ -172,23 +172,22 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 
 # What is fed to libFuzzer, and what it is made of; built by clang with its sanitizers, beside everything else.
 FUZZERS   := callback reply
-FUZZ_RUNS ?= 10000000
 FUZZ_SRC  := $(wildcard src/core/*.c src/model/callback*.c) src/model/provider.c
 FUZZ      := $(BUILD)/fuzz
 FUZZ_OBJ  := $(FUZZ_SRC:%.c=$(FUZZ)/obj/%.o)
 FUZZFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: fuzz fuzz-check fuzz-keep
-fuzz: $(FUZZERS:%=$(FUZZ)/%) ## feed what strangers send to its parser, with the sanitizers (FUZZ_RUNS=10000000)
-	@sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
+fuzz: ## feed inputs to what reads those of strangers, with the sanitizers (FUZZ_RUNS=10000000)
+	@sh tests/deploy/packages.sh build fuzz
+	@$(MAKE) --no-print-directory $(FUZZERS:%=$(FUZZ)/%)
+	@FUZZ_RUNS='$(FUZZ_RUNS)' sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
 
 fuzz-check: $(FUZZERS:%=$(FUZZ)/%) ## the same for a moment, from the inputs that are kept
 	@sh tests/fuzz/fuzz.sh check '$(FUZZ)' $(FUZZERS)
 
 fuzz-keep: $(FUZZERS:%=$(FUZZ)/%) ## keep what `make fuzz` has found: the fewest inputs that reach as much
 	@sh tests/fuzz/fuzz.sh keep '$(FUZZ)' $(FUZZERS)
-
-fuzz: export FUZZ_RUNS := $(FUZZ_RUNS)
 
 .SECONDARY: $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o)
 
