@@ -134,6 +134,16 @@ static int handle(request_rec *r)
     return neo_response_send(r, &response);
 }
 
+/* The handshake has a secret in its query, which is not to stand in the access log. */
+static void hide_query(request_rec *r)
+{
+    if (!r->args)
+        return;
+    r->args = NULL;
+    r->unparsed_uri = r->uri;
+    r->the_request = apr_pstrcat(r->pool, r->method, " ", r->uri, " ", r->protocol, NULL);
+}
+
 static int handle_callback(request_rec *r)
 {
     const neo_server_config *config = neo_server_config_of(r->server);
@@ -148,6 +158,7 @@ static int handle_callback(request_rec *r)
     }
     neo_exchange *exchange = neo_exchange_make(r, config, "/");
     neo_service_answer_callback(config->site, &exchange->request, &response);
+    hide_query(r);
     neo_exchange_drain(exchange);
     return neo_response_send(r, &response);
 }
