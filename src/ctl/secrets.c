@@ -97,7 +97,7 @@ static const char *ask(neo_ctl_secret *secret, apr_pool_t *pool)
 {
     struct termios before, quiet;
     char line[MOST_VALUE + 2];
-    fprintf(stderr, "%s%s: ", secret->prompt, secret->is_needed ? "" : " (leave it empty for none)");
+    fprintf(stderr, "%s%s: ", secret->prompt, secret->is_needed ? "" : " (may be left empty)");
     fflush(stderr);
     int is_quiet = tcgetattr(STDIN_FILENO, &before) == 0;
     if (is_quiet) {

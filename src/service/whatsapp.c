@@ -102,9 +102,16 @@ static void log_reply(const neo_call *call, const char *number, const char *mess
     switch (reply->verdict) {
     case NEO_VERDICT_FORBIDDEN: log_forbidden(about, number, reply); break;
     case NEO_VERDICT_LATER:
-        neo_log(NEO_LOG_WARN, about,
-                "whatsapp: the provider takes no message of %s at the moment (%d: %s; %s): nothing was sent", number,
-                reply->code, title, more);
+        if (reply->title)
+            neo_log(NEO_LOG_WARN, about,
+                    "whatsapp: the provider takes no message of %s at the moment (%d: %s; %s): nothing was sent", number,
+                    reply->code, title, more);
+        else if (reply->details) /* otherwise it was not asked, and that has been told */
+            neo_log(
+                NEO_LOG_WARN, about,
+                "whatsapp: the provider takes no message (%s): nothing was sent; where it stays, look at NeoAPIWhatsAppURL and "
+                "at the way out of this network",
+                more);
         break;
     case NEO_VERDICT_UNKNOWN:
         neo_log(NEO_LOG_WARN, about,
