@@ -395,5 +395,7 @@ def test_what_came_in_is_in_no_log(office, caller, there):
     assert caller.send(told(office.number, text("Meu CPF é 529.982.247-25", PHONE)), office.number.secret) == 200
     assert caller.send(told(office.number, text("Meu CPF", PHONE)), "wrong") == 403
     assert caller.shake("a wrong token").status_code == 403
+    assert caller.shake(office.verify_token).status_code == 200
     said = there.error_log[before:]
+    assert office.verify_token not in said + there.access_log
     assert "CPF" not in said and PHONE not in said and office.number.secret not in said and "a wrong token" not in said
