@@ -146,14 +146,14 @@ e2e-alone: all
 
 # The steps are a make of their own, because this one may have been started before the packages were there.
 check: ## install what is missing and run everything
-	@sh tests/deploy/packages.sh build run check
+	@sh tests/deploy/packages.sh build run check fuzz
 	@sh tests/check.sh
 
 # ---------------------------------------------------------------- packages, and the demo
 
 .PHONY: deps demo demo-receiver demo-stop demo-remove
 deps: ## install the Debian packages that are missing
-	@sh tests/deploy/packages.sh build run check
+	@sh tests/deploy/packages.sh build run check fuzz
 
 # The build is a make of its own, because this one may have been started before the packages were there.
 demo: ## build it and run it with data (DEMO_PORT=8443, DEMO_RETRY_DELAYS="0 1 2 3 4", DEMO_CONF=file with httpd directives)
@@ -214,6 +214,36 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
+# ---------------------------------------------------------------- fuzz
+
+# What is fed to libFuzzer, and what it is made of; built by clang with its sanitizers, beside everything else.
+FUZZERS   := callback reply
+FUZZ_SRC  := $(wildcard src/core/*.c src/model/callback*.c) src/model/provider.c
+FUZZ      := $(BUILD)/fuzz
+FUZZ_OBJ  := $(FUZZ_SRC:%.c=$(FUZZ)/obj/%.o)
+FUZZFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+
+.PHONY: fuzz fuzz-check fuzz-keep
+fuzz: ## feed inputs to what reads those of strangers, with the sanitizers (FUZZ_RUNS=10000000)
+	@sh tests/deploy/packages.sh build fuzz
+	@$(MAKE) --no-print-directory $(FUZZERS:%=$(FUZZ)/%)
+	@FUZZ_RUNS='$(FUZZ_RUNS)' sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
+
+fuzz-check: $(FUZZERS:%=$(FUZZ)/%) ## the same for a moment, from the inputs that are kept
+	@sh tests/fuzz/fuzz.sh check '$(FUZZ)' $(FUZZERS)
+
+fuzz-keep: $(FUZZERS:%=$(FUZZ)/%) ## keep what `make fuzz` has found: the fewest inputs that reach as much
+	@sh tests/fuzz/fuzz.sh keep '$(FUZZ)' $(FUZZERS)
+
+.SECONDARY: $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o)
+
+$(FUZZ)/%: $(FUZZ)/obj/tests/fuzz/%.o $(FUZZ_OBJ)
+	clang-14 -fsanitize=fuzzer $(FUZZFLAGS) -o $@ $^ $(LDLIBS)
+
+$(FUZZ)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	clang-14 $(CPPFLAGS) $(CFLAGS) $(FUZZFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+
 # ---------------------------------------------------------------- bench
 
 .PHONY: bench bench-webhooks bench-remove
@@ -244,4 +274,4 @@ $(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
 help: ## show this list
 	@sed -n 's/^\([a-z0-9-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | sort | expand -t 18
 
--include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD)/obj $(BUILD)/fuzz/obj -name '*.d' 2>/dev/null)

@@ -4,6 +4,7 @@
  * src/service (what the API does), src/store (PostgreSQL), src/model (what a resource is) and src/core. */
 #include <apr_strings.h>
 #include <http_core.h>
+#include <http_log.h>
 #include <http_protocol.h>
 #include <http_request.h>
 #include <mpm_common.h>
@@ -12,6 +13,8 @@
 #include "httpd/counters.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
+
+#define CALLBACK_HANDLER "neoapi-whatsapp"
 
 /* ---------------------------------------------------------------- 1. start-up, in the parent */
 
@@ -67,6 +70,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
     const neo_server_config *shared = NULL;
     first_server = main_server;
+    neo_sender_prepare();
     if (neo_counters_here())
         neo_counters_enter(pchild);
     for (server_rec *s = main_server; s; s = s->next) {
@@ -107,10 +111,17 @@ static int is_ours(const request_rec *r)
     return neo_location_config_of(r)->is_on == 1 && neo_server_config_of(r->server)->site;
 }
 
+/* SetHandler neoapi-whatsapp, in a location: what WhatsApp's provider tells. */
+static int is_callback(const request_rec *r)
+{
+    const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
+    return core->handler && strcmp(core->handler, CALLBACK_HANDLER) == 0;
+}
+
 /* Nothing of the API is a file. httpd forgets the location before it asks where a request is stored, so it is marked before. */
 static int translate_name(request_rec *r)
 {
-    if (!is_ours(r))
+    if (!is_ours(r) && !is_callback(r))
         return DECLINED;
     r->filename = apr_pstrdup(r->pool, r->uri);
     ap_set_module_config(r->request_config, &neoapi_module, r->filename);
@@ -137,6 +148,34 @@ static int handle(request_rec *r)
     return result;
 }
 
+/* The handshake has a secret in its query, which is not to stand in the access log. */
+static void hide_query(request_rec *r)
+{
+    if (!r->args)
+        return;
+    r->args = NULL;
+    r->unparsed_uri = r->uri;
+    r->the_request = apr_pstrcat(r->pool, r->method, " ", r->uri, " ", r->protocol, NULL);
+}
+
+static int handle_callback(request_rec *r)
+{
+    const neo_server_config *config = neo_server_config_of(r->server);
+    neo_response response;
+    if (!r->handler || strcmp(r->handler, CALLBACK_HANDLER) != 0)
+        return DECLINED;
+    if (!config->site) {
+        neo_log(NEO_LOG_CALLBACK_MISPLACED, &(neo_about){.r = r},
+                "SetHandler " CALLBACK_HANDLER " stands in a virtual host that has no NeoAPI On");
+        return HTTP_INTERNAL_SERVER_ERROR;
+    }
+    neo_exchange *exchange = neo_exchange_make(r, config, "/");
+    neo_service_answer_callback(config->site, &exchange->request, &response);
+    hide_query(r);
+    neo_exchange_drain(exchange);
+    return neo_response_send(r, &response);
+}
+
 /* ---------------------------------------------------------------- the module */
 
 static void register_hooks(apr_pool_t *pool)
@@ -151,6 +190,7 @@ static void register_hooks(apr_pool_t *pool)
     ap_hook_translate_name(translate_name, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_map_to_storage(map_to_storage, NULL, NULL, APR_HOOK_FIRST);
     ap_hook_handler(handle, NULL, NULL, APR_HOOK_FIRST);
+    ap_hook_handler(handle_callback, NULL, NULL, APR_HOOK_MIDDLE);
     ap_hook_insert_error_filter(neo_response_replace_error, NULL, NULL, APR_HOOK_LAST);
 }
 

@@ -53,6 +53,7 @@ other=$!
 step 'shipped configuration' sh tests/deploy/check-conf.sh build/mod_neoapi.so
 step 'manuals' make -s check-manuals
 step 'OpenAPI document' make -s openapi-check
+step 'what reads the input of strangers' make -s "$jobs" fuzz-check
 step 'end-to-end tests' make -s e2e-together
 wait "$other" || echo '0 1' >>"$place/sum" # it did not come to its end
 other=

@@ -1,6 +1,6 @@
 /* Every message of the error log, by an identifier that stays: a row is its name, the identifier, its level, when it is logged,
  * and what to do. What is to do is part of each line that is logged; the manual lists the rows. A number is never used again
- * for something else. 01: starting; 02: the database; 03: webhooks. */
+ * for something else. 01: starting; 02: the database; 03: webhooks; 04: WhatsApp. */
 #ifndef NEO_CORE_MESSAGES_H
 #define NEO_CORE_MESSAGES_H
 
@@ -55,6 +55,38 @@
     X(SECRET_SEALED, "NEO0303", ERROR, "A webhook's secret cannot be opened with any key of the key file; nothing was sent.",  \
       "put the key back that it was sealed with, or rotate the secret")                                                        \
     X(NOT_GIVEN_BACK, "NEO0304", WARNING, "A process ended and could not give back the webhooks that it had claimed.",         \
-      "nothing: they are sent when their lease is over")
+      "nothing: they are sent when their lease is over")                                                                       \
+    X(VERIFY_TOKEN, "NEO0401", WARNING, "A callback's address was verified with a token that no number has, and was refused.", \
+      "enter at Meta the verify token that neoapictl whatsapp number add has shown, or set one: neoapictl whatsapp number "    \
+      "update")                                                                                                                \
+    X(APP_SECRET_SEALED, "NEO0402", ERROR,                                                                                     \
+      "A number's app secret cannot be opened with any key of the key file; its callbacks are refused.",                       \
+      "put the key back that it was sealed with, or give the secret anew: neoapictl whatsapp number update")                   \
+    X(NOT_SIGNED, "NEO0403", WARNING, "A callback is not signed with its number's app secret and was refused.",                \
+      "if it is Meta's, compare the secret in the app's basic settings, and give it anew: neoapictl whatsapp number update")   \
+    X(NUMBER_UNKNOWN, "NEO0404", WARNING, "A callback is about a number that no organization has, and was refused.",           \
+      "if it is yours, add it: neoapictl whatsapp number add")                                                                 \
+    X(CALLBACK_UNREAD, "NEO0405", WARNING, "A callback, or a part of it, makes no sense and was left out.",                    \
+      "nothing, unless it comes often: then report this line")                                                                 \
+    X(CALLBACK_MISPLACED, "NEO0406", ERROR,                                                                                    \
+      "SetHandler neoapi-whatsapp stands in a virtual host that has no NeoAPI On; it answers with 500.",                       \
+      "move it into one that has")                                                                                             \
+    X(ACCESS_TOKEN_SEALED, "NEO0411", ERROR,                                                                                   \
+      "A number's access token cannot be opened with any key of the key file; nothing was sent.",                              \
+      "put the key back that it was sealed with, or give the token anew: neoapictl whatsapp number update")                    \
+    X(ACCESS_TOKEN, "NEO0412", ERROR, "The provider refuses a number's access token; nothing was sent.",                       \
+      "give it a valid one with the permission whatsapp_business_messaging: neoapictl whatsapp number update")                 \
+    X(NO_PROVIDER, "NEO0413", ERROR, "What answers at NeoAPIWhatsAppURL is not the provider; nothing was sent.",               \
+      "compare the directive with Meta's documentation, and look for a proxy in between")                                      \
+    X(PROVIDER_BUSY, "NEO0414", WARNING,                                                                                       \
+      "The provider takes no message of a number at the moment; nothing was sent, and the client was told to come again.",     \
+      "nothing, unless it comes often: then look at the number's limits at Meta")                                              \
+    X(PROVIDER_AWAY, "NEO0415", WARNING,                                                                                       \
+      "The provider could not be reached; nothing was sent, and the client was told to come again.",                           \
+      "where it stays, look at NeoAPIWhatsAppURL and at the way out of this network")                                          \
+    X(SENT_OR_NOT, "NEO0416", WARNING, "Whether the provider took a message is not known; it is not sent again.",              \
+      "nothing: it stays pending until a status arrives")                                                                      \
+    X(MESSAGE_REFUSED, "NEO0417", NOTICE, "The provider refuses a message for good, or its template.",                         \
+      "nothing: the client was told why")
 
 #endif

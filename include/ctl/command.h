@@ -35,7 +35,7 @@ typedef const char *(*neo_ctl_row)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_I
 
 struct neo_ctl_command {
     const char *group;
-    const char *verb; /* NULL: the group is the command */
+    const char *verb; /* "create", "number add"; NULL: the group is the command */
     const char *summary;
     const char *details;                /* further sentences for --help, or NULL */
     const neo_ctl_parameter *arguments; /* all required; ended by one without a name; NULL for none */
@@ -49,7 +49,8 @@ struct neo_ctl_command {
 /* What was asked for. */
 struct neo_ctl {
     apr_pool_t *pool;
-    const char *group; /* as far as it was understood, for --help */
+    const char *group; /* these two as far as they were understood, for --help */
+    const char *verb;  /* the words so far of a verb that has several; NULL elsewhere */
     const neo_ctl_command *command;
     apr_array_header_t *given; /* of neo_ctl_given: what the command line has */
     int json, quiet;
@@ -73,6 +74,8 @@ typedef struct neo_ctl_given {
     X(key)                                                                                                                     \
     X(token)                                                                                                                   \
     X(webhook)                                                                                                                 \
+    X(whatsapp)                                                                                                                \
+    X(lead)                                                                                                                    \
     X(export)                                                                                                                  \
     X(import)                                                                                                                  \
     X(purge)                                                                                                                   \

@@ -7,10 +7,14 @@
 
 #include "core/clock.h"
 #include "delivery/guard.h"
+#include "model/provider.h"
 
 #define NEO_EXCERPT 1024 /* bytes of a response that are kept */
 
 typedef struct neo_sender neo_sender;
+
+/* Once in a process, before there are threads. */
+void neo_sender_prepare(void);
 
 typedef struct neo_sender_settings {
     const neo_guard *guard;
@@ -45,5 +49,17 @@ void neo_sender_work(neo_sender *sender, int milliseconds, int socket);
 
 /* Ends the wait of neo_sender_work at once; from any thread. */
 void neo_sender_wake(neo_sender *sender);
+
+/* A POST of JSON to an address that the administrator has chosen, for which there is no guard. */
+typedef struct neo_question {
+    const char *url;
+    const char *token; /* sent as Authorization: Bearer */
+    neo_text body;
+    int timeout; /* seconds, for all of it */
+} neo_question;
+
+/* Sends it and waits for the answer, in whatever thread. It is sent once at most: over a connection of its own, because libcurl
+ * sends again what was lost with a connection that had been used before. */
+void neo_sender_ask(const neo_question *question, apr_pool_t *pool, neo_asked_answer *answer);
 
 #endif

@@ -29,9 +29,12 @@ typedef struct neo_server_config {
     apr_array_header_t *webhook_delays;  /* of int: seconds before each attempt; NULL where they were not given */
     apr_array_header_t *webhook_allowed; /* of const char *: ranges of addresses */
     const char *webhook_ca_bundle;
-    apr_array_header_t *roots; /* of const char *: the locations where it is on, each ends in a slash */
-    neo_site *site;            /* made when httpd starts; NULL where it is on nowhere */
-    neo_database *database;    /* these two are each child process's own */
+    const char *whatsapp_url; /* without a slash at the end; these two are NULL where they were not given */
+    const char *whatsapp_version;
+    long long whatsapp_timeout; /* seconds */
+    apr_array_header_t *roots;  /* of const char *: the locations where it is on, each ends in a slash */
+    neo_site *site;             /* made when httpd starts; NULL where it is on nowhere */
+    neo_database *database;     /* these two are each child process's own */
     neo_listener *listener;
     neo_dispatcher *dispatcher; /* NULL where this host does not deliver */
 } neo_server_config;
@@ -59,6 +62,10 @@ int neo_config_has_own_database(const server_rec *server);
 
 /* DBDMax: how many connections each process may have. */
 int neo_config_connections(void);
+
+/* The address of a path at WhatsApp's provider, and how long to wait for its answer. */
+const char *neo_config_provider_url(const neo_server_config *config, const char *path, apr_pool_t *pool);
+int neo_config_provider_timeout(const neo_server_config *config);
 
 /* What the courier of a virtual host is told. */
 void neo_config_courier(const neo_server_config *config, apr_pool_t *pool, neo_courier_settings *settings);

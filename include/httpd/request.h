@@ -9,6 +9,7 @@ typedef struct neo_exchange {
     neo_request request; /* its context is this exchange */
     request_rec *r;
     neo_about about;
+    const neo_server_config *config;
     neo_database *database;
     neo_loan loan;
     neo_dispatcher *dispatcher;

@@ -22,6 +22,7 @@ typedef enum neo_action {
     NEO_ACTION_LIST_DELIVERIES,
     NEO_ACTION_READ_DELIVERY,
     NEO_ACTION_RETRY_DELIVERY,
+    NEO_ACTION_START_CONVERSATION,
     NEO_ACTIONS
 } neo_action;
 
@@ -57,20 +58,23 @@ typedef struct neo_operation {
     const char *path; /* below the base; {collection} stands for each resource's, {id} and {delivery_id} for one id */
     neo_access access;
     unsigned int takes;
-    int status; /* of success */
+    int status;       /* of success */
+    int status_known; /* of success, where what is made is there already; 0: there is no such case */
     unsigned int gives;
-    const neo_filter *filters;   /* of a list that is not a resource's own; NULL elsewhere */
-    const char *prefix;          /* of the ids in such a list, or of what belongs to the resource */
-    const char *part;            /* what belongs to the resource and has its id in the path: "delivery" */
-    const neo_resource *body;    /* what the body is, where it is not the resource */
-    const char *schema;          /* of success in the OpenAPI document, where it is not the resource's own */
-    const char *media_type;      /* of success; NULL where there is no body */
+    const neo_filter *filters; /* of a list that is not a resource's own; NULL elsewhere */
+    const char *prefix;        /* of the ids in such a list, or of what belongs to the resource */
+    const char *part;          /* what belongs to the resource and has its id in the path ("delivery"), or in the body */
+    const neo_resource *of;    /* whose it is, where the path begins with no collection; NULL: nobody's, or the collection's */
+    const neo_resource *body;  /* what the body is, where it is not the resource */
+    const char *schema;        /* of success in the OpenAPI document, where it is not the resource's own */
+    const char *media_type;    /* of success; NULL where there is no body */
     unsigned long long problems; /* NEO_PROBLEM_BIT of each code it can answer, beside neo_operation_problems' common ones */
     const char *tag;             /* under which the reference has it; NULL: the resource's */
     const char *verb;    /* of the OpenAPI operationId: "create" gives createBroker; whole of a path without {collection} */
     const char *summary; /* {resource} and {collection} are filled in, as "broker" and "brokers" */
     const char *doc;     /* likewise */
     const char *answer;  /* likewise: what a success answers */
+    const char *answer_known; /* what it answers with status_known */
 } neo_operation;
 
 /* One row an action, in the order of the enumeration. */

@@ -146,6 +146,9 @@ NEO_EVERY_RESOURCE(NEO_DECLARATION)
 /* The body of POST /webhooks/{id}/recover. */
 extern const neo_resource neo_recovery;
 
+/* The body of POST /whatsapp/conversations, and what it is answered. */
+extern const neo_resource neo_whatsapp, neo_started;
+
 /* NULL where there is none. */
 const neo_resource *neo_resource_of_collection(const char *collection);
 const neo_resource *neo_resource_named(const char *name);

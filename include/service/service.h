@@ -7,6 +7,7 @@
 
 #include "core/crypto.h"
 #include "core/problem.h"
+#include "model/provider.h"
 #include "service/limiter.h"
 #include "service/principals.h"
 
@@ -43,6 +44,9 @@ typedef struct neo_host {
     neo_pg *(*borrow)(void *context); /* a connection, until it is given back; NULL where the database is away */
     void (*give_back)(void *context, neo_pg *pg);
     void (*told)(void *context); /* deliveries wait to be sent */
+    /* Asks WhatsApp's provider: a POST of `body` to `path` ("<phone_number_id>/messages"), and waits for the answer, for a
+     * limited time. It is sent once at most. */
+    void (*ask_provider)(void *context, const char *path, const char *token, neo_text body, neo_asked_answer *answer);
 } neo_host;
 
 typedef struct neo_request {
@@ -55,6 +59,7 @@ typedef struct neo_request {
     const char *address;  /* the client's */
     const neo_host *host;
     void *context;
+    void *about; /* given to the log with messages */
 } neo_request;
 
 typedef struct neo_response {
@@ -73,6 +78,9 @@ void neo_service_prepare(neo_site *site, apr_pool_t *pool);
 
 /* Answers a request; never fails. */
 void neo_service_answer(const neo_site *site, const neo_request *request, neo_response *response);
+
+/* Answers a callback of WhatsApp's provider: plain text, for a program. */
+void neo_service_answer_callback(const neo_site *site, const neo_request *request, neo_response *response);
 
 /* Answers a request that the host itself had to refuse; it is counted against the address. */
 void neo_service_refuse(const neo_site *site, const neo_request *request, const neo_problem *problem, neo_response *response);

@@ -17,7 +17,9 @@ typedef enum neo_admin_listing {
     NEO_ADMIN_PLANS,
     NEO_ADMIN_KEYS,     /* of the organization `of`, or all */
     NEO_ADMIN_TOKENS,   /* of the user `of`, or all */
-    NEO_ADMIN_WEBHOOKS, /* subscriptions of the organization `of`, or all */
+    NEO_ADMIN_WEBHOOKS, /* these three of the organization `of`, or all: subscriptions, */
+    NEO_ADMIN_NUMBERS,  /* numbers for WhatsApp, */
+    NEO_ADMIN_LEADS,    /* leads */
     NEO_ADMIN_LISTINGS
 } neo_admin_listing;
 
@@ -45,6 +47,17 @@ const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *o
 
 /* A new secret for a credential of either kind that is not revoked; the one before it is good for so many seconds more. */
 const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, apr_pool_t *pool, char secret[NEO_SECRET_SIZE]);
+
+/* A number that an organization writes from over WhatsApp, as its provider knows it. Secrets are sealed for the number's id. */
+typedef struct neo_new_number {
+    const char *organization;
+    const char *phone_number_id, *waba_id, *display;
+    const char *access_token, *app_secret; /* sealed */
+    const char *verify_token_hash;         /* hexadecimal */
+} neo_new_number;
+const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
+/* New secrets of a number; what is NULL stays. The other members are not looked at. */
+const char *neo_admin_update_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
 
 /* Ends a credential of either kind for good; one that has been revoked before keeps its first moment. */
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool);

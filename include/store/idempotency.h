@@ -44,7 +44,7 @@ typedef enum neo_once_state {
 /* What the request was answered when it was made first. */
 typedef struct neo_once_answer {
     int status;
-    neo_text body;
+    neo_text body;      /* JSON; or the id of a message whose answer is not known yet (see store/whatsapp.h) */
     const char *secret; /* sealed; NULL where none was shown */
 } neo_once_answer;
 

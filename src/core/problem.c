@@ -59,6 +59,11 @@ static const neo_code_info catalogue[] = {
     [NEO_VALIDATION_BATCH_TOO_LARGE] = {"validation.batch_too_large", 400, "validation",
                                         "The batch has more operations than one request may have.",
                                         "Send it in several requests of at most 100 operations."},
+    [NEO_VALIDATION_TEMPLATE_REJECTED] =
+        {"validation.whatsapp.template_rejected", 400, "validation",
+         "WhatsApp refuses the message template or its parameters; nothing was sent.",
+         "The message says what WhatsApp has against it. Look at the template's name, language, "
+         "state and number of parameters."},
     [NEO_VALIDATION_METHOD_NOT_ALLOWED] = {"validation.method_not_allowed", 405, "validation",
                                            "The path exists and does not have this method.",
                                            "The Allow header lists those it has."},
@@ -98,6 +103,9 @@ static const neo_code_info catalogue[] = {
     [NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED] = {"conflict.idempotency_key_reused", 409, "conflict",
                                              "The Idempotency-Key was used for a different request.",
                                              "Use a new key for each operation; repeat one only with the same path and body."},
+    [NEO_CONFLICT_OPTED_OUT] = {"conflict.opted_out", 409, "conflict",
+                                "The contact has asked for no more messages; nothing was sent.",
+                                "Wait until the contact writes that messages are welcome again."},
     [NEO_CONFLICT_PRECONDITION_FAILED] = {"conflict.precondition_failed", 412, "conflict",
                                           "If-Match does not match: the resource has changed since it was read.",
                                           "Read it again, apply the change to what it is now, and send the new ETag."},
@@ -107,6 +115,9 @@ static const neo_code_info catalogue[] = {
                                  "Try again later; report `request_id` if it stays."},
     [NEO_INTERNAL_UNAVAILABLE] =
         {"internal.unavailable", 503, "internal", "The service cannot reach its database at the moment.",
+         "Try again after the seconds in Retry-After, with the same Idempotency-Key where one was sent."},
+    [NEO_INTERNAL_PROVIDER_UNAVAILABLE] =
+        {"internal.provider_unavailable", 503, "internal", "WhatsApp takes no message at the moment; nothing was sent.",
          "Try again after the seconds in Retry-After, with the same Idempotency-Key where one was sent."},
 };
 _Static_assert(sizeof catalogue / sizeof *catalogue == NEO_CODES, "every code has its row");

@@ -71,7 +71,7 @@ int neo_secret_check(const char *text)
 /* ---------------------------------------------------------------- secrets that are kept */
 
 #define WEBHOOK_BYTES 32
-#define LONGEST       128
+#define LONGEST       1000
 
 const char *neo_webhook_secret_make(apr_pool_t *pool)
 {

@@ -88,18 +88,25 @@ static const char *read_group(neo_ctl *ctl, const char *word)
     return NULL;
 }
 
+/* A verb may have several words: "number add". */
 static const char *read_verb(neo_ctl *ctl, const char *word)
 {
+    const char *verb = ctl->verb ? apr_pstrcat(ctl->pool, ctl->verb, " ", word, NULL) : word;
+    apr_size_t len = strlen(verb);
     neo_buf verbs;
     neo_buf_init(&verbs, ctl->pool, 64);
     for (const neo_ctl_command *c = group_named(ctl->group); c->group; c++) {
-        if (strcmp(c->verb, word) == 0) {
+        if (strcmp(c->verb, verb) == 0) {
             ctl->command = c;
+            return NULL;
+        }
+        if (strncmp(c->verb, verb, len) == 0 && c->verb[len] == ' ') {
+            ctl->verb = verb;
             return NULL;
         }
         neo_buf_printf(&verbs, "%s%s", verbs.len ? ", " : "", c->verb);
     }
-    return apr_psprintf(ctl->pool, "%s has no \"%s\", but: %s", ctl->group, word, verbs.ptr);
+    return apr_psprintf(ctl->pool, "%s has no \"%s\", but: %s", ctl->group, verb, verbs.ptr);
 }
 
 static const char *read_argument(reader *r, const char *word)
@@ -132,7 +139,8 @@ static const char *find_missing(const neo_ctl *ctl)
     if (!ctl->group)
         return "a command is missing";
     if (!ctl->command)
-        return apr_psprintf(ctl->pool, "what to do with a %s is missing", ctl->group);
+        return apr_psprintf(ctl->pool, "what to do with a %s%s%s is missing", ctl->group, ctl->verb ? " " : "",
+                            ctl->verb ? ctl->verb : "");
     for (const neo_ctl_parameter *p = ctl->command->arguments; p && p->name; p++)
         if (!is_given(ctl, p))
             return apr_psprintf(ctl->pool, "%s is missing", shown(ctl, p));

@@ -27,7 +27,7 @@ static const char after_values[] =
     "            i=$((i + 1))\n"
     "            [[ ${COMP_WORDS[i]} == = ]] && i=$((i + 1)) ;;\n"
     "        -*) ;;\n"
-    "        *) if [[ ! $group ]]; then group=${COMP_WORDS[i]}; else verb=${verb:-${COMP_WORDS[i]}}; fi ;;\n"
+    "        *) if [[ ! $group ]]; then group=${COMP_WORDS[i]}; else verb=$verb${verb:+ }${COMP_WORDS[i]}; fi ;;\n"
     "        esac\n"
     "    done\n"
     "    case ${COMP_WORDS[at]} in\n";
@@ -119,11 +119,36 @@ static int takes_file(const neo_ctl_command *command)
 /* What may follow a whole command. */
 static void put_command(neo_buf *out, const neo_ctl_command *command)
 {
-    neo_buf_printf(out, "        %s/%s) %swords=\"", command->group, command->verb ? command->verb : "*",
+    neo_buf_printf(out, "        '%s/%s'*) %swords=\"", command->group, command->verb ? command->verb : "",
                    takes_file(command) ? "[[ $cur == -* ]] || files=yes; " : "");
     put_names(out, command->options);
     put_names(out, neo_ctl_globals);
     neo_buf_puts(out, "\" ;;\n");
+}
+
+static apr_size_t word_len(const char *verb)
+{
+    return strcspn(verb, " ");
+}
+
+/* Whether no command of the group before this one begins with the same characters. */
+static int is_first_with(const neo_ctl_command *commands, const neo_ctl_command *command, apr_size_t len)
+{
+    const neo_ctl_command *c = commands;
+    while (c < command && (strncmp(c->verb, command->verb, len) != 0 || (c->verb[len] && c->verb[len] != ' ')))
+        c++;
+    return c == command;
+}
+
+/* The words that may follow the beginning of a verb: "", or "number ". */
+static void put_verbs(neo_buf *out, const neo_ctl_command *commands, const char *begin)
+{
+    apr_size_t len = strlen(begin);
+    neo_buf_printf(out, "        '%s/%.*s') words=\"", commands->group, len ? (int)len - 1 : 0, begin);
+    for (const neo_ctl_command *c = commands; c->group; c++)
+        if (strncmp(c->verb, begin, len) == 0 && is_first_with(commands, c, len + word_len(c->verb + len)))
+            neo_buf_printf(out, "%.*s ", (int)word_len(c->verb + len), c->verb + len);
+    neo_buf_puts(out, "--help\" ;;\n");
 }
 
 static void put_group(neo_buf *out, const neo_ctl_command *commands)
@@ -132,10 +157,10 @@ static void put_group(neo_buf *out, const neo_ctl_command *commands)
         put_command(out, commands);
         return;
     }
-    neo_buf_printf(out, "        %s/) words=\"", commands->group);
+    put_verbs(out, commands, "");
     for (const neo_ctl_command *c = commands; c->group; c++)
-        neo_buf_printf(out, "%s ", c->verb);
-    neo_buf_puts(out, "--help\" ;;\n");
+        if (strchr(c->verb, ' ') && is_first_with(commands, c, word_len(c->verb)))
+            put_verbs(out, commands, apr_pstrmemdup(out->pool, c->verb, word_len(c->verb) + 1));
     for (const neo_ctl_command *c = commands; c->group; c++)
         put_command(out, c);
 }

@@ -105,6 +105,13 @@ static const char *check_some(const char *text, apr_pool_t *pool)
     return *text ? NULL : "must not be empty";
 }
 
+static const char *check_provider_id(const char *text, apr_pool_t *pool)
+{
+    apr_size_t len = strlen(text);
+    (void)pool;
+    return len >= 5 && len <= 20 && strspn(text, "0123456789") == len ? NULL : "must be 5 to 20 digits, as Meta shows it";
+}
+
 /* Narrower than PostgreSQL's rule, so that a name never needs quotes in whatever is made of it: a service file, a role's
  * settings, a comment in a migration. */
 static const char *check_identifier(const char *text, apr_pool_t *pool)
@@ -145,6 +152,8 @@ static const struct {
     [NEO_CTL_DELIVERY_ID] = {.placeholder = "DELIVERY", .prefix = "whd_"},
     [NEO_CTL_DELIVERY_STATUS] = {.placeholder = "STATUS", .words = delivery_status_words},
     [NEO_CTL_TIME] = {.placeholder = "TIME", .check = check_time},
+    [NEO_CTL_NUMBER_ID] = {.placeholder = "NUMBER", .prefix = "wan_"},
+    [NEO_CTL_PROVIDER_ID] = {.placeholder = "DIGITS", .check = check_provider_id},
 };
 
 const char *neo_ctl_placeholder(neo_ctl_kind kind)

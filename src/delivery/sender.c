@@ -18,6 +18,7 @@
 #define MOST_READ       16384 /* bytes of a response */
 #define EVENTS          64    /* sockets that are looked at together */
 #define NEVER           -1
+#define MOST_ANSWER     262144 /* of one to a question */
 
 typedef struct transfer {
     struct transfer *next; /* while it is not used */
@@ -42,6 +43,12 @@ struct neo_sender {
     long long alarm; /* neo_steady_ms: when libcurl wants to look at its timeouts; NEVER */
     int ended;       /* attempts, since the work began */
 };
+
+void neo_sender_prepare(void)
+{
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+        neo_log(NEO_LOG_NO_CURL, NULL, "libcurl cannot be used: this process sends neither webhooks nor messages");
+}
 
 /* ---------------------------------------------------------------- one transfer */
 
@@ -301,6 +308,85 @@ void neo_sender_wake(neo_sender *sender)
 {
     uint64_t once = 1;
     (void)!write(sender->wake, &once, sizeof once);
+}
+
+/* ---------------------------------------------------------------- a question */
+
+/* An answer while it arrives. */
+typedef struct {
+    neo_buf body;
+} hearing;
+
+static size_t hear(char *data, size_t size, size_t count, void *to)
+{
+    hearing *h = to;
+    size_t len = size * count;
+    if (h->body.len + len > MOST_ANSWER)
+        return 0;
+    neo_buf_add(&h->body, data, len);
+    return len;
+}
+
+static struct curl_slist *headers_of(const neo_question *question, apr_pool_t *pool)
+{
+    const char *const lines[] = {"Content-Type: application/json", "Accept: application/json",
+                                 "Expect:", apr_pstrcat(pool, "Authorization: Bearer ", question->token, NULL)};
+    struct curl_slist *list = NULL;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        struct curl_slist *longer = curl_slist_append(list, lines[i]);
+        if (!longer)
+            abort();
+        list = longer;
+    }
+    return list;
+}
+
+static void set_question(CURL *curl, const neo_question *question, struct curl_slist *headers, hearing *h)
+{
+    int connect = question->timeout < CONNECT_SECONDS ? question->timeout : CONNECT_SECONDS;
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+    curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)connect);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)question->timeout);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "mod-neoapi/" NEO_VERSION);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, hear);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, h);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, question->body.ptr);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)question->body.len);
+    curl_easy_setopt(curl, CURLOPT_URL, question->url);
+}
+
+/* What became of it: nothing is surely sent as long as not a byte of the request has been. */
+static void conclude(CURL *curl, CURLcode code, const hearing *h, neo_asked_answer *answer)
+{
+    long status = 0, sent = 0;
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
+    answer->how = code == CURLE_OK ? NEO_ASKED_ANSWERED : sent > 0 ? NEO_ASKED_LOST : NEO_ASKED_NOT_SENT;
+    answer->why = code == CURLE_OK ? NULL : word_for(code);
+    answer->http_status = code == CURLE_OK ? (int)status : 0;
+    answer->body = neo_buf_text(&h->body);
+}
+
+void neo_sender_ask(const neo_question *question, apr_pool_t *pool, neo_asked_answer *answer)
+{
+    hearing h;
+    neo_buf_init(&h.body, pool, 2048);
+    *answer = (neo_asked_answer){.how = NEO_ASKED_NOT_SENT, .why = "no_memory", .body = {"", 0}};
+    CURL *curl = curl_easy_init();
+    if (!curl)
+        return;
+    struct curl_slist *headers = headers_of(question, pool);
+    set_question(curl, question, headers, &h);
+    conclude(curl, curl_easy_perform(curl), &h, answer);
+    curl_slist_free_all(headers);
+    curl_easy_cleanup(curl);
 }
 
 /* ---------------------------------------------------------------- the whole */

@@ -14,6 +14,8 @@
 #include "model/rules.h"
 
 #define VERSION_PATH "/public/v1/"
+#define WHATSAPP_URL     "https://graph.facebook.com"
+#define WHATSAPP_VERSION "v23.0"
 
 /* ---------------------------------------------------------------- numbers */
 
@@ -33,6 +35,7 @@ static const struct {
     {"NeoAPIWebhookConcurrency", offsetof(neo_server_config, webhook_concurrency), 0, 4096, 256},
     {"NeoAPIWebhookPerSubscription", offsetof(neo_server_config, webhook_per_subscription), 1, 1024, 32},
     {"NeoAPIWebhookRetention", offsetof(neo_server_config, webhook_retention), 1, 3650, 30},
+    {"NeoAPIWhatsAppTimeout", offsetof(neo_server_config, whatsapp_timeout), 1, 60, 10},
 };
 
 static long long *number_member(neo_server_config *config, apr_size_t member)
@@ -80,6 +83,8 @@ void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own)
     config->webhook_http = o->webhook_http >= 0 ? o->webhook_http : b->webhook_http;
     config->webhook_delays = o->webhook_delays ? o->webhook_delays : b->webhook_delays;
     config->webhook_ca_bundle = o->webhook_ca_bundle ? o->webhook_ca_bundle : b->webhook_ca_bundle;
+    config->whatsapp_url = o->whatsapp_url ? o->whatsapp_url : b->whatsapp_url;
+    config->whatsapp_version = o->whatsapp_version ? o->whatsapp_version : b->whatsapp_version;
     config->webhook_allowed = apr_array_append(pool, b->webhook_allowed, o->webhook_allowed);
     config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts are in each of them */
     return config;
@@ -152,15 +157,52 @@ static const char *set_base_url(cmd_parms *cmd, void *data, const char *url)
     return NULL;
 }
 
+static const char *without_slashes(const char *url, apr_pool_t *pool)
+{
+    char *copy = apr_pstrdup(pool, url);
+    while (ends_with(copy, "/"))
+        copy[strlen(copy) - 1] = '\0';
+    return copy;
+}
+
 static const char *set_docs_url(cmd_parms *cmd, void *data, const char *url)
 {
-    char *copy = apr_pstrdup(cmd->pool, url);
     (void)data;
     if (!is_url(url))
         return "NeoAPIDocsURL must be an address such as https://api.example.com/docs";
-    while (ends_with(copy, "/"))
-        copy[strlen(copy) - 1] = '\0';
-    *text_member(cmd) = copy;
+    *text_member(cmd) = without_slashes(url, cmd->pool);
+    return NULL;
+}
+
+/* A token is sent there, so that nobody may listen: without TLS it can only be this host. */
+static int is_this_host(const char *url)
+{
+    static const char *const hosts[] = {"http://127.0.0.1", "http://[::1]", "http://localhost"};
+    for (apr_size_t i = 0; i < sizeof hosts / sizeof *hosts; i++) {
+        size_t len = strlen(hosts[i]);
+        if (strncmp(url, hosts[i], len) == 0 && (url[len] == '\0' || url[len] == ':' || url[len] == '/'))
+            return !strchr(url, '@');
+    }
+    return 0;
+}
+
+static const char *set_whatsapp_url(cmd_parms *cmd, void *data, const char *url)
+{
+    (void)data;
+    if (!is_url(url) || !(strncmp(url, "https://", 8) == 0 || is_this_host(url)))
+        return "NeoAPIWhatsAppURL must be an https address such as " WHATSAPP_URL "; http is for 127.0.0.1 and localhost alone";
+    *text_member(cmd) = without_slashes(url, cmd->pool);
+    return NULL;
+}
+
+static const char *set_whatsapp_version(cmd_parms *cmd, void *data, const char *version)
+{
+    size_t major = *version == 'v' ? strspn(version + 1, "0123456789") : 0;
+    const char *minor = version + 1 + major + 1;
+    (void)data;
+    if (major == 0 || minor[-1] != '.' || !*minor || strspn(minor, "0123456789") != strlen(minor))
+        return "NeoAPIWhatsAppVersion must be a version of Meta's Graph API, such as " WHATSAPP_VERSION;
+    *text_member(cmd) = version;
     return NULL;
 }
 
@@ -243,6 +285,9 @@ const command_rec neo_directives[] = {
     AP_INIT_ITERATE("NeoAPIWebhookAllowAddress", add_allowed, NULL, RSRC_CONF, "inner addresses that may be delivered to"),
     TAKE1("NeoAPIWebhookRetention", set_retention, NULL, "how long the history of deliveries is kept, in days: 30d"),
     TAKE1("NeoAPIWebhookCABundle", set_path, MEMBER(webhook_ca_bundle), "certificates to check receivers with"),
+    TAKE1("NeoAPIWhatsAppURL", set_whatsapp_url, MEMBER(whatsapp_url), "where WhatsApp's provider is"),
+    TAKE1("NeoAPIWhatsAppVersion", set_whatsapp_version, MEMBER(whatsapp_version), "the version of the provider's API"),
+    TAKE1("NeoAPIWhatsAppTimeout", set_number, NULL, "how long the provider may take for an answer, in seconds"),
     {NULL},
 };
 
@@ -363,6 +408,17 @@ static neo_site *make_site(const neo_server_config *config, apr_pool_t *pool)
     site->max_body = (apr_size_t)NUMBER(config, max_body);
     site->cursor_lifetime = (int)NUMBER(config, cursor_lifetime);
     return neo_keys_read(&site->keys, config->key_file, pool) ? NULL : site;
+}
+
+const char *neo_config_provider_url(const neo_server_config *config, const char *path, apr_pool_t *pool)
+{
+    return apr_pstrcat(pool, config->whatsapp_url ? config->whatsapp_url : WHATSAPP_URL, "/",
+                       config->whatsapp_version ? config->whatsapp_version : WHATSAPP_VERSION, "/", path, NULL);
+}
+
+int neo_config_provider_timeout(const neo_server_config *config)
+{
+    return (int)NUMBER(config, whatsapp_timeout);
 }
 
 void neo_config_courier(const neo_server_config *config, apr_pool_t *pool, neo_courier_settings *settings)

@@ -8,6 +8,7 @@
 
 #include "core/encode.h"
 #include "core/id.h"
+#include "delivery/sender.h"
 
 #define ID_NOTE    "neoapi-request-id"
 #define PIECE      65536  /* bytes asked for at a time */
@@ -57,6 +58,15 @@ static void told(void *context)
     neo_dispatcher *dispatcher = ((neo_exchange *)context)->dispatcher;
     if (dispatcher)
         neo_dispatcher_wake(dispatcher);
+}
+
+static void ask_provider(void *context, const char *path, const char *token, neo_text body, neo_asked_answer *answer)
+{
+    neo_exchange *exchange = context;
+    apr_pool_t *pool = exchange->r->pool;
+    neo_question question = {neo_config_provider_url(exchange->config, path, pool), token, body,
+                             neo_config_provider_timeout(exchange->config)};
+    neo_sender_ask(&question, pool, answer);
 }
 
 /* ---------------------------------------------------------------- the body */
@@ -175,10 +185,11 @@ static const char *shown_path(request_rec *r)
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
-    static const neo_host host = {header, body, known, borrow, give_back, told};
+    static const neo_host host = {header, body, known, borrow, give_back, told, ask_provider};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t below = strlen(root);
     exchange->r = r;
+    exchange->config = config;
     exchange->about = (neo_about){.r = r, .server = r->server};
     exchange->database = config->database;
     exchange->dispatcher = config->dispatcher;
@@ -192,6 +203,7 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
         .address = r->useragent_ip,
         .host = &host,
         .context = exchange,
+        .about = &exchange->about,
     };
     return exchange;
 }

@@ -159,6 +159,29 @@ static void add_rows_of_operations(neo_buf *rows, neo_code code, const neo_resou
     }
 }
 
+static void add_table(neo_buf *out, const char *title, const neo_buf *rows)
+{
+    if (rows->len)
+        neo_buf_printf(out, "<table>\n<caption>%s</caption>\n<tbody>\n%s</tbody>\n</table>\n", title, rows->ptr);
+}
+
+/* Operations of no collection: the fields of what is sent, and what its id can fail to find. */
+static void add_tables_of_others(neo_buf *out, neo_code code)
+{
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        const neo_operation *o = &neo_operations[a];
+        const neo_resource part = {.name = o->part};
+        neo_buf rows;
+        neo_buf_init(&rows, out->pool, 1024);
+        if (o->of && has_field(code))
+            add_field_rows(&rows, code, o->of, o->of->fields, "");
+        else if (o->of && code == NEO_NOT_FOUND_RESOURCE)
+            add_row(&rows, filled_code(code, &part, "", out->pool),
+                    apr_psprintf(out->pool, "A %s of the organization.", o->part));
+        add_table(out, o->of ? o->of->title : "", &rows);
+    }
+}
+
 /* A table for each resource that has such codes; nothing where none has. */
 static neo_text tables_of(neo_code code, apr_pool_t *pool)
 {
@@ -172,9 +195,9 @@ static neo_text tables_of(neo_code code, apr_pool_t *pool)
         else
             add_row(&rows, filled_code(code, *r, "", pool), (*r)->tag_doc);
         add_rows_of_operations(&rows, code, *r);
-        if (rows.len)
-            neo_buf_printf(&out, "<table>\n<caption>%s</caption>\n<tbody>\n%s</tbody>\n</table>\n", (*r)->title, rows.ptr);
+        add_table(&out, (*r)->title, &rows);
     }
+    add_tables_of_others(&out, code);
     return neo_buf_text(&out);
 }
 

@@ -182,18 +182,28 @@ static neo_json *empty_response(const neo_draft *draft, const char *description,
     return response;
 }
 
-static void add_success(const neo_draft *draft, neo_json *responses, const neo_operation *operation,
-                        const neo_resource *resource, int has_body)
+static neo_json *success_of(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource,
+                            const char *answer, int has_body)
 {
     apr_pool_t *pool = draft->pool;
-    neo_json *success = empty_response(draft, neo_draft_fill(draft, operation->answer, resource), success_headers(operation));
+    neo_json *success = empty_response(draft, neo_draft_fill(draft, answer, resource), success_headers(operation));
     if (operation->media_type && has_body) {
         neo_json *content = neo_json_make_object(pool);
         neo_json_set(content, apr_pstrmemdup(pool, operation->media_type, strcspn(operation->media_type, ";")),
                      answer_content(draft, operation, resource));
         neo_json_set(success, "content", content);
     }
-    neo_json_set(responses, apr_itoa(pool, operation->status), success);
+    return success;
+}
+
+static void add_success(const neo_draft *draft, neo_json *responses, const neo_operation *operation,
+                        const neo_resource *resource, int has_body)
+{
+    neo_json_set(responses, apr_itoa(draft->pool, operation->status),
+                 success_of(draft, operation, resource, operation->answer, has_body));
+    if (operation->status_known)
+        neo_json_set(responses, apr_itoa(draft->pool, operation->status_known),
+                     success_of(draft, operation, resource, operation->answer_known, has_body));
     if (operation->takes & NEO_TAKES_IF_NONE_MATCH)
         neo_json_set(responses, "304", neo_draft_ref(draft, "responses", "NotModified"));
 }
@@ -336,7 +346,7 @@ static int is_of(const neo_operation *operation, const neo_resource *resource, a
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
     if (strcmp(first, "{collection}") == 0)
         return resource && neo_operation_is_of(operation, resource);
-    return neo_resource_of_collection(first) == resource;
+    return (operation->of ? operation->of : neo_resource_of_collection(first)) == resource;
 }
 
 static neo_json *paths_of(const neo_draft *draft)
@@ -349,6 +359,9 @@ static neo_json *paths_of(const neo_draft *draft)
         for (int a = 0; a < NEO_ACTIONS; a++)
             if (is_of(&neo_operations[a], *r, draft->pool))
                 add_operation(draft, paths, &neo_operations[a], *r);
+    for (int a = 0; a < NEO_ACTIONS; a++)
+        if (neo_operations[a].of)
+            add_operation(draft, paths, &neo_operations[a], neo_operations[a].of);
     return paths;
 }
 
@@ -370,6 +383,9 @@ static void add_components(const neo_draft *draft)
     for (const neo_resource *const *r = neo_resources; *r; r++)
         add_resource(draft, *r);
     neo_draft_delivery_components(draft);
+    neo_draft_schema(draft, &neo_whatsapp, NEO_SHAPE_INPUT, "Whom to write to, and with which template.");
+    neo_draft_schema(draft, &neo_started, NEO_SHAPE_ANSWER,
+                     "A conversation that a message was sent in. A field without a value is left out.");
 }
 
 static neo_json *document_of(const neo_draft *draft)

@@ -410,25 +410,27 @@ neo_json *neo_draft_answer(const neo_draft *draft, neo_action action)
     return neo_draft_json(draft->pool, "%s", answers[action]);
 }
 
-static void add_tag(const neo_draft *draft, neo_json *tags, const neo_resource *resource)
+static void add_tag(neo_json *tags, const char *name, const char *doc, apr_pool_t *pool)
 {
-    apr_pool_t *pool = draft->pool;
     neo_json *tag = neo_json_make_object(pool);
-    neo_draft_text(tag, "name", neo_draft_fill(draft, "{Collection}", resource), pool);
-    neo_draft_text(tag, "description", resource->tag_doc, pool);
+    neo_draft_text(tag, "name", name, pool);
+    neo_draft_text(tag, "description", doc, pool);
     neo_json_append(tags, tag);
 }
 
 void neo_draft_top(const neo_draft *draft, neo_json *document)
 {
     apr_pool_t *pool = draft->pool;
-    neo_json *fixed = neo_draft_json(pool, "%s", top), *info = neo_json_get(fixed, "info");
+    neo_json *fixed = neo_draft_json(pool, "%s", top), *info = neo_json_get(fixed, "info"), *tags = neo_json_get(fixed, "tags");
     neo_draft_text(info, "version", NEO_VERSION, pool);
     neo_draft_text(info, "description", about, pool);
     neo_draft_text(neo_json_get(info, "contact"), "url", apr_pstrcat(pool, draft->docs_url, "/errors", NULL), pool);
     neo_draft_text(neo_json_at(neo_json_get(fixed, "servers"), 0), "url", draft->base, pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        add_tag(draft, neo_json_get(fixed, "tags"), *r);
+        add_tag(tags, neo_draft_fill(draft, "{Collection}", *r), (*r)->tag_doc, pool);
+    for (int a = 0; a < NEO_ACTIONS; a++)
+        if (neo_operations[a].of)
+            add_tag(tags, neo_operations[a].tag, neo_operations[a].of->tag_doc, pool);
     for (void *m = neo_json_first(fixed); m; m = neo_json_next(fixed, m))
         neo_json_set(document, neo_json_member_key(m), neo_json_member_value(m));
 }

@@ -42,6 +42,8 @@ static const struct {
     {NEO_VALIDATION_ORGANIZATION_REQUIRED, "X-Organization-ID", "is required, because the token reaches several organizations"},
     {NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID, "Idempotency-Key", "must be a UUID of version 4"},
     {NEO_VALIDATION_BATCH_TOO_LARGE, "operations", "must have at most 100 elements, not 101"},
+    {NEO_VALIDATION_TEMPLATE_REJECTED, "template_name",
+     "was refused by WhatsApp (132001): Template name does not exist in the translation"},
 };
 
 static const neo_field *first_field(const neo_resource *resource, unsigned int flags)
@@ -227,14 +229,17 @@ static int are_the_same(const neo_operation *operation, const neo_resource *reso
     return 1;
 }
 
-/* True where all operations that can answer a status do it with the same codes, and none of these is a resource's. */
-static int is_shared(int status)
+/* True where all operations that can answer a status do it with the same codes, and none of these is a resource's. What is of
+ * no collection shares the response if it has just these codes. */
+static int is_shared(const neo_operation *operation, const neo_resource *resource, int status)
 {
     unsigned long long all = 0;
     for (int a = 0; a < NEO_ACTIONS; a++)
-        for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (const neo_resource *const *r = neo_resources; *r && !neo_operations[a].of; r++)
             if (!are_the_same(&neo_operations[a], *r, status, &all))
                 return 0;
+    if (codes_of(operation, resource, status) != all)
+        return 0;
     for (neo_code code = 0; code < NEO_CODES; code++)
         if (all & NEO_PROBLEM_BIT(code) && strchr(neo_code_row(code)->code, '{'))
             return 0;
@@ -258,7 +263,7 @@ void neo_draft_problems(const neo_draft *draft, neo_json *responses, const neo_o
         neo_json *response;
         if (!codes_of(operation, resource, status))
             continue;
-        if (!is_shared(status))
+        if (!is_shared(operation, resource, status))
             response = response_of(draft, operation, resource, status);
         else {
             if (!neo_json_get(neo_json_get(draft->components, "responses"), name))

@@ -231,6 +231,31 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                    .summary = "Send a delivery again",
                                    .doc = "Makes a new delivery with the same payload.",
                                    .answer = "The new delivery."},
+    [NEO_ACTION_START_CONVERSATION] =
+        {.method = "POST",
+         .path = "whatsapp/conversations",
+         .access = NEO_ACCESS_WRITE,
+         .takes = NEO_TAKES_BODY | NEO_TAKES_IDEMPOTENCY_KEY,
+         .status = 201,
+         .status_known = 200,
+         .part = "lead",
+         .of = &neo_whatsapp,
+         .schema = "StartedConversation",
+         .media_type = JSON,
+         .problems = BIT(NEO_VALIDATION_FIELD_REQUIRED) | BIT(NEO_VALIDATION_FIELD_INVALID) |
+                     BIT(NEO_VALIDATION_TEMPLATE_REJECTED) | BIT(NEO_NOT_FOUND_RESOURCE) | BIT(NEO_CONFLICT_OPTED_OUT) |
+                     BIT(NEO_INTERNAL_PROVIDER_UNAVAILABLE),
+         .tag = "WhatsApp",
+         .verb = "startConversation",
+         .summary = "Begin a conversation with a lead",
+         .doc =
+             "Sends a message made of a template to the lead's contact. The message is `accepted` when WhatsApp has taken it; "
+             "whether it arrived is found out later.\n\nOne that WhatsApp refuses for good is answered with the status "
+             "`failed` and the reason. Where it is not known whether WhatsApp took it, the message stays `pending`. Neither "
+             "is sent again, nor is anything that was sent with the same Idempotency-Key: send one always, and the request "
+             "can be repeated whatever happened to the answer.",
+         .answer = "The conversation is new.",
+         .answer_known = "The conversation was there already."},
 };
 
 const neo_operation neo_operation_docs = {
@@ -375,7 +400,7 @@ int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, 
             (trial.resource && !neo_operation_is_of(&neo_operations[a], trial.resource)))
             continue;
         found = has[a] = 1;
-        match->resource = trial.resource;
+        match->resource = neo_operations[a].of ? neo_operations[a].of : trial.resource;
         match->id = trial.id;
         match->part = trial.part;
         match->is_public &= neo_operations[a].access == NEO_ACCESS_PUBLIC;

@@ -25,6 +25,9 @@ typedef struct neo_call {
 /* A step of the way. NULL: go on. */
 typedef neo_problem *(*neo_step)(neo_call *call);
 
+/* Begins a response. */
+void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response);
+
 const char *neo_call_header(const neo_call *call, const char *name);
 
 /* Connections are borrowed for as long as statements run, never while a client is waited for. */
@@ -32,6 +35,9 @@ neo_problem *neo_call_borrow(neo_call *call, neo_pg **pg);
 void neo_call_give_back(neo_call *call, neo_pg *pg);
 /* What a statement's failure means to the caller. Not for NEO_PG_OK. */
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows);
+
+/* Counts requests of the caller, or of the address where there is none, and tells in headers what is left. */
+void neo_call_count(neo_call *call, int requests, neo_allowance *allowance);
 
 /* Counts further requests of the caller. NULL if it has them left. */
 neo_problem *neo_call_count_more(neo_call *call, int requests);
@@ -60,6 +66,7 @@ neo_problem *neo_call_recover(neo_call *call);
 neo_problem *neo_call_list_deliveries(neo_call *call);
 neo_problem *neo_call_read_delivery(neo_call *call);
 neo_problem *neo_call_retry_delivery(neo_call *call);
+neo_problem *neo_call_start_conversation(neo_call *call); /* whatsapp.c */
 /* NULL if the resource is there. */
 neo_problem *neo_call_find(neo_call *call);
 /* What a statement found in the way (see store/write.h): adds a reference to what there is not; the kinds that refer to one
@@ -92,6 +99,8 @@ typedef neo_pg_status (*neo_once_write)(neo_call *call, neo_pg *pg, void *what, 
 neo_problem *neo_call_write_once(neo_call *call, neo_pg *pg, neo_once_write write, void *what, neo_rows *rows, int *made);
 /* The key is there, or was: answers what the first request was answered, or says what is wrong. *is_free: it no longer is. */
 neo_problem *neo_call_repeat(neo_call *call, neo_pg *pg, int *is_free);
+/* whatsapp.c: likewise, where the first request's message waits for its answer, or was left without one. */
+neo_problem *neo_call_repeat_pending(neo_call *call, neo_pg *pg, const neo_once_answer *first);
 /* Answers with what was made: its tag, where it is, and the secret that is shown this once (NULL for none). */
 void neo_call_respond_made(neo_call *call, int status, neo_text answer, const char *secret);
 

@@ -61,7 +61,7 @@ neo_problem *neo_call_repeat(neo_call *call, neo_pg *pg, int *is_free)
         return neo_problem_make(call->pool, NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED,
                                 "This Idempotency-Key was used for a different request.");
     if (state == NEO_ONCE_ANSWERED)
-        return replay(call, &answer);
+        return *answer.body.ptr == '{' ? replay(call, &answer) : neo_call_repeat_pending(call, pg, &answer);
     *is_free = 1;
     return NULL;
 }

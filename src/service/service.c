@@ -11,6 +11,7 @@
 #include "model/route.h"
 #include "store/batch.h"
 #include "store/delivery.h"
+#include "store/whatsapp.h"
 
 #define RETRY_SECONDS 5 /* what a client is told to wait while the database is away */
 
@@ -22,6 +23,7 @@ void neo_service_make_statements(apr_pool_t *pool)
     neo_batch_make_statements(pool);
     neo_delivery_make_statements(pool);
     neo_routes_make(pool);
+    neo_whatsapp_make_statements(pool);
 }
 
 void neo_service_prepare(neo_site *site, apr_pool_t *pool)
@@ -141,7 +143,7 @@ static const char *network_of(const char *address, apr_pool_t *pool)
 }
 
 /* A credential that could not be looked up for want of a database is no guess, and costs its address nothing. */
-static void count(neo_call *call, int requests, neo_allowance *allowance)
+void neo_call_count(neo_call *call, int requests, neo_allowance *allowance)
 {
     const neo_credential *who = call->principal;
     int is_unknown = call->refusal && neo_problem_status(call->refusal) >= 500;
@@ -167,7 +169,7 @@ static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, con
 static neo_problem *limit_rate(neo_call *call)
 {
     neo_allowance allowance;
-    count(call, 1, &allowance);
+    neo_call_count(call, 1, &allowance);
     if (!allowance.is_exceeded)
         return NULL;
     return exceeded(call, &allowance,
@@ -181,7 +183,7 @@ neo_problem *neo_call_count_more(neo_call *call, int requests)
     neo_allowance allowance;
     if (requests == 0)
         return NULL;
-    count(call, requests, &allowance);
+    neo_call_count(call, requests, &allowance);
     if (!allowance.is_exceeded)
         return NULL;
     return exceeded(call, &allowance,
@@ -241,6 +243,7 @@ static neo_problem *act(neo_call *call)
         [NEO_ACTION_LIST_DELIVERIES] = neo_call_list_deliveries,
         [NEO_ACTION_READ_DELIVERY] = neo_call_read_delivery,
         [NEO_ACTION_RETRY_DELIVERY] = neo_call_retry_delivery,
+        [NEO_ACTION_START_CONVERSATION] = neo_call_start_conversation,
     };
     _Static_assert(sizeof actions / sizeof *actions == NEO_ACTIONS, "every operation has its action");
     if (call->match.operation == &neo_operation_docs)
@@ -277,7 +280,7 @@ static void respond_problem(neo_call *call, const neo_problem *problem)
         neo_call_set_header(call, "Retry-After", apr_itoa(call->pool, problem->retry_after));
 }
 
-static void start(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
+void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
 {
     memset(response, 0, sizeof *response);
     response->headers = apr_table_make(request->pool, 12);
@@ -304,7 +307,7 @@ void neo_service_answer(const neo_site *site, const neo_request *request, neo_re
 {
     neo_call call;
     neo_problem *problem = NULL;
-    start(&call, site, request, response);
+    neo_call_begin(&call, site, request, response);
     for (apr_size_t i = 0; i < sizeof way / sizeof *way && !problem && !response->status; i++)
         problem = way[i](&call);
     if (problem)
@@ -316,8 +319,8 @@ void neo_service_refuse(const neo_site *site, const neo_request *request, const 
 {
     neo_call call;
     neo_allowance allowance;
-    start(&call, site, request, response);
-    count(&call, 1, &allowance);
+    neo_call_begin(&call, site, request, response);
+    neo_call_count(&call, 1, &allowance);
     respond_problem(&call, problem);
     finish(&call);
 }

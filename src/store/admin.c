@@ -31,6 +31,12 @@ static const struct {
     {"token_organization_pkey", "an organization is named twice"},
     {"token_organization_tenant_id_organization_id_fkey",
      "an organization does not exist or is not of the user's tenant; see: neoapictl organization list"},
+    {"whatsapp_number_organization_id_fkey", "there is no such organization; see: neoapictl organization list"},
+    {"whatsapp_number_phone_number_id_key",
+     "there is a number with this phone_number_id already; see: neoapictl whatsapp number list"},
+    {"whatsapp_number_phone_number_id_check", "a phone_number_id is 5 to 20 digits"},
+    {"whatsapp_number_waba_id_check", "an account's id is 5 to 20 digits"},
+    {"whatsapp_number_display_phone_number_check", "how people write a number is 1 to 200 characters"},
 };
 
 static const char *sentence(neo_pg_status status, const neo_rows *rows)
@@ -99,6 +105,11 @@ static const char *const listings[NEO_ADMIN_LISTINGS] = {
                            " neoapi.instant(w.failing_since) as failing_since,"
                            " (select count(*) from neoapi.webhook_queue q where q.subscription_id = w.id) as pending"
                            " from neoapi.webhook_subscription w where $1::text is null or w.organization_id = $1 order by w.id",
+    [NEO_ADMIN_NUMBERS] = "select id, organization_id, display_phone_number, phone_number_id, waba_id,"
+                          " neoapi.instant(created_at) as created_at from neoapi.whatsapp_number"
+                          " where $1::text is null or organization_id = $1 order by id",
+    [NEO_ADMIN_LEADS] = "select id, organization_id, name, phone, email, party_id, neoapi.instant(created_at) as created_at"
+                        " from neoapi.lead where $1::text is null or organization_id = $1 order by id",
 };
 
 const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list)
@@ -213,6 +224,31 @@ const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *o
         " from token, json_array_elements_text($4::json) with ordinality as o (id, position))"
         " select true from token",
         5, values, pool, neo_admin_missing(NEO_ADMIN_USERS));
+}
+
+const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {number->organization,    id,
+                            number->phone_number_id, number->waba_id,
+                            number->display,         number->access_token,
+                            number->app_secret,      number->verify_token_hash};
+    return neo_admin_exec(
+        pg,
+        "insert into neoapi.whatsapp_number (organization_id, id, phone_number_id, waba_id, display_phone_number,"
+        " access_token, app_secret, verify_token_hash) values ($1, $2, $3, $4, $5, $6, $7, decode($8, 'hex'))",
+        8, values, pool, &rows);
+}
+
+const char *neo_admin_update_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
+{
+    const char *values[] = {id, number->access_token, number->app_secret, number->verify_token_hash};
+    return neo_admin_exec_on_one(
+        pg,
+        "update neoapi.whatsapp_number set access_token = coalesce($2, access_token),"
+        " app_secret = coalesce($3, app_secret),"
+        " verify_token_hash = coalesce(decode($4, 'hex'), verify_token_hash) where id = $1 returning true",
+        4, values, pool, "there is no such number; see: neoapictl whatsapp number list");
 }
 
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)

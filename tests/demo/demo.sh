@@ -1,6 +1,6 @@
 #!/bin/sh
-# The demo: a private deployment under BUILD/demo with two tenants, three organizations, 200 brokers, 200 properties, and the
-# parties, proposals, contracts and documents that go with them.
+# The demo: a private deployment under BUILD/demo with two tenants, three organizations, 200 brokers, 200 properties, the
+# parties, proposals, contracts and documents that go with them, and leads who answer by WhatsApp, through a stand-in for Meta.
 #
 #   demo.sh start BUILD     brings it up from BUILD/mod_neoapi.so and BUILD/neoapictl; again, it is harmless
 #   demo.sh stop BUILD      stops it and keeps its data
@@ -28,14 +28,31 @@ port() {
     fi
 }
 
-# What the demo has in its virtual host: webhooks may go to this machine without TLS, where receivers that are being written are.
-# The file is left alone where nothing is new, because Apache is started anew for a new one.
+# The stand-in for Meta (whatsapp.py) keeps its port while nobody else has it.
+choose_whatsapp_port() {
+    whatsapp_port=$(cat "$demo/whatsapp.port" 2>/dev/null || true)
+    if [ -z "$whatsapp_port" ] || { ! whatsapp_pid >/dev/null && is_taken "$whatsapp_port"; }; then
+        whatsapp_port=$(free_port)
+        echo "$whatsapp_port" >"$demo/whatsapp.port"
+    fi
+}
+
+whatsapp_pid() {
+    running "$demo/whatsapp.pid" "whatsapp.py serve"
+}
+
+# What the demo has in its virtual host: webhooks may go to this machine without TLS, where receivers that are being written
+# are, and WhatsApp's messages go to the stand-in. The file is left alone where nothing is new, because Apache is started anew for
+# a new one.
 make_conf() {
     conf=$demo/demo.conf
     more=$(absolute "${DEMO_CONF:-}")
     [ -z "$more" ] || [ -r "$more" ] || die "cannot read $more"
     mkdir -p "$demo"
+    choose_whatsapp_port
     {
+        printf 'NeoAPIWhatsAppURL http://127.0.0.1:%s\n' "$whatsapp_port"
+        printf '<Location "/whatsapp/callback">\n    SetHandler neoapi-whatsapp\n</Location>\n'
         printf 'NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookAllowAddress 127.0.0.0/8 ::1\n'
         [ -z "${DEMO_RETRY_DELAYS:-}" ] || printf 'NeoAPIWebhookRetryDelays %s\n' "$DEMO_RETRY_DELAYS"
         [ -z "$more" ] || printf 'Include "%s"\n' "$more"
@@ -115,19 +132,74 @@ make_credentials() {
 load() {
     [ ! -f "$loaded" ] || return 0
     say "creating brokers, parties, properties, proposals, contracts and documents through the API"
-    if ! (
-        set -a
-        # shellcheck source=/dev/null
-        . "$demo/instance/env"
-        # shellcheck source=/dev/null
-        . "$made"
-        /usr/bin/python3 -B "$here/load.py" >"$loaded.new"
-    ); then
+    if ! as_client /usr/bin/python3 -B "$here/load.py" >"$loaded.new"; then
         tail -n 5 "$NEOAPI_ERROR_LOG" >&2
         die "the data could not be loaded; what was refused and the end of the error log are above"
     fi
     say "created $(cat "$loaded.new")"
     mv "$loaded.new" "$loaded"
+}
+
+# Runs a command that is a client of the demo's first organization.
+as_client() {
+    (
+        set -a
+        # shellcheck source=/dev/null
+        . "$demo/instance/env"
+        # shellcheck source=/dev/null
+        . "$made"
+        "$@"
+    )
+}
+
+# A number, with secrets that the stand-in knows as well, and leads. What a run that was interrupted has made is there already.
+make_whatsapp() {
+    secrets=$NEOAPI_STATE/demo.whatsapp number=106540352242922
+    if [ ! -f "$secrets" ]; then
+        token=EAA$(openssl rand -hex 40)
+        (umask 077 && printf 'access_token=%s\napp_secret=%s\n' "$token" "$(openssl rand -hex 16)" >"$secrets.new")
+        mv "$secrets.new" "$secrets"
+    fi
+    if ! "$NEOAPI_CTL" --json whatsapp number list --organization "$NEOAPI_ORG" | grep -q "$number"; then
+        ctl id whatsapp number add '+55 11 4000-1234' --organization "$NEOAPI_ORG" --phone-number-id "$number" \
+            --waba-id 102290129340398 --secrets "$secrets" --key-file "$NEOAPI_KEY_FILE" >/dev/null
+    fi
+    if ! a_lead >/dev/null; then
+        say "importing leads"
+        as_client /usr/bin/python3 -B "$here/whatsapp.py" leads >"$demo/leads.csv"
+        "$NEOAPI_CTL" --json lead import "$demo/leads.csv" --organization "$NEOAPI_ORG" >/dev/null ||
+            die "the leads could not be imported"
+    fi
+    lead=$(a_lead) || die "there is no lead"
+}
+
+a_lead() {
+    "$NEOAPI_CTL" --json lead list --organization "$NEOAPI_ORG" | grep -o 'led_[0-9a-z]*' | sort | head -n 1 | grep .
+}
+
+start_whatsapp() {
+    if whatsapp_pid >/dev/null; then return 0; fi
+    NEOAPI_URL=$NEOAPI_URL NEOAPI_CA=$NEOAPI_CA \
+        setsid /usr/bin/python3 -B "$here/whatsapp.py" serve "$whatsapp_port" "$secrets" \
+        >"$demo/whatsapp.log" 2>&1 </dev/null 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+    echo $! >"$demo/whatsapp.pid"
+    tries=200
+    until is_taken "$whatsapp_port"; do
+        tries=$((tries - 1))
+        if [ "$tries" -eq 0 ] || ! is_alive "$!"; then
+            cat "$demo/whatsapp.log" >&2
+            die "the stand-in for Meta does not start"
+        fi
+        sleep 0.05
+    done
+}
+
+stop_whatsapp() {
+    if pid=$(whatsapp_pid); then
+        kill "$pid"
+        await_end 10 "$pid" || die "the stand-in for Meta does not end"
+    fi
+    rm -f "$demo/whatsapp.pid"
 }
 
 write_env() {
@@ -137,6 +209,7 @@ write_env() {
             assign NEOAPI_URL "$NEOAPI_URL"
             assign NEOAPI_CA "$NEOAPI_CA"
             cat "$made"
+            assign NEOAPI_LEAD "$lead"
             assign NEOAPI_DSN "$NEOAPI_DSN"
             assign NEOAPI_PID "$NEOAPI_PID"
             assign NEOAPI_CTL "$NEOAPI_CTL"
@@ -169,6 +242,10 @@ $curl '${NEOAPI_URL}properties?status=active&bedrooms_gte=3&sale_price_lte=90000
 
 $curl -H 'Content-Type: application/json' -H 'Idempotency-Key: $uuid' -d '{"name": "Maria Exemplo", "creci": "CRECI-SP $creci-F"}' ${NEOAPI_URL}brokers
 
+A WhatsApp message to a lead. The contact is played by a program, which reads and answers; paste it again after some seconds:
+
+$curl -H 'Content-Type: application/json' -d '{"lead_id": "$lead", "template_name": "boas_vindas", "template_parameters": ["Carla", "Horizonte"]}' ${NEOAPI_URL}whatsapp/conversations
+
 Webhooks: make demo-receiver, in another shell, shows what a receiver gets when something changes.
 
 make demo-stop stops it and keeps its data.
@@ -183,13 +260,17 @@ case $1 in
         up
         make_credentials
         load
+        make_whatsapp
+        start_whatsapp
         write_env
         tell
         ;;
     stop)
+        stop_whatsapp
         deploy down
         ;;
     remove)
+        stop_whatsapp
         deploy remove
         rm -rf "$demo"
         ;;

@@ -42,6 +42,8 @@ check chromium-driver
 check python3-selenium
 check php-cli php
 check prometheus promtool
+fuzz  clang-14
+fuzz  libclang-rt-14-dev
 bench wrk
 bench python3
 bench nginx-light nginx
@@ -105,7 +107,7 @@ loud_services() {
     rmdir "$cluster_dir" 2>/dev/null || true
 }
 
-usage='usage: packages.sh GROUP…, of build, run, check, bench, package'
+usage='usage: packages.sh GROUP…, of build, run, check, fuzz, bench, package'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }

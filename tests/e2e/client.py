@@ -26,24 +26,24 @@ TITLES = {
     "not_found": "Resource Not Found", "conflict": "Resource Conflict", "rate_limit": "Rate Limit Exceeded",
     "internal": "Internal Server Error",
 }
-KINDS = "broker|property|party|proposal|contract|document|webhook"
+KINDS = "broker|property|party|proposal|contract|document|webhook|whatsapp"
 # Every code there is, by status.
 CODES = {
     400: r"validation\.(failed|required|unknown_field|malformed_json|malformed_request|body_required|limit_out_of_range"
          r"|cursor_invalid|cursor_expired|unknown_parameter|parameter_invalid|organization_required|idempotency_key_invalid|batch_too_large"
-         rf"|({KINDS})\.[a-z0-9_]+_(required|invalid|not_found))",
+         rf"|({KINDS})\.[a-z0-9_]+_(required|invalid|not_found)|whatsapp\.template_rejected)",
     401: r"unauthorized\.(auth_required|invalid_credential|revoked_credential)",
     403: r"forbidden\.(insufficient_permissions|organization|by_server)",
-    404: rf"not_found\.(route|{KINDS}|delivery)",
+    404: rf"not_found\.(route|{KINDS}|delivery|lead)",
     405: r"validation\.method_not_allowed",
     408: r"validation\.request_timeout",
-    409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused)",
+    409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out)",
     412: r"conflict\.precondition_failed",
     413: r"validation\.body_too_large",
     415: r"validation\.unsupported_media_type",
     429: r"rate_limit\.exceeded",
     500: r"internal\.unexpected",
-    503: r"internal\.unavailable",
+    503: r"internal\.(unavailable|provider_unavailable)",
 }
 # What httpd itself finds wrong with a request keeps the status that HTTP has for it.
 CODES.update(dict.fromkeys([411, 414, 417, 431, 501, 505], r"validation\.malformed_request"))

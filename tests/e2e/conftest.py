@@ -32,6 +32,7 @@ import deployment  # noqa: E402
 from client import Api  # noqa: E402
 from deployment import BUILD, Instance, remove_what_the_dead_left, sanitizer_settings  # noqa: E402
 from makers import Maker  # noqa: E402
+from provider import taking_all  # noqa: E402
 from psycopg2.extensions import make_dsn  # noqa: E402
 
 # On an address of its own, with the same certificate and database as the first.
@@ -112,14 +113,17 @@ def tell(request, record_property):
 @pytest.fixture(scope="session")
 def instance():
     deployment.PLACE.mkdir(parents=True, exist_ok=True)
-    conf = deployment.PLACE / f"{os.getpid()}.second-host.conf"
-    conf.write_text(SECOND_HOST)
-    made = Instance("main", SERVER_CONF=str(conf))
-    try:
-        yield made.up()
-    finally:
-        remove(made)
-        conf.unlink()
+    second, first = (deployment.PLACE / f"{os.getpid()}.{name}-host.conf" for name in ("second", "first"))
+    second.write_text(SECOND_HOST)
+    with taking_all() as provider:
+        first.write_text(f"NeoAPIWhatsAppURL {provider}\n")
+        made = Instance("main", SERVER_CONF=str(second), INSTANCE_CONF=str(first))
+        try:
+            yield made.up()
+        finally:
+            remove(made)
+            second.unlink()
+            first.unlink()
 
 
 @pytest.fixture

@@ -94,7 +94,10 @@ class Database:
             self.sql(f"drop table {name} cascade")
         for name, in self.sql("select oid::regprocedure::text from pg_proc where pronamespace = 'neoapi'::regnamespace"
                               " and proname <> all (%s)", kept):
-            self.sql(f"drop function {name}")
+            self.sql(f"drop function if exists {name} cascade")  # some are made of others
+        for name, in self.sql("select oid::regclass::text from pg_class where relnamespace = 'neoapi'::regnamespace"
+                              " and relkind = 'c'"):
+            self.sql(f"drop type {name}")
         self.sql("delete from neoapi.schema_migration where number > 1")
 
 

@@ -182,12 +182,16 @@ class Document:
 
     @cached_property
     def prefixes(self):
-        """Of every kind that has its ids in a path: the name of the kind."""
+        """Of every kind that has its ids in a path or in a body: the name of the kind."""
         found = {}
         for one in self.operations:
             if one.method != "options" and one.holes and "404" in one.spec["responses"]:
                 pattern = one.parameters["path", one.holes[-1]]["schema"]["pattern"]
                 found[pattern[1:5]] = re.search(r"not_found\\\.(\w+)", one.codes(404)).group(1)
+        for schema in [schema for one in self.operations for schema in (one.body or {}).get("properties", {}).values()]:
+            kind = re.match(r"\^([a-z]{3}_)\[0-7\]", self.resolve(schema).get("pattern", ""))
+            if kind:
+                found.setdefault(kind.group(1), kind.group(1))  # in no path: administrators alone make it
         return found
 
     def prefixes_of(self, schema):

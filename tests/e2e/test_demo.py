@@ -8,6 +8,7 @@ import subprocess
 import pytest
 from deployment import BUILD, LIMIT, ROOT, sanitizer_settings
 from test_demo_receiver import free_port
+from waiting import eventually
 
 
 class Demo:
@@ -47,10 +48,14 @@ def test_the_demo_prints_lines_that_work_and_is_the_same_after_a_stop(demo):
     said = demo.run("start")
     assert "created 200 brokers, 200 properties, " in said
     lines = [line for line in said.splitlines() if line.startswith("curl ")]
-    me, homes, broker = map(paste, lines)
+    me, homes, broker, begun = map(paste, lines)
     assert me["type"] == "api_key" and len(homes["items"]) == 3 and broker["id"].startswith("brk_")
+    assert begun["created"] is True and begun["message"]["status"] == "accepted"
+    eventually(lambda: paste(lines[3])["conversation"]["window_open"], "the contact has answered")
     demo.run("stop")
+    assert not (demo.build / "demo/whatsapp.pid").exists()
     again = demo.run("start")
     assert "creat" not in again.partition("The demo runs.")[0]
     assert paste(lines[1])["items"] == homes["items"]
     assert paste(lines[2]) == broker  # with its Idempotency-Key
+    assert paste(lines[3])["message"]["status"] == "accepted"

@@ -377,7 +377,7 @@ def test_every_answer_that_a_client_can_bring_about_is_as_described(document, wo
         try:
             walk.everything()
             described = {int(status) for status in operation.spec["responses"] if status.isdigit()}
-            left = described - walk.seen - {403, 408, 409, 429, 500, 503}
+            left = described - walk.seen - {403, 408, 409, 429, 500, 503} - set(operation.successes if walk.succeeded else [])
             assert not left, f"{operation}: described, but never seen: {left}"
         except AssertionError as error:
             wrong.append(str(error))

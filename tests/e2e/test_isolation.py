@@ -164,7 +164,7 @@ def positions(document, world):
 
 def alone(operation, body, path):
     """Of a body that is about several resources, the one that the path leads to."""
-    is_of_several = operation.path.count("/") == 2 and not operation.holes
+    is_of_several = len(path) > 1 and operation.path.count("/") == 2 and not operation.holes
     return ({**body, path[0]: [body[path[0]][path[1]]]}, (path[0], 0, *path[2:])) if is_of_several else (body, path)
 
 
@@ -216,7 +216,8 @@ def lists(document):
 
 def values_of(owner, parameter):
     """What the owner has that the parameter can ask for: every id, where it is one for ids, and some values of that name."""
-    ids = [id for some in owner.ids.values() for id in some] if ids_in(parameter.get("example")) else []
+    own = [owner.ids[prefix] for prefix in owner.document.collections.values()]  # what lists can be asked for
+    ids = [id for some in own for id in some] if ids_in(parameter.get("example")) else []
     return ids, owner.texts.get(parameter["name"], [])[:5]
 
 

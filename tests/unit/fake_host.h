@@ -167,7 +167,7 @@ static inline fake_key *token_of(int count, apr_pool_t *pool)
 /* Answers METHOD of PATH below the base, which may have a query; returns the status. */
 static inline int ask(neo_site *site, fake_host *host, const char *method, const char *path, apr_pool_t *pool)
 {
-    static const neo_host functions = {fake_header, fake_body, fake_known, fake_borrow, fake_give_back, fake_told};
+    static const neo_host functions = {fake_header, fake_body, fake_known, fake_borrow, fake_give_back, fake_told, NULL};
     const char *query = strchr(path, '?');
     const char *bare = query ? apr_pstrndup(pool, path, (apr_size_t)(query - path)) : path;
     neo_request request = {.pool = pool,

@@ -72,6 +72,8 @@ static const char *path_of(const neo_operation *operation, const neo_resource *r
 static const neo_resource *resource_of(const neo_operation *operation, const neo_resource *at_hand, apr_pool_t *pool)
 {
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
+    if (operation->of)
+        return operation->of;
     return strcmp(first, "{collection}") == 0 ? at_hand : neo_resource_of_collection(first);
 }
 

@@ -61,6 +61,7 @@ static void every_path_and_method_lead_to_their_operation(void **state)
         {"GET", HOOK "/deliveries", NEO_ACTION_LIST_DELIVERIES},
         {"GET", HOOK "/deliveries/" DELIVERY, NEO_ACTION_READ_DELIVERY},
         {"POST", HOOK "/deliveries/" DELIVERY "/retry", NEO_ACTION_RETRY_DELIVERY},
+        {"POST", "whatsapp/conversations", NEO_ACTION_START_CONVERSATION},
     };
     assert_int_equal(COUNT(known), NEO_ACTIONS);
     for (int i = 0; i < COUNT(known); i++) {
@@ -266,7 +267,7 @@ static void access_follows_the_method(void **state)
     (void)state;
     for (int a = 0; a < NEO_ACTIONS; a++) {
         int reads = strcmp(row(a)->method, "GET") == 0;
-        int of_resource = strncmp(row(a)->path, "{collection}", 12) == 0 || strstr(row(a)->path, "{id}");
+        int of_resource = strncmp(row(a)->path, "{collection}", 12) == 0 || strstr(row(a)->path, "{id}") || row(a)->of;
         if (of_resource)
             assert_int_equal(row(a)->access, reads ? NEO_ACCESS_READ : NEO_ACCESS_WRITE);
         else
@@ -324,7 +325,7 @@ static void problems_follow_from_access_and_what_is_taken(void **state)
             {NEO_FORBIDDEN_ORGANIZATION, row(a)->access != NEO_ACCESS_PUBLIC},
             {NEO_FORBIDDEN_PERMISSIONS, row(a)->access >= NEO_ACCESS_READ},
             {NEO_VALIDATION_ORGANIZATION_REQUIRED, row(a)->access >= NEO_ACCESS_READ},
-            {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") || a == NEO_ACTION_BATCH},
+            {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") || a == NEO_ACTION_BATCH || row(a)->of},
             {NEO_VALIDATION_MALFORMED_JSON, !!(row(a)->takes & NEO_TAKES_BODY)},
             {NEO_VALIDATION_FIELD_REQUIRED, !!(row(a)->takes & NEO_TAKES_BODY)},
             {NEO_CONFLICT_DUPLICATE, row(a)->takes & NEO_TAKES_BODY && !is_command(a)},

@@ -1,0 +1,269 @@
+/* neoapictl lead */
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/csv.h"
+#include "ctl/output.h"
+#include "ctl/secrets.h"
+#include "ctl/session.h"
+#include "model/lead.h"
+#include "store/lead_admin.h"
+
+#define MOST_FILE     (256 << 20)
+#define MOST_PROBLEMS 100   /* that are told one by one */
+#define CHUNK         2000  /* rows in one statement */
+#define LONG          20000 /* rows, from which on it is told how far it has got */
+
+/* An import on its way. */
+typedef struct {
+    const neo_ctl *ctl;
+    const char *path;
+    neo_text text;
+    int columns[64]; /* what each column of the file is; -1 for the end */
+    int rows;
+    int problems;
+    apr_hash_t *phones;         /* lines, by the number that is there */
+    apr_array_header_t *chunks; /* of neo_text: rows as JSON */
+    neo_buf chunk;
+    int in_chunk;
+} import;
+
+static void complain(import *i, int line, const char *message)
+{
+    if (i->problems++ < MOST_PROBLEMS)
+        neo_ctl_fail(i->ctl, "%s, line %d: %s", i->path, line, message);
+}
+
+static void tell_progress(const import *i, const char *what, int done, int all)
+{
+    if (all >= LONG && isatty(STDERR_FILENO) && !i->ctl->json)
+        fprintf(stderr, "\r%s: %d of %d rows%s", what, done, all, done >= all ? "\n" : "");
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static const char *read_heading(import *i, const neo_csv_record *record)
+{
+    int seen[NEO_LEAD_COLUMNS] = {0};
+    apr_pool_t *pool = i->ctl->pool;
+    if (record->wrong)
+        return apr_psprintf(pool, "line %d: %s", record->line, record->wrong);
+    if (record->count >= (int)(sizeof i->columns / sizeof *i->columns))
+        return "there are too many columns";
+    for (int c = 0; c < record->count; c++) {
+        int column = neo_lead_column_of(record->fields[c]);
+        if (column < 0)
+            return apr_psprintf(pool,
+                                "line %d: there is no column \"%s\"; the first line names the columns: name, phone, email, "
+                                "party_id",
+                                record->line, record->fields[c]);
+        if (seen[column]++)
+            return apr_psprintf(pool, "line %d: the column %s is there twice", record->line, record->fields[c]);
+        i->columns[c] = column;
+    }
+    i->columns[record->count] = -1;
+    for (int column = 0; column <= NEO_LEAD_PHONE; column++)
+        if (!seen[column])
+            return apr_psprintf(pool, "line %d: the column %s is missing", record->line, neo_lead_column_name(column));
+    return NULL;
+}
+
+static void end_chunk(import *i)
+{
+    if (!i->in_chunk)
+        return;
+    neo_buf_putc(&i->chunk, ']');
+    APR_ARRAY_PUSH(i->chunks, neo_text) = neo_buf_text(&i->chunk);
+    i->in_chunk = 0;
+}
+
+static void keep(import *i, int line, const char *const values[NEO_LEAD_COLUMNS])
+{
+    if (!i->in_chunk)
+        neo_buf_init(&i->chunk, i->ctl->pool, CHUNK * 96);
+    neo_buf_printf(&i->chunk, "%c{\"line\":%d", i->in_chunk++ ? ',' : '[', line);
+    for (int c = 0; c < NEO_LEAD_COLUMNS; c++)
+        if (values[c]) {
+            neo_buf_printf(&i->chunk, ",\"%s\":", neo_lead_column_name((neo_lead_column)c));
+            neo_buf_json(&i->chunk, values[c]);
+        }
+    neo_buf_putc(&i->chunk, '}');
+    if (i->in_chunk == CHUNK)
+        end_chunk(i);
+}
+
+/* Whether the file has the number in an earlier line. */
+static int is_repeated(import *i, int line, const char *phone)
+{
+    apr_pool_t *pool = i->ctl->pool;
+    const char *folded = apr_pstrdup(pool, neo_phone_folded(phone, pool));
+    const int *before = apr_hash_get(i->phones, folded, APR_HASH_KEY_STRING);
+    if (before) {
+        complain(i, line, apr_psprintf(pool, "phone: line %d has this number already", *before));
+        return 1;
+    }
+    apr_hash_set(i->phones, folded, APR_HASH_KEY_STRING, apr_pmemdup(pool, &line, sizeof line));
+    return 0;
+}
+
+/* `pool` is this row's alone. */
+static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
+{
+    const char *values[NEO_LEAD_COLUMNS] = {0}, *wrong[NEO_LEAD_COLUMNS];
+    int columns = 0;
+    i->rows++;
+    if (record->wrong) {
+        complain(i, record->line, record->wrong);
+        return;
+    }
+    while (i->columns[columns] >= 0)
+        columns++;
+    if (record->count > columns) {
+        complain(i, record->line,
+                 apr_psprintf(pool, "there are %d columns, and the first line names %d", record->count, columns));
+        return;
+    }
+    for (int c = 0; c < record->count; c++)
+        values[i->columns[c]] = record->fields[c];
+    int count = neo_lead_check(values, wrong, pool);
+    for (int c = 0; c < NEO_LEAD_COLUMNS; c++)
+        if (wrong[c])
+            complain(i, record->line, apr_pstrcat(pool, neo_lead_column_name((neo_lead_column)c), ": ", wrong[c], NULL));
+    if (!count && !is_repeated(i, record->line, values[NEO_LEAD_PHONE]))
+        keep(i, record->line, values);
+}
+
+static const char *read_file(import *i)
+{
+    apr_pool_t *pool;
+    neo_csv csv;
+    neo_csv_record record;
+    const char *wrong = NULL;
+    neo_csv_begin(&csv, i->text);
+    apr_pool_create(&pool, i->ctl->pool);
+    if (!neo_csv_next(&csv, pool, &record))
+        wrong = "the file is empty; its first line names the columns: name, phone, email, party_id";
+    else
+        wrong = read_heading(i, &record);
+    while (!wrong && neo_csv_next(&csv, pool, &record)) {
+        read_row(i, &record, pool);
+        apr_pool_clear(pool);
+    }
+    end_chunk(i);
+    apr_pool_destroy(pool);
+    return wrong;
+}
+
+/* ---------------------------------------------------------------- writing */
+
+typedef const char *(*step)(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool);
+
+static const char *check_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
+{
+    neo_json *problems;
+    const char *wrong = neo_admin_check_leads(pg, neo_ctl_value(i->ctl, "organization"), rows, pool, &problems);
+    for (apr_size_t p = 0; !wrong && p < neo_json_size(problems); p++) {
+        const neo_json *one = neo_json_at(problems, p);
+        complain(i, (int)neo_json_integer(neo_json_get(one, "line")), neo_json_string(neo_json_get(one, "message")));
+    }
+    return wrong;
+}
+
+static const char *add_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *pool)
+{
+    return neo_admin_add_leads(pg, neo_ctl_value(i->ctl, "organization"), rows, pool);
+}
+
+static const char *each_chunk(import *i, neo_pg *pg, const char *what, step act)
+{
+    apr_pool_t *pool;
+    const char *wrong = NULL;
+    apr_pool_create(&pool, i->ctl->pool);
+    for (int c = 0; c < i->chunks->nelts && !wrong; c++) {
+        wrong = act(i, pg, APR_ARRAY_IDX(i->chunks, c, neo_text), pool);
+        wrong = wrong ? apr_pstrdup(i->ctl->pool, wrong) : NULL;
+        apr_pool_clear(pool);
+        tell_progress(i, what, c + 1 == i->chunks->nelts ? i->rows : (c + 1) * CHUNK, i->rows);
+    }
+    apr_pool_destroy(pool);
+    return wrong;
+}
+
+static const char *exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
+{
+    neo_rows rows;
+    return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
+}
+
+/* Everything is checked before anything is written, and all is written or nothing. */
+static const char *write_rows(import *i, neo_pg *pg)
+{
+    const char *wrong = exec(i->ctl, pg, "begin");
+    if (!wrong)
+        wrong = each_chunk(i, pg, "checked", check_chunk);
+    if (!wrong && !i->problems)
+        wrong = each_chunk(i, pg, "written", add_chunk);
+    return wrong || i->problems ? wrong : exec(i->ctl, pg, "commit"); /* otherwise it ends with the connection */
+}
+
+static neo_ctl_exit report(const import *i)
+{
+    if (i->problems > MOST_PROBLEMS)
+        neo_ctl_fail(i->ctl, "and %d more", i->problems - MOST_PROBLEMS);
+    if (i->problems)
+        return neo_ctl_fail(i->ctl, "nothing was imported, because %s wrong", i->problems == 1 ? "a row is" : "rows are");
+    neo_json *done = neo_json_make_object(i->ctl->pool);
+    neo_json_set(done, "imported", neo_json_make_integer(i->rows, i->ctl->pool));
+    neo_ctl_print(i->ctl, done);
+    return NEO_CTL_OK;
+}
+
+static neo_ctl_exit run_import(neo_ctl *ctl)
+{
+    const char *wrong, *path = neo_ctl_value(ctl, "file");
+import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    i.phones = apr_hash_make(ctl->pool);
+    i.chunks = apr_array_make(ctl->pool, 16, sizeof(neo_text));
+    if (pg)
+        wrong = neo_admin_find_organization(pg, neo_ctl_value(ctl, "organization"), ctl->pool);
+    if (!wrong)
+        wrong = neo_ctl_read_all(path, MOST_FILE, ctl->pool, &i.text);
+    if (!wrong && (wrong = read_file(&i)))
+        return neo_ctl_fail(ctl, "%s: %s", i.path, wrong);
+    if (!wrong)
+        wrong = write_rows(&i, pg);
+    return wrong ? neo_ctl_fail(ctl, "%s", wrong) : report(&i);
+}
+
+/* ---------------------------------------------------------------- the table */
+
+static const neo_ctl_parameter import_arguments[] = {
+    {"file", NEO_CTL_FILE, 0, NULL, "a table as CSV in UTF-8; - for standard input"},
+    {0},
+};
+
+static const neo_ctl_parameter import_options[] = {
+    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "whose leads they are"},
+    {0},
+};
+
+static const neo_ctl_parameter list_options[] = {
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only those of this organization"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_lead[] = {
+    {"lead", "import", "Bring leads in: all rows of a table, or none.",
+     "The first line names the columns: name, phone, and where there are such email and party_id, in any order; commas or "
+     "semicolons "
+     "stand between them. A number without a country's code is Brazilian. Every row is checked first, and what is wrong is "
+     "told with "
+     "its line.",
+     import_arguments, import_options, run_import, NULL, 0},
+    {"lead", "list", "List the leads.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_LEADS},
+    {0},
+};

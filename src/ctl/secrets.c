@@ -1,0 +1,137 @@
+/* Secrets from a file, standard input or the terminal (see ctl/secrets.h). */
+#include "ctl/secrets.h"
+
+#include <apr_strings.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+#define MOST_BYTES 1048576
+#define MOST_VALUE 900
+
+const char *neo_ctl_read_all(const char *path, apr_size_t most, apr_pool_t *pool, neo_text *text)
+{
+    int is_input = strcmp(path, "-") == 0, fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    neo_buf out;
+    char piece[65536];
+    ssize_t got = 0;
+    if (fd < 0)
+        return apr_psprintf(pool, "%s cannot be read: %s", path, strerror(errno));
+    neo_buf_init(&out, pool, sizeof piece);
+    while ((got = read(fd, piece, sizeof piece)) > 0 && out.len + (apr_size_t)got <= most)
+        neo_buf_add(&out, piece, (apr_size_t)got);
+    int error = errno;
+    if (!is_input)
+        close(fd);
+    *text = neo_buf_text(&out);
+    if (got < 0)
+        return apr_psprintf(pool, "%s cannot be read: %s", path, strerror(error));
+    return got > 0 ? apr_psprintf(pool, "%s is larger than %ld bytes", path, (long)most) : NULL;
+}
+
+/* ---------------------------------------------------------------- from a file */
+
+static const char *check_value(const neo_ctl_secret *secret, apr_pool_t *pool)
+{
+    for (const char *c = secret->value; *c; c++)
+        if (*c < ' ' || *c >= 0x7F || (*c == ' ' && !secret->may_have_blanks))
+            return apr_psprintf(pool, "the %s has blanks or characters that no %s has", secret->name, secret->name);
+    if (strlen(secret->value) > MOST_VALUE)
+        return apr_psprintf(pool, "the %s has more than %d characters", secret->name, MOST_VALUE);
+    return NULL;
+}
+
+/* "name=value"; the secret whose line it is, NULL where it is none's. */
+static neo_ctl_secret *secret_of(neo_ctl_secret *secrets, const char *line)
+{
+    size_t len = strcspn(line, "=");
+    for (; secrets->name; secrets++)
+        if (line[len] && strlen(secrets->name) == len && strncmp(secrets->name, line, len) == 0)
+            return secrets;
+    return NULL;
+}
+
+static const char *names_of(const neo_ctl_secret *secrets, apr_pool_t *pool)
+{
+    const char *names = "";
+    for (const neo_ctl_secret *s = secrets; s->name; s++)
+        names = apr_pstrcat(pool, names, s == secrets ? "" : s[1].name ? ", " : " or ", s->name, NULL);
+    return names;
+}
+
+/* What stands there instead of a name, where it cannot be a secret. */
+static const char *stranger_in(const char *line, apr_pool_t *pool)
+{
+    int len = (int)strspn(line, "abcdefghijklmnopqrstuvwxyz_");
+    return line[len] == '=' && len > 0 && len <= 20 ? apr_psprintf(pool, ", not %.*s", len, line) : "";
+}
+
+static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_pool_t *pool)
+{
+    neo_text text;
+    const char *wrong = neo_ctl_read_all(path, MOST_BYTES, pool, &text), *shown = strcmp(path, "-") ? path : "standard input";
+    if (wrong)
+        return wrong;
+    char *rest = apr_pstrmemdup(pool, text.ptr, text.len), *line;
+    for (int number = 1; (line = strsep(&rest, "\n")); number++) {
+        line[strcspn(line, "\r")] = '\0';
+        if (!*line || *line == '#')
+            continue;
+        neo_ctl_secret *secret = secret_of(secrets, line);
+        if (!secret)
+            return apr_psprintf(pool, "%s, line %d: %s, an equals sign and its value are expected%s", shown, number,
+                                names_of(secrets, pool), stranger_in(line, pool));
+        if (secret->value)
+            return apr_psprintf(pool, "%s, line %d: %s is given twice", shown, number, secret->name);
+        secret->value = line + strlen(secret->name) + 1;
+    }
+    return NULL;
+}
+
+/* ---------------------------------------------------------------- from the terminal */
+
+static const char *ask(neo_ctl_secret *secret, apr_pool_t *pool)
+{
+    struct termios before, quiet;
+    char line[MOST_VALUE + 2];
+    fprintf(stderr, "%s%s: ", secret->prompt, secret->is_needed ? "" : " (may be left empty)");
+    fflush(stderr);
+    int is_quiet = tcgetattr(STDIN_FILENO, &before) == 0;
+    if (is_quiet) {
+        quiet = before;
+        quiet.c_lflag &= ~(tcflag_t)ECHO;
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    }
+    const char *got = fgets(line, sizeof line, stdin);
+    if (is_quiet)
+        tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+    fputc('\n', stderr);
+    if (!got)
+        return "nothing was entered";
+    line[strcspn(line, "\r\n")] = '\0';
+    secret->value = *line ? apr_pstrdup(pool, line) : NULL;
+    explicit_bzero(line, sizeof line);
+    return NULL;
+}
+
+const char *neo_ctl_read_secrets(const neo_ctl *ctl, neo_ctl_secret *secrets)
+{
+    const char *path = neo_ctl_value(ctl, "secrets"), *wrong = NULL;
+    if (path || !isatty(STDIN_FILENO))
+        wrong = read_lines(secrets, path ? path : "-", ctl->pool);
+    else
+        for (neo_ctl_secret *s = secrets; s->name && !wrong; s++)
+            wrong = ask(s, ctl->pool);
+    for (neo_ctl_secret *s = secrets; s->name && !wrong; s++) {
+        if (s->value && !*s->value)
+            s->value = NULL;
+        if (s->value)
+            wrong = check_value(s, ctl->pool);
+        else if (s->is_needed)
+            wrong = apr_psprintf(ctl->pool, "the %s is missing: give a file with a line %s=... in --secrets", s->name, s->name);
+    }
+    return wrong;
+}

@@ -1,0 +1,159 @@
+/* neoapictl whatsapp */
+#include <apr_strings.h>
+#include <string.h>
+
+#include "core/encode.h"
+#include "core/secret.h"
+#include "ctl/output.h"
+#include "ctl/secrets.h"
+#include "ctl/session.h"
+
+#define TOKEN_LEN 43
+
+enum { ACCESS_TOKEN, APP_SECRET, VERIFY_TOKEN };
+
+/* What was handed over, sealed for a number; NULL where it was not given. */
+static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, neo_new_number *number,
+                                const char **verify_token)
+{
+    neo_keys keys;
+    unsigned char hash[NEO_SHA256_SIZE];
+    neo_ctl_secret secrets[] = {
+        [ACCESS_TOKEN] = {"access_token", "Access token (a system user's, with whatsapp_business_messaging)", is_new, 0, NULL},
+        [APP_SECRET] = {"app_secret", "App secret (in the app's basic settings)", is_new, 0, NULL},
+        [VERIFY_TOKEN] = {"verify_token", "Verify token of the callback", 0, 1, NULL},
+        {0},
+    };
+    const char *wrong = neo_keys_read(&keys, neo_ctl_value(ctl, "key-file"), ctl->pool);
+    if (wrong)
+        return apr_pstrcat(ctl->pool, "--key-file: ", wrong, NULL);
+    if ((wrong = neo_ctl_read_secrets(ctl, secrets)))
+        return wrong;
+    const char *token = secrets[ACCESS_TOKEN].value, *secret = secrets[APP_SECRET].value;
+    *verify_token = secrets[VERIFY_TOKEN].value;
+    number->access_token = token ? neo_secret_seal(&keys, id, token, ctl->pool) : NULL;
+    number->app_secret = secret ? neo_secret_seal(&keys, id, secret, ctl->pool) : NULL;
+    if (is_new && !*verify_token) {
+        unsigned char bits[32];
+        char *made = apr_palloc(ctl->pool, TOKEN_LEN + 1);
+        neo_random(bits, sizeof bits);
+        neo_base62(bits, sizeof bits, made, TOKEN_LEN);
+        *verify_token = made;
+    }
+    if (*verify_token) {
+        char *hex = apr_palloc(ctl->pool, 2 * sizeof hash + 1);
+        neo_sha256(*verify_token, strlen(*verify_token), hash);
+        neo_hex(hash, sizeof hash, hex);
+        number->verify_token_hash = hex;
+    }
+    explicit_bzero(&keys, sizeof keys);
+    return NULL;
+}
+
+static const char *exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
+{
+    neo_rows rows;
+    return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
+}
+
+/* A number whose verify token could not be shown is not added. */
+static neo_ctl_exit add(neo_ctl *ctl)
+{
+    char id[NEO_ID_SIZE];
+    const char *wrong, *verify_token;
+    neo_new_number number = {
+        .organization = neo_ctl_value(ctl, "organization"),
+        .phone_number_id = neo_ctl_value(ctl, "phone-number-id"),
+        .waba_id = neo_ctl_value(ctl, "waba-id"),
+        .display = neo_ctl_value(ctl, "display"),
+    };
+    neo_id_issue(id, "wan_");
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg && !(wrong = read_secrets(ctl, id, 1, &number, &verify_token)) && !(wrong = exec(ctl, pg, "begin")))
+        wrong = neo_admin_add_number(pg, id, &number, ctl->pool);
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    neo_json *made = neo_json_make_object(ctl->pool);
+    neo_json_set(made, "id", neo_json_make_string(id, ctl->pool));
+    neo_json_set(made, "verify_token", neo_json_make_string(verify_token, ctl->pool));
+    neo_ctl_print(ctl, made);
+    neo_ctl_say(ctl,
+                "At Meta, in the app's WhatsApp settings, enter the callback's address and this verify token, which is kept "
+                "nowhere, and subscribe to the field messages.");
+    if ((wrong = neo_ctl_flush(ctl)) || (wrong = exec(ctl, pg, "commit")))
+        return neo_ctl_fail(ctl, "%s", wrong);
+    return NEO_CTL_OK;
+}
+
+static neo_ctl_exit update(neo_ctl *ctl)
+{
+    const char *wrong, *verify_token, *id = neo_ctl_value(ctl, "number");
+    neo_new_number number = {0};
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = read_secrets(ctl, id, 0, &number, &verify_token);
+    if (!wrong && !number.access_token && !number.app_secret && !number.verify_token_hash)
+        wrong = "no secret was given, so nothing was changed";
+    if (!wrong)
+        wrong = neo_admin_update_number(pg, id, &number, ctl->pool);
+    if (wrong)
+        return neo_ctl_fail(ctl, "%s", wrong);
+    neo_json *done = neo_json_make_object(ctl->pool);
+    neo_json_set(done, "id", neo_json_make_string(id, ctl->pool));
+    neo_ctl_print(ctl, done);
+    return NEO_CTL_OK;
+}
+
+/* ---------------------------------------------------------------- the table */
+
+static const neo_ctl_parameter add_arguments[] = {
+    {"display", NEO_CTL_NAME, 0, NULL, "how people write the number: \"+55 11 4000-1234\""},
+    {0},
+};
+
+#define SECRETS_OPTION                                                                                                         \
+    {                                                                                                                          \
+        "secrets", NEO_CTL_FILE, 0, NULL,                                                                                      \
+            "a file with the lines access_token=..., app_secret=... and verify_token=...; - for standard input"                \
+    }
+#define KEY_FILE_OPTION                                                                                                        \
+    {                                                                                                                          \
+        "key-file", NEO_CTL_FILE, 0, "/etc/neoapi/key",                                                                        \
+            "the file that httpd's NeoAPIKeyFile names; secrets are sealed with it"                                            \
+    }
+
+static const neo_ctl_parameter add_options[] = {
+    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization that writes from it"},
+    {"phone-number-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "what Meta calls the number"},
+    {"waba-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "what Meta calls the WhatsApp Business Account"},
+    SECRETS_OPTION,
+    KEY_FILE_OPTION,
+    {0},
+};
+
+static const neo_ctl_parameter update_arguments[] = {
+    {"number", NEO_CTL_NUMBER_ID, 0, NULL, "the number's id"},
+    {0},
+};
+
+static const neo_ctl_parameter update_options[] = {
+    SECRETS_OPTION,
+    KEY_FILE_OPTION,
+    {0},
+};
+
+static const neo_ctl_parameter list_options[] = {
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only those of this organization"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_whatsapp[] = {
+    {"whatsapp", "number add", "Add a number that an organization writes from.",
+     "Secrets are read from a file or from standard input, or asked for on a terminal; they are kept sealed. Without a verify "
+     "token one is made, and shown.",
+     add_arguments, add_options, add, NULL, 0},
+    {"whatsapp", "number update", "Give a number new secrets; those that are left out stay as they are.", NULL,
+     update_arguments, update_options, update, NULL, 0},
+    {"whatsapp", "number list", "List the numbers.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_NUMBERS},
+    {0},
+};

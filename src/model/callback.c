@@ -1,0 +1,398 @@
+/* Reading WhatsApp's callbacks (see model/callback.h). */
+#include "model/callback.h"
+
+#include <apr_hash.h>
+#include <apr_strings.h>
+#include <ctype.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/encode.h"
+#include "core/json.h"
+
+#define MOST_ID   255 /* bytes; an index holds it */
+#define MOST_NAME 200
+#define MOST_BODY 65536
+#define MOST_WORD 40
+
+/* ---------------------------------------------------------------- what a parser would refuse the whole for */
+
+/* The code unit of an escape "\uXXXX" that begins here, -1 where none does. */
+static int unit_at(const char *c, const char *end)
+{
+    char digits[5] = {0};
+    if (end - c < 6 || c[0] != '\\' || c[1] != 'u')
+        return -1;
+    memcpy(digits, c + 2, 4);
+    return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtol(digits, NULL, 16) : -1;
+}
+
+/* How far an escape reaches; one that stands for no character, or for NUL, becomes the one for "not known". */
+static apr_size_t mend_escape(char *c, const char *end)
+{
+    int unit = unit_at(c, end);
+    if (unit < 0)
+        return end - c > 1 ? 2 : 1;
+    int is_high = unit >= 0xD800 && unit < 0xDC00, next = is_high ? unit_at(c + 6, end) : -1;
+    if (is_high && next >= 0xDC00 && next < 0xE000)
+        return 12;
+    if (unit == 0 || (unit >= 0xD800 && unit < 0xE000))
+        memcpy(c + 2, "fffd", 4);
+    return 6;
+}
+
+/* How far a character of several bytes reaches; one that is none becomes a question mark. */
+static apr_size_t mend_character(char *c, const char *end)
+{
+    unsigned char first = (unsigned char)*c;
+    apr_size_t len = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    if ((apr_size_t)(end - c) >= len && neo_utf8_is_valid(c, len))
+        return len;
+    *c = '?';
+    return 1;
+}
+
+/* The text without what makes it no JSON inside its strings alone: broken UTF-8, halves of surrogates, control characters. One
+ * message with such a thing must not keep the others from being read. */
+static neo_text mended(neo_text raw, apr_pool_t *pool)
+{
+    char *copy = apr_pstrmemdup(pool, raw.ptr, raw.len), *end = copy + raw.len;
+    for (char *c = copy; c < end;) {
+        if (*c == '\\')
+            c += mend_escape(c, end);
+        else if ((unsigned char)*c >= 0x80)
+            c += mend_character(c, end);
+        else {
+            if ((unsigned char)*c < ' ')
+                *c = ' ';
+            c++;
+        }
+    }
+    return (neo_text){copy, raw.len};
+}
+
+/* ---------------------------------------------------------------- members */
+
+/* A text of so many bytes at most, cut where a character ends; NULL where there is none. */
+static const char *clip(const char *text, apr_size_t most, apr_pool_t *pool)
+{
+    if (!text || !*text)
+        return NULL;
+    apr_size_t len = strlen(text);
+    if (len > most)
+        for (len = most; len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80;)
+            len--;
+    char *copy = apr_pstrmemdup(pool, text, len);
+    for (char *c = copy; *c; c++)
+        if (((unsigned char)*c < ' ' && *c != '\n' && *c != '\t') || *c == 0x7F)
+            *c = ' ';
+    return copy;
+}
+
+/* A text by its path, "interactive.button_reply.title". */
+static const char *text_at(const neo_json *value, const char *path, apr_size_t most, apr_pool_t *pool)
+{
+    for (const char *dot; value && (dot = strchr(path, '.')); path = dot + 1)
+        value = neo_json_get(value, apr_pstrmemdup(pool, path, (apr_size_t)(dot - path)));
+    return value ? clip(neo_json_string(neo_json_get(value, path)), most, pool) : NULL;
+}
+
+/* An id that is no text for people: NULL where it is too long, or has what no id has. */
+static const char *id_at(const neo_json *value, const char *path, apr_pool_t *pool)
+{
+    const char *id = text_at(value, path, MOST_ID + 1, pool);
+    if (!id || strlen(id) > MOST_ID)
+        return NULL;
+    for (const char *c = id; *c; c++)
+        if (*c <= ' ' || *c == 0x7F)
+            return NULL;
+    return id;
+}
+
+static const char *digits_at(const neo_json *value, const char *path, apr_pool_t *pool)
+{
+    const char *id = id_at(value, path, pool);
+    apr_size_t len = id ? strlen(id) : 0;
+    return len >= 5 && len <= 20 && strspn(id, "0123456789") == len ? id : NULL;
+}
+
+/* Seconds since 1970, as a string or as a number. */
+static neo_ms moment_of(const neo_json *value)
+{
+    const neo_json *told = neo_json_get(value, "timestamp");
+    const char *text = told ? neo_json_string(told) : NULL;
+    long long seconds = told ? neo_json_integer(told) : 0;
+    if (text && !neo_integer_parse(text, &seconds))
+        seconds = 0;
+    return seconds > 0 && seconds <= NEO_MS_LAST / 1000 ? seconds * 1000 : 0;
+}
+
+static void set_error(neo_fact *fact, const neo_json *value, apr_pool_t *pool)
+{
+    const neo_json *first = neo_json_at(neo_json_get(value, "errors"), 0), *code = first ? neo_json_get(first, "code") : NULL;
+    if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
+        return;
+    long long number = neo_json_integer(code);
+    fact->has_error = 1;
+    fact->error_code = (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
+    fact->error_title = text_at(first, "title", MOST_NAME, pool);
+    if (!fact->error_title)
+        fact->error_title = text_at(first, "message", MOST_NAME, pool);
+}
+
+/* ---------------------------------------------------------------- messages */
+
+/* Where the text of a message is. */
+static const struct {
+    const char *type, *path;
+} bodies[] = {
+    {"text", "text.body"},
+    {"image", "image.caption"},
+    {"video", "video.caption"},
+    {"document", "document.caption"},
+    {"location", "location.name"},
+    {"location", "location.address"},
+    {"interactive", "interactive.button_reply.title"},
+    {"interactive", "interactive.list_reply.title"},
+    {"interactive", "interactive.nfm_reply.body"},
+    {"button", "button.text"},
+    {"reaction", "reaction.emoji"},
+    {"order", "order.text"},
+    {"system", "system.body"},
+};
+
+static const char *const media[] = {"image", "video", "audio", "document", "sticker"};
+
+/* What a person says with these alone. */
+static const struct {
+    const char *word, *wish;
+} words[] = {
+    {"STOP", "stop"},         {"PARAR", "stop"},    {"SAIR", "stop"},     {"CANCELAR", "stop"},
+    {"DESCADASTRAR", "stop"}, {"RESUME", "resume"}, {"VOLTAR", "resume"},
+};
+
+static const char *names_of(const neo_json *contacts, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 128);
+    for (apr_size_t i = 0; contacts && i < neo_json_size(contacts) && out.len < MOST_BODY; i++) {
+        const char *name = text_at(neo_json_at(contacts, i), "name.formatted_name", MOST_NAME, pool);
+        if (name)
+            neo_buf_printf(&out, "%s%s", out.len ? ", " : "", name);
+    }
+    return out.len ? out.ptr : NULL;
+}
+
+static int is_number(const neo_json *value)
+{
+    return value && (neo_json_kind_of(value) == NEO_JSON_INTEGER || neo_json_kind_of(value) == NEO_JSON_REAL);
+}
+
+/* "-23.5613,-46.6565" */
+static const char *place_of(const neo_json *location, apr_pool_t *pool)
+{
+    const neo_json *latitude = neo_json_get(location, "latitude"), *longitude = neo_json_get(location, "longitude");
+    if (!is_number(latitude) || !is_number(longitude))
+        return NULL;
+    double north = neo_json_real(latitude), east = neo_json_real(longitude);
+    return north >= -90 && north <= 90 && east >= -360 && east <= 360 ? apr_psprintf(pool, "%.6f,%.6f", north, east) : NULL;
+}
+
+static const char *body_of(const neo_json *message, const char *type, apr_pool_t *pool)
+{
+    for (apr_size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        const char *text = strcmp(bodies[i].type, type) == 0 ? text_at(message, bodies[i].path, MOST_BODY, pool) : NULL;
+        if (text)
+            return text;
+    }
+    if (strcmp(type, "contacts") == 0)
+        return names_of(neo_json_get(message, "contacts"), pool);
+    const neo_json *location = strcmp(type, "location") == 0 ? neo_json_get(message, "location") : NULL;
+    return location ? place_of(location, pool) : NULL;
+}
+
+static const char *wish_of(const neo_fact *fact)
+{
+    int says = strcmp(fact->type, "text") == 0 || strcmp(fact->type, "button") == 0 || strcmp(fact->type, "interactive") == 0;
+    const char *from = says && fact->body ? fact->body : "", *end = from + strlen(from);
+    while (from < end && isspace((unsigned char)*from))
+        from++;
+    while (end > from && isspace((unsigned char)end[-1]))
+        end--;
+    for (apr_size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strlen(words[i].word) == (size_t)(end - from) && strncasecmp(words[i].word, from, (size_t)(end - from)) == 0)
+            return words[i].wish;
+    return NULL;
+}
+
+static void set_media(neo_fact *fact, const neo_json *message, apr_pool_t *pool)
+{
+    for (apr_size_t i = 0; i < sizeof media / sizeof *media; i++)
+        if (strcmp(media[i], fact->type) == 0) {
+            const neo_json *object = neo_json_get(message, fact->type);
+            fact->has_media = object && id_at(object, "id", pool) != NULL;
+            fact->mime_type = object ? text_at(object, "mime_type", MOST_NAME, pool) : NULL;
+            fact->filename = object ? text_at(object, "filename", MOST_ID, pool) : NULL;
+        }
+}
+
+/* The types that there are and those that may come: a word. */
+static const char *type_of(const neo_json *message, apr_pool_t *pool)
+{
+    const char *type = id_at(message, "type", pool);
+    int is_word = type && strlen(type) <= MOST_WORD && strspn(type, "abcdefghijklmnopqrstuvwxyz_") == strlen(type);
+    return is_word ? type : "unsupported";
+}
+
+/* ---------------------------------------------------------------- one change */
+
+/* One change of a callback while it is read. */
+typedef struct {
+    apr_pool_t *pool;
+    apr_array_header_t *facts;
+    const char *number;
+    apr_hash_t *contacts; /* what `contacts` says of each, by both of a contact's ids */
+    int *dropped;
+} reader;
+
+static void know_contacts(reader *r, const neo_json *contacts)
+{
+    r->contacts = apr_hash_make(r->pool);
+    for (apr_size_t i = 0; contacts && i < neo_json_size(contacts); i++) {
+        const neo_json *contact = neo_json_at(contacts, i);
+        const char *ids[] = {digits_at(contact, "wa_id", r->pool), id_at(contact, "user_id", r->pool)};
+        for (int n = 0; n < 2; n++)
+            if (ids[n])
+                apr_hash_set(r->contacts, ids[n], APR_HASH_KEY_STRING, contact);
+    }
+}
+
+/* Who it is, by what stands in these members and in `contacts`. False where nobody is named. */
+static int set_contact(const reader *r, neo_fact *fact, const neo_json *value, const char *wa_id, const char *bsuid)
+{
+    fact->wa_id = digits_at(value, wa_id, r->pool);
+    fact->bsuid = id_at(value, bsuid, r->pool);
+    const neo_json *contact = fact->wa_id ? apr_hash_get(r->contacts, fact->wa_id, APR_HASH_KEY_STRING) : NULL;
+    if (!contact && fact->bsuid)
+        contact = apr_hash_get(r->contacts, fact->bsuid, APR_HASH_KEY_STRING);
+    if (contact) {
+        fact->name = text_at(contact, "profile.name", MOST_NAME, r->pool);
+        fact->wa_id = fact->wa_id ? fact->wa_id : digits_at(contact, "wa_id", r->pool);
+        fact->bsuid = fact->bsuid ? fact->bsuid : id_at(contact, "user_id", r->pool);
+    }
+    return fact->wa_id || fact->bsuid;
+}
+
+static void add(const reader *r, const neo_fact *fact)
+{
+    APR_ARRAY_PUSH(r->facts, neo_fact) = *fact;
+}
+
+/* A system message may tell that whoever it is from has another number. */
+static void read_move(const reader *r, const neo_json *message, const neo_fact *from)
+{
+    neo_fact moved = {
+        .kind = NEO_FACT_MOVED, .phone_number_id = r->number, .id = from->id, .wa_id = from->wa_id, .bsuid = from->bsuid};
+    const neo_json *system = strcmp(from->type, "system") == 0 ? neo_json_get(message, "system") : NULL;
+    if (!system)
+        return;
+    moved.new_wa_id = digits_at(system, "wa_id", r->pool);
+    moved.new_wa_id = moved.new_wa_id ? moved.new_wa_id : digits_at(system, "new_wa_id", r->pool);
+    moved.new_bsuid = id_at(system, "user_id", r->pool);
+    moved.at = from->at;
+    if (moved.new_wa_id || moved.new_bsuid)
+        add(r, &moved);
+}
+
+static int read_message(const reader *r, const neo_json *message)
+{
+    neo_fact fact = {.kind = NEO_FACT_MESSAGE, .phone_number_id = r->number, .id = id_at(message, "id", r->pool)};
+    if (!fact.id || !set_contact(r, &fact, message, "from", "from_user_id"))
+        return 0;
+    fact.type = type_of(message, r->pool);
+    fact.body = body_of(message, fact.type, r->pool);
+    fact.wish = wish_of(&fact);
+    fact.at = moment_of(message);
+    set_media(&fact, message, r->pool);
+    add(r, &fact);
+    read_move(r, message, &fact);
+    return 1;
+}
+
+static int read_status(const reader *r, const neo_json *told)
+{
+    static const struct {
+        const char *told, *status;
+    } statuses[] = {{"sent", "sent"}, {"delivered", "delivered"}, {"read", "read"}, {"played", "read"}, {"failed", "failed"}};
+    neo_fact fact = {.kind = NEO_FACT_STATUS, .phone_number_id = r->number, .id = id_at(told, "id", r->pool)};
+    const char *status = id_at(told, "status", r->pool);
+    if (!fact.id || !status)
+        return 0;
+    for (apr_size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
+        if (strcmp(statuses[i].told, status) == 0)
+            fact.status = statuses[i].status;
+    if (!fact.status) /* one that came after this was written */
+        return 1;
+    (void)set_contact(r, &fact, told, "recipient_id", "recipient_user_id");
+    fact.message = id_at(told, "biz_opaque_callback_data", r->pool);
+    fact.at = moment_of(told);
+    if (strcmp(fact.status, "failed") == 0)
+        set_error(&fact, told, r->pool);
+    add(r, &fact);
+    return 1;
+}
+
+static int read_preference(const reader *r, const neo_json *told)
+{
+    neo_fact fact = {.kind = NEO_FACT_PREFERENCE, .phone_number_id = r->number};
+    const char *wish = id_at(told, "value", r->pool);
+    if (!wish || (strcmp(wish, "stop") != 0 && strcmp(wish, "resume") != 0) || !set_contact(r, &fact, told, "wa_id", "user_id"))
+        return 0;
+    fact.wish = wish;
+    fact.at = moment_of(told);
+    add(r, &fact);
+    return 1;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static void read_change(reader *r, const neo_json *value)
+{
+    static const struct {
+        const char *member;
+        int (*read)(const reader *r, const neo_json *one);
+    } lists[] = {{"messages", read_message}, {"statuses", read_status}, {"user_preferences", read_preference}};
+    r->number = digits_at(value, "metadata.phone_number_id", r->pool);
+    if (!r->number) /* about an account or a template */
+        return;
+    know_contacts(r, neo_json_get(value, "contacts"));
+    for (apr_size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
+        const neo_json *list = neo_json_get(value, lists[l].member);
+        for (apr_size_t i = 0; list && i < neo_json_size(list); i++) {
+            const neo_json *one = neo_json_at(list, i);
+            if (one && !lists[l].read(r, one))
+                ++*r->dropped;
+        }
+    }
+}
+
+apr_array_header_t *neo_callback_read(neo_text raw, apr_pool_t *pool, const char **wrong, int *dropped)
+{
+    neo_json *whole = neo_json_parse(mended(raw, pool), pool, wrong), *entries = whole ? neo_json_get(whole, "entry") : NULL;
+    reader r = {.pool = pool, .dropped = dropped};
+    *dropped = 0;
+    if (!whole)
+        return NULL;
+    if (!entries || neo_json_kind_of(entries) != NEO_JSON_ARRAY) {
+        *wrong = "it has no list \"entry\"";
+        return NULL;
+    }
+    r.facts = apr_array_make(pool, 8, sizeof(neo_fact));
+    for (apr_size_t e = 0; e < neo_json_size(entries); e++) {
+        const neo_json *changes = neo_json_get(neo_json_at(entries, e), "changes");
+        for (apr_size_t c = 0; changes && c < neo_json_size(changes); c++)
+            read_change(&r, neo_json_get(neo_json_at(changes, c), "value"));
+    }
+    return r.facts;
+}

@@ -1,0 +1,98 @@
+/* A callback before it is known who sent it, and its facts for the database (see model/callback.h). */
+#include <apr_strings.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "model/callback.h"
+
+#define CANDIDATES 16 /* of each kind */
+
+/* ---------------------------------------------------------------- before it is known who sent it */
+
+/* What a search in unread bytes finds: the digits behind each of these keys, once. */
+static void find_digits(neo_text raw, const char *key, apr_pool_t *pool, apr_array_header_t *found)
+{
+    const char *end = raw.ptr + raw.len, *c = raw.ptr;
+    int before = found->nelts;
+    while (found->nelts - before < CANDIDATES && (c = memmem(c, (size_t)(end - c), key, strlen(key)))) {
+        c += strlen(key);
+        while (c < end && strchr(" \t\r\n:", *c) && *c)
+            c++;
+        const char *digits = c < end && *c == '"' ? c + 1 : end;
+        for (c = digits; c < end && isdigit((unsigned char)*c);)
+            c++;
+        if (c - digits < 5 || c - digits > 20 || c == end || *c != '"')
+            continue;
+        const char *id = apr_pstrmemdup(pool, digits, (apr_size_t)(c - digits));
+        int i = 0;
+        while (i < found->nelts && strcmp(APR_ARRAY_IDX(found, i, const char *), id) != 0)
+            i++;
+        if (i == found->nelts)
+            APR_ARRAY_PUSH(found, const char *) = id;
+    }
+}
+
+const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool)
+{
+    apr_array_header_t *found = apr_array_make(pool, 8, sizeof(const char *));
+    find_digits(raw, "\"phone_number_id\"", pool, found);
+    find_digits(raw, "\"id\"", pool, found);
+    APR_ARRAY_PUSH(found, const char *) = NULL;
+    return (const char *const *)(void *)found->elts;
+}
+
+/* ---------------------------------------------------------------- facts as JSON */
+
+static void put_text(neo_buf *out, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    neo_buf_printf(out, ",\"%s\":", name);
+    neo_buf_json(out, value);
+}
+
+static void put_fact(neo_buf *out, const neo_fact *fact, int number)
+{
+    static const char *const kinds[] = {"message", "status", "preference", "moved"};
+    _Static_assert(sizeof kinds / sizeof *kinds == NEO_FACT_KINDS, "every kind has its name");
+    const struct {
+        const char *name, *value;
+    } texts[] = {{"phone_number_id", fact->phone_number_id},
+                 {"id", fact->id},
+                 {"message", fact->message},
+                 {"wa_id", fact->wa_id},
+                 {"bsuid", fact->bsuid},
+                 {"name", fact->name},
+                 {"type", fact->type},
+                 {"body", fact->body},
+                 {"mime_type", fact->mime_type},
+                 {"filename", fact->filename},
+                 {"status", fact->status},
+                 {"error_title", fact->error_title},
+                 {"wish", fact->wish},
+                 {"new_wa_id", fact->new_wa_id},
+                 {"new_bsuid", fact->new_bsuid}};
+    neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s", number, kinds[fact->kind],
+                   fact->has_media ? "true" : "false");
+    for (apr_size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        put_text(out, texts[i].name, texts[i].value);
+    if (fact->has_error)
+        neo_buf_printf(out, ",\"error_code\":%d", fact->error_code);
+    if (fact->at)
+        neo_buf_printf(out, ",\"at\":%lld", fact->at);
+    neo_buf_putc(out, '}');
+}
+
+neo_text neo_facts_json(const apr_array_header_t *facts, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 512 + (apr_size_t)facts->nelts * 400);
+    neo_buf_putc(&out, '[');
+    for (int i = 0; i < facts->nelts; i++) {
+        if (i)
+            neo_buf_putc(&out, ',');
+        put_fact(&out, &APR_ARRAY_IDX(facts, i, neo_fact), i);
+    }
+    neo_buf_putc(&out, ']');
+    return neo_buf_text(&out);
+}

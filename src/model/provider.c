@@ -1,0 +1,175 @@
+/* Requests to WhatsApp's provider, and its answers (see model/provider.h). */
+#include "model/provider.h"
+
+#include <apr_strings.h>
+#include <limits.h>
+#include <string.h>
+
+#define MOST_TEXT 300 /* bytes of the provider's own words */
+#define MOST_ID   255
+
+/* ---------------------------------------------------------------- what is sent */
+
+static void set_text(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
+{
+    neo_json_set(object, name, neo_json_make_string(value, pool));
+}
+
+static neo_json *parameter_of(const char *text, apr_pool_t *pool)
+{
+    neo_json *parameter = neo_json_make_object(pool);
+    set_text(parameter, "type", "text", pool);
+    set_text(parameter, "text", text, pool);
+    return parameter;
+}
+
+/* The parameters of the template's body; NULL where it has none. */
+static neo_json *components_of(const neo_json *texts, apr_pool_t *pool)
+{
+    neo_json *components = neo_json_make_array(pool), *body = neo_json_make_object(pool), *list = neo_json_make_array(pool);
+    if (!texts || !neo_json_size(texts))
+        return NULL;
+    for (apr_size_t i = 0; i < neo_json_size(texts); i++)
+        neo_json_append(list, parameter_of(neo_json_string(neo_json_at(texts, i)), pool));
+    set_text(body, "type", "body", pool);
+    neo_json_set(body, "parameters", list);
+    neo_json_append(components, body);
+    return components;
+}
+
+static neo_json *template_of(const neo_outgoing *message, apr_pool_t *pool)
+{
+    neo_json *template = neo_json_make_object(pool), *language = neo_json_make_object(pool);
+    neo_json *components = components_of(message->parameters, pool);
+    set_text(template, "name", message->template_name, pool);
+    set_text(language, "policy", "deterministic", pool);
+    set_text(language, "code", message->template_language, pool);
+    neo_json_set(template, "language", language);
+    if (components)
+        neo_json_set(template, "components", components);
+    return template;
+}
+
+neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool)
+{
+    neo_json *body = neo_json_make_object(pool);
+    set_text(body, "messaging_product", "whatsapp", pool);
+    set_text(body, "recipient_type", "individual", pool);
+    set_text(body, message->wa_id ? "to" : "recipient", message->wa_id ? message->wa_id : message->bsuid, pool);
+    set_text(body, "type", "template", pool);
+    neo_json_set(body, "template", template_of(message, pool));
+    set_text(body, "biz_opaque_callback_data", message->id, pool);
+    return neo_json_text(body, pool);
+}
+
+/* ---------------------------------------------------------------- what comes back */
+
+/* What the provider's error codes mean; the first row that fits. What none fits failed for good, if the provider says that it
+ * is the request's fault (4XX). */
+static const struct {
+    int first, last;
+    neo_verdict verdict;
+    int is_about_parameters;
+} codes[] = {
+    {0, 0, NEO_VERDICT_FORBIDDEN, 0},     /* authentication */
+    {2, 2, NEO_VERDICT_LATER, 0},         /* the service is down */
+    {3, 3, NEO_VERDICT_FORBIDDEN, 0},     /* capability or permissions */
+    {4, 4, NEO_VERDICT_LATER, 0},         /* too many calls */
+    {10, 10, NEO_VERDICT_FORBIDDEN, 0},   /* permission */
+    {100, 100, NEO_VERDICT_TEMPLATE, 0},  /* parameter */
+    {190, 190, NEO_VERDICT_FORBIDDEN, 0}, /* the token is over */
+    {200, 299, NEO_VERDICT_FORBIDDEN, 0}, /* permissions */
+    {80007, 80007, NEO_VERDICT_LATER, 0}, /* rate limits */
+    {130429, 130429, NEO_VERDICT_LATER, 0},
+    {131016, 131016, NEO_VERDICT_LATER, 0}, /* unavailable */
+    {131056, 131056, NEO_VERDICT_LATER, 0},
+    {131008, 131009, NEO_VERDICT_TEMPLATE, 1}, /* a parameter is missing, wrong */
+    {131026, 131026, NEO_VERDICT_FAILED, 0},   /* undeliverable */
+    {131047, 131049, NEO_VERDICT_FAILED, 0},
+    {131050, 131050, NEO_VERDICT_OPTED_OUT, 0},
+    {132000, 132000, NEO_VERDICT_TEMPLATE, 1}, /* number of parameters */
+    {132012, 132012, NEO_VERDICT_TEMPLATE, 1}, /* form of a parameter */
+    {132018, 132018, NEO_VERDICT_TEMPLATE, 1}, /* likewise */
+    {132001, 132999, NEO_VERDICT_TEMPLATE, 0}, /* no such one, paused, disabled */
+};
+
+/* A text of the provider's, as it may be shown and kept. */
+static const char *text_of(const neo_json *object, const char *name, apr_size_t most, apr_pool_t *pool)
+{
+    const char *text = object ? neo_json_string(neo_json_get(object, name)) : NULL;
+    apr_size_t len = text ? strlen(text) : 0;
+    if (len == 0)
+        return NULL;
+    if (len > most)
+        for (len = most; len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80;)
+            len--;
+    char *copy = apr_pstrmemdup(pool, text, len);
+    for (char *c = copy; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            *c = ' ';
+    return copy;
+}
+
+/* An id that is too long to be kept is none. */
+static const char *id_of(const neo_json *object, const char *name, apr_pool_t *pool)
+{
+    const char *id = text_of(object, name, MOST_ID + 1, pool);
+    return id && strlen(id) <= MOST_ID ? id : NULL;
+}
+
+/* False where it is no error of the provider's. */
+static int read_error(const neo_json *error, int http_status, apr_pool_t *pool, neo_reply *reply)
+{
+    const neo_json *code = neo_json_get(error, "code"), *data = neo_json_get(error, "error_data");
+    if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
+        return 0;
+    long long number = neo_json_integer(code);
+    reply->code = (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
+    reply->title = text_of(error, "message", MOST_TEXT, pool);
+    reply->title = reply->title ? reply->title : "The provider gave no reason.";
+    reply->details = text_of(data, "details", MOST_TEXT, pool);
+    reply->trace = text_of(error, "fbtrace_id", MOST_ID, pool);
+    reply->verdict = http_status >= 500 ? NEO_VERDICT_UNKNOWN : NEO_VERDICT_FAILED;
+    for (apr_size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (reply->code >= codes[i].first && reply->code <= codes[i].last) {
+            reply->verdict = codes[i].verdict;
+            reply->is_about_parameters = codes[i].is_about_parameters;
+            break;
+        }
+    return 1;
+}
+
+static void read_success(const neo_json *body, apr_pool_t *pool, neo_reply *reply)
+{
+    const neo_json *message = neo_json_at(neo_json_get(body, "messages"), 0);
+    const neo_json *contact = neo_json_at(neo_json_get(body, "contacts"), 0);
+    const char *status = text_of(message, "message_status", MOST_ID, pool);
+    const char *wa_id = id_of(contact, "wa_id", pool);
+    reply->id = id_of(message, "id", pool);
+    if (!reply->id)
+        return;
+    reply->verdict = NEO_VERDICT_ACCEPTED;
+    reply->wa_id = wa_id && strspn(wa_id, "0123456789") == strlen(wa_id) && strlen(wa_id) <= 20 ? wa_id : NULL;
+    reply->bsuid = id_of(contact, "user_id", pool);
+    reply->is_held = status && (strcmp(status, "held_for_quality_assessment") == 0 || strcmp(status, "paused") == 0);
+}
+
+void neo_reply_read(const neo_asked_answer *answer, apr_pool_t *pool, neo_reply *reply)
+{
+    const char *wrong;
+    memset(reply, 0, sizeof *reply);
+    reply->verdict = answer->how == NEO_ASKED_NOT_SENT ? NEO_VERDICT_LATER : NEO_VERDICT_UNKNOWN;
+    if (answer->how != NEO_ASKED_ANSWERED)
+        return;
+    int status = answer->http_status;
+    const neo_json *body = neo_json_parse(answer->body, pool, &wrong), *error = body ? neo_json_get(body, "error") : NULL;
+    if (status >= 400 && error && read_error(error, status, pool, reply))
+        return;
+    reply->details = apr_psprintf(pool, "HTTP status %d", status);
+    if (status == 429) /* refused before anybody has looked at it */
+        reply->verdict = NEO_VERDICT_LATER;
+    else if (status >= 300 && status < 500 && status != 408) /* refused, and not by the provider, which would say why */
+        reply->verdict = NEO_VERDICT_FORBIDDEN;
+    else if (status >= 200 && status < 300 && body)
+        read_success(body, pool, reply);
+}

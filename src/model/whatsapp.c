@@ -1,0 +1,215 @@
+/* Conversations over WhatsApp: what a request to begin one has, and what it is answered. */
+#include <string.h>
+
+#include "core/id.h"
+#include "model/fields.h"
+
+#define SAMPLE_LEAD         "led_01kgexq2m4c7f1h5k9n3r6t8w0"
+#define SAMPLE_NUMBER       "wan_01kgexr5p6d8g2j6m0q4s7v9x1"
+#define SAMPLE_CONVERSATION "wac_01kghd2t9ae0h4k8n1r5t7w3y6"
+#define SAMPLE_MESSAGE      "wam_01kghd2t9bf1j5m9p2s6v8x4z7"
+#define SAMPLE_CREATED      "2026-02-03T09:20:14.986Z"
+#define ID_PATTERN(prefix)  "^" prefix "[0-7][0-9a-hjkmnp-tv-z]{25}$"
+
+static const char *lead_rule(const neo_json *value, apr_pool_t *pool)
+{
+    (void)pool;
+    return neo_id_is(neo_json_string(value), "led_") ? NULL : "must be the id of a lead";
+}
+
+static const char *template_name_rule(const neo_json *value, apr_pool_t *pool)
+{
+    const char *name = neo_json_string(value);
+    (void)pool;
+    return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name)
+               ? NULL
+               : "must be lowercase letters, digits and underscores";
+}
+
+/* "pt_BR", "en", "fil", "es_419" */
+static const char *language_rule(const neo_json *value, apr_pool_t *pool)
+{
+    const char *code = neo_json_string(value);
+    size_t language = strspn(code, "abcdefghijklmnopqrstuvwxyz"), region = 0;
+    (void)pool;
+    if (code[language] == '_')
+        region = strspn(code + language + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+    int is_whole = code[language + (region ? 1 + region : 0)] == '\0';
+    return is_whole && language >= 2 && language <= 3 && (region == 0 || (region >= 2 && region <= 4))
+               ? NULL
+               : "must be a template's language, such as pt_BR";
+}
+
+/* Administrators make numbers; a request may choose one. */
+static const neo_resource number = {.name = "number", .prefix = "wan_", .title = "Number"};
+
+static const neo_field fields[] = {
+    {.name = "lead_id",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED,
+     .max = 100,
+     .rule = lead_rule,
+     .pattern = ID_PATTERN("led_"),
+     .doc = "The lead whose contact is written to.",
+     .example = NEO_TEXT(SAMPLE_LEAD)},
+    {.name = "template_name",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED,
+     .max = 512,
+     .rule = template_name_rule,
+     .pattern = "^[a-z0-9_]{1,512}$",
+     .doc = "The message template, as WhatsApp has approved it for the organization.",
+     .example = "\"visit_invitation\""},
+    {.name = "template_language",
+     .type = NEO_STRING,
+     .max = 8,
+     .preset = "pt_BR",
+     .rule = language_rule,
+     .pattern = "^[a-z]{2,3}(_[A-Z0-9]{2,4})?$",
+     .doc = "The template's language.",
+     .example = "\"pt_BR\""},
+    {.name = "template_parameters",
+     .type = NEO_TEXT_LIST,
+     .max = 1024,
+     .most = 50,
+     .doc = "What stands in the places that the template's body has for it, in their order.",
+     .example = "[\"Marina\", \"Rua Augusta 1508\"]"},
+    {.name = "number_id",
+     .type = NEO_REFERENCE,
+     .refers = &number,
+     .doc = "The number to write from. Needed where the organization has several.",
+     .example = NEO_TEXT(SAMPLE_NUMBER)},
+    {0},
+};
+
+const neo_resource neo_whatsapp = {
+    .name = "whatsapp",
+    .collection = "whatsapp",
+    .prefix = "wac_",
+    .title = "Conversation",
+    .tag_doc = "Conversations with the contacts of leads.",
+    .area = NEO_AREA_WHATSAPP,
+    .fields = fields,
+};
+
+/* ---------------------------------------------------------------- what is answered */
+
+static const char *const directions[] = {"inbound", "outbound", NULL};
+static const char *const sources[] = {"webhook", "api", NULL};
+static const char *const statuses[] = {"received", "pending", "accepted", "sent", "delivered", "read", "failed", NULL};
+static const char *const triages[] = {"pending", "assigned", "dismissed", NULL};
+static const char *const actor_types[] = {"user", "api_key", "system", NULL};
+
+#define TEXT(the_name, more, the_doc, the_example)                                                                             \
+    {                                                                                                                          \
+        .name = the_name, .type = NEO_STRING, .flags = (more), .doc = the_doc, .example = NEO_TEXT(the_example)                \
+    }
+#define IDENTIFIER(the_name, the_prefix, more, the_doc, the_example)                                                           \
+    {                                                                                                                          \
+        .name = the_name, .type = NEO_STRING, .flags = (more), .pattern = ID_PATTERN(the_prefix), .doc = the_doc,              \
+        .example = NEO_TEXT(the_example)                                                                                       \
+    }
+#define MOMENT(the_name, more, the_doc, the_example)                                                                           \
+    {                                                                                                                          \
+        .name = the_name, .type = NEO_TIMESTAMP, .flags = (more), .doc = the_doc, .example = NEO_TEXT(the_example)             \
+    }
+#define ONE_OF(the_name, the_values, the_doc, the_example)                                                                     \
+    {                                                                                                                          \
+        .name = the_name, .type = NEO_ENUM, .flags = NEO_ALWAYS, .values = the_values, .doc = the_doc,                         \
+        .example = NEO_TEXT(the_example)                                                                                       \
+    }
+#define YES_OR_NO(the_name, the_doc, the_example)                                                                              \
+    {                                                                                                                          \
+        .name = the_name, .type = NEO_BOOLEAN, .flags = NEO_ALWAYS, .doc = the_doc, .example = the_example                     \
+    }
+
+static const neo_field last_message[] = {
+    IDENTIFIER("id", "wam_", NEO_ALWAYS, "Identifies the message.", SAMPLE_MESSAGE),
+    ONE_OF("direction", directions, "`inbound` from the contact, `outbound` to it.", "outbound"),
+    TEXT("type", NEO_ALWAYS, "What it is: `template`, `text`, `image` and others. More may come.", "template"),
+    {.name = "body", .type = NEO_STRING, .doc = "Its text. A template's is not known here."},
+    ONE_OF("status", statuses, "What became of it so far.", "accepted"),
+    MOMENT("occurred_at", NEO_ALWAYS, "When it was written.", SAMPLE_CREATED),
+    {0},
+};
+
+/* The columns are those of sql/0012_whatsapp.sql. */
+static const neo_field conversation[] = {
+    IDENTIFIER("id", "wac_", NEO_ALWAYS, "Identifies the conversation.", SAMPLE_CONVERSATION),
+    IDENTIFIER("number_id", "wan_", NEO_ALWAYS, "The organization's number.", SAMPLE_NUMBER),
+    TEXT("number_display_phone_number", NEO_ALWAYS, "The same as people write it.", "+55 11 4000-1234"),
+    IDENTIFIER("party_id", "pty_", 0, "The lead's party.", NEO_SAMPLE_BUYER),
+    TEXT("contact_wa_id", 0, "The contact's number as WhatsApp has it: digits, the country's code first.", "5511987654321"),
+    TEXT("contact_bsuid", 0, "The contact's business-scoped user id.", "BR.13491208655302741918"),
+    TEXT("contact_name", 0, "The contact's name: the lead's, or what the contact goes by.", "Marina Duarte"),
+    ONE_OF("triage", triages, "`assigned` where it has a lead; a contact that nobody knows yet is `pending`.", "assigned"),
+    IDENTIFIER("lead_id", "led_", 0, "The lead.", SAMPLE_LEAD),
+    {.name = "last_inbound_at", .type = NEO_TIMESTAMP, .doc = "When the contact wrote last."},
+    MOMENT("last_message_at", NEO_ALWAYS, "When either wrote last.", SAMPLE_CREATED),
+    {.name = "last_message", .type = NEO_OBJECT, .flags = NEO_ALWAYS, .fields = last_message, .doc = "What was written last."},
+    {.name = "unread_count",
+     .type = NEO_INTEGER,
+     .flags = NEO_ALWAYS,
+     .max = 2147483647,
+     .doc = "What the contact wrote and nobody has read.",
+     .example = "0"},
+    {.name = "last_read_at", .type = NEO_TIMESTAMP, .doc = "When somebody read it last."},
+    {.name = "opted_out_at", .type = NEO_TIMESTAMP, .doc = "Since when the contact wants no messages."},
+    YES_OR_NO("window_open", "Whether the contact wrote within 24 hours, so that any message may be sent.", "false"),
+    {.name = "window_expires_at", .type = NEO_TIMESTAMP, .doc = "24 hours after `last_inbound_at`."},
+    YES_OR_NO("held", "Whether WhatsApp keeps the last message back to look at the template.", "false"),
+    MOMENT("created_at", NEO_ALWAYS, "When the conversation began.", SAMPLE_CREATED),
+    MOMENT("updated_at", NEO_ALWAYS, "When something about it last changed.", "2026-02-03T09:20:15.402Z"),
+    {0},
+};
+
+static const neo_field message[] = {
+    IDENTIFIER("id", "wam_", NEO_ALWAYS, "Identifies the message.", SAMPLE_MESSAGE),
+    IDENTIFIER("conversation_id", "wac_", NEO_ALWAYS, "The conversation.", SAMPLE_CONVERSATION),
+    ONE_OF("direction", directions, "`inbound` from the contact, `outbound` to it.", "outbound"),
+    ONE_OF("source", sources, "How it came here: told by WhatsApp, or sent with this API.", "api"),
+    TEXT("provider_message_id", 0, "WhatsApp's id of it. Absent until it is known.",
+         "wamid.HBgNNTUxMTk4NzY1NDMyMRUCABEYEjlBM0"),
+    TEXT("type", NEO_ALWAYS, "What it is: `template`, `text`, `image` and others. More may come.", "template"),
+    {.name = "body", .type = NEO_STRING, .doc = "Its text. A template's is not known here."},
+    TEXT("template_name", 0, "The template.", "visit_invitation"),
+    TEXT("template_language", 0, "The template's language.", "pt_BR"),
+    {.name = "media_mime_type", .type = NEO_STRING, .doc = "The media type of what is attached."},
+    {.name = "media_filename", .type = NEO_STRING, .doc = "The name of the file that is attached."},
+    YES_OR_NO("has_media", "Whether something is attached.", "false"),
+    ONE_OF(
+        "status", statuses,
+        "`received` of what the contact wrote. What is sent is `pending` until WhatsApp has answered, then `accepted`, `sent`, "
+        "`delivered`, `read`, in that order and never back; or `failed`. Where no answer came it stays `pending`, and is never "
+        "sent again, until WhatsApp tells what became of it.",
+        "accepted"),
+    MOMENT("status_at", NEO_ALWAYS, "When it got this status.", "2026-02-03T09:20:15.398Z"),
+    {.name = "error_code",
+     .type = NEO_INTEGER,
+     .min = -2147483647 - 1,
+     .max = 2147483647,
+     .doc = "Of one that failed: WhatsApp's code for the reason."},
+    {.name = "error_title", .type = NEO_STRING, .doc = "Of one that failed: the reason in WhatsApp's words."},
+    TEXT("actor_id", 0, "Who sent it: an API key or a user.", "nbr_01jwr1zbts0h4k8n3p7r1t5w9x"),
+    {.name = "actor_type", .type = NEO_ENUM, .values = actor_types, .doc = "What that is.", .example = "\"api_key\""},
+    MOMENT("occurred_at", NEO_ALWAYS, "When it was written.", SAMPLE_CREATED),
+    {0},
+};
+
+static const neo_field started[] = {
+    {.name = "conversation",
+     .type = NEO_OBJECT,
+     .flags = NEO_ALWAYS,
+     .fields = conversation,
+     .doc = "The conversation, with the message."},
+    {.name = "message", .type = NEO_OBJECT, .flags = NEO_ALWAYS, .fields = message, .doc = "The message that was sent."},
+    YES_OR_NO("created", "Whether the conversation is new.", "true"),
+    {0},
+};
+
+const neo_resource neo_started = {.name = "whatsapp",
+                                  .collection = "whatsapp",
+                                  .prefix = "wac_",
+                                  .title = "StartedConversation",
+                                  .area = NEO_AREA_WHATSAPP,
+                                  .fields = started};

@@ -1,0 +1,221 @@
+/* Beginning a conversation over WhatsApp. The message is committed before the provider is asked, nothing is held while it is
+ * asked, and what came of it is recorded in a second transaction: so whatever ends in between, the message is known, and is
+ * never sent again. */
+#include "store/whatsapp.h"
+
+#include <apr_strings.h>
+#include <string.h>
+
+#include "call.h"
+#include "core/id.h"
+#include "core/log.h"
+#include "core/secret.h"
+#include "model/validate.h"
+
+#define RETRY_SECONDS 30 /* what a client is told to wait while the provider takes no messages */
+
+/* ---------------------------------------------------------------- committing the message */
+
+static neo_pg_status begin(neo_call *call, neo_pg *pg, void *what, neo_rows *rows)
+{
+    neo_beginning *beginning = what;
+    neo_id_issue(beginning->conversation, "wac_");
+    neo_id_issue(beginning->message, "wam_");
+    return neo_whatsapp_begin(pg, &call->actor, call->once, beginning, call->pool, rows);
+}
+
+/* Why there is no message; NULL where there is one. */
+static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_beginning *beginning)
+{
+    neo_problem *problem = NULL;
+    if (!refusal)
+        return NULL;
+    if (strcmp(refusal, "no_lead") == 0)
+        return neo_problem_about(call->pool, NEO_NOT_FOUND_RESOURCE, "lead", "The organization has no lead with this id.");
+    if (strcmp(refusal, "opted_out") == 0)
+        return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has asked for no more messages.");
+    if (strcmp(refusal, "several_numbers") == 0)
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_REQUIRED, "whatsapp", "number_id",
+                          "is required, because the organization has several numbers");
+    else
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_NOT_FOUND, "whatsapp", "number_id",
+                          beginning->number ? "names nothing that exists in the organization"
+                                            : "names nothing, because the organization has no number to write from yet");
+    return problem;
+}
+
+/* ---------------------------------------------------------------- asking the provider */
+
+/* Asks, or finds that it cannot be asked. */
+static void ask(neo_call *call, const neo_rows *begun, const neo_beginning *beginning, const neo_json *clean, neo_reply *reply)
+{
+    const neo_request *request = call->request;
+    neo_asked_answer answer = {.how = NEO_ASKED_NOT_SENT, .body = {"", 0}};
+    const char *number = neo_rows_value(begun, 0, NEO_BEGUN_NUMBER);
+    const char *token =
+        neo_secret_open(&call->site->keys, number, neo_rows_value(begun, 0, NEO_BEGUN_ACCESS_TOKEN), call->pool);
+    neo_outgoing message = {
+        .id = beginning->message,
+        .wa_id = neo_rows_value(begun, 0, NEO_BEGUN_WA_ID),
+        .bsuid = neo_rows_value(begun, 0, NEO_BEGUN_BSUID),
+        .template_name = beginning->template_name,
+        .template_language = beginning->template_language,
+        .parameters = neo_json_get(clean, "template_parameters"),
+    };
+    if (token)
+        request->host->ask_provider(
+            request->context, apr_pstrcat(call->pool, neo_rows_value(begun, 0, NEO_BEGUN_PHONE_NUMBER_ID), "/messages", NULL),
+            token, neo_outgoing_json(&message, call->pool), &answer);
+    else
+        neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, request->about,
+                "the access token of %s cannot be opened with any key of the key file", number);
+    neo_reply_read(&answer, call->pool, reply);
+    if (!reply->title && answer.how != NEO_ASKED_ANSWERED)
+        reply->details = answer.why;
+}
+
+/* Something is to be mended before anything can be sent. */
+static void log_forbidden(void *about, const char *number, const neo_reply *reply)
+{
+    if (reply->title)
+        neo_log(NEO_LOG_ACCESS_TOKEN, about, "the provider refuses the access token of %s (%d: %s; %s; fbtrace_id %s)", number,
+                reply->code, reply->title, reply->details ? reply->details : "-", reply->trace ? reply->trace : "-");
+    else
+        neo_log(NEO_LOG_NO_PROVIDER, about, "what answers at NeoAPIWhatsAppURL is not the provider (%s), and nothing was sent",
+                reply->details);
+}
+
+/* What an administrator has to know; nothing of the contact. */
+static void log_reply(const neo_call *call, const char *number, const char *message, const neo_reply *reply)
+{
+    void *about = call->request->about;
+    const char *title = reply->title ? reply->title : "no usable answer", *more = reply->details ? reply->details : "-";
+    switch (reply->verdict) {
+    case NEO_VERDICT_FORBIDDEN: log_forbidden(about, number, reply); break;
+    case NEO_VERDICT_LATER:
+        if (reply->title)
+            neo_log(NEO_LOG_PROVIDER_BUSY, about, "the provider takes no message of %s at the moment (%d: %s; %s)", number,
+                    reply->code, title, more);
+        else if (reply->details) /* otherwise it was not asked, and that has been told */
+            neo_log(NEO_LOG_PROVIDER_AWAY, about, "the provider takes no message (%s)", more);
+        break;
+    case NEO_VERDICT_UNKNOWN:
+        neo_log(NEO_LOG_SENT_OR_NOT, about, "whether the provider took message %s is not known (%s; %s)", message, title, more);
+        break;
+    case NEO_VERDICT_FAILED:
+    case NEO_VERDICT_TEMPLATE:
+        neo_log(NEO_LOG_MESSAGE_REFUSED, about, "the provider refuses message %s (%d: %s; %s; fbtrace_id %s)", message,
+                reply->code, title, more, reply->trace ? reply->trace : "-");
+        break;
+    default: break;
+    }
+}
+
+/* ---------------------------------------------------------------- recording what came of it */
+
+static const char *const outcomes[] = {
+    [NEO_VERDICT_ACCEPTED] = "accepted",   [NEO_VERDICT_UNKNOWN] = "unknown",  [NEO_VERDICT_LATER] = "unsent",
+    [NEO_VERDICT_FORBIDDEN] = "unsent",    [NEO_VERDICT_TEMPLATE] = "refused", [NEO_VERDICT_FAILED] = "failed",
+    [NEO_VERDICT_OPTED_OUT] = "opted_out",
+};
+
+/* Why nothing was sent; NULL where there is an answer. */
+static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
+{
+    neo_problem *problem = NULL;
+    switch (reply->verdict) {
+    case NEO_VERDICT_LATER:
+    case NEO_VERDICT_FORBIDDEN:
+        problem = neo_problem_make(call->pool, NEO_INTERNAL_PROVIDER_UNAVAILABLE,
+                                   "WhatsApp takes no message at the moment; nothing was sent, so try again later.");
+        problem->retry_after = RETRY_SECONDS;
+        return problem;
+    case NEO_VERDICT_TEMPLATE:
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_TEMPLATE_REJECTED, "whatsapp",
+                          reply->is_about_parameters ? "template_parameters" : "template_name",
+                          "was refused by WhatsApp (%d): %s", reply->code, reply->details ? reply->details : reply->title);
+        return problem;
+    case NEO_VERDICT_OPTED_OUT:
+        return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has asked WhatsApp for no more messages.");
+    default: return NULL;
+    }
+}
+
+static neo_problem *end(neo_call *call, const char *message, const neo_reply *reply, neo_rows *rows)
+{
+    neo_ending ending = {
+        .outcome = outcomes[reply->verdict],
+        .provider_id = reply->id,
+        .wa_id = reply->wa_id,
+        .bsuid = reply->bsuid,
+        .is_held = reply->is_held,
+        .code = reply->title ? reply->code : -1,
+        .title = reply->title ? reply->title : "The provider could not be reached.",
+    };
+    neo_pg *pg = call->request->host->borrow(call->request->context);
+    if (!pg)
+        return neo_call_failed(call, NEO_PG_AWAY, rows); /* not "nothing was done": something may have been sent */
+    neo_pg_status status = neo_whatsapp_end(pg, &call->actor, call->once, message, &ending, call->pool, rows);
+    neo_call_give_back(call, pg);
+    return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, rows);
+}
+
+static neo_problem *send_message(neo_call *call, const neo_rows *begun, const neo_beginning *beginning, const neo_json *clean)
+{
+    neo_reply reply;
+    neo_rows ended = {0};
+    ask(call, begun, beginning, clean, &reply);
+    log_reply(call, neo_rows_value(begun, 0, NEO_BEGUN_NUMBER), beginning->message, &reply);
+    neo_problem *problem = end(call, beginning->message, &reply, &ended);
+    if (!problem)
+        problem = problem_of(call, &reply);
+    if (!problem)
+        neo_call_respond_made(call, neo_rows_is_true(begun, 0, NEO_BEGUN_CREATED) ? 201 : 200, neo_rows_text(&ended, 0, 0),
+                              NULL);
+    return problem;
+}
+
+/* ---------------------------------------------------------------- the whole */
+
+static const char *text_of(const neo_json *clean, const char *name)
+{
+    return neo_json_string(neo_json_get(clean, name));
+}
+
+neo_problem *neo_call_start_conversation(neo_call *call)
+{
+    neo_json *clean;
+    neo_pg *pg;
+    neo_rows rows;
+    int made;
+    neo_problem *problem = neo_validate(&neo_whatsapp, call->body, call->pool, &clean);
+    if (problem || (problem = neo_call_borrow(call, &pg)))
+        return problem;
+    neo_beginning beginning = {
+        .actor_type = call->principal->is_token ? "user" : "api_key",
+        .lead = text_of(clean, "lead_id"),
+        .number = text_of(clean, "number_id"),
+        .template_name = text_of(clean, "template_name"),
+        .template_language = text_of(clean, "template_language"),
+    };
+    problem = neo_call_write_once(call, pg, begin, &beginning, &rows, &made);
+    neo_call_give_back(call, pg);
+    if (problem || !made)
+        return problem;
+    problem = refusal_of(call, neo_rows_value(&rows, 0, NEO_BEGUN_REFUSAL), &beginning);
+    return problem ? problem : send_message(call, &rows, &beginning, clean);
+}
+
+neo_problem *neo_call_repeat_pending(neo_call *call, neo_pg *pg, const neo_once_answer *first)
+{
+    neo_rows rows;
+    const char *message = apr_pstrmemdup(call->pool, first->body.ptr, first->body.len);
+    neo_pg_status status = neo_whatsapp_answer(pg, &call->actor, message, call->pool, &rows);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, &rows);
+    if (rows.count == 0 || !neo_rows_value(&rows, 0, 0))
+        return neo_problem_internal(call->pool);
+    neo_call_set_header(call, "Idempotent-Replayed", "true");
+    neo_call_respond_made(call, first->status, neo_rows_text(&rows, 0, 0), NULL);
+    return NULL;
+}

@@ -1,0 +1,106 @@
+/* Calls of the schema's functions for WhatsApp (see store/whatsapp.h). */
+#include "store/whatsapp.h"
+
+#include <apr_strings.h>
+
+#include "core/encode.h"
+
+static neo_statement *begin, *end, *answer, *numbers_of, *verify, *receive;
+
+void neo_whatsapp_make_statements(apr_pool_t *pool)
+{
+    begin = neo_statement_make(pool,
+                               "select refusal, deliveries, created, number_id, phone_number_id, access_token, wa_id, bsuid"
+                               " from neoapi.whatsapp_start($1, $2, $3, decode($4, 'hex'), $5, $6, $7, $8, $9, $10, $11, $12)",
+                               12, 1);
+    end = neo_statement_make(pool, "select neoapi.whatsapp_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)", 11, 1);
+    answer = neo_statement_make(pool, "select neoapi.whatsapp_answer($1, $2)", 2, 0);
+    numbers_of = neo_statement_make(pool,
+                                    "select id, phone_number_id, app_secret from neoapi.whatsapp_number"
+                                    " where phone_number_id = any ($1) or waba_id = any ($1) limit 1000",
+                                    1, 0);
+    verify = neo_statement_make(
+        pool, "select true from neoapi.whatsapp_number where verify_token_hash = decode($1, 'hex') limit 1", 1, 0);
+    receive = neo_statement_make(pool, "select message_count, status_count from neoapi.whatsapp_receive($1, $2, $3, $4)", 4, 1);
+}
+
+static const char *hex_of(const unsigned char *hash, apr_size_t len, apr_pool_t *pool)
+{
+    char *hex = apr_palloc(pool, 2 * len + 1);
+    neo_hex(hash, len, hex);
+    return hex;
+}
+
+neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_once *once, const neo_beginning *beginning,
+                                 apr_pool_t *pool, neo_rows *rows)
+{
+    const char *values[] = {actor->organization,
+                            actor->credential,
+                            once ? once->key : NULL,
+                            once ? hex_of(once->hash, sizeof once->hash, pool) : NULL,
+                            actor->name,
+                            beginning->actor_type,
+                            beginning->lead,
+                            beginning->number,
+                            beginning->template_name,
+                            beginning->template_language,
+                            beginning->conversation,
+                            beginning->message};
+    return neo_pg_run(pg, begin, values, pool, rows);
+}
+
+neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_once *once, const char *message,
+                               const neo_ending *ending, apr_pool_t *pool, neo_rows *rows)
+{
+    const char *values[] = {actor->organization,
+                            actor->credential,
+                            once ? once->key : NULL,
+                            message,
+                            ending->outcome,
+                            ending->provider_id,
+                            ending->wa_id,
+                            ending->bsuid,
+                            ending->is_held ? "true" : "false",
+                            ending->code >= 0 ? apr_itoa(pool, ending->code) : NULL,
+                            ending->title};
+    return neo_pg_run(pg, end, values, pool, rows);
+}
+
+neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool, neo_rows *rows)
+{
+    const char *values[] = {actor->organization, message};
+    return neo_pg_run(pg, answer, values, pool, rows);
+}
+
+/* Ids as an array of PostgreSQL; they have letters, digits and underscores alone. */
+static const char *array_of(const char *const *ids, apr_pool_t *pool)
+{
+    neo_buf out;
+    neo_buf_init(&out, pool, 256);
+    neo_buf_putc(&out, '{');
+    for (; *ids; ids++)
+        neo_buf_printf(&out, "%s%s", out.len > 1 ? "," : "", *ids);
+    neo_buf_putc(&out, '}');
+    return out.ptr;
+}
+
+neo_pg_status neo_whatsapp_numbers(neo_pg *pg, const char *const *ids, apr_pool_t *pool, neo_rows *rows)
+{
+    const char *values[] = {array_of(ids, pool)};
+    return neo_pg_run(pg, numbers_of, values, pool, rows);
+}
+
+neo_pg_status neo_whatsapp_verify(neo_pg *pg, const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool, neo_rows *rows)
+{
+    const char *values[] = {hex_of(hash, NEO_SHA256_SIZE, pool)};
+    return neo_pg_run(pg, verify, values, pool, rows);
+}
+
+neo_pg_status neo_whatsapp_receive(neo_pg *pg, neo_text facts, const char *const *numbers, apr_pool_t *pool, neo_rows *rows)
+{
+    char conversations[NEO_ID_STEM_SIZE], messages[NEO_ID_STEM_SIZE];
+    neo_id_issue_block(conversations, "wac_");
+    neo_id_issue_block(messages, "wam_");
+    const char *values[] = {facts.ptr, array_of(numbers, pool), conversations, messages};
+    return neo_pg_run(pg, receive, values, pool, rows);
+}

@@ -1,0 +1,108 @@
+"""The demo's WhatsApp: a stand-in for Meta's servers, and contacts who answer.
+
+    NEOAPI_URL=… NEOAPI_CA=… NEOAPI_KEY=… whatsapp.py leads    writes a CSV file of leads: parties who want to buy or rent
+    NEOAPI_URL=… NEOAPI_CA=… whatsapp.py serve PORT SECRETS    is Meta for the number whose secrets are in that file
+
+A message that is sent is soon on the contact's telephone, then read, then answered; each of these is a signed callback, as
+Meta's are. It says what it does. tests/whatsapp is what it is made of.
+"""
+
+import csv
+import json
+import os
+import signal
+import ssl
+import sys
+import threading
+import time
+import urllib.request
+from pathlib import Path
+from urllib.parse import urlsplit
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "whatsapp"))
+
+from callbacks import call, change, envelope, status, text  # noqa: E402
+from meta import Meta, Number, accept  # noqa: E402
+
+NUMBER, DISPLAY, ACCOUNT = "106540352242922", "+55 11 4000-1234", "102290129340398"  # as demo.sh adds it
+LEADS = 12
+STATUSES = (("sent", 0.2), ("delivered", 0.5), ("read", 1))  # with the seconds that pass before
+ANSWERS = ("Oi! Sim, quero visitar no sábado de manhã.", "Obrigada pelo contato! Aceitam financiamento?",
+           "Boa tarde, pode me mandar mais fotos?")
+PATIENCE = 60  # seconds that Apache may be away
+
+
+def trust():
+    return ssl.create_default_context(cafile=os.environ["NEOAPI_CA"])
+
+
+def leads():
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust()))
+    request = urllib.request.Request(os.environ["NEOAPI_URL"] + "parties?kind=person&role=buyer,tenant&limit=100",
+                                     headers={"X-API-Key": os.environ["NEOAPI_KEY"]})
+    with opener.open(request, timeout=PATIENCE) as answer:
+        found = [one for one in json.load(answer)["items"] if one.get("phone")]
+    out = csv.writer(sys.stdout, lineterminator="\n")
+    out.writerow(["name", "phone", "email", "party_id"])
+    known = set()
+    for one in found:
+        if len(known) < LEADS and one["phone"] not in known:
+            known.add(one["phone"])
+            out.writerow([one["name"], one["phone"], one.get("email", ""), one["id"]])
+
+
+class Contacts:
+    """Who gets what is sent, and answers."""
+
+    def __init__(self, number):
+        self.number, self.context, self.count = number, trust(), 0
+        self.url = f"https://{urlsplit(os.environ['NEOAPI_URL']).netloc}/whatsapp/callback"
+
+    def accept(self, handler, send):
+        accept(handler, send)
+        template = send.template
+        self.say(f"{send.to} gets {template['name']} ({template['language']['code']}) {', '.join(send.parameters)}")
+        threading.Thread(target=self.talk, args=(send,), daemon=True).start()
+
+    def talk(self, send):
+        for state, pause in STATUSES:
+            time.sleep(pause)
+            self.tell(statuses=[status(send, state, send.to)])
+            self.say(f"{send.to}: {state}")
+        time.sleep(1)
+        self.count += 1
+        answer = ANSWERS[self.count % len(ANSWERS)]
+        self.tell(messages=[text(answer, send.to)])
+        self.say(f"{send.to} answers: {answer}")
+
+    def tell(self, **lists):
+        """As Meta does, again until it is taken."""
+        deadline, body = time.monotonic() + PATIENCE, envelope(self.number, change(self.number, **lists))
+        while time.monotonic() < deadline:
+            try:
+                if call(self.url, body, self.number.secret, self.context) == 200:
+                    return
+            except OSError:
+                pass
+            time.sleep(1)
+        self.say("a callback was not taken")
+
+    @staticmethod
+    def say(line):
+        print(time.strftime("%H:%M:%S"), line, flush=True)
+
+
+def serve(port, file):
+    secrets = dict(line.split("=", 1) for line in Path(file).read_text().splitlines())
+    number = Number(NUMBER, DISPLAY, ACCOUNT, secrets["access_token"], secrets["app_secret"])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    with Meta(int(port)) as meta:
+        meta.numbers.append(number)
+        meta.behave(Contacts(number).accept)
+        Contacts.say(f"{meta.url} is Meta for {DISPLAY}")
+        while True:
+            signal.pause()
+
+
+if __name__ == "__main__":
+    {"leads": leads, "serve": serve}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,33 @@
+"""Somebody who takes every message for WhatsApp's provider: enough for tests that are about the API alone. Those that are about the
+provider have a stand-in that looks at what it gets (tests/whatsapp)."""
+
+import contextlib
+import json
+import threading
+import uuid
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Taker(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        answer = json.dumps({"messages": [{"id": f"wamid.{uuid.uuid4().hex}"}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
+
+
+@contextlib.contextmanager
+def taking_all():
+    """Yields its address."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()

@@ -1,0 +1,401 @@
+"""The callback that Meta calls: who may, what is refused, and that nothing that was taken is lost or counted twice.
+
+What its contents mean is in test_whatsapp_contacts.py.
+"""
+
+import hashlib
+import hmac
+import json
+import threading
+
+import pytest
+
+for module in ("hooks", "whatsapp"):
+    pytest.register_assert_rewrite(module)
+
+import requests  # noqa: E402
+from client import Adapter, Api  # noqa: E402
+from conftest import addresses  # noqa: E402
+from waiting import LIMIT, eventually, together  # noqa: E402
+from whatsapp import PHONE, Office, at_callback, make_there, meta, office, provider, there  # noqa: E402 (fixtures among them)
+from wire import Wire, chunked  # noqa: E402
+
+from callbacks import change, message, signature, status, text, told  # noqa: E402
+from meta import Number  # noqa: E402
+
+MOST = 4 << 20  # bytes that a callback may have
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.fixture
+def caller(there):
+    """A client that sends what it is told to the callback, from an address of its own."""
+    return Caller(there)
+
+
+class Caller:
+    def __init__(self, there, source=None):
+        self.there, self.url = there, at_callback(there)
+        self.session = requests.Session()
+        self.session.trust_env = False
+        self.session.verify = there.ca
+        self.session.mount("https://", Adapter(source or next(addresses)))
+
+    def ask(self, method, **more):
+        answer = self.session.request(method, self.url, allow_redirects=False, timeout=LIMIT, **more)
+        assert answer.headers.get("Content-Type", "text/plain").startswith("text/plain"), answer.headers
+        assert len(answer.content) < 300 and b"<" not in answer.content, answer.content
+        return answer
+
+    def send(self, body, secret, given=None, **headers):
+        """The status for a body, signed with the secret unless a signature is given; "" is none."""
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        signed = signature(secret, data) if given is None else given
+        more = {"X-Hub-Signature-256": signed} if signed else {}
+        return self.ask("POST", data=data, headers={**JSON, **more, **headers}).status_code
+
+    def shake(self, token, challenge="1158201444", mode="subscribe", **more):
+        return self.ask("GET", params={"hub.mode": mode, "hub.challenge": challenge, "hub.verify_token": token, **more})
+
+
+def count(office):
+    return len(office.messages())
+
+
+# ---------------------------------------------------------------- the handshake
+
+
+@pytest.mark.parametrize("challenge", ["1158201444", "0", "abc-DEF_9", "a b&c=d", "%25"])
+def test_the_challenge_comes_back_as_it_was(office, caller, challenge):
+    answer = caller.shake(office.verify_token, challenge)
+    assert (answer.status_code, answer.text) == (200, challenge)
+
+
+@pytest.mark.parametrize("token", ["", "x", "null"])
+def test_a_wrong_token_gets_no_challenge(office, caller, token):
+    answer = caller.shake(token)
+    assert answer.status_code == 403 and "1158201444" not in answer.text
+
+
+def test_a_handshake_needs_all_three(office, caller):
+    token = office.verify_token
+    for asked in ({}, {"hub.mode": "subscribe"}, {"hub.mode": "subscribe", "hub.verify_token": token},
+                  {"hub.mode": "unsubscribe", "hub.verify_token": token, "hub.challenge": "1"},
+                  {"hub.verify_token": token, "hub.challenge": "1"}, {"hub.mode": "subscribe", "hub.challenge": "1"}):
+        assert caller.ask("GET", params=asked).status_code == 403, asked
+
+
+def test_a_challenge_cannot_be_a_page(office, caller):
+    """Whoever knows the token may still not make a browser run something."""
+    answer = caller.session.get(caller.url, params={"hub.mode": "subscribe", "hub.verify_token": office.verify_token,
+                                                    "hub.challenge": "<script>alert(1)</script>"}, timeout=LIMIT)
+    assert answer.status_code in (200, 403) and answer.headers["Content-Type"].startswith("text/plain")
+    assert answer.headers.get("X-Content-Type-Options") == "nosniff"
+
+
+def test_every_number_has_its_own_token(office, caller, there, make_there, meta):
+    other = Office(there, make_there, meta)
+    assert other.verify_token != office.verify_token
+    for token in (office.verify_token, other.verify_token):
+        assert caller.shake(token).status_code == 200
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH"])
+def test_other_methods_are_refused(caller, method):
+    answer = caller.ask(method)
+    assert answer.status_code == 405 and {"GET", "POST"} <= set(answer.headers["Allow"].replace(" ", "").split(","))
+
+
+# ---------------------------------------------------------------- signatures
+
+
+def test_what_meta_has_signed_is_taken(office, caller):
+    body = told(office.number, text("Oi", PHONE))
+    answer = caller.ask("POST", data=json.dumps(body), headers={
+        **JSON, "X-Hub-Signature-256": signature(office.number.secret, json.dumps(body).encode())})
+    assert (answer.status_code, answer.text.strip()) == (200, "ok") and count(office) == 1
+
+
+def wrong_signatures(secret, body):
+    right = signature(secret, body)
+    return {"none": "", "another secret": signature("x" * 32, body), "another body": signature(secret, body + b" "),
+            "cut": right[:-1], "longer": right + "0", "without its name": right.removeprefix("sha256="),
+            "another name": "sha1=" + right[7:], "empty": "sha256=", "no hexadecimal": "sha256=" + "z" * 64,
+            "one digit differs": right[:-1] + ("0" if right[-1] != "0" else "1"), "all zero": "sha256=" + "0" * 64,
+            "two in one": right + ", " + right, "quoted": f'"{right}"'}
+
+
+@pytest.mark.parametrize("kind", wrong_signatures("", b""))
+def test_what_nobody_has_signed_rightly_is_refused(office, caller, kind):
+    data = json.dumps(told(office.number, text("Oi", PHONE))).encode()
+    assert caller.send(data, office.number.secret, wrong_signatures(office.number.secret, data)[kind]) == 403
+    assert not office.conversations()
+
+
+def test_the_old_signature_with_sha_1_does_not_count(office, caller):
+    data = json.dumps(told(office.number, text("Oi", PHONE))).encode()
+    old = "sha1=" + hmac.new(office.number.secret.encode(), data, hashlib.sha1).hexdigest()
+    assert caller.send(data, office.number.secret, "", **{"X-Hub-Signature": old}) == 403
+
+
+def test_the_bytes_are_signed_and_not_what_they_mean(office, caller):
+    data = json.dumps(told(office.number, text("Olá, João 🏠", PHONE)), ensure_ascii=True, indent=3).encode()
+    assert caller.send(data, office.number.secret) == 200
+    assert office.messages()[0]["body"] == "Olá, João 🏠"
+
+
+def test_another_organizations_secret_signs_nothing_about_my_number(office, there, make_there, meta, caller):
+    other = Office(there, make_there, meta)
+    assert caller.send(told(office.number, text("Oi", PHONE)), other.number.secret) == 403
+    assert not office.conversations() and not other.conversations()
+
+
+def test_what_one_callback_tells_of_two_organizations_needs_both(office, there, make_there, meta, caller):
+    """A signature counts for the numbers that have that secret. Those of one app share it; of others nothing is believed."""
+    other = Office(there, make_there, meta)
+    both = {"object": "whatsapp_business_account", "entry": [
+        {"id": one.number.account, "changes": [change(one.number, messages=[text("Oi", PHONE)])]} for one in (office, other)]}
+    assert caller.send(both, office.number.secret) in (200, 403)
+    assert not other.conversations()
+
+
+def test_organizations_that_share_an_app_each_get_their_own(there, make_there, meta, caller):
+    one, other = (Office(there, make_there, meta, with_number=False) for _ in range(2))
+    one.number, one.number_id, _ = one.add_number(secret="5" * 32)
+    other.number, other.number_id, _ = other.add_number(secret="5" * 32)
+    both = {"object": "whatsapp_business_account", "entry": [
+        {"id": o.number.account, "changes": [change(o.number, messages=[text(f"To {o.organization}", PHONE)])]}
+        for o in (one, other)]}
+    assert caller.send(both, "5" * 32) == 200
+    for o in (one, other):
+        assert [row["body"] for row in o.messages()] == [f"To {o.organization}"]
+
+
+def test_a_number_that_nobody_has_is_refused_and_leaves_nothing(office, meta, caller):
+    stranger = Number("999000111222333", "+55 11 4000-0000", "999", "EAAx", "1" * 32)
+    assert caller.send(told(stranger, text("Oi", PHONE)), stranger.secret) == 403
+    assert not office.conversations()
+
+
+def test_who_is_refused_too_often_is_slowed_down_and_no_one_else(office, caller):
+    """And Meta's own callbacks from another address go on."""
+    found = []
+    while 429 not in found:
+        found.append(caller.send(b"{}", "", "sha256=" + "0" * 64))
+        assert found[-1] in (403, 429) and len(found) < 3000
+    assert len(found) > 20
+    assert caller.send(told(office.number, text("Oi", PHONE)), office.number.secret) == 429
+    assert Caller(office.there).send(told(office.number, text("Oi", PHONE)), office.number.secret) == 200
+
+
+# ---------------------------------------------------------------- sizes, garbage
+
+
+def padded(body, size):
+    data = json.dumps(body).encode()
+    return data + b" " * (size - len(data))
+
+
+def test_three_megabytes_are_taken(office, caller):
+    big = told(office.number, *[text(f"{n} " + "é" * 1000, PHONE) for n in range(1400)])
+    data = json.dumps(big, ensure_ascii=False).encode()
+    assert 2_900_000 < len(data) < MOST
+    assert caller.send(data, office.number.secret) == 200
+    assert count(office) == 1400 and office.conversation()["unread_count"] == 1400
+
+
+def test_thousands_of_statuses_are_taken(office, there, caller):
+    """Of messages that are not known by Meta's ids, so that each might be one whose answer is still under way."""
+    body = told(office.number, *[status(f"wamid.{n}", "sent", PHONE) for n in range(25_000)])
+    assert caller.send(body, office.number.secret) == 200
+    assert there.sql("select count(*) from neoapi.whatsapp_status where organization_id = %s", office.organization) == [(25_000,)]
+
+
+def test_as_many_contacts_as_meta_puts_into_one_are_taken(office, caller):
+    body = told(office.number, *[text("Oi", f"55119{70_000_000 + n}") for n in range(1000)])
+    assert caller.send(body, office.number.secret) == 200
+    assert len(office.conversations()) == 1000
+
+
+@pytest.mark.parametrize("extra, expected", [(0, 200), (1, 413), (1_000_000, 413)])
+def test_a_callback_has_a_largest_size(office, caller, extra, expected):
+    data = padded(told(office.number, text("Oi", PHONE)), MOST + extra)
+    assert caller.send(data, office.number.secret) == expected
+    assert len(office.conversations()) == (expected == 200)
+
+
+def test_a_callback_may_come_in_chunks_and_not_too_many_of_them(office, there):
+    url = at_callback(there)
+    client = Api(there, url=url.removesuffix("callback"))
+    data = json.dumps(told(office.number, text("Oi", PHONE))).encode()
+    head = ("POST /whatsapp/callback HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            f"X-Hub-Signature-256: {signature(office.number.secret, data)}\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
+    with Wire(client) as wire:
+        assert wire.send(head + chunked(data[:7], data[7:300], data[300:])).answer("POST").status_code == 200
+    with Wire(client) as wire:
+        wire.send(head + b"".join(b"10000\r\n" + b" " * 65536 + b"\r\n" for _ in range(70)) + b"0\r\n\r\n")
+        assert wire.answer("POST").status_code == 413
+    assert count(office) == 1
+
+
+GARBAGE = {
+    "nothing": b"", "no JSON": b"hello", "half": b'{"object": "whatsapp_business_account", "entry": [', "null": b"null",
+    "a number": b"1", "a string": b'"x"', "an array": b"[]", "an empty object": b"{}", "bytes": bytes(range(256)) * 40,
+    "zeros": b"\0" * 10_000, "not UTF-8": b'{"object": "\xff\xfe"}', "deep": b"[" * 100_000,
+    "deep objects": b'{"a":' * 100_000,
+    "another object": b'{"object": "page", "entry": []}',
+    "entry is no array": b'{"object": "whatsapp_business_account", "entry": {}}',
+}
+
+
+@pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE.keys())
+def test_garbage_is_refused_whoever_signs_it(office, caller, data):
+    for secret in (office.number.secret, "x"):
+        assert caller.send(data, secret) in (400, 403)
+    assert not office.conversations()
+
+
+def odd(number):
+    """Callbacks whose metadata is right and the rest is not what it should be. None may fail, because Meta would repeat it."""
+    good = change(number)["value"]["metadata"]
+
+    def of(value, field="messages"):
+        return {"object": "whatsapp_business_account", "entry": [{"id": number.account, "changes": [
+            {"field": field, "value": {"messaging_product": "whatsapp", "metadata": good, **value}}]}]}
+
+    return [
+        of({}), of({"messages": []}), of({"messages": None, "statuses": None, "contacts": None}), of({"messages": {}}),
+        of({"messages": [None, 1, "x", [], {}]}), of({"statuses": [None, 1, "x", [], {}]}), of({"contacts": [None, {}, 7]}),
+        of({"messages": [{"from": 5511, "id": 7, "timestamp": 7, "type": 7}]}),
+        of({"messages": [{"from": PHONE, "id": "", "timestamp": "x", "type": ""}]}),
+        of({"messages": [{"from": PHONE, "id": "wamid." + "x" * 5000, "timestamp": "9" * 40, "type": "text"}]}),
+        of({"messages": [{**text("x", PHONE), "timestamp": "-1"}]}), of({"messages": [{**text("x", PHONE), "text": "flat"}]}),
+        of({"messages": [{**text("x", PHONE), "type": "x" * 300}]}), of({"messages": [text("x", "not a number")]}),
+        of({"messages": [text("x")]}), of({"statuses": [status("wamid.1", "exploded", PHONE)]}),
+        of({"statuses": [status("wamid.2", "failed", PHONE, errors=[None])]}),
+        of({"statuses": [status("wamid.3", "failed", PHONE, errors={"code": "x"})]}),
+        of({"statuses": [{**status("wamid.4", "read"), "timestamp": None}]}),
+        of({"event": "PAUSED"}, "message_template_status_update"), of({"calls": [{"id": "x"}]}, "calls"),
+        of({}, "nobody_knows"),
+        of({"user_preferences": [None, {}, {"value": "stop"}, {"wa_id": 7, "value": 7, "timestamp": "x"}]}, "user_preferences"),
+        of({"messages": [{**text("x" * 70_000, PHONE)}]}), of({"errors": [{"code": 130429, "title": "Rate limit hit"}]}),
+    ]
+
+
+def test_what_is_odd_is_passed_over_and_the_rest_is_taken(office, caller):
+    """Also in one callback with something good, before and after it."""
+    for strange in odd(office.number):
+        assert caller.send(strange, office.number.secret) == 200, strange
+    mixed = {"object": "whatsapp_business_account", "entry": [
+        *told(office.number, text("first", PHONE))["entry"],
+        *[one for strange in odd(office.number) for one in strange["entry"]],
+        *told(office.number, text("last", PHONE))["entry"], None, {}, {"changes": 7}]}
+    assert caller.send(mixed, office.number.secret) == 200
+    assert {"first", "last"} <= {row["body"] for row in office.messages()}
+
+
+def test_nul_characters_are_no_way_to_lose_the_rest(office, caller):
+    """PostgreSQL cannot keep them, and neither may they make Meta repeat the callback for ever."""
+    both = told(office.number, text("a\0b", PHONE), text("after it", PHONE))
+    assert caller.send(both, office.number.secret) in (200, 400)
+    assert caller.send(told(office.number, text("good", PHONE)), office.number.secret) == 200
+    assert "good" in [row["body"] for row in office.messages()]
+
+
+# ---------------------------------------------------------------- nothing is lost, nothing counted twice
+
+
+def test_a_callback_that_comes_twice_counts_once(office):
+    made, send = office.begin()
+    twice = told(office.number, text("Oi", PHONE), status(send, "delivered", PHONE), message("image", PHONE))
+    office.deliver(twice)
+    before = office.conversation(), office.messages()
+    for _ in range(3):
+        office.deliver(twice)
+    assert (office.conversation(), office.messages()) == before
+    assert office.conversation()["unread_count"] == 2 and count(office) == 3
+
+
+def test_a_callback_that_comes_many_times_at_once_counts_once(office):
+    made, send = office.begin()
+    twice = told(office.number, *[text(f"Oi {n}", PHONE) for n in range(5)], status(send, "read", PHONE))
+    together(*[lambda: office.deliver(twice)] * 20)
+    assert office.conversation()["unread_count"] == 5 and count(office) == 6 and office.status_of(made) == "read"
+
+
+def test_many_callbacks_about_one_contact_at_once_are_one_conversation(office):
+    together(*[lambda n=n: office.tell(text(f"Oi {n}", PHONE)) for n in range(20)])
+    assert len(office.conversations()) == 1 and office.conversation()["unread_count"] == 20
+
+
+def test_callbacks_about_the_same_contacts_in_another_order_do_not_block_each_other(office):
+    """Each takes what it changes in one order, whatever order Meta tells it in."""
+    phones = [f"55119876500{n:02}" for n in range(20)]
+
+    def tell(order):
+        office.tell(*[text("Oi", phone) for phone in order])
+
+    for _ in range(5):
+        together(*[lambda order=order: tell(order) for order in (phones, phones[::-1], phones[5:] + phones[:5])] * 3)
+    assert sum(one["unread_count"] for one in office.conversations()) == 5 * 9 * 20
+
+
+def test_while_the_database_is_away_meta_is_told_to_come_again_and_nothing_is_lost(office, there, caller):
+    made, send = office.begin()
+    first, second = told(office.number, text("Oi", PHONE)), told(office.number, status(send, "delivered", PHONE))
+    there.command("stop-db")
+    try:
+        for body in (first, second):
+            data = json.dumps(body).encode()
+            signed = {"X-Hub-Signature-256": signature(office.number.secret, data)}
+            answer = caller.ask("POST", data=data, headers={**JSON, **signed})
+            assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
+        assert caller.shake(office.verify_token).status_code == 503
+    finally:
+        there.command("start-db")
+    for body in (first, second):
+        eventually(lambda body=body: caller.send(body, office.number.secret) == 200, "a callback that is taken")
+    assert office.conversation()["unread_count"] == 1 and office.status_of(made) == "delivered"
+
+
+def test_callbacks_that_come_while_the_database_is_killed_are_all_there_in_the_end(office, there):
+    """Meta's part is played by repeating what was not answered with 200."""
+    bodies = [told(office.number, text(f"Oi {n}", PHONE)) for n in range(60)]
+    here, done = threading.Event(), []
+
+    def send(mine):
+        sender = Caller(there)
+        for body in mine:
+            eventually(lambda body=body: sender.send(body, office.number.secret) == 200, "a callback that is taken")
+            done.append(body)
+            here.set()
+
+    def kill():
+        here.wait(LIMIT)
+        there.command("kill-db")
+        eventually(lambda: "does not start" not in there.command("start-db", check=False), "PostgreSQL starts")
+
+    together(*[lambda mine=bodies[n::6]: send(mine) for n in range(6)], kill)
+    assert len(done) == 60 and count(office) == 60 and office.conversation()["unread_count"] == 60
+
+
+# ---------------------------------------------------------------- where it is
+
+
+def test_the_callback_is_outside_the_api(office, caller, there):
+    """It needs no key and counts against nobody's limit."""
+    before = office.api.get("me").headers["X-RateLimit-Remaining"]
+    for _ in range(5):
+        assert caller.send(told(office.number, text("Oi", PHONE)), office.number.secret) == 200
+    assert int(before) - int(office.api.get("me").headers["X-RateLimit-Remaining"]) == 1
+
+
+def test_what_came_in_is_in_no_log(office, caller, there):
+    before = len(there.error_log)
+    assert caller.send(told(office.number, text("Meu CPF é 529.982.247-25", PHONE)), office.number.secret) == 200
+    assert caller.send(told(office.number, text("Meu CPF", PHONE)), "wrong") == 403
+    assert caller.shake("a wrong token").status_code == 403
+    assert caller.shake(office.verify_token).status_code == 200
+    said = there.error_log[before:]
+    assert office.verify_token not in said + there.access_log
+    assert "CPF" not in said and PHONE not in said and office.number.secret not in said and "a wrong token" not in said

@@ -1,0 +1,346 @@
+"""neoapictl lead and neoapictl whatsapp: leads from a file, all of them or none, and numbers with their secrets."""
+
+import json
+import os
+import pty
+import re
+import subprocess
+import time
+
+import pytest
+from client import Api, ok
+from deployment import IS_SANITIZED
+from waiting import LIMIT, together
+
+NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
+ROWS = 100_000
+
+
+class Ctl:
+    """neoapictl, about an organization."""
+
+    def __init__(self, api):
+        self.api, self.instance = api, api.instance
+        self.organization, = api.credential.organizations
+
+    def run(self, *args, given=b""):
+        """Status, standard output, standard error."""
+        data = given if isinstance(given, bytes) else given.encode()
+        done = subprocess.run([self.instance.env["NEOAPI_CTL"], *args], input=data, capture_output=True, timeout=LIMIT)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+    def json(self, *args, given=b""):
+        code, out, err = self.run("--json", *args, given=given)
+        assert (code, err) == (0, ""), (args, out, err)
+        return json.loads(out)
+
+    def refused(self, *args, given=b"", code=1):
+        """What it said, without the names of constraints."""
+        got, out, err = self.run(*args, given=given)
+        assert got == code and not out, (args, got, out, err)
+        assert err and not re.search("constraint|ERROR|relation", err), err
+        return err
+
+    def leads(self):
+        """Name, phone, e-mail and party of each, by name."""
+        found = self.json("lead", "list", "--organization", self.organization)
+        assert all(re.fullmatch("led_[0-9a-z]{26}", one["id"]) and one["organization_id"] == self.organization for one in found)
+        return sorted((one["name"], one["phone"], one["email"], one["party_id"]) for one in found)
+
+    def take(self, text):
+        """Imports a text; how many leads there were in it."""
+        return self.json("lead", "import", "-", "--organization", self.organization, given=text)["imported"]
+
+    def refuse(self, text):
+        """What was said of a text that is not imported, by line; nothing of it is there."""
+        before = self.leads()
+        said = self.refused("lead", "import", "-", "--organization", self.organization, given=text)
+        assert self.leads() == before
+        return said
+
+    def add_number(self, number_id, secrets="access_token=EAAx\napp_secret=shhh\n", **more):
+        given = {"--organization": self.organization, "--phone-number-id": number_id, "--waba-id": "200000000000001",
+                 "--secrets": "-", "--key-file": self.instance.env["NEOAPI_KEY_FILE"], **more}
+        words = [word for name, value in given.items() if value is not None for word in (name, value)]
+        return ["whatsapp", "number", "add", "+55 11 4000-0001", *words], secrets
+
+
+@pytest.fixture
+def ctl(own):
+    return Ctl(own)
+
+
+@pytest.fixture
+def other(instance, make):
+    return Ctl(Api(instance, make.key()))
+
+
+def number_id():
+    """One that nobody has."""
+    return str(int.from_bytes(os.urandom(6), "big") + 10**15)
+
+
+# ---------------------------------------------------------------- leads: what is taken
+
+
+def test_leads_are_imported_and_listed(ctl, other, own):
+    party = ok(own.post("parties", {"kind": "person", "name": "Ana", "roles": ["buyer"]}), 201)["id"]
+    assert ctl.take("name,phone,email,party_id\n"
+                    f"Ana Paula,+55 (11) 98765-4321,ana@example.com,{party}\nBia,5521987654321,,\n") == 2
+    assert ctl.leads() == [("Ana Paula", "5511987654321", "ana@example.com", party), ("Bia", "5521987654321", None, None)]
+    assert other.leads() == []
+
+
+@pytest.mark.parametrize("text", [
+    "phone,name\n11 98765-4321,Ana\n", "name;phone\nAna;11987654321\n", "name,phone\r\nAna,11987654321\r\n",
+    "\ufeffname,phone\nAna,11987654321\n", "name,phone\nAna,11987654321", '"name","phone"\n"Ana","11987654321"\n',
+    "Name,PHONE\nAna,11987654321\n", "name,phone\n\nAna,11987654321\n\n", "name,phone,email\nAna,11987654321,\n",
+    "name, phone\n Ana , 11987654321 \n", "name,phone\nAna,+55 11 98765 4321\n", "name,phone\nAna,55-11-98765-4321\n",
+    "\ufeff\"name\";\"phone\"\r\n\"Ana\";\"(11) 98765-4321\"\r\n"], ids=ascii)
+def test_files_may_be_written_in_many_ways(ctl, text):
+    assert ctl.take(text) == 1 and ctl.leads() == [("Ana", "5511987654321", None, None)]
+
+
+@pytest.mark.parametrize("written, name", [('"Souza, Ana"', "Souza, Ana"), ('"Ana ""Aninha"" Souza"', 'Ana "Aninha" Souza'),
+                                           ("Conceição d'Ávila 🏠", "Conceição d'Ávila 🏠"), ("=1+1", "=1+1"),
+                                           ("'; drop table neoapi.lead --", "'; drop table neoapi.lead --"),
+                                           ("a\\b\\n", "a\\b\\n"), ("x" * 200, "x" * 200)])
+def test_names_are_kept_as_they_are(ctl, written, name):
+    assert ctl.take(f"name,phone\n{written},11987654321\n") == 1 and ctl.leads()[0][0] == name
+
+
+@pytest.mark.parametrize("written, kept", [("+1 415 555 0123", "14155550123"), ("+351 912 345 678", "351912345678"),
+                                           ("1132654321", "551132654321"), ("551132654321", "551132654321"),
+                                           ("+55 11 8765-4321", "551187654321")])
+def test_phones_are_kept_as_whatsapp_has_them(ctl, written, kept):
+    assert ctl.take(f"name,phone\nAna,{written}\n") == 1 and ctl.leads()[0][1] == kept
+
+
+def test_a_file_is_read_by_its_name(ctl, tmp_path):
+    file = tmp_path / "leads of today.csv"
+    file.write_text("name,phone\nAna,11987654321\n")
+    assert ctl.json("lead", "import", str(file), "--organization", ctl.organization) == {"imported": 1}
+
+
+def test_people_are_told_how_many(ctl):
+    code, out, err = ctl.run("lead", "import", "-", "--organization", ctl.organization, given="name,phone\nAna,11987654321\n")
+    assert code == 0 and "1" in out + err
+
+
+def test_the_same_person_can_be_a_lead_of_two_organizations(ctl, other):
+    assert ctl.take("name,phone\nAna,11987654321\n") == other.take("name,phone\nAna,11987654321\n") == 1
+
+
+def test_a_header_alone_is_no_lead(ctl):
+    code, out, err = ctl.run("--json", "lead", "import", "-", "--organization", ctl.organization, given="name,phone\n")
+    assert (code == 0 and json.loads(out) == {"imported": 0}) or (code == 1 and err), (code, out, err)
+    assert ctl.leads() == []
+
+
+# ---------------------------------------------------------------- leads: what is not
+
+BAD_ROWS = {
+    "no name": (",11987654322", "name"), "a blank name": ('"  ",11987654322', "name"),
+    "a long name": ("x" * 201 + ",11987654322", "name"),
+    "no phone": ("Bia,", "phone"), "letters": ("Bia,none yet", "phone"), "too short": ("Bia,98765", "phone"),
+    "too long": ("Bia,+5511987654321000000", "phone"), "two": ("Bia,11987654321/11987654322", "phone"),
+    "no e-mail": ("Bia,11987654322,bia", "email"), "two e-mails": ("Bia,11987654322,a@b.c d@e.f", "email"),
+    "no party's id": ("Bia,11987654322,,brk_" + NOBODY, "party_id"),
+    "nobody's id": ("Bia,11987654322,,pty_" + NOBODY, "party_id"),
+    "a phone twice": ("Bia,11987654321", "phone"), "the same without the ninth digit": ("Bia,+55 11 8765-4321", "phone"),
+    "too many columns": ("Bia,11987654322,,,x", ""), "a quote that does not end": ('"Bia,11987654322', ""),
+    "something behind a quote": ('"Bia"x,11987654322', ""), "a control character": ("Bi\x07a,11987654322", "name"),
+}
+
+
+@pytest.mark.parametrize("row, field", BAD_ROWS.values(), ids=BAD_ROWS.keys())
+def test_a_bad_row_is_told_by_its_line_and_nothing_is_imported(ctl, row, field):
+    said = ctl.refuse(f"name,phone,email,party_id\nAna,11987654321,,\n{row}\nDavi,11987654399,,\n")
+    assert re.search(rf"\bline 3: {field}", said), said
+
+
+def test_every_bad_row_is_told(ctl):
+    said = ctl.refuse('name,phone\n,1\n"two\nlines",11987654321\nAna,x\nBia,\n')
+    assert re.findall(r"line (\d+): (\w+)", said) == [("2", "name"), ("2", "phone"), ("5", "phone"), ("6", "phone")], said
+
+
+def test_what_is_told_of_a_long_bad_file_has_an_end(ctl):
+    said = ctl.refuse("name,phone\n" + "Ana,x\n" * 5000)
+    assert 1 < len(said.splitlines()) <= 210 and "line 2: phone" in said
+
+
+@pytest.mark.parametrize("name", [b"Jo\xe3o", b"Bia\0"])
+def test_what_is_not_utf_8_is_told_by_its_line(ctl, name):
+    assert "line 3" in ctl.refuse(b"name,phone\nAna,11987654321\n" + name + b",11987654322\n")
+
+
+@pytest.mark.parametrize("head, about", [
+    ("", ""), ("name\nAna\n", "phone"), ("phone\n11987654321\n", "name"), ("name,phone,name\n", "name"),
+    ("name,phone,colour\n", "colour"), ("Ana,11987654321\n", ""), ("\n\n", ""),
+    ("nome,telefone\nAna,11987654321\n", "nome")], ids=ascii)
+def test_a_header_that_is_none_is_told(ctl, head, about):
+    said = ctl.refuse(head)
+    assert about in said and said.startswith(("neoapictl: ", "line 1")), said
+
+
+def test_a_party_of_another_organization_is_nobodys(ctl, other):
+    party = ok(other.api.post("parties", {"kind": "person", "name": "Ana", "roles": ["buyer"]}), 201)["id"]
+    assert re.search("line 2: party_id", ctl.refuse(f"name,phone,party_id\nAna,11987654321,{party}\n"))
+
+
+def test_who_is_there_already_is_told(ctl):
+    ctl.take("name,phone\nAna,11987654321\n")
+    assert re.search("line 3: phone", ctl.refuse("name,phone\nBia,21987654321\nAninha,+55 11 8765-4321\n"))
+
+
+def test_no_organization_and_no_file_are_told(ctl, tmp_path):
+    missing = tmp_path / "missing.csv"
+    assert "missing.csv" in ctl.refused("lead", "import", str(missing), "--organization", ctl.organization)
+    assert str(tmp_path) in ctl.refused("lead", "import", str(tmp_path), "--organization", ctl.organization)
+    nobody = ctl.refused("lead", "import", "-", "--organization", "org_" + NOBODY, given="name,phone\nAna,11987654321\n")
+    assert "no such organization" in nobody
+    assert "--organization" in ctl.refused("lead", "import", "-", code=2)
+
+
+def test_two_at_once_do_not_make_one_lead_twice(ctl):
+    text = "name,phone\n" + "".join(f"Lead {n},119{n:08}\n" for n in range(60000000, 60000500))
+
+    def take():
+        return ctl.run("--json", "lead", "import", "-", "--organization", ctl.organization, given=text)[0]
+
+    assert sorted(together(*[take] * 4)) == [0, 1, 1, 1] and len(ctl.leads()) == 500
+
+
+def rows(last=""):
+    yield b"name,phone,email\n"
+    for n in range(ROWS):
+        yield f'"Lead, {n}",119{60000000 + n},lead{n}@example.com\n'.encode()
+    yield last.encode()
+
+
+def feed(ctl, source):
+    """Imports what a generator yields: status, standard output, standard error, megabytes of memory at most."""
+    command = [ctl.instance.env["NEOAPI_CTL"], "--json", "lead", "import", "-", "--organization", ctl.organization]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    for piece in source:
+        process.stdin.write(piece)
+    process.stdin.close()
+    out, err = process.stdout.read().decode(), process.stderr.read().decode()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, out, err, usage.ru_maxrss / 1024
+
+
+def test_a_long_file_is_imported_in_one_and_without_much_memory(ctl, instance, tell):
+    begun = time.monotonic()
+    code, out, err, megabytes = feed(ctl, rows())
+    took = time.monotonic() - begun
+    assert (code, json.loads(out)) == (0, {"imported": ROWS}), err
+    assert instance.sql("select count(*) from neoapi.lead where organization_id = %s", ctl.organization)[0][0] == ROWS
+    assert IS_SANITIZED or megabytes < 200
+    tell(f"{ROWS} leads in {took:.1f} s and {megabytes:.0f} MB")
+
+
+def test_who_watches_a_long_import_sees_how_far_it_has_got(ctl):
+    ours, theirs = pty.openpty()
+    text = "name,phone\n" + "".join(f"Lead {n},119{n}\n" for n in range(60000000, 60020000))
+    done = subprocess.run([ctl.instance.env["NEOAPI_CTL"], "lead", "import", "-", "--organization", ctl.organization],
+                          input=text.encode(), stdout=subprocess.PIPE, stderr=theirs, timeout=LIMIT)
+    os.close(theirs)
+    said = os.read(ours, 65536).decode()
+    os.close(ours)
+    assert done.returncode == 0 and re.search("[1-9][0-9]* of 20000 rows", said), said
+
+
+def test_a_long_file_whose_last_row_is_bad_leaves_nothing(ctl, instance):
+    code, out, err, _ = feed(ctl, rows("Ana,nothing,\n"))
+    assert code == 1 and not out and f"line {ROWS + 2}: phone" in err, err
+    assert instance.sql("select count(*) from neoapi.lead where organization_id = %s", ctl.organization)[0][0] == 0
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def test_a_number_is_added_and_listed_without_its_secrets(ctl, other, instance):
+    id = number_id()
+    words, secrets = ctl.add_number(id)
+    made = ctl.json(*words, given=secrets)
+    assert set(made) == {"id", "verify_token"} and re.fullmatch("wan_[0-9a-z]{26}", made["id"])
+    assert len(made["verify_token"]) >= 20
+    listed, = ctl.json("whatsapp", "number", "list", "--organization", ctl.organization)
+    assert listed.pop("created_at") and listed == {
+        "id": made["id"], "organization_id": ctl.organization, "phone_number_id": id, "waba_id": "200000000000001",
+        "display_phone_number": "+55 11 4000-0001"}
+    assert other.json("whatsapp", "number", "list", "--organization", other.organization) == []
+    row, = instance.sql("select n::text from neoapi.whatsapp_number n where id = %s", made["id"])
+    for private in ("EAAx", "shhh", made["verify_token"]):
+        assert private not in row[0]
+
+
+def test_a_verify_token_of_ones_own_is_taken(ctl):
+    words, secrets = ctl.add_number(number_id(), "access_token=a\r\napp_secret=b\r\nverify_token=my own token\r\n")
+    assert ctl.json(*words, given=secrets)["verify_token"] == "my own token"
+
+
+def test_secrets_may_be_in_a_file(ctl, tmp_path):
+    file = tmp_path / "secrets"
+    file.write_text("access_token=a\napp_secret=b\n")
+    words, _ = ctl.add_number(number_id(), **{"--secrets": str(file)})
+    assert ctl.json(*words)["id"]
+
+
+def test_without_saying_where_they_come_from_standard_input(ctl):
+    words, secrets = ctl.add_number(number_id(), **{"--secrets": None})
+    assert ctl.json(*words, given=secrets)["id"]
+
+
+@pytest.mark.parametrize("secrets, about", [
+    ("", "access_token"), ("access_token=a\n", "app_secret"), ("app_secret=b\n", "access_token"),
+    ("access_token=\napp_secret=b\n", "access_token"), ("access_token=a\napp_secret=b\ncolour=red\n", "line 3"),
+    ("access_token a\napp_secret=b\n", ""),
+    ("access_token=a b\napp_secret=b\n", "access_token"), ("access_token=a\naccess_token=c\napp_secret=b\n", "access_token"),
+    ("access_token=" + "x" * 100_000 + "\napp_secret=b\n", "access_token")], ids=lambda value: ascii(value)[:40])
+def test_secrets_that_are_none_are_told_and_not_repeated(ctl, secrets, about):
+    words, _ = ctl.add_number(number_id())
+    said = ctl.refused(*words, given=secrets)
+    assert about in said and "x" * 100 not in said
+    assert ctl.json("whatsapp", "number", "list", "--organization", ctl.organization) == []
+
+
+def test_a_number_that_somebody_has_is_told(ctl, other):
+    id = number_id()
+    for who, is_first in ((ctl, True), (ctl, False), (other, False)):
+        words, secrets = who.add_number(id)
+        if is_first:
+            who.json(*words, given=secrets)
+        else:
+            said = who.refused(*words, given=secrets)
+            assert "already" in said and ctl.organization not in said.replace(who.organization, "")
+
+
+@pytest.mark.parametrize("changes, code, about", [
+    ({"--phone-number-id": "+55 11"}, 2, "--phone-number-id"), ({"--waba-id": "x"}, 2, "--waba-id"),
+    ({"--organization": "org_" + NOBODY}, 1, "no such organization"), ({"--organization": None}, 2, "--organization"),
+    ({"--phone-number-id": None}, 2, "--phone-number-id"), ({"--key-file": "/nowhere/key"}, 1, "/nowhere/key"),
+    ({"--secrets": "/nowhere/secrets"}, 1, "/nowhere/secrets")])
+def test_what_is_wrong_with_a_number_is_told(ctl, changes, code, about):
+    words, secrets = ctl.add_number(number_id(), **changes)
+    assert about in ctl.refused(*words, given=secrets, code=code)
+
+
+def test_new_secrets_replace_the_old_ones(ctl, instance):
+    words, secrets = ctl.add_number(number_id())
+    id = ctl.json(*words, given=secrets)["id"]
+
+    def kept():
+        return instance.sql("select access_token, app_secret, verify_token_hash from neoapi.whatsapp_number where id = %s",
+                            id)[0]
+
+    before = kept()
+    ctl.json("whatsapp", "number", "update", id, "--secrets", "-", "--key-file", instance.env["NEOAPI_KEY_FILE"],
+             given="access_token=new\n")
+    now = kept()
+    assert now[0] != before[0] and now[1:] == before[1:]
+    said = ctl.refused("whatsapp", "number", "update", "wan_" + NOBODY, "--secrets", "-",
+                       "--key-file", instance.env["NEOAPI_KEY_FILE"], given="access_token=new\n")
+    assert "no such" in said

@@ -1,0 +1,184 @@
+"""What the tests of WhatsApp share: servers that send to a stand-in for Meta's (tests/whatsapp), and words for what they do.
+
+Like those of hooks.py, the fixtures are imported by each module that uses them, so that each has servers of its own. What a
+module sets differently stands in its constant CONF, more httpd directives, and SETTINGS, variables of instance.sh.
+"""
+
+import functools
+import json
+import ssl
+import subprocess
+import sys
+from urllib.parse import urlsplit
+
+import pytest
+from client import Api, ok
+from deployment import ROOT
+from described import Document
+from hooks import bring_up, take_down
+from makers import Maker
+from waiting import LIMIT, eventually
+
+sys.path.append(str(ROOT / "tests/whatsapp"))
+
+import callbacks  # noqa: E402
+from meta import Meta, accept  # noqa: E402
+
+PATH = "/whatsapp/callback"
+TIMEOUT = 3  # seconds that a send may take
+HERE = """
+NeoAPIWhatsAppURL {url}
+NeoAPIWhatsAppTimeout {timeout}
+<Location "{path}">
+    SetHandler neoapi-whatsapp
+</Location>
+"""
+PHONE = "5511987654321"  # a mobile in São Paulo, with its ninth digit
+SHORT = "551187654321"  # the same without
+CONVERSATION = ("id, number_id, contact_wa_id, contact_bsuid, contact_name, lead_id, triage, last_inbound_at, unread_count,"
+                " opted_out_at, held, updated_at")
+MESSAGE = ("id, conversation_id, direction, source, provider_message_id, type, body, template_name, template_language, status,"
+           " status_at, error_code, error_title, occurred_at")
+
+
+@pytest.fixture(scope="module")
+def provider():
+    with Meta() as one:
+        yield one
+
+
+@pytest.fixture
+def meta(provider):
+    """The stand-in; to begin with it accepts everything that is right. What it refused by itself would be our mistake."""
+    provider.behave(accept)
+    del provider.sends[:], provider.wrong[:]
+    yield provider
+    assert not provider.wrong
+
+
+@pytest.fixture(scope="module")
+def there(request, provider):
+    module = request.module
+    conf = HERE.format(url=provider.url, timeout=TIMEOUT, path=PATH) + getattr(module, "CONF", "")
+    instance = bring_up(module.__name__, conf, **getattr(module, "SETTINGS", {}))
+    try:
+        yield instance
+    finally:
+        take_down(instance)
+
+
+@pytest.fixture(scope="module")
+def make_there(there):
+    return Maker(there)
+
+
+@pytest.fixture
+def office(there, make_there, meta):
+    return Office(there, make_there, meta)
+
+
+def rows(there, columns, source, *values):
+    """Rows as dictionaries by the columns' names."""
+    names = [name.strip() for name in columns.split(",")]
+    return [dict(zip(names, row)) for row in there.sql(f"select {columns} from neoapi.{source}", *values)]
+
+
+def at_callback(there, url=None):
+    """Where callbacks go."""
+    return f"https://{urlsplit(url or there.url).netloc}{PATH}"
+
+
+@functools.lru_cache(maxsize=None)
+def description(there):
+    return Document(there)
+
+
+class Office:
+    """An organization with a number, a client that may do everything, and what an administrator does for it."""
+
+    def __init__(self, there, make, meta, with_number=True):
+        self.there, self.make, self.meta = there, make, meta
+        self.described = description(there).operation("post", "/whatsapp/conversations")
+        self.api = Api(there, make.key())
+        self.organization, = self.api.credential.organizations
+        self.number = self.number_id = self.verify_token = None
+        if with_number:
+            self.number, self.number_id, self.verify_token = self.add_number()
+
+    # ------------------------------------------------------------ as an administrator
+
+    def ctl(self, *args, given=""):
+        done = subprocess.run([self.there.env["NEOAPI_CTL"], "--json", *args], input=given, text=True, capture_output=True,
+                              timeout=LIMIT)
+        assert done.returncode == 0, (args, done.stdout, done.stderr)
+        return json.loads(done.stdout)
+
+    def add_number(self, **given):
+        """A number at Meta that the organization has: the meta.Number, its id here, and the verify token."""
+        number = self.meta.number(**given)
+        secrets = f"access_token={number.token}\napp_secret={number.secret}\n"
+        made = self.ctl("whatsapp", "number", "add", number.display, "--organization", self.organization,
+                        "--phone-number-id", number.id, "--waba-id", number.account,
+                        "--secrets", "-", "--key-file", self.there.env["NEOAPI_KEY_FILE"], given=secrets)
+        return number, made["id"], made["verify_token"]
+
+    def lead(self, phone=PHONE, name="Carla Dias"):
+        """The id of a new lead."""
+        self.ctl("lead", "import", "-", "--organization", self.organization, given=f"name,phone\n{name},{phone}\n")
+        found = [one for one in self.leads() if one["name"] == name]
+        return max(one["id"] for one in found)
+
+    def leads(self):
+        return self.ctl("lead", "list", "--organization", self.organization)
+
+    # ------------------------------------------------------------ as a client
+
+    def start(self, lead, template="visita", key=None, api=None, **more):
+        """The answer to a request for a conversation, which is as the API's description says."""
+        answer = (api or self.api).post("whatsapp/conversations", {"lead_id": lead, "template_name": template, **more},
+                                        headers={"Idempotency-Key": key} if key else {})
+        self.described.check(answer)
+        return answer
+
+    def begin(self, lead=None, status=201, **more):
+        """A conversation that begins well: what was answered, and the Send that arrived."""
+        return ok(self.start(lead or self.lead(), **more), status), self.meta.sends[-1]
+
+    # ------------------------------------------------------------ as Meta
+
+    def tell(self, *items, number=None, status=200):
+        """A callback about the number."""
+        number = number or self.number
+        self.deliver(callbacks.told(number, *items), number, status)
+
+    def deliver(self, envelope, number=None, status=200):
+        context = ssl.create_default_context(cafile=self.there.ca)
+        found = callbacks.call(at_callback(self.there), envelope, (number or self.number).secret, context)
+        assert found == status, (found, envelope)
+
+    # ------------------------------------------------------------ what is there now
+
+    def message(self, about):
+        """The row of a message: of an answer's, or of one whose provider's id is known."""
+        by, value = ("id", about["message"]["id"]) if "message" in about else ("provider_message_id", about["id"])
+        found, = rows(self.there, MESSAGE, f"whatsapp_message where {by} = %s", value)
+        return found
+
+    def messages(self):
+        """Of all the organization's conversations, oldest first."""
+        return rows(self.there, MESSAGE, "whatsapp_message where organization_id = %s order by occurred_at, id",
+                    self.organization)
+
+    def conversations(self):
+        return rows(self.there, CONVERSATION, "whatsapp_conversation where organization_id = %s order by id", self.organization)
+
+    def conversation(self):
+        """The only one."""
+        found, = self.conversations()
+        return found
+
+    def status_of(self, about):
+        return self.message(about)["status"]
+
+    def until(self, about, status):
+        return eventually(lambda: self.status_of(about) == status and self.message(about), f"a message that is {status}")

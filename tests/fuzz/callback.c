@@ -1,0 +1,81 @@
+/* Feeds libFuzzer's inputs to what reads WhatsApp's callbacks: nothing crashes, and what is read is as include/model/callback.h
+ * promises. */
+#include "model/callback.h"
+#include "core/json.h"
+
+#include "promises.h"
+
+static int is_one_of(const char *text, const char *const *words)
+{
+    while (*words && strcmp(*words, text) != 0)
+        words++;
+    return *words != NULL;
+}
+
+static void check_fact(const neo_fact *fact)
+{
+    static const char *const statuses[] = {"sent", "delivered", "read", "failed", NULL};
+    static const char *const wishes[] = {"stop", "resume", NULL};
+    const char *const texts[] = {fact->id,        fact->message,  fact->bsuid,       fact->name, fact->type,     fact->body,
+                                 fact->mime_type, fact->filename, fact->error_title, fact->wish, fact->new_bsuid};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check_text(texts[i]);
+    check_digits(fact->phone_number_id);
+    check_digits(fact->wa_id);
+    check_digits(fact->new_wa_id);
+    PROMISED(fact->phone_number_id);
+    PROMISED(!fact->status || is_one_of(fact->status, statuses));
+    PROMISED(!fact->wish || is_one_of(fact->wish, wishes));
+    PROMISED(fact->at >= 0);
+    switch (fact->kind) {
+    case NEO_FACT_MESSAGE: PROMISED(fact->id && fact->type && (fact->wa_id || fact->bsuid)); break;
+    case NEO_FACT_STATUS: PROMISED(fact->id && fact->status); break;
+    case NEO_FACT_PREFERENCE: PROMISED(fact->wish && (fact->wa_id || fact->bsuid)); break;
+    case NEO_FACT_MOVED: PROMISED((fact->wa_id || fact->bsuid) && (fact->new_wa_id || fact->new_bsuid)); break;
+    default: broken("it is of a kind that there is", __FILE__, __LINE__);
+    }
+}
+
+/* The database gets JSON, with an object for each fact. */
+static void check_json(const apr_array_header_t *facts, apr_pool_t *pool)
+{
+    const char *wrong = NULL;
+    const neo_json *list = neo_json_parse(neo_facts_json(facts, pool), pool, &wrong);
+    PROMISED(list && neo_json_kind_of(list) == NEO_JSON_ARRAY && neo_json_size(list) == (apr_size_t)facts->nelts);
+    for (int i = 0; i < facts->nelts; i++) {
+        const neo_fact *fact = &APR_ARRAY_IDX(facts, i, neo_fact);
+        const neo_json *body = neo_json_get(neo_json_at(list, (apr_size_t)i), "body");
+        PROMISED(fact->body ? body && strcmp(neo_json_string(body), fact->body) == 0 : !body);
+    }
+}
+
+static void check_callback(neo_text raw, apr_pool_t *pool)
+{
+    const char *wrong = NULL;
+    int dropped = -1;
+    const apr_array_header_t *facts = neo_callback_read(raw, pool, &wrong, &dropped);
+    PROMISED(facts ? dropped >= 0 : wrong && *wrong);
+    for (int i = 0; facts && i < facts->nelts; i++)
+        check_fact(&APR_ARRAY_IDX(facts, i, neo_fact));
+    if (facts)
+        check_json(facts, pool);
+}
+
+/* What is looked up before anything is believed: a few ids that are digits. */
+static void check_candidates(neo_text raw, apr_pool_t *pool)
+{
+    int count = 0;
+    for (const char *const *id = neo_callback_candidates(raw, pool); *id; id++, count++)
+        check_digits(*id);
+    PROMISED(count < 100);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    apr_pool_t *pool = the_pool();
+    neo_text raw = {(const char *)data, size};
+    check_candidates(raw, pool);
+    check_callback(raw, pool);
+    apr_pool_clear(pool);
+    return 0;
+}

@@ -1,0 +1,23 @@
+"""The inputs that are kept: corpus.py unpack FILE FOLDER, corpus.py pack FOLDER FILE
+
+An input is a line of the file: a JSON string in which a character is a byte, so that one can be read, found and compared.
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+
+def unpack(file, folder):
+    for line in Path(file).read_text().splitlines():
+        data = json.loads(line).encode("latin-1")
+        (Path(folder) / hashlib.sha1(data).hexdigest()).write_bytes(data)
+
+
+def pack(folder, file):
+    inputs = sorted((one.read_bytes() for one in Path(folder).iterdir()), key=lambda data: (len(data), data))
+    Path(file).write_text("".join(json.dumps(data.decode("latin-1")) + "\n" for data in inputs))
+
+
+{"unpack": unpack, "pack": pack}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Feeds inputs to the fuzzers in a folder: fuzz.sh run|check|keep FOLDER FUZZER…
+#
+#   run     FUZZ_RUNS executions (10,000,000), shared by as many processes as there are processors. What is found new is added
+#           to FOLDER/<fuzzer>.corpus. An input that breaks something is written to FOLDER
+#   check   the inputs that are kept, and a few thousand more made of them: always the same ones
+#   keep    tests/fuzz/<fuzzer>.txt becomes the fewest inputs that reach what is known to be reachable
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+[ $# -ge 3 ] || { sed -n '2,8s/^# *//p' "$0" >&2; exit 2; }
+command=$1 folder=$2
+shift 2
+export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0 UBSAN_OPTIONS=print_stacktrace=1
+
+# What each is told: inputs of at most so many bytes, words of the language, where to put what breaks something.
+fuzz() {
+    name=$1
+    shift
+    "$folder/$name" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -dict="$here/$name.dict" -artifact_prefix="$folder/" \
+        -print_final_stats=1 "$@"
+}
+
+unpack() {
+    mkdir -p "$2"
+    /usr/bin/python3 -B "$here/corpus.py" unpack "$here/$1.txt" "$2"
+}
+
+tell() {
+    sed -n 's/^stat::number_of_executed_units: *\([0-9]*\)$/\1/p' "$@" | awk -v name="$name" '{ n += $1 }
+        END { printf "fuzz: %s: %d executions, nothing found\n", name, n }'
+}
+
+failed() {
+    grep -v '^#' "$1" | tail -n 60
+    echo "fuzz: $name: failed; the whole of it is in $1"
+    exit 1
+}
+
+run() {
+    unpack "$name" "$folder/$name.corpus"
+    jobs=$(nproc)
+    pids=''
+    for job in $(seq "$jobs"); do
+        fuzz "$name" -runs=$(((${FUZZ_RUNS:-10000000} + jobs - 1) / jobs)) -reload=30 "$folder/$name.corpus" \
+            >"$folder/$name.$job.log" 2>&1 &
+        pids="$pids $!"
+    done
+    trap 'kill $pids 2>/dev/null; exit 130' INT TERM HUP
+    job=0
+    for pid in $pids; do
+        job=$((job + 1))
+        wait "$pid" || failed "$folder/$name.$job.log"
+    done
+    tell $(seq -f "$folder/$name.%g.log" "$jobs")
+}
+
+check() {
+    rm -rf "$folder/$name.kept"
+    unpack "$name" "$folder/$name.kept"
+    fuzz "$name" -runs=20000 -seed=1 "$folder/$name.kept" >"$folder/$name.check.log" 2>&1 || failed "$folder/$name.check.log"
+    tell "$folder/$name.check.log"
+}
+
+keep() {
+    rm -rf "$folder/$name.fewest"
+    mkdir "$folder/$name.fewest"
+    unpack "$name" "$folder/$name.corpus"
+    fuzz "$name" -max_len=700 -merge=1 "$folder/$name.fewest" "$folder/$name.corpus" >"$folder/$name.merge.log" 2>&1 ||
+        failed "$folder/$name.merge.log"
+    /usr/bin/python3 -B "$here/corpus.py" pack "$folder/$name.fewest" "$here/$name.txt"
+    echo "fuzz: $name: $(wc -l <"$here/$name.txt") inputs are kept, $(wc -c <"$here/$name.txt") bytes"
+}
+
+for name; do
+    case $command in
+        run | check | keep) $command ;;
+        *) echo "fuzz.sh: no command $command" >&2; exit 2 ;;
+    esac
+done

@@ -1,0 +1,255 @@
+/* Callbacks of WhatsApp's provider: every part may be missing or wrong, and all the rest is taken. */
+#include "unit.h"
+
+#include <apr_strings.h>
+
+#include "core/json.h"
+#include "model/callback.h"
+
+#define NUMBER "106540352242922"
+
+/* A callback with one change; `value` has what follows the metadata. */
+static apr_array_header_t *read_value(const char *value, int *dropped, apr_pool_t *pool)
+{
+    const char *wrong = "";
+    const char *text = apr_psprintf(
+        pool, "{\"entry\":[{\"id\":\"10203040506\",\"changes\":[{\"value\":{\"metadata\":{\"phone_number_id\":\"%s\"},%s}}]}]}",
+        NUMBER, value);
+    apr_array_header_t *facts = neo_callback_read(text_of(text), pool, &wrong, dropped);
+    if (!facts)
+        fail_msg("%s: %s", wrong, text);
+    return facts;
+}
+
+static const neo_fact *only(const char *value, apr_pool_t *pool)
+{
+    int dropped;
+    apr_array_header_t *facts = read_value(value, &dropped, pool);
+    assert_int_equal(facts->nelts, 1);
+    assert_int_equal(dropped, 0);
+    return &APR_ARRAY_IDX(facts, 0, neo_fact);
+}
+
+static const neo_fact *message(const char *rest, apr_pool_t *pool)
+{
+    return only(apr_psprintf(pool,
+                             "\"messages\":[{\"id\":\"wamid.1\",\"from\":\"5511987654321\",\"timestamp\":\"1770000000\",%s}]",
+                             rest),
+                pool);
+}
+
+static void a_text_is_taken_with_its_sender_and_moment(void **state)
+{
+    const neo_fact *fact =
+        only("\"contacts\":[{\"wa_id\":\"5511987654321\",\"user_id\":\"BR.1\",\"profile\":{\"name\":\"Ana\"}}],"
+             "\"messages\":[{\"id\":\"wamid.1\",\"from\":\"5511987654321\",\"timestamp\":\"1770000000\","
+             "\"type\":\"text\",\"text\":{\"body\":\"Oi\"}}]",
+             *state);
+    assert_int_equal(fact->kind, NEO_FACT_MESSAGE);
+    assert_string_equal(fact->phone_number_id, NUMBER);
+    assert_string_equal(fact->id, "wamid.1");
+    assert_string_equal(fact->wa_id, "5511987654321");
+    assert_string_equal(fact->bsuid, "BR.1");
+    assert_string_equal(fact->name, "Ana");
+    assert_string_equal(fact->body, "Oi");
+    assert_true(fact->at == 1770000000000LL);
+    assert_null(fact->wish);
+}
+
+static void each_type_has_its_text(void **state)
+{
+    static const struct {
+        const char *rest, *type, *body;
+        int has_media;
+    } known[] = {
+        {"\"type\":\"image\",\"image\":{\"id\":\"1\",\"caption\":\"a house\"}", "image", "a house", 1},
+        {"\"type\":\"audio\",\"audio\":{\"id\":\"1\"}", "audio", NULL, 1},
+        {"\"type\":\"sticker\",\"sticker\":{}", "sticker", NULL, 0},
+        {"\"type\":\"location\",\"location\":{\"latitude\":-23.5,\"longitude\":-46}", "location", "-23.500000,-46.000000", 0},
+        {"\"type\":\"location\",\"location\":{\"name\":\"here\"}", "location", "here", 0},
+        {"\"type\":\"contacts\",\"contacts\":[{\"name\":{\"formatted_name\":\"A\"}},{},{\"name\":{\"formatted_name\":\"B\"}}]",
+         "contacts", "A, B", 0},
+        {"\"type\":\"interactive\",\"interactive\":{\"list_reply\":{\"title\":\"yes\"}}", "interactive", "yes", 0},
+        {"\"type\":\"button\",\"button\":{\"text\":\"no\"}", "button", "no", 0},
+        {"\"type\":\"reaction\",\"reaction\":{\"emoji\":\"👍\"}", "reaction", "👍", 0},
+        {"\"type\":\"order\",\"order\":{\"text\":\"two\"}", "order", "two", 0},
+        {"\"type\":\"unsupported\",\"errors\":[{\"code\":131051}]", "unsupported", NULL, 0},
+        {"\"type\":\"hologram\"", "hologram", NULL, 0},
+        {"\"type\":\"<script>\"", "unsupported", NULL, 0},
+        {"\"type\":7", "unsupported", NULL, 0},
+        {"\"type\":\"text\",\"text\":[]", "text", NULL, 0},
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        const neo_fact *fact = message(known[i].rest, *state);
+        assert_string_equal(fact->type, known[i].type);
+        assert_int_equal(fact->has_media, known[i].has_media);
+        if (known[i].body)
+            assert_string_equal(fact->body, known[i].body);
+        else
+            assert_null(fact->body);
+    }
+}
+
+static void a_word_alone_is_a_wish(void **state)
+{
+    static const struct {
+        const char *said, *wish;
+    } known[] = {{"STOP", "stop"},         {" parar\\n", "stop"}, {"Sair", "stop"},     {"CANCELAR", "stop"},
+                 {"descadastrar", "stop"}, {"resume", "resume"},  {"Voltar", "resume"}, {"STOP!", NULL},
+                 {"please stop", NULL},    {"stopp", NULL},       {"", NULL},           {"PARAR SAIR", NULL}};
+    for (int i = 0; i < COUNT(known); i++) {
+        const neo_fact *fact =
+            message(apr_psprintf(*state, "\"type\":\"text\",\"text\":{\"body\":\"%s\"}", known[i].said), *state);
+        if (known[i].wish)
+            assert_string_equal(fact->wish, known[i].wish);
+        else
+            assert_null(fact->wish);
+    }
+    assert_null(message("\"type\":\"image\",\"image\":{\"id\":\"1\",\"caption\":\"STOP\"}", *state)->wish);
+}
+
+static void statuses_are_taken_as_they_are_named_here(void **state)
+{
+    static const char *const known[][2] = {
+        {"sent", "sent"}, {"delivered", "delivered"}, {"read", "read"}, {"played", "read"}, {"failed", "failed"}};
+    int dropped;
+    for (int i = 0; i < COUNT(known); i++) {
+        const neo_fact *fact =
+            only(apr_psprintf(*state, "\"statuses\":[{\"id\":\"wamid.1\",\"status\":\"%s\",\"timestamp\":\"1\"}]", known[i][0]),
+                 *state);
+        assert_string_equal(fact->status, known[i][1]);
+    }
+    assert_int_equal(read_value("\"statuses\":[{\"id\":\"x\",\"status\":\"evaporated\"}]", &dropped, *state)->nelts, 0);
+    assert_int_equal(dropped, 0);
+    const neo_fact *failed =
+        only("\"statuses\":[{\"id\":\"wamid.1\",\"status\":\"failed\",\"biz_opaque_callback_data\":\"wam_1\","
+             "\"recipient_user_id\":\"BR.2\",\"errors\":[{\"code\":131026,\"title\":\"no\"}]}]",
+             *state);
+    assert_int_equal(failed->error_code, 131026);
+    assert_string_equal(failed->error_title, "no");
+    assert_string_equal(failed->message, "wam_1");
+    assert_string_equal(failed->bsuid, "BR.2");
+    assert_true(failed->at == 0);
+}
+
+static void preferences_have_a_number_for_their_moment(void **state)
+{
+    const neo_fact *fact =
+        only("\"user_preferences\":[{\"wa_id\":\"5511987654321\",\"value\":\"stop\",\"timestamp\":1770000000}]", *state);
+    assert_int_equal(fact->kind, NEO_FACT_PREFERENCE);
+    assert_string_equal(fact->wish, "stop");
+    assert_true(fact->at == 1770000000000LL);
+}
+
+static void a_change_of_number_is_told_beside_the_message(void **state)
+{
+    int dropped;
+    apr_array_header_t *facts =
+        read_value("\"messages\":[{\"id\":\"wamid.1\",\"from\":\"5511987654321\",\"type\":\"system\",\"system\":"
+                   "{\"type\":\"user_changed_number\",\"wa_id\":\"5521987651234\",\"body\":\"changed\"}}]",
+                   &dropped, *state);
+    assert_int_equal(facts->nelts, 2);
+    const neo_fact *moved = &APR_ARRAY_IDX(facts, 1, neo_fact);
+    assert_int_equal(moved->kind, NEO_FACT_MOVED);
+    assert_string_equal(moved->wa_id, "5511987654321");
+    assert_string_equal(moved->new_wa_id, "5521987651234");
+}
+
+static void what_makes_no_sense_keeps_nothing_else_from_being_taken(void **state)
+{
+    static const char *const bad[] = {"null",
+                                      "7",
+                                      "[]",
+                                      "{}",
+                                      "{\"id\":\"wamid.1\"}",
+                                      "{\"from\":\"5511987654321\"}",
+                                      "{\"id\":7,\"from\":\"5511987654321\"}",
+                                      "{\"id\":\"wamid.1\",\"from\":\"nobody\"}",
+                                      "{\"id\":\"a b\",\"from\":\"5511987654321\"}"};
+    for (int i = 0; i < COUNT(bad); i++) {
+        int dropped;
+        apr_array_header_t *facts = read_value(
+            apr_psprintf(*state, "\"messages\":[%s,{\"id\":\"wamid.2\",\"from\":\"5511987654321\",\"type\":\"text\"}]", bad[i]),
+            &dropped, *state);
+        assert_int_equal(facts->nelts, 1);
+        assert_int_equal(dropped, 1);
+        assert_string_equal(APR_ARRAY_IDX(facts, 0, neo_fact).id, "wamid.2");
+    }
+}
+
+static void bytes_that_are_no_text_cost_only_themselves(void **state)
+{
+    static const char *const said[][2] = {{"a\\u0000b", "a\xEF\xBF\xBD"
+                                                        "b"},
+                                          {"\\ud83d!", "\xEF\xBF\xBD!"},
+                                          {"\\ude00!", "\xEF\xBF\xBD!"},
+                                          {"\\ud83d\\ude00", "\xF0\x9F\x98\x80"},
+                                          {"\xFF", "?"},
+                                          {"\xC3", "?"},
+                                          {"a\tb", "a b"},
+                                          {"\\u0007x", " x"}};
+    for (int i = 0; i < COUNT(said); i++)
+        assert_string_equal(
+            message(apr_psprintf(*state, "\"type\":\"text\",\"text\":{\"body\":\"%s\"}", said[i][0]), *state)->body,
+            said[i][1]);
+}
+
+static void what_is_no_callback_is_said(void **state)
+{
+    static const char *const none[] = {"", "x", "[]", "{}", "{\"entry\":{}}", "{\"entry\":[", "7"};
+    for (int i = 0; i < COUNT(none); i++) {
+        const char *wrong = NULL;
+        int dropped;
+        assert_null(neo_callback_read(text_of(none[i]), *state, &wrong, &dropped));
+        assert_non_null(wrong);
+    }
+}
+
+static void candidates_are_found_without_reading(void **state)
+{
+    const char *text =
+        "{\"entry\": [{\"id\" : \"10203040506\", \"x\": {\"phone_number_id\":\t\"" NUMBER "\"}}, {\"phone_number_id\":\"" NUMBER
+        "\"}, {\"phone_number_id\":\"12\"}, {\"phone_number_id\":\"1' or 1\"}, {\"id\":\"";
+    const char *const *ids = neo_callback_candidates(text_of(text), *state);
+    assert_string_equal(ids[0], NUMBER);
+    assert_string_equal(ids[1], "10203040506");
+    assert_null(ids[2]);
+    assert_null(neo_callback_candidates(text_of(""), *state)[0]);
+}
+
+static void facts_are_json(void **state)
+{
+    int dropped;
+    const char *wrong = "";
+    neo_text text =
+        neo_facts_json(read_value("\"messages\":[{\"id\":\"wamid.\\\"1\",\"from\":\"5511987654321\",\"type\":\"text\",\"text\":"
+                                  "{\"body\":\"\\\"\\n\"}}],"
+                                  "\"statuses\":[{\"id\":\"wamid.2\",\"status\":\"failed\",\"errors\":[{\"code\":0}]}]",
+                                  &dropped, *state),
+                       *state);
+    neo_json *facts = neo_json_parse(text, *state, &wrong);
+    assert_non_null(facts);
+    assert_int_equal(neo_json_size(facts), 2);
+    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(facts, 0), "body")), "\"\n");
+    assert_string_equal(neo_json_string(neo_json_get(neo_json_at(facts, 1), "kind")), "status");
+    assert_int_equal(neo_json_integer(neo_json_get(neo_json_at(facts, 1), "error_code")), 0);
+    assert_null(neo_json_get(neo_json_at(facts, 0), "at"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(a_text_is_taken_with_its_sender_and_moment),
+        pool_test(each_type_has_its_text),
+        pool_test(a_word_alone_is_a_wish),
+        pool_test(statuses_are_taken_as_they_are_named_here),
+        pool_test(preferences_have_a_number_for_their_moment),
+        pool_test(a_change_of_number_is_told_beside_the_message),
+        pool_test(what_makes_no_sense_keeps_nothing_else_from_being_taken),
+        pool_test(bytes_that_are_no_text_cost_only_themselves),
+        pool_test(what_is_no_callback_is_said),
+        pool_test(candidates_are_found_without_reading),
+        pool_test(facts_are_json),
+    };
+    return run_room("callback", tests);
+}

@@ -1,0 +1,153 @@
+/* Leads: their table as text, and what each of them must be. */
+#include "unit.h"
+
+#include <apr_strings.h>
+
+#include "core/csv.h"
+#include "model/lead.h"
+
+/* ---------------------------------------------------------------- tables */
+
+/* Everything that is read: fields between bars, records in lines, with their numbers. */
+static const char *table_of(const char *text, apr_pool_t *pool)
+{
+    neo_csv csv;
+    neo_csv_record record;
+    neo_buf out;
+    neo_buf_init(&out, pool, 256);
+    neo_csv_begin(&csv, text_of(text));
+    while (neo_csv_next(&csv, pool, &record)) {
+        neo_buf_printf(&out, "%d:", record.line);
+        for (int i = 0; i < record.count; i++)
+            neo_buf_printf(&out, "%s%s", i ? "|" : "", record.fields[i]);
+        neo_buf_puts(&out, record.wrong ? "!;" : ";");
+    }
+    return out.ptr;
+}
+
+static void tables_are_read_as_rfc_4180_has_them(void **state)
+{
+    static const char *const known[][2] = {
+        {"a,b\nc,d\n", "1:a|b;2:c|d;"},
+        {"a,b\r\nc,d", "1:a|b;2:c|d;"},
+        {"a\rb\r", "1:a;2:b;"},
+        {"\xEF\xBB\xBF"
+         "a,b\n",
+         "1:a|b;"},
+        {"a;b\n1,5;2\n", "1:a|b;2:1,5|2;"},
+        {"\"a,\"\"b\"\"\",c\n", "1:a,\"b\"|c;"},
+        {"\"two\nlines\",x\ny,z\n", "1:two\nlines|x;3:y|z;"},
+        {" a , b \n", "1:a|b;"},
+        {"\n\n a\n\n", "3:a;"},
+        {",\n", "1:|;"},
+        {"", ""},
+        {"a\n\"b\"c,d\ne\n", "1:a;2:!;3:e;"},
+        {"a\n\"b\nc", "1:a;2:!;"},
+        {"a\n\xFF\nb\n", "1:a;2:!;3:b;"},
+    };
+    for (int i = 0; i < COUNT(known); i++)
+        assert_string_equal(table_of(known[i][0], *state), known[i][1]);
+}
+
+static void a_nul_is_no_text(void **state)
+{
+    static const char text[] = "a\nb\0c\nd\n";
+    neo_csv csv;
+    neo_csv_record record;
+    neo_csv_begin(&csv, (neo_text){text, sizeof text - 1});
+    assert_true(neo_csv_next(&csv, *state, &record) && !record.wrong);
+    assert_true(neo_csv_next(&csv, *state, &record) && record.wrong);
+    assert_true(neo_csv_next(&csv, *state, &record) && !record.wrong);
+}
+
+/* ---------------------------------------------------------------- telephone numbers */
+
+static void numbers_become_digits(void **state)
+{
+    static const char *const known[][2] = {
+        {"+55 (11) 98765-4321", "5511987654321"}, {"11 98765-4321", "5511987654321"},   {"5511987654321", "5511987654321"},
+        {"0055 11 98765 4321", "5511987654321"},  {"1140001234", "551140001234"},       {"551140001234", "551140001234"},
+        {"+55 11 4000.1234", "551140001234"},     {"+1 (415) 555-2671", "14155552671"}, {"+351 912 345 678", "351912345678"},
+        {"(55) 99123-4567", "5555991234567"},
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        const char *digits = NULL;
+        assert_null(neo_phone_digits(known[i][0], *state, &digits));
+        assert_string_equal(digits, known[i][1]);
+    }
+}
+
+static void what_is_no_number_is_told(void **state)
+{
+    static const char *const none[] = {"",
+                                       "+",
+                                       "none",
+                                       "98765-4321",
+                                       "+55 11 98765",
+                                       "01187654321",
+                                       "11887654321",
+                                       "+0123456789",
+                                       "+1234567890123456",
+                                       "11 0876-4321",
+                                       "11987654321x",
+                                       "+55+1198765432"};
+    for (int i = 0; i < COUNT(none); i++) {
+        const char *digits;
+        if (!neo_phone_digits(none[i], *state, &digits))
+            fail_msg("%s is taken", none[i]);
+    }
+}
+
+static void brazilian_mobiles_are_the_same_without_their_ninth_digit(void **state)
+{
+    assert_string_equal(neo_phone_folded("5511987654321", *state), "551187654321");
+    assert_string_equal(neo_phone_folded("551187654321", *state), "551187654321");
+    assert_string_equal(neo_phone_folded("5511945654321", *state),
+                        "5511945654321"); /* 11 4565-4321 is a telephone in a house */
+    assert_string_equal(neo_phone_folded("551140001234", *state), "551140001234");
+    assert_string_equal(neo_phone_folded("4411987654321", *state), "4411987654321");
+}
+
+/* ---------------------------------------------------------------- leads */
+
+static void every_wrong_value_is_told(void **state)
+{
+    const char *values[NEO_LEAD_COLUMNS] = {" ", "x", "nobody", "brk_1"}, *wrong[NEO_LEAD_COLUMNS];
+    assert_int_equal(neo_lead_check(values, wrong, *state), 4);
+    for (int c = 0; c < NEO_LEAD_COLUMNS; c++)
+        assert_non_null(wrong[c]);
+}
+
+static void a_lead_is_kept_in_one_form(void **state)
+{
+    const char *values[NEO_LEAD_COLUMNS] = {" Ana\n Paula ", "11 98765-4321", "", NULL}, *wrong[NEO_LEAD_COLUMNS];
+    assert_int_equal(neo_lead_check(values, wrong, *state), 0);
+    assert_string_equal(values[NEO_LEAD_NAME], "Ana Paula");
+    assert_string_equal(values[NEO_LEAD_PHONE], "5511987654321");
+    assert_null(values[NEO_LEAD_EMAIL]);
+    assert_null(values[NEO_LEAD_PARTY]);
+}
+
+static void columns_have_several_names(void **state)
+{
+    (void)state;
+    assert_int_equal(neo_lead_column_of("Name"), NEO_LEAD_NAME);
+    assert_int_equal(neo_lead_column_of("E-Mail"), NEO_LEAD_EMAIL);
+    assert_int_equal(neo_lead_column_of("party"), NEO_LEAD_PARTY);
+    assert_int_equal(neo_lead_column_of("colour"), -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(tables_are_read_as_rfc_4180_has_them),
+        pool_test(a_nul_is_no_text),
+        pool_test(numbers_become_digits),
+        pool_test(what_is_no_number_is_told),
+        pool_test(brazilian_mobiles_are_the_same_without_their_ninth_digit),
+        pool_test(every_wrong_value_is_told),
+        pool_test(a_lead_is_kept_in_one_form),
+        pool_test(columns_have_several_names),
+    };
+    return run_room("lead", tests);
+}

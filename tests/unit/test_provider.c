@@ -1,0 +1,117 @@
+/* What WhatsApp's provider is asked, and what its answers mean. */
+#include "unit.h"
+
+#include <apr_strings.h>
+
+#include "model/provider.h"
+
+static void a_message_is_written_as_the_provider_wants_it(void **state)
+{
+    neo_json *parameters = neo_json_make_array(*state);
+    neo_outgoing message = {.id = "wam_1", .wa_id = "5511987654321", .template_name = "hello", .template_language = "pt_BR"};
+    assert_string_equal(neo_outgoing_json(&message, *state).ptr,
+                        "{\"messaging_product\":\"whatsapp\",\"recipient_type\":\"individual\",\"to\":\"5511987654321\","
+                        "\"type\":\"template\",\"template\":{\"name\":\"hello\",\"language\":{\"policy\":\"deterministic\","
+                        "\"code\":\"pt_BR\"}},\"biz_opaque_callback_data\":\"wam_1\"}");
+    neo_json_append(parameters, neo_json_make_string("A \"b\"", *state));
+    message = (neo_outgoing){"wam_2", NULL, "BR.1", "hello", "en", parameters};
+    const char *text = neo_outgoing_json(&message, *state).ptr;
+    assert_non_null(strstr(text, "\"recipient\":\"BR.1\""));
+    assert_null(strstr(text, "\"to\":"));
+    assert_non_null(
+        strstr(text, "\"components\":[{\"type\":\"body\",\"parameters\":[{\"type\":\"text\",\"text\":\"A \\\"b\\\"\"}]}]"));
+}
+
+static neo_reply reply_to(int status, const char *body, apr_pool_t *pool)
+{
+    neo_reply reply;
+    neo_asked_answer answer = {NEO_ASKED_ANSWERED, NULL, status, text_of(body)};
+    neo_reply_read(&answer, pool, &reply);
+    return reply;
+}
+
+static void codes_decide(void **state)
+{
+    static const struct {
+        int status, code;
+        neo_verdict verdict;
+    } known[] = {
+        {400, 4, NEO_VERDICT_LATER},         {400, 80007, NEO_VERDICT_LATER},      {429, 130429, NEO_VERDICT_LATER},
+        {400, 131056, NEO_VERDICT_LATER},    {503, 2, NEO_VERDICT_LATER},          {500, 131016, NEO_VERDICT_LATER},
+        {400, 131026, NEO_VERDICT_FAILED},   {400, 131047, NEO_VERDICT_FAILED},    {400, 131048, NEO_VERDICT_FAILED},
+        {400, 131049, NEO_VERDICT_FAILED},   {400, 131050, NEO_VERDICT_OPTED_OUT}, {400, 132000, NEO_VERDICT_TEMPLATE},
+        {404, 132001, NEO_VERDICT_TEMPLATE}, {400, 132012, NEO_VERDICT_TEMPLATE},  {400, 132015, NEO_VERDICT_TEMPLATE},
+        {400, 132016, NEO_VERDICT_TEMPLATE}, {400, 100, NEO_VERDICT_TEMPLATE},     {400, 131008, NEO_VERDICT_TEMPLATE},
+        {400, 131009, NEO_VERDICT_TEMPLATE}, {401, 0, NEO_VERDICT_FORBIDDEN},      {401, 190, NEO_VERDICT_FORBIDDEN},
+        {500, 3, NEO_VERDICT_FORBIDDEN},     {403, 10, NEO_VERDICT_FORBIDDEN},     {403, 200, NEO_VERDICT_FORBIDDEN},
+        {403, 299, NEO_VERDICT_FORBIDDEN},   {400, 999999, NEO_VERDICT_FAILED},    {500, 131000, NEO_VERDICT_UNKNOWN},
+        {500, 1, NEO_VERDICT_UNKNOWN},
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        const char *body = apr_psprintf(
+            *state, "{\"error\":{\"code\":%d,\"message\":\"m\",\"error_data\":{\"details\":\"d\"}}}", known[i].code);
+        neo_reply reply = reply_to(known[i].status, body, *state);
+        if (reply.verdict != known[i].verdict)
+            fail_msg("%d with HTTP %d is %d", known[i].code, known[i].status, reply.verdict);
+        assert_int_equal(reply.code, known[i].code);
+        assert_string_equal(reply.title, "m");
+        assert_string_equal(reply.details, "d");
+    }
+}
+
+static void an_acceptance_has_an_id(void **state)
+{
+    neo_reply reply = reply_to(200,
+                               "{\"contacts\":[{\"wa_id\":\"551187654321\",\"user_id\":\"BR.1\"}],"
+                               "\"messages\":[{\"id\":\"wamid.1\",\"message_status\":\"held_for_quality_assessment\"}]}",
+                               *state);
+    assert_int_equal(reply.verdict, NEO_VERDICT_ACCEPTED);
+    assert_string_equal(reply.id, "wamid.1");
+    assert_string_equal(reply.wa_id, "551187654321");
+    assert_string_equal(reply.bsuid, "BR.1");
+    assert_true(reply.is_held);
+    assert_false(reply_to(200, "{\"messages\":[{\"id\":\"wamid.1\",\"message_status\":\"accepted\"}]}", *state).is_held);
+}
+
+static void what_is_no_whole_answer_leaves_it_open(void **state)
+{
+    static const char *const bodies[] = {"",
+                                         "{",
+                                         "[]",
+                                         "null",
+                                         "{}",
+                                         "{\"messages\":[]}",
+                                         "{\"messages\":[{}]}",
+                                         "{\"messages\":[{\"id\":\"\"}]}",
+                                         "{\"messages\":[{\"id\":7}]}",
+                                         "{\"messages\":{\"id\":\"x\"}}"};
+    for (int i = 0; i < COUNT(bodies); i++) {
+        assert_int_equal(reply_to(200, bodies[i], *state).verdict, NEO_VERDICT_UNKNOWN);
+        assert_int_equal(reply_to(500, bodies[i], *state).verdict, NEO_VERDICT_UNKNOWN);
+    }
+    neo_reply reply;
+    neo_reply_read(&(neo_asked_answer){NEO_ASKED_LOST, "timeout", 0, {"", 0}}, *state, &reply);
+    assert_int_equal(reply.verdict, NEO_VERDICT_UNKNOWN);
+    neo_reply_read(&(neo_asked_answer){NEO_ASKED_NOT_SENT, "connection_failed", 0, {"", 0}}, *state, &reply);
+    assert_int_equal(reply.verdict, NEO_VERDICT_LATER);
+}
+
+static void somebody_else_who_refuses_has_sent_nothing(void **state)
+{
+    assert_int_equal(reply_to(404, "<html>", *state).verdict, NEO_VERDICT_FORBIDDEN);
+    assert_int_equal(reply_to(302, "", *state).verdict, NEO_VERDICT_FORBIDDEN);
+    assert_int_equal(reply_to(429, "", *state).verdict, NEO_VERDICT_LATER);
+    assert_int_equal(reply_to(408, "", *state).verdict, NEO_VERDICT_UNKNOWN);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(a_message_is_written_as_the_provider_wants_it),
+        pool_test(codes_decide),
+        pool_test(an_acceptance_has_an_id),
+        pool_test(what_is_no_whole_answer_leaves_it_open),
+        pool_test(somebody_else_who_refuses_has_sent_nothing),
+    };
+    return run_room("provider", tests);
+}

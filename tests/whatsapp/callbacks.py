@@ -1,0 +1,128 @@
+"""What Meta's servers send of themselves: callbacks, which tell of messages, of what became of others, and of preferences.
+
+    call(url, told(number, text("Oi", "5511987654321"), status(send, "delivered")), number.secret)
+
+Everything is a plain value, so that a test can leave out, repeat and disorder what it wants. `number` is a meta.Number.
+"""
+
+import contextlib
+import hashlib
+import hmac
+import http.client
+import json
+import re
+import secrets
+import time
+from urllib.parse import urlsplit
+
+PATIENCE = 60  # seconds that anybody waits for an answer
+
+_media = {"mime_type": "image/jpeg", "sha256": "4Zb1dm9jOpOAOr/nuyqTPnJ+0U1p0TGZ2ItKk0Wq8dE=", "id": "1908647269898587"}
+
+# What a message of each type holds under the type's name.
+CONTENT = {
+    "text": {"body": "Quero visitar o apartamento."},
+    "image": {**_media, "caption": "A fachada"},
+    "video": {**_media, "mime_type": "video/mp4"},
+    "audio": {**_media, "mime_type": "audio/ogg; codecs=opus", "voice": True},
+    "document": {**_media, "mime_type": "application/pdf", "filename": "proposta.pdf", "caption": "Minha proposta"},
+    "sticker": {**_media, "mime_type": "image/webp", "animated": False},
+    "location": {"latitude": -23.5505, "longitude": -46.6333, "name": "Praça da Sé", "address": "Centro, São Paulo"},
+    "contacts": [{"name": {"formatted_name": "Bia Souza", "first_name": "Bia"},
+                  "phones": [{"phone": "+55 11 98888-7777", "wa_id": "5511988887777", "type": "CELL"}]}],
+    "interactive": {"type": "button_reply", "button_reply": {"id": "sim", "title": "Sim, quero"}},
+    "button": {"payload": "agendar", "text": "Agendar visita"},
+    "reaction": {"message_id": "wamid.HBgN", "emoji": "👍"},
+    "order": {"catalog_id": "1", "text": "", "product_items": [
+        {"product_retailer_id": "x", "quantity": 1, "item_price": 10.5, "currency": "BRL"}]},
+    "system": {"body": "User changed", "type": "user_changed_number", "wa_id": "5511988886666"},
+    "unsupported": {"type": "unknown"},
+}
+
+
+def message(kind="text", wa_id=None, user_id=None, content=None, at=None, **more):
+    """A message from a contact, as Meta tells of it."""
+    found = {"id": "wamid." + secrets.token_urlsafe(30), "timestamp": str(int(at if at is not None else time.time())),
+             "type": kind, kind: CONTENT[kind] if content is None else content}
+    if kind == "unsupported":
+        found["errors"] = [{"code": 131051, "title": "Message type unknown", "message": "Message type unknown",
+                            "error_data": {"details": "Message type is currently not supported."}}]
+    return {**({"from": wa_id} if wa_id else {}), **({"from_user_id": user_id} if user_id else {}), **found, **more}
+
+
+def text(body, wa_id=None, user_id=None, **more):
+    return message("text", wa_id, user_id, {"body": body}, **more)
+
+
+def system(kind, wa_id=None, user_id=None, new=None):
+    """A contact becomes another: from what it was to what is new. It comes without the list of contacts."""
+    was = {"previous_user_id": user_id} if user_id else {}
+    return message("system", wa_id, user_id, {"body": "The contact has changed", "type": kind, **was, **new})
+
+
+def status(of, state, to=None, user_id=None, at=None, opaque=None, errors=None):
+    """What became of a message: of a meta.Send, or of what has that id."""
+    found = {"id": getattr(of, "id", of), "status": state, "timestamp": str(int(at if at is not None else time.time()))}
+    found.update({"recipient_id": to} if to else {}, **({"recipient_user_id": user_id} if user_id else {}))
+    opaque = opaque or getattr(of, "opaque", None)
+    found.update({"biz_opaque_callback_data": opaque} if opaque else {})
+    return {**found, "errors": errors} if errors else found
+
+
+def failure(code, title="Message undeliverable"):
+    """The errors of a status `failed`."""
+    return [{"code": code, "title": title, "message": title,
+             "error_data": {"details": "What exactly went wrong."}}]
+
+
+def contact(wa_id=None, name="Carla Dias", user_id=None):
+    return {"profile": {"name": name}, **({"wa_id": wa_id} if wa_id else {}), **({"user_id": user_id} if user_id else {})}
+
+
+def preference(value, wa_id=None, user_id=None, at=None):
+    """A contact stops or resumes marketing messages. The timestamp is a number, unlike all others."""
+    return {**({"wa_id": wa_id} if wa_id else {}), **({"user_id": user_id} if user_id else {}),
+            "detail": f"User requested to {value} marketing messages", "category": "marketing_messages", "value": value,
+            "timestamp": int(at if at is not None else time.time())}
+
+
+def change(number, field="messages", **lists):
+    """A value with the lists that are given: messages, statuses, contacts, user_preferences."""
+    about = {"display_phone_number": re.sub(r"\D", "", number.display), "phone_number_id": number.id}
+    return {"field": field, "value": {"messaging_product": "whatsapp", "metadata": about, **lists}}
+
+
+def envelope(number, *changes):
+    return {"object": "whatsapp_business_account", "entry": [{"id": number.account, "changes": list(changes)}]}
+
+
+def told(number, *items):
+    """A callback that tells of messages, statuses and preferences, each with the contact that it is from."""
+    messages = [one for one in items if "type" in one]
+    preferences = [one for one in items if "detail" in one]
+    statuses = [one for one in items if "status" in one]
+    known = {one.get("from_user_id") or one.get("from"): contact(one.get("from"), user_id=one.get("from_user_id"))
+             for one in messages if one["type"] != "system"}
+    changes = []
+    if messages or statuses:
+        lists = {"contacts": list(known.values()), "messages": messages, "statuses": statuses}
+        changes.append(change(number, **{name: items for name, items in lists.items() if items}))
+    if preferences:
+        contacts = [contact(one.get("wa_id"), user_id=one.get("user_id")) for one in preferences]
+        changes.append(change(number, "user_preferences", contacts=contacts, user_preferences=preferences))
+    return envelope(number, *changes)
+
+
+def signature(secret, body):
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def call(url, body, secret, context=None):
+    """Sends a callback, with an ssl.SSLContext to https. Returns the status."""
+    at, data = urlsplit(url), body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+    secure = {"context": context} if at.scheme == "https" else {}
+    connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(at.netloc, timeout=PATIENCE, **secure)
+    with contextlib.closing(connection):
+        connection.request("POST", at.path, data, {"Content-Type": "application/json", "User-Agent": "facebookexternalua",
+                                                   "X-Hub-Signature-256": signature(secret, data)})
+        return connection.getresponse().status

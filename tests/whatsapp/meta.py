@@ -1,0 +1,412 @@
+"""A stand-in for Meta's servers: what the WhatsApp Business Cloud API answers to those who send messages.
+
+with Meta() as meta:
+    number = meta.number()          a business's number, with its account, access token and app secret
+    meta.url                        where the API is: what NeoAPIWhatsAppURL says
+    meta.sends                      the messages that arrived, those that were refused included
+    meta.behave(error(131026))      what the next ones meet: one of the functions below, or made by one
+    with meta.away(): ...           nobody listens at its port
+
+Real HTTP on loopback, with nothing but Python's own library. A message is looked at as strictly as Meta does it, so that a good
+answer shows that the message was right. What Meta sends of itself is made by callbacks.py.
+"""
+
+import contextlib
+import itertools
+import json
+import re
+import secrets
+import socket
+import threading
+import time
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+PATIENCE = 60  # seconds that anybody waits for anything
+numbers = itertools.count(secrets.randbelow(10**6) * 10**4)  # nothing is called the same in two processes
+
+
+@dataclass(frozen=True)
+class Number:
+    """A business's number: its id, how people read it, the account that its templates belong to, and two secrets."""
+
+    id: str
+    display: str
+    account: str
+    token: str
+    secret: str
+
+
+@dataclass
+class Send:
+    """A message that arrived: when, from which connection, and what became of it."""
+
+    at: float
+    path: str
+    headers: dict  # names in lower case
+    body: bytes
+    connection: tuple
+    id: str = field(default_factory=lambda: "wamid." + secrets.token_urlsafe(30))
+    json: object = None
+    is_accepted: bool = False
+
+    def __post_init__(self):
+        with contextlib.suppress(ValueError):
+            self.json = json.loads(self.body)
+
+    @property
+    def to(self):
+        """Whom it is for: digits, or a business-scoped user id."""
+        return self.json.get("to") or self.json.get("recipient")
+
+    @property
+    def template(self):
+        return self.json["template"]
+
+    @property
+    def parameters(self):
+        """The texts that stand in the template's body."""
+        body = [part for part in self.template.get("components", []) if part["type"] == "body"]
+        return [one["text"] for part in body for one in part["parameters"]]
+
+    @property
+    def number_id(self):
+        return urlsplit(self.path).path.split("/")[2]
+
+    @property
+    def opaque(self):
+        return self.json.get("biz_opaque_callback_data")
+
+
+# ---------------------------------------------------------------- templates
+
+def template(name, text, language="pt_BR", status="APPROVED", category="UTILITY"):
+    return {"name": name, "language": language, "status": status, "category": category, "id": str(next(numbers)),
+            "components": [{"type": "BODY", "text": text}]}
+
+
+TEMPLATES = [
+    template("boas_vindas", "Olá, {{1}}! Aqui é da {{2}}. Recebemos seu interesse e queremos ajudar."),
+    template("visita", "Podemos agendar a sua visita?"),
+    template("visita", "May we arrange your visit?", language="en"),
+    template("pausado", "Olá!", status="PAUSED"),
+    template("desativado", "Olá!", status="DISABLED"),
+]
+
+
+# ---------------------------------------------------------------- errors
+
+# The HTTP status that goes with a code, and the code's title. Whoever is told decides by the code.
+ERRORS = {
+    0: (401, "AuthException"), 190: (401, "Access token has expired"), 3: (500, "API Method"),
+    10: (403, "Permission denied"), 200: (403, "API Permission"), 230: (403, "API Permission"), 299: (403, "API Permission"),
+    4: (400, "API Too Many Calls"), 80007: (400, "Rate limit issues"), 130429: (429, "Rate limit hit"),
+    131056: (429, "(Business Account, Consumer Account) pair rate limit hit"), 2: (503, "API Service"),
+    131016: (500, "Service unavailable"),
+    131026: (400, "Message undeliverable"), 131047: (400, "Re-engagement message"), 131048: (400, "Spam rate limit hit"),
+    131049: (400, "Meta chose not to deliver"), 131050: (400, "User has stopped receipt of marketing messages"),
+    132000: (400, "Template Param Count Mismatch"), 132001: (404, "Template does not exist"),
+    132012: (400, "Template Parameter Format Mismatch"), 132015: (400, "Template is Paused"),
+    132016: (400, "Template is Disabled"),
+    100: (400, "Invalid parameter"), 131008: (400, "Required parameter is missing"),
+    131009: (400, "Parameter value is not valid"),
+}
+
+
+def error_body(code, details, **more):
+    return {"error": {"message": f"(#{code}) {ERRORS[code][1]}", "type": "OAuthException", "code": code,
+                      "error_data": {"messaging_product": "whatsapp", "details": details},
+                      "fbtrace_id": secrets.token_urlsafe(8), **more}}
+
+
+class Wrong(Exception):
+    """What Meta refuses: a code, and what it says in detail."""
+
+
+def demand(condition, code, details):
+    if not condition:
+        raise Wrong(code, details)
+
+
+def check_message(message, templates):
+    """Raises Wrong for what Meta would not take."""
+    demand(isinstance(message, dict), 100, "the body must be a JSON object")
+    known = {"messaging_product", "recipient_type", "to", "recipient", "type", "template", "biz_opaque_callback_data"}
+    demand(set(message) <= known, 100, f"unexpected keys {sorted(set(message) - known)}")
+    demand(message.get("messaging_product") == "whatsapp", 100, "messaging_product is required")
+    demand(message.get("recipient_type", "individual") == "individual", 100, "recipient_type must be individual")
+    demand(("to" in message) != ("recipient" in message), 131008, "either to or recipient is required")
+    demand(re.fullmatch(r"[1-9]\d{6,14}", message.get("to", "5511987654321")), 131009, "to is not a phone number")
+    demand(re.fullmatch(r"[A-Z]{2}\.[0-9A-Za-z]{1,128}", message.get("recipient", "BR.1")), 131009, "recipient is no user id")
+    demand(message.get("type") == "template", 100, "the 24 hours have passed: type must be template")
+    demand(len(message.get("biz_opaque_callback_data", "")) <= 512, 131009, "biz_opaque_callback_data is too long")
+    check_template(message.get("template"), templates)
+
+
+def check_template(given, templates):
+    demand(isinstance(given, dict) and isinstance(given.get("name"), str), 131008, "template.name is required")
+    language = given.get("language")
+    demand(isinstance(language, dict) and language.get("code"), 131008, "template.language.code is required")
+    demand(language.get("policy") == "deterministic", 100, "template.language.policy must be deterministic")
+    found = [one for one in templates if (one["name"], one["language"]) == (given["name"], language["code"])]
+    demand(found, 132001, f"template name ({given['name']}) does not exist in {language['code']}")
+    demand(found[0]["status"] != "PAUSED", 132015, "the template is paused")
+    demand(found[0]["status"] == "APPROVED", 132016, "the template is disabled")
+    wanted = len(set(re.findall(r"{{\d+}}", found[0]["components"][0]["text"])))
+    parameters = list(parameters_of(given))
+    demand(len(parameters) == wanted, 132000,
+           f"body: number of localizable_params ({len(parameters)}) does not match the expected number of params ({wanted})")
+
+
+def parameters_of(given):
+    components = given.get("components", [])
+    demand(isinstance(components, list), 100, "components must be an array")
+    for one in components:
+        demand(isinstance(one, dict) and one.get("type") == "body", 132012, "only body components here")
+        demand(isinstance(one.get("parameters"), list) and one["parameters"], 131008, "parameters is required")
+        for parameter in one["parameters"]:
+            demand(set(parameter) == {"type", "text"} and parameter["type"] == "text", 132012, "a text parameter")
+            demand(isinstance(parameter["text"], str) and parameter["text"], 131008, "text is required")
+            demand(not re.search(r"[\n\t]| {5,}", parameter["text"]), 132012, "new-line and tab characters are not allowed")
+            yield parameter["text"]
+
+
+# ---------------------------------------------------------------- behaviours: each is handed the handler and the Send
+
+def accepting(wa_id=None, user_id=None, **of_message):
+    """Accepts as Meta does. The contact is who it is sent to, unless `wa_id` (False: none) and `user_id` say otherwise."""
+    def behave(handler, send):
+        send.is_accepted = True
+        contact = {"input": send.to, "wa_id": send.to if "to" in send.json else None}
+        contact.update({"wa_id": wa_id} if wa_id is not None else {}, **({"user_id": user_id} if user_id else {}))
+        if "recipient" in send.json:
+            contact["user_id"] = send.to
+        contact = {name: value for name, value in contact.items() if value}
+        handler.answer(200, {"messaging_product": "whatsapp", "contacts": [contact],
+                             "messages": [{"id": send.id, **of_message}]})
+    return behave
+
+
+accept = accepting(message_status="accepted")
+
+
+def error(code, status=None, details="What exactly is wrong is said here.", **more):
+    def behave(handler, _):
+        handler.answer(status or ERRORS[code][0], error_body(code, details, **more))
+    return behave
+
+
+def answering(status, body=b"", content_type="text/html", **headers):
+    """Answers with that, whatever it is; Retry_After="3" becomes the header Retry-After."""
+    return lambda handler, _: handler.answer(status, body, content_type, **headers)
+
+
+def slowly(seconds, then=accept):
+    def behave(handler, send):
+        handler.server.closing.wait(seconds)
+        then(handler, send)
+    return behave
+
+
+def waiting_for(event, then=accept):
+    """Answers once the event is set."""
+    def behave(handler, send):
+        event.wait(PATIENCE)
+        then(handler, send)
+    return behave
+
+
+def after(first, then=accept):
+    """Does something else first: first(send)."""
+    def behave(handler, send):
+        first(send)
+        then(handler, send)
+    return behave
+
+
+def lose(handler, send):
+    """Accepts, and closes the connection before the first byte of the answer."""
+    send.is_accepted = True
+    handler.close_connection = True
+
+
+def lose_in_the_middle(handler, send):
+    send.is_accepted = True
+    handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n{"messaging_prod')
+    handler.close_connection = True
+
+
+def hang(handler, send):
+    """Accepts, and never says so."""
+    send.is_accepted = True
+    handler.server.closing.wait(PATIENCE)
+    handler.close_connection = True
+
+
+def drip(handler, send):
+    """Accepts, and says so a byte a second."""
+    send.is_accepted = True
+    handler.close_connection = True
+    for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b" " * 1000:
+        handler.wfile.write(bytes([byte]))
+        if handler.server.closing.wait(1):
+            return
+
+
+def huge(handler, send):
+    """Accepts, and has far more to say than anybody wants to read."""
+    send.is_accepted = True
+    handler.close_connection = True
+    handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 200000000\r\n\r\n{"a":"')
+    for _ in range(2000):
+        handler.wfile.write(b"a" * 100_000)
+
+
+def one_after_the_other(*behaviours):
+    """Each for one message; the last one for all that follow."""
+    rest, lock = itertools.chain(behaviours, itertools.repeat(behaviours[-1])), threading.Lock()
+
+    def behave(handler, send):
+        with lock:
+            now = next(rest)
+        now(handler, send)
+    return behave
+
+
+# ---------------------------------------------------------------- the servers
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+
+    def answer(self, status, body=b"", content_type="application/json; charset=UTF-8", **headers):
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": content_type, **headers, "Content-Length": str(len(data))}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def number_and_end(self):
+        """The number (or account) that a path is about, and the path's last word."""
+        found = re.fullmatch(r"/v\d+\.\d+/(\d+)/(messages|message_templates)", urlsplit(self.path).path)
+        demand(found, 100, f"Unknown path components: {self.path}")
+        by = "id" if found[2] == "messages" else "account"
+        number = next((one for one in self.server.meta.numbers if getattr(one, by) == found[1]), None)
+        demand(number, 100, f"Object with ID '{found[1]}' does not exist")
+        demand(self.headers.get("Authorization") == f"Bearer {number.token}", 190, "Invalid OAuth access token")
+        return number, found[2]
+
+    def check_head(self):
+        number, end = self.number_and_end()
+        demand(end == "messages", 100, f"Unsupported post request: {self.path}")
+        kind = self.headers.get("Content-Type", "").partition(";")[0]
+        demand(kind == "application/json", 100, f"the body is {kind}, not JSON")
+        demand(self.headers.get("User-Agent"), 100, "User-Agent is missing")
+        return number
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        send = Send(time.time(), self.path, headers, body, self.client_address)
+        self.server.meta.arrived(send)
+        with contextlib.suppress(OSError):  # the other side has gone
+            return self.decide(send)
+        self.close_connection = True
+
+    def decide(self, send):
+        meta = self.server.meta
+        try:
+            check_message(send.json, meta.templates) if self.check_head() else None
+        except Wrong as wrong:
+            meta.wrong.append(wrong.args)
+            return error(wrong.args[0], details=wrong.args[1])(self, send)
+        meta.behaviour(self, send)
+
+    def do_GET(self):
+        try:
+            _, end = self.number_and_end()
+            demand(end == "message_templates", 100, f"Unsupported get request: {self.path}")
+        except Wrong as wrong:
+            return self.answer(ERRORS[wrong.args[0]][0], error_body(*wrong.args))
+        asked = parse_qs(urlsplit(self.path).query)
+        named = [one for one in self.server.meta.templates if one["name"] == asked.get("name", [one["name"]])[0]]
+        self.answer(200, {"data": named, "paging": {"cursors": {"before": "MAZDZD", "after": "MjQZD"}}})
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    request_queue_size = 512
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self, meta, port):
+        self.meta, self.closing, self.kept = meta, threading.Event(), set()
+        super().__init__(("127.0.0.1", port), Handler)
+
+    def process_request(self, request, client_address):
+        self.kept.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        self.kept.discard(request)
+        super().shutdown_request(request)
+
+    def close(self):
+        """Also every connection that is open."""
+        self.closing.set()
+        self.shutdown()
+        self.server_close()
+        for one in list(self.kept):
+            with contextlib.suppress(OSError):
+                one.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, *_):
+        pass  # broken connections are what this is for
+
+
+class Meta:
+    """`port`: where it listens; 0: where there is room. `on_send(send)` is called for each message before it is answered."""
+
+    def __init__(self, port=0, on_send=lambda send: None):
+        self.behaviour, self.templates, self.numbers = accept, list(TEMPLATES), []
+        self.sends, self.wrong, self.on_send = [], [], on_send
+        self.server = Server(self, port)
+        self.port = self.server.server_address[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.close()
+
+    def arrived(self, send):
+        self.sends.append(send)
+        self.on_send(send)
+
+    def behave(self, behaviour):
+        self.behaviour = behaviour
+
+    def number(self, **given):
+        """A number nobody else has; what is given is taken as it is."""
+        n = next(numbers)
+        made = Number(**{"id": f"10{n:013}", "display": f"+55 11 4{n % 1000:03}-{n % 10000:04}", "account": f"20{n:013}",
+                         "token": "EAA" + secrets.token_urlsafe(60), "secret": secrets.token_hex(16), **given})
+        self.numbers.append(made)
+        return made
+
+    @contextlib.contextmanager
+    def away(self):
+        """Nobody listens at the port, which is kept from others, and connections that were open are closed."""
+        self.server.close()
+        with socket.socket() as holder:
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            holder.bind(("127.0.0.1", self.port))
+            yield
+        self.server = Server(self, self.port)
+        self.__enter__()
