@@ -213,7 +213,7 @@ def examples(api, path):
 
 
 def test_the_examples_of_the_first_page_work(own, run):
-    setting, me, brokers, create, change, batch = examples(own, "docs/")
+    setting, me, brokers, create, change, batch, whatsapp = examples(own, "docs/")
     assert setting == "export KEY='nbr_…'"
     assert own.credential.id in run(me)[0]
     own.broker(visibility="public")
@@ -229,6 +229,8 @@ def test_the_examples_of_the_first_page_work(own, run):
     assert run(change, ID=made, ETAG=etag)[1] == 412
     said, status = run(batch, ID=made, OLD=own.broker()["id"])
     assert status == 200 and [result["status"] for result in json.loads(said)["results"]] == [201, 200, 204]
+    said, status = run(whatsapp, LEAD="led_" + "0" * 26)  # nothing else is wrong with it
+    assert status == 404 and '"not_found.lead"' in said
 
 
 def test_the_error_that_the_first_page_shows_is_the_one_that_is_answered(own):

@@ -118,7 +118,8 @@ def test_every_operation_of_the_contract_is_there(document):
     assert described == collections | {("post", f"/{name}/batch") for name in ("brokers", "properties", "parties")} | {
         ("get", "/me"), ("get", "/openapi.yaml"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
-        ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry")}
+        ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),
+        ("post", "/whatsapp/conversations")}
 
 
 def test_every_described_operation_exists_and_no_other(document, api):
