@@ -13,7 +13,7 @@
 #include "httpd/memory.h"
 #include "model/rules.h"
 
-#define VERSION_PATH "/public/v1/"
+#define VERSION_PATH     "/public/v1/"
 #define WHATSAPP_URL     "https://graph.facebook.com"
 #define WHATSAPP_VERSION "v23.0"
 
