@@ -296,8 +296,11 @@ static neo_pg_status write_portion(neo_intake *intake, apr_pool_t *pool, neo_int
         status = run(intake, intake->refer[intake->kind], *last, pool, rows);
     }
     if (status == NEO_PG_OK)
-        return neo_pg_commit(intake->pg, pool, rows);
-    neo_pg_roll_back(intake->pg);
+        status = neo_pg_commit(intake->pg, pool, rows);
+    else
+        neo_pg_roll_back(intake->pg);
+    if (status != NEO_PG_OK)
+        *portion = (neo_intake_portion){0};
     return status;
 }
 

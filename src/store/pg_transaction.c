@@ -59,7 +59,7 @@ neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 
 void neo_pg_roll_back(neo_pg *pg)
 {
-    if (pg->is_in_between && PQstatus(pg->conn) == CONNECTION_OK)
+    if (pg->is_in_between && PQstatus(pg->conn) == CONNECTION_OK && PQtransactionStatus(pg->conn) != PQTRANS_IDLE)
         PQclear(neo_pg_execute_text(pg, "rollback", 0, NULL, NEO_PG_PATIENCE));
     end(pg);
 }

@@ -137,7 +137,7 @@ class Crowd:
     def fill(self, cursor, table, rows):
         """Runs the statements that fill it; its indexes are made anew afterwards. Nothing goes to the write-ahead log, because the
         transaction has emptied the table itself."""
-        cursor.execute(f"truncate neoapi.{table}")
+        cursor.execute(f"truncate neoapi.{table} cascade")  # what refers to it is empty
         cursor.execute("select indexdef, indexname from pg_indexes where schemaname = 'neoapi' and tablename = %s"
                        " and indexname <> tablename || '_pkey'", [table])
         indexes = cursor.fetchall()

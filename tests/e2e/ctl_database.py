@@ -98,6 +98,10 @@ class Database:
         for name, in self.sql("select oid::regclass::text from pg_class where relnamespace = 'neoapi'::regnamespace"
                               " and relkind = 'c'"):
             self.sql(f"drop type {name}")
+        for file in sorted(MIGRATIONS.glob("*.sql"))[1:]:
+            for table, change in re.findall(r"^alter table neoapi\.(\w+)(.*?);", file.read_text(), re.M | re.S):
+                for column in re.findall(r"add column (\w+)", change) if table in first else ():
+                    self.sql(f"alter table neoapi.{table} drop column {column}")
         self.sql("delete from neoapi.schema_migration where number > 1")
 
 
