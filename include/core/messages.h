@@ -56,6 +56,8 @@
       "put the key back that it was sealed with, or rotate the secret")                                                        \
     X(NOT_GIVEN_BACK, "NEO0304", WARNING, "A process ended and could not give back the webhooks that it had claimed.",         \
       "nothing: they are sent when their lease is over")                                                                       \
+    X(NOT_RECORDED, "NEO0305", ERROR, "What became of attempts at deliveries could not be recorded; they are made again.",     \
+      "report this line")                                                                                                      \
     X(VERIFY_TOKEN, "NEO0401", WARNING, "A callback's address was verified with a token that no number has, and was refused.", \
       "enter at Meta the verify token that neoapictl whatsapp number add has shown, or set one: neoapictl whatsapp number "    \
       "update")                                                                                                                \

@@ -27,6 +27,7 @@ typedef struct neo_due {
 typedef struct neo_busy {
     const char *subscription;
     int count;
+    int is_failing;
 } neo_busy;
 
 typedef struct neo_wish {
@@ -47,7 +48,8 @@ typedef struct neo_errand {
     const char *const *values;
 } neo_errand;
 
-/* Claims what is due, of as many subscriptions as possible; then what was claimed. */
+/* Claims what is due, of as many subscriptions as possible; then what was claimed, subscription by subscription, in the order
+ * in which they were looked at. */
 neo_errand neo_outbox_claim(neo_pg *pg, const neo_wish *wish, apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_errand errand, apr_pool_t *pool, neo_due **due, int *count);
 

@@ -2,6 +2,7 @@
 #include "delivery/courier.h"
 
 #include <apr_strings.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +22,8 @@
 #define GATHER     5     /* milliseconds that a result waits for others */
 #define FAREWELL   3000  /* milliseconds for what is on its way when it is time to end */
 #define TIDY       60000 /* milliseconds between tidyings */
-#define LEASE_MORE 5     /* seconds that a claim lasts beyond twice an attempt's longest time */
+#define LEASE_MORE 15 /* seconds that a claim lasts beyond twice an attempt's longest time: more than the database may take */
+#define NEVER      LLONG_MAX
 
 /* What was claimed and is still to be sent. */
 typedef struct {
@@ -61,6 +63,7 @@ struct neo_courier {
     neo_ms next_record;                          /* not earlier, because the database is away */
 
     neo_flights flights;
+    int sent; /* those of them that were; the others wait in `starts` */
     char after[NEO_ID_SIZE];
     neo_ms next_look, last_claim, next_pass, next_tidy;
     neo_alarms alarms; /* when what we have put back is due again */
@@ -78,6 +81,7 @@ static void done(void *about, const neo_sent *sent)
     neo_results_add(c->gathered, f, sent, c->settings.delays, c->settings.attempts);
     neo_account_attempt(&c->settings.account, f->host, sent, f->number >= c->settings.attempts);
     neo_account_flying(&c->settings.account, -1);
+    c->sent -= f->is_sent;
     neo_flights_land(&c->flights, f);
     c->landed++;
 }
@@ -99,7 +103,7 @@ static void record(neo_courier *c)
         c->recorded = group;
     }
     const apr_array_header_t *outcomes = c->recorded->outcomes;
-    c->next_record = neo_now_ms() + 1000; /* unless this succeeds */
+    c->next_record = neo_steady_ms() + 1000; /* unless this succeeds */
     if (outcomes->nelts && borrow(c, RECORD))
         c->errand = neo_outbox_complete(c->pg, (const neo_outcome *)outcomes->elts, outcomes->nelts, c->scratch);
 }
@@ -113,7 +117,10 @@ static void recorded(neo_courier *c)
         neo_results_set_alarms(c->recorded, &c->alarms);
         neo_results_note(c->recorded, c->pg);
     }
-    if (status == NEO_PG_OK || status == NEO_PG_FAILED) {
+    if (status != NEO_PG_AWAY && status != NEO_PG_SCHEMA) {
+        if (status != NEO_PG_OK)
+            neo_log(NEO_LOG_NOT_RECORDED, NULL, "%d attempts at deliveries could not be recorded",
+                    c->recorded->outcomes->nelts);
         neo_results_clear(c->recorded, GROUP);
         c->next_record = 0;
     }
@@ -140,7 +147,9 @@ static void send_one(neo_courier *c, const neo_due *due, neo_flight *f)
     if (c->secrets.secret) {
         neo_text body = neo_webhook_body(due, c->claim);
         neo_webhook_sign(due->id, body, c->secrets.secret, c->secrets.previous, neo_now_ms(), c->claim, headers);
-        if (neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, f))
+        f->is_sent = neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, f);
+        c->sent += f->is_sent;
+        if (f->is_sent)
             return;
     } else
         neo_log(NEO_LOG_SECRET_SEALED, NULL,
@@ -173,7 +182,7 @@ static neo_wish wish_of(neo_courier *c)
 
 static void claim(neo_courier *c)
 {
-    neo_ms now = neo_now_ms();
+    neo_ms now = neo_steady_ms();
     c->last_claim = now;
     c->landed = 0;
     atomic_store(&c->is_woken, 0);
@@ -195,18 +204,31 @@ static int run_of(const neo_due *due, int count)
     return i;
 }
 
-/* Whether a claim left something behind: it took as much as it might, of all or of one subscription. */
+static int limit_of(const neo_wish *wish, int is_failing)
+{
+    return is_failing && wish->per_subscription > 2 ? 2 : wish->per_subscription;
+}
+
+static int busy_with(const neo_wish *wish, const char *subscription)
+{
+    for (int i = 0; i < wish->busy_count; i++)
+        if (strcmp(wish->busy[i].subscription, subscription) == 0)
+            return wish->busy[i].count;
+    return 0;
+}
+
+/* Whether a claim may have left something behind: it took as much as it might, of all or of one subscription, or could not
+ * look at one that had as much on its way before. */
 static int is_at_limit(const neo_wish *wish, const neo_due *due, int count)
 {
     if (count == wish->most)
         return 1;
+    for (int i = 0; i < wish->busy_count; i++)
+        if (wish->busy[i].count >= limit_of(wish, wish->busy[i].is_failing))
+            return 1;
     for (int at = 0, run; at < count; at += run) {
-        int room = due[at].is_failing && wish->per_subscription > 2 ? 2 : wish->per_subscription;
         run = run_of(due + at, count - at);
-        for (int i = 0; i < wish->busy_count; i++)
-            if (strcmp(wish->busy[i].subscription, due[at].subscription) == 0)
-                room -= wish->busy[i].count;
-        if (run >= room)
+        if (run + busy_with(wish, due[at].subscription) >= limit_of(wish, due[at].is_failing))
             return 1;
     }
     return 0;
@@ -243,7 +265,7 @@ static void claimed(neo_courier *c)
     c->after[0] = '\0';
     c->has_more = is_at_limit(&c->wish, due, count);
     if (count && count == c->wish.most)
-        move_on(c, due[count - 1].subscription, neo_now_ms());
+        move_on(c, due[count - 1].subscription, neo_steady_ms());
 }
 
 static void tidy(neo_courier *c)
@@ -251,13 +273,13 @@ static void tidy(neo_courier *c)
     neo_pg *pg = c->host.borrow(c->host.context);
     int more = 0;
     neo_ms begun = neo_now_ms();
-    c->next_tidy = begun + TIDY;
+    c->next_tidy = neo_steady_ms() + TIDY;
     if (!pg)
         return;
     neo_pg_status status = neo_outbox_tidy(pg, c->settings.retention, c->scratch, &more);
     neo_account_tidied(&c->settings.account, status == NEO_PG_OK, begun);
     if (status == NEO_PG_OK && more)
-        c->next_tidy = neo_now_ms() + 100;
+        c->next_tidy = neo_steady_ms() + 100;
     c->host.give_back(c->host.context, pg);
     apr_pool_clear(c->scratch);
 }
@@ -280,67 +302,66 @@ static void come_back(neo_courier *c)
     apr_pool_clear(c->scratch);
 }
 
-static int is_called(const neo_courier *c, neo_ms now)
+static neo_ms earlier(neo_ms one, neo_ms other)
 {
-    return c->is_woken || now >= c->next_look || (c->alarms.count && now >= neo_alarms_next(&c->alarms));
+    return one < other ? one : other;
+}
+
+static neo_ms later(neo_ms one, neo_ms other)
+{
+    return one > other ? one : other;
+}
+
+/* When something new is looked for. There should be a quarter of all room; but nobody waits for that longer than a moment. */
+static neo_ms time_to_look(const neo_courier *c, int room)
+{
+    neo_ms at = c->is_woken ? 0 : c->next_look;
+    if (c->alarms.count)
+        at = earlier(at, neo_alarms_next(&c->alarms));
+    return room < (c->settings.concurrency + 3) / 4 ? later(at, c->last_claim + UNHURRIED) : at;
 }
 
 /* What a claim costs depends little on how much it takes. So what was left behind is claimed when half of what was on its way
- * has ended, or where receivers are too slow for that, some of it; and something new when there is a quarter of all room. */
-static int is_time_to_claim(neo_courier *c, neo_ms now)
+ * has ended, or where receivers are too slow for that, some of it. Nothing is claimed while results cannot be recorded. */
+static neo_ms time_to_claim(const neo_courier *c)
 {
     int room = c->settings.concurrency - c->flights.count;
-    if (room <= 0 || now < c->last_claim + PAUSE)
-        return 0;
-    if (c->has_more && c->landed && (c->landed >= c->flights.count || now >= c->last_claim + UNHURRIED))
-        return 1;
-    return room >= (c->settings.concurrency + 3) / 4 && is_called(c, now);
+    neo_ms at = NEVER;
+    if (room <= 0 || c->recorded->outcomes->nelts)
+        return NEVER;
+    if (c->has_more && c->landed)
+        at = c->landed >= c->flights.count ? 0 : c->last_claim + UNHURRIED;
+    return later(earlier(at, time_to_look(c, room)), c->last_claim + PAUSE);
 }
 
 static neo_ms time_to_record(const neo_courier *c)
 {
-    neo_ms until = c->gathered->first + GATHER;
-    if (c->gathered->outcomes->nelts >= GROUP || c->flights.count == 0 || c->recorded->outcomes->nelts)
-        until = 0;
-    return until > c->next_record ? until : c->next_record;
+    if (c->recorded->outcomes->nelts)
+        return c->next_record;
+    if (c->gathered->outcomes->nelts == 0)
+        return NEVER;
+    int is_group = c->gathered->outcomes->nelts >= GROUP || c->flights.count == 0;
+    return later(is_group ? 0 : c->gathered->first + GATHER, c->next_record);
 }
 
-static int is_time_to_record(const neo_courier *c, neo_ms now)
+/* When there is a backlog it is done all the same, some time later. */
+static neo_ms time_to_tidy(const neo_courier *c)
 {
-    return (c->gathered->outcomes->nelts || c->recorded->outcomes->nelts) && now >= time_to_record(c);
+    return c->has_more ? c->next_tidy + TIDY : c->next_tidy;
 }
 
 /* Of two that are due, the one that was not done last. */
 static void set_out(neo_courier *c, neo_ms now)
 {
-    int is_record = is_time_to_record(c, now);
+    int is_record = now >= time_to_record(c);
     if (is_record && c->last_out_for != RECORD)
         record(c);
-    else if (is_time_to_claim(c, now))
+    else if (now >= time_to_claim(c))
         claim(c);
     else if (is_record)
         record(c);
-    else if (now >= c->next_tidy && !c->has_more)
+    else if (now >= time_to_tidy(c))
         tidy(c);
-}
-
-/* How long there is nothing to do but to wait for the network, the database, or to be woken. */
-static int patience(const neo_courier *c, neo_ms now)
-{
-    neo_ms until = c->next_look;
-    if (c->next_start < c->start_count)
-        return 0;
-    if (c->out_for != NOTHING)
-        return 1000;
-    if (c->alarms.count && neo_alarms_next(&c->alarms) < until)
-        until = neo_alarms_next(&c->alarms);
-    if ((c->gathered->outcomes->nelts || c->recorded->outcomes->nelts) && time_to_record(c) < until)
-        until = time_to_record(c);
-    if (c->is_woken && c->flights.count < c->settings.concurrency)
-        until = now + PAUSE;
-    if (c->has_more && c->landed && c->last_claim + UNHURRIED < until)
-        until = c->last_claim + UNHURRIED;
-    return until <= now ? 0 : (int)(until - now);
 }
 
 /* What was claimed is taken when all of the claim before is on its way. */
@@ -349,14 +370,25 @@ static int is_answered(const neo_courier *c)
     return c->out_for != NOTHING && (c->out_for != CLAIM || c->next_start == c->start_count) && neo_pg_is_answered(c->pg);
 }
 
+/* How long there is nothing to do but to wait for the network, the database, or to be woken. */
+static int patience(const neo_courier *c, neo_ms now)
+{
+    if (c->next_start < c->start_count)
+        return 0;
+    if (c->out_for != NOTHING)
+        return is_answered(c) ? 0 : 1000;
+    neo_ms until = earlier(earlier(time_to_claim(c), time_to_record(c)), earlier(time_to_tidy(c), now + POLL));
+    return until <= now ? 0 : (int)(until - now);
+}
+
 static void round_of(neo_courier *c)
 {
     if (is_answered(c))
         come_back(c);
     if (c->out_for == NOTHING)
-        set_out(c, neo_now_ms());
+        set_out(c, neo_steady_ms());
     send_some(c);
-    neo_sender_work(c->sender, patience(c, neo_now_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
+    neo_sender_work(c->sender, patience(c, neo_steady_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
 }
 
 static void give_back_unsent(neo_courier *c)
@@ -375,7 +407,7 @@ static void give_back_unsent(neo_courier *c)
 
 static int is_any_sent(const neo_courier *c)
 {
-    return c->flights.count > c->start_count - c->next_start;
+    return c->sent > 0;
 }
 
 void neo_courier_run(neo_courier *courier)
@@ -383,13 +415,14 @@ void neo_courier_run(neo_courier *courier)
     while (!atomic_load(&courier->is_stopping))
         round_of(courier);
     come_back(courier); /* what was claimed just now is given back unsent */
-    for (neo_ms until = neo_now_ms() + FAREWELL; is_any_sent(courier) && neo_now_ms() < until;)
+    for (neo_ms until = neo_steady_ms() + FAREWELL; is_any_sent(courier) && neo_steady_ms() < until;)
         neo_sender_work(courier->sender, 50, -1);
     for (int group = 0; group < 2; group++) {
         record(courier);
         come_back(courier);
     }
-    give_back_unsent(courier);
+    if (courier->recorded->outcomes->nelts == 0) /* otherwise the database is away: leases end by themselves */
+        give_back_unsent(courier);
 }
 
 void neo_courier_wake(neo_courier *courier)

@@ -7,7 +7,7 @@
 
 typedef struct {
     char subscription[NEO_ID_SIZE];
-    int count;
+    int count, is_failing;
 } lane;
 
 void neo_flights_init(neo_flights *flights, void *of, int most, apr_pool_t *pool)
@@ -45,7 +45,9 @@ neo_flight *neo_flights_take_off(neo_flights *flights, const neo_due *due, long 
         f->next->link = &f->next;
     flights->first = f;
     flights->count++;
-    lane_of(flights, f->subscription)->count++;
+    lane *l = lane_of(flights, f->subscription);
+    l->count++;
+    l->is_failing = due->is_failing;
     return f;
 }
 
@@ -66,7 +68,7 @@ void neo_flights_tell(const neo_flights *flights, neo_wish *wish, apr_pool_t *po
     neo_busy *busy = apr_palloc(pool, (apr_size_t)(flights->lanes->nelts + 1) * sizeof *busy);
     for (int i = 0; i < flights->lanes->nelts; i++) {
         const lane *l = &APR_ARRAY_IDX(flights->lanes, i, lane);
-        busy[i] = (neo_busy){apr_pstrdup(pool, l->subscription), l->count};
+        busy[i] = (neo_busy){apr_pstrdup(pool, l->subscription), l->count, l->is_failing};
     }
     wish->busy = busy;
     wish->busy_count = flights->lanes->nelts;

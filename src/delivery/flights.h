@@ -15,6 +15,7 @@ typedef struct neo_flight {
     char id[NEO_ID_SIZE], organization[NEO_ID_SIZE], subscription[NEO_ID_SIZE];
     long long claim;
     int number;
+    int is_sent;
     int is_failing;           /* the subscription's last attempt before this failed */
     char host[NEO_HOST_SIZE]; /* of the receiver */
 } neo_flight;

@@ -69,7 +69,7 @@ neo_outcome *neo_results_add_unsent(neo_results *results, const neo_flight *flig
         .number = flight->number,
     };
     if (results->outcomes->nelts == 1)
-        results->first = neo_now_ms();
+        results->first = neo_steady_ms();
     return o;
 }
 
@@ -96,7 +96,7 @@ void neo_results_add(neo_results *results, const neo_flight *flight, const neo_s
 /* The database counts from the moment at which it recorded them. */
 void neo_results_set_alarms(const neo_results *results, neo_alarms *alarms)
 {
-    neo_ms now = neo_now_ms();
+    neo_ms now = neo_steady_ms();
     for (int i = 0; i < results->outcomes->nelts; i++) {
         const neo_outcome *o = &APR_ARRAY_IDX(results->outcomes, i, neo_outcome);
         if (!o->end)

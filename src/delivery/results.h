@@ -12,7 +12,7 @@ typedef struct neo_results {
     apr_pool_t *pool;
     apr_array_header_t *outcomes; /* of neo_outcome */
     apr_array_header_t *findings; /* what was learnt of subscriptions */
-    neo_ms first;                 /* when the first of them came */
+    neo_ms first;                 /* when the first of them came, by neo_steady_ms */
 } neo_results;
 
 void neo_results_init(neo_results *results, apr_pool_t *parent, int most);

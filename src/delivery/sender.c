@@ -41,7 +41,7 @@ struct neo_sender {
     int epoll;       /* libcurl's sockets, and `wake` */
     int wake;        /* an eventfd */
     long long alarm; /* neo_steady_ms: when libcurl wants to look at its timeouts; NEVER */
-    int ended;       /* attempts, since the work began */
+    int has_news;    /* since the work began: an attempt has ended, or somebody woke us */
 };
 
 void neo_sender_prepare(void)
@@ -80,6 +80,7 @@ static void set_options(transfer *t)
     CURL *curl = t->curl;
     curl_easy_setopt(curl, CURLOPT_PRIVATE, t);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* or the end of a try waits for a name server that does not answer */
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
@@ -221,7 +222,7 @@ static void take_ended(neo_sender *sender)
     for (CURLMsg *message; (message = curl_multi_info_read(sender->multi, &left));)
         if (message->msg == CURLMSG_DONE) {
             finish(sender, message->easy_handle, message->data.result);
-            sender->ended++;
+            sender->has_news = 1;
         }
 }
 
@@ -266,7 +267,7 @@ static void act_on(neo_sender *sender, const struct epoll_event *event)
     int running, flags = (event->events & EPOLLIN ? CURL_CSELECT_IN : 0) | (event->events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                          (event->events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
     if (event->data.fd == sender->wake)
-        (void)!read(sender->wake, &wakes, sizeof wakes);
+        sender->has_news |= read(sender->wake, &wakes, sizeof wakes) > 0;
     else
         curl_multi_socket_action(sender->multi, event->data.fd, flags, &running);
 }
@@ -296,9 +297,9 @@ static void wait_for(neo_sender *sender, int milliseconds, int socket)
 /* What has ended changes what there is to wait for: then it returns at once. */
 void neo_sender_work(neo_sender *sender, int milliseconds, int socket)
 {
-    sender->ended = 0;
+    sender->has_news = 0;
     advance(sender);
-    if (sender->ended || milliseconds == 0)
+    if (sender->has_news || milliseconds == 0)
         return;
     wait_for(sender, milliseconds, socket);
     advance(sender);

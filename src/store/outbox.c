@@ -51,7 +51,8 @@ static const char claim_sql[] =
     " from (select * from later union all select * from earlier) lane, lateral (" OPEN ") o, lateral (" DUE ") d"
     " where lane.due_at <= now() and o.room > 0 and (select off from hurry) is not null limit $3::int), taken as (" TAKE ")"
     " select t.id, t.organization_id, t.subscription_id, t.number, h.event_type, h.created_at, h.payload, t.url, t.secret,"
-    " t.previous, t.failing from taken t, lateral " TOLD " h";
+    " t.previous, t.failing from taken t, lateral " TOLD " h"
+    " order by t.subscription_id <= $5, t.subscription_id, t.id";
 
 enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 
@@ -62,15 +63,15 @@ static const char complete_sql[] =
     " $6::timestamptz[], $7::int[], $8::int[], $9::text[], $10::text[], $11::text[], $12::float8[]) as o (id, claim,"
     " organization, subscription, number, started, duration, http_status, error, excerpt, outcome, delay)),"
     " ended as (delete from neoapi.webhook_queue q using done o"
-    " where o.outcome is not null and q.id = o.id and q.claim = o.claim returning q.id),"
+    " where o.outcome is not null and q.id = o.id and q.claim = o.claim returning q.id, o.claim),"
     " again as (update neoapi.webhook_queue q set number = o.number + 1, claim = null,"
     " due_at = now() + make_interval(secs => o.delay) from done o"
-    " where o.outcome is null and q.id = o.id and q.claim = o.claim returning q.id)"
+    " where o.outcome is null and q.id = o.id and q.claim = o.claim returning q.id, o.claim)"
     " insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at, duration_ms,"
     " http_status, error, response_excerpt, outcome)"
     " select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, "
     "o.outcome"
-    " from done o where o.id in (select id from ended union all select id from again)";
+    " from done o where (o.id, o.claim) in (select id, claim from ended union all select id, claim from again)";
 
 static const char release_sql[] =
     "update neoapi.webhook_queue q set due_at = now(), claim = null"

@@ -1,5 +1,6 @@
 """The servers under test: a private Apache and PostgreSQL, made by tests/deploy/instance.sh and removed at the end."""
 
+import contextlib
 import glob
 import os
 import re
@@ -92,6 +93,17 @@ class Instance:
             with connection.cursor() as cursor:
                 cursor.execute(text, values or None)
                 return cursor.fetchall() if cursor.description else None
+        finally:
+            connection.close()
+
+    @contextlib.contextmanager
+    def locked(self, table):
+        """A time in which nobody else reads or writes a table."""
+        connection = psycopg2.connect(self.admin_dsn)
+        try:
+            with connection.cursor() as cursor:
+                cursor.execute(f"lock table {table}")
+                yield
         finally:
             connection.close()
 

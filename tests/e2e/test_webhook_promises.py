@@ -326,6 +326,54 @@ def test_apache_ends_in_its_normal_time_under_load_and_loses_no_delivery(place, 
     check_all_succeeded(place, len(made), subscription)  # the other may have hung until the last attempt
 
 
+# ---------------------------------------------------------------- what it costs to wait
+
+def processor_time(processes):
+    """Seconds that these have computed so far."""
+    ticks = 0
+    for process in processes:
+        with open(f"/proc/{process}/stat", encoding="utf-8") as stat:
+            ticks += sum(map(int, stat.read().rpartition(")")[2].split()[11:13]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.parametrize("place", [HERE + "NeoAPIWebhookConcurrency 1\nNeoAPIWebhookTimeout 7\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True, ids=["full"])
+def test_who_has_no_room_for_more_sleeps_until_there_is(place, admin):
+    """Each process has one attempt on its way, to a receiver that takes its time, and more is due."""
+    with Receiver(hang) as receiver:
+        subscribe(admin, receiver.url)
+        for _ in range(4 * len(place.children())):
+            admin.broker()
+        receiver.wait_for(len(place.children()))
+        began, before = time.monotonic(), processor_time(place.children())
+        while time.monotonic() < began + 4:
+            time.sleep(0.1)  # the time that is measured, not a wait for anything
+        assert processor_time(place.children()) - before < 1
+        receiver.behave(ok)
+        everything_is_delivered(place)
+
+
+@pytest.mark.parametrize("place", [HERE + "NeoAPIWebhookTimeout 1\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True, ids=["short"])
+def test_results_that_could_not_be_recorded_for_a_while_are_recorded_once_and_work_goes_on(place, admin):
+    """For longer than a claim lasts nothing can be written down, because somebody holds the table."""
+    with Receiver(ok) as receiver:
+        subscribe(admin, receiver.url)
+        admin.broker()
+        everything_is_delivered(place)
+        with place.locked("neoapi.webhook_attempt"):
+            made = [admin.broker()["id"] for _ in range(5)]
+            receiver.wait_for(6)
+            claimed = "select min(due_at) from neoapi.webhook_queue where claim is not null"
+            lease, = place.sql(claimed)[0]
+            eventually(lambda: place.sql("select now() > %s + interval '2 s'", lease)[0][0], "the lease's end", 40)
+        everything_is_delivered(place)
+        made += [admin.broker()["id"]]
+        everything_is_delivered(place)
+    assert set(made) <= {arrival.json["payload"]["id"] for arrival in receiver.arrivals}
+    assert len(receiver.arrivals) <= 7 + 3 * 5, "sent again and again"
+    check_all_succeeded(place, 7)
+
+
 # ---------------------------------------------------------------- 5. the schedule
 
 def test_the_schedule_holds_to_the_second_also_across_a_restart(place, admin):
