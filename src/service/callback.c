@@ -228,8 +228,8 @@ static int is_among(const char *one, const char *const *all)
     return *all != NULL;
 }
 
-/* Of these numbers, those with this very secret: whoever has another one can tell nothing of them. *other: one of `ids` that has
- * another, a row of `numbers`; -1 where there is none. */
+/* Of these numbers, those with this very secret: whoever has another one can tell nothing of them. *other: one of `ids` that
+ * has another, a row of `numbers`; -1 where there is none. */
 static const char *const *signed_by(const neo_call *call, const neo_rows *numbers, const char *const *ids, const char *signer,
                                     int *other)
 {

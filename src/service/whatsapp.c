@@ -69,6 +69,7 @@ static void ask(neo_call *call, const neo_rows *begun, const neo_beginning *begi
     else
         neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, request->about,
                 "the access token of %s cannot be opened with any key of the key file", number);
+    answer.token = token;
     neo_reply_read(&answer, call->pool, reply);
     if (!reply->title && answer.how != NEO_ASKED_ANSWERED)
         reply->details = answer.why;

@@ -122,6 +122,17 @@ def test_what_only_an_administrator_can_mend_stands_in_the_error_log(office, the
     assert "token" not in problem["detail"].lower()
 
 
+def test_a_number_that_the_token_may_not_use_is_an_administrators_to_mend(office, there):
+    """Meta answers with the code for a wrong parameter: the client has sent none, and is not told Meta's id of the number."""
+    before, lead, key = len(there.error_log), office.lead(), new_key()
+    office.meta.behave(error(100, details=f"Object with ID '{office.number.id}' does not exist", error_subcode=33))
+    answer = office.start(lead, key=key)
+    refused(answer, 503, "internal.provider_unavailable")
+    assert office.number.id not in answer.text and "NEO0412" in told_administrator(there, before)
+    office.meta.behave(accept)
+    office.begin(lead, key=key)
+
+
 def test_what_meta_says_cannot_forge_lines_of_the_log(office, there):
     before = len(there.error_log)
     office.meta.behave(answering(401, b'{"error": {"code": 190, "message": "x\\n[Sat] forged\\u001b[31m"}}', JSON))
@@ -272,9 +283,25 @@ def test_a_contact_can_change_to_one_that_has_a_conversation_already(office):
 # ---------------------------------------------------------------- secrets
 
 
+def citing(code):
+    """Refuses, and repeats the header with the access token in all that it says."""
+    def behave(handler, send):
+        header = send.headers["authorization"]
+        handler.answer(400, {"error": {"code": code, "message": f"Malformed access token {header}", "fbtrace_id": header,
+                                       "error_data": {"details": f"{'x' * 250} {header}"}}})
+    return behave
+
+
+def test_what_meta_cites_of_the_token_reaches_no_client(office):
+    office.meta.behave(citing(100))
+    answer = office.start(office.lead())
+    assert answer.status_code == 400 and office.number.token not in answer.text and "Bearer" in answer.text
+
+
 def test_no_secret_is_in_the_error_log_or_in_the_database(office, there):
     lead = office.lead()
-    for behaviour in (accept, lose, error(190), error(131026), answering(500)):
+    for behaviour in (accept, lose, error(190), error(131026), answering(500), citing(190), citing(131026), citing(100),
+                      citing(1)):
         office.meta.behave(behaviour)
         office.start(lead, key=new_key())
     tables = [name for name, in there.sql("select tablename from pg_tables where schemaname = 'neoapi'")]
