@@ -195,6 +195,18 @@ def test_a_message_that_was_held_is_so_until_it_is_sent(office):
     assert office.conversation()["held"] is False
 
 
+def test_a_message_that_is_held_stays_so_whatever_is_told_of_another(office):
+    lead = office.lead()
+    _, earlier = office.begin(lead)
+    office.meta.behave(accepting(message_status="held_for_quality_assessment"))
+    _, held = office.begin(lead, 200)
+    for told_of in (status(earlier, "delivered", PHONE), status(earlier, "read", PHONE), text("Oi", PHONE)):
+        office.tell(told_of)
+        assert office.conversation()["held"] is True
+    office.tell(status(held, "sent", PHONE), status(earlier, "read", PHONE))
+    assert office.conversation()["held"] is False
+
+
 # ---------------------------------------------------------------- unread
 
 
@@ -293,8 +305,30 @@ def test_a_status_tells_the_id_of_a_contact(office):
     made, send = office.begin()
     office.tell(status(send, "delivered", PHONE, BSUID))
     assert office.status_of(made) == "delivered"
-    office.tell(text("Oi", user_id=BSUID))
-    assert len(office.conversations()) in (1, 2)  # the id may be learnt from the status, or not
+    office.tell(text("PARAR", user_id=BSUID))
+    assert office.conversation()["contact_bsuid"] == BSUID and office.conversation()["contact_wa_id"] == PHONE
+    refused(office.start(made["conversation"]["lead_id"]), 409, "conflict.opted_out")
+
+
+def test_a_status_that_comes_late_does_not_bring_back_the_id_of_before(office):
+    _, send = office.begin()
+    office.tell(text("Oi", PHONE, BSUID))
+    office.tell(system("user_changed_number", PHONE, BSUID, new={"wa_id": "5521987651234", "user_id": NEW_BSUID}))
+    office.tell(status(send, "read", PHONE, BSUID))
+    assert office.conversation()["contact_bsuid"] == NEW_BSUID
+
+
+def test_who_has_stopped_by_an_id_has_stopped_once_a_status_tells_whose_it_is(office):
+    """The contact is known twice by then: by the number, as a lead, and by the id."""
+    lead = office.lead()
+    _, send = office.begin(lead)
+    office.tell(text("PARAR", user_id=BSUID))
+    assert len(office.conversations()) == 2
+    office.tell(status(send, "delivered", PHONE, BSUID))
+    refused(office.start(lead), 409, "conflict.opted_out")
+    office.tell(preference("resume", user_id=BSUID, at=time.time() + 1))
+    office.tell(status(send, "read", PHONE, BSUID))
+    office.begin(lead, 200)
 
 
 def test_one_person_has_another_id_at_every_business(office, there, make_there, meta):
@@ -313,6 +347,13 @@ def test_a_contact_who_changes_the_number_stays_the_same(office, before):
     office.tell(text("Sou eu", "5521987651234", NEW_BSUID))
     found = office.conversation()
     assert (found["id"], found["contact_wa_id"], found["contact_bsuid"]) == (first["id"], "5521987651234", NEW_BSUID)
+
+
+@pytest.mark.parametrize("named", [PHONE, SHORT])
+def test_a_system_message_that_names_the_number_of_before_leaves_the_id(office, named):
+    office.tell(text("Oi", PHONE, BSUID))
+    office.tell(system("customer_identity_changed", PHONE, new={"wa_id": named}))
+    assert (office.conversation()["contact_wa_id"], office.conversation()["contact_bsuid"]) == (named, BSUID)
 
 
 def test_a_contact_whose_id_changes_stays_the_same(office):
@@ -457,3 +498,49 @@ def test_a_callback_with_everything_is_taken_in_one(office):
     office.deliver(everything)
     assert office.conversation()["unread_count"] == len(CONTENT) - 1 and office.status_of(made) == "read"
     assert office.conversation()["opted_out_at"] is None
+
+
+# ---------------------------------------------------------------- who has stopped at Meta, which a status tells
+
+
+def refusal(send, at):
+    return status(send, "failed", PHONE, at=at, errors=failure(131050, "User has stopped receipt of marketing messages"))
+
+
+def test_who_has_stopped_at_meta_has_stopped_at_that_moment(office):
+    lead, then = office.lead(), int(time.time()) - 60
+    _, send = office.begin(lead)
+    office.tell(refusal(send, then))
+    assert seconds(office.conversation()["opted_out_at"]) == then
+    refused(office.start(lead), 409, "conflict.opted_out")
+
+
+def test_a_refusal_that_is_repeated_stops_nobody_again_who_has_resumed(office):
+    lead, now = office.lead(), int(time.time())
+    _, send = office.begin(lead)
+    office.tell(refusal(send, now - 60))
+    office.tell(preference("resume", PHONE, at=now - 30))
+    office.tell(refusal(send, now - 60))
+    assert office.conversation()["opted_out_at"] is None
+    office.begin(lead, 200)
+
+
+@pytest.mark.parametrize("refused_at, resumed_at, is_out", [(-60, -30, False), (-30, -60, True), (-30, -30, True)],
+                         ids=["resumed later", "resumed before", "at the same time"])
+@pytest.mark.parametrize("refused_first", [True, False], ids=["told in order", "told in disorder"])
+def test_a_refusal_counts_by_its_moment_in_whatever_order_it_is_told(office, refused_at, resumed_at, is_out, refused_first):
+    now = int(time.time())
+    _, send = office.begin()
+    both = [refusal(send, now + refused_at), preference("resume", PHONE, at=now + resumed_at)]
+    for one in both if refused_first else reversed(both):
+        office.tell(one)
+    assert (office.conversation()["opted_out_at"] is not None) is is_out
+
+
+def test_a_refusal_that_is_repeated_changes_nothing(office):
+    _, send = office.begin()
+    again = refusal(send, time.time() - 60)
+    office.tell(again)
+    before = office.conversation()
+    office.tell(again)
+    assert office.conversation() == before
