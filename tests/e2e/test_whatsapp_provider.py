@@ -1,15 +1,19 @@
 """POST /whatsapp/conversations where Meta refuses, is away, is slow, or nobody knows what it did."""
 
+import contextlib
 import re
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg2
 import pytest
 
 for module in ("hooks", "whatsapp"):
     pytest.register_assert_rewrite(module)
 
 from client import ok, refused  # noqa: E402
+from waiting import LIMIT, eventually  # noqa: E402
 from whatsapp import PHONE, TIMEOUT, Office, make_there, meta, office, provider, there  # noqa: E402 (fixtures among them)
 
 from callbacks import failure, preference, status, text  # noqa: E402
@@ -278,6 +282,23 @@ def test_a_contact_can_change_to_one_that_has_a_conversation_already(office):
     made, _ = office.begin(lead, 201)
     assert len(office.conversations()) == 1 and office.conversation()["unread_count"] == 1
     assert office.message(made)["conversation_id"] == office.conversation()["id"]
+
+
+def test_a_message_is_recorded_also_where_somebody_else_is_given_the_contacts_id_at_that_moment(office, there):
+    """The other conversation is committed while the end of this one waits for it: that is no conflict of the client's."""
+    with contextlib.closing(psycopg2.connect(there.admin_dsn)) as other, ThreadPoolExecutor(1) as pool:
+        other.cursor().execute(
+            "insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_bsuid, triage, created_at,"
+            " updated_at) values (%s, 'wac_01jd3x0000000000000000000a', %s, 'BR.1', 'pending', now(), now())",
+            (office.organization, office.number_id))
+        office.meta.behave(accepting(user_id="BR.1"))
+        answer = pool.submit(office.start, office.lead())
+        eventually(lambda: there.sql("select true from pg_stat_activity where wait_event_type = 'Lock'"
+                                     " and query like '%%whatsapp_finish%%'"), "an end that waits")
+        other.commit()
+        made = ok(answer.result(LIMIT), 201)
+    assert office.message(made)["provider_message_id"] == office.meta.sends[-1].id
+    assert made["message"]["status"] == "accepted" and "contact_bsuid" not in made["conversation"]
 
 
 # ---------------------------------------------------------------- secrets
