@@ -1,6 +1,6 @@
 """The callback that Meta calls: who may, what is refused, and that nothing that was taken is lost or counted twice.
 
-What its contents mean is in test_whatsapp_contacts.py.
+What its contents mean is in test_whatsapp_contacts.py and test_whatsapp_optout.py.
 """
 
 import hashlib
