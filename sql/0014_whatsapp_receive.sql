@@ -51,14 +51,16 @@ begin
     return found_id;
 end $$;
 
--- The business-scoped id goes with the number: without a new one it is not known any more.
+-- The business-scoped id goes with the number: without a new one it is not known any more, unless only the spelling is new.
 create function neoapi.whatsapp_move(fact neoapi.whatsapp_fact) returns void
     language plpgsql volatile as $$
 declare
     found_id text := neoapi.whatsapp_find(fact.organization_id, fact.number_id, fact.wa_id, fact.bsuid);
 begin
     update neoapi.whatsapp_conversation c
-    set contact_wa_id = fact.new_wa_id, contact_bsuid = fact.new_bsuid, updated_at = now()
+    set contact_wa_id = fact.new_wa_id, updated_at = now(),
+        contact_bsuid = case when neoapi.whatsapp_folded(fact.new_wa_id) = neoapi.whatsapp_folded(c.contact_wa_id)
+                             then coalesce(fact.new_bsuid, c.contact_bsuid) else fact.new_bsuid end
     where c.organization_id = fact.organization_id and c.id = found_id
       and not exists (
           select from neoapi.whatsapp_conversation o
@@ -112,6 +114,21 @@ create function neoapi.whatsapp_take_wishes(facts neoapi.whatsapp_fact[]) return
           and (c.preference_at is null or w.at > c.preference_at or (w.at = c.preference_at and w.wish = 'stop'))
     $$;
 
+-- The latest message of ours in a conversation.
+create function neoapi.whatsapp_newest(organization text, conversation text) returns text
+    language sql stable
+    as $$
+        select m.id from neoapi.whatsapp_message m
+        where m.organization_id = organization and m.conversation_id = conversation and m.direction = 'outbound'
+        order by m.occurred_at desc, m.id desc limit 1
+    $$;
+
+-- Whether a stop of that moment changes what the contact wants; of stop and resume at the same time, stop counts.
+create function neoapi.whatsapp_is_later(stop timestamptz, c neoapi.whatsapp_conversation) returns boolean
+    language sql immutable parallel safe
+    return coalesce(stop > (c).preference_at or (stop = (c).preference_at and (c).opted_out_at is null),
+                    stop is not null and (c).preference_at is null);
+
 -- Statuses: they are kept, and what they are about rises to them. Returns how many are new.
 create function neoapi.whatsapp_take_statuses(facts neoapi.whatsapp_fact[]) returns bigint
     language plpgsql volatile as $$
@@ -159,15 +176,45 @@ begin
         from target t
         where m.organization_id = t.organization_id and m.id = t.id
           and neoapi.whatsapp_rank(t.status) > neoapi.whatsapp_rank(m.status))
+    -- A refusal counts as a wish of that moment, however late and however often it is told.
     update neoapi.whatsapp_conversation c
-    set held = false, updated_at = now(),
-        opted_out_at = case when t.refuses then coalesce(c.opted_out_at, now()) else c.opted_out_at end,
-        preference_at = case when t.refuses then now() else c.preference_at end
-    from (select organization_id, conversation_id, bool_or(status = 'failed' and error_code = 131050) as refuses
+    set held = c.held and not neoapi.whatsapp_newest(c.organization_id, c.id) = any (t.messages), updated_at = now(),
+        opted_out_at = case when neoapi.whatsapp_is_later(t.refused_at, c) then coalesce(c.opted_out_at, t.refused_at)
+                            else c.opted_out_at end,
+        preference_at = case when neoapi.whatsapp_is_later(t.refused_at, c) then t.refused_at else c.preference_at end
+    from (select organization_id, conversation_id, array_agg(id) as messages,
+                 max(at) filter (where status = 'failed' and error_code = 131050) as refused_at
           from target group by organization_id, conversation_id) t
     where c.organization_id = t.organization_id and c.id = t.conversation_id
-      and (c.held or (coalesce(t.refuses, false) and c.opted_out_at is null));
+      and ((c.held and neoapi.whatsapp_newest(c.organization_id, c.id) = any (t.messages))
+           or neoapi.whatsapp_is_later(t.refused_at, c));
     return count;
+end $$;
+
+-- What statuses tell of the ids of contacts that were known by their numbers alone. Where another conversation has such an id already,
+-- what the contact wants is known to both.
+create function neoapi.whatsapp_take_ids(facts neoapi.whatsapp_fact[]) returns void
+    language plpgsql volatile as $$
+declare
+    known record;
+begin
+    for known in
+        select distinct c.organization_id, c.id, c.number_id, f.bsuid
+        from unnest(facts) f
+        join neoapi.whatsapp_message m on m.organization_id = f.organization_id and m.provider_message_id = f.id
+        join neoapi.whatsapp_conversation c on c.organization_id = m.organization_id and c.id = m.conversation_id
+        where f.kind = 'status' and f.bsuid is not null and m.direction = 'outbound' and c.contact_bsuid is null
+          and (f.wa_id is null or neoapi.whatsapp_folded(f.wa_id) = neoapi.whatsapp_folded(c.contact_wa_id))
+        order by c.organization_id, c.id
+    loop
+        perform neoapi.whatsapp_identify(known.organization_id, known.id, null, known.bsuid, null);
+        update neoapi.whatsapp_conversation c
+        set opted_out_at = o.opted_out_at, preference_at = o.preference_at, updated_at = now()
+        from neoapi.whatsapp_conversation o
+        where c.organization_id = known.organization_id and c.id = known.id
+          and o.organization_id = c.organization_id and o.number_id = c.number_id and o.contact_bsuid = known.bsuid
+          and o.id <> c.id and (c.preference_at is null or o.preference_at > c.preference_at) and o.preference_at is not null;
+    end loop;
 end $$;
 
 -- Who a fact is about, among those of one callback.
@@ -226,6 +273,7 @@ begin
     message_count := neoapi.whatsapp_take_messages(facts, messages);
     perform neoapi.whatsapp_take_wishes(facts);
     status_count := neoapi.whatsapp_take_statuses(facts);
+    perform neoapi.whatsapp_take_ids(facts);
 end $$;
 
 revoke execute on function neoapi.whatsapp_receive from public;

@@ -76,8 +76,10 @@
     X(ACCESS_TOKEN_SEALED, "NEO0411", ERROR,                                                                                   \
       "A number's access token cannot be opened with any key of the key file; nothing was sent.",                              \
       "put the key back that it was sealed with, or give the token anew: neoapictl whatsapp number update")                    \
-    X(ACCESS_TOKEN, "NEO0412", ERROR, "The provider refuses a number's access token; nothing was sent.",                       \
-      "give it a valid one with the permission whatsapp_business_messaging: neoapictl whatsapp number update")                 \
+    X(ACCESS_TOKEN, "NEO0412", ERROR,                                                                                          \
+      "The provider refuses a number's access token, or knows no such number for it; nothing was sent.",                       \
+      "compare the phone_number_id with Meta's, and give the number a valid token with the permission "                        \
+      "whatsapp_business_messaging: neoapictl whatsapp number update")                                                         \
     X(NO_PROVIDER, "NEO0413", ERROR, "What answers at NeoAPIWhatsAppURL is not the provider; nothing was sent.",               \
       "compare the directive with Meta's documentation, and look for a proxy in between")                                      \
     X(PROVIDER_BUSY, "NEO0414", WARNING,                                                                                       \

@@ -31,6 +31,7 @@ typedef struct neo_asked_answer {
     const char *why; /* of the first two, a word: "timeout" */
     int http_status; /* of an answer */
     neo_text body;
+    const char *token; /* what was shown to the provider, which may cite it; nothing that is read has it. NULL: nothing was */
 } neo_asked_answer;
 
 /* What it means for the message. */

@@ -79,7 +79,7 @@ static neo_ctl_exit add(neo_ctl *ctl)
     neo_ctl_print(ctl, made);
     neo_ctl_say(ctl,
                 "At Meta, in the app's WhatsApp settings, enter the callback's address and this verify token, which is kept "
-                "nowhere, and subscribe to the field messages.");
+                "nowhere, and subscribe to the fields messages and user_preferences.");
     if ((wrong = neo_ctl_flush(ctl)) || (wrong = exec(ctl, pg, "commit")))
         return neo_ctl_fail(ctl, "%s", wrong);
     return NEO_CTL_OK;

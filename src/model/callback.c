@@ -301,7 +301,8 @@ static void read_move(const reader *r, const neo_json *message, const neo_fact *
     moved.new_wa_id = moved.new_wa_id ? moved.new_wa_id : digits_at(system, "new_wa_id", r->pool);
     moved.new_bsuid = id_at(system, "user_id", r->pool);
     moved.at = from->at;
-    if (moved.new_wa_id || moved.new_bsuid)
+    int is_same = moved.new_wa_id && from->wa_id && strcmp(moved.new_wa_id, from->wa_id) == 0;
+    if (moved.new_bsuid || (moved.new_wa_id && !is_same)) /* what else such a message tells changes nobody's names */
         add(r, &moved);
 }
 

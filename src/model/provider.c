@@ -5,8 +5,10 @@
 #include <limits.h>
 #include <string.h>
 
-#define MOST_TEXT 300 /* bytes of the provider's own words */
-#define MOST_ID   255
+#define MOST_TEXT   300 /* bytes of the provider's own words */
+#define MOST_ID     255
+#define LEAST_TOKEN 16 /* characters; a shorter one is none of the provider's */
+#define LIKE_TOKEN  40 /* so many characters in a row may be a token */
 
 /* ---------------------------------------------------------------- what is sent */
 
@@ -68,35 +70,59 @@ neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool)
  * is the request's fault (4XX). */
 static const struct {
     int first, last;
+    int subcode; /* 0: any */
     neo_verdict verdict;
     int is_about_parameters;
 } codes[] = {
-    {0, 0, NEO_VERDICT_FORBIDDEN, 0},     /* authentication */
-    {2, 2, NEO_VERDICT_LATER, 0},         /* the service is down */
-    {3, 3, NEO_VERDICT_FORBIDDEN, 0},     /* capability or permissions */
-    {4, 4, NEO_VERDICT_LATER, 0},         /* too many calls */
-    {10, 10, NEO_VERDICT_FORBIDDEN, 0},   /* permission */
-    {100, 100, NEO_VERDICT_TEMPLATE, 0},  /* parameter */
-    {190, 190, NEO_VERDICT_FORBIDDEN, 0}, /* the token is over */
-    {200, 299, NEO_VERDICT_FORBIDDEN, 0}, /* permissions */
-    {80007, 80007, NEO_VERDICT_LATER, 0}, /* rate limits */
-    {130429, 130429, NEO_VERDICT_LATER, 0},
-    {131016, 131016, NEO_VERDICT_LATER, 0}, /* unavailable */
-    {131056, 131056, NEO_VERDICT_LATER, 0},
-    {131008, 131009, NEO_VERDICT_TEMPLATE, 1}, /* a parameter is missing, wrong */
-    {131026, 131026, NEO_VERDICT_FAILED, 0},   /* undeliverable */
-    {131047, 131049, NEO_VERDICT_FAILED, 0},
-    {131050, 131050, NEO_VERDICT_OPTED_OUT, 0},
-    {132000, 132000, NEO_VERDICT_TEMPLATE, 1}, /* number of parameters */
-    {132012, 132012, NEO_VERDICT_TEMPLATE, 1}, /* form of a parameter */
-    {132018, 132018, NEO_VERDICT_TEMPLATE, 1}, /* likewise */
-    {132001, 132999, NEO_VERDICT_TEMPLATE, 0}, /* no such one, paused, disabled */
+    {0, 0, 0, NEO_VERDICT_FORBIDDEN, 0},      /* authentication */
+    {2, 2, 0, NEO_VERDICT_LATER, 0},          /* the service is down */
+    {3, 3, 0, NEO_VERDICT_FORBIDDEN, 0},      /* capability or permissions */
+    {4, 4, 0, NEO_VERDICT_LATER, 0},          /* too many calls */
+    {10, 10, 0, NEO_VERDICT_FORBIDDEN, 0},    /* permission */
+    {100, 100, 33, NEO_VERDICT_FORBIDDEN, 0}, /* no such number, or none for this token */
+    {100, 100, 0, NEO_VERDICT_TEMPLATE, 0},   /* parameter */
+    {190, 190, 0, NEO_VERDICT_FORBIDDEN, 0},  /* the token is over */
+    {200, 299, 0, NEO_VERDICT_FORBIDDEN, 0},  /* permissions */
+    {80007, 80007, 0, NEO_VERDICT_LATER, 0},  /* rate limits */
+    {130429, 130429, 0, NEO_VERDICT_LATER, 0},
+    {131016, 131016, 0, NEO_VERDICT_LATER, 0}, /* unavailable */
+    {131056, 131056, 0, NEO_VERDICT_LATER, 0},
+    {131008, 131009, 0, NEO_VERDICT_TEMPLATE, 1}, /* a parameter is missing, wrong */
+    {131026, 131026, 0, NEO_VERDICT_FAILED, 0},   /* undeliverable */
+    {131047, 131049, 0, NEO_VERDICT_FAILED, 0},
+    {131050, 131050, 0, NEO_VERDICT_OPTED_OUT, 0},
+    {132000, 132000, 0, NEO_VERDICT_TEMPLATE, 1}, /* number of parameters */
+    {132012, 132012, 0, NEO_VERDICT_TEMPLATE, 1}, /* form of a parameter */
+    {132018, 132018, 0, NEO_VERDICT_TEMPLATE, 1}, /* likewise */
+    {132001, 132999, 0, NEO_VERDICT_TEMPLATE, 0}, /* no such one, paused, disabled */
 };
 
-/* A text of the provider's, as it may be shown and kept. */
-static const char *text_of(const neo_json *object, const char *name, apr_size_t most, apr_pool_t *pool)
+/* The provider cites what it refuses: its words without the access token and, where they are `suspect`, without anything that
+ * may be one. */
+static const char *without_token(const char *text, const char *token, int is_suspect, apr_pool_t *pool)
 {
-    const char *text = object ? neo_json_string(neo_json_get(object, name)) : NULL;
+    static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    apr_size_t len = token && strlen(token) >= LEAST_TOKEN ? strlen(token) : 0;
+    neo_buf out;
+    neo_buf_init(&out, pool, 256);
+    while (*text) {
+        apr_size_t run = is_suspect ? strspn(text, all) : 0, hidden = 0;
+        if (run >= LIKE_TOKEN)
+            hidden = run;
+        else if (len && strncmp(text, token, len) == 0)
+            hidden = len;
+        if (hidden)
+            neo_buf_puts(&out, "…");
+        else
+            neo_buf_putc(&out, *text);
+        text += hidden ? hidden : 1;
+    }
+    return out.ptr;
+}
+
+/* A text as it may be shown and kept; NULL for none. */
+static const char *clean(const char *text, apr_size_t most, apr_pool_t *pool)
+{
     apr_size_t len = text ? strlen(text) : 0;
     if (len == 0)
         return NULL;
@@ -110,6 +136,11 @@ static const char *text_of(const neo_json *object, const char *name, apr_size_t 
     return copy;
 }
 
+static const char *text_of(const neo_json *object, const char *name, apr_size_t most, apr_pool_t *pool)
+{
+    return clean(object ? neo_json_string(neo_json_get(object, name)) : NULL, most, pool);
+}
+
 /* An id that is too long to be kept is none. */
 static const char *id_of(const neo_json *object, const char *name, apr_pool_t *pool)
 {
@@ -117,25 +148,42 @@ static const char *id_of(const neo_json *object, const char *name, apr_pool_t *p
     return id && strlen(id) <= MOST_ID ? id : NULL;
 }
 
-/* False where it is no error of the provider's. */
-static int read_error(const neo_json *error, int http_status, apr_pool_t *pool, neo_reply *reply)
+static int int_of(const neo_json *value)
 {
-    const neo_json *code = neo_json_get(error, "code"), *data = neo_json_get(error, "error_data");
-    if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
-        return 0;
-    long long number = neo_json_integer(code);
-    reply->code = (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
-    reply->title = text_of(error, "message", MOST_TEXT, pool);
-    reply->title = reply->title ? reply->title : "The provider gave no reason.";
-    reply->details = text_of(data, "details", MOST_TEXT, pool);
-    reply->trace = text_of(error, "fbtrace_id", MOST_ID, pool);
+    long long number = value && neo_json_kind_of(value) == NEO_JSON_INTEGER ? neo_json_integer(value) : 0;
+    return (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
+}
+
+static void judge(const neo_json *error, int http_status, neo_reply *reply)
+{
+    int subcode = int_of(neo_json_get(error, "error_subcode"));
+    reply->code = int_of(neo_json_get(error, "code"));
     reply->verdict = http_status >= 500 ? NEO_VERDICT_UNKNOWN : NEO_VERDICT_FAILED;
     for (apr_size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        if (reply->code >= codes[i].first && reply->code <= codes[i].last) {
+        if (reply->code >= codes[i].first && reply->code <= codes[i].last &&
+            (!codes[i].subcode || codes[i].subcode == subcode)) {
             reply->verdict = codes[i].verdict;
             reply->is_about_parameters = codes[i].is_about_parameters;
-            break;
+            return;
         }
+}
+
+/* False where it is no error of the provider's. */
+static int read_error(const neo_json *error, int http_status, const char *token, apr_pool_t *pool, neo_reply *reply)
+{
+    const neo_json *code = neo_json_get(error, "code"), *data = neo_json_get(error, "error_data");
+    const char *const told[] = {neo_json_string(neo_json_get(error, "message")),
+                                data ? neo_json_string(neo_json_get(data, "details")) : NULL,
+                                neo_json_string(neo_json_get(error, "fbtrace_id"))};
+    const char **const kept[] = {&reply->title, &reply->details, &reply->trace};
+    if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
+        return 0;
+    judge(error, http_status, reply);
+    for (int i = 0; i < 3; i++) /* before they are cut, so that half a token stays no more than a whole one */
+        *kept[i] = told[i]
+                       ? clean(without_token(told[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MOST_TEXT, pool)
+                       : NULL;
+    reply->title = reply->title ? reply->title : "The provider gave no reason.";
     return 1;
 }
 
@@ -163,7 +211,7 @@ void neo_reply_read(const neo_asked_answer *answer, apr_pool_t *pool, neo_reply 
         return;
     int status = answer->http_status;
     const neo_json *body = neo_json_parse(answer->body, pool, &wrong), *error = body ? neo_json_get(body, "error") : NULL;
-    if (status >= 400 && error && read_error(error, status, pool, reply))
+    if (status >= 400 && error && read_error(error, status, answer->token, pool, reply))
         return;
     reply->details = apr_psprintf(pool, "HTTP status %d", status);
     if (status == 429) /* refused before anybody has looked at it */

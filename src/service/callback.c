@@ -28,11 +28,17 @@ static void answer(neo_call *call, int status, const char *text)
     call->response->body = (neo_text){text, strlen(text)};
 }
 
+static void forbid(neo_call *call)
+{
+    answer(call, 403, "forbidden\n");
+}
+
+/* Forbids, and counts that against the address. */
 static void refuse(neo_call *call)
 {
     neo_allowance allowance;
     neo_call_count(call, 1, &allowance);
-    answer(call, 403, "forbidden\n");
+    forbid(call);
 }
 
 static void answer_failure(neo_call *call, neo_pg_status status)
@@ -169,19 +175,30 @@ static const char *signer_of(const neo_call *call, const neo_rows *numbers, cons
     return NULL;
 }
 
-static void log_stranger(const neo_call *call, const char *const *ids, const neo_rows *numbers)
+static void log_not_signed(const neo_call *call, const neo_rows *numbers, int row)
 {
     static atomic_llong last;
-    if (!may_log(&last))
-        return;
-    if (numbers->count)
+    if (may_log(&last))
         neo_log(NEO_LOG_NOT_SIGNED, call->request->about,
                 "a callback about %s (phone_number_id %s) is not signed with its app secret and was refused",
-                neo_rows_value(numbers, 0, NEO_NUMBER_ID), neo_rows_value(numbers, 0, NEO_NUMBER_PHONE_NUMBER_ID));
-    else
+                neo_rows_value(numbers, row, NEO_NUMBER_ID), neo_rows_value(numbers, row, NEO_NUMBER_PHONE_NUMBER_ID));
+}
+
+/* It may be the provider, and the secret the one that is wrong: that is not counted, because callbacks about all numbers come
+ * from the same addresses. */
+static void refuse_stranger(neo_call *call, const char *const *ids, const neo_rows *numbers)
+{
+    static atomic_llong last;
+    if (numbers->count) {
+        log_not_signed(call, numbers, 0);
+        forbid(call);
+        return;
+    }
+    if (may_log(&last))
         neo_log(NEO_LOG_NUMBER_UNKNOWN, call->request->about,
                 "a callback was refused, because no organization has the number (phone_number_id %s)",
                 ids[0] ? ids[0] : "missing");
+    refuse(call);
 }
 
 /* ---------------------------------------------------------------- what it tells */
@@ -204,35 +221,53 @@ static const char *const *numbers_in(const apr_array_header_t *facts, apr_pool_t
     return (const char *const *)(void *)found->elts;
 }
 
-/* Of these numbers, those with this very secret: whoever has another one can tell nothing of them. */
-static const char *const *signed_by(const neo_call *call, const neo_rows *numbers, const char *signer)
+static int is_among(const char *one, const char *const *all)
+{
+    while (*all && strcmp(*all, one) != 0)
+        all++;
+    return *all != NULL;
+}
+
+/* Of these numbers, those with this very secret: whoever has another one can tell nothing of them. *other: one of `ids` that
+ * has another, a row of `numbers`; -1 where there is none. */
+static const char *const *signed_by(const neo_call *call, const neo_rows *numbers, const char *const *ids, const char *signer,
+                                    int *other)
 {
     apr_array_header_t *found = apr_array_make(call->pool, numbers->count + 1, sizeof(const char *));
+    *other = -1;
     for (int i = 0; i < numbers->count; i++) {
         const char *secret = secret_of(call, numbers, i);
         if (secret && is_same(secret, signer))
             APR_ARRAY_PUSH(found, const char *) = neo_rows_value(numbers, i, NEO_NUMBER_ID);
+        else if (is_among(neo_rows_value(numbers, i, NEO_NUMBER_PHONE_NUMBER_ID), ids))
+            *other = i;
     }
     APR_ARRAY_PUSH(found, const char *) = NULL;
     return (const char *const *)(void *)found->elts;
 }
 
+/* What is not all taken is refused, so that it comes again: what was taken changes nothing then. */
 static void take(neo_call *call, const apr_array_header_t *facts, const char *signer)
 {
     neo_rows rows;
-    const neo_rows *numbers = look_up(call, numbers_in(facts, call->pool));
+    int other;
+    const char *const *ids = numbers_in(facts, call->pool);
+    const neo_rows *numbers = look_up(call, ids);
     if (!numbers)
         return;
     neo_text told = neo_facts_json(facts, call->pool);
+    const char *const *theirs = signed_by(call, numbers, ids, signer, &other);
     neo_pg *pg = call->request->host->borrow(call->request->context);
-    neo_pg_status status =
-        pg ? neo_whatsapp_receive(pg, told, signed_by(call, numbers, signer), call->pool, &rows) : NEO_PG_AWAY;
+    neo_pg_status status = pg ? neo_whatsapp_receive(pg, told, theirs, call->pool, &rows) : NEO_PG_AWAY;
     if (pg)
         neo_call_give_back(call, pg);
-    if (status == NEO_PG_OK)
-        answer(call, 200, "ok\n");
-    else
+    if (status != NEO_PG_OK)
         answer_failure(call, status);
+    else if (other >= 0) {
+        log_not_signed(call, numbers, other);
+        forbid(call);
+    } else
+        answer(call, 200, "ok\n");
 }
 
 /* Nothing of a body is looked into, beyond a search for ids, before it is known to be the provider's. */
@@ -256,8 +291,7 @@ static void receive(neo_call *call)
     if (!numbers)
         return;
     if (!(signer = signer_of(call, numbers, given))) {
-        log_stranger(call, ids, numbers);
-        refuse(call);
+        refuse_stranger(call, ids, numbers);
         return;
     }
     apr_array_header_t *facts = neo_callback_read(call->raw, call->pool, &wrong, &dropped);

@@ -69,6 +69,7 @@ static void ask(neo_call *call, const neo_rows *begun, const neo_beginning *begi
     else
         neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, request->about,
                 "the access token of %s cannot be opened with any key of the key file", number);
+    answer.token = token;
     neo_reply_read(&answer, call->pool, reply);
     if (!reply->title && answer.how != NEO_ASKED_ANSWERED)
         reply->details = answer.why;
@@ -156,6 +157,8 @@ static neo_problem *end(neo_call *call, const char *message, const neo_reply *re
     if (!pg)
         return neo_call_failed(call, NEO_PG_AWAY, rows); /* not "nothing was done": something may have been sent */
     neo_pg_status status = neo_whatsapp_end(pg, &call->actor, call->once, message, &ending, call->pool, rows);
+    if (status == NEO_PG_DUPLICATE) /* a callback told of the contact at the same time; now that is seen */
+        status = neo_whatsapp_end(pg, &call->actor, call->once, message, &ending, call->pool, rows);
     neo_call_give_back(call, pg);
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, rows);
 }

@@ -1,4 +1,7 @@
-"""What Meta's callbacks mean: messages of every type, what became of ours, who a contact is, and who wants to hear no more."""
+"""What Meta's callbacks mean: messages of every type, what became of ours, and who a contact is.
+
+Who wants to hear no more is in test_whatsapp_optout.py.
+"""
 
 import time
 
@@ -195,6 +198,18 @@ def test_a_message_that_was_held_is_so_until_it_is_sent(office):
     assert office.conversation()["held"] is False
 
 
+def test_a_message_that_is_held_stays_so_whatever_is_told_of_another(office):
+    lead = office.lead()
+    _, earlier = office.begin(lead)
+    office.meta.behave(accepting(message_status="held_for_quality_assessment"))
+    _, held = office.begin(lead, 200)
+    for told_of in (status(earlier, "delivered", PHONE), status(earlier, "read", PHONE), text("Oi", PHONE)):
+        office.tell(told_of)
+        assert office.conversation()["held"] is True
+    office.tell(status(held, "sent", PHONE), status(earlier, "read", PHONE))
+    assert office.conversation()["held"] is False
+
+
 # ---------------------------------------------------------------- unread
 
 
@@ -293,8 +308,30 @@ def test_a_status_tells_the_id_of_a_contact(office):
     made, send = office.begin()
     office.tell(status(send, "delivered", PHONE, BSUID))
     assert office.status_of(made) == "delivered"
-    office.tell(text("Oi", user_id=BSUID))
-    assert len(office.conversations()) in (1, 2)  # the id may be learnt from the status, or not
+    office.tell(text("PARAR", user_id=BSUID))
+    assert office.conversation()["contact_bsuid"] == BSUID and office.conversation()["contact_wa_id"] == PHONE
+    refused(office.start(made["conversation"]["lead_id"]), 409, "conflict.opted_out")
+
+
+def test_a_status_that_comes_late_does_not_bring_back_the_id_of_before(office):
+    _, send = office.begin()
+    office.tell(text("Oi", PHONE, BSUID))
+    office.tell(system("user_changed_number", PHONE, BSUID, new={"wa_id": "5521987651234", "user_id": NEW_BSUID}))
+    office.tell(status(send, "read", PHONE, BSUID))
+    assert office.conversation()["contact_bsuid"] == NEW_BSUID
+
+
+def test_who_has_stopped_by_an_id_has_stopped_once_a_status_tells_whose_it_is(office):
+    """The contact is known twice by then: by the number, as a lead, and by the id."""
+    lead = office.lead()
+    _, send = office.begin(lead)
+    office.tell(text("PARAR", user_id=BSUID))
+    assert len(office.conversations()) == 2
+    office.tell(status(send, "delivered", PHONE, BSUID))
+    refused(office.start(lead), 409, "conflict.opted_out")
+    office.tell(preference("resume", user_id=BSUID, at=time.time() + 1))
+    office.tell(status(send, "read", PHONE, BSUID))
+    office.begin(lead, 200)
 
 
 def test_one_person_has_another_id_at_every_business(office, there, make_there, meta):
@@ -313,6 +350,13 @@ def test_a_contact_who_changes_the_number_stays_the_same(office, before):
     office.tell(text("Sou eu", "5521987651234", NEW_BSUID))
     found = office.conversation()
     assert (found["id"], found["contact_wa_id"], found["contact_bsuid"]) == (first["id"], "5521987651234", NEW_BSUID)
+
+
+@pytest.mark.parametrize("named", [PHONE, SHORT])
+def test_a_system_message_that_names_the_number_of_before_leaves_the_id(office, named):
+    office.tell(text("Oi", PHONE, BSUID))
+    office.tell(system("customer_identity_changed", PHONE, new={"wa_id": named}))
+    assert (office.conversation()["contact_wa_id"], office.conversation()["contact_bsuid"]) == (named, BSUID)
 
 
 def test_a_contact_whose_id_changes_stays_the_same(office):
@@ -349,103 +393,7 @@ def test_the_old_system_message_of_a_changed_number_is_understood(office):
     assert len(office.messages()) == 2
 
 
-# ---------------------------------------------------------------- who wants to hear no more
-
-WORDS = ["STOP", "PARAR", "SAIR", "CANCELAR", "DESCADASTRAR", "stop", "Parar", "  sair ", "cancelar\n"]
-NO_WORDS = ["Não quero parar", "STOP!", "PARAR?", "sair daqui", "", "S T O P", "cancelaram", "STOP STOP"]
-
-
-@pytest.mark.parametrize("word", WORDS)
-def test_a_word_ends_it(office, word):
-    lead = office.lead()
-    office.begin(lead)
-    office.tell(text(word, PHONE))
-    assert office.conversation()["opted_out_at"]
-    problem = refused(office.start(lead), 409, "conflict.opted_out")
-    assert PHONE not in problem["detail"] and len(office.meta.sends) == 1 and len(office.messages()) == 2
-
-
-@pytest.mark.parametrize("words", NO_WORDS)
-def test_a_word_in_a_sentence_does_not(office, words):
-    lead = office.lead()
-    office.tell(text(words, PHONE))
-    assert office.conversation()["opted_out_at"] is None
-    office.begin(lead, 200)
-
-
-def test_a_word_in_a_caption_or_a_button_counts_as_little(office):
-    office.tell(message("image", PHONE, content={"id": "1", "mime_type": "image/png", "caption": "STOP"}))
-    assert office.conversation()["opted_out_at"] is None
-
-
-@pytest.mark.parametrize("word", ["RESUME", "VOLTAR", "voltar"])
-def test_another_word_begins_it_again(office, word):
-    lead = office.lead()
-    office.tell(text("PARAR", PHONE, at=time.time() - 2))
-    refused(office.start(lead), 409, "conflict.opted_out")
-    office.tell(text(word, PHONE))
-    assert office.conversation()["opted_out_at"] is None
-    office.begin(lead, 200)
-
-
-def test_preferences_stop_and_resume(office):
-    lead = office.lead()
-    office.begin(lead)
-    then = int(time.time()) - 5
-    office.tell(preference("stop", PHONE, at=then))
-    assert seconds(office.conversation()["opted_out_at"]) == then
-    refused(office.start(lead), 409, "conflict.opted_out")
-    office.tell(preference("resume", PHONE))
-    assert office.conversation()["opted_out_at"] is None
-    office.begin(lead, 200)
-
-
-def test_preferences_count_in_the_order_of_their_moments(office):
-    """Meta repeats and disorders: an older one that comes later changes nothing."""
-    office.begin()
-    now = int(time.time())
-    office.tell(preference("stop", PHONE, at=now - 50))
-    office.tell(preference("resume", PHONE, at=now - 100))
-    assert office.conversation()["opted_out_at"]
-    office.tell(preference("resume", PHONE, at=now - 40))
-    office.tell(preference("stop", PHONE, at=now - 50))
-    assert office.conversation()["opted_out_at"] is None
-
-
-def test_preferences_of_somebody_who_has_no_conversation_count_when_one_begins(office):
-    lead = office.lead()
-    office.tell(preference("stop", PHONE))
-    refused(office.start(lead), 409, "conflict.opted_out")
-    assert not office.meta.sends
-
-
-def test_preferences_of_a_contact_without_a_phone_count(office):
-    office.tell(text("Oi", user_id=BSUID))
-    office.tell(preference("stop", user_id=BSUID))
-    assert office.conversation()["opted_out_at"]
-
-
-@pytest.mark.parametrize("stopped", [PHONE, SHORT])
-def test_who_has_stopped_has_stopped_with_and_without_the_ninth_digit(office, stopped):
-    lead = office.lead(PHONE)
-    office.tell(text("PARAR", stopped))
-    refused(office.start(lead), 409, "conflict.opted_out")
-    assert not office.meta.sends
-
-
-def test_who_has_stopped_may_still_write(office):
-    office.tell(text("PARAR", PHONE), text("mas tenho uma pergunta", PHONE))
-    found = office.conversation()
-    assert found["unread_count"] == 2 and found["opted_out_at"]
-
-
-def test_the_answer_says_since_when_nobody_wants_to_hear(office):
-    """Where the lead is known under another number as well, each number's conversation counts for itself."""
-    lead = office.lead()
-    second, second_id, _ = office.add_number()
-    office.tell(text("PARAR", PHONE))
-    refused(office.start(lead, number_id=office.number_id), 409, "conflict.opted_out")
-    assert office.begin(lead, number_id=second_id)[0]["message"]["status"] == "accepted"
+# ---------------------------------------------------------------- all at once
 
 
 def test_a_callback_with_everything_is_taken_in_one(office):

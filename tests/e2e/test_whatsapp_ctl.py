@@ -277,6 +277,12 @@ def test_a_number_is_added_and_listed_without_its_secrets(ctl, other, instance):
         assert private not in row[0]
 
 
+def test_what_is_to_be_subscribed_to_at_meta_is_said(ctl):
+    words, secrets = ctl.add_number(number_id())
+    code, out, err = ctl.run(*words, given=secrets)
+    assert code == 0 and "messages and user_preferences" in out + err
+
+
 def test_a_verify_token_of_ones_own_is_taken(ctl):
     words, secrets = ctl.add_number(number_id(), "access_token=a\r\napp_secret=b\r\nverify_token=my own token\r\n")
     assert ctl.json(*words, given=secrets)["verify_token"] == "my own token"

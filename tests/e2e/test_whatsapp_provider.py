@@ -1,15 +1,19 @@
 """POST /whatsapp/conversations where Meta refuses, is away, is slow, or nobody knows what it did."""
 
+import contextlib
 import re
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg2
 import pytest
 
 for module in ("hooks", "whatsapp"):
     pytest.register_assert_rewrite(module)
 
 from client import ok, refused  # noqa: E402
+from waiting import LIMIT, eventually  # noqa: E402
 from whatsapp import PHONE, TIMEOUT, Office, make_there, meta, office, provider, there  # noqa: E402 (fixtures among them)
 
 from callbacks import failure, preference, status, text  # noqa: E402
@@ -120,6 +124,17 @@ def test_what_only_an_administrator_can_mend_stands_in_the_error_log(office, the
     for private in (office.number.token, office.number.secret, PHONE):
         assert private not in line
     assert "token" not in problem["detail"].lower()
+
+
+def test_a_number_that_the_token_may_not_use_is_an_administrators_to_mend(office, there):
+    """Meta answers with the code for a wrong parameter: the client has sent none, and is not told Meta's id of the number."""
+    before, lead, key = len(there.error_log), office.lead(), new_key()
+    office.meta.behave(error(100, details=f"Object with ID '{office.number.id}' does not exist", error_subcode=33))
+    answer = office.start(lead, key=key)
+    refused(answer, 503, "internal.provider_unavailable")
+    assert office.number.id not in answer.text and "NEO0412" in told_administrator(there, before)
+    office.meta.behave(accept)
+    office.begin(lead, key=key)
 
 
 def test_what_meta_says_cannot_forge_lines_of_the_log(office, there):
@@ -269,12 +284,45 @@ def test_a_contact_can_change_to_one_that_has_a_conversation_already(office):
     assert office.message(made)["conversation_id"] == office.conversation()["id"]
 
 
+def test_a_message_is_recorded_also_where_somebody_else_is_given_the_contacts_id_at_that_moment(office, there):
+    """The other conversation is committed while the end of this one waits for it: that is no conflict of the client's."""
+    with contextlib.closing(psycopg2.connect(there.admin_dsn)) as other, ThreadPoolExecutor(1) as pool:
+        other.cursor().execute(
+            "insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_bsuid, triage, created_at,"
+            " updated_at) values (%s, 'wac_01jd3x0000000000000000000a', %s, 'BR.1', 'pending', now(), now())",
+            (office.organization, office.number_id))
+        office.meta.behave(accepting(user_id="BR.1"))
+        answer = pool.submit(office.start, office.lead())
+        eventually(lambda: there.sql("select true from pg_stat_activity where wait_event_type = 'Lock'"
+                                     " and query like '%%whatsapp_finish%%'"), "an end that waits")
+        other.commit()
+        made = ok(answer.result(LIMIT), 201)
+    assert office.message(made)["provider_message_id"] == office.meta.sends[-1].id
+    assert made["message"]["status"] == "accepted" and "contact_bsuid" not in made["conversation"]
+
+
 # ---------------------------------------------------------------- secrets
+
+
+def citing(code):
+    """Refuses, and repeats the header with the access token in all that it says."""
+    def behave(handler, send):
+        header = send.headers["authorization"]
+        handler.answer(400, {"error": {"code": code, "message": f"Malformed access token {header}", "fbtrace_id": header,
+                                       "error_data": {"details": f"{'x' * 250} {header}"}}})
+    return behave
+
+
+def test_what_meta_cites_of_the_token_reaches_no_client(office):
+    office.meta.behave(citing(100))
+    answer = office.start(office.lead())
+    assert answer.status_code == 400 and office.number.token not in answer.text and "Bearer" in answer.text
 
 
 def test_no_secret_is_in_the_error_log_or_in_the_database(office, there):
     lead = office.lead()
-    for behaviour in (accept, lose, error(190), error(131026), answering(500)):
+    for behaviour in (accept, lose, error(190), error(131026), answering(500), citing(190), citing(131026), citing(100),
+                      citing(1)):
         office.meta.behave(behaviour)
         office.start(lead, key=new_key())
     tables = [name for name, in there.sql("select tablename from pg_tables where schemaname = 'neoapi'")]

@@ -2,7 +2,11 @@
  * include/model/provider.h promises. An input's first two bytes are the HTTP status. */
 #include "model/provider.h"
 
+#include <string.h>
+
 #include "promises.h"
+
+#define TOKEN "EAA0123456789_abcdef" /* some of the inputs cite it */
 
 /* What may be sent again, or be called sent, is decided by what was understood and by nothing else. */
 static void check_verdict(const neo_reply *reply, int status)
@@ -26,6 +30,8 @@ static void check_reply(const neo_asked_answer *answer, apr_pool_t *pool)
     const char *const texts[] = {reply.id, reply.bsuid, reply.title, reply.details, reply.trace};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check_text(texts[i]);
+    for (size_t i = 2; i < sizeof texts / sizeof *texts; i++) /* the ids are of answers that are no errors */
+        PROMISED(!texts[i] || !strstr(texts[i], TOKEN));
     check_digits(reply.wa_id);
     check_verdict(&reply, answer->http_status);
 }
@@ -36,7 +42,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     neo_asked_answer answer = {
-        .how = NEO_ASKED_ANSWERED, .http_status = (data[0] << 8 | data[1]) % 1000, .body = {(const char *)data + 2, size - 2}};
+        .how = NEO_ASKED_ANSWERED,
+        .http_status = (data[0] << 8 | data[1]) % 1000,
+        .body = {(const char *)data + 2, size - 2},
+        .token = TOKEN,
+    };
     check_reply(&answer, pool);
     apr_pool_clear(pool);
     return 0;

@@ -155,6 +155,17 @@ static void a_change_of_number_is_told_beside_the_message(void **state)
     assert_string_equal(moved->new_wa_id, "5521987651234");
 }
 
+static void a_system_message_without_a_change_is_a_message_alone(void **state)
+{
+    int dropped;
+    apr_array_header_t *facts =
+        read_value("\"messages\":[{\"id\":\"wamid.1\",\"from\":\"5511987654321\",\"from_user_id\":\"BR.1\",\"type\":\"system\","
+                   "\"system\":{\"type\":\"customer_identity_changed\",\"wa_id\":\"5511987654321\",\"identity\":\"x\"}}]",
+                   &dropped, *state);
+    assert_int_equal(facts->nelts, 1);
+    assert_int_equal(APR_ARRAY_IDX(facts, 0, neo_fact).kind, NEO_FACT_MESSAGE);
+}
+
 static void what_makes_no_sense_keeps_nothing_else_from_being_taken(void **state)
 {
     static const char *const bad[] = {"null",
@@ -245,6 +256,7 @@ int main(void)
         pool_test(statuses_are_taken_as_they_are_named_here),
         pool_test(preferences_have_a_number_for_their_moment),
         pool_test(a_change_of_number_is_told_beside_the_message),
+        pool_test(a_system_message_without_a_change_is_a_message_alone),
         pool_test(what_makes_no_sense_keeps_nothing_else_from_being_taken),
         pool_test(bytes_that_are_no_text_cost_only_themselves),
         pool_test(what_is_no_callback_is_said),

@@ -5,6 +5,9 @@
 
 #include "model/provider.h"
 
+#define TOKEN "EAA-0123456789_abcdefghij"
+#define OTHER "EAAZ0123456789_abcdefghij-0123456789abcdefghij" /* 40 characters and more */
+
 static void a_message_is_written_as_the_provider_wants_it(void **state)
 {
     neo_json *parameters = neo_json_make_array(*state);
@@ -25,7 +28,7 @@ static void a_message_is_written_as_the_provider_wants_it(void **state)
 static neo_reply reply_to(int status, const char *body, apr_pool_t *pool)
 {
     neo_reply reply;
-    neo_asked_answer answer = {NEO_ASKED_ANSWERED, NULL, status, text_of(body)};
+    neo_asked_answer answer = {NEO_ASKED_ANSWERED, NULL, status, text_of(body), TOKEN};
     neo_reply_read(&answer, pool, &reply);
     return reply;
 }
@@ -56,6 +59,52 @@ static void codes_decide(void **state)
         assert_int_equal(reply.code, known[i].code);
         assert_string_equal(reply.title, "m");
         assert_string_equal(reply.details, "d");
+    }
+}
+
+static neo_reply refusal_citing(int code, const char *cited, apr_pool_t *pool)
+{
+    return reply_to(
+        400,
+        apr_psprintf(pool,
+                     "{\"error\":{\"code\":%d,\"message\":\"%s\",\"fbtrace_id\":\"%s\",\"error_data\":{\"details\":\"%s\"}}}",
+                     code, cited, cited, cited),
+        pool);
+}
+
+/* Also where only half of it would be kept, and another token than the one that was shown. */
+static void an_access_token_that_the_provider_cites_is_left_out(void **state)
+{
+    static const struct {
+        int code;
+        const char *cited, *kept;
+    } known[] = {
+        {190, "Malformed access token " TOKEN, "Malformed access token …"},
+        {190, "Bearer " TOKEN TOKEN ".", "Bearer …."},
+        {190, "(" OTHER ")", "(…)"},
+        {131026, "Header: Bearer " TOKEN "; to 5511987654321", "Header: Bearer …; to 5511987654321"},
+        {131026, "x" TOKEN "x" TOKEN, "x…x…"},
+        {131026, OTHER, OTHER},
+        {190, "a_word-of 39 characters: 012345678901234567890123456789012345678",
+         "a_word-of 39 characters: 012345678901234567890123456789012345678"},
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        neo_reply reply = refusal_citing(known[i].code, known[i].cited, *state);
+        assert_string_equal(reply.title, known[i].kept);
+        assert_string_equal(reply.details, known[i].kept);
+        assert_string_equal(reply.trace, known[i].kept);
+    }
+    const char *title = refusal_citing(131026, apr_psprintf(*state, "%0290d" TOKEN, 0), *state).title;
+    assert_null(strstr(title, "EAA"));
+}
+
+static void a_number_that_the_token_may_not_use_is_no_mistake_of_the_template(void **state)
+{
+    static const char *const told[] = {"33", "34", "\"33\"", "null"};
+    for (int i = 0; i < COUNT(told); i++) {
+        neo_reply reply = reply_to(
+            400, apr_psprintf(*state, "{\"error\":{\"code\":100,\"error_subcode\":%s,\"message\":\"m\"}}", told[i]), *state);
+        assert_int_equal(reply.verdict, i == 0 ? NEO_VERDICT_FORBIDDEN : NEO_VERDICT_TEMPLATE);
     }
 }
 
@@ -90,9 +139,9 @@ static void what_is_no_whole_answer_leaves_it_open(void **state)
         assert_int_equal(reply_to(500, bodies[i], *state).verdict, NEO_VERDICT_UNKNOWN);
     }
     neo_reply reply;
-    neo_reply_read(&(neo_asked_answer){NEO_ASKED_LOST, "timeout", 0, {"", 0}}, *state, &reply);
+    neo_reply_read(&(neo_asked_answer){NEO_ASKED_LOST, "timeout", 0, {"", 0}, NULL}, *state, &reply);
     assert_int_equal(reply.verdict, NEO_VERDICT_UNKNOWN);
-    neo_reply_read(&(neo_asked_answer){NEO_ASKED_NOT_SENT, "connection_failed", 0, {"", 0}}, *state, &reply);
+    neo_reply_read(&(neo_asked_answer){NEO_ASKED_NOT_SENT, "connection_failed", 0, {"", 0}, NULL}, *state, &reply);
     assert_int_equal(reply.verdict, NEO_VERDICT_LATER);
 }
 
@@ -109,6 +158,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(a_message_is_written_as_the_provider_wants_it),
         pool_test(codes_decide),
+        pool_test(an_access_token_that_the_provider_cites_is_left_out),
+        pool_test(a_number_that_the_token_may_not_use_is_no_mistake_of_the_template),
         pool_test(an_acceptance_has_an_id),
         pool_test(what_is_no_whole_answer_leaves_it_open),
         pool_test(somebody_else_who_refuses_has_sent_nothing),
