@@ -42,6 +42,8 @@ static int check_connection(patient *p, const char **found)
     neo_rows rows;
     if (!p->pg)
         return 0;
+    if ((*found = neo_ctl_hurry(p->ctl, p->pg)))
+        return 0;
     if (neo_pg_exec(p->pg, "select format('database %s as %s', current_database(), current_user)", 0, NULL, p->pool, &rows) !=
         NEO_PG_OK) {
         *found = rows.message;

@@ -4,7 +4,9 @@ import json
 import os
 import subprocess
 
+import psycopg2
 import pytest
+from psycopg2.extensions import make_dsn
 
 pytest.register_assert_rewrite("ctl_instance")
 
@@ -12,6 +14,7 @@ from client import Api, ok  # noqa: E402
 from ctl_instance import Ctl  # noqa: E402
 from estate import NAMES, Estate  # noqa: E402
 from makers import Credential  # noqa: E402
+from waiting import LIMIT, eventually  # noqa: E402
 
 BROKER = {"name": "Ação \"& Filhos\" Ltda.", "creci": "CRECI-SP 123456-F", "email": "ana@example.com",
           "bank_account": {"bank_code": "341", "pix_key": "ana@example.com"}, "visibility": "public"}
@@ -119,6 +122,23 @@ def test_an_export_is_of_one_moment(full, ctl):
     assert export.returncode == 0 and first.startswith('{"export":')
     assert document in [row["document"] for row in lines_of(rest) if "document" in row]
     assert late not in rest and "changed meanwhile" not in rest
+
+
+def test_an_export_takes_as_long_as_it_needs(full, ctl, instance):
+    """The service file's limits are for requests."""
+    patient = make_dsn(instance.admin_dsn, options="-c statement_timeout=1000")
+    blocker = psycopg2.connect(instance.admin_dsn)
+    try:
+        blocker.cursor().execute("lock table neoapi.broker")
+        with ctl.start("--database", patient, "export", organization_of(full)) as export:
+            eventually(lambda: export.poll() is not None or instance.sql(
+                "select 1 from pg_stat_activity where application_name = 'neoapictl' and wait_event_type = 'Lock'"
+                " and query_start < now() - interval '1500 milliseconds'"), "an export that waits for longer")
+            blocker.rollback()
+            out, said = export.communicate(timeout=LIMIT)
+    finally:
+        blocker.close()
+    assert (export.returncode, said) == (0, "") and '"broker"' in out
 
 
 def test_a_file_gets_its_name_when_it_is_whole_and_is_nobody_elses(full, ctl, tmp_path):
