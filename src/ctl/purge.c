@@ -122,7 +122,9 @@ static const neo_ctl_parameter tenant_options[] = {YES, DRY_RUN, {0}};
 static const neo_ctl_parameter organization_options[] = {
     YES,
     DRY_RUN,
-    {"data-only", NEO_CTL_FLAG, 0, NULL, "the organization stays, empty, with its keys, tokens and webhook subscriptions"},
+    {"data-only", NEO_CTL_FLAG, 0, NULL,
+     "the organization stays, empty, with its keys, tokens, webhook subscriptions and WhatsApp numbers; what is written "
+     "meanwhile may stay too"},
     {0},
 };
 

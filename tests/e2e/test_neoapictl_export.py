@@ -3,6 +3,8 @@
 import json
 import os
 import subprocess
+import threading
+import uuid
 
 import psycopg2
 import pytest
@@ -233,6 +235,73 @@ def test_purge_of_data_alone_leaves_who_may_come_in(full, ctl):
     assert [len(full.walk(collection)) for collection in NAMES] == [0] * len(NAMES)
     assert len(full.walk("webhooks")) == 1
     full.broker()
+
+
+NUMBER = ("insert into neoapi.whatsapp_number (organization_id, id, phone_number_id, waba_id, display_phone_number, access_token,"
+          " app_secret, verify_token_hash) values (%s, %s, %s, '200000000000001', '+55 11 4000-0001', 'x', 'x', sha256('x'))")
+
+
+def add_number(instance, organization):
+    one = "wan_" + organization[4:]
+    instance.sql(NUMBER, organization, one, str(uuid.uuid4().int)[:16])
+    return one
+
+
+def test_purge_of_data_alone_leaves_the_numbers_that_it_writes_from(full, ctl, instance):
+    organization = organization_of(full)
+    one = add_number(instance, organization)
+    ctl.ok("purge", "organization", organization, "--data-only", "--yes")
+    assert instance.sql("select id from neoapi.whatsapp_number where organization_id = %s", organization) == [(one,)]
+
+
+def test_purge_of_data_alone_ends_also_while_its_clients_go_on(full, ctl):
+    over, made = threading.Event(), []
+
+    def write():
+        while not over.is_set():
+            made.append(full.broker())
+
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    try:
+        for writer in writers:
+            writer.start()
+        eventually(lambda: len(made) > 10, "clients that write")
+        ctl.ok("purge", "organization", organization_of(full), "--data-only", "--yes")
+        so_far = len(made)
+        eventually(lambda: len(made) > so_far, "clients that still write")
+    finally:
+        over.set()
+        for writer in writers:
+            writer.join(LIMIT)
+    assert len(full.walk("parties")) == 0
+
+
+HOLD = "create table public.hold (o text, b text, foreign key (o, b) references neoapi.broker (organization_id, id))"
+
+
+def test_purge_goes_on_when_what_refers_to_the_rest_has_gone(full, ctl, instance):
+    organization = organization_of(full)
+    instance.sql(HOLD)
+    try:
+        instance.sql("insert into public.hold values (%s, %s)", organization, full.broker()["id"])
+        with ctl.start("purge", "organization", organization, "--yes") as purge:
+            eventually(lambda: purge.poll() is not None or "neoapi.party" not in rows_of(instance, organization), "its first pass")
+            instance.sql("drop table public.hold")
+            said = purge.communicate(timeout=LIMIT)
+        assert purge.returncode == 0, said
+    finally:
+        instance.sql("drop table if exists public.hold")
+    assert rows_of(instance, organization) == {}
+
+
+def test_purge_gives_up_where_what_refers_to_the_rest_stays(full, ctl, instance):
+    instance.sql(HOLD)
+    try:
+        instance.sql("insert into public.hold values (%s, %s)", organization_of(full), full.broker()["id"])
+        assert "refers to what is left" in ctl.refused("purge", "organization", organization_of(full), "--yes")
+    finally:
+        instance.sql("drop table public.hold")
+    ctl.ok("purge", "organization", organization_of(full), "--yes")
 
 
 def test_whoever_interrupts_a_reader_is_told_by_the_exit_status(full, ctl):
