@@ -26,7 +26,7 @@ typedef struct neo_purge {
 /* Finds what is to go and sets *what to a JSON array of {"what", "rows"}, without what there is none of. */
 const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what);
 
-/* Ends all credentials and subscriptions. */
+/* Keeps imports out, then ends all credentials and subscriptions. */
 const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool);
 
 /* Removes some rows, one transaction. *is_over: there are none left. */

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "store/intake.h"
+
 #define STEP      "5000"             /* rows */
 #define MOST_IDLE 10                 /* passes that something held up, one after the other */
 #define PAUSE     APR_TIME_C(300000) /* microseconds, after one of these */
@@ -124,9 +126,9 @@ const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
 const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = NULL;
-    if (purge->is_data_only)
-        return NULL;
+    const char *wrong = neo_intake_reserve(purge->pg, purge->organizations, pool);
+    if (wrong || purge->is_data_only)
+        return wrong;
     if (purge->tenant)
         wrong = exec(purge, "update neoapi.credential set revoked_at = coalesce(revoked_at, now()) where tenant_id = $1",
                      purge->tenant, pool, &rows);
@@ -185,19 +187,31 @@ const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *remove
     return wrong;
 }
 
+/* An organization that was made meanwhile stays, and with it the tenant and all that is the tenant's. */
+static const char *finish_tenant(neo_purge *purge, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {purge->tenant, purge->organizations};
+    neo_pg_status status =
+        neo_pg_exec(purge->pg,
+                    "with reach as (delete from neoapi.token_organization where tenant_id = $1),"
+                    " keys as (delete from neoapi.credential where tenant_id = $1),"
+                    " people as (delete from neoapi.app_user where tenant_id = $1),"
+                    " places as (delete from neoapi.organization where tenant_id = $1 and id = any ($2::text[]))"
+                    " delete from neoapi.tenant where id = $1",
+                    2, values, pool, &rows);
+    return status == NEO_PG_OK         ? NULL
+           : status == NEO_PG_REFERRED ? "the tenant was given another organization or user meanwhile"
+                                       : rows.message;
+}
+
 const char *neo_purge_finish(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
     if (purge->is_data_only)
         return NULL;
     if (purge->tenant)
-        return exec(purge,
-                    "with reach as (delete from neoapi.token_organization where tenant_id = $1),"
-                    " keys as (delete from neoapi.credential where tenant_id = $1),"
-                    " people as (delete from neoapi.app_user where tenant_id = $1),"
-                    " places as (delete from neoapi.organization where tenant_id = $1)"
-                    " delete from neoapi.tenant where id = $1",
-                    purge->tenant, pool, &rows);
+        return finish_tenant(purge, pool);
     return exec(purge,
                 "with reach as (delete from neoapi.token_organization where organization_id = $1),"
                 " keys as (delete from neoapi.credential where organization_id = $1)"

@@ -1,5 +1,6 @@
 """neoapictl export, import and purge: an organization's data goes out, away, and comes back as it was."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -292,6 +293,49 @@ def test_purge_goes_on_when_what_refers_to_the_rest_has_gone(full, ctl, instance
     finally:
         instance.sql("drop table if exists public.hold")
     assert rows_of(instance, organization) == {}
+
+
+@contextlib.contextmanager
+def purge_that_waits(ctl, api, *which):
+    """In the middle of its work, until the block is over."""
+    api.broker()
+    keeper = psycopg2.connect(ctl.instance.admin_dsn)
+    keeper.cursor().execute("select from neoapi.broker where organization_id = %s for update", (organization_of(api),))
+    purge = ctl.start("purge", *which, "--yes")
+    try:
+        eventually(lambda: purge.poll() is not None or ctl.instance.sql(
+            "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from neoapi.broker %'"),
+            "a purge that waits")
+        yield purge
+    finally:
+        keeper.close()
+        purge.said = purge.communicate(timeout=LIMIT)[1]
+
+
+def test_purge_takes_no_organization_that_it_did_not_show(full, ctl, instance, make):
+    """One that was made after the beginning stays, with its key and its data."""
+    tenant = full.credential.tenant
+    with purge_that_waits(ctl, full, "tenant", tenant) as purge:
+        late = Api(instance, make.key(make.organization(tenant)))
+        broker = late.broker()
+    assert purge.returncode == 1 and "another organization" in purge.said and "ERROR" not in purge.said
+    assert ok(late.get(f"brokers/{broker['id']}")) == broker
+    ctl.ok("purge", "tenant", tenant, "--yes")
+
+
+def test_purge_and_import_keep_out_of_each_others_way(full, ctl, instance, tmp_path):
+    organization, path = organization_of(full), file_with(tmp_path, {"broker": {"name": "B"}})
+    with ctl.start("import", "-", "--organization", organization, stdin=subprocess.PIPE) as first:
+        eventually(lambda: instance.sql("select 1 from pg_locks l join pg_stat_activity a using (pid)"
+                                        " where locktype = 'advisory' and a.application_name = 'neoapictl'"), "its lock")
+        assert "under way" in ctl.refused("purge", "organization", organization, "--yes")
+        assert "under way" in ctl.refused("purge", "tenant", full.credential.tenant, "--yes")
+        first.stdin.close()
+        assert first.wait(LIMIT) == 0
+    ok(full.get("me"))
+    with purge_that_waits(ctl, full, "organization", organization) as purge:
+        assert "under way" in ctl.refused("import", path, "--organization", organization)
+    assert purge.returncode == 0 and rows_of(instance, organization) == {}
 
 
 def test_purge_gives_up_where_what_refers_to_the_rest_stays(full, ctl, instance):
