@@ -150,6 +150,9 @@ static const struct {
     {NEO_ADMIN_ORGANIZATIONS, "token that reaches it", "tokens that reach it",
      "select count(*) from neoapi.token_organization o join neoapi.credential c on c.id = o.credential_id"
      " where o.organization_id = $1 and c.revoked_at is null"},
+    {NEO_ADMIN_ORGANIZATIONS, "WhatsApp number", "WhatsApp numbers",
+     "select count(*) from neoapi.whatsapp_number where organization_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "lead", "leads", "select count(*) from neoapi.lead where organization_id = $1"},
     {NEO_ADMIN_USERS, "token that works", "tokens that work",
      "select count(*) from neoapi.credential where user_id = $1 and revoked_at is null"},
 };

@@ -3,6 +3,7 @@ it at once."""
 
 import json
 import re
+import uuid
 
 import pytest
 
@@ -110,6 +111,16 @@ def test_remove_refuses_where_something_depends_on_it_and_says_what(ctl, instanc
     assert "revoke it first" in ctl.refused("key", "remove", key.id)
     assert "no such token" in ctl.refused("token", "remove", "pat_" + NOBODY)
     assert "no such tenant" in ctl.refused("tenant", "remove", "tnt_" + NOBODY)
+
+
+def test_an_organization_with_numbers_and_leads_is_not_removed(ctl, instance, make, tenant):
+    organization = make.organization(tenant)
+    ctl.ok("lead", "import", "-", "--organization", organization, stdin="name,phone\nAna,11987654321\nBia,21987654321\n")
+    ctl.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "200000000000001",
+           "--phone-number-id", str(uuid.uuid4().int)[:16], "--secrets", "-", "--key-file", instance.env["NEOAPI_KEY_FILE"],
+           stdin="access_token=a\napp_secret=b\n")
+    said = ctl.refused("organization", "remove", organization)
+    assert "1 WhatsApp number" in said and "2 leads" in said and "neoapictl purge" in said
 
 
 def test_what_nothing_depends_on_is_removed_from_the_inside_out(ctl, instance, make, tenant):
