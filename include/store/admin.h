@@ -45,8 +45,10 @@ const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char 
 const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
                                  apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
-/* A new secret for a credential of either kind that is not revoked; the one before it is good for so many seconds more. */
-const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, apr_pool_t *pool, char secret[NEO_SECRET_SIZE]);
+/* A new secret for a credential of either kind that is not revoked; the one before it is good for so many seconds more. One
+ * before that which still is good ends: that is refused, unless `seconds` are 0 or `ends_previous`. */
+const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, int ends_previous, apr_pool_t *pool,
+                             char secret[NEO_SECRET_SIZE]);
 
 /* A number that an organization writes from over WhatsApp, as its provider knows it. Secrets are sealed for the number's id. */
 typedef struct neo_new_number {

@@ -114,25 +114,44 @@ const char *neo_admin_change(neo_pg *pg, neo_admin_listing what, const char *id,
     return wrong ? wrong : end(pg, change(pg, what, id, settings, count, pool), pool);
 }
 
-const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, apr_pool_t *pool, char secret[NEO_SECRET_SIZE])
+/* Why a credential was given no other secret. */
+static const char *why_not_rotated(neo_pg *pg, const char *id, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {id};
+    const char *wrong = neo_admin_exec(pg,
+                                       "select revoked_at is not null, neoapi.instant(previous_secret_until)"
+                                       " from neoapi.credential where id = $1",
+                                       1, values, pool, &rows);
+    if (wrong)
+        return wrong;
+    if (!rows.count)
+        return neo_admin_missing(strncmp(id, NEO_KEY_PREFIX, NEO_PREFIX_LEN) == 0 ? NEO_ADMIN_KEYS : NEO_ADMIN_TOKENS);
+    if (neo_rows_is_true(&rows, 0, 0))
+        return "it is revoked for good; make another one";
+    return apr_psprintf(pool,
+                        "the secret before this one is good until %s, and would end at once; wait until then, or end it with "
+                        "--end-previous (both with --grace 0)",
+                        neo_rows_value(&rows, 0, 1));
+}
+
+const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, int ends_previous, apr_pool_t *pool,
+                             char secret[NEO_SECRET_SIZE])
 {
     unsigned char hash[NEO_SHA256_SIZE];
     neo_rows rows;
     neo_secret_renew(secret, id, hash);
-    const char *values[] = {id, neo_admin_hash_text(hash, pool), seconds};
+    const char *values[] = {id, neo_admin_hash_text(hash, pool), seconds, ends_previous ? "true" : "false"};
     const char *wrong =
         neo_admin_exec(pg,
                        "update neoapi.credential set secret_hash = $2::bytea,"
                        " previous_secret_hash = case when $3::int > 0 then secret_hash end,"
                        " previous_secret_until = case when $3::int > 0 then now() + make_interval(secs => $3::int) end"
-                       " where id = $1 and revoked_at is null returning true",
-                       3, values, pool, &rows);
-    if (wrong || rows.count)
-        return wrong;
-    int is_key = strncmp(id, NEO_KEY_PREFIX, NEO_PREFIX_LEN) == 0;
-    wrong = neo_admin_exec_on_one(pg, "select true from neoapi.credential where id = $1", 1, values, pool,
-                                  neo_admin_missing(is_key ? NEO_ADMIN_KEYS : NEO_ADMIN_TOKENS));
-    return wrong ? wrong : "it is revoked for good; make another one";
+                       " where id = $1 and revoked_at is null"
+                       " and ($3::int = 0 or $4::boolean or previous_secret_until <= now() or previous_secret_until is null)"
+                       " returning true",
+                       4, values, pool, &rows);
+    return wrong || rows.count ? wrong : why_not_rotated(pg, id, pool);
 }
 
 /* ---------------------------------------------------------------- removing */

@@ -172,7 +172,7 @@ def test_without_a_grace_the_old_secret_ends_at_once_everywhere(ctl, instance, m
 
 def test_a_second_rotation_ends_the_first_secret_and_a_revocation_all(ctl, instance, make):
     key = make.key()
-    second, third = (ctl.json("key", "rotate", key.id)["secret"] for _ in range(2))
+    second, third = (ctl.json("key", "rotate", key.id, "--end-previous")["secret"] for _ in range(2))
     assert [Api(instance, secret).get("me").status_code for secret in (key.secret, second, third)] == [401, 200, 200]
     ctl.ok("key", "revoke", key.id)
     for secret in (second, third):
@@ -180,6 +180,17 @@ def test_a_second_rotation_ends_the_first_secret_and_a_revocation_all(ctl, insta
     assert "revoked for good" in ctl.refused("key", "rotate", key.id)
     assert "no such key" in ctl.refused("key", "rotate", "nbr_" + NOBODY)
     ctl.refused("key", "rotate", key.id, "--grace", "2592001", code=2)
+
+
+def test_a_second_rotation_does_not_break_the_promise_of_the_first(ctl, instance, make):
+    key = make.key()
+    second = ctl.json("key", "rotate", key.id)["secret"]
+    said = ctl.refused("key", "rotate", key.id, "--grace", "60")
+    assert row(ctl, "key", key.id)["previous_secret_until"] in said and "--end-previous" in said and "--grace 0" in said
+    assert [Api(instance, secret).get("me").status_code for secret in (key.secret, second)] == [200, 200]
+    third = ctl.json("key", "rotate", key.id, "--grace", "0")["secret"]
+    assert [Api(instance, secret).get("me").status_code for secret in (key.secret, second, third)] == [401, 401, 200]
+    ctl.ok("key", "rotate", key.id)
 
 
 def test_a_secret_that_cannot_be_written_replaces_none(ctl, instance, make):
