@@ -101,6 +101,27 @@ def test_an_export_has_every_row_as_the_api_answers_it_and_tells_first_what_foll
     assert exported == {content for content, _ in answers.values()}
 
 
+def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full, ctl, instance, tmp_path):
+    organization, path = organization_of(full), str(tmp_path / "all.ndjson")
+    nothing = {"lead": 0, "whatsapp_number": 0, "whatsapp_conversation": 0, "whatsapp_opt_out": 0, "whatsapp_message": 0}
+    assert lines_of(ctl.ok("export", organization))[0]["export"]["left_out"] == nothing
+    assert "Not in the file" not in ctl.ok("export", organization, "--output", path)
+    ctl.ok("lead", "import", "-", "--organization", organization, stdin="name,phone\nAna,11987654321\n")
+    number = add_number(instance, organization)
+    instance.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
+                 " created_at, updated_at) values (%s, 'wac_' || repeat('0', 26), %s, '5511987654321', 'pending', now(), now(),"
+                 " now())", organization, number)
+    said = ctl.ok("export", organization, "--output", path)
+    assert "Not in the file: lead 1, whatsapp_number 1, whatsapp_conversation 1, whatsapp_opt_out 1." in said
+    with open(path) as file:
+        assert json.loads(file.readline())["export"]["left_out"] == {
+            **nothing, "lead": 1, "whatsapp_number": 1, "whatsapp_conversation": 1, "whatsapp_opt_out": 1}
+    assert ctl.json("import", path, "--organization", organization)["created"] == 0
+    for said in (ctl.ok("export", "--help"), ctl.ok("purge", "organization", "--help"), ctl.ok("purge", "tenant", "--help"),
+                 ctl.on_terminal("purge", "organization", organization, typed="no")[1]):
+        assert "leads, WhatsApp numbers, conversations, messages and opt-outs" in " ".join(said.split())
+
+
 def test_an_export_has_no_secrets_and_nothing_of_others(full, ctl, instance, make):
     neighbour = Api(instance, make.key(make.organization(full.credential.tenant)))
     other = neighbour.broker()["id"]
@@ -153,6 +174,22 @@ def test_a_file_gets_its_name_when_it_is_whole_and_is_nobody_elses(full, ctl, tm
     with open("/dev/full", "w") as nowhere:
         assert "cannot be written" in ctl.refused("export", organization_of(full), stdout=nowhere)
     assert "no such organization" in ctl.refused("export", "org_" + "0" * 26)
+
+
+def test_an_export_writes_into_no_file_that_was_there_before(full, ctl, tmp_path):
+    """Somebody may have put one there that others can read, or a link to elsewhere."""
+    elsewhere, path, part = tmp_path / "elsewhere", tmp_path / "data.ndjson", tmp_path / "data.ndjson.part"
+    elsewhere.write_text("mine")
+    part.symlink_to(elsewhere)
+    ctl.ok("export", organization_of(full), "--output", str(path))
+    assert elsewhere.read_text() == "mine" and not path.is_symlink() and path.stat().st_mode & 0o777 == 0o600
+    part.write_text("open to all")
+    part.chmod(0o666)
+    with open(part) as spy:
+        ctl.ok("export", organization_of(full), "--output", str(path))
+        assert spy.read() == "open to all" and path.stat().st_mode & 0o777 == 0o600
+    part.mkdir()
+    assert "cannot be written" in ctl.refused("export", organization_of(full), "--output", str(path))
 
 
 # ---------------------------------------------------------------- there and back
