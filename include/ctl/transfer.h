@@ -1,6 +1,6 @@
 /* What `export` writes and `import` reads: a line of JSON for each row, {"broker": {…}}, and before them one that tells what it
- * is, {"export": {"format": 1, "organization": {"id": …}, "rows": {"broker": 200, …}, "left_out": {"lead": 2, …}, …}}. Data from elsewhere needs no such
- * line. */
+ * is, {"export": {"format": 1, "organization": {"id": …}, "rows": {"broker": 200, …}, "left_out": {"lead": 2, …}, …}}. Data
+ * from elsewhere needs no such line. */
 #ifndef NEO_CTL_TRANSFER_H
 #define NEO_CTL_TRANSFER_H
 

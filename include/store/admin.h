@@ -76,7 +76,8 @@ typedef struct neo_admin_setting {
 const char *neo_admin_change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
                              apr_pool_t *pool);
 
-/* Removes one row, unless something depends on it: then the sentence says what. */
-const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool);
+/* Removes one row, unless something depends on it: then the sentence says what. Of a number or a lead the conversations can go
+ * along, with what was said in them. */
+const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool);
 
 #endif

@@ -17,6 +17,8 @@ static const struct {
     [NEO_ADMIN_KEYS] = {"credential", "id", " and id like 'nbr\\_%'"},
     [NEO_ADMIN_TOKENS] = {"credential", "id", " and id like 'pat\\_%'"},
     [NEO_ADMIN_WEBHOOKS] = {NULL, NULL, NULL},
+    [NEO_ADMIN_NUMBERS] = {"whatsapp_number", "id", ""},
+    [NEO_ADMIN_LEADS] = {"lead", "id", ""},
 };
 
 /* ---------------------------------------------------------------- changing */
@@ -174,6 +176,9 @@ static const struct {
     {NEO_ADMIN_ORGANIZATIONS, "lead", "leads", "select count(*) from neoapi.lead where organization_id = $1"},
     {NEO_ADMIN_USERS, "token that works", "tokens that work",
      "select count(*) from neoapi.credential where user_id = $1 and revoked_at is null"},
+    {NEO_ADMIN_NUMBERS, "conversation", "conversations",
+     "select count(*) from neoapi.whatsapp_conversation where number_id = $1"},
+    {NEO_ADMIN_LEADS, "conversation", "conversations", "select count(*) from neoapi.whatsapp_conversation where lead_id = $1"},
 };
 
 static void add_reason(neo_buf *reasons, const char *count, const char *one, const char *several)
@@ -222,7 +227,9 @@ static const char *obstacle(neo_pg *pg, neo_admin_listing what, const char *id, 
     return apr_psprintf(pool, "it still has %s; %s", reasons.ptr,
                         what == NEO_ADMIN_PLANS   ? "give these another plan first, with: neoapictl tenant change"
                         : what == NEO_ADMIN_USERS ? "revoke these first, with: neoapictl token revoke"
-                                                  : "remove these first, or everything that it has with: neoapictl purge");
+                        : what == NEO_ADMIN_NUMBERS || what == NEO_ADMIN_LEADS
+                            ? "with --with-conversations these go too, with their messages and whether the contact opted out"
+                            : "remove these first, or everything that it has with: neoapictl purge");
 }
 
 /* What goes with a row: nothing that anybody would miss. */
@@ -239,13 +246,38 @@ static const struct {
     {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.webhook_delivery where organization_id = $1"},
 };
 
-static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+/* Removes the conversations of a number or with a lead, which whoever calls has locked, and all that was said in them. */
+static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+{
+    static const char *const steps[] = {
+        "select from neoapi.whatsapp_conversation where %s = $1 order by organization_id, id for update",
+        "delete from neoapi.whatsapp_status s using neoapi.whatsapp_message m, neoapi.whatsapp_conversation c"
+        " where c.%s = $1 and m.organization_id = c.organization_id and m.conversation_id = c.id"
+        " and s.organization_id = m.organization_id and s.provider_message_id = m.provider_message_id",
+        "delete from neoapi.whatsapp_message m using neoapi.whatsapp_conversation c"
+        " where c.%s = $1 and m.organization_id = c.organization_id and m.conversation_id = c.id",
+        "delete from neoapi.whatsapp_conversation where %s = $1",
+    };
+    neo_rows rows;
+    const char *wrong = NULL, *column = what == NEO_ADMIN_NUMBERS ? "number_id" : "lead_id";
+    for (apr_size_t i = 0; i < sizeof steps / sizeof *steps && !wrong; i++) {
+        const char *gap = strstr(steps[i], "%s");
+        const char *sql =
+            apr_pstrcat(pool, apr_pstrmemdup(pool, steps[i], (apr_size_t)(gap - steps[i])), column, gap + 2, NULL);
+        wrong = neo_admin_exec(pg, sql, 1, &id, pool, &rows);
+    }
+    return wrong;
+}
+
+static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", places[what].table,
                                                         places[what].key, places[what].more);
     const char *wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool,
                                               neo_admin_missing(what));
+    if (!wrong && with_conversations)
+        wrong = remove_conversations(pg, what, id, pool);
     if (!wrong && (what == NEO_ADMIN_KEYS || what == NEO_ADMIN_TOKENS))
         wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
                                       pool, "it still works; revoke it first, and look that nobody misses it");
@@ -257,9 +289,9 @@ static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id
     return wrong ? wrong : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", of_row), 1, values, pool, &rows);
 }
 
-const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *wrong = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return wrong ? wrong : end(pg, remove_row(pg, what, id, pool), pool);
+    return wrong ? wrong : end(pg, remove_row(pg, what, id, with_conversations, pool), pool);
 }
