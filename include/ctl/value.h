@@ -28,6 +28,7 @@ typedef enum neo_ctl_kind {
     NEO_CTL_DELIVERY_STATUS,
     NEO_CTL_TIME,
     NEO_CTL_NUMBER_ID,
+    NEO_CTL_LEAD_ID,
     NEO_CTL_PROVIDER_ID, /* what Meta calls something: digits */
     NEO_CTL_KINDS
 } neo_ctl_kind;

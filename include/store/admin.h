@@ -45,8 +45,10 @@ const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char 
 const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
                                  apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
-/* A new secret for a credential of either kind that is not revoked; the one before it is good for so many seconds more. */
-const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, apr_pool_t *pool, char secret[NEO_SECRET_SIZE]);
+/* A new secret for a credential of either kind that is not revoked; the one before it is good for so many seconds more. One
+ * before that which still is good ends: that is refused, unless `seconds` are 0 or `ends_previous`. */
+const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, int ends_previous, apr_pool_t *pool,
+                             char secret[NEO_SECRET_SIZE]);
 
 /* A number that an organization writes from over WhatsApp, as its provider knows it. Secrets are sealed for the number's id. */
 typedef struct neo_new_number {
@@ -74,7 +76,8 @@ typedef struct neo_admin_setting {
 const char *neo_admin_change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
                              apr_pool_t *pool);
 
-/* Removes one row, unless something depends on it: then the sentence says what. */
-const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool);
+/* Removes one row, unless something depends on it: then the sentence says what. Of a number or a lead the conversations can go
+ * along, with what was said in them. */
+const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool);
 
 #endif

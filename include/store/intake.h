@@ -18,6 +18,9 @@ typedef struct neo_intake neo_intake;
 const char *neo_intake_begin(neo_pg *pg, const char *organization, int tells, apr_pool_t *pool, neo_intake **intake,
                              const char **tenant);
 
+/* Keeps imports and purges out of these organizations (an array, as PostgreSQL writes it) until the connection ends. */
+const char *neo_intake_reserve(neo_pg *pg, const char *organizations, apr_pool_t *pool);
+
 /* Ids of elsewhere. `fresh` is an id to be used where there is none as yet; *id becomes the one that holds. */
 typedef struct neo_intake_wish {
     const neo_resource *kind;

@@ -12,19 +12,21 @@ typedef struct neo_purge {
     neo_pg *pg;
     const char *tenant;       /* that goes; NULL where it is one organization alone */
     const char *organization; /* likewise */
-    int is_data_only;         /* the organization stays, with its keys, tokens and subscriptions */
+    int is_data_only;         /* the organization stays, with its keys, tokens, subscriptions and numbers */
     /* neo_purge_begin sets these */
     const char *name;
     const char *organizations; /* as PostgreSQL writes an array */
     apr_array_header_t *tables;
     int table;            /* the next step's */
     long long since_pass; /* rows removed since the first table */
+    int is_held_up;       /* something new referred to what was to go, since the first table */
+    int idle;             /* passes that were held up */
 } neo_purge;
 
 /* Finds what is to go and sets *what to a JSON array of {"what", "rows"}, without what there is none of. */
 const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what);
 
-/* Ends all credentials and subscriptions. */
+/* Keeps imports out, then ends all credentials and subscriptions. */
 const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool);
 
 /* Removes some rows, one transaction. *is_over: there are none left. */

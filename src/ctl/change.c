@@ -72,6 +72,13 @@ neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl)
     const char *wrong;
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
-        wrong = neo_admin_remove(pg, ctl->command->listing, neo_ctl_value(ctl, ctl->command->arguments->name), ctl->pool);
+        wrong = neo_admin_remove(pg, ctl->command->listing, neo_ctl_value(ctl, ctl->command->arguments->name),
+                                 neo_ctl_value(ctl, "with-conversations") != NULL, ctl->pool);
     return finish(ctl, pg, wrong, "It is removed");
 }
+
+const neo_ctl_parameter neo_ctl_remove_options[] = {
+    {"with-conversations", NEO_CTL_FLAG, 0, NULL,
+     "its conversations go too, with all that was said in them and whether the contact opted out"},
+    {0},
+};

@@ -51,7 +51,7 @@ neo_ctl_exit neo_ctl_create_credential(neo_ctl *ctl, neo_ctl_maker make)
 static const char *rotate(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
     memcpy(id, neo_ctl_value(ctl, "id"), NEO_ID_SIZE);
-    return neo_admin_rotate(pg, id, neo_ctl_value(ctl, "grace"), ctl->pool, secret);
+    return neo_admin_rotate(pg, id, neo_ctl_value(ctl, "grace"), neo_ctl_value(ctl, "end-previous") != NULL, ctl->pool, secret);
 }
 
 neo_ctl_exit neo_ctl_rotate(neo_ctl *ctl)
@@ -71,6 +71,8 @@ neo_ctl_exit neo_ctl_rotate(neo_ctl *ctl)
 
 const neo_ctl_parameter neo_ctl_rotate_options[] = {
     {"grace", NEO_CTL_GRACE, 0, "86400", "how long the old secret is good beside the new one; 0: it ends at once"},
+    {"end-previous", NEO_CTL_FLAG, 0, NULL,
+     "also where a secret of an earlier rotation is still promised to be good: it ends at once then"},
     {0},
 };
 

@@ -42,6 +42,8 @@ static int check_connection(patient *p, const char **found)
     neo_rows rows;
     if (!p->pg)
         return 0;
+    if ((*found = neo_ctl_hurry(p->ctl, p->pg)))
+        return 0;
     if (neo_pg_exec(p->pg, "select format('database %s as %s', current_database(), current_user)", 0, NULL, p->pool, &rows) !=
         NEO_PG_OK) {
         *found = rows.message;
@@ -99,20 +101,38 @@ static int check_key_file(patient *p, const char **found)
     return wrong == NULL;
 }
 
-/* A subscription whose secret no key opens gets nothing delivered. */
-static int check_secrets(patient *p, const char **found)
+/* What is sealed with the key file's keys. An inactive subscription can become active again. */
+static const struct {
+    const char *table, *column;
+} sealed[] = {{"webhook_subscription", "secret"}, {"whatsapp_number", "access_token"}, {"whatsapp_number", "app_secret"}};
+
+/* Whoever connected may not see all of it: httpd's own role sees an access token when it sends. */
+static const char *look_into(patient *p, const char *table, const char *column, int *seen, int *closed)
 {
     neo_rows rows;
-    int closed = 0;
-    if (neo_pg_exec(p->pg, "select id, secret from neoapi.webhook_subscription where is_active order by id limit 10000", 0,
-                    NULL, p->pool, &rows) != NEO_PG_OK) {
-        *found = rows.message;
-        return 0;
-    }
+    const char *sql = apr_psprintf(p->pool, "select has_column_privilege('neoapi.%s', '%s', 'select')", table, column);
+    if (neo_pg_exec(p->pg, sql, 0, NULL, p->pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    if (!neo_rows_is_true(&rows, 0, 0))
+        return NULL;
+    sql = apr_psprintf(p->pool, "select id, %s from neoapi.%s order by id limit 10000", column, table);
+    if (neo_pg_exec(p->pg, sql, 0, NULL, p->pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    *seen += rows.count;
     for (int r = 0; r < rows.count; r++)
-        closed += !neo_secret_open(&p->keys, neo_rows_value(&rows, r, 0), neo_rows_value(&rows, r, 1), p->pool);
-    *found = closed ? apr_psprintf(p->pool, "%d of %d cannot be opened with the keys of the file", closed, rows.count)
-                    : apr_psprintf(p->pool, "%d, and the file's keys open all", rows.count);
+        *closed += !neo_secret_open(&p->keys, neo_rows_value(&rows, r, 0), neo_rows_value(&rows, r, 1), p->pool);
+    return NULL;
+}
+
+/* A subscription whose secret no key opens gets nothing delivered, a number like that sends and receives nothing. */
+static int check_secrets(patient *p, const char **found)
+{
+    int seen = 0, closed = 0;
+    for (apr_size_t i = 0; i < sizeof sealed / sizeof *sealed; i++)
+        if ((*found = look_into(p, sealed[i].table, sealed[i].column, &seen, &closed)))
+            return 0;
+    *found = closed ? apr_psprintf(p->pool, "%d of %d cannot be opened with the keys of the file", closed, seen)
+                    : apr_psprintf(p->pool, "%d, and the file's keys open all", seen);
     return closed == 0;
 }
 
@@ -227,8 +247,9 @@ static const check checks[] = {
      " else 'roles need the right to connect' end",
      NULL, "neoapictl setup"},
     {"key file", NEEDS_KEY_FILE, NULL, check_key_file, "give httpd's NeoAPIKeyFile a file that only it can read"},
-    {"webhook secrets", NEEDS_SCHEMA_AND_KEYS, NULL, check_secrets,
-     "add the key that is missing below the others in the file; where it is lost, the receivers rotate their secrets"},
+    {"sealed secrets", NEEDS_SCHEMA_AND_KEYS, NULL, check_secrets,
+     "add the key that is missing below the others in the file; where it is lost, the receivers rotate their secrets, and "
+     "WhatsApp numbers get theirs anew with: neoapictl whatsapp number update"},
 };
 
 /* The last steps to the first request: until they are taken nothing is wrong. */

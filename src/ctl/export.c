@@ -23,6 +23,7 @@ typedef struct {
     const neo_resource **kinds;
     FILE *out;
     long long rows, all;
+    neo_json *left_out;
     neo_ctl_progress progress;
 } work;
 
@@ -70,6 +71,7 @@ static const char *put_head(work *w, neo_json *about)
         }
     if (wrong)
         return wrong;
+    w->left_out = neo_json_get(about, "left_out");
     neo_json_set(about, "format", neo_json_make_integer(NEO_TRANSFER_FORMAT, w->ctl->pool));
     neo_json_set(about, "rows", rows);
     return put_line(w, NEO_TRANSFER_HEAD, neo_json_text(about, w->ctl->pool));
@@ -112,11 +114,20 @@ static const char *put_all(work *w)
 
 /* ---------------------------------------------------------------- the file */
 
-/* It has its name when it is whole, and nobody else may read it. */
+/* A file that nobody has open and nobody else may read. What an export that was killed has left, or somebody has put in its
+ * place (it may be a link to elsewhere), goes. */
+static int make_part(const char *part)
+{
+    if (unlink(part) != 0 && errno != ENOENT)
+        return -1;
+    return open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+}
+
+/* It has its name when it is whole. */
 static const char *export_to_file(work *w, const char *path)
 {
     const char *part = apr_pstrcat(w->ctl->pool, path, ".part", NULL);
-    int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = make_part(part);
     w->out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!w->out)
         return apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
@@ -130,6 +141,20 @@ static const char *export_to_file(work *w, const char *path)
     return wrong;
 }
 
+/* What stays behind is said where there is some. */
+static void tell_left_out(const work *w)
+{
+    neo_buf list;
+    neo_buf_init(&list, w->ctl->pool, 128);
+    for (void *m = neo_json_first(w->left_out); m; m = neo_json_next(w->left_out, m)) {
+        long long count = neo_json_integer(neo_json_member_value(m));
+        if (count)
+            neo_buf_printf(&list, "%s%s %lld", list.len ? ", " : "", neo_json_member_key(m), count);
+    }
+    if (list.len)
+        neo_ctl_say(w->ctl, "Not in the file: %s. No export has these; a purge removes them too.", list.ptr);
+}
+
 static void tell(const work *w, const char *path)
 {
     neo_json *done = neo_json_make_object(w->ctl->pool);
@@ -137,6 +162,7 @@ static void tell(const work *w, const char *path)
     neo_json_set(done, "rows", neo_json_make_integer(w->rows, w->ctl->pool));
     if (!w->ctl->quiet)
         neo_ctl_print(w->ctl, done);
+    tell_left_out(w);
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
@@ -167,10 +193,10 @@ static const neo_ctl_parameter options[] = {
 const neo_ctl_command neo_ctl_export[] = {
     {"export", NULL, "Write an organization's data, a line of JSON for each row.",
      "Everything is as it was at one moment, whatever is changed meanwhile. The first line tells of the organization and how "
-     "many "
-     "rows follow: {\"export\": ...}; each of these is the resource as the API answers it, {\"broker\": {...}}, after those "
-     "that "
-     "it refers to. Of webhook subscriptions there is everything but their secrets. Deliveries, keys, tokens and users stay.",
+     "many rows follow: {\"export\": ...}; each of these is the resource as the API answers it, {\"broker\": {...}}, after "
+     "those "
+     "that it refers to. Of webhook subscriptions there is everything but their secrets. Not in it are " NEO_TRANSFER_LEFT_OUT
+     "; the first line's left_out counts what there is of them for WhatsApp. Only a copy of the database keeps those: pg_dump.",
      arguments, options, run, NULL, 0},
     {0},
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/csv.h"
+#include "ctl/change.h"
 #include "ctl/output.h"
 #include "ctl/secrets.h"
 #include "ctl/session.h"
@@ -256,6 +257,11 @@ static const neo_ctl_parameter list_options[] = {
     {0},
 };
 
+static const neo_ctl_parameter which[] = {
+    {"lead", NEO_CTL_LEAD_ID, 0, NULL, "the lead's id"},
+    {0},
+};
+
 const neo_ctl_command neo_ctl_lead[] = {
     {"lead", "import", "Bring leads in: all rows of a table, or none.",
      "The first line names the columns: name, phone, and where there are such email and party_id, in any order; commas or "
@@ -265,5 +271,9 @@ const neo_ctl_command neo_ctl_lead[] = {
      "its line.",
      import_arguments, import_options, run_import, NULL, 0},
     {"lead", "list", "List the leads.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_LEADS},
+    {"lead", "remove", "Remove a lead, for example because the person asks for it.",
+     "One with conversations stays, unless these are to go too; then also whether the person opted out is forgotten. Answers "
+     "that are kept for a request's repetition end by themselves, within a day. It cannot be undone.",
+     which, neo_ctl_remove_options, neo_ctl_run_remove, NULL, NEO_ADMIN_LEADS},
     {0},
 };

@@ -9,6 +9,7 @@
 #include "ctl/output.h"
 #include "ctl/progress.h"
 #include "ctl/session.h"
+#include "ctl/transfer.h"
 #include "store/purge.h"
 
 static long long sum_of(neo_json *what)
@@ -30,8 +31,8 @@ static const char *ask(const neo_ctl *ctl, const neo_purge *purge, neo_json *wha
     neo_ctl plain = *ctl;
     plain.json = plain.quiet = 0;
     neo_ctl_print(&plain, what);
-    printf("All of this goes for good. To remove it, type the name of the %s, \"%s\": ",
-           purge->tenant ? "tenant" : "organization", neo_ctl_one_line(purge->name, ctl->pool));
+    printf("No export has of this: %s.\nAll of this goes for good. To remove it, type the name of the %s, \"%s\": ",
+           NEO_TRANSFER_LEFT_OUT, purge->tenant ? "tenant" : "organization", neo_ctl_one_line(purge->name, ctl->pool));
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin))
         line[0] = '\0';
@@ -122,15 +123,16 @@ static const neo_ctl_parameter tenant_options[] = {YES, DRY_RUN, {0}};
 static const neo_ctl_parameter organization_options[] = {
     YES,
     DRY_RUN,
-    {"data-only", NEO_CTL_FLAG, 0, NULL, "the organization stays, empty, with its keys, tokens and webhook subscriptions"},
+    {"data-only", NEO_CTL_FLAG, 0, NULL,
+     "the organization stays, empty, with its keys, tokens, webhook subscriptions and WhatsApp numbers; what is written "
+     "meanwhile may stay too"},
     {0},
 };
 
 #define DETAILS                                                                                                                \
     "It shows what goes and asks for the name. Then the credentials end, at once and everywhere, nothing more is delivered, "  \
-    "and "                                                                                                                     \
-    "the rows are removed in small steps, so that nobody else waits. It cannot be undone: export first. Webhooks are not "     \
-    "told."
+    "and the rows are removed in small steps, so that nobody else waits. It cannot be undone: export first. What no export "   \
+    "has is lost: " NEO_TRANSFER_LEFT_OUT ". Webhooks are not told."
 
 const neo_ctl_command neo_ctl_purge[] = {
     {"purge", "tenant", "Remove a tenant with its organizations, users, keys and all their data, for good.", DETAILS, of_tenant,

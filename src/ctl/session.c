@@ -24,6 +24,11 @@ const char *neo_ctl_conninfo(const neo_ctl *ctl)
     return is_there_a_service(ctl->pool) ? "service=neoapi" : "dbname=neoapi";
 }
 
+/* What the service file sets for httpd's requests must not end an export or a purge. */
+#define SETTINGS                                                                                                               \
+    "set client_encoding to 'UTF8'; set client_min_messages to warning; set statement_timeout to 0;"                           \
+    " set idle_in_transaction_session_timeout to 0"
+
 neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong)
 {
     neo_rows rows;
@@ -32,10 +37,15 @@ neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **w
     neo_pg *pg = neo_pg_connect(conninfo, ctl->pool, &why);
     if (!pg)
         *wrong = apr_psprintf(ctl->pool, "cannot connect to the database (--database and NEOAPI_DATABASE say which): %s", why);
-    else if (neo_pg_exec(pg, "set client_encoding to 'UTF8'; set client_min_messages to warning", 0, NULL, ctl->pool, &rows) !=
-             NEO_PG_OK)
+    else if (neo_pg_exec(pg, SETTINGS, 0, NULL, ctl->pool, &rows) != NEO_PG_OK)
         *wrong = rows.message;
     return *wrong ? NULL : pg;
+}
+
+const char *neo_ctl_hurry(const neo_ctl *ctl, neo_pg *pg)
+{
+    neo_rows rows;
+    return neo_pg_exec(pg, "set statement_timeout to '30s'", 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
 }
 
 static const char *become_owner(neo_pg *pg, apr_pool_t *pool)

@@ -127,6 +127,8 @@ static neo_ctl_exit run(neo_ctl *ctl)
     const char *wrong;
     look l = {ctl, neo_json_make_object(ctl->pool), neo_json_make_array(ctl->pool)};
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = neo_ctl_hurry(ctl, pg);
     for (apr_size_t i = 0; !wrong && i < sizeof looks / sizeof *looks; i++)
         wrong = looks[i](&l, pg);
     if (wrong)

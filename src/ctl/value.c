@@ -153,6 +153,7 @@ static const struct {
     [NEO_CTL_DELIVERY_STATUS] = {.placeholder = "STATUS", .words = delivery_status_words},
     [NEO_CTL_TIME] = {.placeholder = "TIME", .check = check_time},
     [NEO_CTL_NUMBER_ID] = {.placeholder = "NUMBER", .prefix = "wan_"},
+    [NEO_CTL_LEAD_ID] = {.placeholder = "LEAD", .prefix = "led_"},
     [NEO_CTL_PROVIDER_ID] = {.placeholder = "DIGITS", .check = check_provider_id},
 };
 

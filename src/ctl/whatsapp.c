@@ -4,6 +4,7 @@
 
 #include "core/encode.h"
 #include "core/secret.h"
+#include "ctl/change.h"
 #include "ctl/output.h"
 #include "ctl/secrets.h"
 #include "ctl/session.h"
@@ -155,5 +156,8 @@ const neo_ctl_command neo_ctl_whatsapp[] = {
     {"whatsapp", "number update", "Give a number new secrets; those that are left out stay as they are.", NULL,
      update_arguments, update_options, update, NULL, 0},
     {"whatsapp", "number list", "List the numbers.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_NUMBERS},
+    {"whatsapp", "number remove", "Remove a number, so that nothing is sent from it or received any more.",
+     "One with conversations stays, unless these are to go too. It cannot be undone.", update_arguments, neo_ctl_remove_options,
+     neo_ctl_run_remove, NULL, NEO_ADMIN_NUMBERS},
     {0},
 };

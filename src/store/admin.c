@@ -73,6 +73,8 @@ const char *neo_admin_missing(neo_admin_listing what)
         [NEO_ADMIN_USERS] = "there is no such user; see: neoapictl user list",
         [NEO_ADMIN_PLANS] = "there is no such plan; see: neoapictl plan list",
         [NEO_ADMIN_KEYS] = "there is no such key; see: neoapictl key list",
+        [NEO_ADMIN_NUMBERS] = "there is no such number; see: neoapictl whatsapp number list",
+        [NEO_ADMIN_LEADS] = "there is no such lead; see: neoapictl lead list",
         [NEO_ADMIN_TOKENS] = "there is no such token; see: neoapictl token list",
         [NEO_ADMIN_WEBHOOKS] = "there is no such subscription; see: neoapictl webhook list",
     };
@@ -248,7 +250,7 @@ const char *neo_admin_update_number(neo_pg *pg, const char *id, const neo_new_nu
         "update neoapi.whatsapp_number set access_token = coalesce($2, access_token),"
         " app_secret = coalesce($3, app_secret),"
         " verify_token_hash = coalesce(decode($4, 'hex'), verify_token_hash) where id = $1 returning true",
-        4, values, pool, "there is no such number; see: neoapictl whatsapp number list");
+        4, values, pool, neo_admin_missing(NEO_ADMIN_NUMBERS));
 }
 
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)

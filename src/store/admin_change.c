@@ -17,6 +17,8 @@ static const struct {
     [NEO_ADMIN_KEYS] = {"credential", "id", " and id like 'nbr\\_%'"},
     [NEO_ADMIN_TOKENS] = {"credential", "id", " and id like 'pat\\_%'"},
     [NEO_ADMIN_WEBHOOKS] = {NULL, NULL, NULL},
+    [NEO_ADMIN_NUMBERS] = {"whatsapp_number", "id", ""},
+    [NEO_ADMIN_LEADS] = {"lead", "id", ""},
 };
 
 /* ---------------------------------------------------------------- changing */
@@ -114,25 +116,44 @@ const char *neo_admin_change(neo_pg *pg, neo_admin_listing what, const char *id,
     return wrong ? wrong : end(pg, change(pg, what, id, settings, count, pool), pool);
 }
 
-const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, apr_pool_t *pool, char secret[NEO_SECRET_SIZE])
+/* Why a credential was given no other secret. */
+static const char *why_not_rotated(neo_pg *pg, const char *id, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {id};
+    const char *wrong = neo_admin_exec(pg,
+                                       "select revoked_at is not null, neoapi.instant(previous_secret_until)"
+                                       " from neoapi.credential where id = $1",
+                                       1, values, pool, &rows);
+    if (wrong)
+        return wrong;
+    if (!rows.count)
+        return neo_admin_missing(strncmp(id, NEO_KEY_PREFIX, NEO_PREFIX_LEN) == 0 ? NEO_ADMIN_KEYS : NEO_ADMIN_TOKENS);
+    if (neo_rows_is_true(&rows, 0, 0))
+        return "it is revoked for good; make another one";
+    return apr_psprintf(pool,
+                        "the secret before this one is good until %s, and would end at once; wait until then, or end it with "
+                        "--end-previous (both with --grace 0)",
+                        neo_rows_value(&rows, 0, 1));
+}
+
+const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, int ends_previous, apr_pool_t *pool,
+                             char secret[NEO_SECRET_SIZE])
 {
     unsigned char hash[NEO_SHA256_SIZE];
     neo_rows rows;
     neo_secret_renew(secret, id, hash);
-    const char *values[] = {id, neo_admin_hash_text(hash, pool), seconds};
+    const char *values[] = {id, neo_admin_hash_text(hash, pool), seconds, ends_previous ? "true" : "false"};
     const char *wrong =
         neo_admin_exec(pg,
                        "update neoapi.credential set secret_hash = $2::bytea,"
                        " previous_secret_hash = case when $3::int > 0 then secret_hash end,"
                        " previous_secret_until = case when $3::int > 0 then now() + make_interval(secs => $3::int) end"
-                       " where id = $1 and revoked_at is null returning true",
-                       3, values, pool, &rows);
-    if (wrong || rows.count)
-        return wrong;
-    int is_key = strncmp(id, NEO_KEY_PREFIX, NEO_PREFIX_LEN) == 0;
-    wrong = neo_admin_exec_on_one(pg, "select true from neoapi.credential where id = $1", 1, values, pool,
-                                  neo_admin_missing(is_key ? NEO_ADMIN_KEYS : NEO_ADMIN_TOKENS));
-    return wrong ? wrong : "it is revoked for good; make another one";
+                       " where id = $1 and revoked_at is null"
+                       " and ($3::int = 0 or $4::boolean or previous_secret_until <= now() or previous_secret_until is null)"
+                       " returning true",
+                       4, values, pool, &rows);
+    return wrong || rows.count ? wrong : why_not_rotated(pg, id, pool);
 }
 
 /* ---------------------------------------------------------------- removing */
@@ -150,8 +171,14 @@ static const struct {
     {NEO_ADMIN_ORGANIZATIONS, "token that reaches it", "tokens that reach it",
      "select count(*) from neoapi.token_organization o join neoapi.credential c on c.id = o.credential_id"
      " where o.organization_id = $1 and c.revoked_at is null"},
+    {NEO_ADMIN_ORGANIZATIONS, "WhatsApp number", "WhatsApp numbers",
+     "select count(*) from neoapi.whatsapp_number where organization_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "lead", "leads", "select count(*) from neoapi.lead where organization_id = $1"},
     {NEO_ADMIN_USERS, "token that works", "tokens that work",
      "select count(*) from neoapi.credential where user_id = $1 and revoked_at is null"},
+    {NEO_ADMIN_NUMBERS, "conversation", "conversations",
+     "select count(*) from neoapi.whatsapp_conversation where number_id = $1"},
+    {NEO_ADMIN_LEADS, "conversation", "conversations", "select count(*) from neoapi.whatsapp_conversation where lead_id = $1"},
 };
 
 static void add_reason(neo_buf *reasons, const char *count, const char *one, const char *several)
@@ -200,7 +227,9 @@ static const char *obstacle(neo_pg *pg, neo_admin_listing what, const char *id, 
     return apr_psprintf(pool, "it still has %s; %s", reasons.ptr,
                         what == NEO_ADMIN_PLANS   ? "give these another plan first, with: neoapictl tenant change"
                         : what == NEO_ADMIN_USERS ? "revoke these first, with: neoapictl token revoke"
-                                                  : "remove these first, or everything that it has with: neoapictl purge");
+                        : what == NEO_ADMIN_NUMBERS || what == NEO_ADMIN_LEADS
+                            ? "with --with-conversations these go too, with their messages and whether the contact opted out"
+                            : "remove these first, or everything that it has with: neoapictl purge");
 }
 
 /* What goes with a row: nothing that anybody would miss. */
@@ -217,13 +246,38 @@ static const struct {
     {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.webhook_delivery where organization_id = $1"},
 };
 
-static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+/* Removes the conversations of a number or with a lead, which whoever calls has locked, and all that was said in them. */
+static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+{
+    static const char *const steps[] = {
+        "select from neoapi.whatsapp_conversation where %s = $1 order by organization_id, id for update",
+        "delete from neoapi.whatsapp_status s using neoapi.whatsapp_message m, neoapi.whatsapp_conversation c"
+        " where c.%s = $1 and m.organization_id = c.organization_id and m.conversation_id = c.id"
+        " and s.organization_id = m.organization_id and s.provider_message_id = m.provider_message_id",
+        "delete from neoapi.whatsapp_message m using neoapi.whatsapp_conversation c"
+        " where c.%s = $1 and m.organization_id = c.organization_id and m.conversation_id = c.id",
+        "delete from neoapi.whatsapp_conversation where %s = $1",
+    };
+    neo_rows rows;
+    const char *wrong = NULL, *column = what == NEO_ADMIN_NUMBERS ? "number_id" : "lead_id";
+    for (apr_size_t i = 0; i < sizeof steps / sizeof *steps && !wrong; i++) {
+        const char *gap = strstr(steps[i], "%s");
+        const char *sql =
+            apr_pstrcat(pool, apr_pstrmemdup(pool, steps[i], (apr_size_t)(gap - steps[i])), column, gap + 2, NULL);
+        wrong = neo_admin_exec(pg, sql, 1, &id, pool, &rows);
+    }
+    return wrong;
+}
+
+static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", places[what].table,
                                                         places[what].key, places[what].more);
     const char *wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool,
                                               neo_admin_missing(what));
+    if (!wrong && with_conversations)
+        wrong = remove_conversations(pg, what, id, pool);
     if (!wrong && (what == NEO_ADMIN_KEYS || what == NEO_ADMIN_TOKENS))
         wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
                                       pool, "it still works; revoke it first, and look that nobody misses it");
@@ -235,9 +289,9 @@ static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id
     return wrong ? wrong : neo_admin_exec(pg, apr_psprintf(pool, "delete %s", of_row), 1, values, pool, &rows);
 }
 
-const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
+const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *wrong = neo_admin_exec(pg, "begin", 0, NULL, pool, &rows);
-    return wrong ? wrong : end(pg, remove_row(pg, what, id, pool), pool);
+    return wrong ? wrong : end(pg, remove_row(pg, what, id, with_conversations, pool), pool);
 }

@@ -16,6 +16,14 @@ static const char about_sql[] =
     " 'organization', json_build_object('id', o.id, 'name', o.name))"
     " from neoapi.organization o join neoapi.tenant t on t.id = o.tenant_id where o.id = $1";
 
+/* What the file does not have, so that nobody learns it after a purge. */
+static const char left_out_sql[] =
+    "select json_build_object('lead', (select count(*) from neoapi.lead where organization_id = $1),"
+    " 'whatsapp_number', (select count(*) from neoapi.whatsapp_number where organization_id = $1),"
+    " 'whatsapp_conversation', count(*), 'whatsapp_opt_out', count(opted_out_at),"
+    " 'whatsapp_message', (select count(*) from neoapi.whatsapp_message where organization_id = $1))"
+    " from neoapi.whatsapp_conversation where organization_id = $1";
+
 static const char *exec(neo_pg *pg, const char *sql, const char *organization, apr_pool_t *pool, neo_rows *rows)
 {
     return neo_pg_exec(pg, sql, organization ? 1 : 0, &organization, pool, rows) == NEO_PG_OK ? NULL : rows->message;
@@ -31,6 +39,8 @@ const char *neo_archive_begin(neo_pg *pg, const char *organization, apr_pool_t *
         wrong = "there is no such organization; see: neoapictl organization list";
     if (!wrong)
         *about = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
+    if (!wrong && !(wrong = exec(pg, left_out_sql, organization, pool, &rows)))
+        neo_json_set(*about, "left_out", neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong));
     return wrong;
 }
 

@@ -40,26 +40,33 @@ static const char *exec(const neo_intake *intake, const char *sql, int params, c
 
 /* ---------------------------------------------------------------- the beginning */
 
-/* The server notices a moment later that whoever imported before is no more. */
+/* The server notices a moment later that whoever had it before is no more. */
+const char *neo_intake_reserve(neo_pg *pg, const char *organizations, apr_pool_t *pool)
+{
+    neo_rows rows;
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+        if (neo_pg_exec(pg,
+                        "select coalesce(bool_and(pg_try_advisory_lock(hashtext('neoapi.import'), hashtext(id))), true)"
+                        " from unnest($1::text[]) id",
+                        1, &organizations, pool, &rows) != NEO_PG_OK)
+            return rows.message;
+        if (neo_rows_is_true(&rows, 0, 0))
+            return NULL;
+        apr_sleep(PAUSE);
+    }
+    return "another import into this organization, or a purge of it, is under way";
+}
+
 static const char *find_tenant(neo_intake *intake, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = NULL;
-    for (int attempt = 0; attempt < MOST_ATTEMPTS && !wrong; attempt++) {
-        wrong = exec(intake,
-                     "select tenant_id, pg_try_advisory_lock(hashtext('neoapi.import'), hashtext(id))"
-                     " from neoapi.organization where id = $1",
-                     1, &intake->organization, pool, &rows);
-        if (!wrong && (!rows.count || neo_rows_is_true(&rows, 0, 1)))
-            break;
-        apr_sleep(PAUSE);
-    }
+    const char *wrong = neo_intake_reserve(intake->pg, apr_pstrcat(pool, "{", intake->organization, "}", NULL), pool);
+    if (!wrong)
+        wrong = exec(intake, "select tenant_id from neoapi.organization where id = $1", 1, &intake->organization, pool, &rows);
     if (wrong)
         return wrong;
-    if (!rows.count)
-        return "there is no such organization; see: neoapictl organization list";
-    intake->tenant = neo_rows_value(&rows, 0, 0);
-    return neo_rows_is_true(&rows, 0, 1) ? NULL : "another import into this organization is under way";
+    intake->tenant = rows.count ? neo_rows_value(&rows, 0, 0) : NULL;
+    return rows.count ? NULL : "there is no such organization; see: neoapictl organization list";
 }
 
 /* Whether a kind's rows can refer to what is written after them. */

@@ -3,10 +3,15 @@
 
 #include <apr_strings.h>
 #include <apr_tables.h>
+#include <apr_time.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define STEP "5000" /* rows */
+#include "store/intake.h"
+
+#define STEP      "5000"             /* rows */
+#define MOST_IDLE 10                 /* passes that something held up, one after the other */
+#define PAUSE     APR_TIME_C(300000) /* microseconds, after one of these */
 
 /* A table, or a partition of one. */
 typedef struct {
@@ -20,7 +25,7 @@ static const char tables_sql[] =
     " join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped"
     " left join pg_inherits i on i.inhrelid = c.oid where c.relnamespace = 'neoapi'::regnamespace and c.relkind = 'r'"
     " and c.relname <> all ('{credential,token_organization}')"
-    " and not ($1::boolean and c.relname = 'webhook_subscription')),"
+    " and not ($1::boolean and c.relname = any ('{webhook_subscription,whatsapp_number}'))),"
     " deep (oid, depth) as (select oid, 0 from owned union all select k.confrelid, deep.depth + 1 from deep"
     " join pg_constraint k on k.conrelid = deep.oid and k.contype = 'f' and k.confrelid <> k.conrelid where deep.depth < 20)"
     " select oid::regclass, whole::regclass from owned join deep using (oid) group by oid, whole"
@@ -121,9 +126,9 @@ const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
 const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = NULL;
-    if (purge->is_data_only)
-        return NULL;
+    const char *wrong = neo_intake_reserve(purge->pg, purge->organizations, pool);
+    if (wrong || purge->is_data_only)
+        return wrong;
     if (purge->tenant)
         wrong = exec(purge, "update neoapi.credential set revoked_at = coalesce(revoked_at, now()) where tenant_id = $1",
                      purge->tenant, pool, &rows);
@@ -139,7 +144,8 @@ const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
                         purge->organizations, pool, &rows);
 }
 
-/* A partition may have been dropped meanwhile. */
+/* A partition may have been dropped meanwhile; and where rows still arrive, a new one may refer to one that is to go, which
+ * then waits for the next pass. */
 static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *pool, long long *removed)
 {
     neo_rows rows;
@@ -150,25 +156,53 @@ static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *p
                                    name, name);
     neo_pg_status status = neo_pg_exec(purge->pg, sql, 1, &purge->organizations, pool, &rows);
     *removed = status == NEO_PG_OK ? atoll(neo_rows_value(&rows, 0, 0)) : 0;
-    return status == NEO_PG_OK || status == NEO_PG_SCHEMA ? NULL : rows.message;
+    purge->is_held_up |= status == NEO_PG_REFERRED;
+    return status == NEO_PG_OK || status == NEO_PG_SCHEMA || status == NEO_PG_REFERRED ? NULL : rows.message;
 }
 
-/* What was in flight when the credentials ended may have written behind it, so it begins anew until there is nothing. */
+/* What was in flight when the credentials ended may have written behind it, so it begins anew until there is nothing. Where
+ * they have not ended that may never be: then it is over when each table has been empty once. */
+static const char *end_pass(neo_purge *purge, int *is_over)
+{
+    *is_over = !purge->is_held_up && (purge->is_data_only || purge->since_pass == 0);
+    purge->idle = purge->is_held_up && (purge->is_data_only || purge->since_pass == 0) ? purge->idle + 1 : 0;
+    if (purge->idle)
+        apr_sleep(PAUSE);
+    purge->table = 0;
+    purge->since_pass = 0;
+    purge->is_held_up = 0;
+    return purge->idle < MOST_IDLE ? NULL : "something that is not to go refers to what is left, or somebody still writes";
+}
+
 const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *removed, int *is_over)
 {
     *is_over = 0;
     *removed = 0;
-    if (purge->table == purge->tables->nelts) {
-        *is_over = purge->since_pass == 0;
-        purge->table = 0;
-        purge->since_pass = 0;
-        return NULL;
-    }
+    if (purge->table == purge->tables->nelts)
+        return end_pass(purge, is_over);
     const char *wrong = remove_some(purge, APR_ARRAY_IDX(purge->tables, purge->table, table).name, pool, removed);
     purge->since_pass += *removed;
     if (!*removed)
         purge->table++;
     return wrong;
+}
+
+/* An organization that was made meanwhile stays, and with it the tenant and all that is the tenant's. */
+static const char *finish_tenant(neo_purge *purge, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *values[] = {purge->tenant, purge->organizations};
+    neo_pg_status status =
+        neo_pg_exec(purge->pg,
+                    "with reach as (delete from neoapi.token_organization where tenant_id = $1),"
+                    " keys as (delete from neoapi.credential where tenant_id = $1),"
+                    " people as (delete from neoapi.app_user where tenant_id = $1),"
+                    " places as (delete from neoapi.organization where tenant_id = $1 and id = any ($2::text[]))"
+                    " delete from neoapi.tenant where id = $1",
+                    2, values, pool, &rows);
+    return status == NEO_PG_OK         ? NULL
+           : status == NEO_PG_REFERRED ? "the tenant was given another organization or user meanwhile"
+                                       : rows.message;
 }
 
 const char *neo_purge_finish(neo_purge *purge, apr_pool_t *pool)
@@ -177,13 +211,7 @@ const char *neo_purge_finish(neo_purge *purge, apr_pool_t *pool)
     if (purge->is_data_only)
         return NULL;
     if (purge->tenant)
-        return exec(purge,
-                    "with reach as (delete from neoapi.token_organization where tenant_id = $1),"
-                    " keys as (delete from neoapi.credential where tenant_id = $1),"
-                    " people as (delete from neoapi.app_user where tenant_id = $1),"
-                    " places as (delete from neoapi.organization where tenant_id = $1)"
-                    " delete from neoapi.tenant where id = $1",
-                    purge->tenant, pool, &rows);
+        return finish_tenant(purge, pool);
     return exec(purge,
                 "with reach as (delete from neoapi.token_organization where organization_id = $1),"
                 " keys as (delete from neoapi.credential where organization_id = $1)"

@@ -3,6 +3,7 @@ it at once."""
 
 import json
 import re
+import uuid
 
 import pytest
 
@@ -112,6 +113,16 @@ def test_remove_refuses_where_something_depends_on_it_and_says_what(ctl, instanc
     assert "no such tenant" in ctl.refused("tenant", "remove", "tnt_" + NOBODY)
 
 
+def test_an_organization_with_numbers_and_leads_is_not_removed(ctl, instance, make, tenant):
+    organization = make.organization(tenant)
+    ctl.ok("lead", "import", "-", "--organization", organization, stdin="name,phone\nAna,11987654321\nBia,21987654321\n")
+    ctl.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "200000000000001",
+           "--phone-number-id", str(uuid.uuid4().int)[:16], "--secrets", "-", "--key-file", instance.env["NEOAPI_KEY_FILE"],
+           stdin="access_token=a\napp_secret=b\n")
+    said = ctl.refused("organization", "remove", organization)
+    assert "1 WhatsApp number" in said and "2 leads" in said and "neoapictl purge" in said
+
+
 def test_what_nothing_depends_on_is_removed_from_the_inside_out(ctl, instance, make, tenant):
     organization, user, plan = make.organization(tenant), make.user(tenant), make.plan(100, 60)
     ctl.ok("tenant", "change", tenant, "--plan", plan)
@@ -161,7 +172,7 @@ def test_without_a_grace_the_old_secret_ends_at_once_everywhere(ctl, instance, m
 
 def test_a_second_rotation_ends_the_first_secret_and_a_revocation_all(ctl, instance, make):
     key = make.key()
-    second, third = (ctl.json("key", "rotate", key.id)["secret"] for _ in range(2))
+    second, third = (ctl.json("key", "rotate", key.id, "--end-previous")["secret"] for _ in range(2))
     assert [Api(instance, secret).get("me").status_code for secret in (key.secret, second, third)] == [401, 200, 200]
     ctl.ok("key", "revoke", key.id)
     for secret in (second, third):
@@ -169,6 +180,17 @@ def test_a_second_rotation_ends_the_first_secret_and_a_revocation_all(ctl, insta
     assert "revoked for good" in ctl.refused("key", "rotate", key.id)
     assert "no such key" in ctl.refused("key", "rotate", "nbr_" + NOBODY)
     ctl.refused("key", "rotate", key.id, "--grace", "2592001", code=2)
+
+
+def test_a_second_rotation_does_not_break_the_promise_of_the_first(ctl, instance, make):
+    key = make.key()
+    second = ctl.json("key", "rotate", key.id)["secret"]
+    said = ctl.refused("key", "rotate", key.id, "--grace", "60")
+    assert row(ctl, "key", key.id)["previous_secret_until"] in said and "--end-previous" in said and "--grace 0" in said
+    assert [Api(instance, secret).get("me").status_code for secret in (key.secret, second)] == [200, 200]
+    third = ctl.json("key", "rotate", key.id, "--grace", "0")["secret"]
+    assert [Api(instance, secret).get("me").status_code for secret in (key.secret, second, third)] == [401, 401, 200]
+    ctl.ok("key", "rotate", key.id)
 
 
 def test_a_secret_that_cannot_be_written_replaces_none(ctl, instance, make):

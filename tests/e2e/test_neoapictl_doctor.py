@@ -46,11 +46,25 @@ def test_doctor_says_what_is_still_to_be_done(fresh, key_file):
 
 
 def test_doctor_finds_secrets_that_no_key_of_the_file_opens(fresh, key_file):
-    fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
-              " created_by, updated_by, secret) values ('o', 'whs_' || repeat('0', 26), 't', 'https://x', '{*}', now(), now(), '', '', 'c2VhbGVk')")
+    """Also of what rests just now, and of numbers."""
+    organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
+    for rest, is_active in (("0", True), ("1", False)):
+        fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+                  " created_by, updated_by, secret, is_active) values ('o', 'whs_' || repeat(%s, 26), 't', 'https://x', '{*}', now(),"
+                  " now(), '', '', 'c2VhbGVk', %s)", rest, is_active)
     status, checks = examined(fresh, "--key-file", str(key_file))
-    assert status == 1 and checks["webhook secrets"]["result"] == "failed" and "1 of 1" in checks["webhook secrets"]["found"]
-    assert examined(fresh)[1]["webhook secrets"]["result"] == "skipped"
+    assert status == 1 and checks["sealed secrets"]["result"] == "failed" and "2 of 2" in checks["sealed secrets"]["found"]
+    assert examined(fresh)[1]["sealed secrets"]["result"] == "skipped"
+    secrets = key_file.with_name("secrets")
+    secrets.write_text("access_token=a\napp_secret=b\n")
+    secrets.chmod(0o600)
+    other = key_file.with_name("other")
+    other.write_bytes(base64.b64encode(os.urandom(32)) + b"\n")
+    other.chmod(0o600)
+    for number, key in (("10001", key_file), ("10002", other)):
+        fresh.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
+                 "--phone-number-id", number, "--secrets", str(secrets), "--key-file", str(key))
+    assert "4 of 6" in examined(fresh, "--key-file", str(key_file))[1]["sealed secrets"]["found"]
 
 
 def test_doctor_finds_a_database_that_is_away(db, tmp_path, key_file):

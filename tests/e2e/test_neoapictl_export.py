@@ -1,10 +1,15 @@
 """neoapictl export, import and purge: an organization's data goes out, away, and comes back as it was."""
 
+import contextlib
 import json
 import os
 import subprocess
+import threading
+import uuid
 
+import psycopg2
 import pytest
+from psycopg2.extensions import make_dsn
 
 pytest.register_assert_rewrite("ctl_instance")
 
@@ -12,6 +17,7 @@ from client import Api, ok  # noqa: E402
 from ctl_instance import Ctl  # noqa: E402
 from estate import NAMES, Estate  # noqa: E402
 from makers import Credential  # noqa: E402
+from waiting import LIMIT, eventually  # noqa: E402
 
 BROKER = {"name": "Ação \"& Filhos\" Ltda.", "creci": "CRECI-SP 123456-F", "email": "ana@example.com",
           "bank_account": {"bank_code": "341", "pix_key": "ana@example.com"}, "visibility": "public"}
@@ -95,6 +101,27 @@ def test_an_export_has_every_row_as_the_api_answers_it_and_tells_first_what_foll
     assert exported == {content for content, _ in answers.values()}
 
 
+def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full, ctl, instance, tmp_path):
+    organization, path = organization_of(full), str(tmp_path / "all.ndjson")
+    nothing = {"lead": 0, "whatsapp_number": 0, "whatsapp_conversation": 0, "whatsapp_opt_out": 0, "whatsapp_message": 0}
+    assert lines_of(ctl.ok("export", organization))[0]["export"]["left_out"] == nothing
+    assert "Not in the file" not in ctl.ok("export", organization, "--output", path)
+    ctl.ok("lead", "import", "-", "--organization", organization, stdin="name,phone\nAna,11987654321\n")
+    number = add_number(instance, organization)
+    instance.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
+                 " created_at, updated_at) values (%s, 'wac_' || repeat('0', 26), %s, '5511987654321', 'pending', now(), now(),"
+                 " now())", organization, number)
+    said = ctl.ok("export", organization, "--output", path)
+    assert "Not in the file: lead 1, whatsapp_number 1, whatsapp_conversation 1, whatsapp_opt_out 1." in said
+    with open(path) as file:
+        assert json.loads(file.readline())["export"]["left_out"] == {
+            **nothing, "lead": 1, "whatsapp_number": 1, "whatsapp_conversation": 1, "whatsapp_opt_out": 1}
+    assert ctl.json("import", path, "--organization", organization)["created"] == 0
+    for said in (ctl.ok("export", "--help"), ctl.ok("purge", "organization", "--help"), ctl.ok("purge", "tenant", "--help"),
+                 ctl.on_terminal("purge", "organization", organization, typed="no")[1]):
+        assert "leads, WhatsApp numbers, conversations, messages and opt-outs" in " ".join(said.split())
+
+
 def test_an_export_has_no_secrets_and_nothing_of_others(full, ctl, instance, make):
     neighbour = Api(instance, make.key(make.organization(full.credential.tenant)))
     other = neighbour.broker()["id"]
@@ -121,6 +148,23 @@ def test_an_export_is_of_one_moment(full, ctl):
     assert late not in rest and "changed meanwhile" not in rest
 
 
+def test_an_export_takes_as_long_as_it_needs(full, ctl, instance):
+    """The service file's limits are for requests."""
+    patient = make_dsn(instance.admin_dsn, options="-c statement_timeout=1000")
+    blocker = psycopg2.connect(instance.admin_dsn)
+    try:
+        blocker.cursor().execute("lock table neoapi.broker")
+        with ctl.start("--database", patient, "export", organization_of(full)) as export:
+            eventually(lambda: export.poll() is not None or instance.sql(
+                "select 1 from pg_stat_activity where application_name = 'neoapictl' and wait_event_type = 'Lock'"
+                " and query_start < now() - interval '1500 milliseconds'"), "an export that waits for longer")
+            blocker.rollback()
+            out, said = export.communicate(timeout=LIMIT)
+    finally:
+        blocker.close()
+    assert (export.returncode, said) == (0, "") and '"broker"' in out
+
+
 def test_a_file_gets_its_name_when_it_is_whole_and_is_nobody_elses(full, ctl, tmp_path):
     path = tmp_path / "data.ndjson"
     said = ctl.json("export", organization_of(full), "--output", str(path))
@@ -130,6 +174,22 @@ def test_a_file_gets_its_name_when_it_is_whole_and_is_nobody_elses(full, ctl, tm
     with open("/dev/full", "w") as nowhere:
         assert "cannot be written" in ctl.refused("export", organization_of(full), stdout=nowhere)
     assert "no such organization" in ctl.refused("export", "org_" + "0" * 26)
+
+
+def test_an_export_writes_into_no_file_that_was_there_before(full, ctl, tmp_path):
+    """Somebody may have put one there that others can read, or a link to elsewhere."""
+    elsewhere, path, part = tmp_path / "elsewhere", tmp_path / "data.ndjson", tmp_path / "data.ndjson.part"
+    elsewhere.write_text("mine")
+    part.symlink_to(elsewhere)
+    ctl.ok("export", organization_of(full), "--output", str(path))
+    assert elsewhere.read_text() == "mine" and not path.is_symlink() and path.stat().st_mode & 0o777 == 0o600
+    part.write_text("open to all")
+    part.chmod(0o666)
+    with open(part) as spy:
+        ctl.ok("export", organization_of(full), "--output", str(path))
+        assert spy.read() == "open to all" and path.stat().st_mode & 0o777 == 0o600
+    part.mkdir()
+    assert "cannot be written" in ctl.refused("export", organization_of(full), "--output", str(path))
 
 
 # ---------------------------------------------------------------- there and back
@@ -213,6 +273,116 @@ def test_purge_of_data_alone_leaves_who_may_come_in(full, ctl):
     assert [len(full.walk(collection)) for collection in NAMES] == [0] * len(NAMES)
     assert len(full.walk("webhooks")) == 1
     full.broker()
+
+
+NUMBER = ("insert into neoapi.whatsapp_number (organization_id, id, phone_number_id, waba_id, display_phone_number, access_token,"
+          " app_secret, verify_token_hash) values (%s, %s, %s, '200000000000001', '+55 11 4000-0001', 'x', 'x', sha256('x'))")
+
+
+def add_number(instance, organization):
+    one = "wan_" + organization[4:]
+    instance.sql(NUMBER, organization, one, str(uuid.uuid4().int)[:16])
+    return one
+
+
+def test_purge_of_data_alone_leaves_the_numbers_that_it_writes_from(full, ctl, instance):
+    organization = organization_of(full)
+    one = add_number(instance, organization)
+    ctl.ok("purge", "organization", organization, "--data-only", "--yes")
+    assert instance.sql("select id from neoapi.whatsapp_number where organization_id = %s", organization) == [(one,)]
+
+
+def test_purge_of_data_alone_ends_also_while_its_clients_go_on(full, ctl):
+    over, made = threading.Event(), []
+
+    def write():
+        while not over.is_set():
+            made.append(full.broker())
+
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    try:
+        for writer in writers:
+            writer.start()
+        eventually(lambda: len(made) > 10, "clients that write")
+        ctl.ok("purge", "organization", organization_of(full), "--data-only", "--yes")
+        so_far = len(made)
+        eventually(lambda: len(made) > so_far, "clients that still write")
+    finally:
+        over.set()
+        for writer in writers:
+            writer.join(LIMIT)
+    assert len(full.walk("parties")) == 0
+
+
+HOLD = "create table public.hold (o text, b text, foreign key (o, b) references neoapi.broker (organization_id, id))"
+
+
+def test_purge_goes_on_when_what_refers_to_the_rest_has_gone(full, ctl, instance):
+    organization = organization_of(full)
+    instance.sql(HOLD)
+    try:
+        instance.sql("insert into public.hold values (%s, %s)", organization, full.broker()["id"])
+        with ctl.start("purge", "organization", organization, "--yes") as purge:
+            eventually(lambda: purge.poll() is not None or "neoapi.party" not in rows_of(instance, organization), "its first pass")
+            instance.sql("drop table public.hold")
+            said = purge.communicate(timeout=LIMIT)
+        assert purge.returncode == 0, said
+    finally:
+        instance.sql("drop table if exists public.hold")
+    assert rows_of(instance, organization) == {}
+
+
+@contextlib.contextmanager
+def purge_that_waits(ctl, api, *which):
+    """In the middle of its work, until the block is over."""
+    api.broker()
+    keeper = psycopg2.connect(ctl.instance.admin_dsn)
+    keeper.cursor().execute("select from neoapi.broker where organization_id = %s for update", (organization_of(api),))
+    purge = ctl.start("purge", *which, "--yes")
+    try:
+        eventually(lambda: purge.poll() is not None or ctl.instance.sql(
+            "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from neoapi.broker %'"),
+            "a purge that waits")
+        yield purge
+    finally:
+        keeper.close()
+        purge.said = purge.communicate(timeout=LIMIT)[1]
+
+
+def test_purge_takes_no_organization_that_it_did_not_show(full, ctl, instance, make):
+    """One that was made after the beginning stays, with its key and its data."""
+    tenant = full.credential.tenant
+    with purge_that_waits(ctl, full, "tenant", tenant) as purge:
+        late = Api(instance, make.key(make.organization(tenant)))
+        broker = late.broker()
+    assert purge.returncode == 1 and "another organization" in purge.said and "ERROR" not in purge.said
+    assert ok(late.get(f"brokers/{broker['id']}")) == broker
+    ctl.ok("purge", "tenant", tenant, "--yes")
+
+
+def test_purge_and_import_keep_out_of_each_others_way(full, ctl, instance, tmp_path):
+    organization, path = organization_of(full), file_with(tmp_path, {"broker": {"name": "B"}})
+    with ctl.start("import", "-", "--organization", organization, stdin=subprocess.PIPE) as first:
+        eventually(lambda: instance.sql("select 1 from pg_locks l join pg_stat_activity a using (pid)"
+                                        " where locktype = 'advisory' and a.application_name = 'neoapictl'"), "its lock")
+        assert "under way" in ctl.refused("purge", "organization", organization, "--yes")
+        assert "under way" in ctl.refused("purge", "tenant", full.credential.tenant, "--yes")
+        first.stdin.close()
+        assert first.wait(LIMIT) == 0
+    ok(full.get("me"))
+    with purge_that_waits(ctl, full, "organization", organization) as purge:
+        assert "under way" in ctl.refused("import", path, "--organization", organization)
+    assert purge.returncode == 0 and rows_of(instance, organization) == {}
+
+
+def test_purge_gives_up_where_what_refers_to_the_rest_stays(full, ctl, instance):
+    instance.sql(HOLD)
+    try:
+        instance.sql("insert into public.hold values (%s, %s)", organization_of(full), full.broker()["id"])
+        assert "refers to what is left" in ctl.refused("purge", "organization", organization_of(full), "--yes")
+    finally:
+        instance.sql("drop table public.hold")
+    ctl.ok("purge", "organization", organization_of(full), "--yes")
 
 
 def test_whoever_interrupts_a_reader_is_told_by_the_exit_status(full, ctl):

@@ -350,3 +350,45 @@ def test_new_secrets_replace_the_old_ones(ctl, instance):
     said = ctl.refused("whatsapp", "number", "update", "wan_" + NOBODY, "--secrets", "-",
                        "--key-file", instance.env["NEOAPI_KEY_FILE"], given="access_token=new\n")
     assert "no such" in said
+
+
+# ---------------------------------------------------------------- removing
+
+
+def conversation(ctl, number, lead, wa_id):
+    """With a message and its status."""
+    one = "wac_" + lead[4:]
+    ctl.instance.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, lead_id,"
+                     " opted_out_at, created_at, updated_at) values (%s, %s, %s, %s, 'assigned', %s, now(), now(), now())",
+                     ctl.organization, one, number, wa_id, lead)
+    ctl.instance.sql("insert into neoapi.whatsapp_message (organization_id, id, conversation_id, direction, source,"
+                     " provider_message_id, type, status, status_at, occurred_at)"
+                     " values (%s, %s, %s, 'outbound', 'api', %s, 'template', 'sent', now(), now())",
+                     ctl.organization, "wam_" + lead[4:], one, one)
+    ctl.instance.sql("insert into neoapi.whatsapp_status values (%s, %s, 'sent', now())", ctl.organization, one)
+    return one
+
+
+def test_leads_and_numbers_are_removed_and_what_was_said_only_when_told_so(ctl, other):
+    words, secrets = ctl.add_number(number_id())
+    number = ctl.json(*words, given=secrets)["id"]
+    ctl.take("name,phone\nAna,11987654321\nBia,21987654321\nCaio,31987654321\n")
+    ana, bia, caio = (one["id"] for one in sorted(ctl.json("lead", "list", "--organization", ctl.organization),
+                                                  key=lambda one: one["name"]))
+    conversation(ctl, number, ana, "5511987654321"), conversation(ctl, number, bia, "5521987654321")
+
+    def left():
+        return [count for table in ("lead", "whatsapp_conversation", "whatsapp_message", "whatsapp_status", "whatsapp_number")
+                for count, in ctl.instance.sql(f"select count(*) from neoapi.{table} where organization_id = %s", ctl.organization)]
+
+    assert ctl.json("lead", "remove", caio) == {"id": caio}
+    assert "it still has 1 conversation; with --with-conversations" in ctl.refused("lead", "remove", ana)
+    assert "it still has 2 conversations" in ctl.refused("whatsapp", "number", "remove", number)
+    assert left() == [2, 2, 2, 2, 1]
+    assert ctl.json("lead", "remove", ana, "--with-conversations") == {"id": ana}
+    assert left() == [1, 1, 1, 1, 1] and [lead[0] for lead in ctl.leads()] == ["Bia"]
+    assert ctl.json("whatsapp", "number", "remove", number, "--with-conversations") == {"id": number}
+    assert left() == [1, 0, 0, 0, 0]
+    assert "no such lead" in ctl.refused("lead", "remove", ana)
+    assert "no such number" in ctl.refused("whatsapp", "number", "remove", number)
+    ctl.refused("lead", "remove", number, code=2)
