@@ -73,3 +73,8 @@ sh "$here/directives.sh" "$module" >"$work/directives"
 while read -r directive; do
     grep -qE "^ *#?$directive " "$conf/neoapi.conf" || die "conf/neoapi.conf does not mention $directive"
 done <"$work/directives"
+
+# Those whose bodies never end are waited for so long and not longer; the tests' servers are as the shipped ones are.
+for file in "$conf"/*.conf "$here/httpd.conf"; do
+    if grep '^ *RequestReadTimeout ' "$file" | grep -vE ' body=[0-9]+-[0-9]+,MinRate='; then die "$file waits for bodies without a limit"; fi
+done
