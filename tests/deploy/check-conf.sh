@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 
 # An administrator's paths and addresses become ones that are here.
 here_instead() {
-    sed -e "s|/etc/neoapi/key|$work/key|" -e "s|/etc/ssl/certs/.*|$work/tls.pem|" -e "s|/etc/ssl/private/.*|$work/tls.key|" \
+    sed -e "s|/etc/neoapi/key|$work/key|" -e "s|/etc/ssl/certs/[^ ]*|$work/tls.pem|" -e "s|/etc/ssl/private/.*|$work/tls.key|" \
         -e "s|\${APACHE_LOG_DIR}|$work|" "$1"
 }
 
