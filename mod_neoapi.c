@@ -173,7 +173,9 @@ static int handle_callback(request_rec *r)
     neo_service_answer_callback(config->site, &exchange->request, &response);
     hide_query(r);
     neo_exchange_drain(exchange);
-    return neo_response_send(r, &response);
+    int result = neo_response_send(r, &response);
+    neo_counters_request(exchange, &response);
+    return result;
 }
 
 /* ---------------------------------------------------------------- the module */

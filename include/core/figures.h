@@ -99,6 +99,10 @@ void neo_figures_leave(neo_process *process);
 void neo_figures_total(const neo_figures *figures, neo_tally *total);
 void neo_figures_route(const neo_figures *figures, int route, neo_route_tally *total);
 
+/* Takes earlier sums from later ones, which are tallies or a part of one. Sums are read while others count, so that one may be
+ * ahead of what was read after it: that is nothing then, and not less. */
+void neo_figures_subtract(void *from, const void *earlier, size_t size);
+
 #define NEO_MINUTES 60
 /* The sums as they were at the beginning of each of the last minutes, this one's last, and after them as they are now. */
 void neo_figures_minutes(neo_figures *figures, long long now, neo_tally sums[NEO_MINUTES + 1]);

@@ -22,7 +22,7 @@
       "set it to the address that clients use, such as https://api.example.com/public/v1/")                                    \
     X(NO_KEY_FILE, "NEO0112", FATAL, "There is no NeoAPIKeyFile; httpd does not start.",                                       \
       "set it to the file with the deployment's secret key; make one with: "                                                   \
-      "(umask 077; openssl rand -base64 32 > /etc/neoapi/key)")                                                                \
+      "(set -C && umask 077 && openssl rand -base64 32 >/etc/neoapi/key)")                                                     \
     X(BAD_KEY_FILE, "NEO0113", FATAL, "The key file cannot be used; httpd does not start.",                                    \
       "every host of a deployment has the same key file, readable by root alone")                                              \
     X(KEY_FILE_CHANGED, "NEO0114", FATAL, "The key file changed between its check and its use; httpd does not start.",         \

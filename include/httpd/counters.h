@@ -4,6 +4,7 @@
 
 #include <httpd.h>
 
+#include "core/board.h"
 #include "core/figures.h"
 #include "core/receivers.h"
 #include "httpd/request.h"
@@ -31,9 +32,9 @@ typedef struct neo_answer {
 
 /* A question, and its last answer. */
 typedef struct neo_inquiry {
-    unsigned int turn; /* odd while the answer is written */
+    neo_board_turn turn;
     long long asking;  /* since when somebody waits for the database; 0: nobody does */
-    neo_answer answer;
+    neo_answer answer; /* a board */
 } neo_inquiry;
 
 typedef struct neo_inquiries {

@@ -1,5 +1,6 @@
 /* What pages for the administrator ask the databases, however often they are asked for themselves: once a second at most, and
- * one at a time on this host. Nobody waits behind one who waits for a database that hangs. */
+ * one at a time on this host. Where there is no answer of the last seconds, others wait for the one who asks, for seconds;
+ * nobody waits behind one who waits for a database that hangs. */
 #ifndef NEO_HTTPD_INQUIRY_H
 #define NEO_HTTPD_INQUIRY_H
 

@@ -23,7 +23,7 @@ const char *neo_request_id(request_rec *r);
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root);
 
 /* Over HTTP/2, an answer that comes before the body was read resets the stream, and some clients then miss the answer: what is
- * small and comes soon is read first. */
+ * small and comes soon is read first. Over HTTP/1.1 the answer ends the connection where more of a body is to come. */
 void neo_exchange_drain(neo_exchange *exchange);
 
 #endif

@@ -5,7 +5,7 @@
 #include "model/operation.h"
 
 typedef struct neo_route {
-    const char *method; /* "GET"; "-" where the request led to no operation */
+    const char *method; /* "GET"; "-" where the request led to no operation of the API */
     const char *path;   /* "/brokers/{id}"; "-" likewise */
 } neo_route;
 
@@ -18,6 +18,9 @@ const neo_route *neo_route_at(int route);
 /* The route of what a request led to. Route 0 is that of requests that led to none: refused before it was looked for, or
  * without such a path or method. `operation` is of neo_operations, neo_operation_docs, or NULL. */
 int neo_route_of(const neo_operation *operation, const neo_resource *resource);
+
+/* The one route of what WhatsApp's provider tells, wherever its handler is. */
+int neo_route_of_callbacks(void);
 
 /* A number that other routes would not have. */
 unsigned int neo_routes_print(void);

@@ -25,10 +25,15 @@ NEO_MUSTCHECK neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, con
 /* Told before each migration runs. */
 typedef void (*neo_migrate_progress)(const neo_migration *migration, void *data);
 
+/* Told when a migration was rolled back because others use its tables, and before it is tried again. */
+typedef void (*neo_migrate_blocked)(const char *who, void *data);
+
 /* Brings the schema to neo_schema_needed(), acting as the schema's owner; where there is no schema, it is made and belongs to
  * the current role. Safe when two run at once: the second waits, then finds nothing to do. `runtime` is the runtime role's
- * name, and must be the same every time. A migration that fails is rolled back whole, and those before it stay. Returns NULL,
- * or what went wrong. */
-const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress progress, void *data, apr_pool_t *pool);
+ * name, and must be the same every time. A migration that fails is rolled back whole, and those before it stay. One
+ * that waits for others' locks keeps nobody waiting for longer than moments: it is rolled back and tried again, for minutes.
+ * Returns NULL, or what went wrong. */
+const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress progress, neo_migrate_blocked blocked, void *data,
+                        apr_pool_t *pool);
 
 #endif

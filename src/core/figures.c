@@ -139,6 +139,14 @@ static void add_words(void *to, const void *from, size_t size)
         sum[i] += get(&words[i]);
 }
 
+void neo_figures_subtract(void *from, const void *earlier, size_t size)
+{
+    uint64_t *words = from;
+    const uint64_t *before = earlier;
+    for (size_t i = 0; i < size / sizeof *words; i++)
+        words[i] -= words[i] < before[i] ? words[i] : before[i];
+}
+
 void neo_figures_total(const neo_figures *figures, neo_tally *total)
 {
     memset(total, 0, sizeof *total);
@@ -220,9 +228,7 @@ void neo_figures_route_lately(neo_figures *figures, int route, long long now, ne
     const copy *kept = copy_since(figures, quarter_at, first, last);
     if (!kept)
         return;
-    const uint64_t *before = (const uint64_t *)(const void *)((const char *)(kept + 1) + (size_t)route * ROUTE);
-    for (size_t i = 0; i < sizeof *lately / sizeof *before; i++)
-        ((uint64_t *)lately)[i] -= before[i];
+    neo_figures_subtract(lately, (const char *)(kept + 1) + (size_t)route * ROUTE, sizeof *lately);
 }
 
 /* ---------------------------------------------------------------- counting */

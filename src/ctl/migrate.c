@@ -20,11 +20,18 @@ static void tell(const neo_migration *migration, void *data)
     neo_json_append(p->applied, neo_json_make_string(migration->name, p->ctl->pool));
 }
 
+static void tell_blocked(const char *who, void *data)
+{
+    const progress *p = data;
+    neo_ctl_say(p->ctl, "it waits for tables that are in use, and tries again; in the way: %s", who);
+    (void)neo_ctl_flush(p->ctl);
+}
+
 const char *neo_ctl_apply_migrations(const neo_ctl *ctl, neo_pg *pg, const char *runtime, neo_json *report)
 {
     int version = 0;
     progress p = {ctl, neo_json_make_array(ctl->pool)};
-    const char *wrong = neo_migrate(pg, runtime, tell, &p, ctl->pool);
+    const char *wrong = neo_migrate(pg, runtime, tell, tell_blocked, &p, ctl->pool);
     if (!wrong && neo_schema_version(pg, ctl->pool, &version) != NEO_PG_OK)
         wrong = "the schema's version cannot be read";
     if (wrong)
@@ -88,7 +95,10 @@ static const neo_ctl_parameter options[] = {
 const neo_ctl_command neo_ctl_migrate[] = {
     {"migrate", NULL, "Bring the schema up to date.",
      "Connect as a superuser or as a member of the role that owns the schema. Each migration has a transaction of its own; one "
-     "that fails is rolled back whole. Two at once do no harm. The coming days' partitions for webhooks are made, too.",
+     "that fails is rolled back whole. Two at once do no harm. One that waits for a table which somebody uses for long is put "
+     "off, so that "
+     "nobody waits behind it, and tried again for minutes; it says who is in the way. The coming days' partitions for webhooks "
+     "are made, too.",
      NULL, options, run, NULL, 0},
     {0},
 };

@@ -14,6 +14,7 @@
 #define FRESH    SECOND        /* an answer is good for so long */
 #define STALE    (10 * SECOND) /* and of use for so long where there is none newer */
 #define PATIENCE (3 * SECOND)  /* then one who asks is not waited for any more */
+#define NAP      20000         /* between looks whether he has his answer */
 #define DEAD     (20 * SECOND) /* then one who asks has died over it, since no question takes so long */
 
 /* A database, and the number it has on this host. */
@@ -60,23 +61,15 @@ static int may_ask(neo_inquiry *inquiry, long long now)
 
 static void keep(neo_inquiry *inquiry, const neo_answer *answer)
 {
-    __atomic_fetch_add(&inquiry->turn, 1, __ATOMIC_ACQ_REL);
-    inquiry->answer = *answer;
-    __atomic_fetch_add(&inquiry->turn, 1, __ATOMIC_RELEASE);
+    neo_board_write(&inquiry->turn, &inquiry->answer, answer, sizeof *answer);
     __atomic_store_n(&inquiry->asking, 0, __ATOMIC_RELEASE);
 }
 
-/* What was answered last. A writer that died in the middle leaves what it is, until the next one. */
+/* What was answered last. */
 static void look_up(const neo_inquiry *inquiry, neo_answer *answer)
 {
-    for (int tries = 0; tries < 1000; tries++) {
-        unsigned int turn = __atomic_load_n(&inquiry->turn, __ATOMIC_ACQUIRE);
-        *answer = inquiry->answer;
-        __atomic_thread_fence(__ATOMIC_ACQUIRE);
-        if (turn % 2 == 0 && __atomic_load_n(&inquiry->turn, __ATOMIC_RELAXED) == turn)
-            return;
-    }
-    memset(answer, 0, sizeof *answer);
+    if (!neo_board_read(&inquiry->turn, &inquiry->answer, answer, sizeof *answer))
+        memset(answer, 0, sizeof *answer);
 }
 
 /* Asks, unless this process has no connection left: who waits for one may wait long. */
@@ -99,28 +92,41 @@ static void ask(request_rec *r, const place *where, void (*question)(neo_pg *pg,
     answer->taken = apr_time_now();
 }
 
+/* For one who may not ask: the last answer, if it is not too old; else what the one who asks gets, within his time. */
+static void take_others(const neo_inquiry *inquiry, neo_answer *answer)
+{
+    for (;; apr_sleep(NAP)) {
+        long long asking = __atomic_load_n(&inquiry->asking, __ATOMIC_ACQUIRE), now = apr_time_now();
+        look_up(inquiry, answer);
+        int is_of_use = answer->taken && now - answer->taken <= STALE;
+        if (asking && now - asking > PATIENCE)
+            answer->state = NEO_ANSWER_SLOW;
+        else if (!is_of_use && asking)
+            continue;
+        else if (!is_of_use)
+            answer->state = NEO_ANSWER_UNKNOWN;
+        return;
+    }
+}
+
 /* The answer to a question: the last one, if that is fresh; a new one, if nobody asks; else the last one for a while. */
 static void inquire(request_rec *r, const place *where, neo_inquiry *inquiry,
                     void (*question)(neo_pg *pg, apr_pool_t *pool, neo_answer *answer), neo_answer *answer)
 {
-    long long now = apr_time_now(), asking;
+    long long now = apr_time_now();
     look_up(inquiry, answer);
     if (answer->taken && now - answer->taken < FRESH && now >= answer->taken)
         return;
-    if (may_ask(inquiry, now)) {
-        neo_answer last = *answer;
-        ask(r, where, question, answer);
-        int is_last_of_use = last.state == NEO_ANSWER_GOOD && now - last.taken < STALE;
-        keep(inquiry, answer->state == NEO_ANSWER_BUSY && is_last_of_use ? &last : answer);
-        if (answer->state == NEO_ANSWER_BUSY && is_last_of_use)
-            *answer = last;
+    if (!may_ask(inquiry, now)) {
+        take_others(inquiry, answer);
         return;
     }
-    asking = __atomic_load_n(&inquiry->asking, __ATOMIC_ACQUIRE);
-    if (asking && now - asking > PATIENCE)
-        answer->state = NEO_ANSWER_SLOW;
-    else if (now - answer->taken > STALE)
-        answer->state = NEO_ANSWER_UNKNOWN;
+    neo_answer last = *answer;
+    ask(r, where, question, answer);
+    int is_last_of_use = last.state == NEO_ANSWER_GOOD && now - last.taken < STALE;
+    keep(inquiry, answer->state == NEO_ANSWER_BUSY && is_last_of_use ? &last : answer);
+    if (answer->state == NEO_ANSWER_BUSY && is_last_of_use)
+        *answer = last;
 }
 
 /* For a page: what is wrong, and nothing of the inside. */

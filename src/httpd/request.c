@@ -154,14 +154,11 @@ static neo_problem *body(void *context, apr_size_t most, neo_text *text)
     return NULL;
 }
 
-/* A thread that waited here for as long as httpd waits for a body could be held by anybody, without a credential. */
-void neo_exchange_drain(neo_exchange *exchange)
+/* Reads away what of the body has come, or comes within moments. True at its end. */
+static int drain(request_rec *r)
 {
-    request_rec *r = exchange->r;
     apr_status_t rv = APR_SUCCESS;
     neo_buf ignored;
-    if (exchange->has_read_body || r->proto_num < HTTP_VERSION(2, 0))
-        return;
     neo_buf_init(&ignored, r->pool, 4096);
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     for (int naps = 0; rv == APR_SUCCESS || (APR_STATUS_IS_EAGAIN(rv) && naps++ < MOST_NAPS);) {
@@ -170,6 +167,21 @@ void neo_exchange_drain(neo_exchange *exchange)
         rv = read_piece(r, brigade, APR_NONBLOCK_READ, MOST_DRAIN, &ignored);
     }
     apr_brigade_destroy(brigade);
+    return rv == APR_EOF;
+}
+
+/* A thread that waited here for as long as httpd waits for a body could be held by anybody, without a credential. Over HTTP/1.1
+ * httpd itself would wait for the rest after the answer, unless the connection ends with it. Who waits to be told to continue
+ * is not told so. */
+void neo_exchange_drain(neo_exchange *exchange)
+{
+    request_rec *r = exchange->r;
+    int is_multiplexed = r->proto_num >= HTTP_VERSION(2, 0);
+    if (exchange->has_read_body)
+        return;
+    int is_at_end = (is_multiplexed || !r->expecting_100) && drain(r);
+    if (!is_at_end && !is_multiplexed)
+        r->connection->keepalive = AP_CONN_CLOSE;
 }
 
 /* ---------------------------------------------------------------- the whole */

@@ -12,7 +12,7 @@ static struct {
     neo_route routes[MOST];
     int count;
     short *places; /* by action and resource */
-    int resources;
+    int resources, callback;
 } list;
 
 /* "{collection}" as the resource's; parameters stay as they are. */
@@ -27,12 +27,17 @@ static const char *path_of(const neo_operation *operation, const neo_resource *r
     return apr_pstrcat(pool, "/", start, rest, NULL);
 }
 
-static short add(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+static short put(neo_route route)
 {
     if (list.count == MOST)
         return 0;
-    list.routes[list.count] = (neo_route){operation->method, path_of(operation, resource, pool)};
+    list.routes[list.count] = route;
     return (short)list.count++;
+}
+
+static short add(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
+{
+    return put((neo_route){operation->method, path_of(operation, resource, pool)});
 }
 
 static int is_for_each(const neo_operation *operation)
@@ -56,6 +61,7 @@ void neo_routes_make(apr_pool_t *pool)
             if (neo_operation_is_of(operation, neo_resources[r]))
                 row[r] = add(operation, neo_resources[r], pool);
     }
+    list.callback = put((neo_route){"-", "neoapi-whatsapp"});
     (void)add(&neo_operation_docs, NULL, pool); /* the last one */
 }
 
@@ -77,6 +83,11 @@ int neo_route_of(const neo_operation *operation, const neo_resource *resource)
     while (r < list.resources && neo_resources[r] != resource)
         r++;
     return list.places[(operation - neo_operations) * (list.resources + 1) + r];
+}
+
+int neo_route_of_callbacks(void)
+{
+    return list.callback;
 }
 
 unsigned int neo_routes_print(void)

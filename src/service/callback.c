@@ -12,6 +12,7 @@
 #include "core/log.h"
 #include "core/secret.h"
 #include "model/callback.h"
+#include "model/route.h"
 #include "store/whatsapp.h"
 
 #define SIGNATURE      "sha256="
@@ -326,6 +327,7 @@ void neo_service_answer_callback(const neo_site *site, const neo_request *reques
     neo_call call;
     int is_get = strcmp(request->method, "GET") == 0;
     neo_call_begin(&call, site, request, response);
+    response->route = neo_route_of_callbacks();
     neo_call_set_header(&call, "Cache-Control", "no-store");
     if (!is_get && strcmp(request->method, "POST") != 0) {
         neo_call_set_header(&call, "Allow", "GET, POST");

@@ -37,9 +37,7 @@ neo_histogram neo_report_all(const neo_histogram classes[NEO_CLASSES])
 neo_tally neo_report_between(const neo_tally *earlier, const neo_tally *later)
 {
     neo_tally difference = *later;
-    uint64_t *words = (uint64_t *)(void *)&difference;
-    for (apr_size_t i = 0; i < sizeof difference / sizeof *words; i++)
-        words[i] -= ((const uint64_t *)(const void *)earlier)[i];
+    neo_figures_subtract(&difference, earlier, sizeof difference);
     return difference;
 }
 

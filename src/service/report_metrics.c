@@ -38,8 +38,9 @@ static void put_route(neo_buf *out, const neo_route *route)
 
 static void put_requests(const neo_report *report, neo_buf *out)
 {
-    begin(out, "http_requests_total", "counter",
-          "Requests answered; route and method are \"-\" where the request led to no operation.");
+    begin(
+        out, "http_requests_total", "counter",
+        "Requests answered; route and method are \"-\" where the request led to no operation; callbacks are neoapi-whatsapp.");
     for (int i = 0; i < report->route_count; i++)
         for (int s = 0; s < NEO_STATUSES; s++) {
             const neo_report_route *one = &report->routes[i];

@@ -6,17 +6,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACEHOLDER ":runtime"
+#include "libpq.h"
+
+#define PLACEHOLDER  ":runtime"
+#define LOCK_TIMEOUT "55P03"              /* SQLSTATE */
+#define PAUSE        apr_time_from_sec(2) /* in which everybody else gets on */
+#define MOST_WAITS   30
 
 /* Each migration has a transaction of its own, which starts by waiting for whoever else is migrating. The lock ends with the
- * transaction, so that it also holds through a pooler. What the connecting role has set for itself must not reach in here. */
+ * transaction, so that it also holds through a pooler. What the connecting role has set for itself must not reach in here. A
+ * change of a table that waits for somebody's long transaction keeps all lookups waiting behind it: so it waits for moments
+ * only, and comes again. */
 static const char begin_sql[] = "begin isolation level read committed read write;"
                                 "set local statement_timeout = 0;"
                                 "set local lock_timeout = 0;"
                                 "set local search_path = public;"
                                 "set local client_encoding = 'UTF8';"
                                 "set local client_min_messages = warning;"
-                                "select pg_advisory_xact_lock(5653418271302)";
+                                "select pg_advisory_xact_lock(5653418271302);"
+                                "set local lock_timeout = '3s'";
+
+/* Who has been using tables of the schema for that long. Other roles' moments are not told to everyone. */
+static const char blockers_sql[] =
+    "select string_agg(format('process %s (%s)', pid, concat_ws(', ', usename, nullif(application_name, ''))), ', ')"
+    " from pg_catalog.pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()"
+    " and (xact_start is null or xact_start < clock_timestamp() - interval '3 s')"
+    " and pid in (select l.pid from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation"
+    " join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'neoapi' and l.granted)";
 
 static const char owner_sql[] = "select pg_get_userbyid(nspowner) from pg_catalog.pg_namespace where nspname = 'neoapi'";
 
@@ -88,14 +104,20 @@ typedef struct {
     neo_pg *pg;
     const char *runtime;
     neo_migrate_progress progress;
+    neo_migrate_blocked blocked;
     void *data;
     apr_pool_t *pool;
+    int waits;       /* that the next migration has had behind others */
+    int *is_blocked; /* somebody else's lock was waited for in vain */
 } run;
 
 /* One statement or several. Returns NULL, or what went wrong. */
 static const char *run_sql(const run *r, const char *sql, neo_rows *rows)
 {
-    return neo_pg_exec(r->pg, sql, 0, NULL, r->pool, rows) == NEO_PG_OK ? NULL : rows->message;
+    if (neo_pg_exec(r->pg, sql, 0, NULL, r->pool, rows) == NEO_PG_OK)
+        return NULL;
+    *r->is_blocked |= rows->native && strcmp(neo_result_state(rows->native), LOCK_TIMEOUT) == 0;
+    return rows->message;
 }
 
 /* Becomes the schema's owner for this transaction, so that everything belongs to it, whoever runs the migration. */
@@ -143,7 +165,7 @@ static const neo_migration *migration_after(int version)
 static const char *apply(const run *r, const neo_migration *migration)
 {
     neo_rows rows;
-    if (r->progress)
+    if (r->progress && !r->waits)
         r->progress(migration, r->data);
     const char *wrong = run_sql(r, filled_in(migration->sql, neo_pg_identifier(r->pg, r->runtime, r->pool), r->pool), &rows);
     if (!wrong)
@@ -172,18 +194,47 @@ static const char *apply_next(const run *r, int *left)
     return next ? apply(r, next) : NULL;
 }
 
-const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress progress, void *data, apr_pool_t *pool)
+/* The next migration in a transaction of its own. */
+static const char *migrate_next(const run *r, int *left)
 {
-    run r = {pg, runtime, progress, data, pool};
     neo_rows rows;
+    const char *wrong = run_sql(r, begin_sql, &rows);
+    *r->is_blocked = 0;
+    if (!wrong)
+        wrong = apply_next(r, left);
+    const char *unfinished = run_sql(r, wrong ? "rollback" : "commit", &rows);
+    if (!wrong && unfinished)
+        wrong = apr_psprintf(r->pool, "whether the last migration was kept is not known, run this again: %s", unfinished);
+    return wrong;
+}
+
+static const char *blockers(const run *r)
+{
+    neo_rows rows;
+    const char *wrong = run_sql(r, blockers_sql, &rows), *found = wrong ? NULL : neo_rows_value(&rows, 0, 0);
+    return found ? found : "nobody who is still there";
+}
+
+const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress progress, neo_migrate_blocked blocked, void *data,
+                        apr_pool_t *pool)
+{
+    int is_blocked = 0;
+    run r = {pg, runtime, progress, blocked, data, pool, 0, &is_blocked};
     const char *wrong = NULL;
     for (int left = 1; left && !wrong;) {
-        wrong = run_sql(&r, begin_sql, &rows);
-        if (!wrong)
-            wrong = apply_next(&r, &left);
-        const char *unfinished = run_sql(&r, wrong ? "rollback" : "commit", &rows);
-        if (!wrong && unfinished)
-            wrong = apr_psprintf(pool, "whether the last migration was kept is not known, run this again: %s", unfinished);
+        wrong = migrate_next(&r, &left);
+        if (!is_blocked) {
+            r.waits = 0;
+            continue;
+        }
+        const char *who = blockers(&r);
+        if (r.waits++ == MOST_WAITS)
+            return apr_psprintf(pool, "%s; in the way: %s; end that, or run this again later", wrong, who);
+        if (r.blocked)
+            r.blocked(who, data);
+        wrong = NULL;
+        left = 1;
+        apr_sleep(PAUSE);
     }
     return wrong;
 }

@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 
 # An administrator's paths and addresses become ones that are here.
 here_instead() {
-    sed -e "s|/etc/neoapi/key|$work/key|" -e "s|/etc/ssl/certs/.*|$work/tls.pem|" -e "s|/etc/ssl/private/.*|$work/tls.key|" \
+    sed -e "s|/etc/neoapi/key|$work/key|" -e "s|/etc/ssl/certs/[^ ]*|$work/tls.pem|" -e "s|/etc/ssl/private/.*|$work/tls.key|" \
         -e "s|\${APACHE_LOG_DIR}|$work|" "$1"
 }
 
@@ -47,6 +47,16 @@ accepts() {
     if grep -v 'Syntax OK' "$work/verdict" >&2; then die "httpd warns of conf/$1"; fi
 }
 
+# bears NAME: httpd starts with $work/NAME all the same when the package, and what came with it, has been removed.
+bears() {
+    {
+        printf 'ServerRoot "%s"\nDefaultRuntimeDir "%s"\nErrorLog "%s/error.log"\nServerName localhost\n' "$work" "$work" "$work"
+        printf 'Listen 127.0.0.1:443\nLoadModule mpm_event_module "%s/mod_mpm_event.so"\nInclude "%s"\n' "$modules" "$work/$1"
+    } >"$work/bare.conf"
+    "$apache" -t -f "$work/bare.conf" 2>"$work/verdict" ||
+        { cat "$work/verdict" >&2; die "httpd without the module does not start with conf/$1"; }
+}
+
 for file in "$conf"/*.conf; do
     name=$(basename "$file")
     here_instead "$file" >"$work/$name"
@@ -59,6 +69,7 @@ for file in "$conf"/*.conf; do
             ;;
         neoapi.conf) sed -i 's|^\( *\)#\(NeoAPI\|</*Location\|    SetHandler\|    Require\)|\1\2|' "$work/$name" ;;
     esac
+    bears "$name"
     proxy_of "$file" >"$work/proxy"
     if [ -s "$work/proxy" ]; then
         { echo '<VirtualHost *:443>'; cat "$work/proxy"; echo '</VirtualHost>'; } >>"$work/$name"
@@ -73,3 +84,20 @@ sh "$here/directives.sh" "$module" >"$work/directives"
 while read -r directive; do
     grep -qE "^ *#?$directive " "$conf/neoapi.conf" || die "conf/neoapi.conf does not mention $directive"
 done <"$work/directives"
+
+# Those whose bodies never end are waited for so long and not longer; the tests' servers are as the shipped ones are.
+for file in "$conf"/*.conf "$here/httpd.conf"; do
+    if grep '^ *RequestReadTimeout ' "$file" | grep -vE ' body=[0-9]+-[0-9]+,MinRate='; then die "$file waits for bodies without a limit"; fi
+done
+
+# Queries have people's data in them.
+if grep -HE '^ *LogFormat .*%[<>]?[rq]' "$conf"/*.conf; then die "the access log would have queries"; fi
+
+# The command that makes a key, wherever it is shown, leaves one that is there.
+for file in "$conf/neoapi.conf" "$conf/../README.md" "$conf/../include/core/messages.h"; do
+    command=$(grep -oE '\([^()]*openssl rand [^()]*/etc/neoapi/key\)' "$file" | sed "s|/etc/neoapi/key|$work/made|") || die "$file has no command for a key"
+    rm -f "$work/made"
+    sh -c "$command"
+    cp "$work/made" "$work/kept"
+    if sh -c "$command" 2>/dev/null || ! cmp -s "$work/made" "$work/kept"; then die "$file: the command overwrites a key"; fi
+done

@@ -381,6 +381,29 @@ def test_a_body_that_never_ends_is_answered_with_408(victim, there, headers, sta
     assert count_of(there) == 0
 
 
+@pytest.mark.parametrize("header, piece", [(("Content-Length", 1_000_000), b"x" * 200),
+                                           (("Transfer-Encoding", "chunked"), b"c8\r\n" + b"x" * 200 + b"\r\n")],
+                         ids=["length", "chunked"])
+def test_who_is_refused_keeps_no_thread_with_a_body(there, header, piece):
+    """Not even one who sends as fast as the shipped RequestReadTimeout asks for: the answer ends the connection."""
+    with Wire(there) as wire:
+        wire.send(message(there, "POST", "brokers", [*JSON, header], key=False))
+        answer = check_wholly(drip(wire, piece), "POST")
+        assert answer.status_code == 401 and "close" in answer.headers["Connection"]
+        deadline = time.monotonic() + 5
+        while not select.select([wire.socket], [], [], 0.2)[0]:
+            assert time.monotonic() < deadline, "the server goes on reading"
+            wire.send(piece)
+        assert wire.is_ended()
+
+
+def test_who_is_refused_with_a_whole_body_keeps_the_connection(there):
+    with Wire(there) as wire:
+        for _ in range(2):
+            wire.send(message(there, "POST", "brokers", JSON, b'{"name":"x"}', key=False))
+            assert check_wholly(wire.answer("POST"), "POST").status_code == 401
+
+
 def test_headers_that_never_end_are_not_waited_for(there):
     slow = at(there, "127.0.0.2")
     with Wire(slow) as wire:

@@ -3,7 +3,9 @@
 import os
 import signal
 import time
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 
+import psycopg2
 import pytest
 
 pytest.register_assert_rewrite("hooks", "seeing")
@@ -68,6 +70,24 @@ def test_a_database_that_hangs_keeps_no_more_than_one_waiting(there, seeing):
         for pid in reversed(hanging):
             os.kill(pid, signal.SIGCONT)
     eventually(lambda: seeing.health() == (200, "ready\n"), "it is ready again")
+
+
+def test_who_asks_beside_another_waits_for_the_same_answer(there, seeing):
+    """Where none is known: a second balancer is not told that a healthy host is not ready."""
+    there.command("stop-httpd")
+    there.command("start-httpd")
+    waiting = "select 1 from pg_locks where not granted and relation = 'neoapi.schema_migration'::regclass"
+    connection = psycopg2.connect(there.admin_dsn)
+    with ThreadPoolExecutor(4) as pool:
+        try:
+            connection.cursor().execute("lock table neoapi.schema_migration in access exclusive mode")
+            asked = [pool.submit(seeing.health)]
+            eventually(lambda: there.sql(waiting), "one asks")
+            asked += [pool.submit(Seeing(there).health) for _ in range(3)]
+            wait(asked, 0.3, return_when=FIRST_COMPLETED)
+        finally:
+            connection.close()
+        assert [done.result() for done in asked] == [(200, "ready\n")] * 4
 
 
 def test_a_schema_that_is_too_old_is_a_reason(there, seeing):

@@ -179,6 +179,25 @@ def test_two_migrations_at_once_apply_each_one_once(fresh):
     assert fresh.migrations() == names
 
 
+def test_a_migration_that_waits_for_a_table_keeps_nobody_waiting_and_comes_again(fresh):
+    """A dump, say, that holds a lock for an hour: what stands behind a waiting change of the table would wait as long."""
+    names = fresh.empty()
+    waiting = "select count(*) from pg_locks where not granted and relation = 'neoapi.schema_migration'::regclass"
+    dump = psycopg2.connect(fresh.dsn, application_name="a dump")
+    try:
+        dump.cursor().execute("lock table neoapi.schema_migration in share mode")
+        migrating = fresh.start("migrate")
+        until(lambda: fresh.sql(waiting) == [(1,)], "it waits for the table")
+        until(lambda: fresh.sql(waiting) == [(0,)], "it gives way")
+        until(lambda: fresh.sql(waiting) == [(1,)], "it comes again")
+    finally:
+        dump.close()
+    out, err = migrating.communicate(timeout=LIMIT)
+    assert (migrating.returncode, err) == (0, "")
+    assert re.search(r"in the way: process \d+ \(\w+, a dump\)", out) and out.count(f"applying {names[0]}\n") == 1
+    assert fresh.migrations() == names
+
+
 def test_a_migration_that_fails_is_rolled_back_whole(fresh):
     names = fresh.empty()
     fresh.sql("create table neoapi.idempotency_key ()")  # in the way of a statement halfway through

@@ -16,9 +16,12 @@ from hooks import admin, deliveries, make_there, receiver, subscribe, there, unt
 from httpd import Httpd  # noqa: E402
 from seeing import CONF as SEEING  # noqa: E402
 from seeing import PLACES, Seeing  # noqa: E402
-from waiting import eventually  # noqa: E402
+from waiting import LIMIT, eventually  # noqa: E402
 
 CONF = SEEING + """
+<Location "/whatsapp/callback">
+    SetHandler neoapi-whatsapp
+</Location>
 NeoAPIWebhookTimeout 2
 NeoAPIWebhookRetryDelays 0
 LogFormat "%U%q %{NEOAPI_DB_TIME}e" times
@@ -89,6 +92,20 @@ def test_what_was_counted_outlives_a_graceful_restart_and_a_killed_child(there, 
 def test_what_httpd_refuses_by_itself_is_counted_as_well(admin, grown):
     assert admin.raw(b"GET /public/v1/brokers HTTP/1.1\r\nHost: localhost\r\nBroken\r\n\r\n").status_code == 400
     grown("Requests4xx", 1)
+
+
+def test_callbacks_are_counted_with_their_time_in_the_database(there, admin, seeing, grown):
+    before = seeing.route("- neoapi-whatsapp")
+    callback = admin.with_(url=admin.url.replace("/public/v1/", "/whatsapp/"))
+    asked = callback.session.get(callback.url + "callback", timeout=LIMIT, params={
+        "hub.mode": "subscribe", "hub.challenge": "1", "hub.verify_token": "nobodys"})
+    assert asked.status_code == 403
+    grown("Requests4xx", 1)
+    assert seeing.route("- neoapi-whatsapp").get(403, 0) == before.get(403, 0) + 1
+
+    def times():
+        return re.findall(r"^/whatsapp/callback (\S+)$", (there.state / "log/times.log").read_text(), re.M)
+    assert re.fullmatch(r"[1-9]\d*", eventually(times, "a line of the access log")[0])
 
 
 def test_rate_limited_requests_are_counted(there, make_there, grown):

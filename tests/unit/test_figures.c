@@ -214,6 +214,30 @@ static void a_route_is_known_for_the_last_hour_and_a_little_more(void **state)
     assert_int_equal(with_status(&lately, 200), 18);
 }
 
+/* Whoever read the counters just before others counted, and then finds the copy that was made after that. */
+static void a_copy_that_is_ahead_takes_nothing_below_zero(void **state)
+{
+    size_t words = neo_figures_size(ROUTES, PROCESSES) / sizeof(uint64_t);
+    neo_figures *f = figures();
+    uint64_t *now = (uint64_t *)(void *)f, *before = test_calloc(words, sizeof *before),
+             *counted = test_calloc(words, sizeof *counted);
+    neo_route_tally lately;
+    long long since;
+    (void)state;
+    memcpy(before, now, words * sizeof *before);
+    count(f, 10, 200, START);
+    memcpy(counted, now, words * sizeof *counted);
+    neo_figures_route_lately(f, 1, START + HOUR, &lately, &since); /* makes a copy */
+    for (size_t i = 0; i < words; i++)
+        if (before[i] != counted[i])
+            now[i] = before[i];
+    neo_figures_route_lately(f, 1, START + 2 * HOUR - SECOND, &lately, &since);
+    assert_int_equal(with_status(&lately, 200), 0);
+    assert_int_equal(lately.times[0].sum, 0);
+    test_free(before);
+    test_free(counted);
+}
+
 static void figures_outlive_whoever_made_them(void **state)
 {
     neo_figures *f = figures();
@@ -309,6 +333,7 @@ int main(void)
         cmocka_unit_test(what_comes_after_a_long_silence_is_now),
         cmocka_unit_test(a_clock_that_steps_back_loses_nothing),
         cmocka_unit_test(a_route_is_known_for_the_last_hour_and_a_little_more),
+        cmocka_unit_test(a_copy_that_is_ahead_takes_nothing_below_zero),
         cmocka_unit_test(figures_outlive_whoever_made_them),
         cmocka_unit_test(only_processes_that_live_are_counted),
         cmocka_unit_test(a_process_without_a_place_works_all_the_same),

@@ -38,6 +38,7 @@ static void what_leads_nowhere_has_a_route_as_well(void **state)
     assert_route(led("POST", "me", pool), "-", "-");
     assert_route(led("OPTIONS", "brokers", pool), "-", "-");
     assert_int_equal(neo_route_of(NULL, NULL), 0);
+    assert_route(neo_route_at(neo_route_of_callbacks()), "-", "neoapi-whatsapp");
 }
 
 static void no_two_routes_are_the_same_and_none_is_lost(void **state)

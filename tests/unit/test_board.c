@@ -1,0 +1,42 @@
+/* A board is read whole or not at all, also after a writer was killed. */
+#include "unit.h"
+
+#include "core/board.h"
+
+static void what_was_written_is_read(void **state)
+{
+    neo_board_turn turn = 0;
+    int board = 0, seen = -1;
+    (void)state;
+    assert_true(neo_board_read(&turn, &board, &seen, sizeof seen));
+    assert_int_equal(seen, 0);
+    for (int i = 1; i < 5; i++) {
+        neo_board_write(&turn, &board, &i, sizeof i);
+        assert_true(neo_board_read(&turn, &board, &seen, sizeof seen));
+        assert_int_equal(seen, i);
+    }
+}
+
+static void a_killed_writer_is_forgotten_with_the_next(void **state)
+{
+    neo_board_turn turn = 4;
+    int board = 7, seen = -1;
+    (void)state;
+    turn |= 1; /* it began, and no more */
+    assert_false(neo_board_read(&turn, &board, &seen, sizeof seen));
+    for (int i = 1; i < 3; i++) {
+        neo_board_write(&turn, &board, &i, sizeof i);
+        assert_int_equal(turn % 2, 0);
+        assert_true(neo_board_read(&turn, &board, &seen, sizeof seen));
+        assert_int_equal(seen, i);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_was_written_is_read),
+        cmocka_unit_test(a_killed_writer_is_forgotten_with_the_next),
+    };
+    return run_room("board", tests);
+}
