@@ -170,6 +170,12 @@ static int drain(request_rec *r)
     return rv == APR_EOF;
 }
 
+/* Over HTTP/1.1, what has neither header has no body. */
+static int may_have_body(const request_rec *r)
+{
+    return apr_table_get(r->headers_in, "Content-Length") || apr_table_get(r->headers_in, "Transfer-Encoding");
+}
+
 /* A thread that waited here for as long as httpd waits for a body could be held by anybody, without a credential. Over HTTP/1.1
  * httpd itself would wait for the rest after the answer, unless the connection ends with it. Who waits to be told to continue
  * is not told so. */
@@ -177,7 +183,7 @@ void neo_exchange_drain(neo_exchange *exchange)
 {
     request_rec *r = exchange->r;
     int is_multiplexed = r->proto_num >= HTTP_VERSION(2, 0);
-    if (exchange->has_read_body)
+    if (exchange->has_read_body || !(is_multiplexed || may_have_body(r)))
         return;
     int is_at_end = (is_multiplexed || !r->expecting_100) && drain(r);
     if (!is_at_end && !is_multiplexed)

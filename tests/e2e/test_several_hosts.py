@@ -1,0 +1,100 @@
+"""The balancer that conf/several-hosts.conf shows, in front of two hosts, as far as one machine can be these: over TLS, it finds
+out who is ready, and the hosts know who calls."""
+
+import re
+from pathlib import Path
+
+import pytest
+import requests
+
+pytest.register_assert_rewrite("hooks")
+
+from client import Adapter  # noqa: E402
+from deployment import ROOT  # noqa: E402
+from hooks import make_there, there  # noqa: E402, F401 (fixtures)
+from waiting import LIMIT, eventually  # noqa: E402
+
+SHOWN = (ROOT / "conf/several-hosts.conf").read_text()
+MEMBERS = ("127.0.0.1", "127.0.0.7")
+CALLER = "127.0.0.9"
+MODULES = ("authz_host", "remoteip", "slotmem_shm", "proxy", "proxy_http", "proxy_balancer", "proxy_hcheck", "lbmethod_bybusyness")
+
+
+def balancer():
+    """What is shown, with addresses that are here, and looking more often."""
+    lines = re.findall(r"^#   (.*)$", SHOWN.partition("# The balancer, if it is httpd")[2], re.M)
+    text = "\n".join(lines).replace("/etc/ssl/certs/ca-certificates.crt", "${INSTANCE}/tls/ca.pem")
+    text = text.replace("hcinterval=5 hcfails=2", "hcinterval=1 hcfails=1")
+    for shown, here in zip(("10.0.0.5", "10.0.0.6"), MEMBERS):
+        text = text.replace(f"https://{shown} ", f"https://{here}:${{PORT}} ")
+    return text
+
+
+CONF = "".join(f'LoadModule {name}_module "${{MODULES}}/mod_{name}.so"\n' for name in MODULES) + """
+RemoteIPHeader X-Forwarded-For
+RemoteIPInternalProxy 127.0.0.1
+LogFormat "%A %a %{c}a %s %U" hosts
+CustomLog "${INSTANCE}/log/hosts.log" hosts
+<Location "/neoapi-health">
+    SetHandler neoapi-health
+    Require ip 127.0.0.1
+</Location>
+Listen 127.0.0.7:${PORT} https
+Listen 127.0.0.8:${PORT} https
+<VirtualHost 127.0.0.7:${PORT}>
+    ServerName localhost:${PORT}
+    SSLEngine On
+    SSLCertificateFile "${INSTANCE}/tls/server.pem"
+    SSLCertificateKeyFile "${INSTANCE}/tls/server.key"
+    NeoAPIKeyFile "${INSTANCE}/neoapi.key"
+    NeoAPIBaseURL "https://localhost:${PORT}/public/v1/"
+    <Location "/public/v1/">
+        NeoAPI On
+    </Location>
+</VirtualHost>
+<VirtualHost 127.0.0.8:${PORT}>
+    ServerName localhost:${PORT}
+    SSLEngine On
+    SSLCertificateFile "${INSTANCE}/tls/server.pem"
+    SSLCertificateKeyFile "${INSTANCE}/tls/server.key"
+""" + balancer() + """
+</VirtualHost>
+"""
+
+
+@pytest.fixture
+def ask(there, make_there):
+    """What a caller gets through the balancer: a status and a media type."""
+    session, key = requests.Session(), make_there.key()
+    session.trust_env, session.verify = False, there.ca
+    session.mount("https://", Adapter(CALLER, Path(there.ca).read_text()))
+
+    def one():
+        answer = session.get(f"https://127.0.0.8:{there.port}/public/v1/me", timeout=LIMIT,
+                             headers={"X-API-Key": key.secret, "Host": f"localhost:{there.port}", "X-Forwarded-For": "192.0.2.1"})
+        return answer.status_code, answer.headers["Content-Type"].partition(";")[0]
+    return one
+
+
+def test_requests_go_to_hosts_that_are_ready(there, ask):
+    well = (200, "application/json")
+    eventually(lambda: ask() == well, "the hosts are ready")
+    there.command("stop-db")
+    try:
+        eventually(lambda: ask() == (503, "text/html"), "the balancer knows that nobody is ready, and answers by itself")
+    finally:
+        there.command("start-db")
+    eventually(lambda: ask() == well, "it knows that they are ready again")
+
+
+def test_the_hosts_know_who_calls_whatever_he_says(there, ask):
+    eventually(lambda: ask()[0] == 200, "the hosts are ready")
+
+    def lines():
+        return set(re.findall(r"^(\S+) (\S+) (\S+) 200 /public/v1/me$", (there.state / "log/hosts.log").read_text(), re.M))
+
+    def members():
+        assert ask()[0] == 200
+        return [line for line in lines() if line[0] in MEMBERS and line[2] == "127.0.0.1"]
+    eventually(lambda: {line[0] for line in members()} == set(MEMBERS), "each host has answered")
+    assert {line[1] for line in members()} == {CALLER}
