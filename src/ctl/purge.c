@@ -31,7 +31,7 @@ static const char *ask(const neo_ctl *ctl, const neo_purge *purge, neo_json *wha
     neo_ctl plain = *ctl;
     plain.json = plain.quiet = 0;
     neo_ctl_print(&plain, what);
-    printf("No export has of this: %s.\nAll of this goes for good. To remove it, type the name of the %s, \"%s\": ",
+    printf("What no export has: %s.\nAll of this goes for good. To remove it, type the name of the %s, \"%s\": ",
            NEO_TRANSFER_LEFT_OUT, purge->tenant ? "tenant" : "organization", neo_ctl_one_line(purge->name, ctl->pool));
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin))
