@@ -13,6 +13,9 @@ truncate neoapi.broker, neoapi.property, neoapi.reference, neoapi.idempotency_ke
 create temporary table dropped on commit drop as
     select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition
     from pg_index where indrelid in ('neoapi.broker'::regclass, 'neoapi.property'::regclass) and not indisprimary;
+create temporary table sampled on commit drop as -- which an index's definition does not have
+    select format('alter index %s alter column %s set statistics %s', name, attnum, attstattarget) as setting
+    from dropped join pg_attribute on attrelid = name::regclass where attstattarget > 0;
 select format('drop index %s', name) from dropped \gexec
 
 create temporary table owner on commit drop as
@@ -134,6 +137,7 @@ select organization_id, id, 'broker_id', broker_id from neoapi.property where br
 set local session_replication_role = origin;
 
 select definition from dropped \gexec
+select setting from sampled \gexec
 
 insert into neoapi.webhook_subscription
     (organization_id, id, tenant_id, url, events, created_at, updated_at, created_by, updated_by, secret)

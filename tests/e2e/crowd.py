@@ -141,12 +141,18 @@ class Crowd:
         cursor.execute("select indexdef, indexname from pg_indexes where schemaname = 'neoapi' and tablename = %s"
                        " and indexname <> tablename || '_pkey'", [table])
         indexes = cursor.fetchall()
+        cursor.execute("select format('alter index neoapi.%%I alter column %%s set statistics %%s', relname, attnum, attstattarget)"
+                       " from pg_index join pg_class on oid = indexrelid join pg_attribute on attrelid = oid"
+                       " where indrelid = %s::regclass and attstattarget > 0", [f"neoapi.{table}"])
+        statistics = cursor.fetchall()  # which an index's definition does not have
         for _, name in indexes:
             cursor.execute(f"drop index neoapi.{name}")
         for statement in rows:
             cursor.execute(statement)
         for definition, _ in indexes:
             cursor.execute(definition)
+        for (setting,) in statistics:
+            cursor.execute(setting)
         cursor.execute(f"analyze neoapi.{table}")
 
     def rows_of(self, cursor, collection):
