@@ -1,0 +1,83 @@
+"""What a batch costs: round trips, and rows a second beside single creates."""
+
+import re
+import time
+import uuid
+
+import pytest
+from batching import COLLECTIONS, MINE, create, delete, results, send, update
+from client import ok
+from estate import Estate, cpf
+from waiting import eventually
+
+
+@pytest.fixture
+def trips(instance):
+    """trips(work): what has been sent to the database from the beginning of the first transaction in `work` to its end."""
+    def set_logging(how):
+        instance.sql("alter system " + how)
+        instance.sql("select pg_reload_conf()")
+    log = instance.state / "log/postgresql.log"
+    set_logging("set log_statement = 'all'")
+    sent = re.compile(r"\[(\d+)\].* (?:statement|execute neoapi_\d+): (.*)")
+
+    def during(work):
+        before = log.stat().st_size
+        eventually(lambda: (work(), "begin isolation" in log.read_bytes()[before:].decode(errors="replace"))[1], "a logged batch")
+        found = sent.findall(log.read_bytes()[before:].decode(errors="replace"))
+        first = next(n for n, (_, text) in enumerate(found) if text.startswith("begin isolation"))
+        mine = [text for pid, text in found[first:] if pid == found[first][0]]
+        return mine[:mine.index("commit") + 1]
+    yield during
+    set_logging("reset log_statement")
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_a_batch_costs_few_round_trips(own, trips, collection):
+    estate = Estate(own)
+    broker = estate.broker()["id"]
+    more = {} if collection == "brokers" else {"broker_id": broker}
+    made = []
+
+    def create_all():
+        made[:] = results(send(own, *[create(**estate.body(collection, **more)) for _ in range(100)], collection=collection,
+                               key=str(uuid.uuid4())), *[201] * 100)
+    name = "title" if collection == "properties" else "name"
+    costs = {
+        "creates with a key": (create_all, 6),
+        "updates": (lambda: results(send(own, *[update(one["resource"], **{name: "B"}) for one in made],
+                                         collection=collection), *[200] * 100), 5),
+        "of them 50 duplicates": (lambda: results(send(own, *[create(**estate.body(
+            collection, **{MINE[collection]: "SP 7" if collection != "parties" else "52998224725"})) for _ in range(51)],
+            collection=collection), *([201] + [409] * 50)), 160),
+        "deletes": (lambda: results(send(own, *[delete(one["resource"]) for one in made], collection=collection),
+                                    *[204] * 100), 5),
+    }
+    for what, (work, most) in costs.items():
+        sent = trips(work)
+        print(f"{collection}: 100 {what}: {len(sent)} round trips")
+        assert len(sent) <= most, sent
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_a_batch_makes_at_least_eight_times_as_many_rows_a_second(own, collection):
+    estate = Estate(own)
+    bodies = [estate.body(collection) for _ in range(100)]
+
+    def rate(work):
+        began = time.monotonic()
+        work()
+        return len(bodies) / (time.monotonic() - began)
+
+    def fresh():
+        return [{**body, MINE[collection]: cpf()} for body in bodies]
+
+    def singly(bodies):
+        for body in bodies:
+            ok(own.post(collection, json=body), 201)
+    own.get("me")
+    single = max(rate(lambda made=fresh(): singly(made)) for _ in range(3))
+    batched = max(rate(lambda made=fresh(): results(send(own, *map(lambda body: create(**body), made), collection=collection),
+                                                    *[201] * 100)) for _ in range(5))
+    print(f"{collection}: {single:.0f} rows a second by single creates, {batched:.0f} by batches: {batched / single:.1f} times")
+    assert batched >= 8 * single

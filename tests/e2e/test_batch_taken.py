@@ -1,0 +1,127 @@
+"""What is taken for a batch, from whom, how much of it, and how it is counted."""
+
+import pytest
+from batching import COLLECTIONS, count, create, delete, fields, results, send, update
+from client import WINDOW, Api, ok, refused, wrong_fields
+from estate import Estate, unique
+from waiting import together
+
+
+# ---------------------------------------------------------------- who may, and of whom
+
+
+def test_the_scope_is_the_resources_write_scope(instance, realm, make):
+    viewer = Api(instance, realm.viewer)
+    refused(send(viewer, create(name="A")), 403, "forbidden.insufficient_permissions")
+    refused(send(viewer, collection="parties"), 403, "forbidden.insufficient_permissions")
+    results(send(Api(instance, realm.editor), create(name="A")), 201)
+
+
+def test_another_organizations_resources_are_not_there(own, instance, realm):
+    other = Api(instance, realm.other)
+    theirs, estate = other.broker(creci="theirs"), Estate(own)
+    done = results(send(own, update(theirs, name="X"), delete(theirs), create(name="A", creci="theirs")), 404, 404, 201)
+    assert all(result["error"]["code"] == "not_found.broker" for result in done[:2])
+    refused(send(own, delete(theirs), atomic=True), 404, "not_found.broker")
+    done = results(send(own, create(**estate.body("parties", broker_id=theirs["id"])), collection="parties"), 400)
+    assert fields(done[0]) == {"broker_id": "validation.party.broker_id_not_found"}
+    assert ok(other.get("brokers/" + theirs["id"])) == theirs
+
+
+# ---------------------------------------------------------------- what is taken
+
+
+def test_a_batch_has_from_one_to_a_hundred_operations(own):
+    refused(send(own), 400, "validation.broker.operations_invalid")
+    results(send(own, create(name="A")), 201)
+    results(send(own, *[create(name="A")] * 100), *[201] * 100)
+    problem = refused(send(own, *[create(name="A")] * 101), 400, "validation.batch_too_large")
+    assert problem["errors"] == [{"field": "operations", "message": "must have at most 100 elements, not 101",
+                                  "code": "validation.batch_too_large"}]
+    assert count(own) == 101
+
+
+@pytest.mark.parametrize("body, fields", [
+    ({}, {"operations": "operations_required"}),
+    ({"operations": None}, {"operations": "operations_required"}),
+    ({"operations": {}, "atomic": "yes"}, {"operations": "operations_invalid", "atomic": "atomic_invalid"}),
+    ({"operations": [{}, 7, {"method": "upsert"}]}, {"operations[0].method": "operations_method_required",
+                                                    "operations[1]": "operations_invalid",
+                                                    "operations[2].method": "operations_method_invalid"}),
+    ({"operations": [{"method": "update"}, {"method": "delete", "data": {}}, {"method": "create", "id": "x", "data": 7}]},
+     {"operations[0].id": "operations_id_required", "operations[0].data": "operations_data_required",
+      "operations[1].id": "operations_id_required", "operations[1].data": "operations_data_invalid",
+      "operations[2].id": "operations_id_invalid", "operations[2].data": "operations_data_invalid"}),
+])
+def test_a_body_of_the_wrong_form_is_refused_whole_with_every_place(own, body, fields):
+    found = wrong_fields(own.post("brokers/batch", json=body))
+    assert found == {path: "validation.broker." + code for path, code in fields.items()}
+
+
+def test_unknown_members_are_refused(own):
+    found = wrong_fields(own.post("brokers/batch", json={"operations": [{**create(name="A"), "if_match": "x"}], "mode": 1}))
+    assert found == {"mode": "validation.unknown_field", "operations[0].if_match": "validation.unknown_field"}
+    assert count(own) == 0
+
+
+@pytest.mark.parametrize("body", ["[]", "null", "7", '"x"', "{", "[{}]"])
+def test_what_is_no_object_is_refused(own, body):
+    response = own.request("POST", "brokers/batch", data=body, headers={"Content-Type": "application/json"})
+    refused(response, 400, "validation.malformed_json")
+
+
+def test_a_body_that_is_too_large_or_missing_or_no_json_is_refused(own, short):
+    refused(own.request("POST", "brokers/batch", data=""), 400, "validation.body_required")
+    refused(own.request("POST", "brokers/batch", data="a=b"), 415, "validation.unsupported_media_type")
+    refused(send(short, *[create(name="A" * 100)] * 50), 413, "validation.body_too_large")
+    results(send(short, *[create(name="A" * 100)] * 10), *[201] * 10)
+
+
+def test_a_hundred_of_the_fullest_fit_in_a_body(own):
+    estate = Estate(own)
+    body = estate.full("properties")
+    done = send(own, *[create(**{**body, "code": unique(), "external_id": unique(), "description": "A" * 3000})
+                       for _ in range(100)], collection="properties")
+    results(done, *[201] * 100)
+
+
+def test_only_some_resources_have_batches(own):
+    for collection in ("proposals", "contracts", "documents", "webhooks"):
+        refused(send(own, create(), collection=collection), 405, "validation.method_not_allowed")
+    for collection in COLLECTIONS:
+        response = own.get(collection + "/batch")
+        refused(response, 405, "validation.method_not_allowed")
+        assert response.headers["Allow"] == own.options(collection + "/batch").headers["Allow"] == "OPTIONS, POST"
+    refused(own.post("brokers/batch?x=1", json={"operations": [create(name="A")]}), 400, "validation.unknown_parameter")
+
+
+# ---------------------------------------------------------------- the rate limit
+
+
+def remaining(response):
+    return int(response.headers["X-RateLimit-Remaining"])
+
+
+def test_a_batch_counts_as_one_request_for_each_operation(instance, make):
+    api = Api(instance, make.key(make.organization(make.tenant(make.plan(30, WINDOW)))))
+    assert remaining(send(api, *[create(name="A")] * 10)) == 20
+    assert remaining(send(api, create(name="A"))) == 19
+    assert remaining(send(api, create(), create(x=1))) == 17
+    assert remaining(send(api)) == 16
+    problem = refused(send(api, *[create(name="A")] * 17), 429, "rate_limit.exceeded")
+    assert "counts as 17" in problem["detail"] and "16 of its 30" in problem["detail"]
+    assert count(api) == 11  # which was a request, as the refused batch was
+    last = send(api, *[create(name="A")] * 14)
+    results(last, *[201] * 14)
+    assert remaining(last) == 0
+    refused(send(api, create(name="A")), 429, "rate_limit.exceeded")
+
+
+def test_batches_at_once_never_get_more_than_the_plan_has(instance, make):
+    api = Api(instance, make.key(make.organization(make.tenant(make.plan(100, WINDOW)))))
+    answers = together(*[lambda: send(api.with_(), *[create(name="A")] * 7)] * 40)
+    passed = sum(answer.status_code == 200 for answer in answers)
+    refusals = sum(answer.status_code == 429 for answer in answers)
+    assert passed + refusals == 40 and 1 <= passed <= 14
+    made = instance.sql("select count(*) from neoapi.broker where organization_id = %s", api.credential.organizations[0])
+    assert made == [(7 * passed,)]
