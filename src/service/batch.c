@@ -171,14 +171,17 @@ static neo_pg_status write_alone(work *w, item *i)
     return NEO_PG_OK;
 }
 
-/* Writes all items together, then those that were left out one by one. */
+/* Writes all items together, then those that were left out one by one. That nothing is in the way of a creation is assumed
+ * first: to look for what is, row by row, takes a tenth of the whole statement's time. */
 static neo_pg_status write_together(work *w, item *first, int count)
 {
     int wanted;
     const neo_batch_row *rows = rows_of(w, first, count, &wanted);
     if (wanted == 0)
         return NEO_PG_OK;
-    neo_pg_status status = write_rows(w, first->wish->method, 0, rows, wanted);
+    neo_pg_status status = write_rows(w, first->wish->method, 1, rows, wanted);
+    if (status == NEO_PG_DUPLICATE && wanted > 1 && first->wish->method == NEO_METHOD_CREATE)
+        status = write_rows(w, NEO_METHOD_CREATE, 0, rows, wanted);
     if (status != NEO_PG_OK && status != NEO_PG_DUPLICATE && status != NEO_PG_REFERRED)
         return status;
     status = NEO_PG_OK;

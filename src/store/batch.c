@@ -1,6 +1,7 @@
 /* Statements that write several rows, and running them (see store/batch.h).
  *
- * {rows} is a JSON array with an element for each row; {references} is one with every reference of their bodies. */
+ * {rows} is a JSON array with an object for each row, the members of its body among its own, whose names begin with "item_";
+ * {references} is one with every reference of the bodies. */
 #include "store/batch.h"
 
 #include <apr_strings.h>
@@ -45,17 +46,12 @@ static void add_names(neo_buf *sql, const neo_resource *resource, const char *be
 /* The first step: item (item_number, item_id, item_stem, item_now), with the body's fields where there is one. */
 static void add_items(neo_buf *sql, const neo_resource *resource, int has_body)
 {
-    neo_buf_printf(sql,
-                   "with item as materialized (select i.*%s from json_to_recordset({rows}::json) as i (item_number int,"
-                   " item_id text collate \"C\", item_stem text, item_now timestamptz, item_body json)",
-                   has_body ? ", b.*" : "");
-    const char *between = ", json_to_record(i.item_body) as b (";
+    neo_buf_puts(sql, "with item as materialized (select * from json_to_recordset({rows}::json) as i (item_number int,"
+                      " item_id text collate \"C\", item_stem text, item_now timestamptz");
     for (const neo_field *f = resource->fields; has_body && f->name; f++)
-        if (neo_write_is_parameter(f)) {
-            neo_buf_printf(sql, "%s%s %s", between, f->name, type_of(f));
-            between = ", ";
-        }
-    neo_buf_puts(sql, has_body ? ")), " : "), ");
+        if (neo_write_is_parameter(f))
+            neo_buf_printf(sql, ", %s %s", f->name, type_of(f));
+    neo_buf_puts(sql, ")), ");
 }
 
 static void add_references(neo_buf *sql, const neo_resource *resource)
@@ -221,11 +217,11 @@ static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_
         neo_buf_printf(out, ",\"item_stem\":\"%s\"", stem);
     }
     if (row->body) {
-        neo_text body = neo_json_text(row->body, pool);
-        neo_buf_puts(out, ",\"item_body\":");
-        neo_buf_add(out, body.ptr, body.len);
-    }
-    neo_buf_putc(out, '}');
+        neo_text body = neo_json_text(row->body, pool); /* its members, and the end, join what is there */
+        neo_buf_putc(out, neo_json_size(row->body) ? ',' : ' ');
+        neo_buf_add(out, body.ptr + 1, body.len - 1);
+    } else
+        neo_buf_putc(out, '}');
 }
 
 static const char *rows_of(const neo_resource *resource, const neo_batch_row *rows, int count, apr_pool_t *pool)

@@ -17,8 +17,8 @@ typedef struct {
     const char *at;
     fake_reply how;
     int times;
-    int made; /* rows that the statement for all makes, of those in `both` */
-    int begun, inserted, alone, marked, gone_back, committed, rolled_back;
+    int made; /* rows that there is room for, of those in `both` */
+    int begun, inserted, left_out, alone, marked, gone_back, committed, rolled_back;
 } trouble;
 
 static int is(const char *sql, const char *start)
@@ -26,23 +26,35 @@ static int is(const char *sql, const char *start)
     return strncmp(sql, start, strlen(start)) == 0;
 }
 
+/* What a statement is for: all rows, those that nothing is in the way of, or one of them. */
+static const char *purpose_of(const char *sql, const char *const *values)
+{
+    if (!strstr(sql, "insert into neoapi.broker"))
+        return sql;
+    if (strstr(sql, "on conflict do nothing"))
+        return "leave out";
+    return strstr(values[0], "},{") ? "insert" : "alone";
+}
+
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
+    static const fake_reply duplicate = {.error = "23505", .constraint = "broker_creci_key"};
     trouble *t = fake->data;
-    int inserts = strstr(sql, "insert into neoapi.broker") != NULL,
-        is_alone = inserts && !strstr(sql, "on conflict do nothing");
-    (void)values;
+    const char *what = purpose_of(sql, values);
+    int is_alone = is(what, "alone"), is_whole = is(what, "insert");
     t->begun += is(sql, "begin");
-    t->inserted += inserts && !is_alone;
+    t->inserted += is_whole;
+    t->left_out += is(what, "leave out");
     t->alone += is_alone;
     t->marked += is(sql, "savepoint");
     t->gone_back += is(sql, "rollback to");
     t->committed += is(sql, "commit");
     t->rolled_back += strcmp(sql, "rollback") == 0;
-    const char *what = is_alone ? "alone" : inserts ? "insert" : sql;
     if (t->at && is(what, t->at) && t->times-- > 0)
         *reply = t->how;
-    else if (inserts)
+    else if (is_whole && t->made < 2)
+        *reply = duplicate;
+    else if (what != sql)
         *reply = (fake_reply){.columns = 4, .rows = is_alone ? 1 : t->made, .values = is_alone ? both + 4 : both};
 }
 
@@ -81,7 +93,7 @@ static void creates_together_are_one_statement_in_one_transaction(void **state)
     assert_int_equal(t.begun, 1);
     assert_int_equal(t.inserted, 1);
     assert_int_equal(t.committed, 1);
-    assert_int_equal(t.alone + t.marked, 0);
+    assert_int_equal(t.left_out + t.alone + t.marked, 0);
     assert_int_equal(s.host->told, 1);
 }
 
@@ -92,8 +104,10 @@ static void what_is_left_out_is_tried_alone_to_learn_why(void **state)
     assert_int_equal(send_batch(&s, *state), 200);
     assert_int_equal(neo_json_integer(neo_json_get(body_of(s.host, *state), "failed")), 1);
     assert_non_null(strstr(s.host->response.body.ptr, "Another broker of the organization has this creci."));
+    assert_int_equal(t.inserted, 1);
+    assert_int_equal(t.left_out, 1);
     assert_int_equal(t.alone, 1);
-    assert_int_equal(t.gone_back, 1);
+    assert_int_equal(t.gone_back, 2);
     t.times = 0; /* by now it would succeed */
     assert_int_equal(send_batch(&s, *state), 200);
     assert_int_equal(neo_json_integer(neo_json_get(body_of(s.host, *state), "failed")), 0);
