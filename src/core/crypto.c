@@ -33,7 +33,7 @@ typedef struct {
     EVP_CIPHER_CTX *sealing;         /* keeps its key from one use to the next */
     unsigned char key[NEO_KEY_SIZE]; /* the one that `sealing` has, where has_key */
     int has_key;
-    unsigned char random[256]; /* fetched ahead: each fetch costs more than the bytes */
+    unsigned char random[1024]; /* fetched ahead: each fetch costs more than the bytes */
     apr_size_t random_left;    /* at its beginning */
 } thread_context;
 

@@ -37,13 +37,22 @@ static apr_status_t destroy(void *data)
     return APR_SUCCESS;
 }
 
+/* Mostly it is passed in less time than it takes to fall asleep. */
+static void make_gate(pthread_mutex_t *gate)
+{
+    pthread_mutexattr_t spinning;
+    if (pthread_mutexattr_init(&spinning) != 0 || pthread_mutexattr_settype(&spinning, PTHREAD_MUTEX_ADAPTIVE_NP) != 0 ||
+        pthread_mutex_init(gate, &spinning) != 0)
+        abort();
+    pthread_mutexattr_destroy(&spinning);
+}
+
 neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
     __atomic_fetch_add(&neo_counters_here()->process->connections, neo_config_connections(), __ATOMIC_RELAXED);
-    if (pthread_mutex_init(&database->gate, NULL) != 0)
-        abort();
+    make_gate(&database->gate);
     apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
     return database;
 }

@@ -11,8 +11,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/crypto.h"
-
 #define BUCKET 8  /* slots that a caller may be in: two cache lines */
 #define SLACK  60 /* seconds by which the times of two requests may differ when they are counted */
 
@@ -58,13 +56,11 @@ neo_limiter *neo_limiter_use(void *memory, apr_size_t entries)
     return limiter;
 }
 
-/* A caller's number and bucket. They come from SHA-256, so that nobody can choose a name that shares another's counter. */
-static uint64_t number_of(neo_limiter *limiter, const char *caller, slot **bucket)
+/* A caller's number and bucket. */
+static uint64_t number_of(neo_limiter *limiter, const unsigned char *caller, slot **bucket)
 {
-    unsigned char digest[NEO_SHA256_SIZE];
     uint64_t words[2];
-    neo_sha256(caller, strlen(caller), digest);
-    memcpy(words, digest, sizeof words);
+    memcpy(words, caller, sizeof words);
     *bucket = &limiter->slots[words[0] % limiter->buckets * BUCKET];
     return words[1] & NUMBER ? words[1] & NUMBER : ~NUMBER + 1;
 }
@@ -129,8 +125,8 @@ static uint64_t add(const sight *seen, int cost, int window, long long now, neo_
     return ((uint64_t)allowance->reset & END) << END_AT | (seen->caller & TURN) << TURN_AT | count;
 }
 
-void neo_limiter_count(neo_limiter *limiter, const char *caller, int cost, int limit, int window, long long now,
-                       neo_allowance *allowance)
+void neo_limiter_count(neo_limiter *limiter, const unsigned char caller[NEO_SHA256_SIZE], int cost, int limit, int window,
+                       long long now, neo_allowance *allowance)
 {
     slot *bucket;
     uint64_t number = number_of(limiter, caller, &bucket);

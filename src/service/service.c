@@ -7,7 +7,6 @@
 
 #include "call.h"
 #include "core/clock.h"
-#include "core/encode.h"
 #include "model/route.h"
 #include "store/batch.h"
 #include "store/delivery.h"
@@ -132,14 +131,13 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
 /* ---------------------------------------------------------------- steps */
 
 /* Whoever shares a /64 network counts as one, since one client has that many addresses. */
-static const char *network_of(const char *address, apr_pool_t *pool)
+static void digest_network(const char *address, unsigned char digest[NEO_SHA256_SIZE])
 {
     unsigned char bytes[16];
-    if (inet_pton(AF_INET6, address, bytes) != 1)
-        return address;
-    char digits[17];
-    neo_hex(bytes, 8, digits);
-    return apr_pstrdup(pool, digits);
+    if (inet_pton(AF_INET6, address, bytes) == 1)
+        neo_sha256(bytes, 8, digest);
+    else
+        neo_sha256(address, strlen(address), digest);
 }
 
 /* A credential that could not be looked up for want of a database is no guess, and costs its address nothing. */
@@ -148,11 +146,14 @@ void neo_call_count(neo_call *call, int requests, neo_allowance *allowance)
     const neo_credential *who = call->principal;
     int is_unknown = call->refusal && neo_problem_status(call->refusal) >= 500;
     long long now = neo_now_ms() / 1000;
+    unsigned char network[NEO_SHA256_SIZE];
     if (who)
-        neo_limiter_count(call->site->credentials, who->id, requests, who->requests, who->window, now, allowance);
-    else
-        neo_limiter_count(call->site->addresses, network_of(call->request->address, call->pool), is_unknown ? 0 : requests,
-                          NEO_ADDRESS_REQUESTS, NEO_ADDRESS_WINDOW, now, allowance);
+        neo_limiter_count(call->site->credentials, who->digest, requests, who->requests, who->window, now, allowance);
+    else {
+        digest_network(call->request->address, network);
+        neo_limiter_count(call->site->addresses, network, is_unknown ? 0 : requests, NEO_ADDRESS_REQUESTS, NEO_ADDRESS_WINDOW,
+                          now, allowance);
+    }
     neo_call_set_header(call, "X-RateLimit-Limit", apr_itoa(call->pool, allowance->limit));
     neo_call_set_header(call, "X-RateLimit-Remaining", apr_itoa(call->pool, allowance->remaining));
     neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));

@@ -197,22 +197,26 @@ static void name_of(const neo_statement *statement, char name[16])
     apr_snprintf(name, 16, "neoapi_%d", statement->slot);
 }
 
-/* Waits until libpq has a result to take. Returns 0 where the connection is lost, or given up because nothing came for too
- * long: then the socket is shut, so that libpq sees the connection as lost too. */
+/* Waits until something can be read. Where nothing came for too long the connection is given up: the socket is shut, so that
+ * libpq sees it as lost. */
+static int wait_for_more(neo_pg *pg, long long until)
+{
+    struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
+    long long left = until - neo_steady_seconds();
+    if (until != NEO_PG_FOR_EVER && left <= 0) {
+        pg->gave_up = 1;
+        shutdown(look.fd, SHUT_RDWR);
+    }
+    return poll(&look, 1, until == NEO_PG_FOR_EVER ? -1 : (int)(left > 0 ? left * 1000 : 0)) >= 0 || errno == EINTR;
+}
+
+/* Waits until libpq has a result to take. Returns 0 where the connection is lost, or given up. When the first piece of a long
+ * answer is there, the next one mostly is as well, and is read without asking. */
 static int wait_for_result(neo_pg *pg, long long until)
 {
-    while (PQisBusy(pg->conn)) {
-        struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
-        long long left = until - neo_steady_seconds();
-        if (until != NEO_PG_FOR_EVER && left <= 0) {
-            pg->gave_up = 1;
-            shutdown(look.fd, SHUT_RDWR);
-        }
-        if (poll(&look, 1, until == NEO_PG_FOR_EVER ? -1 : (int)(left > 0 ? left * 1000 : 0)) < 0 && errno != EINTR)
+    for (int is_likely = 0; PQisBusy(pg->conn); is_likely = !is_likely)
+        if ((!is_likely && !wait_for_more(pg, until)) || !PQconsumeInput(pg->conn))
             return 0;
-        if (!PQconsumeInput(pg->conn))
-            return 0;
-    }
     return 1;
 }
 

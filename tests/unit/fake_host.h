@@ -131,6 +131,7 @@ static inline fake_key *credential_of(const char *prefix, const char *role, apr_
     fake_key *key = apr_pcalloc(pool, sizeof *key);
     neo_credential *c = &key->credential;
     neo_secret_make(key->secret, c->id, c->hash, prefix);
+    neo_sha256(c->id, strlen(c->id), c->digest);
     c->tenant = TENANT;
     c->role = role;
     if (!neo_role_scopes(role, &c->scopes))
