@@ -1,5 +1,6 @@
-"""An organization moves: its leads, and who has said stop, come along by `neoapictl export` and `import`."""
+"""An organization moves: its leads, and who has said stop, come along by `neoapictl export` and `import`. A number moves: it goes on."""
 
+import dataclasses
 import itertools
 import json
 import signal
@@ -17,7 +18,7 @@ from makers import Maker  # noqa: E402
 from waiting import eventually  # noqa: E402
 from whatsapp import HERE, PATH, PHONE, SHORT, TIMEOUT, Office, make_there, meta, office, provider, there  # noqa: E402, F401
 
-from callbacks import preference, system, text  # noqa: E402
+from callbacks import preference, status, system, text  # noqa: E402
 
 BSUID = "BR.13491208655302741918"
 OTHER = "5521987654321"
@@ -345,3 +346,23 @@ def test_an_import_of_leads_that_was_killed_is_gone_on_with(office, tmp_path):
     assert office.there.sql("select count(*), count(lead_id) from neoapi.whatsapp_opt_out where organization_id = %s",
                             office.organization) == [(count, count)]
     assert_stopped(office, "5511960000000")
+
+
+# ---------------------------------------------------------------- a number that moves
+
+
+def test_a_number_that_has_got_another_account_goes_on_with_its_conversations(office, meta):
+    lead = office.lead()
+    made, send = office.begin(lead)
+    office.tell(text("PARAR", OTHER))
+    moved = dataclasses.replace(office.number, account="29" + office.number.account[2:], display="+55 11 4000-9999")
+    office.ctl("whatsapp", "number", "update", office.number_id, "--display", moved.display, "--waba-id", moved.account)
+    meta.numbers[meta.numbers.index(office.number)] = moved
+    office.number = moved
+    office.tell(status(send, "read", PHONE), text("Oi", PHONE))
+    assert office.status_of(made) == "read"
+    again, _ = office.begin(lead, 200)
+    assert again["conversation"]["id"] == made["conversation"]["id"]
+    assert again["conversation"]["number_display_phone_number"] == "+55 11 4000-9999"
+    office.lead(OTHER, "Bia")
+    assert_stopped(office, OTHER)
