@@ -32,7 +32,7 @@ create table neoapi.whatsapp_opt_out (
     organization_id text collate "C" not null references neoapi.organization (id),
     id              text collate "C" not null check (id ~ '^wao_[0-9a-hjkmnp-tv-z]{26}$'),
     phone_number_id text collate "C" check (phone_number_id ~ '^[0-9]{5,20}$'), -- null: said to all
-    contact_phone   text collate "C" check (contact_phone ~ '^[0-9]{5,20}$'),
+    contact_phone   text collate "C", -- whatever WhatsApp calls it
     contact_bsuid   text collate "C",
     lead_id         text collate "C", -- the contact may have moved to another number than its lead's
     opted_out_at    timestamptz not null,
