@@ -14,7 +14,8 @@
 /* ---------------------------------------------------------------- the kinds, and their order */
 
 #define ADDRESS(name, AREA, collection) &neo_##name,
-const neo_resource *const neo_intake_kinds[] = {NEO_EVERY_RESOURCE(ADDRESS) & neo_lead, &neo_whatsapp_opt_out, NULL};
+const neo_resource *const neo_intake_kinds[] = {NEO_EVERY_RESOURCE(ADDRESS) ADDRESS(lead, , ) ADDRESS(whatsapp_opt_out, , )
+                                                    NULL};
 
 const neo_resource *neo_intake_kind_named(const char *name)
 {

@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import json
+import re
 import signal
 import time
 
@@ -12,7 +13,9 @@ for module in ("hooks", "whatsapp", "ctl_instance"):
     pytest.register_assert_rewrite(module)
 
 from client import Api, ok, refused  # noqa: E402
+from ctl_database import bare, fresh  # noqa: E402, F401
 from ctl_instance import Ctl  # noqa: E402
+from deployment import ROOT  # noqa: E402
 from hooks import bring_up, take_down  # noqa: E402
 from makers import Maker  # noqa: E402
 from waiting import eventually  # noqa: E402
@@ -276,6 +279,29 @@ def test_an_organization_with_opt_outs_is_not_removed_without_a_word(there, make
     give_lines(office, stop())
     office.make.ctl("key", "revoke", office.api.credential.id)
     assert "it still has 1 WhatsApp opt-out" in Ctl(there).refused("organization", "remove", office.organization)
+
+
+def test_who_had_said_stop_before_the_migration_is_kept_by_it(fresh):
+    """As if nothing of it had been there, with conversations and leads from before."""
+    migration = (ROOT / "sql/0016_archive.sql").read_text()
+    for function in re.findall(r"^create function (neoapi\.\w+)", migration, re.M):
+        fresh.sql(f"drop function {function} cascade")
+    fresh.sql("drop table neoapi.whatsapp_opt_out; alter table neoapi.lead drop column representation")
+    organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
+    fresh.sql("insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
+              organization)
+    fresh.sql("insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
+              organization, PHONE)
+    fresh.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
+              " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
+              " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
+              " from unnest('{0,1}'::text[]) n", organization)
+    fresh.sql("set role neoapi_owner;" + migration)
+    _, *lines = fresh.ok("export", organization).splitlines()
+    assert [json.loads(line) for line in lines if "lead" in line][0]["lead"]["phone"] == "+" + PHONE
+    one, = opt_outs(lines)
+    assert one == {"id": "wao_" + "1" * 26, "phone_number_id": "10001", "contact_phone": "+5511900000001",
+                   "opted_out_at": "2026-01-31T00:00:00.000Z", "organization_id": organization}
 
 
 # ---------------------------------------------------------------- what is wrong
