@@ -377,7 +377,7 @@ static const neo_ctl_parameter options[] = {
     {"key-file", NEO_CTL_FILE, 0, NULL,
      "the file that httpd's NeoAPIKeyFile names; where nothing is given, it is looked for in httpd's configuration, else "
      "it is " NEO_DOCTOR_KEY_FILE},
-    {"httpd-conf", NEO_CTL_FILE, 0, "/etc/apache2",
+    {"httpd-conf", NEO_CTL_FOLDER, 0, "/etc/apache2",
      "the folder of httpd's configuration, which is read where it is laid out as Debian does it"},
     {0},
 };
