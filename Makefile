@@ -186,7 +186,7 @@ package: ## build the Debian package, into BUILD/package
 	@sh tests/package/build.sh '$(BUILD)/package' '$(FETCHED)'
 
 package-test: package ## try the package on throwaway Debian systems: lintian, piuparts, autopkgtest, upgrades (PACKAGE_TESTS='lintian walk ...')
-	@sh tests/package/test.sh '$(BUILD)/package' $(PACKAGE_TESTS)
+	@bash tests/package/test.sh '$(BUILD)/package' $(PACKAGE_TESTS)
 
 # ---------------------------------------------------------------- house
 

@@ -16,6 +16,7 @@ typedef enum neo_ctl_kind {
     NEO_CTL_ROLE,
     NEO_CTL_SCOPE,
     NEO_CTL_FILE,
+    NEO_CTL_FOLDER,
     NEO_CTL_CONNINFO,
     NEO_CTL_IDENTIFIER, /* a role's or database's name in PostgreSQL */
     NEO_CTL_TENANT_ID,

@@ -12,8 +12,15 @@
 #include "core/id.h"
 #include "model/resource.h"
 
-/* Every resource that can be exported and imported, each after those that it refers to, ended by NULL. Subscriptions are not
- * among them: their secrets leave the database in no way. */
+/* Every kind of row that an organization takes along, ended by NULL: the resources, leads and opt-outs. A kind that is added
+ * here is exported and imported; its table has the columns organization_id, id, and representation, which is the line. */
+extern const neo_resource *const neo_intake_kinds[];
+
+/* The kind of that name, NULL where there is none. */
+const neo_resource *neo_intake_kind_named(const char *name);
+
+/* Those that can be imported, each after those that it refers to, ended by NULL. Subscriptions are not among them: their
+ * secrets leave the database in no way. */
 const neo_resource **neo_intake_order(apr_pool_t *pool);
 
 /* Asked for the id of a resource of `kind` that is called `given` in what is taken in. Returns the id that is to stand there.

@@ -1,8 +1,9 @@
-/* Leads: what a row of theirs must be. Administrators make them with neoapictl. */
+/* Leads: what a row of theirs must be, in a table (`lead import`) and in a line (`import`). Administrators make them with
+ * neoapictl. */
 #ifndef NEO_MODEL_LEAD_H
 #define NEO_MODEL_LEAD_H
 
-#include <apr_pools.h>
+#include "model/resource.h"
 
 typedef enum neo_lead_column {
     NEO_LEAD_NAME,
@@ -25,6 +26,11 @@ int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *wrong[NEO_L
 /* A telephone number as digits, the country's code first: "+55 (11) 98765-4321" is "5511987654321". Without a code it is
  * Brazilian. Returns NULL, or what is wrong with it ("must be …"). */
 const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **digits);
+
+/* The same as the form and the rule of a field. What is no number stays a text that is none: nobody takes an area code for a
+ * country's. */
+const char *neo_normal_phone_digits(const char *text, apr_pool_t *pool);
+const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
 
 /* The digits as two spellings of the same number are compared: Brazilian mobiles without their ninth digit. */
 const char *neo_phone_folded(const char *digits, apr_pool_t *pool);

@@ -131,6 +131,7 @@ struct neo_resource {
     const neo_transition *transitions; /* of the field `status`, ended by a row without `from`; NULL: any to any */
     const neo_effect *effects;         /* ended by a row without `state`; NULL for none */
     int has_batch;                     /* POST …/batch */
+    int has_foreign_keys;              /* its references are columns' constraints, and no rows of neoapi.reference */
 };
 
 /* Every resource, ended by NULL. */
@@ -142,6 +143,9 @@ extern const neo_filter neo_common_filters[];
 /* neo_broker and so on. */
 #define NEO_DECLARATION(name, AREA, collection) extern const neo_resource neo_##name;
 NEO_EVERY_RESOURCE(NEO_DECLARATION)
+
+/* What administrators bring in and take along, and the API has not. */
+extern const neo_resource neo_lead, neo_whatsapp_opt_out;
 
 /* The body of POST /webhooks/{id}/recover. */
 extern const neo_resource neo_recovery;

@@ -58,7 +58,8 @@ typedef struct neo_new_number {
     const char *verify_token_hash;         /* hexadecimal */
 } neo_new_number;
 const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
-/* New secrets of a number; what is NULL stays. The other members are not looked at. */
+/* New secrets of a number, another account, another way to write it; what is NULL stays. Organization and phone_number_id are
+ * not looked at. */
 const char *neo_admin_update_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
 
 /* Ends a credential of either kind for good; one that has been revoked before keeps its first moment. */

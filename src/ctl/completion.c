@@ -89,13 +89,18 @@ static void put_words(neo_buf *out, const apr_array_header_t *words)
         neo_buf_printf(out, "%s%s", i ? " " : "", APR_ARRAY_IDX(words, i, const char *));
 }
 
+static int is_path(const neo_ctl_parameter *p)
+{
+    return p->kind == NEO_CTL_FILE || p->kind == NEO_CTL_FOLDER;
+}
+
 /* What completes the value of an option. */
 static void put_option(neo_buf *out, const neo_ctl_parameter *option)
 {
     if (option->kind == NEO_CTL_FLAG)
         return;
-    neo_buf_printf(out, "    --%s) %s=\"", option->name, option->kind == NEO_CTL_FILE ? "files" : "words");
-    if (option->kind == NEO_CTL_FILE)
+    neo_buf_printf(out, "    --%s) %s=\"", option->name, is_path(option) ? "files" : "words");
+    if (is_path(option))
         neo_buf_puts(out, "yes");
     else
         put_words(out, neo_ctl_value_words(option->kind, out->pool));
@@ -111,7 +116,7 @@ static void put_names(neo_buf *out, const neo_ctl_parameter *options)
 static int takes_file(const neo_ctl_command *command)
 {
     for (const neo_ctl_parameter *p = command->arguments; p && p->name; p++)
-        if (p->kind == NEO_CTL_FILE)
+        if (is_path(p))
             return 1;
     return 0;
 }

@@ -1,49 +1,36 @@
 /* neoapictl doctor: looks at everything that the module needs, one thing after the other, and says how to mend it. */
 #include <apr_strings.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/secret.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
+#include "doctor.h"
 #include "store/hearing.h"
 #include "store/migrate.h"
 
 #define MOST_CLOCK_DIFFERENCE 2000 /* milliseconds */
-#define KEY_FILE              "/etc/neoapi/key"
-
-/* What the checks share. */
-typedef struct {
-    const neo_ctl *ctl;
-    apr_pool_t *pool;
-    neo_pg *pg;          /* NULL until there is a connection */
-    const char *runtime; /* NULL until the schema told it */
-    int version;
-    const char *key_file;
-    neo_keys keys; /* none until the key file is well */
-} patient;
 
 /* What a check needs to have gone well before. */
-typedef enum { NEEDS_NOTHING, NEEDS_KEY_FILE, NEEDS_CONNECTION, NEEDS_SCHEMA, NEEDS_SCHEMA_AND_KEYS } need;
+typedef enum { NEEDS_NOTHING, NEEDS_HTTPD, NEEDS_CONNECTION, NEEDS_SCHEMA, NEEDS_SCHEMA_AND_KEYS } need;
 
 typedef struct check check;
 struct check {
     const char *name;
     need need;
     const char *sql; /* answers whether it is well and what was found; $1 is the runtime role. NULL: run is asked */
-    int (*run)(patient *p, const char **found);
-    const char *mend;
+    neo_finding (*run)(neo_patient *p, const char **found);
+    const char *mend; /* NULL: run says it */
 };
 
-static int check_connection(patient *p, const char **found)
+static neo_finding check_connection(neo_patient *p, const char **found)
 {
     p->pg = neo_ctl_connect(p->ctl, neo_ctl_conninfo(p->ctl), found);
     neo_rows rows;
-    if (!p->pg)
-        return 0;
-    if ((*found = neo_ctl_hurry(p->ctl, p->pg)))
-        return 0;
+    if (!p->pg || (*found = neo_ctl_hurry(p->ctl, p->pg)))
+        return NEO_FINDING_ILL;
     if (neo_pg_exec(p->pg, "select format('database %s as %s', current_database(), current_user)", 0, NULL, p->pool, &rows) !=
         NEO_PG_OK) {
         *found = rows.message;
@@ -53,7 +40,7 @@ static int check_connection(patient *p, const char **found)
     return 1;
 }
 
-static int check_notifications(patient *p, const char **found)
+static neo_finding check_notifications(neo_patient *p, const char **found)
 {
     neo_rows rows;
     neo_pg_status status = neo_hearing_begin(p->pg, p->pool, &rows);
@@ -61,7 +48,7 @@ static int check_notifications(patient *p, const char **found)
     return status == NEO_PG_OK;
 }
 
-static int check_clock(patient *p, const char **found)
+static neo_finding check_clock(neo_patient *p, const char **found)
 {
     neo_rows rows;
     neo_ms before = neo_now_ms();
@@ -78,7 +65,7 @@ static int check_clock(patient *p, const char **found)
     return llabs(difference) < MOST_CLOCK_DIFFERENCE;
 }
 
-static int check_version(patient *p, const char **found)
+static neo_finding check_version(neo_patient *p, const char **found)
 {
     *found = "the schema's version cannot be read";
     if (neo_schema_version(p->pg, p->pool, &p->version) != NEO_PG_OK)
@@ -91,8 +78,27 @@ static int check_version(patient *p, const char **found)
     return p->runtime && p->version >= neo_schema_needed();
 }
 
-static int check_key_file(patient *p, const char **found)
+/* The deployment's secret is the administrator's to make. Whoever named the file expects it to be there. */
+static neo_finding miss_key_file(neo_patient *p, const char **found)
 {
+    const char *slash = strrchr(p->key_file, '/');
+    const char *dir = slash > p->key_file ? apr_pstrmemdup(p->pool, p->key_file, (apr_size_t)(slash - p->key_file)) : ".";
+    *found = apr_psprintf(p->pool, "there is no %s", p->key_file);
+    p->mend = apr_psprintf(p->pool, "%s(set -C && umask 077 && openssl rand -base64 32 >%s)",
+                           access(dir, F_OK) == 0 ? "" : apr_psprintf(p->pool, "mkdir -p %s && ", dir), p->key_file);
+    return NEO_FINDING_TO_DO;
+}
+
+static neo_finding check_key_file(neo_patient *p, const char **found)
+{
+    if (!neo_ctl_value(p->ctl, "key-file")) {
+        if (access(p->key_file, F_OK) != 0 && errno == ENOENT)
+            return miss_key_file(p, found);
+        if (access(p->key_file, R_OK) != 0 && errno == EACCES) {
+            *found = apr_psprintf(p->pool, "%s is not for this user to read", p->key_file);
+            return NEO_FINDING_UNSEEN;
+        }
+    }
     const char *wrong = neo_keys_read(&p->keys, p->key_file, p->pool);
     if (wrong)
         memset(&p->keys, 0, sizeof p->keys);
@@ -107,7 +113,7 @@ static const struct {
 } sealed[] = {{"webhook_subscription", "secret"}, {"whatsapp_number", "access_token"}, {"whatsapp_number", "app_secret"}};
 
 /* Whoever connected may not see all of it: httpd's own role sees an access token when it sends. */
-static const char *look_into(patient *p, const char *table, const char *column, int *seen, int *closed)
+static const char *look_into(neo_patient *p, const char *table, const char *column, int *seen, int *closed)
 {
     neo_rows rows;
     const char *sql = apr_psprintf(p->pool, "select has_column_privilege('neoapi.%s', '%s', 'select')", table, column);
@@ -125,7 +131,7 @@ static const char *look_into(patient *p, const char *table, const char *column, 
 }
 
 /* A subscription whose secret no key opens gets nothing delivered, a number like that sends and receives nothing. */
-static int check_secrets(patient *p, const char **found)
+static neo_finding check_secrets(neo_patient *p, const char **found)
 {
     int seen = 0, closed = 0;
     for (apr_size_t i = 0; i < sizeof sealed / sizeof *sealed; i++)
@@ -136,7 +142,7 @@ static int check_secrets(patient *p, const char **found)
     return closed == 0;
 }
 
-static int check_servers(patient *p, const char **found)
+static neo_finding check_servers(neo_patient *p, const char **found)
 {
     int listeners, hosts;
     if (neo_hearing_count(p->pg, p->pool, &listeners, &hosts) != NEO_PG_OK) {
@@ -151,8 +157,10 @@ static int check_servers(patient *p, const char **found)
 
 static const check checks[] = {
     {"connection", NEEDS_NOTHING, NULL, check_connection,
-     "where nothing is set up yet: neoapictl setup, as a PostgreSQL administrator; else see that PostgreSQL runs and that "
-     "--database, NEOAPI_DATABASE or the service file names it"},
+     "where nothing is set up yet: neoapictl setup, as a PostgreSQL administrator (Debian: runuser -u postgres -- neoapictl "
+     "setup "
+     "--runtime-role www-data --admin-role root --tenant NAME); else see that PostgreSQL runs and that --database, "
+     "NEOAPI_DATABASE or the service file names it"},
     {"server", NEEDS_CONNECTION,
      "select current_setting('server_version_num')::int >= 150000, 'PostgreSQL ' || current_setting('server_version')", NULL,
      "use PostgreSQL 15 or newer"},
@@ -246,7 +254,7 @@ static const check checks[] = {
      " case when has_database_privilege('public', current_database(), 'connect') then 'every role may connect'"
      " else 'roles need the right to connect' end",
      NULL, "neoapictl setup"},
-    {"key file", NEEDS_KEY_FILE, NULL, check_key_file, "give httpd's NeoAPIKeyFile a file that only it can read"},
+    {"key file", NEEDS_NOTHING, NULL, check_key_file, "give httpd's NeoAPIKeyFile a file that only it can read"},
     {"sealed secrets", NEEDS_SCHEMA_AND_KEYS, NULL, check_secrets,
      "add the key that is missing below the others in the file; where it is lost, the receivers rotate their secrets, and "
      "WhatsApp numbers get theirs anew with: neoapictl whatsapp number update"},
@@ -258,14 +266,21 @@ static const check steps[] = {
      "select count(*) > 0, format('%s key%s or token%s can be used', count(*), case when count(*) <> 1 then 's' end,"
      " case when count(*) <> 1 then 's' end) from neoapi.credential where revoked_at is null",
      NULL, "neoapictl tenant add, then organization add, then key create"},
-    {"httpd", NEEDS_SCHEMA, NULL, check_servers, "start httpd with NeoAPI On; where it runs, its error log says what is wrong"},
+    {"host name", NEEDS_HTTPD, NULL, neo_doctor_check_name, NULL},
+    {"certificate", NEEDS_HTTPD, NULL, neo_doctor_check_certificate, NULL},
+    {"modules of httpd", NEEDS_HTTPD, NULL, neo_doctor_check_modules, NULL},
+    {"virtual host", NEEDS_HTTPD, NULL, neo_doctor_check_site, NULL},
+    {"httpd", NEEDS_SCHEMA, NULL, check_servers,
+     "start httpd with NeoAPI On (Debian: systemctl restart apache2); where it runs, its error log says what is wrong"},
 };
 
 /* Why a check can't be made yet; NULL if it can. */
-static const char *obstacle(const patient *p, const check *c)
+static const char *obstacle(const neo_patient *p, const check *c)
 {
-    if (c->need == NEEDS_KEY_FILE && !p->key_file)
-        return "no --key-file was given, and there is no " KEY_FILE;
+    if (c->need == NEEDS_HTTPD && !p->httpd)
+        return apr_psprintf(p->pool, "%s is not httpd's as Debian lays it out, so nothing was looked at there", p->httpd_dir);
+    if (c->need == NEEDS_HTTPD)
+        return p->httpd->unread;
     if (c->need >= NEEDS_CONNECTION && !p->pg)
         return "there is no connection";
     if (c->need >= NEEDS_SCHEMA && !(p->runtime && p->version >= neo_schema_needed()))
@@ -273,7 +288,7 @@ static const char *obstacle(const patient *p, const check *c)
     return c->need == NEEDS_SCHEMA_AND_KEYS && !p->keys.count ? "there are no keys" : NULL;
 }
 
-static int is_well(patient *p, const check *c, const char **found)
+static neo_finding find(neo_patient *p, const check *c, const char **found)
 {
     neo_rows rows;
     const char *values[] = {p->runtime};
@@ -281,54 +296,77 @@ static int is_well(patient *p, const check *c, const char **found)
         return c->run(p, found);
     if (neo_pg_exec(p->pg, c->sql, strstr(c->sql, "$1") ? 1 : 0, values, p->pool, &rows) != NEO_PG_OK) {
         *found = rows.message;
-        return 0;
+        return NEO_FINDING_ILL;
     }
     *found = neo_rows_value(&rows, 0, 1);
     return neo_rows_is_true(&rows, 0, 0);
 }
 
-static void report(const patient *p, neo_json *list, const check *c, const char *result, const char *found)
+/* How each finding is called, and looks. */
+static const struct {
+    const char *result;
+    neo_ctl_style style;
+    const char *advice; /* what stands before how to mend it; NULL: nothing is to be mended */
+} words[NEO_FINDINGS] = {
+    [NEO_FINDING_ILL] = {"failed", NEO_CTL_BAD, "to mend it"},
+    [NEO_FINDING_WELL] = {"ok", NEO_CTL_GOOD, NULL},
+    [NEO_FINDING_TO_DO] = {"to do", NEO_CTL_FAINT, "next"},
+    [NEO_FINDING_UNSEEN] = {"skipped", NEO_CTL_FAINT, NULL},
+};
+
+static void report(const neo_patient *p, neo_json *list, const check *c, neo_finding finding, const char *found)
 {
     neo_json *row = neo_json_make_object(p->pool);
-    int failed = strcmp(result, "failed") == 0, wants = failed || strcmp(result, "to do") == 0;
+    const char *mend = p->mend ? p->mend : c->mend, *advice = words[finding].advice, *result = words[finding].result;
     found = neo_ctl_one_line(found, p->pool);
     neo_json_set(row, "check", neo_json_make_string(c->name, p->pool));
     neo_json_set(row, "result", neo_json_make_string(result, p->pool));
     neo_json_set(row, "found", neo_json_make_string(found, p->pool));
-    if (wants)
-        neo_json_set(row, "mend", neo_json_make_string(c->mend, p->pool));
+    if (advice)
+        neo_json_set(row, "mend", neo_json_make_string(mend, p->pool));
     neo_json_append(list, row);
-    neo_ctl_style style = failed ? NEO_CTL_BAD : *result == 'o' ? NEO_CTL_GOOD : NEO_CTL_FAINT;
-    if (p->ctl->json || (p->ctl->quiet && !wants))
+    if (p->ctl->json || (p->ctl->quiet && !advice))
         return;
-    printf("%s %s: %s\n", neo_ctl_styled(stdout, style, apr_psprintf(p->pool, "%-8s", result), p->pool), c->name, found);
-    if (wants)
-        printf("%-8s %s: %s\n", "", failed ? "to mend it" : "next", c->mend);
+    result = neo_ctl_styled(stdout, words[finding].style, apr_psprintf(p->pool, "%-8s", result), p->pool);
+    printf("%s %s: %s\n", result, c->name, found);
+    if (advice)
+        printf("%-8s %s: %s\n", "", advice, neo_ctl_one_line(mend, p->pool));
 }
 
-/* Makes checks; what is not well has the result `otherwise`. Returns how many are not. */
-static int examine(patient *p, neo_json *list, const check *some, apr_size_t count, const char *otherwise)
+/* Makes checks; of the last steps what is not well is to be done. Returns how many failed. */
+static int examine(neo_patient *p, neo_json *list, const check *some, apr_size_t count, int are_steps)
 {
-    int not_well = 0;
+    int failed = 0;
     for (const check *c = some; c < some + count; c++) {
-        const char *found = obstacle(p, c), *result = "skipped";
-        if (!found) {
-            result = is_well(p, c, &found) ? "ok" : otherwise;
-            not_well += result == otherwise;
-        }
-        report(p, list, c, result, found);
+        const char *found = obstacle(p, c);
+        p->mend = NULL;
+        neo_finding finding = found ? NEO_FINDING_UNSEEN : find(p, c, &found);
+        if (finding == NEO_FINDING_ILL && are_steps)
+            finding = NEO_FINDING_TO_DO;
+        failed += finding == NEO_FINDING_ILL;
+        report(p, list, c, finding, found);
     }
-    return not_well;
+    return failed;
+}
+
+/* The one that is named; else the one that httpd is told of; else the usual one. */
+static const char *choose_key_file(const neo_patient *p)
+{
+    const neo_httpd_directive *told = p->site ? neo_httpd_conf_next(p->site, NULL, "NeoAPIKeyFile", NULL) : NULL;
+    const char *given = neo_ctl_value(p->ctl, "key-file"), *path = NULL;
+    if (!given && told)
+        path = neo_httpd_conf_path(p->site, neo_httpd_conf_argument(told, p->pool), p->pool);
+    return given ? given : path ? path : NEO_DOCTOR_KEY_FILE;
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
 {
-    patient p = {.ctl = ctl, .pool = ctl->pool, .key_file = neo_ctl_value(ctl, "key-file")};
+    neo_patient p = {.ctl = ctl, .pool = ctl->pool, .httpd_dir = neo_ctl_value(ctl, "httpd-conf")};
     neo_json *list = neo_json_make_array(ctl->pool);
-    if (!p.key_file && access(KEY_FILE, F_OK) == 0)
-        p.key_file = KEY_FILE;
-    int failed = examine(&p, list, checks, sizeof checks / sizeof *checks, "failed");
-    (void)examine(&p, list, steps, sizeof steps / sizeof *steps, "to do");
+    neo_doctor_read_httpd(&p);
+    p.key_file = choose_key_file(&p);
+    int failed = examine(&p, list, checks, sizeof checks / sizeof *checks, 0);
+    (void)examine(&p, list, steps, sizeof steps / sizeof *steps, 1);
     memset(&p.keys, 0, sizeof p.keys);
     if (ctl->json)
         neo_ctl_print(ctl, list);
@@ -337,14 +375,21 @@ static neo_ctl_exit run(neo_ctl *ctl)
 
 static const neo_ctl_parameter options[] = {
     {"key-file", NEO_CTL_FILE, 0, NULL,
-     "the file that httpd's NeoAPIKeyFile names (" KEY_FILE " where that is there and nothing is given)"},
+     "the file that httpd's NeoAPIKeyFile names; where nothing is given, it is looked for in httpd's configuration, else "
+     "it is " NEO_DOCTOR_KEY_FILE},
+    {"httpd-conf", NEO_CTL_FOLDER, 0, "/etc/apache2",
+     "the folder of httpd's configuration, which is read where it is laid out as Debian does it"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_doctor[] = {
     {"doctor", NULL, "Check everything that the module needs, and say how to mend it.",
      "Any role that may connect will do. The exit status is 1 if something failed; what is still to be done on the way to the "
-     "first request is no failure. With --quiet it writes what failed or is to be done alone.",
+     "first request is no failure. With --quiet it writes what failed or is to be done alone.\n"
+     "Of httpd's configuration it reads what is enabled, as root or whoever may, and runs nothing: whether a virtual host says "
+     "NeoAPI On, has a name and a certificate, and the modules that it needs. Where the configuration is not laid out as "
+     "Debian "
+     "does it, that is skipped.",
      NULL, options, run, NULL, 0},
     {0},
 };

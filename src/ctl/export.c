@@ -34,11 +34,11 @@ static const neo_resource **kinds_of(apr_pool_t *pool)
     int count = 0, all = 0;
     while (order[count])
         count++;
-    while (neo_resources[all])
+    while (neo_intake_kinds[all])
         all++;
     const neo_resource **kinds = apr_pcalloc(pool, (apr_size_t)(all + 1) * sizeof *kinds);
     memcpy(kinds, order, (apr_size_t)count * sizeof *kinds);
-    for (const neo_resource *const *r = neo_resources; *r; r++) {
+    for (const neo_resource *const *r = neo_intake_kinds; *r; r++) {
         int k = 0;
         while (k < count && kinds[k] != *r)
             k++;
@@ -195,8 +195,14 @@ const neo_ctl_command neo_ctl_export[] = {
      "Everything is as it was at one moment, whatever is changed meanwhile. The first line tells of the organization and how "
      "many rows follow: {\"export\": ...}; each of these is the resource as the API answers it, {\"broker\": {...}}, after "
      "those "
-     "that it refers to. Of webhook subscriptions there is everything but their secrets. Not in it are " NEO_TRANSFER_LEFT_OUT
-     "; the first line's left_out counts what there is of them for WhatsApp. Only a copy of the database keeps those: pg_dump.",
+     "that it refers to; beside the resources there are leads, {\"lead\": {...}}, and who has said stop over WhatsApp, "
+     "{\"whatsapp_opt_out\": {...}}. Of webhook subscriptions there is everything but their secrets.\n"
+     "Not in it are " NEO_TRANSFER_LEFT_OUT
+     ". A number's secrets leave the database in no way; it is added anew. What was said stays with the number, because what "
+     "becomes of a message is told by Meta to whoever has its number, and is nobody's to write; a conversation begins anew "
+     "with "
+     "the next message. The first line's left_out counts what there is of these. Only a copy of the database keeps them: "
+     "pg_dump.",
      arguments, options, run, NULL, 0},
     {0},
 };

@@ -196,7 +196,12 @@ const neo_ctl_command neo_ctl_import[] = {
      "to. "
      "Rows that say that they are another organization's get new ids. Moments and names that the service sets are kept where a "
      "row "
-     "has them. Subscriptions to webhooks are passed over.",
+     "has them. Subscriptions to webhooks are passed over.\n"
+     "A lead is what `lead import` takes it for. An opt-out has contact_phone or contact_bsuid, opted_out_at, and "
+     "phone_number_id, "
+     "as Meta calls the number that it was said to; without that, and until the organization has that number, it counts for "
+     "all "
+     "its numbers. Whoever has resumed since in a conversation that is there is not stopped by it.",
      arguments, options, run, NULL, 0},
     {0},
 };

@@ -25,7 +25,7 @@ typedef struct neo_import {
     long long passed_over;          /* subscriptions */
     neo_json *head;                 /* of an export, else NULL */
     const neo_resource **kinds;     /* that can be imported */
-    long long *counts;              /* of rows, by the place of their kind in neo_resources */
+    long long *counts;              /* of rows, by the place of their kind in neo_intake_kinds */
     apr_array_header_t *complaints; /* of neo_complaint: the first ones */
     long long complained;
     neo_ctl_progress progress;

@@ -145,7 +145,7 @@ static void take_row(chunk *c, const neo_resource *kind, neo_json *body, long lo
 static void count_row(neo_import *import, const neo_resource *kind)
 {
     int place = 0;
-    while (neo_resources[place] != kind)
+    while (neo_intake_kinds[place] != kind)
         place++;
     import->counts[place]++;
     import->rows++;
@@ -176,7 +176,7 @@ static void take_line(chunk *c, neo_text text, long long number)
     neo_json *whole = neo_json_parse(text, c->pool, &wrong);
     void *member =
         whole && neo_json_kind_of(whole) == NEO_JSON_OBJECT && neo_json_size(whole) == 1 ? neo_json_first(whole) : NULL;
-    const neo_resource *kind = member ? neo_resource_named(neo_json_member_key(member)) : NULL;
+    const neo_resource *kind = member ? neo_intake_kind_named(neo_json_member_key(member)) : NULL;
     if (!whole)
         complain_of_syntax(c, number, wrong);
     else if (member && strcmp(neo_json_member_key(member), NEO_TRANSFER_HEAD) == 0)
@@ -278,14 +278,14 @@ static const char *read_chunk(neo_import *import, apr_pool_t *pool, char **buffe
 static void check_counts(neo_import *import)
 {
     neo_json *said = neo_json_get(import->head, "rows");
-    for (int k = 0; said && neo_resources[k]; k++) {
-        const neo_json *count = neo_json_get(said, neo_resources[k]->name);
+    for (int k = 0; said && neo_intake_kinds[k]; k++) {
+        const neo_json *count = neo_json_get(said, neo_intake_kinds[k]->name);
         if (count && neo_json_integer(count) != import->counts[k])
             neo_import_complain(import, 0, NULL,
                                 apr_psprintf(import->ctl->pool,
                                              "the file is not whole: its first line tells of %s %" APR_INT64_T_FMT
                                              ", and there are %" APR_INT64_T_FMT,
-                                             neo_resources[k]->collection, (apr_int64_t)neo_json_integer(count),
+                                             neo_intake_kinds[k]->collection, (apr_int64_t)neo_json_integer(count),
                                              (apr_int64_t)import->counts[k]));
     }
 }
@@ -298,7 +298,7 @@ const char *neo_import_read(neo_import *import)
     apr_pool_t *pool;
     int kinds = 0;
     import->kinds = neo_intake_order(import->ctl->pool);
-    while (neo_resources[kinds])
+    while (neo_intake_kinds[kinds])
         kinds++;
     import->counts = apr_pcalloc(import->ctl->pool, (apr_size_t)kinds * sizeof *import->counts);
     apr_pool_create(&pool, import->ctl->pool);

@@ -141,6 +141,7 @@ static const struct {
     [NEO_CTL_ROLE] = {.placeholder = "ROLE", .words = role_words},
     [NEO_CTL_SCOPE] = {.placeholder = "SCOPE", .words = scope_words},
     [NEO_CTL_FILE] = {.placeholder = "FILE", .check = check_some},
+    [NEO_CTL_FOLDER] = {.placeholder = "DIR", .check = check_some},
     [NEO_CTL_CONNINFO] = {.placeholder = "CONNINFO", .check = check_some},
     [NEO_CTL_IDENTIFIER] = {.placeholder = "NAME", .check = check_identifier},
     [NEO_CTL_TENANT_ID] = {.placeholder = "TENANT", .prefix = "tnt_"},

@@ -89,11 +89,12 @@ static neo_ctl_exit add(neo_ctl *ctl)
 static neo_ctl_exit update(neo_ctl *ctl)
 {
     const char *wrong, *verify_token, *id = neo_ctl_value(ctl, "number");
-    neo_new_number number = {0};
+    neo_new_number number = {.waba_id = neo_ctl_value(ctl, "waba-id"), .display = neo_ctl_value(ctl, "display")};
+    int asks_for_secrets = neo_ctl_value(ctl, "secrets") || (!number.waba_id && !number.display);
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
-    if (pg)
+    if (pg && asks_for_secrets)
         wrong = read_secrets(ctl, id, 0, &number, &verify_token);
-    if (!wrong && !number.access_token && !number.app_secret && !number.verify_token_hash)
+    if (!wrong && asks_for_secrets && !number.access_token && !number.app_secret && !number.verify_token_hash)
         wrong = "no secret was given, so nothing was changed";
     if (!wrong)
         wrong = neo_admin_update_number(pg, id, &number, ctl->pool);
@@ -138,6 +139,8 @@ static const neo_ctl_parameter update_arguments[] = {
 };
 
 static const neo_ctl_parameter update_options[] = {
+    {"display", NEO_CTL_NAME, 0, NULL, "how people write the number"},
+    {"waba-id", NEO_CTL_PROVIDER_ID, 0, NULL, "what Meta calls the WhatsApp Business Account that it belongs to now"},
     SECRETS_OPTION,
     KEY_FILE_OPTION,
     {0},
@@ -153,7 +156,9 @@ const neo_ctl_command neo_ctl_whatsapp[] = {
      "Secrets are read from a file or from standard input, or asked for on a terminal; they are kept sealed. Without a verify "
      "token one is made, and shown.",
      add_arguments, add_options, add, NULL, 0},
-    {"whatsapp", "number update", "Give a number new secrets; those that are left out stay as they are.", NULL,
+    {"whatsapp", "number update", "Give a number new secrets, or say how people write it and whose it is at Meta.",
+     "What is left out stays as it is. With --display or --waba-id secrets are read only where --secrets says from where. Its "
+     "phone_number_id stays, by which Meta tells of it: a number that has another one there is another number, to be added.",
      update_arguments, update_options, update, NULL, 0},
     {"whatsapp", "number list", "List the numbers.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_NUMBERS},
     {"whatsapp", "number remove", "Remove a number, so that nothing is sent from it or received any more.",

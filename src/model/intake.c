@@ -11,7 +11,19 @@
 
 #define LONGEST 200 /* characters of a name that the service sets */
 
-/* ---------------------------------------------------------------- the order */
+/* ---------------------------------------------------------------- the kinds, and their order */
+
+#define ADDRESS(name, AREA, collection) &neo_##name,
+const neo_resource *const neo_intake_kinds[] = {NEO_EVERY_RESOURCE(ADDRESS) ADDRESS(lead, , ) ADDRESS(whatsapp_opt_out, , )
+                                                    NULL};
+
+const neo_resource *neo_intake_kind_named(const char *name)
+{
+    const neo_resource *const *k = neo_intake_kinds;
+    while (*k && strcmp((*k)->name, name) != 0)
+        k++;
+    return *k;
+}
 
 static int has_secret(const neo_resource *resource)
 {
@@ -32,7 +44,7 @@ static int is_among(const neo_resource **some, const neo_resource *resource)
 /* Whether everything that it refers to is among these, beside itself. */
 static int is_ready(const neo_resource *resource, const neo_resource **before)
 {
-    for (const neo_resource *const *r = neo_resources; *r; r++)
+    for (const neo_resource *const *r = neo_intake_kinds; *r; r++)
         if (*r != resource && neo_can_refer_to(resource, *r) && !is_among(before, *r))
             return 0;
     return 1;
@@ -41,12 +53,12 @@ static int is_ready(const neo_resource *resource, const neo_resource **before)
 const neo_resource **neo_intake_order(apr_pool_t *pool)
 {
     int count = 0, done = 0, wanted = 0;
-    while (neo_resources[count])
-        wanted += !has_secret(neo_resources[count++]);
+    while (neo_intake_kinds[count])
+        wanted += !has_secret(neo_intake_kinds[count++]);
     const neo_resource **order = apr_pcalloc(pool, (apr_size_t)(count + 1) * sizeof *order);
     for (int must_be_ready = 1; done < wanted;) {
         int before = done;
-        for (const neo_resource *const *r = neo_resources; *r; r++)
+        for (const neo_resource *const *r = neo_intake_kinds; *r; r++)
             if (!has_secret(*r) && !is_among(order, *r) && (!must_be_ready || is_ready(*r, order))) {
                 order[done++] = *r;
                 must_be_ready = 1;

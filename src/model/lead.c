@@ -5,11 +5,8 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "core/encode.h"
-#include "core/id.h"
+#include "model/check.h"
 #include "model/rules.h"
-
-#define MOST_NAME 200
 
 static const struct {
     neo_lead_column column;
@@ -91,6 +88,21 @@ const char *neo_phone_folded(const char *digits, apr_pool_t *pool)
     return is_mobile ? apr_pstrcat(pool, apr_pstrmemdup(pool, digits, 4), digits + 5, NULL) : digits;
 }
 
+/* Digits alone are the form that was found: whatever else is digits gets something behind it that no rule passes over. */
+const char *neo_normal_phone_digits(const char *text, apr_pool_t *pool)
+{
+    const char *digits;
+    if (!neo_phone_digits(text, pool, &digits))
+        return digits;
+    return *text ? apr_pstrcat(pool, text, " ", NULL) : text;
+}
+
+const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool)
+{
+    const char *text = neo_json_string(value), *digits;
+    return text[strspn(text, "0123456789")] == '\0' ? NULL : neo_phone_digits(text, pool, &digits);
+}
+
 /* ---------------------------------------------------------------- a lead */
 
 /* A text in one line: blanks and line breaks, as a table's cell may have, are one blank each. */
@@ -108,30 +120,44 @@ static const char *in_one_line(const char *text, apr_pool_t *pool)
     return line;
 }
 
-static const char *check_name(const char *text)
-{
-    for (const char *c = text; *c; c++)
-        if (iscntrl((unsigned char)*c))
-            return "must not have control characters";
-    return neo_utf8_length(text) > MOST_NAME ? "must have at most 200 characters" : NULL;
-}
+/* The columns are those of sql/0012_whatsapp.sql; nobody is shown these sentences but who reads here. */
+static const neo_field fields[] = {
+    {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Identifies the lead."},
+    {.name = "name", .type = NEO_STRING, .flags = NEO_REQUIRED, .max = 200, .normal = in_one_line, .doc = "In one line."},
+    {.name = "phone",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED,
+     .max = 100,
+     .normal = neo_normal_phone_digits,
+     .rule = neo_rule_phone_digits,
+     .doc = "What is written to over WhatsApp. Kept as digits, shown with a plus sign in front."},
+    {.name = "email", .type = NEO_STRING, .max = 254, .rule = neo_rule_email, .doc = "The e-mail address."},
+    {.name = "party_id", .type = NEO_REFERENCE, .refers = &neo_party, .doc = "The party that the lead has become."},
+    {.name = "organization_id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "The organization."},
+    {.name = "created_at", .type = NEO_TIMESTAMP, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "When it was brought in."},
+    {0},
+};
+
+const neo_resource neo_lead = {
+    .name = "lead",
+    .collection = "leads",
+    .prefix = "led_",
+    .title = "Lead",
+    .tag_doc = "People who are interested, to be written to.",
+    .fields = fields,
+    .has_foreign_keys = 1,
+};
 
 int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *wrong[NEO_LEAD_COLUMNS], apr_pool_t *pool)
 {
     int count = 0;
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++) {
+        const neo_field *field = neo_field_named(fields, headings[c].heading);
         const char *value = values[c] ? in_one_line(values[c], pool) : "";
-        value = *value ? value : NULL;
-        values[c] = value;
-        wrong[c] = !value && (c == NEO_LEAD_NAME || c == NEO_LEAD_PHONE) ? "is missing" : NULL;
-        if (value && c == NEO_LEAD_NAME)
-            wrong[c] = check_name(value);
-        else if (value && c == NEO_LEAD_PHONE)
-            wrong[c] = neo_phone_digits(value, pool, &values[c]);
-        else if (value && c == NEO_LEAD_EMAIL)
-            wrong[c] = neo_rule_email(neo_json_make_string(value, pool), pool);
-        else if (value && c == NEO_LEAD_PARTY && !neo_id_is(value, "pty_"))
-            wrong[c] = "must be the id of a party";
+        values[c] = *value ? field->normal ? field->normal(value, pool) : value : NULL;
+        wrong[c] = values[c]                       ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
+                   : (field->flags & NEO_REQUIRED) ? "is missing"
+                                                   : NULL;
         count += wrong[c] != NULL;
     }
     return count;

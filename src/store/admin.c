@@ -244,13 +244,15 @@ const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_numbe
 
 const char *neo_admin_update_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
 {
-    const char *values[] = {id, number->access_token, number->app_secret, number->verify_token_hash};
+    const char *values[] = {
+        id, number->access_token, number->app_secret, number->verify_token_hash, number->waba_id, number->display};
     return neo_admin_exec_on_one(
         pg,
         "update neoapi.whatsapp_number set access_token = coalesce($2, access_token),"
         " app_secret = coalesce($3, app_secret),"
-        " verify_token_hash = coalesce(decode($4, 'hex'), verify_token_hash) where id = $1 returning true",
-        4, values, pool, neo_admin_missing(NEO_ADMIN_NUMBERS));
+        " verify_token_hash = coalesce(decode($4, 'hex'), verify_token_hash), waba_id = coalesce($5, waba_id),"
+        " display_phone_number = coalesce($6, display_phone_number) where id = $1 returning true",
+        6, values, pool, neo_admin_missing(NEO_ADMIN_NUMBERS));
 }
 
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)

@@ -174,6 +174,8 @@ static const struct {
     {NEO_ADMIN_ORGANIZATIONS, "WhatsApp number", "WhatsApp numbers",
      "select count(*) from neoapi.whatsapp_number where organization_id = $1"},
     {NEO_ADMIN_ORGANIZATIONS, "lead", "leads", "select count(*) from neoapi.lead where organization_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "WhatsApp opt-out", "WhatsApp opt-outs",
+     "select count(*) from neoapi.whatsapp_opt_out where organization_id = $1"},
     {NEO_ADMIN_USERS, "token that works", "tokens that work",
      "select count(*) from neoapi.credential where user_id = $1 and revoked_at is null"},
     {NEO_ADMIN_NUMBERS, "conversation", "conversations",
@@ -266,6 +268,12 @@ static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, cons
             apr_pstrcat(pool, apr_pstrmemdup(pool, steps[i], (apr_size_t)(gap - steps[i])), column, gap + 2, NULL);
         wrong = neo_admin_exec(pg, sql, 1, &id, pool, &rows);
     }
+    if (!wrong && what == NEO_ADMIN_LEADS) /* conversations took their opt-outs along; one that was imported needs none */
+        wrong = neo_admin_exec(pg,
+                               "delete from neoapi.whatsapp_opt_out o using neoapi.lead l where l.id = $1"
+                               " and o.organization_id = l.organization_id and (o.lead_id = l.id"
+                               " or neoapi.whatsapp_folded(o.contact_phone) = neoapi.whatsapp_folded(l.phone))",
+                               1, &id, pool, &rows);
     return wrong;
 }
 

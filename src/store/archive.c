@@ -18,11 +18,9 @@ static const char about_sql[] =
 
 /* What the file does not have, so that nobody learns it after a purge. */
 static const char left_out_sql[] =
-    "select json_build_object('lead', (select count(*) from neoapi.lead where organization_id = $1),"
-    " 'whatsapp_number', (select count(*) from neoapi.whatsapp_number where organization_id = $1),"
-    " 'whatsapp_conversation', count(*), 'whatsapp_opt_out', count(opted_out_at),"
-    " 'whatsapp_message', (select count(*) from neoapi.whatsapp_message where organization_id = $1))"
-    " from neoapi.whatsapp_conversation where organization_id = $1";
+    "select json_build_object('whatsapp_number', (select count(*) from neoapi.whatsapp_number where organization_id = $1),"
+    " 'whatsapp_conversation', (select count(*) from neoapi.whatsapp_conversation where organization_id = $1),"
+    " 'whatsapp_message', (select count(*) from neoapi.whatsapp_message where organization_id = $1))";
 
 static const char *exec(neo_pg *pg, const char *sql, const char *organization, apr_pool_t *pool, neo_rows *rows)
 {

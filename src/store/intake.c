@@ -25,7 +25,8 @@ struct neo_intake {
     const char *organization, *tenant;
     int tells;
     const neo_resource **kinds;
-    neo_sql **write, **refer, **settle; /* by kind; to settle is NULL where nothing refers to what comes later */
+    neo_sql **write;
+    neo_sql **refer, **settle; /* by kind; NULL where there is nothing to be kept, or nothing that comes later */
     const char *find;
     int kind;         /* that is being written, then that whose references are being kept once more */
     int is_settling;  /* all rows are written, so that those can be referred to that came later */
@@ -88,11 +89,12 @@ const char *neo_intake_begin(neo_pg *pg, const char *organization, int tells, ap
     while (intake->kinds[count])
         count++;
     intake->write = apr_palloc(pool, (apr_size_t)count * sizeof *intake->write);
-    intake->refer = apr_palloc(pool, (apr_size_t)count * sizeof *intake->refer);
+    intake->refer = apr_pcalloc(pool, (apr_size_t)count * sizeof *intake->refer);
     intake->settle = apr_pcalloc(pool, (apr_size_t)count * sizeof *intake->settle);
     for (int k = 0; k < count; k++) {
         intake->write[k] = neo_intake_write_sql(intake->kinds[k], tells, pool);
-        intake->refer[k] = neo_intake_refer_sql(&intake->kinds[k], 0, pool);
+        if (!intake->kinds[k]->has_foreign_keys)
+            intake->refer[k] = neo_intake_refer_sql(&intake->kinds[k], 0, pool);
         if (looks_ahead(intake, k))
             intake->settle[k] = neo_intake_refer_sql(&intake->kinds[k], 1, pool);
     }
@@ -259,7 +261,7 @@ const char *neo_intake_examine(neo_intake *intake, neo_intake_complaint complain
     for (const neo_resource **k = intake->kinds; !wrong && *k; k++)
         wrong = examine_unique(intake, *k, complain, data, pool);
     if (!wrong)
-        wrong = exec(intake, neo_intake_missing_sql(neo_resources, pool), 1, &intake->organization, pool, &rows);
+        wrong = exec(intake, neo_intake_missing_sql(neo_intake_kinds, pool), 1, &intake->organization, pool, &rows);
     for (int r = 0; !wrong && r < rows.count; r++)
         complain(data, atoll(neo_rows_value(&rows, r, 0)), neo_rows_value(&rows, r, 1),
                  "names nothing that is in the file or in the organization");
@@ -300,7 +302,8 @@ static neo_pg_status write_portion(neo_intake *intake, apr_pool_t *pool, neo_int
         *portion = (neo_intake_portion){.rows = atoll(neo_rows_value(rows, 0, 1)),
                                         .created = atoll(neo_rows_value(rows, 0, 2)),
                                         .updated = atoll(neo_rows_value(rows, 0, 3))};
-        status = run(intake, intake->refer[intake->kind], *last, pool, rows);
+        if (intake->refer[intake->kind])
+            status = run(intake, intake->refer[intake->kind], *last, pool, rows);
     }
     if (status == NEO_PG_OK)
         status = neo_pg_commit(intake->pg, pool, rows);

@@ -352,6 +352,56 @@ def test_new_secrets_replace_the_old_ones(ctl, instance):
     assert "no such" in said
 
 
+def test_a_number_gets_another_account_and_is_written_in_another_way(ctl, instance, tmp_path):
+    """Each alone, both, and together with secrets; what is not named stays."""
+    id = number_id()
+    words, secrets = ctl.add_number(id)
+    one = ctl.json(*words, given=secrets)["id"]
+
+    def kept():
+        row, = instance.sql("select display_phone_number, waba_id, phone_number_id, access_token, app_secret,"
+                            " encode(verify_token_hash, 'hex') from neoapi.whatsapp_number where id = %s", one)
+        return list(row)
+
+    before = kept()
+    assert ctl.json("whatsapp", "number", "update", one, "--display", "+55 (11) 4000-0001") == {"id": one}
+    assert kept() == ["+55 (11) 4000-0001", *before[1:]]
+    ctl.json("whatsapp", "number", "update", one, "--waba-id", "200000000000002", given="access_token=not read\n")
+    assert kept() == ["+55 (11) 4000-0001", "200000000000002", *before[2:]]
+    file = tmp_path / "secrets"
+    file.write_text("app_secret=new\n")
+    ctl.json("whatsapp", "number", "update", one, "--display", "Vendas", "--waba-id", "200000000000003", "--secrets", str(file),
+             "--key-file", instance.env["NEOAPI_KEY_FILE"])
+    now = kept()
+    assert now[:4] == ["Vendas", "200000000000003", id, before[3]] and now[4] != before[4] and now[5] == before[5]
+
+
+@pytest.mark.parametrize("words, code, about", [
+    (["--display", " "], 2, "--display"), (["--display", "x" * 201], 2, "--display"), (["--display", "a\tb"], 2, "--display"),
+    (["--waba-id", "1234"], 2, "--waba-id"), (["--waba-id", "abcde"], 2, "--waba-id"),
+    (["--phone-number-id", "100000000000001"], 2, "--phone-number-id"),
+    (["--display", "x", "--secrets", "-", "--key-file", "/nowhere/key"], 1, "/nowhere/key"),
+    (["--display", "x", "--secrets", "/nowhere/secrets"], 1, "/nowhere/secrets"),
+    (["--display", "x", "--secrets", "-"], 1, "no secret")])
+def test_what_a_number_cannot_become_is_told_and_nothing_is_changed(ctl, instance, words, code, about):
+    made, secrets = ctl.add_number(number_id())
+    one = ctl.json(*made, given=secrets)["id"]
+    before = ctl.json("whatsapp", "number", "list", "--organization", ctl.organization)
+    key_file = [] if "--key-file" in words else ["--key-file", instance.env["NEOAPI_KEY_FILE"]]
+    assert about in ctl.refused("whatsapp", "number", "update", one, *words, *key_file, code=code)
+    assert ctl.json("whatsapp", "number", "list", "--organization", ctl.organization) == before
+
+
+def test_no_other_number_is_changed(ctl, other):
+    assert "no such number" in ctl.refused("whatsapp", "number", "update", "wan_" + NOBODY, "--display", "x")
+    words, secrets = other.add_number(number_id())
+    other.json(*words, given=secrets)
+    theirs = other.json("whatsapp", "number", "list", "--organization", other.organization)
+    words, secrets = ctl.add_number(number_id())
+    ctl.json("whatsapp", "number", "update", ctl.json(*words, given=secrets)["id"], "--display", "x", "--waba-id", "200000000000009")
+    assert other.json("whatsapp", "number", "list", "--organization", other.organization) == theirs
+
+
 # ---------------------------------------------------------------- removing
 
 

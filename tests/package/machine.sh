@@ -3,7 +3,7 @@
 #
 # Boots a fresh copy of a base system, runs SCRIPT in it as root in its home with the FILEs beside it, writes what it says, powers off, and
 # ends with its status. Bases are made once, in DIR. It needs root; this machine's own systemd and network are not touched.
-#   HOSTNAME_OF   the machine's full name (api.example.com)
+#   HOSTNAME_OF   the machine's full name (api.imobiliaria.example)
 #   INSTALLED     further packages that the base has
 #   AT_HAND       packages that it has not, but can install without a network, because apt has fetched them already
 #   LIMIT         seconds after which it is given up (600)
@@ -15,7 +15,7 @@ mkdir -p "$1"
 dir=$(cd "$1" && pwd)
 script=$2
 shift 2
-name=${HOSTNAME_OF:-api.example.com} limit=${LIMIT:-600}
+name=${HOSTNAME_OF:-api.imobiliaria.example} limit=${LIMIT:-600}
 always=systemd-sysv,dbus,mount,iproute2,procps,curl,ca-certificates
 work=$(mktemp -d "$dir/run.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT

@@ -105,6 +105,74 @@ static void what_is_wrong_is_named_also_of_what_the_service_sets(void **state)
     assert_string_equal(APR_ARRAY_IDX(problem->items, 2, neo_problem_item).field, "updated_by");
 }
 
+/* ---------------------------------------------------------------- what is no resource of the API */
+
+static const char *phone_of(const neo_resource *kind, const char *body, const char *field, apr_pool_t *pool)
+{
+    const neo_intake_place place = {"tnt_1", HERE, "led_1"};
+    neo_json *row, *clean;
+    if (neo_intake_check(kind, parsed(body, pool), &place, pool, &row, &clean))
+        return "refused";
+    return neo_json_string(neo_json_get(row, field));
+}
+
+static void a_lead_comes_back_as_it_was_kept_and_from_elsewhere_as_lead_import_takes_it(void **state)
+{
+    static const char *const phones[][2] = {
+        {"+14155552671", "14155552671"},
+        {"+5511987654321", "5511987654321"},
+        {"+551187654321", "551187654321"},
+        {"11 98765-4321", "5511987654321"},
+        {"5511987654321", "5511987654321"},
+        {"14155552671", "refused"},
+        {"351912345678", "refused"},
+        {"98765", "refused"},
+        {"+55 11 98765", "refused"},
+        {"", "refused"},
+        {" ", "refused"},
+    };
+    for (int i = 0; i < COUNT(phones); i++) {
+        const char *body = apr_psprintf(*state, "{\"name\":\" Ana\\n Paula \",\"phone\":\"%s\"}", phones[i][0]);
+        assert_string_equal(phone_of(&neo_lead, body, "phone", *state), phones[i][1]);
+    }
+    assert_string_equal(phone_of(&neo_lead, "{\"name\":\" Ana\\n Paula \",\"phone\":\"1140001234\"}", "name", *state),
+                        "Ana Paula");
+}
+
+/* Who has said stop is never lost because WhatsApp calls them by what no rule of ours would take. */
+static void an_opt_out_comes_back_whatever_the_contact_is_called(void **state)
+{
+    static const char *const phones[][2] = {
+        {"+5511987654321", "5511987654321"},
+        {"+551100000000", "551100000000"},
+        {"+12345678901234567890", "12345678901234567890"},
+        {"+123", "123"},
+        {"11 98765-4321", "5511987654321"},
+        {"+123456789012345678901", "refused"},
+        {"12345", "refused"},
+        {"14155552671", "refused"},
+        {"+", "refused"},
+    };
+    for (int i = 0; i < COUNT(phones); i++) {
+        const char *body =
+            apr_psprintf(*state, "{\"contact_phone\":\"%s\",\"opted_out_at\":\"2026-01-31T10:00:00Z\"}", phones[i][0]);
+        assert_string_equal(phone_of(&neo_whatsapp_opt_out, body, "contact_phone", *state), phones[i][1]);
+    }
+}
+
+static void every_kind_that_is_taken_along_is_found_by_its_name_alone(void **state)
+{
+    (void)state;
+    for (const neo_resource *const *k = neo_intake_kinds; *k; k++) {
+        assert_ptr_equal(neo_intake_kind_named((*k)->name), *k);
+        for (const neo_resource *const *other = neo_intake_kinds; other < k; other++)
+            assert_string_not_equal((*k)->prefix, (*other)->prefix);
+    }
+    assert_null(neo_intake_kind_named("planet"));
+    assert_null(neo_resource_named("lead")); /* the API knows nothing of it */
+    assert_null(neo_resource_of_collection("leads"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +182,9 @@ int main(void)
         pool_test(references_are_renamed_wherever_they_stand_and_nothing_else_is),
         pool_test(a_row_has_its_place_and_of_what_the_service_sets_what_is_given),
         pool_test(what_is_wrong_is_named_also_of_what_the_service_sets),
+        pool_test(a_lead_comes_back_as_it_was_kept_and_from_elsewhere_as_lead_import_takes_it),
+        pool_test(an_opt_out_comes_back_whatever_the_contact_is_called),
+        pool_test(every_kind_that_is_taken_along_is_found_by_its_name_alone),
     };
     return run_room("intake", tests);
 }

@@ -1,0 +1,169 @@
+/* What neoapictl doctor looks at in httpd's configuration: the virtual host, its certificate, the modules that it needs. */
+#include <apr_strings.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "doctor.h"
+
+#define SITE        "sites-available/neoapi.conf"
+#define PLACEHOLDER "api.example.com"
+#define RESTART     "systemctl restart apache2"
+
+/* A configuration that says so is ours; until one is enabled, it is the one that the package has brought. */
+void neo_doctor_read_httpd(neo_patient *p)
+{
+    p->httpd = neo_httpd_conf_read(p->httpd_dir, p->pool);
+    if (!p->httpd)
+        return;
+    p->site = neo_httpd_conf_of(p->httpd, "NeoAPI", "On", p->pool);
+    if (!p->site)
+        p->site = neo_httpd_conf_read_file(p->httpd_dir, apr_pstrcat(p->pool, p->httpd_dir, "/" SITE, NULL), p->pool);
+    if (!p->httpd->unread)
+        p->httpd->unread = p->site->unread;
+    const neo_httpd_directive *on = neo_httpd_conf_next(p->site, NULL, "NeoAPI", "On");
+    p->site_file = on ? on->file : NULL;
+}
+
+/* What is enabled is a link, which an editor of streams would replace by a file. */
+static const char *real(const neo_patient *p, const char *file)
+{
+    char *path = realpath(file, NULL);
+    const char *copy = path ? apr_pstrdup(p->pool, path) : file;
+    free(path);
+    return copy;
+}
+
+static int is_enabled(const neo_patient *p)
+{
+    return neo_httpd_conf_next(p->httpd, NULL, "NeoAPI", "On") != NULL;
+}
+
+static neo_finding has_no_site(const char **found)
+{
+    *found = "there is no virtual host yet";
+    return NEO_FINDING_UNSEEN;
+}
+
+neo_finding neo_doctor_check_name(neo_patient *p, const char **found)
+{
+    if (!p->site_file)
+        return has_no_site(found);
+    for (int i = 0; i < p->site->directives->nelts; i++) {
+        const neo_httpd_directive *d = &APR_ARRAY_IDX(p->site->directives, i, neo_httpd_directive);
+        if (!strstr(d->args, PLACEHOLDER))
+            continue;
+        *found = apr_psprintf(p->pool, "%s still says " PLACEHOLDER, d->file);
+        p->mend = apr_psprintf(p->pool, "sed -i \"s/api\\.example\\.com/$(hostname --fqdn)/g\" %s%s", real(p, d->file),
+                               is_enabled(p) ? " && " RESTART : "");
+        return NEO_FINDING_TO_DO;
+    }
+    const neo_httpd_directive *name = neo_httpd_conf_next(p->site, NULL, "ServerName", NULL);
+    *found =
+        name ? apr_psprintf(p->pool, "%s is called %s", p->site_file, neo_httpd_conf_argument(name, p->pool)) : p->site_file;
+    return NEO_FINDING_WELL;
+}
+
+static const char *missing_file(const neo_patient *p, const char *directive, const char **file)
+{
+    for (const neo_httpd_directive *d = NULL; (d = neo_httpd_conf_next(p->site, d, directive, NULL));) {
+        const char *path = neo_httpd_conf_path(p->site, neo_httpd_conf_argument(d, p->pool), p->pool);
+        if (path && access(path, F_OK) != 0 && errno == ENOENT) {
+            *file = d->file;
+            return path;
+        }
+    }
+    return NULL;
+}
+
+neo_finding neo_doctor_check_certificate(neo_patient *p, const char **found)
+{
+    static const char *const directives[] = {"SSLCertificateFile", "SSLCertificateKeyFile", "SSLCertificateChainFile"};
+    const char *file, *path;
+    if (!p->site_file || neo_doctor_check_name(p, found) != NEO_FINDING_WELL) {
+        *found = "the host's name comes first";
+        return NEO_FINDING_UNSEEN;
+    }
+    for (apr_size_t i = 0; i < sizeof directives / sizeof *directives; i++)
+        if ((path = missing_file(p, directives[i], &file))) {
+            *found = apr_psprintf(p->pool, "there is no %s, which %s names", path, file);
+            p->mend = apr_psprintf(p->pool, "put it there, or say in %s where it is", real(p, file));
+            return NEO_FINDING_TO_DO;
+        }
+    *found = neo_httpd_conf_next(p->site, NULL, directives[0], NULL) ? "what the virtual host names is there"
+                                                                     : "the virtual host names none";
+    return NEO_FINDING_WELL;
+}
+
+/* Which module knows a directive, with that word among its arguments. */
+static const struct {
+    const char *directive, *word, *module;
+} needs[] = {
+    {"NeoAPI", "On", "neoapi"},
+    {"NeoAPI", "On", "dbd"},
+    {"SSLEngine", "On", "ssl"},
+    {"Protocols", "h2", "http2"},
+    {"Protocols", "h2c", "http2"},
+    {"Header", NULL, "headers"},
+    {"RequestHeader", NULL, "headers"},
+    {"RequestReadTimeout", NULL, "reqtimeout"},
+    {"AddOutputFilterByType", NULL, "filter"},
+    {"AddOutputFilterByType", "DEFLATE", "deflate"},
+    {"RemoteIPHeader", NULL, "remoteip"},
+    {"MDomain", NULL, "md"},
+};
+
+static int is_listed(const apr_array_header_t *list, const char *word)
+{
+    for (int i = 0; i < list->nelts; i++)
+        if (strcmp(APR_ARRAY_IDX(list, i, const char *), word) == 0)
+            return 1;
+    return 0;
+}
+
+static const char *joined(const apr_array_header_t *list, const char *between, apr_pool_t *pool)
+{
+    const char *text = "";
+    for (int i = 0; i < list->nelts; i++)
+        text = apr_pstrcat(pool, text, i ? between : "", APR_ARRAY_IDX(list, i, const char *), NULL);
+    return text;
+}
+
+neo_finding neo_doctor_check_modules(neo_patient *p, const char **found)
+{
+    apr_array_header_t *needed = apr_array_make(p->pool, 8, sizeof(const char *)), *missing = apr_array_copy(p->pool, needed);
+    if (!p->site_file)
+        return has_no_site(found);
+    for (apr_size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+        const char *module = needs[i].module, *name = apr_pstrcat(p->pool, module, "_module", NULL);
+        if (!neo_httpd_conf_next(p->site, NULL, needs[i].directive, needs[i].word) || is_listed(needed, module))
+            continue;
+        APR_ARRAY_PUSH(needed, const char *) = module;
+        if (!neo_httpd_conf_next(p->httpd, NULL, "LoadModule", name))
+            APR_ARRAY_PUSH(missing, const char *) = module;
+    }
+    if (!missing->nelts) {
+        *found = apr_psprintf(p->pool, "%s are enabled", joined(needed, ", ", p->pool));
+        return NEO_FINDING_WELL;
+    }
+    *found = apr_psprintf(p->pool, "not enabled: %s", joined(missing, ", ", p->pool));
+    p->mend = apr_psprintf(p->pool, "a2enmod %s%s", joined(missing, " ", p->pool), is_enabled(p) ? " && " RESTART : "");
+    return NEO_FINDING_TO_DO;
+}
+
+neo_finding neo_doctor_check_site(neo_patient *p, const char **found)
+{
+    if (!p->site_file) {
+        *found = "nothing that is enabled says NeoAPI On, and there is no " SITE;
+        p->mend = apr_pstrcat(p->pool, "install the package, or copy conf/neoapi.conf to ", p->httpd_dir, "/" SITE, NULL);
+        return NEO_FINDING_TO_DO;
+    }
+    if (is_enabled(p)) {
+        *found = apr_psprintf(p->pool, "%s says NeoAPI On", p->site_file);
+        return NEO_FINDING_WELL;
+    }
+    *found = apr_psprintf(p->pool, "%s is not enabled, and nothing that is says NeoAPI On", p->site_file);
+    p->mend = "a2ensite neoapi && " RESTART;
+    return NEO_FINDING_TO_DO;
+}
