@@ -25,8 +25,10 @@ typedef enum neo_pg_status {
     NEO_PG_FAILED,    /* anything else; the server's message has been logged */
 } neo_pg_status;
 
-/* A statement the API runs again and again: prepared at protocol level at its first use on each connection. */
+/* A statement the API runs again and again: prepared at protocol level at its first use on each connection. Its name comes from
+ * its text: behind a pooler, a connection may have statements of another version of the module. */
 typedef struct neo_statement {
+    char name[24]; /* "neoapi_" and 16 hexadecimal digits */
     const char *sql;
     int params;
     int writes; /* 1: never repeated once it may have been executed */

@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 
 #include "core/clock.h"
+#include "core/crypto.h"
+#include "core/encode.h"
 #include "core/log.h"
 #include "libpq.h"
 
@@ -19,6 +21,15 @@ static apr_status_t forget_statements(void *data)
     return APR_SUCCESS;
 }
 
+static void name_of(const char *sql, char name[24])
+{
+    unsigned char digest[NEO_SHA256_SIZE];
+    char digits[17];
+    neo_sha256(sql, strlen(sql), digest);
+    neo_hex(digest, 8, digits);
+    apr_snprintf(name, 24, "neoapi_%s", digits);
+}
+
 neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes)
 {
     if (statements == NEO_PG_STATEMENTS)
@@ -26,7 +37,8 @@ neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params,
     if (statements == 0) /* httpd makes them anew with each configuration */
         apr_pool_cleanup_register(pool, NULL, forget_statements, apr_pool_cleanup_null);
     neo_statement *made = apr_palloc(pool, sizeof *made);
-    *made = (neo_statement){apr_pstrdup(pool, sql), params, writes, statements++};
+    *made = (neo_statement){"", apr_pstrdup(pool, sql), params, writes, statements++};
+    name_of(sql, made->name);
     return made;
 }
 
@@ -192,11 +204,6 @@ neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, ne
     return status;
 }
 
-static void name_of(const neo_statement *statement, char name[16])
-{
-    apr_snprintf(name, 16, "neoapi_%d", statement->slot);
-}
-
 /* Waits until something can be read. Where nothing came for too long the connection is given up: the socket is shut, so that
  * libpq sees it as lost. */
 static int wait_for_more(neo_pg *pg, long long until)
@@ -240,14 +247,12 @@ PGresult *neo_pg_await(neo_pg *pg, int was_sent, int patience, int *completed)
 
 PGresult *neo_pg_prepare(neo_pg *pg, const neo_statement *statement, int *failed)
 {
-    char name[16];
     int completed;
     *failed = 0;
     if (pg->prepared[statement->slot])
         return NULL;
-    name_of(statement, name);
-    PGresult *result =
-        neo_pg_await(pg, PQsendPrepare(pg->conn, name, statement->sql, statement->params, NULL), NEO_PG_PATIENCE, &completed);
+    int was_sent = PQsendPrepare(pg->conn, statement->name, statement->sql, statement->params, NULL);
+    PGresult *result = neo_pg_await(pg, was_sent, NEO_PG_PATIENCE, &completed);
     /* 42P05: the server connection behind a pooler has it already */
     *failed = PQresultStatus(result) != PGRES_COMMAND_OK && strcmp(neo_result_state(result), "42P05") != 0;
     if (*failed)
@@ -259,9 +264,7 @@ PGresult *neo_pg_prepare(neo_pg *pg, const neo_statement *statement, int *failed
 
 int neo_pg_send_prepared(neo_pg *pg, const neo_statement *statement, const char *const *values)
 {
-    char name[16];
-    name_of(statement, name);
-    return PQsendQueryPrepared(pg->conn, name, statement->params, values, NULL, NULL, 0);
+    return PQsendQueryPrepared(pg->conn, statement->name, statement->params, values, NULL, NULL, 0);
 }
 
 PGresult *neo_pg_execute(neo_pg *pg, const neo_statement *statement, const char *const *values, int *completed)
@@ -283,9 +286,8 @@ int neo_pg_can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult
         return 0;
     if (neo_state_is_class(state, "26000") ||
         neo_state_is_class(state, "0A000")) { /* the server forgot the statement, or its plan is stale */
-        char name[16], deallocate[40];
-        name_of(statement, name);
-        apr_snprintf(deallocate, sizeof deallocate, "deallocate %s", name);
+        char deallocate[40];
+        apr_snprintf(deallocate, sizeof deallocate, "deallocate %s", statement->name);
         if (neo_state_is_class(state, "0A000"))
             PQclear(PQexec(pg->conn, deallocate));
         pg->prepared[statement->slot] = 0;

@@ -19,7 +19,7 @@ def trips(instance):
         instance.sql("select pg_reload_conf()")
     log = instance.state / "log/postgresql.log"
     set_logging("set log_statement = 'all'")
-    sent = re.compile(r"\[(\d+)\].* (?:statement|execute neoapi_\d+): (.*)")
+    sent = re.compile(r"\[(\d+)\].* (?:statement|execute neoapi_[0-9a-f]+): (.*)")
 
     def during(work):
         before = log.stat().st_size

@@ -53,10 +53,3 @@ grep -q NEO0207 /var/log/apache2/neoapi-error.log || fail 'the log does not say 
 say 'a key that is revoked ends at once: each request asks'
 neoapictl key revoke "${key%_*}"
 [ "$(ask)" = 401 ] || fail 'it still holds'
-
-say 'in transaction mode, with this version'
-sed -i 's/^pool_mode.*/pool_mode = transaction/' /etc/pgbouncer/pgbouncer.ini
-systemctl restart pgbouncer
-systemctl restart apache2
-for _ in 1 2 3 4 5; do ask; echo; done
-tail -n 3 /var/log/apache2/neoapi-error.log

@@ -28,11 +28,22 @@ static void every_statement_has_a_slot_of_its_own_and_a_copy_of_its_sql(void **s
     assert_int_not_equal(first->slot, second->slot);
 }
 
+static void a_statements_name_is_that_of_its_sql_alone(void **state)
+{
+    neo_statement *one = neo_statement_make(*state, "select $1", 1, 0);
+    neo_statement *same = neo_statement_make(*state, "select $1", 1, 0);
+    neo_statement *other = neo_statement_make(*state, "select $2", 1, 0);
+    assert_string_equal(one->name, same->name);
+    assert_string_not_equal(one->name, other->name);
+    assert_int_equal(strspn(one->name + strlen("neoapi_"), "0123456789abcdef"), 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(a_connection_that_cannot_be_made_says_why),
         pool_test(every_statement_has_a_slot_of_its_own_and_a_copy_of_its_sql),
+        pool_test(a_statements_name_is_that_of_its_sql_alone),
     };
     return run_room("pg", tests);
 }
