@@ -28,7 +28,7 @@ neo_limiter *neo_limiter_use(void *memory, apr_size_t entries);
 /* Counts `cost` requests of `caller` at `now` (seconds since 1970) against `limit` in `window` seconds: all of them, or none
  * where they are too many. A cost of 0 only looks, and begins no window. A caller is the SHA-256 of what tells it from others,
  * so that nobody can choose a name that shares another's counter. */
-void neo_limiter_count(neo_limiter *limiter, const unsigned char caller[NEO_SHA256_SIZE], int cost, int limit, int window, long long now,
-                       neo_allowance *allowance);
+void neo_limiter_count(neo_limiter *limiter, const unsigned char caller[NEO_SHA256_SIZE], int cost, int limit, int window,
+                       long long now, neo_allowance *allowance);
 
 #endif

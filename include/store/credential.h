@@ -11,7 +11,7 @@
 typedef struct neo_credential {
     char id[NEO_ID_SIZE];
     unsigned char digest[NEO_SHA256_SIZE]; /* of the id: by this its requests are counted */
-    unsigned char hash[NEO_SHA256_SIZE]; /* of the secret */
+    unsigned char hash[NEO_SHA256_SIZE];   /* of the secret */
     unsigned char previous_hash[NEO_SHA256_SIZE];
     neo_ms previous_until; /* up to then the secret before it is good, too; 0 where there is none */
     int is_revoked;

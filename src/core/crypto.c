@@ -34,7 +34,7 @@ typedef struct {
     unsigned char key[NEO_KEY_SIZE]; /* the one that `sealing` has, where has_key */
     int has_key;
     unsigned char random[1024]; /* fetched ahead: each fetch costs more than the bytes */
-    apr_size_t random_left;    /* at its beginning */
+    apr_size_t random_left;     /* at its beginning */
 } thread_context;
 
 static void free_context(void *data)
