@@ -27,8 +27,9 @@ typedef enum neo_pg_status {
 
 /* A statement the API runs again and again: prepared at protocol level at its first use on each connection. Its name comes from
  * its text: behind a pooler, a connection may have statements of another version of the module. */
+#define NEO_STATEMENT_NAME 24 /* "neoapi_", 16 hexadecimal digits and a NUL */
 typedef struct neo_statement {
-    char name[24]; /* "neoapi_" and 16 hexadecimal digits */
+    char name[NEO_STATEMENT_NAME];
     const char *sql;
     int params;
     int writes; /* 1: never repeated once it may have been executed */
@@ -43,8 +44,12 @@ typedef struct neo_rows {
     const char *message;    /* the server's message of a failure, for the log and neoapictl alone */
 } neo_rows;
 
-/* Makes a statement. There is room for 256 in a process; call it at start-up, from one thread. `sql` is copied. */
+/* Makes a statement. There is room for 224 in a process; call it at start-up, from one thread. `sql` is copied. */
 neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes);
+
+/* The statement with a text that is made of a request and only reads: the same one each time, in this process. NULL beyond the
+ * first 32, since each of them takes memory of every connection's server process; neo_pg_query runs them as well. */
+const neo_statement *neo_statement_of(const char *sql, int params);
 
 /* What we know of a connection that somebody opened; the same neo_pg for the same connection until it is closed.
  * `about` is given to the log with messages. NULL where memory is out. */

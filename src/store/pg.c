@@ -8,39 +8,8 @@
 #include <sys/socket.h>
 
 #include "core/clock.h"
-#include "core/crypto.h"
-#include "core/encode.h"
 #include "core/log.h"
 #include "libpq.h"
-
-static int statements;
-static apr_status_t forget_statements(void *data)
-{
-    (void)data;
-    statements = 0;
-    return APR_SUCCESS;
-}
-
-static void name_of(const char *sql, char name[24])
-{
-    unsigned char digest[NEO_SHA256_SIZE];
-    char digits[17];
-    neo_sha256(sql, strlen(sql), digest);
-    neo_hex(digest, 8, digits);
-    apr_snprintf(name, 24, "neoapi_%s", digits);
-}
-
-neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes)
-{
-    if (statements == NEO_PG_STATEMENTS)
-        abort();
-    if (statements == 0) /* httpd makes them anew with each configuration */
-        apr_pool_cleanup_register(pool, NULL, forget_statements, apr_pool_cleanup_null);
-    neo_statement *made = apr_palloc(pool, sizeof *made);
-    *made = (neo_statement){"", apr_pstrdup(pool, sql), params, writes, statements++};
-    name_of(sql, made->name);
-    return made;
-}
 
 /* mod_dbd answers a broken connection with PQreset and reports success; this is how we learn of it. */
 static int on_event(PGEventId id, void *info, void *data)
@@ -309,7 +278,7 @@ PGresult *neo_pg_ask(neo_pg *pg, const char *sql, int params, const char *const 
     for (int attempt = 0; attempt < 2; attempt++) {
         PQclear(result);
         result = NULL;
-        if (!neo_pg_is_alive(pg) && !neo_pg_reconnect(pg))
+        if (attempt > 0 && !neo_pg_is_alive(pg) && !neo_pg_reconnect(pg)) /* what only reads finds out by itself */
             break;
         result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_PATIENCE);
         if (PQstatus(pg->conn) == CONNECTION_OK || pg->gave_up)

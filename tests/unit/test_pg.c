@@ -1,6 +1,8 @@
 /* What can be said of connections without a database. (The rest is tested end to end.) */
 #include "unit.h"
 
+#include <apr_strings.h>
+
 #include "store/pg.h"
 
 static void a_connection_that_cannot_be_made_says_why(void **state)
@@ -38,12 +40,32 @@ static void a_statements_name_is_that_of_its_sql_alone(void **state)
     assert_int_equal(strspn(one->name + strlen("neoapi_"), "0123456789abcdef"), 16);
 }
 
+static void a_statement_made_when_it_is_needed_is_the_same_each_time_while_there_is_room(void **state)
+{
+    const neo_statement *first = neo_statement_of("select 0", 0), *again = neo_statement_of("select 0", 0);
+    int made = 1;
+    assert_non_null(first);
+    assert_ptr_equal(first, again);
+    assert_false(first->writes);
+    for (; made < 100; made++) {
+        const neo_statement *other = neo_statement_of(apr_psprintf(*state, "select %d", made), 0);
+        if (!other)
+            break;
+        assert_int_not_equal(other->slot, first->slot);
+    }
+    assert_int_equal(made, 32);
+    assert_ptr_equal(neo_statement_of("select 0", 0), first);
+    assert_ptr_equal(neo_statement_of("select 31", 0), neo_statement_of("select 31", 0));
+    assert_null(neo_statement_of("select 32", 0));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(a_connection_that_cannot_be_made_says_why),
         pool_test(every_statement_has_a_slot_of_its_own_and_a_copy_of_its_sql),
         pool_test(a_statements_name_is_that_of_its_sql_alone),
+        pool_test(a_statement_made_when_it_is_needed_is_the_same_each_time_while_there_is_room),
     };
     return run_room("pg", tests);
 }
