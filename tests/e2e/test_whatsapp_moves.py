@@ -458,6 +458,9 @@ def test_an_import_of_opt_outs_reads_no_more_where_there_are_many_conversations(
     """Each is looked up by indexes, whatever PostgreSQL knows of the table."""
 
     def read():
+        """What a connection has read is told when it ends."""
+        eventually(lambda: not office.there.sql("select 1 from pg_stat_activity where usename = current_user"
+                                               " and backend_type = 'client backend' and pid <> pg_backend_pid()"), "neoapictl's end")
         return office.there.sql("select sum(seq_tup_read) + sum(coalesce((select sum(i.idx_tup_read) from pg_stat_user_indexes i"
                                 " where i.relid = t.relid), 0)) from pg_stat_user_tables t where relname = 'whatsapp_conversation'")[0][0]
 
