@@ -466,7 +466,8 @@ def test_an_import_of_opt_outs_reads_no_more_where_there_are_many_conversations(
 
     office.there.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, contact_bsuid, triage,"
                      " created_at, updated_at) select %s, 'wac_' || lpad(n::text, 26, '0'), %s, 5531960000000 + n, 'BR.' || n, 'pending',"
-                     " now(), now() from generate_series(1, 20000) n", office.organization, office.number_id)
+                     " now(), now() from generate_series(1, 20000) n; analyze neoapi.whatsapp_conversation, neoapi.whatsapp_number",
+                     office.organization, office.number_id)
     rows = [stop(f"+{5531960000000 + n}", phone_number_id=office.number.id, contact_bsuid=f"BR.{n}") for n in range(500)]
     before = read()
     assert give_lines(office, *rows)["created"] == len(rows)
