@@ -13,6 +13,8 @@ typedef struct neo_httpd_conf {
     const char *dir;
     apr_array_header_t *directives; /* of neo_httpd_directive, those that start or end a section left out */
     const char *unread;             /* what could not be read, and why; NULL where everything was */
+    const char *hidden; /* what is included by a name with a variable in it, which only httpd knows; NULL for nothing */
+    apr_size_t bytes;   /* that were read */
 } neo_httpd_conf;
 
 /* Reads apache2.conf and whatever it includes. NULL where the folder is not laid out so. */

@@ -78,9 +78,52 @@ static neo_finding check_version(neo_patient *p, const char **found)
     return p->runtime && p->version >= neo_schema_needed();
 }
 
-/* The deployment's secret is the administrator's to make. Whoever named the file expects it to be there. */
+static int has_schema(const neo_patient *p)
+{
+    return p->pg && p->runtime && p->version >= neo_schema_needed();
+}
+
+/* What is sealed with the key file's keys. An inactive subscription can become active again. */
+static const struct {
+    const char *table, *column;
+} sealed[] = {{"webhook_subscription", "secret"}, {"whatsapp_number", "access_token"}, {"whatsapp_number", "app_secret"}};
+
+/* Whoever connected may not see all of it: httpd's own role sees an access token when it sends. */
+static const char *look_into(neo_patient *p, const char *table, const char *column, int *seen, int *closed)
+{
+    neo_rows rows;
+    const char *sql = apr_psprintf(p->pool, "select has_column_privilege('neoapi.%s', '%s', 'select')", table, column);
+    if (neo_pg_exec(p->pg, sql, 0, NULL, p->pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    if (!neo_rows_is_true(&rows, 0, 0))
+        return NULL;
+    sql = apr_psprintf(p->pool, "select id, %s from neoapi.%s order by id limit 10000", column, table);
+    if (neo_pg_exec(p->pg, sql, 0, NULL, p->pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    *seen += rows.count;
+    for (int r = 0; r < rows.count; r++)
+        *closed += !neo_secret_open(&p->keys, neo_rows_value(&rows, r, 0), neo_rows_value(&rows, r, 1), p->pool);
+    return NULL;
+}
+
+/* How many there are, as far as that can be seen: none of them is opened without a key. */
+static int count_sealed(neo_patient *p)
+{
+    int seen = 0, closed = 0;
+    for (apr_size_t i = 0; has_schema(p) && i < sizeof sealed / sizeof *sealed; i++)
+        (void)look_into(p, sealed[i].table, sealed[i].column, &seen, &closed);
+    return seen;
+}
+
+/* The deployment's secret is the administrator's to make, once. Whoever named the file expects it to be there. */
 static neo_finding miss_key_file(neo_patient *p, const char **found)
 {
+    int count = count_sealed(p);
+    if (count) {
+        *found = apr_psprintf(p->pool, "there is no %s, and %d secrets are sealed with its keys", p->key_file, count);
+        p->mend = "put it back, from a copy or from another host: all have the same; a new one opens nothing that is there";
+        return neo_doctor_is_enabled(p) ? NEO_FINDING_ILL : NEO_FINDING_TO_DO;
+    }
     const char *slash = strrchr(p->key_file, '/');
     const char *dir = slash > p->key_file ? apr_pstrmemdup(p->pool, p->key_file, (apr_size_t)(slash - p->key_file)) : ".";
     *found = apr_psprintf(p->pool, "there is no %s", p->key_file);
@@ -105,29 +148,6 @@ static neo_finding check_key_file(neo_patient *p, const char **found)
     *found =
         wrong ? wrong : apr_psprintf(p->pool, "%s has %d key%s", p->key_file, p->keys.count, p->keys.count == 1 ? "" : "s");
     return wrong == NULL;
-}
-
-/* What is sealed with the key file's keys. An inactive subscription can become active again. */
-static const struct {
-    const char *table, *column;
-} sealed[] = {{"webhook_subscription", "secret"}, {"whatsapp_number", "access_token"}, {"whatsapp_number", "app_secret"}};
-
-/* Whoever connected may not see all of it: httpd's own role sees an access token when it sends. */
-static const char *look_into(neo_patient *p, const char *table, const char *column, int *seen, int *closed)
-{
-    neo_rows rows;
-    const char *sql = apr_psprintf(p->pool, "select has_column_privilege('neoapi.%s', '%s', 'select')", table, column);
-    if (neo_pg_exec(p->pg, sql, 0, NULL, p->pool, &rows) != NEO_PG_OK)
-        return rows.message;
-    if (!neo_rows_is_true(&rows, 0, 0))
-        return NULL;
-    sql = apr_psprintf(p->pool, "select id, %s from neoapi.%s order by id limit 10000", column, table);
-    if (neo_pg_exec(p->pg, sql, 0, NULL, p->pool, &rows) != NEO_PG_OK)
-        return rows.message;
-    *seen += rows.count;
-    for (int r = 0; r < rows.count; r++)
-        *closed += !neo_secret_open(&p->keys, neo_rows_value(&rows, r, 0), neo_rows_value(&rows, r, 1), p->pool);
-    return NULL;
 }
 
 /* A subscription whose secret no key opens gets nothing delivered, a number like that sends and receives nothing. */
@@ -283,7 +303,7 @@ static const char *obstacle(const neo_patient *p, const check *c)
         return p->httpd->unread;
     if (c->need >= NEEDS_CONNECTION && !p->pg)
         return "there is no connection";
-    if (c->need >= NEEDS_SCHEMA && !(p->runtime && p->version >= neo_schema_needed()))
+    if (c->need >= NEEDS_SCHEMA && !has_schema(p))
         return "the schema is not up to date";
     return c->need == NEEDS_SCHEMA_AND_KEYS && !p->keys.count ? "there are no keys" : NULL;
 }
@@ -353,9 +373,11 @@ static int examine(neo_patient *p, neo_json *list, const check *some, apr_size_t
 static const char *choose_key_file(const neo_patient *p)
 {
     const neo_httpd_directive *told = p->site ? neo_httpd_conf_next(p->site, NULL, "NeoAPIKeyFile", NULL) : NULL;
+    if (!told && p->httpd) /* it may stand for all virtual hosts */
+        told = neo_httpd_conf_next(p->httpd, NULL, "NeoAPIKeyFile", NULL);
     const char *given = neo_ctl_value(p->ctl, "key-file"), *path = NULL;
     if (!given && told)
-        path = neo_httpd_conf_path(p->site, neo_httpd_conf_argument(told, p->pool), p->pool);
+        path = neo_httpd_conf_path(p->httpd, neo_httpd_conf_argument(told, p->pool), p->pool);
     return given ? given : path ? path : NEO_DOCTOR_KEY_FILE;
 }
 

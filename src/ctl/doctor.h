@@ -34,6 +34,7 @@ typedef enum neo_finding {
 /* Where httpd's configuration is laid out as Debian does it, the rest of what is to be done there. *found says what was found.
  */
 void neo_doctor_read_httpd(neo_patient *patient);
+int neo_doctor_is_enabled(const neo_patient *patient); /* something that is enabled says NeoAPI On */
 neo_finding neo_doctor_check_name(neo_patient *patient, const char **found);
 neo_finding neo_doctor_check_certificate(neo_patient *patient, const char **found);
 neo_finding neo_doctor_check_modules(neo_patient *patient, const char **found);

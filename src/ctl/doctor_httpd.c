@@ -22,6 +22,8 @@ void neo_doctor_read_httpd(neo_patient *p)
         p->site = neo_httpd_conf_read_file(p->httpd_dir, apr_pstrcat(p->pool, p->httpd_dir, "/" SITE, NULL), p->pool);
     if (!p->httpd->unread)
         p->httpd->unread = p->site->unread;
+    if (!p->httpd->unread && !neo_doctor_is_enabled(p)) /* it may be where a variable leads */
+        p->httpd->unread = p->httpd->hidden;
     const neo_httpd_directive *on = neo_httpd_conf_next(p->site, NULL, "NeoAPI", "On");
     p->site_file = on ? on->file : NULL;
 }
@@ -35,9 +37,9 @@ static const char *real(const neo_patient *p, const char *file)
     return copy;
 }
 
-static int is_enabled(const neo_patient *p)
+int neo_doctor_is_enabled(const neo_patient *p)
 {
-    return neo_httpd_conf_next(p->httpd, NULL, "NeoAPI", "On") != NULL;
+    return p->httpd && neo_httpd_conf_next(p->httpd, NULL, "NeoAPI", "On") != NULL;
 }
 
 static neo_finding has_no_site(const char **found)
@@ -56,7 +58,7 @@ neo_finding neo_doctor_check_name(neo_patient *p, const char **found)
             continue;
         *found = apr_psprintf(p->pool, "%s still says " PLACEHOLDER, d->file);
         p->mend = apr_psprintf(p->pool, "sed -i \"s/api\\.example\\.com/$(hostname --fqdn)/g\" %s%s", real(p, d->file),
-                               is_enabled(p) ? " && " RESTART : "");
+                               neo_doctor_is_enabled(p) ? " && " RESTART : "");
         return NEO_FINDING_TO_DO;
     }
     const neo_httpd_directive *name = neo_httpd_conf_next(p->site, NULL, "ServerName", NULL);
@@ -143,12 +145,17 @@ neo_finding neo_doctor_check_modules(neo_patient *p, const char **found)
         if (!neo_httpd_conf_next(p->httpd, NULL, "LoadModule", name))
             APR_ARRAY_PUSH(missing, const char *) = module;
     }
+    if (missing->nelts && p->httpd->hidden) {
+        *found = p->httpd->hidden;
+        return NEO_FINDING_UNSEEN;
+    }
     if (!missing->nelts) {
         *found = apr_psprintf(p->pool, "%s are enabled", joined(needed, ", ", p->pool));
         return NEO_FINDING_WELL;
     }
     *found = apr_psprintf(p->pool, "not enabled: %s", joined(missing, ", ", p->pool));
-    p->mend = apr_psprintf(p->pool, "a2enmod %s%s", joined(missing, " ", p->pool), is_enabled(p) ? " && " RESTART : "");
+    p->mend =
+        apr_psprintf(p->pool, "a2enmod %s%s", joined(missing, " ", p->pool), neo_doctor_is_enabled(p) ? " && " RESTART : "");
     return NEO_FINDING_TO_DO;
 }
 
@@ -159,7 +166,7 @@ neo_finding neo_doctor_check_site(neo_patient *p, const char **found)
         p->mend = apr_pstrcat(p->pool, "install the package, or copy conf/neoapi.conf to ", p->httpd_dir, "/" SITE, NULL);
         return NEO_FINDING_TO_DO;
     }
-    if (is_enabled(p)) {
+    if (neo_doctor_is_enabled(p)) {
         *found = apr_psprintf(p->pool, "%s says NeoAPI On", p->site_file);
         return NEO_FINDING_WELL;
     }

@@ -13,6 +13,7 @@
 #define MOST_DEPTH      20 /* of files that include each other */
 #define MOST_DIRECTIVES 100000
 #define MOST_BYTES      (1 << 20) /* of a file */
+#define MOST_BYTES_READ (1 << 25) /* of all of them; one that is included several times counts each time */
 #define BLANKS          " \t\r"
 
 /* ---------------------------------------------------------------- words */
@@ -104,22 +105,30 @@ static void note_closed(neo_httpd_conf *conf, const char *pattern, apr_pool_t *p
         conf->unread = apr_psprintf(pool, "%s cannot be read: %s", dir, strerror(errno));
 }
 
-/* A file, a pattern, or a folder with all that is in it. */
-static void include(neo_httpd_conf *conf, const neo_httpd_directive *directive, const reading *here, apr_pool_t *pool)
+/* A file, a pattern, or a folder with all that is in it and in the folders there. */
+static void include_path(neo_httpd_conf *conf, const char *path, const reading *here, int depth, apr_pool_t *pool)
 {
     glob_t found;
-    const char *path = neo_httpd_conf_path(conf, neo_httpd_conf_argument(directive, pool), pool);
-    if (!path)
-        return;
     if (is_folder(path))
         path = apr_pstrcat(pool, path, path[strlen(path) - 1] == '/' ? "*" : "/*", NULL);
     if (glob(path, 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc; i++)
+        for (size_t i = 0; i < found.gl_pathc && !conf->unread; i++)
             if (!is_folder(found.gl_pathv[i]))
                 read_file(conf, apr_pstrdup(pool, found.gl_pathv[i]), here, pool);
+            else if (depth < MOST_DEPTH)
+                include_path(conf, apr_pstrdup(pool, found.gl_pathv[i]), here, depth + 1, pool);
         globfree(&found);
     } else
         note_closed(conf, path, pool);
+}
+
+static void include(neo_httpd_conf *conf, const neo_httpd_directive *directive, const reading *here, apr_pool_t *pool)
+{
+    const char *argument = neo_httpd_conf_argument(directive, pool), *path = neo_httpd_conf_path(conf, argument, pool);
+    if (path)
+        include_path(conf, path, here, 0, pool);
+    else if (*argument)
+        conf->hidden = apr_psprintf(pool, "%s includes %s, which only httpd can follow", directive->file, argument);
 }
 
 static void take(neo_httpd_conf *conf, const reading *here, char *line, apr_pool_t *pool)
@@ -172,12 +181,15 @@ static void read_file(neo_httpd_conf *conf, const char *file, const reading *abo
 {
     const reading here = {file, above, above ? above->depth + 1 : 0};
     struct stat about;
-    neo_text text;
+    neo_text text = {0};
     if (conf->unread || here.depth == MOST_DEPTH || is_being_read(file, above))
         return;
     if (stat(file, &about) != 0 ? errno == ENOENT : !S_ISREG(about.st_mode))
         return; /* a link to nothing; and to open a pipe would be to wait */
     conf->unread = neo_ctl_read_all(file, MOST_BYTES, pool, &text);
+    conf->bytes += text.len;
+    if (!conf->unread && conf->bytes > MOST_BYTES_READ)
+        conf->unread = "httpd's configuration is too long to be read";
     if (!conf->unread)
         take_lines(conf, &here, apr_pstrmemdup(pool, text.ptr, text.len), pool);
 }

@@ -249,6 +249,19 @@ static const char *examine_ids(const neo_intake *intake, neo_intake_complaint co
     return wrong;
 }
 
+/* Administrators name a lead by its id alone, so that no two organizations may have the same. */
+static const char *examine_leads(const neo_intake *intake, neo_intake_complaint complain, void *data, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *wrong = exec(intake,
+                             "select l.number from intake_line l join neoapi.lead t on t.id = l.id where l.kind = 'lead'"
+                             " and t.organization_id <> $1 order by 1 limit 101",
+                             1, &intake->organization, pool, &rows);
+    for (int r = 0; !wrong && r < rows.count; r++)
+        complain(data, atoll(neo_rows_value(&rows, r, 0)), "id", "is that of another organization's lead");
+    return wrong;
+}
+
 const char *neo_intake_examine(neo_intake *intake, neo_intake_complaint complain, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
@@ -258,6 +271,8 @@ const char *neo_intake_examine(neo_intake *intake, neo_intake_complaint complain
                              0, NULL, pool, &rows);
     if (!wrong)
         wrong = examine_ids(intake, complain, data, pool);
+    if (!wrong)
+        wrong = examine_leads(intake, complain, data, pool);
     for (const neo_resource **k = intake->kinds; !wrong && *k; k++)
         wrong = examine_unique(intake, *k, complain, data, pool);
     if (!wrong)

@@ -224,6 +224,25 @@ def test_what_is_included_from_elsewhere_counts(layout, include):
     assert layout.examined()["virtual host"]["found"] == f"{layout.root / include.split()[1] if '..' in include else more / 'x.conf'} says NeoAPI On"
 
 
+def test_a_folder_that_is_included_counts_with_the_folders_in_it(layout):
+    (layout.place / "more/deep/er").mkdir(parents=True)
+    (layout.place / "more/deep/er/x.conf").write_text("NeoAPI On\n")
+    (layout.place / "more/again").symlink_to(layout.place / "more")
+    with open(layout.root / "apache2.conf", "a") as conf:
+        conf.write(f"Include {layout.place}/more\n")
+    assert layout.examined()["virtual host"]["result"] == "ok"
+
+
+def test_where_a_variable_leads_is_not_guessed(layout):
+    """What stands there may be all that is asked for elsewhere."""
+    (layout.root / "conf-enabled/x.conf").write_text("Include ${SITES}/*.conf\n")
+    found = layout.examined()
+    assert {found[name]["result"] for name in OURS} == {"skipped"} and "${SITES}/*.conf" in found["virtual host"]["found"]
+    layout.finish()
+    (layout.root / "mods-enabled/ssl.load").unlink()
+    assert layout.results() == ["ok", "ok", "skipped", "ok"]
+
+
 def test_a_site_that_is_nowhere_is_told(layout):
     (layout.root / "sites-available/neoapi.conf").unlink()
     assert layout.results() == ["skipped", "skipped", "skipped", "to do"]
@@ -249,6 +268,33 @@ def test_the_key_file_is_the_one_that_httpd_is_told_of(layout):
     assert layout.examined()["key file"]["mend"].startswith(f"mkdir -p {layout.key.parent} && (")
     layout.run(layout.examined()["key file"]["mend"])
     assert layout.results() == ["ok"] * 4
+
+
+def test_the_key_file_may_be_named_for_all_virtual_hosts(layout):
+    layout.finish()
+    other = layout.key.rename(layout.key.with_name("other"))
+    layout.site(lambda text: re.sub(r"(?m)^.*NeoAPIKeyFile.*$", "", text))
+    (layout.root / "conf-enabled/x.conf").write_text(f"NeoAPIKeyFile {other}\n")
+    assert layout.examined()["key file"]["found"] == f"{other} has 1 key"
+
+
+def test_a_key_file_that_is_lost_is_not_to_be_made_anew(layout, fresh):
+    """A new one opens nothing of what is sealed with the old one's keys."""
+    layout.finish()
+    layout.env["NEOAPI_DATABASE"] = fresh.dsn
+    organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
+    secrets = layout.place / "secrets"
+    secrets.write_text("access_token=x\napp_secret=y\n")
+    secrets.chmod(0o600)
+    fresh.ok("whatsapp", "number", "add", "+55", "--organization", organization, "--waba-id", "10001", "--phone-number-id", "10001",
+             "--secrets", str(secrets), "--key-file", str(layout.key))
+    assert layout.examined()["sealed secrets"]["result"] == "ok"
+    layout.key.unlink()
+    found = layout.examined()["key file"]
+    assert found["result"] == "failed" and "2 secrets" in found["found"] and "openssl" not in found["mend"]
+    (layout.root / "sites-enabled/neoapi.conf").unlink()  # no host of the module: nobody misses it here
+    found = layout.examined()["key file"]
+    assert found["result"] == "to do" and "openssl" not in found["mend"]
 
 
 # ---------------------------------------------------------------- other layouts, and odd ones
@@ -290,3 +336,13 @@ def test_odd_files_do_no_harm(layout):
     (conf / "gone.conf").symlink_to("nowhere")
     os.mkfifo(conf / "pipe.conf")
     assert layout.results() == ["ok"] * 4
+
+
+def test_files_that_include_each_other_over_and_over_are_given_up(layout):
+    layout.finish()
+    for n in range(11):
+        (layout.place / f"{n}.conf").write_text(f"# {'x' * 20_000}\n" + f"Include {layout.place}/{n + 1}.conf\n" * 2)
+    (layout.place / "11.conf").write_text("# the last\n")
+    (layout.root / "conf-enabled/x.conf").write_text(f"Include {layout.place}/0.conf\n")
+    found = layout.examined()["virtual host"]
+    assert (found["result"], found["found"]) == ("skipped", "httpd's configuration is too long to be read")

@@ -1,12 +1,15 @@
 """An organization moves: its leads, and who has said stop, come along by `neoapictl export` and `import`. A number moves: it goes on."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
 import re
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg2
 import pytest
 
 for module in ("hooks", "whatsapp", "ctl_instance"):
@@ -18,7 +21,7 @@ from ctl_instance import Ctl  # noqa: E402
 from deployment import ROOT  # noqa: E402
 from hooks import bring_up, take_down  # noqa: E402
 from makers import Maker  # noqa: E402
-from waiting import eventually  # noqa: E402
+from waiting import LIMIT, eventually  # noqa: E402
 from whatsapp import HERE, PATH, PHONE, SHORT, TIMEOUT, Office, make_there, meta, office, provider, there  # noqa: E402, F401
 
 from callbacks import preference, status, system, text  # noqa: E402
@@ -209,6 +212,23 @@ def test_a_resume_between_two_stops_comes_too_late_also_after_a_move(office, fil
     office.begin(lead_of(office, PHONE), 200)
 
 
+def test_a_resume_ends_what_was_imported_also_where_nothing_was_sent_since(office, file):
+    lead = office.lead()
+    office.begin(lead)
+    give_lines(office, stop(phone_number_id=office.number.id))
+    office.tell(preference("resume", PHONE, at=time.time() - 20))
+    assert opt_outs(export(office, file)) == []
+    office.begin(lead, 200)
+
+
+def test_an_opt_out_is_as_late_as_the_later_of_its_moments(office):
+    office.begin(office.lead())
+    office.tell(preference("resume", PHONE, at=time.time() - 60))
+    moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 30))
+    give_lines(office, stop(phone_number_id=office.number.id, opted_out_at=moment, preference_at="2026-01-31T10:00:00Z"))
+    assert_stopped(office)
+
+
 @pytest.mark.parametrize("given, known", [(PHONE, SHORT), (SHORT, PHONE), ("11 98765-4321", PHONE), ("+55 11 98765-4321", SHORT)])
 def test_spellings_of_one_number_are_one_contact(office, given, known):
     office.lead(known)
@@ -235,6 +255,20 @@ def test_who_has_moved_to_another_number_is_still_the_lead(office, file):
     office.ctl("purge", "organization", office.organization, "--data-only", "--yes")
     give(office, file)
     assert_stopped(office)
+
+
+def test_of_two_contacts_of_one_lead_the_resume_of_one_is_not_the_other_s(office, file):
+    """A lead that is given another number by an import has conversations with both."""
+    lead = office.lead()
+    office.begin(lead)
+    office.tell(text("Oi", OTHER, at=time.time() - 60))
+    office.tell(text("PARAR", PHONE, at=time.time() - 50))
+    give_lines(office, {"lead": {"id": lead, "name": "Carla Dias", "phone": "+" + OTHER}})
+    assert_stopped(office, OTHER)
+    office.tell(text("VOLTAR", OTHER))
+    office.begin(lead, 200)
+    one, = opt_outs(export(office, file))
+    assert one["contact_phone"] == "+" + PHONE
 
 
 def test_of_two_numbers_each_counts_for_itself_and_none_for_all(office):
@@ -281,27 +315,64 @@ def test_an_organization_with_opt_outs_is_not_removed_without_a_word(there, make
     assert "it still has 1 WhatsApp opt-out" in Ctl(there).refused("organization", "remove", office.organization)
 
 
-def test_who_had_said_stop_before_the_migration_is_kept_by_it(fresh):
-    """As if nothing of it had been there, with conversations and leads from before."""
-    migration = (ROOT / "sql/0016_archive.sql").read_text()
-    for function in re.findall(r"^create function (neoapi\.\w+)", migration, re.M):
+# ---------------------------------------------------------------- the migrations
+
+
+MIGRATIONS = [(ROOT / f"sql/{name}.sql").read_text() for name in ("0016_archive", "0017_opt_out")]
+
+
+@pytest.fixture
+def before(fresh):
+    """A database as it was before the migrations, with a lead and two conversations, of which the second is with who has said stop."""
+    for function in re.findall(r"^create function (neoapi\.\w+)", "\n".join(MIGRATIONS), re.M):
         fresh.sql(f"drop function {function} cascade")
     fresh.sql("drop table neoapi.whatsapp_opt_out; alter table neoapi.lead drop column representation")
-    organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
+    fresh.organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
     fresh.sql("insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
-              organization)
+              fresh.organization)
     fresh.sql("insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
-              organization, PHONE)
+              fresh.organization, PHONE)
     fresh.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
               " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
               " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
-              " from unnest('{0,1}'::text[]) n", organization)
-    fresh.sql("set role neoapi_owner;" + migration)
-    _, *lines = fresh.ok("export", organization).splitlines()
+              " from unnest('{0,1}'::text[]) n", fresh.organization)
+    return fresh
+
+
+def migrate(database):
+    for migration in MIGRATIONS:
+        database.sql("set role neoapi_owner;" + migration)
+
+
+def exported(database):
+    _, *lines = database.ok("export", database.organization).splitlines()
+    return lines
+
+
+def test_who_had_said_stop_before_the_migration_is_kept_by_it(before):
+    """As if nothing of it had been there, with conversations and leads from before."""
+    migrate(before)
+    lines = exported(before)
     assert [json.loads(line) for line in lines if "lead" in line][0]["lead"]["phone"] == "+" + PHONE
     one, = opt_outs(lines)
     assert one == {"id": "wao_" + "1" * 26, "phone_number_id": "10001", "contact_phone": "+5511900000001",
-                   "opted_out_at": "2026-01-31T00:00:00.000Z", "organization_id": organization}
+                   "opted_out_at": "2026-01-31T00:00:00.000Z", "organization_id": before.organization}
+
+
+def test_who_says_stop_during_the_migration_is_kept_by_it_and_neither_waits_for_the_other_for_ever(before):
+    """What the module does when it records a stop, or what became of a message: it changes a conversation, and looks at its lead."""
+    with ThreadPoolExecutor() as aside, contextlib.closing(psycopg2.connect(before.dsn)) as module, module.cursor() as cursor:
+        cursor.execute("set statement_timeout = '20s'; update neoapi.whatsapp_conversation set opted_out_at = now(),"
+                       " preference_at = now() where organization_id = %s and opted_out_at is null", [before.organization])
+        migrating = aside.submit(migrate, before)
+        eventually(lambda: before.sql("select 1 from pg_locks where not granted and locktype = 'relation'") or migrating.done(),
+                   "a migration that waits for the module")
+        cursor.execute("select name from neoapi.lead where organization_id = %s", [before.organization])
+        assert cursor.fetchall() == [("Ana",)]
+        assert not migrating.done()
+        module.commit()
+        migrating.result(LIMIT)
+    assert [one["contact_phone"] for one in opt_outs(exported(before))] == ["+5511900000000", "+5511900000001"]
 
 
 # ---------------------------------------------------------------- what is wrong
@@ -331,6 +402,15 @@ def test_what_is_wrong_is_told_by_line_and_field(office, tmp_path):
                      (19, "contact_bsuid"), (20, "lead_id"), (21, "lead_id"), (22, "preference_at"), (23, "opted_at")}
     assert len(office.leads()) == 1
     assert office.there.sql("select count(*) from neoapi.whatsapp_opt_out where organization_id = %s", office.organization) == [(0,)]
+
+
+def test_a_lead_is_one_organization_s_alone(office, there, make_there, meta):
+    """`neoapictl lead remove` knows it by its id."""
+    neighbour = Office(there, make_there, meta, with_number=False)
+    line = json.dumps(lead(id=office.lead()))
+    assert "line 1: id is that of another organization's lead" in Ctl(there).run(
+        "import", "-", "--organization", neighbour.organization, stdin=line)[2]
+    assert neighbour.leads() == []
 
 
 def test_a_lead_is_what_lead_import_takes_it_for(office):
@@ -372,6 +452,26 @@ def test_an_import_of_leads_that_was_killed_is_gone_on_with(office, tmp_path):
     assert office.there.sql("select count(*), count(lead_id) from neoapi.whatsapp_opt_out where organization_id = %s",
                             office.organization) == [(count, count)]
     assert_stopped(office, "5511960000000")
+
+
+def test_an_import_of_opt_outs_reads_no_more_where_there_are_many_conversations(office):
+    """Each is looked up by indexes, whatever PostgreSQL knows of the table."""
+
+    def read():
+        """What a connection has read is told when it ends."""
+        eventually(lambda: not office.there.sql("select 1 from pg_stat_activity where usename = current_user"
+                                               " and backend_type = 'client backend' and pid <> pg_backend_pid()"), "neoapictl's end")
+        return office.there.sql("select sum(seq_tup_read) + sum(coalesce((select sum(i.idx_tup_read) from pg_stat_user_indexes i"
+                                " where i.relid = t.relid), 0)) from pg_stat_user_tables t where relname = 'whatsapp_conversation'")[0][0]
+
+    office.there.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, contact_bsuid, triage,"
+                     " created_at, updated_at) select %s, 'wac_' || lpad(n::text, 26, '0'), %s, 5531960000000 + n, 'BR.' || n, 'pending',"
+                     " now(), now() from generate_series(1, 20000) n; analyze neoapi.whatsapp_conversation, neoapi.whatsapp_number",
+                     office.organization, office.number_id)
+    rows = [stop(f"+{5531960000000 + n}", phone_number_id=office.number.id, contact_bsuid=f"BR.{n}") for n in range(500)]
+    before = read()
+    assert give_lines(office, *rows)["created"] == len(rows)
+    assert read() - before < 100 * len(rows)
 
 
 # ---------------------------------------------------------------- a number that moves
