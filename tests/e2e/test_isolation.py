@@ -352,6 +352,7 @@ def asking(document, owner, stranger, watch):
                 yield f"{operation}?{name}", ids, lambda id, at=at, name=name: watch.seconds(200, "GET", f"{at}?{name}={id}")
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("stranger", ["another tenant"], indirect=True)
 def test_times_do_not_tell_what_exists_elsewhere(document, owner, stranger):
     watch = Stopwatch(stranger.api)
@@ -363,6 +364,7 @@ def test_times_do_not_tell_what_exists_elsewhere(document, owner, stranger):
     assert not wrong, wrong
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("stranger", ["another tenant"], indirect=True)
 def test_the_stopwatch_sees_a_look_into_the_database(document, stranger):
     """What can be no id is not looked for, so that one is missing there."""
