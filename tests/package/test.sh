@@ -80,9 +80,10 @@ pgbouncer() {
 }
 
 piuparts() {
-    local base=$dir/machines/piuparts.tar.gz
+    local base
     make_older
-    # The base knows the version before, so that piuparts finds what to upgrade from.
+    # The base knows the version before, so that piuparts finds what to upgrade from; it is for this folder alone.
+    base=$dir/machines/piuparts-$(printf %s "$dir" | cksum | cut -d ' ' -f 1).tar.gz
     [ -s "$base" ] || { mmdebstrap --quiet --variant=apt --customize-hook="echo 'deb [trusted=yes] file:$dir/older ./' \
         >\"\$1/etc/apt/sources.list.d/older.list\"" bookworm "$base.new.tar.gz" && mv "$base.new.tar.gz" "$base"; }
     command piuparts --distribution bookworm --basetgz "$base" --keep-sources-list --bindmount "$dir/older" --install-recommends "$deb"
