@@ -185,16 +185,13 @@ def test_six_bad_receivers_do_not_hold_up_the_seventh(place, admin, tell, tmp_pa
         good = stack.enter_context(Receiver())
         for one in [*bad, good]:
             subscribe(admin, one.url)
-        for told in (0, count, 2 * count):  # a machine that stood still for a moment is forgiven: who holds up, does so each time
-            with Writers(admin, count, threads=2, pause=0.03):
-                pass
-            arrivals = good.wait_for(told + count)
-            assert len(arrivals) == told + count
-            waits = sorted(arrival.at - moment(arrival.json["created_at"]) for arrival in arrivals[told:])
-            median, p99 = waits[count // 2], waits[int(count * 0.99)]
-            tell(f"median {1000 * median:.1f} ms, p99 {1000 * p99:.1f} ms, longest {1000 * waits[-1]:.1f} ms")
-            if p99 < 0.2:
-                break
+        with Writers(admin, count, threads=2, pause=0.03):
+            pass
+        arrivals = good.wait_for(count)
+    waits = sorted(arrival.at - moment(arrival.json["created_at"]) for arrival in arrivals)
+    assert len(arrivals) == count
+    median, p99 = waits[count // 2], waits[int(count * 0.99)]
+    tell(f"median {1000 * median:.1f} ms, p99 {1000 * p99:.1f} ms, longest {1000 * waits[-1]:.1f} ms")
     assert p99 < 0.2
 
 
