@@ -35,9 +35,11 @@ NORMAL = 8  # seconds that httpd may take to end: its parent kills what takes te
 @pytest.fixture
 def place(request):
     """An instance of a test's own; its directives are the test's parameter, FAST by default."""
-    more = {"SHORT_LIVED": ""} if request.node.get_closest_marker("alone") else {}  # a disk's time is measured as well
-    instance = bring_up("promise", getattr(request, "param", FAST), **more)
+    timed = request.node.get_closest_marker("alone")  # then the disk's time is measured as well
+    instance = bring_up("promise", getattr(request, "param", FAST), **({"SHORT_LIVED": ""} if timed else {}))
     try:
+        if timed:
+            os.sync()  # what earlier tests left to be written: the commits that are measured would wait for it
         yield instance
     finally:
         take_down(instance)
