@@ -41,12 +41,10 @@ static neo_problem *identify(neo_call *call, const neo_credential **credential)
     if (!secret || !*secret)
         return neo_problem_make(call->pool, NEO_UNAUTHORIZED_AUTH_REQUIRED,
                                 "Send an API key or a personal access token in the header X-API-Key.");
-    if (!neo_secret_id(secret, id))
+    if (!neo_secret_id(secret, id) || !neo_secret_check(secret))
         return invalid(call);
     *credential = neo_principals_find(call->site->principals, id, call->pool);
     if (!*credential) {
-        if (!neo_secret_check(secret)) /* what was mistyped costs the database nothing */
-            return invalid(call);
         neo_credential *found = NULL;
         neo_problem *problem = look_up(call, id, &found);
         if (problem)
