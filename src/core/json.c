@@ -90,6 +90,17 @@ static json_t *load(neo_text text, json_error_t *error)
     return json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, error);
 }
 
+/* What is wrong, without what only the reader's own settings could mend. */
+static const char *words_of(json_error_t *error)
+{
+    int is_null = json_error_code(error) == json_error_null_character || json_error_code(error) == json_error_null_byte_in_key;
+    /* "near '…'" repeats the sender's bytes, which need not be UTF-8 nor short */
+    char *near = strstr(error->text, " near ");
+    if (near)
+        *near = '\0';
+    return is_null ? "\\u0000 is not taken in texts" : error->text;
+}
+
 neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **wrong)
 {
     json_error_t error;
@@ -97,11 +108,8 @@ neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **wrong)
     if (!value && json_error_code(&error) == json_error_numeric_overflow)
         value = load(with_large_numbers(text, pool), &error);
     if (!value) {
-        /* "near '…'" repeats the sender's bytes, which need not be UTF-8 nor short */
-        char *near = strstr(error.text, " near ");
-        if (near)
-            *near = '\0';
-        *wrong = apr_psprintf(pool, "%s (line %d, column %d)", error.text, error.line, error.column);
+        const char *words = words_of(&error);
+        *wrong = apr_psprintf(pool, "%s (line %d, column %d)", words, error.line, error.column);
         return NULL;
     }
     return owned(value, pool);

@@ -4,10 +4,37 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "core/id.h"
+
 #define LONGEST_SHOWN 60 /* bytes of a name that a message repeats */
 
-const char *const neo_methods[NEO_METHODS] = {
+const char *const neo_methods[NEO_METHODS + 1] = {
     [NEO_METHOD_CREATE] = "create", [NEO_METHOD_UPDATE] = "update", [NEO_METHOD_DELETE] = "delete"};
+
+static const neo_field operation_fields[] = {
+    {.name = "method", .type = NEO_ENUM, .flags = NEO_REQUIRED, .values = neo_methods, .doc = "What is to be done."},
+    {.name = "id",
+     .type = NEO_STRING,
+     .flags = NEO_CONDITIONAL,
+     .max = NEO_ID_SIZE - 1,
+     .doc = "What is to be updated or deleted; to be left out of a create."},
+    {.name = "data",
+     .type = NEO_OBJECT,
+     .flags = NEO_CONDITIONAL,
+     .doc = "The resource, or what of it is to change; to be left out of a delete."},
+    {0},
+};
+
+const neo_field neo_batch_fields[] = {
+    {.name = "atomic", .type = NEO_BOOLEAN, .doc = "Of a batch: whether all operations are done or none."},
+    {.name = "operations",
+     .type = NEO_LIST,
+     .flags = NEO_REQUIRED,
+     .fields = operation_fields,
+     .most = NEO_BATCH_MOST,
+     .doc = "Of a batch: what is to be done, at least one operation."},
+    {0},
+};
 
 /* One body while it is read. */
 typedef struct {

@@ -2,6 +2,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "model/batch.h"
 #include "model/docs.h"
 #include "model/operation.h"
 
@@ -194,6 +195,8 @@ static neo_text tables_of(neo_code code, apr_pool_t *pool)
             add_field_rows(&rows, code, *r, (*r)->fields, "");
         else
             add_row(&rows, filled_code(code, *r, "", pool), (*r)->tag_doc);
+        if (has_field(code) && (*r)->has_batch)
+            add_field_rows(&rows, code, *r, neo_batch_fields, "");
         add_rows_of_operations(&rows, code, *r);
         add_table(&out, (*r)->title, &rows);
     }

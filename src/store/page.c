@@ -9,21 +9,6 @@
 #include "core/id.h"
 #include "store/reference.h"
 
-/* A text as a pattern that finds it anywhere: what LIKE takes for wildcards is escaped. */
-static const char *pattern_of(const char *text, apr_pool_t *pool)
-{
-    neo_buf out;
-    neo_buf_init(&out, pool, 2 * strlen(text) + 3);
-    neo_buf_putc(&out, '%');
-    for (; *text; text++) {
-        if (strchr("%_\\", *text))
-            neo_buf_putc(&out, '\\');
-        neo_buf_putc(&out, *text);
-    }
-    neo_buf_putc(&out, '%');
-    return out.ptr;
-}
-
 static const char *moment_value(const neo_filter *filter, const char *prefix, const char *text, apr_pool_t *pool,
                                 const char **value)
 {
@@ -66,7 +51,7 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
         return "must be a date, such as 2026-01-31";
     if (filter->value == NEO_VALUE_INTEGER && !neo_integer_parse(text, &number))
         return "must be an integer";
-    *value = filter->kind == NEO_FILTER_CONTAINS ? pattern_of(text, pool) : text;
+    *value = text;
     return NULL;
 }
 
@@ -135,12 +120,17 @@ static void add_referring(filtering *f, const neo_condition *condition)
         f->referring = referring(f, condition);
 }
 
+/* A text as a pattern that finds it anywhere. What LIKE takes for wildcards is escaped when the text is folded already, since
+ * there are letters that become one then: U+FF05 is a percent sign. */
+#define ANYWHERE      "like ('%' || replace(replace(replace("
+#define ANYWHERE_ENDS ", '\\', '\\\\'), '%', '\\%'), '_', '\\_') || '%')"
+
 static void add_condition(filtering *f, const neo_condition *condition)
 {
     static const char *const operators[][2] = {[NEO_FILTER_EQUAL] = {"in (", ")"},
                                                [NEO_FILTER_FROM] = {">= (", ")"},
                                                [NEO_FILTER_TO] = {"<= (", ")"},
-                                               [NEO_FILTER_CONTAINS] = {"like (", ")"},
+                                               [NEO_FILTER_CONTAINS] = {ANYWHERE, ANYWHERE_ENDS},
                                                [NEO_FILTER_OVERLAPS] = {"&& array[", "]"}};
     const neo_filter *filter = condition->filter;
     if (filter->kind == NEO_FILTER_REFERS) {

@@ -58,6 +58,9 @@ def found(api, **params):
     ({"q": "_"}, ["caio"]),
     ({"q": "\\"}, ["caio"]),
     ({"q": "100%_real\\o"}, ["caio"]),
+    ({"q": "\uff05"}, ["caio"]),  # a letter that becomes % where accents are dropped; others become _ and \
+    ({"q": "100\ufe6a\uff3freal\uff3co"}, ["caio"]),
+    ({"q": "a\uff3f"}, []),
     ({"q": "D'Água"}, ["eva"]),
     ({"q": "' or true --"}, []),
     ({"q": "nobody"}, []),

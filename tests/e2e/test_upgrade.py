@@ -13,8 +13,8 @@ from makers import Maker
 NEXT = """
 alter table neoapi.broker add column website text check (length(website) <= 200);
 {function}
-create table neoapi.visit (organization_id text not null, id text not null, primary key (organization_id, id));
-grant select on neoapi.visit to :runtime;
+create table neoapi.next_one (organization_id text not null, id text not null, primary key (organization_id, id));
+grant select on neoapi.next_one to :runtime;
 """
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if IS_SANITIZED else []
 

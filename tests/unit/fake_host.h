@@ -101,10 +101,22 @@ static inline neo_limiter *limiter_of(apr_size_t entries, apr_pool_t *pool)
     return neo_limiter_use(apr_pcalloc(pool, neo_limiter_size(entries)), entries);
 }
 
+/* Once for a test, as httpd does it once for a configuration: there is room for those of many resources, not for all of them
+ * as often as a test makes a site. */
+static inline void make_statements(apr_pool_t *pool)
+{
+    void *made;
+    apr_pool_userdata_get(&made, "statements", pool);
+    if (made)
+        return;
+    neo_service_make_statements(pool);
+    apr_pool_userdata_setn("made", "statements", NULL, pool);
+}
+
 static inline neo_site *site_of(apr_pool_t *pool)
 {
     neo_site *site = apr_pcalloc(pool, sizeof *site);
-    neo_service_make_statements(pool);
+    make_statements(pool);
     site->base_url = BASE_URL;
     site->docs_url = DOCS_URL;
     site->keys.count = 1;

@@ -4,6 +4,7 @@
 #include <apr_hash.h>
 #include <apr_strings.h>
 
+#include "model/batch.h"
 #include "model/docs.h"
 #include "model/resource.h"
 
@@ -66,6 +67,27 @@ static void every_field_has_its_anchors(void **state)
     assert_true(has_anchor(page, "validation.document.related_id_not_found", *state));
 }
 
+static void whatever_is_wrong_with_a_batch_has_its_anchor(void **state)
+{
+    static const char *const bodies[] = {
+        "{}",
+        "{\"atomic\":1,\"operations\":{}}",
+        "{\"operations\":[{},1,null,{\"method\":\"x\"},{\"method\":1}]}",
+        "{\"operations\":[{\"method\":\"create\",\"id\":\"x\"},{\"method\":\"update\",\"id\":1,\"data\":1},"
+        "{\"method\":\"delete\",\"data\":{}}]}",
+    };
+    const char *page = page_of(*state), *wrong;
+    neo_batch batch;
+    for (int i = 0; i < COUNT(bodies); i++) {
+        neo_json *body = neo_json_parse(text_of(bodies[i]), *state, &wrong);
+        const neo_problem *problem = neo_batch_read(&neo_party, body, *state, &batch);
+        for (int n = 0; n < problem->items->nelts; n++)
+            if (!has_anchor(page, APR_ARRAY_IDX(problem->items, n, neo_problem_item).code, *state))
+                fail_msg("%s has no anchor", APR_ARRAY_IDX(problem->items, n, neo_problem_item).code);
+    }
+    assert_false(has_anchor(page, "validation.contract.operations_required", *state)); /* it has no batch */
+}
+
 static void codes_that_nothing_can_have_are_not_shown(void **state)
 {
     const char *page = page_of(*state);
@@ -115,6 +137,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(every_code_of_the_catalogue_has_its_anchor),
         pool_test(every_field_has_its_anchors),
+        pool_test(whatever_is_wrong_with_a_batch_has_its_anchor),
         pool_test(codes_that_nothing_can_have_are_not_shown),
         pool_test(anchors_are_unique_and_every_link_leads_to_one),
         pool_test(each_explanation_says_the_status_the_meaning_and_what_to_do),
