@@ -6,7 +6,7 @@
 
 #include "store/pg.h"
 
-#define NEO_PG_STATEMENTS 256
+#define NEO_PG_STATEMENTS 1024 /* a byte each in every connection; a resource with batch has sixteen */
 
 /* How long a server may take for a statement before it is taken for hung: longer than the statement_timeout that is
  * recommended, so that a server that lives says so itself. Seconds. */

@@ -123,7 +123,7 @@ static void add_referring(filtering *f, const neo_condition *condition)
 /* A text as a pattern that finds it anywhere. What LIKE takes for wildcards is escaped when the text is folded already, since
  * there are letters that become one then: U+FF05 is a percent sign. */
 #define ANYWHERE      "like ('%' || replace(replace(replace("
-#define ANYWHERE_ENDS ", '\\', '\\\\'), '%', '\\%'), '_', '\\_') || '%')"
+#define ANYWHERE_ENDS ", E'\\\\', E'\\\\\\\\'), '%', E'\\\\%'), '_', E'\\\\_') || '%')"
 
 static void add_condition(filtering *f, const neo_condition *condition)
 {

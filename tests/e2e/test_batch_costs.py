@@ -59,6 +59,7 @@ def test_a_batch_costs_few_round_trips(own, trips, collection):
         assert len(sent) <= most, sent
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("collection", COLLECTIONS)
 def test_a_batch_makes_at_least_eight_times_as_many_rows_a_second(own, collection):
     estate = Estate(own)
