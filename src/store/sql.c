@@ -67,9 +67,12 @@ neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes)
     neo_buf out;
     neo_buf_init(&out, pool, strlen(text) + 64);
     for (const char *open; (open = strchr(text, '{'));) {
-        size_t len = strcspn(open + 1, "}");
+        size_t len = open[1] == '{' ? 0 : strcspn(open + 1, "}");
         neo_buf_add(&out, text, (apr_size_t)(open - text));
-        neo_buf_printf(&out, "$%d", number_of(sql, param_of(open + 1, len)));
+        if (len)
+            neo_buf_printf(&out, "$%d", number_of(sql, param_of(open + 1, len)));
+        else
+            neo_buf_putc(&out, '{');
         text = open + len + 2;
     }
     neo_buf_puts(&out, text);

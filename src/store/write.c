@@ -80,18 +80,21 @@ static void add_returning(neo_buf *sql, const neo_resource *resource)
 
 /* ---------------------------------------------------------------- events */
 
-/* The payload made of the row r. (Not by json_build_object, which takes no more than 50 fields.) */
+/* The payload made of the row r: as its representation, put together as text (see sql/0018_representation.sql). */
 static void add_payload(neo_buf *sql, const neo_resource *resource)
 {
-    const char *between = "";
-    neo_buf_puts(sql, "(select json_strip_nulls(row_to_json(p)) from (select ");
+    static const char *const text[2] = {"to_json(", ")"}, *const moment[2] = {"to_json(neoapi.instant(", "))"},
+                             *const json[2] = {"", ""};
+    static const char *const *const around[NEO_TYPES] = {
+        [NEO_STRING] = text,  [NEO_ENUM] = text,    [NEO_REFERENCE] = text, [NEO_TIMESTAMP] = moment,    [NEO_DATE] = text,
+        [NEO_BOOLEAN] = json, [NEO_INTEGER] = json, [NEO_DECIMAL] = json,   [NEO_ENUM_LIST] = text,      [NEO_OBJECT] = json,
+        [NEO_MAP] = json,     [NEO_LIST] = json,    [NEO_TEXT_LIST] = json, [NEO_REFERENCE_LIST] = json,
+    };
+    neo_buf_puts(sql, "'{{' || concat_ws(','");
     for (const neo_field *f = resource->fields; f->name; f++)
-        if (f->flags & NEO_IN_EVENT) {
-            neo_buf_printf(sql, f->type == NEO_TIMESTAMP ? "%sneoapi.instant(r.%s) as %s" : "%sr.%s", between, f->name,
-                           f->name);
-            between = ", ";
-        }
-    neo_buf_puts(sql, ") p)");
+        if (f->flags & NEO_IN_EVENT)
+            neo_buf_printf(sql, ", '\"%s\":' || %sr.%s%s", f->name, around[f->type][0], f->name, around[f->type][1]);
+    neo_buf_puts(sql, ") || '}'");
 }
 
 /* The last digits of the subscription's id, which no other subscription of the organization has, choose the id in the block: to

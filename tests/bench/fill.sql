@@ -62,9 +62,10 @@ select o.organization_id,
        email,
        format('+55 %s 90000-%s', 11 + mod(n, 80), 1000 + mod(n * 31, 9000)),
        case when mod(n * 3, 10) > 0 then
-           json_build_object('bank_code', left(bank, 3), 'bank_name', substr(bank, 5), 'agency', (1000 + mod(n * 11, 9000))::text,
-                             'account_number', format('%s-%s', 10000 + mod(n * 101, 90000), mod(n, 10)),
-                             'account_type', 'checking', 'pix_key', email) end,
+           json_strip_nulls(json_build_object( -- without spaces, as the module writes it
+               'bank_code', left(bank, 3), 'bank_name', substr(bank, 5), 'agency', (1000 + mod(n * 11, 9000))::text,
+               'account_number', format('%s-%s', 10000 + mod(n * 101, 90000), mod(n, 10)),
+               'account_type', 'checking', 'pix_key', email)) end,
        case mod(n * 7, 12) when 0 then 'public' when 1 then 'private' else 'restricted' end,
        moment, moment, o.credential_id, o.credential_id
 from word w, generate_series(0, :brokers - 1) as g (n)
@@ -110,12 +111,13 @@ select o.organization_id,
        case when offer <> 'sale' then area * (2500 + mod(h, 400) * 10) end,
        case when kind <> 'house' then area * 1100 end,
        area * 4200, 'yearly',
-       json_build_object('postal_code', format('%s%s-%s', p.area_code, 100 + mod(i, 900), 100 + mod(h, 900)),
-                         'street', 'Rua ' || w.families[1 + mod(i, 43)], 'number', mod(h, 2000)::text,
-                         'neighborhood', p.neighborhood, 'city', p.city, 'state', p.state),
+       json_strip_nulls(json_build_object(
+           'postal_code', format('%s%s-%s', p.area_code, 100 + mod(i, 900), 100 + mod(h, 900)),
+           'street', 'Rua ' || w.families[1 + mod(i, 43)], 'number', mod(h, 2000)::text,
+           'neighborhood', p.neighborhood, 'city', p.city, 'state', p.state)),
        'neighborhood', area, area * 1.25, rooms, mod(rooms, 2), rooms, rooms / 2 + 1,
        case when mod(i / 16000, 2) = 0 then b.id end, mod(i / 160000, 4) = 0, offer <> 'rent',
-       '["Varanda", "Piscina", "Portaria 24 horas"]',
+       '["Varanda","Piscina","Portaria 24 horas"]',
        format('crm-%s', n), moment, moment, o.credential_id, o.credential_id
 from word w cross join generate_series(0, :properties - 1) as g (n)
      join owner o on o.number = mod(n, (select count(*) from owner))

@@ -30,9 +30,10 @@ def newer(tmp_path_factory):
     """A neoapictl of the next version: everything that this build is made of, with one migration more. Its path, and the number."""
     place = tmp_path_factory.mktemp("newer")
     migrations = sorted((ROOT / "sql").glob("[0-9]*.sql"))
-    represent = re.search(r"create function neoapi\.broker_represent.*?end \$\$;", (ROOT / "sql/0002_broker.sql").read_text(), re.S)
-    function = represent.group(0).replace("create function", "create or replace function").replace(
-        "'email', new.email,", "'email', new.email, 'website', new.website,")
+    represent = re.search(r"create or replace function neoapi\.broker_represent.*?end \$\$;",
+                          (ROOT / "sql/0018_representation.sql").read_text(), re.S)
+    email = "'\"email\":' || to_json(new.email),"
+    function = represent.group(0).replace(email, email + email.replace("email", "website"))
     number = int(migrations[-1].name[:4]) + 1
     extra = place / f"{number:04}_next.sql"
     extra.write_text(NEXT.format(function=function))
