@@ -76,9 +76,14 @@ def test_a_batch_makes_at_least_eight_times_as_many_rows_a_second(own, collectio
     def singly(bodies):
         for body in bodies:
             ok(own.post(collection, json=body), 201)
+
+    def together(bodies):
+        results(send(own, *[create(**body) for body in bodies], collection=collection), *[201] * 100)
+
     own.get("me")
-    single = max(rate(lambda made=fresh(): singly(made)) for _ in range(3))
-    batched = max(rate(lambda made=fresh(): results(send(own, *map(lambda body: create(**body), made), collection=collection),
-                                                    *[201] * 100)) for _ in range(5))
+    best = {singly: 0, together: 0}  # in turns, so that what else the machine does takes from both
+    for work in [singly, together, together, together] * 5:
+        best[work] = max(best[work], rate(lambda made=fresh(), work=work: work(made)))
+    single, batched = best[singly], best[together]
     print(f"{collection}: {single:.0f} rows a second by single creates, {batched:.0f} by batches: {batched / single:.1f} times")
     assert batched >= 8 * single
