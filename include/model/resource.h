@@ -104,7 +104,8 @@ typedef struct neo_transition {
     const char *moment; /* the server's field that is set to the time of the change; NULL for none */
 } neo_transition;
 
-/* What reaching a state does to another resource, in the same transaction and with the other's own event. */
+/* What reaching a state does to another resource, in the same transaction and with the other's own event. Who is in the state
+ * and comes to name another, or gets the kind, reaches it as well. */
 typedef struct neo_effect {
     const char *state;   /* the status that is reached */
     const char *kind;    /* only where the field `kind` has this value; NULL: always */

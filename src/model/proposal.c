@@ -116,8 +116,8 @@ static const neo_field fields[] = {
      .doc =
          "From `draft` to `submitted`; between `submitted` and `countered`; from both to `accepted`, `rejected`, `withdrawn` "
          "or "
-         "`expired`, which are final. Accepting makes the property `under_contract`; a property has one accepted proposal at "
-         "most.",
+         "`expired`, which are final. Accepting makes the property `under_contract`, as does moving an accepted proposal to "
+         "another property; a property has one accepted proposal at most.",
      .example = "\"submitted\""},
     {.name = "decision_reason",
      .type = NEO_STRING,

@@ -221,14 +221,16 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
     const neo_resource *resource = call->match.resource;
     neo_rows rows;
     neo_change row = {.id = call->match.id, .version = version, .body = clean};
-    if (resource->transitions)
-        row.status = neo_json_string(neo_json_get(before, "status"));
-    neo_problem *problem =
-        neo_transition_check(resource, row.status, neo_json_string(neo_json_get(clean, "status")), call->pool, &row.moment);
-    if (problem)
-        return problem;
+    if (resource->transitions) {
+        const char *from = neo_json_string(neo_json_get(before, "status")),
+                   *to = neo_json_string(neo_json_get(clean, "status"));
+        neo_problem *refusal = neo_transition_check(resource, from, to, call->pool, &row.moment);
+        if (refusal)
+            return refusal;
+        row.status = neo_transition_start(resource, before, clean);
+    }
     neo_pg_status status = neo_table_update(pg, resource, &call->actor, &row, call->pool, &rows);
-    problem = outcome_of(call, status, &rows, done);
+    neo_problem *problem = outcome_of(call, status, &rows, done);
     if (!problem && *done == WRITTEN && !(problem = check_references(call, &rows)))
         neo_call_respond_tagged(call, 200, neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER));
     return problem;

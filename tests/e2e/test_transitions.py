@@ -218,6 +218,29 @@ def test_the_new_property_is_the_one_that_changes(own, estate):
     assert [ok(own.get("properties/" + one["id"]))["status"] for one in (first, second)] == ["draft", "under_contract"]
 
 
+def test_what_moves_to_another_property_reaches_its_status_there(own, estate, told):
+    first, second = estate.property(status="active"), estate.property(status="active")
+    made = brought(own, estate, "proposals", "accepted", property_id=first["id"])
+    told()
+    made = ok(own.patch("proposals/" + made["id"], json={"property_id": second["id"]}))
+    now = [ok(own.get("properties/" + one["id"])) for one in (first, second)]
+    assert [one["status"] for one in now] == ["under_contract", "under_contract"]  # what becomes of the first is not for us to say
+    assert dict(told()) == {"proposal.updated": made, "property.updated": now[1]}
+
+
+def test_what_becomes_of_another_kind_reaches_its_status_as_that(own, estate, told):
+    property = estate.property(status="active")
+    made = brought(own, estate, "contracts", "active", property_id=property["id"], kind="management")
+    told()
+    ok(own.patch("contracts/" + made["id"], json={"kind": "sale"}))
+    now = ok(own.get("properties/" + property["id"]))
+    assert now["status"] == "sold" and ("property.updated", now) in told()
+    ok(own.patch("properties/" + property["id"], json={"status": "on_hold"}))
+    body = {name: made[name] for name in estate.body("contracts", property_id=property["id"])}
+    ok(own.put("contracts/" + made["id"], json={**body, "kind": "sale", "status": "active", "notes": "x"}))
+    assert ok(own.get("properties/" + property["id"]))["status"] == "on_hold"
+
+
 # ---------------------------------------------------------------- one accepted proposal
 
 
