@@ -10,8 +10,8 @@
 NEO_MUSTCHECK neo_problem *neo_transition_check(const neo_resource *resource, const char *from, const char *to,
                                                 apr_pool_t *pool, const char **moment);
 
-/* The status from which a change began, as its effects are concerned: "" where what it is about has become another, or itself of
- * another kind, so that it reaches its status anew. */
+/* The status from which a change began, as its effects are concerned: "" where what it is about has become another, or itself
+ * of another kind, so that it reaches its status anew. */
 const char *neo_transition_start(const neo_resource *resource, const neo_json *before, const neo_json *after);
 
 /* Whether a field is one that transitions set. */

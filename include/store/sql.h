@@ -1,4 +1,5 @@
-/* Statements whose parameters have names: {organization} in the text, numbered in the order in which they come. {{ is a brace. */
+/* Statements whose parameters have names: {organization} in the text, numbered in the order in which they come. {{ is a brace.
+ */
 #ifndef NEO_STORE_SQL_H
 #define NEO_STORE_SQL_H
 
