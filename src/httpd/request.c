@@ -197,7 +197,7 @@ static const char *shown_path(request_rec *r)
 {
     const char *sent = r->unparsed_uri, *path = r->uri;
     if (sent && *sent == '/')
-        path = apr_pstrmemdup(r->pool, sent, (apr_size_t)(strchrnul(sent, '?') - sent));
+        path = apr_pstrmemdup(r->pool, sent, strcspn(sent, "?"));
     return !path || neo_utf8_is_valid(path, strlen(path)) ? path : ap_escape_uri(r->pool, path);
 }
 

@@ -164,8 +164,8 @@ static const neo_field fields[] = {
      .values = statuses,
      .preset = "draft",
      .doc = "From `draft` to `pending_signature`, then `active`, and from there to `completed`, `terminated` or `expired`; "
-            "before it is "
-            "active it can be `cancelled`. Activating makes the property of a sale `sold`, that of a rental `rented`.",
+            "before it is active it can be `cancelled`. Activating makes the property of a sale `sold`, that of a rental "
+            "`rented`, as does giving an active contract that kind or another property.",
      .example = "\"pending_signature\""},
     {.name = "signed_at",
      .type = NEO_TIMESTAMP,
