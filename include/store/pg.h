@@ -44,7 +44,7 @@ typedef struct neo_rows {
     const char *message;    /* the server's message of a failure, for the log and neoapictl alone */
 } neo_rows;
 
-/* Makes a statement. There is room for 224 in a process; call it at start-up, from one thread. `sql` is copied. */
+/* Makes a statement. There is room for 992 in a process; call it at start-up, from one thread. `sql` is copied. */
 neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes);
 
 /* The statement with a text that is made of a request and only reads: the same one each time, in this process. NULL beyond the
