@@ -89,8 +89,8 @@ void neo_pg_roll_back(neo_pg *pg);
 NEO_MUSTCHECK neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
                                          neo_rows *rows);
 
-/* Runs a statement of an administrator's tool once: it may write, is never repeated, and may be inside a transaction. With
- * `params` 0 it may be several statements. */
+/* Runs a statement of an administrator's tool: it may write, and may be inside a transaction. With `params` 0 it may be several
+ * statements. It is repeated only where it is one, outside of a transaction, that was rolled back for the sake of another. */
 NEO_MUSTCHECK neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
                                         neo_rows *rows);
 

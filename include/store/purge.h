@@ -18,6 +18,7 @@ typedef struct neo_purge {
     const char *organizations; /* as PostgreSQL writes an array */
     apr_array_header_t *tables;
     int table;            /* the next step's */
+    int is_at_end;        /* of that table: what others are at goes now, when they have done */
     long long since_pass; /* rows removed since the first table */
     int is_held_up;       /* something new referred to what was to go, since the first table */
     int idle;             /* passes that were held up */

@@ -11,6 +11,8 @@
 #include "core/log.h"
 #include "libpq.h"
 
+#define MOST_ATTEMPTS 10 /* of an administrator's statement, while others are in its way */
+
 /* mod_dbd answers a broken connection with PQreset and reports success; this is how we learn of it. */
 static int on_event(PGEventId id, void *info, void *data)
 {
@@ -248,6 +250,13 @@ PGresult *neo_pg_execute_text(neo_pg *pg, const char *sql, int params, const cha
     return neo_pg_await(pg, was_sent, patience, &completed);
 }
 
+/* For the sake of another transaction. */
+static int was_rolled_back(const PGresult *result)
+{
+    const char *state = neo_result_state(result);
+    return neo_state_is_class(state, "40001") || neo_state_is_class(state, "40P01");
+}
+
 int neo_pg_can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult *result, int completed)
 {
     const char *state = neo_result_state(result);
@@ -262,8 +271,7 @@ int neo_pg_can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult
         pg->prepared[statement->slot] = 0;
         return 1;
     }
-    if (neo_state_is_class(state, "40001") ||
-        neo_state_is_class(state, "40P01")) /* rolled back for the sake of another transaction */
+    if (was_rolled_back(result))
         return 1;
     if (neo_state_is_class(state, "25006")) /* a primary that became a standby: the next connection may find the new one */
         return neo_pg_reconnect(pg);
@@ -321,7 +329,14 @@ neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *
 
 neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_take(pg, neo_pg_execute_text(pg, sql, params, values, NEO_PG_FOR_EVER), pool, rows);
+    PGresult *result = NULL;
+    int again = 1;
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && again; attempt++) {
+        PQclear(result);
+        result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_FOR_EVER);
+        again = params && was_rolled_back(result) && PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
+    }
+    return neo_pg_take(pg, result, pool, rows);
 }
 
 const char *neo_rows_value(const neo_rows *rows, int row, int column)

@@ -9,7 +9,7 @@
 
 #include "store/intake.h"
 
-#define STEP      "5000"             /* rows */
+#define STEP      5000               /* rows */
 #define MOST_IDLE 10                 /* passes that something held up, one after the other */
 #define PAUSE     APR_TIME_C(300000) /* microseconds, after one of these */
 
@@ -144,16 +144,17 @@ const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
                         purge->organizations, pool, &rows);
 }
 
-/* A partition may have been dropped meanwhile; and where rows still arrive, a new one may refer to one that is to go, which
- * then waits for the next pass. */
+/* Rows that somebody else is at are left for the end, so that nobody waits for a step that itself waits. A partition may have
+ * been dropped meanwhile; and where rows still arrive, a new one may refer to one that is to go, which then waits for the next
+ * pass. */
 static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *pool, long long *removed)
 {
     neo_rows rows;
     const char *sql = apr_psprintf(pool,
                                    "with gone as (delete from %s where ctid = any (array(select ctid from %s"
-                                   " where organization_id = any ($1::text[]) limit " STEP ")) returning 1)"
+                                   " where organization_id = any ($1::text[]) limit %d for update%s)) returning 1)"
                                    " select count(*) from gone",
-                                   name, name);
+                                   name, name, STEP, purge->is_at_end ? "" : " skip locked");
     neo_pg_status status = neo_pg_exec(purge->pg, sql, 1, &purge->organizations, pool, &rows);
     *removed = status == NEO_PG_OK ? atoll(neo_rows_value(&rows, 0, 0)) : 0;
     purge->is_held_up |= status == NEO_PG_REFERRED;
@@ -161,7 +162,7 @@ static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *p
 }
 
 /* What was in flight when the credentials ended may have written behind it, so it begins anew until there is nothing. Where
- * they have not ended that may never be: then it is over when each table has been empty once. */
+ * they have not ended that may never be: then it is over when each table has been gone through once. */
 static const char *end_pass(neo_purge *purge, int *is_over)
 {
     *is_over = !purge->is_held_up && (purge->is_data_only || purge->since_pass == 0);
@@ -182,8 +183,10 @@ const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *remove
         return end_pass(purge, is_over);
     const char *wrong = remove_some(purge, APR_ARRAY_IDX(purge->tables, purge->table, table).name, pool, removed);
     purge->since_pass += *removed;
-    if (!*removed)
-        purge->table++;
+    if (*removed < STEP) {
+        purge->table += purge->is_at_end;
+        purge->is_at_end = !purge->is_at_end;
+    }
     return wrong;
 }
 

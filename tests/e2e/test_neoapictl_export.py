@@ -315,6 +315,29 @@ def test_purge_of_data_alone_ends_also_while_its_clients_go_on(full, ctl):
     assert len(full.walk("parties")) == 0
 
 
+def waits(instance):
+    """Whether a purge waits for somebody's broker."""
+    return instance.sql("select 1 from pg_stat_activity where wait_event_type = 'Lock'"
+                        " and query like '%delete from neoapi.broker %'")
+
+
+def test_purge_holds_nothing_that_somebody_wants_whom_it_waits_for(full, ctl, instance):
+    """Who removes or changes the same rows in another order: the courier, say, when it records what became of deliveries."""
+    full.broker()
+    lock = ("select from neoapi.broker where ctid = (select ctid from neoapi.broker where organization_id = %s order by ctid {}"
+            " limit 1) for update")
+    other = psycopg2.connect(instance.admin_dsn, options="-c lock_timeout=60s")
+    with contextlib.closing(other), other.cursor() as cursor:
+        cursor.execute(lock.format("desc"), [organization_of(full)])
+        purge = ctl.start("purge", "organization", organization_of(full), "--data-only", "--yes")
+        eventually(lambda: purge.poll() is not None or waits(instance), "a purge that waits")
+        cursor.execute(lock.format("asc"), [organization_of(full)])
+        assert waits(instance)
+    out, said = purge.communicate(timeout=LIMIT)
+    assert (purge.returncode, said) == (0, "")
+    assert len(full.walk("brokers")) == 0
+
+
 HOLD = "create table public.hold (o text, b text, foreign key (o, b) references neoapi.broker (organization_id, id))"
 
 
@@ -341,9 +364,7 @@ def purge_that_waits(ctl, api, *which):
     keeper.cursor().execute("select from neoapi.broker where organization_id = %s for update", (organization_of(api),))
     purge = ctl.start("purge", *which, "--yes")
     try:
-        eventually(lambda: purge.poll() is not None or ctl.instance.sql(
-            "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%delete from neoapi.broker %'"),
-            "a purge that waits")
+        eventually(lambda: purge.poll() is not None or waits(ctl.instance), "a purge that waits")
         yield purge
     finally:
         keeper.close()

@@ -221,13 +221,41 @@ static void a_query_that_is_planned_for_its_values_is_done_again_over_a_new_conn
     assert_int_equal(b->server->executed, 1);
 }
 
-static void an_administrators_statement_is_never_done_again(void **state)
+static void an_administrators_statement_is_not_done_again_over_a_new_connection(void **state)
 {
     script s = {.steps = {is_shut_down, row}, .count = 2};
     bench *b = set_up(&s, 0, *state);
     assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_AWAY);
     assert_int_equal(b->server->executed, 1);
     assert_int_equal(b->server->connections, 1);
+}
+
+/* How often an administrator's statement is executed that is rolled back each time but the last. */
+static void assert_executed(apr_pool_t *pool, const char *sql, int params, int executions, neo_pg_status status)
+{
+    script s = {.steps = {{.error = "40P01"}, {.error = "40001"}, {.error = "40P01"}, row}, .count = 4};
+    bench *b = set_up(&s, 0, pool);
+    assert_int_equal(neo_pg_exec(b->pg, sql, params, one, b->pool, &b->rows), status);
+    assert_int_equal(b->server->executed, executions);
+}
+
+static void an_administrators_statement_is_done_again_when_it_was_rolled_back(void **state)
+{
+    assert_executed(*state, "select $1", 1, 4, NEO_PG_OK);
+    assert_executed(*state, "select 1; select 2", 0, 1, NEO_PG_AWAY); /* what may have done a part already */
+    script s = {.steps = {{.error = "40P01"}}, .count = 1};
+    bench *b = set_up(&s, 0, *state);
+    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_AWAY);
+    assert_int_equal(b->server->executed, 10);
+}
+
+static void an_administrators_statement_inside_of_a_transaction_is_not_done_again(void **state)
+{
+    script s = {.steps = {{0}, {.error = "40P01"}, row}, .count = 3};
+    bench *b = set_up(&s, 0, *state);
+    assert_int_equal(neo_pg_exec(b->pg, "begin", 0, NULL, b->pool, &b->rows), NEO_PG_OK);
+    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_AWAY);
+    assert_int_equal(b->server->executed, 2);
 }
 
 int main(void)
@@ -246,7 +274,9 @@ int main(void)
         pool_test(a_primary_that_became_a_standby_is_left_for_another_connection),
         pool_test(every_other_error_is_told_and_nothing_is_done_again),
         pool_test(a_query_that_is_planned_for_its_values_is_done_again_over_a_new_connection_alone),
-        pool_test(an_administrators_statement_is_never_done_again),
+        pool_test(an_administrators_statement_is_not_done_again_over_a_new_connection),
+        pool_test(an_administrators_statement_is_done_again_when_it_was_rolled_back),
+        pool_test(an_administrators_statement_inside_of_a_transaction_is_not_done_again),
     };
     return run_room("pg_repeat", tests);
 }
