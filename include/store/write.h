@@ -28,6 +28,9 @@ int neo_write_is_parameter(const neo_field *field);
 
 const char *neo_table_of(const neo_resource *resource);
 
+/* Adds what a write of the table t gives to the steps after it: its id, the answer, what events tell, what effects ask for. */
+void neo_write_add_returning(neo_buf *sql, const neo_resource *resource);
+
 /* Adds the steps told<number> and queued<number>: one delivery for each active subscription that wants to know what `happened`
  * to the rows r of the step `from`. `stem`, the block of its id, and `now` are SQL; no two rows may have the same stem. */
 void neo_write_add_told(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from, const char *number,

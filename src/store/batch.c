@@ -89,9 +89,10 @@ static neo_sql *make_create(const neo_resource *resource, int is_strict, apr_poo
     add_names(&sql, resource, ", ");
     neo_buf_puts(&sql, ") select {organization}, item_id, {tenant}, item_now, item_now, {actor}, {actor}");
     add_names(&sql, resource, ", item.");
-    neo_buf_printf(&sql, " from item%s order by item_number%s returning t.*)", refers ? " where not " HAS_MISSING : "",
+    neo_buf_printf(&sql, " from item%s order by item_number%s", refers ? " where not " HAS_MISSING : "",
                    is_strict ? "" : " on conflict do nothing");
-    neo_buf_puts(&sql, ", created as (select made.*, " OF_ITEM " from made join item on item.item_id = made.id)");
+    neo_write_add_returning(&sql, resource);
+    neo_buf_puts(&sql, "), created as (select made.*, " OF_ITEM " from made join item on item.item_id = made.id)");
     if (refers)
         neo_buf_puts(&sql, ", referring as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
                            " select {organization}, created.id, path, target from created join ref using (item_number))");
@@ -122,10 +123,10 @@ static neo_sql *make_update(const neo_resource *resource, apr_pool_t *pool)
     for (const neo_field *f = resource->fields; f->name; f++)
         if (neo_write_is_parameter(f))
             neo_buf_printf(&sql, "%s = item.%s, ", f->name, f->name);
-    neo_buf_printf(&sql,
-                   "updated_at = greatest(item_now, t.updated_at), updated_by = {actor} from item where " THIS_ROW
-                   "%s returning t.*, " OF_ITEM ")",
+    neo_buf_printf(&sql, "updated_at = greatest(item_now, t.updated_at), updated_by = {actor} from item where " THIS_ROW "%s",
                    refers ? " and not " HAS_MISSING : "");
+    neo_write_add_returning(&sql, resource);
+    neo_buf_puts(&sql, ", " OF_ITEM ")");
     if (refers)
         add_updated_references(&sql);
     add_answer(&sql, resource, "updated", "representation", refers ? "path, item_number from missing" : NULL);
@@ -145,11 +146,12 @@ static neo_sql *make_delete(const neo_resource *resource, apr_pool_t *pool)
                                 " and before.item_number < item.item_number)");
         neo_buf_puts(&sql, ") as kinds from item), ");
     }
-    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s returning t.*, " OF_ITEM ")",
-                   neo_table_of(resource),
+    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s", neo_table_of(resource),
                    is_target ? " and not exists (select from used where used.item_number = item.item_number"
                                " and kinds is not null)"
                              : "");
+    neo_write_add_returning(&sql, resource);
+    neo_buf_puts(&sql, ", " OF_ITEM ")");
     if (neo_has_references(resource))
         neo_buf_puts(&sql, ", no_longer as (delete from neoapi.reference r using deleted"
                            " where r.organization_id = {organization} and r.source_id = deleted.id)");

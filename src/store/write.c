@@ -64,18 +64,18 @@ static void add_settings(neo_buf *sql, const neo_resource *resource)
                            f->name);
 }
 
-/* What a write gives to the steps after it: the answer, what events tell, and what effects ask for. */
-static void add_returning(neo_buf *sql, const neo_resource *resource)
+void neo_write_add_returning(neo_buf *sql, const neo_resource *resource)
 {
     if (resource->effects) {
-        neo_buf_puts(sql, " returning t.*)");
+        neo_buf_puts(sql, " returning t.*");
         return;
     }
-    neo_buf_puts(sql, secret_of(resource) ? " returning t.representation, t.secret" : " returning t.representation");
+    neo_buf_puts(sql, " returning t.id, t.representation");
+    if (secret_of(resource))
+        neo_buf_puts(sql, ", t.secret");
     for (const neo_field *f = resource->fields; f->name; f++)
-        if (f->flags & NEO_IN_EVENT)
+        if (f->flags & NEO_IN_EVENT && strcmp(f->name, "id") != 0)
             neo_buf_printf(sql, ", t.%s", f->name);
-    neo_buf_putc(sql, ')');
 }
 
 /* ---------------------------------------------------------------- events */
@@ -179,7 +179,8 @@ neo_sql *neo_write_create(const neo_resource *resource, int once, apr_pool_t *po
     neo_buf_puts(&sql, refers ? " where " NEO_REFERENCES_EXIST : "");
     if (once)
         neo_buf_printf(&sql, " %s " NEO_ONCE_IS_FREE, refers ? "and" : "where");
-    add_returning(&sql, resource);
+    neo_write_add_returning(&sql, resource);
+    neo_buf_putc(&sql, ')');
     if (refers)
         neo_reference_add_created(&sql, "created");
     if (once)
@@ -208,7 +209,8 @@ neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_
     add_settings(&sql, resource);
     neo_buf_printf(&sql, "updated_at = greatest({now}::timestamptz, t.updated_at), updated_by = {actor} where " THIS_ROW "%s%s",
                    versioned ? THIS_VERSION : "", refers ? " and " NEO_REFERENCES_EXIST : "");
-    add_returning(&sql, resource);
+    neo_write_add_returning(&sql, resource);
+    neo_buf_putc(&sql, ')');
     if (refers)
         neo_reference_add_updated(&sql, "updated");
     for (const neo_effect *e = resource->effects; e && e->state; e++)

@@ -263,7 +263,9 @@ def test_a_change_that_is_refused_leaves_no_trace(api):
 # ---------------------------------------------------------------- unique
 
 
-SAME = ["CRECI-SP 123456-F", "crecisp123456f", " CRECI/SP 123.456-F ", "c-r-e-c-i-s-p-1-2-3-4-5-6-f"]
+SAME = ["CRECI-SP 123456-F", "crecisp123456f", " CRECI/SP 123.456-F ", "c-r-e-c-i-s-p-1-2-3-4-5-6-f",
+        "CRECI\\SP[123]456º–F😀"]
+OTHERS = ["ÇRECI-SP 123456-F", "CRECI-SP 123457-F", "CRECI-SP 12345-F", "CRECI-SP １23456-F"]
 
 
 @pytest.mark.parametrize("other", SAME)
@@ -275,6 +277,11 @@ def test_a_creci_is_unique_whatever_its_spelling(own, other):
     for send in (own.patch, own.put):
         refused(send("brokers/" + second["id"], json={"name": "Bia", "creci": other}), 409, "conflict.duplicate")
     assert ok(own.get("brokers"))["items"] == [second, first]
+
+
+def test_a_creci_of_other_letters_or_digits_is_another(own):
+    """Letters and digits are those of ASCII, so that nothing that looks like one counts as one."""
+    assert len({own.broker(creci=creci)["id"] for creci in SAME[:1] + OTHERS}) == 1 + len(OTHERS)
 
 
 def test_a_creci_is_answered_as_it_was_given(own):
