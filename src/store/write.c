@@ -83,7 +83,7 @@ void neo_write_add_returning(neo_buf *sql, const neo_resource *resource)
 /* The payload made of the row r: as its representation, put together as text (see sql/0018_representation.sql). */
 static void add_payload(neo_buf *sql, const neo_resource *resource)
 {
-    static const char *const text[2] = {"to_json(", ")"}, *const moment[2] = {"to_json(neoapi.instant(", "))"},
+    static const char *const text[2] = {"to_json(", ")"}, *const moment[2] = {"'\"' || neoapi.instant(", ") || '\"'"},
                              *const json[2] = {"", ""};
     static const char *const *const around[NEO_TYPES] = {
         [NEO_STRING] = text,  [NEO_ENUM] = text,    [NEO_REFERENCE] = text, [NEO_TIMESTAMP] = moment,    [NEO_DATE] = text,
