@@ -40,7 +40,7 @@
 /* The limit keeps the join in this order, whatever the planner thinks of: a look into the history for each delivery. */
 #define TOLD                                                                                                                   \
     "(select d.event_type, neoapi.instant(d.created_at) as created_at, d.payload from neoapi.webhook_delivery d"               \
-    " where d.organization_id = t.organization_id and d.id = t.id limit 1)"
+    " where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id = t.id limit 1)"
 
 /* A claim that a crash of the database undoes is as if it had not been made: nothing waits until it is on disk. */
 #define HURRY "hurry as materialized (select set_config('synchronous_commit', 'off', true) as off)"

@@ -75,17 +75,21 @@ static const char *make(neo_pg *pg, neo_delivery_kind kind, const neo_rows *of, 
     return wrong;
 }
 
+/* $1 a delivery, of which nothing else is known. It is in the queue, or it has had an attempt; both know its subscription. The
+ * search among the attempts goes by way of the organizations, because their index begins with them. */
+static const char owner_sql[] =
+    "select d.organization_id, w.id, w.is_active from ("
+    " select q.organization_id, q.subscription_id from neoapi.webhook_queue q where q.id = $1"
+    " union all"
+    " select a.organization_id, a.subscription_id from neoapi.organization o"
+    " join neoapi.webhook_attempt a on a.organization_id = o.id and a.delivery_id = $1 limit 1) d"
+    " left join neoapi.webhook_subscription w on w.organization_id = d.organization_id and w.id = d.subscription_id";
+
 const char *neo_admin_retry(neo_pg *pg, const char *delivery, apr_pool_t *pool, neo_json **answer, int *is_waiting)
 {
     neo_rows of;
     const char *values[] = {delivery};
-    /* By way of the organizations, because every index begins with them. */
-    const char *wrong = exec(pg,
-                             "select d.organization_id, w.id, w.is_active from neoapi.organization o"
-                             " join neoapi.webhook_delivery d on d.organization_id = o.id and d.id = $1"
-                             " left join neoapi.webhook_subscription w"
-                             " on w.organization_id = d.organization_id and w.id = d.subscription_id",
-                             1, values, pool, &of);
+    const char *wrong = exec(pg, owner_sql, 1, values, pool, &of);
     if (!wrong && of.count == 0)
         wrong = "there is no such delivery; see: neoapictl webhook deliveries";
     if (!wrong && !neo_rows_value(&of, 0, 1))
@@ -108,7 +112,8 @@ const char *neo_admin_recover(neo_pg *pg, const char *subscription, const char *
  *
  * Attempts carry no number that tells what is new, but rows carry the transaction that wrote them: what the last snapshot did
  * not see is new, exactly, however late it was recorded. A row's xmin is completed to 64 bits from the snapshot's end. The
- * search goes by way of the organizations, because the index begins with them. */
+ * search goes by way of the organizations, because the index begins with them. The limit keeps the planner from reading the
+ * whole history for the names of the events. */
 static const char follow_sql[] =
     "with state as materialized (select pg_current_snapshot() as now,"
     " pg_snapshot_xmax(pg_current_snapshot())::text::bigint as last)"
@@ -122,7 +127,8 @@ static const char follow_sql[] =
     " where x.organization_id = o.id and x.delivery_id >= $2 and x.started_at >= $3::timestamptz"
     " and not pg_visible_in_snapshot((state.last - ((state.last - x.xmin::text::bigint) & 4294967295))::text::xid8,"
     " $1::pg_snapshot) offset 0) a"
-    " left join neoapi.webhook_delivery d on d.organization_id = a.organization_id and d.id = a.delivery_id"
+    " left join lateral (select h.event_type from neoapi.webhook_delivery h where h.organization_id = a.organization_id"
+    " and h.subscription_id = a.subscription_id and h.id = a.delivery_id limit 1) d on true"
     " where $4::text is null or o.id = $4) l) from state";
 
 const char *neo_admin_follow(neo_pg *pg, neo_follower *follower, apr_pool_t *pool, neo_json **list)

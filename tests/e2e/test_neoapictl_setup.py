@@ -12,7 +12,7 @@ import time
 import psycopg2
 import psycopg2.errors
 import pytest
-from ctl_database import LIMIT, NOBODY, bare, db, fresh  # noqa: F401 (fixtures)
+from ctl_database import LIMIT, MIGRATIONS, NOBODY, bare, db, fresh  # noqa: F401 (fixtures)
 
 MIGRATION_LOCK = 5653418271302  # src/store/migrate.c
 
@@ -205,6 +205,30 @@ def test_a_migration_that_fails_is_rolled_back_whole(fresh):
     assert fresh.sql("select to_regclass('neoapi.plan')") == [(None,)] and fresh.migrations() == []
     fresh.sql("drop table neoapi.idempotency_key")
     assert fresh.json("migrate")["applied"] == names
+
+
+def test_deliveries_from_before_their_key_changed_are_found_by_the_new_one(fresh):
+    organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
+    subscription, old, recent = "whs_" + NOBODY, "whd_" + NOBODY, fresh.sql("select neoapi.webhook_day_id(current_date)")[0][0]
+    fresh.sql("alter table neoapi.webhook_delivery drop constraint webhook_delivery_pkey, add primary key (organization_id, id);"
+              "create index webhook_delivery_of_subscription on neoapi.webhook_delivery (organization_id, subscription_id, id)")
+    fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+              " created_by, updated_by, secret) values (%s, %s, '', 'https://127.0.0.1:9/', '{*}', now(), now(), '', '', '')",
+              organization, subscription)
+    fresh.sql("with told as (insert into neoapi.webhook_delivery select %s, id, %s, 'broker.created', '{}', now()"
+              " from unnest(%s) id returning *) insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+              " select id, organization_id, subscription_id, now() from told", organization, subscription, [old, recent])
+    fresh.sql("set role neoapi_owner;" + (MIGRATIONS / "0019_delivery_key.sql").read_text())
+    assert [one["id"] for one in fresh.json("webhook", "deliveries", subscription)] == [recent, old]
+    assert fresh.json("webhook", "retry", old)["status"] == "pending"
+    # Whatever holds deliveries has this key and nothing besides it, the partitions of days to come as well.
+    fresh.sql("drop table neoapi.webhook_delivery_" + fresh.sql("select to_char(current_date + 3, 'YYYYMMDD')")[0][0])
+    fresh.sql("select neoapi.webhook_keep_partitions(30)")
+    keys = fresh.sql("select c.oid, array_agg(pg_get_indexdef(indexrelid, 0, true)) from pg_partition_tree('neoapi.webhook_delivery')"
+                     " join pg_class c on c.oid = relid left join pg_index on indrelid = c.oid group by c.oid")
+    assert len(keys) >= 6
+    for _, (key, *others) in keys:
+        assert key.endswith("(organization_id, subscription_id, id)") and not others, keys
 
 
 def test_what_an_administrator_migrates_belongs_to_the_owner(fresh):

@@ -11,7 +11,7 @@ for module in ("ctl_instance", "hooks", "receiver"):
 
 from client import Api, ok  # noqa: E402
 from ctl_instance import Ctl  # noqa: E402
-from hooks import HERE, admin, deliveries, make_there, receiver, subscribe, there, until  # noqa: E402 (fixtures among them)
+from hooks import HERE, admin, attempted, deliveries, detail, make_there, receiver, subscribe, there, until  # noqa: E402 (fixtures too)
 from receiver import Refusing, one_after_the_other, status  # noqa: E402
 from waiting import LIMIT, eventually  # noqa: E402
 
@@ -164,6 +164,31 @@ def test_what_is_sent_again_to_an_inactive_subscription_waits_and_that_is_said(c
     assert deliveries(admin, subscription)[0]["status"] == "pending"
     ok(admin.patch(path, json={"is_active": True}))
     until(admin, subscription, "success")
+
+
+def test_what_is_pending_is_sent_again_whether_it_was_attempted_or_not(ctl, admin, receiver):
+    receiver.behave(status(410))
+    subscription = subscribe(admin, receiver.url)
+    admin.broker()
+    attempted(admin, subscription)
+    eventually(lambda: not ok(admin.get(f"webhooks/{subscription['id']}"))["is_active"], "a subscription that is inactive")
+    ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
+    first = deliveries(admin, subscription)
+    assert [(one["status"], one["attempt_count"]) for one in first] == [("pending", 0), ("pending", 1)]
+    for one in first:
+        made = ctl.json("webhook", "retry", one["id"])
+        assert (made["subscription_id"], made["event_type"]) == (subscription["id"], one["event_type"])
+        assert deliveries(admin, subscription)[0]["id"] == made["id"]
+        assert detail(admin, subscription, made)["payload"] == detail(admin, subscription, one)["payload"]
+    assert len(deliveries(admin, subscription)) == 4
+
+
+def test_what_was_pending_when_its_subscription_was_deleted_is_refused_for_that(ctl, admin):
+    subscription = subscribe(admin, "http://127.0.0.1:9/")
+    ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": False}))
+    made = ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
+    ok(admin.delete(f"webhooks/{subscription['id']}"), 204)
+    assert "deleted" in ctl.refused("webhook", "retry", made["id"])
 
 
 def test_what_is_not_there_is_refused(ctl, admin):
