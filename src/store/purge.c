@@ -144,19 +144,22 @@ const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
                         purge->organizations, pool, &rows);
 }
 
-/* Rows that somebody else is at are left for the end, so that nobody waits for a step that itself waits. A partition may have
- * been dropped meanwhile; and where rows still arrive, a new one may refer to one that is to go, which then waits for the next
- * pass. */
-static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *pool, long long *removed)
+/* Rows that somebody else is at are left for the end, so that nobody waits for a step that itself waits. One that was changed
+ * while it was waited for is another row than this statement can see: *is_left. A partition may have been dropped meanwhile;
+ * and where rows still arrive, a new one may refer to one that is to go, which then waits for the next pass. */
+static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *pool, long long *removed, int *is_left)
 {
     neo_rows rows;
-    const char *sql = apr_psprintf(pool,
-                                   "with gone as (delete from %s where ctid = any (array(select ctid from %s"
-                                   " where organization_id = any ($1::text[]) limit %d for update%s)) returning 1)"
-                                   " select count(*) from gone",
-                                   name, name, STEP, purge->is_at_end ? "" : " skip locked");
+    const char *sql =
+        apr_psprintf(pool,
+                     "with found as materialized (select ctid as at from %s where organization_id = any ($1::text[])"
+                     " limit %d for update%s),"
+                     " gone as (delete from %s where ctid = any (array(select at from found)) returning 1)"
+                     " select (select count(*) from gone), count(*) from found",
+                     name, STEP, purge->is_at_end ? "" : " skip locked", name);
     neo_pg_status status = neo_pg_exec(purge->pg, sql, 1, &purge->organizations, pool, &rows);
     *removed = status == NEO_PG_OK ? atoll(neo_rows_value(&rows, 0, 0)) : 0;
+    *is_left = status == NEO_PG_OK && (*removed == STEP || *removed < atoll(neo_rows_value(&rows, 0, 1)));
     purge->is_held_up |= status == NEO_PG_REFERRED;
     return status == NEO_PG_OK || status == NEO_PG_SCHEMA || status == NEO_PG_REFERRED ? NULL : rows.message;
 }
@@ -181,9 +184,10 @@ const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *remove
     *removed = 0;
     if (purge->table == purge->tables->nelts)
         return end_pass(purge, is_over);
-    const char *wrong = remove_some(purge, APR_ARRAY_IDX(purge->tables, purge->table, table).name, pool, removed);
+    int is_left;
+    const char *wrong = remove_some(purge, APR_ARRAY_IDX(purge->tables, purge->table, table).name, pool, removed, &is_left);
     purge->since_pass += *removed;
-    if (*removed < STEP) {
+    if (!is_left) {
         purge->table += purge->is_at_end;
         purge->is_at_end = !purge->is_at_end;
     }

@@ -338,6 +338,15 @@ def test_purge_holds_nothing_that_somebody_wants_whom_it_waits_for(full, ctl, in
     assert len(full.walk("brokers")) == 0
 
 
+def test_purge_removes_what_was_changed_while_it_waited_for_it(full, ctl, instance):
+    broker = full.broker()["id"]
+    change = "update neoapi.broker set name = 'B' where id = %s", (broker,)
+    with purge_that_waits(ctl, full, "organization", organization_of(full), "--data-only", also=change) as purge:
+        pass
+    assert purge.returncode == 0, purge.said
+    assert len(full.walk("brokers")) == 0
+
+
 HOLD = "create table public.hold (o text, b text, foreign key (o, b) references neoapi.broker (organization_id, id))"
 
 
@@ -357,16 +366,19 @@ def test_purge_goes_on_when_what_refers_to_the_rest_has_gone(full, ctl, instance
 
 
 @contextlib.contextmanager
-def purge_that_waits(ctl, api, *which):
-    """In the middle of its work, until the block is over."""
+def purge_that_waits(ctl, api, *which, also=None):
+    """In the middle of its work, until the block is over. What it waits for is a transaction that has `also` done this."""
     api.broker()
     keeper = psycopg2.connect(ctl.instance.admin_dsn)
     keeper.cursor().execute("select from neoapi.broker where organization_id = %s for update", (organization_of(api),))
+    if also:
+        keeper.cursor().execute(*also)
     purge = ctl.start("purge", *which, "--yes")
     try:
         eventually(lambda: purge.poll() is not None or waits(ctl.instance), "a purge that waits")
         yield purge
     finally:
+        keeper.commit()
         keeper.close()
         purge.said = purge.communicate(timeout=LIMIT)[1]
 
