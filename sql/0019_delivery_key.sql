@@ -1,5 +1,5 @@
--- Deliveries are found by their subscription: whoever looks for one knows it, from the queue or from an attempt. So one index does for two,
--- and each event writes an entry less. It begins with the organization, as all do.
+-- Deliveries are found by their subscription: whoever looks for one knows it, or finds it. So one index does for two, and each event writes an
+-- entry less.
 --
 -- What it costs to apply: it builds the index of the whole history, some four seconds for a million deliveries on a small machine. Until
 -- that is done whoever writes an event waits, and so does whoever sends or reads one. An older module goes on working, but looks longer for

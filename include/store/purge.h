@@ -19,6 +19,7 @@ typedef struct neo_purge {
     apr_array_header_t *tables;
     int table;            /* the next step's */
     int is_at_end;        /* of that table: what others are at goes now, when they have done */
+    int missed;           /* steps in a row that found only what was being changed */
     long long since_pass; /* rows removed since the first table */
     int is_held_up;       /* something new referred to what was to go, since the first table */
     int idle;             /* passes that were held up */
@@ -30,7 +31,7 @@ const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
 /* Keeps imports out, then ends all credentials and subscriptions. */
 const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool);
 
-/* Removes some rows, one transaction. *is_over: there are none left. */
+/* Removes some rows, one transaction. *is_over: there are none left, or of data only, none that was there at the beginning. */
 const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *removed, int *is_over);
 
 /* Removes the rows that all the others belonged to. */

@@ -9,9 +9,10 @@
 
 #include "store/intake.h"
 
-#define STEP      5000               /* rows */
-#define MOST_IDLE 10                 /* passes that something held up, one after the other */
-#define PAUSE     APR_TIME_C(300000) /* microseconds, after one of these */
+#define STEP        5000               /* rows */
+#define MOST_IDLE   10                 /* passes that something held up, one after the other */
+#define MOST_MISSED 10                 /* steps that found nothing but what was being changed */
+#define PAUSE       APR_TIME_C(300000) /* microseconds, after one of these */
 
 /* A table, or a partition of one. */
 typedef struct {
@@ -187,6 +188,11 @@ const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *remove
     int is_left;
     const char *wrong = remove_some(purge, APR_ARRAY_IDX(purge->tables, purge->table, table).name, pool, removed, &is_left);
     purge->since_pass += *removed;
+    purge->missed = is_left && !*removed ? purge->missed + 1 : 0;
+    if (purge->missed == MOST_MISSED) {
+        purge->is_held_up = 1;
+        is_left = purge->missed = 0;
+    }
     if (!is_left) {
         purge->table += purge->is_at_end;
         purge->is_at_end = !purge->is_at_end;

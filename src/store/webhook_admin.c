@@ -75,11 +75,14 @@ static const char *make(neo_pg *pg, neo_delivery_kind kind, const neo_rows *of, 
     return wrong;
 }
 
-/* $1 a delivery, of which nothing else is known. It is in the queue, or it has had an attempt; both know its subscription. The
- * search among the attempts goes by way of the organizations, because their index begins with them. */
+/* $1 a delivery, of which nothing else is known: one of a subscription that is there, or one with an attempt, as all have whose
+ * subscription was deleted. The search among attempts goes by way of the organizations, because their index begins with them.
+ */
 static const char owner_sql[] =
     "select d.organization_id, w.id, w.is_active from ("
-    " select q.organization_id, q.subscription_id from neoapi.webhook_queue q where q.id = $1"
+    " select s.organization_id, s.id as subscription_id from neoapi.webhook_subscription s, lateral (select"
+    " from neoapi.webhook_delivery h where h.organization_id = s.organization_id and h.subscription_id = s.id and h.id = $1"
+    " limit 1) found"
     " union all"
     " select a.organization_id, a.subscription_id from neoapi.organization o"
     " join neoapi.webhook_attempt a on a.organization_id = o.id and a.delivery_id = $1 limit 1) d"

@@ -15,7 +15,7 @@ from hooks import HERE, admin, attempted, deliveries, detail, make_there, receiv
 from receiver import Refusing, one_after_the_other, status  # noqa: E402
 from waiting import LIMIT, eventually  # noqa: E402
 
-CONF = HERE + "NeoAPIWebhookRetryDelays 0 0\nNeoAPIWebhookTimeout 2\n"
+CONF = HERE + "NeoAPIWebhookRetryDelays 0 1\nNeoAPIWebhookTimeout 2\n"
 NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
 
 
