@@ -67,8 +67,7 @@ typedef struct neo_outcome {
     double delay;        /* seconds until it */
 } neo_outcome;
 
-/* Records attempts, removes from the queue what has ended and puts back what has not; then what came of that. What somebody
- * else is removing at this moment is passed over, here and below. */
+/* Records attempts, removes from the queue what has ended and puts back what has not; then what came of that. */
 neo_errand neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_outbox_completed(neo_pg *pg, neo_errand errand, apr_pool_t *pool);
 

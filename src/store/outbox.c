@@ -56,33 +56,26 @@ static const char claim_sql[] =
 
 enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 
-/* The rows of the queue that these are about, as far as the claim in force still covers them. What somebody else is at is
- * passed over, because it is going, with its subscription or its organization, or its lease is over: so nobody waits, and many
- * that go hold up nobody else's. Should it stay after all, it is sent again. */
-#define MINE                                                                                                                   \
-    "mine as materialized (select o.*, q.ctid as at from done o join neoapi.webhook_queue q on q.id = o.id"                    \
-    " and q.claim = o.claim for update of q skip locked)"
-
-/* The outcomes, an array for each column (see add_outcome). What was changed just before it was locked is not seen by the steps
- * that end it or put it off, and is not recorded either. */
+/* The outcomes, an array for each column (see add_outcome). Only what the claim in force still covers is taken. */
 static const char complete_sql[] =
     "with done as materialized (select o.id collate \"C\" as id, claim, organization, subscription, number, started, duration,"
     " http_status, error, excerpt, outcome, delay from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::int[],"
     " $6::timestamptz[], $7::int[], $8::int[], $9::text[], $10::text[], $11::text[], $12::float8[]) as o (id, claim,"
-    " organization, subscription, number, started, duration, http_status, error, excerpt, outcome, delay)), " MINE ","
-    " ended as (delete from neoapi.webhook_queue q using mine where q.ctid = mine.at and mine.outcome is not null"
-    " returning q.id),"
-    " again as (update neoapi.webhook_queue q set number = mine.number + 1, claim = null,"
-    " due_at = now() + make_interval(secs => mine.delay) from mine where q.ctid = mine.at and mine.outcome is null"
-    " returning q.id)"
+    " organization, subscription, number, started, duration, http_status, error, excerpt, outcome, delay)),"
+    " ended as (delete from neoapi.webhook_queue q using done o"
+    " where o.outcome is not null and q.id = o.id and q.claim = o.claim returning q.id, o.claim),"
+    " again as (update neoapi.webhook_queue q set number = o.number + 1, claim = null,"
+    " due_at = now() + make_interval(secs => o.delay) from done o"
+    " where o.outcome is null and q.id = o.id and q.claim = o.claim returning q.id, o.claim)"
     " insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at, duration_ms,"
     " http_status, error, response_excerpt, outcome)"
-    " select organization, id, subscription, number, started, duration, http_status, error, excerpt, outcome from mine"
-    " where id in (select id from ended union all select id from again)";
+    " select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, "
+    "o.outcome"
+    " from done o where (o.id, o.claim) in (select id, claim from ended union all select id, claim from again)";
 
 static const char release_sql[] =
-    "with done as materialized (select o.id collate \"C\" as id, claim from unnest($1::text[], $2::bigint[]) as o (id, claim)),"
-    " " MINE " update neoapi.webhook_queue q set due_at = now(), claim = null from mine where q.ctid = mine.at";
+    "update neoapi.webhook_queue q set due_at = now(), claim = null"
+    " from unnest($1::text[], $2::bigint[]) as o (id, claim) where q.id = o.id collate \"C\" and q.claim = o.claim";
 
 /* $1 organization, $2 subscription. Rows are answered only by what makes a subscription inactive. */
 #define OF_THIS  " where organization_id = $1 and id = $2"

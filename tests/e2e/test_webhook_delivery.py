@@ -1,11 +1,8 @@
 """Deliveries: when attempts are made, what is recorded of them, and what receivers cannot do."""
 
-import contextlib
 import re
-import threading
 import time
 
-import psycopg2
 import pytest
 
 for module in ("hooks", "receiver"):
@@ -298,36 +295,6 @@ def test_what_waits_for_one_subscription_leaves_as_fast_as_it_answers(admin, rec
     receiver.wait_for(count)
     assert time.monotonic() - began < looks / 2
     assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == count
-
-
-def test_what_goes_does_not_hold_up_what_stays(admin, receiver, there):
-    """The results of deliveries that somebody else is at, as when a subscription with many of them is deleted."""
-    gate = threading.Event()
-
-    def wait(handler, arrival):
-        gate.wait(TIMEOUT - 1)
-        behaviours.ok(handler, arrival)
-
-    with Receiver(wait) as slow, contextlib.closing(psycopg2.connect(there.admin_dsn)) as other:
-        going, staying = subscribe(admin, slow.url, "broker.created"), subscribe(admin, receiver.url, "broker.updated")
-        cursor = other.cursor()
-        for sent in range(1, 6):  # a busy machine may record the result before it is held
-            other.rollback()
-            broker = admin.broker()
-            slow.wait_for(sent)
-            cursor.execute("select from neoapi.webhook_queue where subscription_id = %s for update", (going["id"],))
-            if cursor.rowcount == 1:
-                break
-        gate.set()
-        for number in range(30):
-            ok(admin.patch(f"brokers/{broker['id']}", json={"name": f"B {number}"}))
-        eventually(lambda: [one["status"] for one in deliveries(admin, staying)] == ["success"] * 30, "thirty results")
-        assert there.sql("select query from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'webhook_queue'") == []
-        other.rollback()
-        assert queued(there, going) == 1
-        there.sql("update neoapi.webhook_queue set due_at = now() where subscription_id = %s", going["id"])  # its lease is over
-        assert until(admin, going, "success")["attempt_count"] == 1
-        assert len(slow.arrivals) == sent + 1
 
 
 def test_a_key_file_that_lost_its_key_is_told_in_the_log(there, make_there, receiver):
