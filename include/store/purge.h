@@ -21,7 +21,7 @@ typedef struct neo_purge {
     int is_at_end;        /* of that table: what others are at goes now, when they have done */
     int missed;           /* steps in a row that found only what was being changed */
     long long since_pass; /* rows removed since the first table */
-    int is_held_up;       /* something new referred to what was to go, since the first table */
+    int is_held_up;       /* since the first table: something new referred to what was to go, or somebody kept changing it */
     int idle;             /* passes that were held up */
 } neo_purge;
 

@@ -145,9 +145,10 @@ const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
                         purge->organizations, pool, &rows);
 }
 
-/* Rows that somebody else is at are left for the end, so that nobody waits for a step that itself waits. One that was changed
- * while it was waited for is another row than this statement can see: *is_left. A partition may have been dropped meanwhile;
- * and where rows still arrive, a new one may refer to one that is to go, which then waits for the next pass. */
+/* Rows that somebody else is at are left for the end: a step that waits then has little in hand that others wait for. A row
+ * that was changed while it was waited for is a new one, which this statement does not see: *is_left. A partition may have been
+ * dropped meanwhile; and where rows still arrive, a new one may refer to one that is to go, which then waits for the next pass.
+ */
 static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *pool, long long *removed, int *is_left)
 {
     neo_rows rows;
