@@ -41,6 +41,8 @@ static const char recorded_sql[] = "select from pg_catalog.pg_class c join pg_ca
 
 static const char version_sql[] = "select coalesce(max(number), 0) from neoapi.schema_migration";
 
+static const char known_sql[] = "select number, name from neoapi.schema_migration order by number";
+
 static const char runtime_sql[] = "select value from neoapi.setting where name = 'runtime_role'";
 
 /* What the migrations are recorded in. Three gaps are for the runtime role as an identifier, the last for it as a literal. */
@@ -76,6 +78,20 @@ neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role
     neo_pg_status status = neo_pg_exec(pg, runtime_sql, 0, NULL, pool, &rows);
     *role = status == NEO_PG_OK && rows.count ? apr_pstrdup(pool, neo_rows_value(&rows, 0, 0)) : NULL;
     return status == NEO_PG_SCHEMA ? NEO_PG_OK : status;
+}
+
+const char *neo_schema_stranger(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    if (neo_pg_exec(pg, known_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
+        return apr_psprintf(pool, "which migrations were applied cannot be read: %s", rows.message);
+    for (int r = 0; r < rows.count; r++)
+        for (int i = 0; i < neo_migration_count; i++)
+            if (neo_migrations[i].number == atoi(neo_rows_value(&rows, r, 0)) &&
+                strcmp(neo_migrations[i].name, neo_rows_value(&rows, r, 1)) != 0)
+                return apr_psprintf(pool, "this schema was made by another build: its migration %d is %s, this build's is %s",
+                                    neo_migrations[i].number, neo_rows_value(&rows, r, 1), neo_migrations[i].name);
+    return NULL;
 }
 
 /* `sql` with the role's name in every place that is left for it; `::runtime` would be a cast, `:runtimes` something else. */
@@ -185,6 +201,8 @@ static const char *apply_next(const run *r, int *left)
         wrong = make_record(r);
     if (!wrong)
         wrong = check_runtime(r);
+    if (!wrong)
+        wrong = neo_schema_stranger(r->pg, r->pool);
     if (!wrong)
         wrong = run_sql(r, version_sql, &rows);
     if (wrong)

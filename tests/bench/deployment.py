@@ -1,6 +1,7 @@
 """The private deployment that is measured: Apache with both handlers, PostgreSQL with a million brokers and as many properties,
 and whose they are."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -10,6 +11,7 @@ import time
 from dataclasses import dataclass
 
 HERE = pathlib.Path(__file__).resolve().parent
+SQL = HERE.parent.parent / "sql"
 ROWS = {"brokers": 1_000_000, "properties": 1_000_000}
 TABLES = {"brokers": "broker", "properties": "property"}
 ORGANIZATIONS = 50
@@ -50,6 +52,11 @@ def told(rows):
     return " and ".join(f"{many:,} {collection}" for collection, many in rows.items())
 
 
+def recipe():
+    """What the data was made by. One migration in the place of another has the same number, and other figures."""
+    return hashlib.sha256(b"".join(one.read_bytes() for one in [*sorted(SQL.glob("*.sql")), HERE / "fill.sql"])).hexdigest()
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -60,6 +67,7 @@ class Deployment:
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
         self.dir = self.build / "bench" / "instance"
+        self.known = self.dir / "bench.json"  # what was made, and by what
         self.env = {}
         self.organizations = []
         self.filled_to = None  # the last id that fill.sql made
@@ -72,6 +80,9 @@ class Deployment:
 
     def up(self):
         self.instance("down")
+        if self.known.exists() and json.loads(self.known.read_text())[0] != recipe():
+            print("the data of an earlier run was made by other migrations: making everything anew", flush=True)
+            self.instance("remove")
         conf = self.build / "bench" / "httpd.conf"
         conf.parent.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
@@ -142,14 +153,13 @@ class Deployment:
 
     def load(self):
         """Makes the data, or takes what an earlier run has made."""
-        known = pathlib.Path(self.env["NEOAPI_STATE"]) / "bench.json"
-        if not known.exists():
+        if not self.known.exists():
             if self.ctl("tenant", "list"):
                 print("an earlier run did not finish: making everything anew", flush=True)
                 self.instance("remove")
                 self.up()
-            self.make(known)
-        self.filled_to, organizations = json.loads(known.read_text())
+            self.make()
+        _, self.filled_to, organizations = json.loads(self.known.read_text())
         self.organizations = [Organization(**fields) for fields in organizations]
         self.clean()
         for collection, table in TABLES.items():
@@ -157,7 +167,7 @@ class Deployment:
             if counts != [[str(ROWS[collection] // ORGANIZATIONS)]] * ORGANIZATIONS:
                 raise SystemExit("the data of an earlier run is damaged: make bench-remove")
 
-    def make(self, known):
+    def make(self):
         print(f"making {ORGANIZATIONS} organizations with {told(ROWS)}, which takes some minutes", flush=True)
         self.ctl(*PLAN)
         tenant = self.ctl("tenant", "add", "Bench", "--plan", "bench")["id"]
@@ -170,8 +180,8 @@ class Deployment:
         self.psql(*(part for name, many in ROWS.items() for part in ("-v", f"{name}={many}")), "-f", str(HERE / "fill.sql"))
         self.restart_db(*(f"alter system reset {name}" for name in LOADING))
         last = self.sql("select max(id) from neoapi.broker")[0][0]
-        known.touch(mode=0o600)
-        known.write_text(json.dumps([last, made]))
+        self.known.touch(mode=0o600)
+        self.known.write_text(json.dumps([recipe(), last, made]))
 
     def clean(self):
         """Takes away what was created since the data was made, and leaves nothing to do for the database."""

@@ -207,6 +207,17 @@ def test_a_migration_that_fails_is_rolled_back_whole(fresh):
     assert fresh.json("migrate")["applied"] == names
 
 
+def test_a_schema_of_another_build_is_not_taken_for_this_builds(fresh):
+    """The number alone would say that there is nothing to do."""
+    names = fresh.migrations()
+    fresh.sql("update neoapi.schema_migration set name = '0019_other' where number = 19")
+    for command in ["migrate"], ["migrate", "--dry-run"]:
+        assert "its migration 19 is 0019_other, this build's is 0019_delivery_key" in fresh.refused(*command)
+    fresh.sql("delete from neoapi.schema_migration where number > 3")
+    fresh.sql("insert into neoapi.schema_migration (number, name) values (1000, 'of a later build')")
+    assert "nothing was to be done" in fresh.ok("migrate") and len(names) > 3
+
+
 def test_deliveries_from_before_their_key_changed_are_found_by_the_new_one(fresh):
     organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
     subscription, old, recent = "whs_" + NOBODY, "whd_" + NOBODY, fresh.sql("select neoapi.webhook_day_id(current_date)")[0][0]
