@@ -3,6 +3,7 @@
 
 #include <apr_strings.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define STEP "1000" /* rows that tidying removes at a time */
 
@@ -227,15 +228,25 @@ static void add_outcome(neo_buf *array, const neo_outcome *o)
     neo_buf_printf(array, "%c%.3f", array->len ? ',' : '{', o->delay);
 }
 
-/* The outcomes as arrays, one for each column. */
+static int by_id(const void *one, const void *other)
+{
+    return strcmp((*(const neo_outcome *const *)one)->id, (*(const neo_outcome *const *)other)->id);
+}
+
+/* The outcomes as arrays, one for each column. They are in the order of the ids, because a statement locks them so: whoever else
+ * takes several rows of the queue does it in that order, and nobody waits for each other (see sql/0020_ending_order.sql). */
 static const char *const *columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_buf arrays[COLUMNS];
     const char **values = apr_palloc(pool, COLUMNS * sizeof *values);
+    const neo_outcome **sorted = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *sorted);
+    for (int i = 0; i < count; i++)
+        sorted[i] = &outcomes[i];
+    qsort(sorted, (size_t)count, sizeof *sorted, by_id);
     for (int i = 0; i < COLUMNS; i++)
         neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
     for (int i = 0; i < count; i++)
-        add_outcome(arrays, &outcomes[i]);
+        add_outcome(arrays, sorted[i]);
     for (int i = 0; i < COLUMNS; i++) {
         neo_buf_puts(&arrays[i], count ? "}" : "{}");
         values[i] = arrays[i].ptr;

@@ -114,3 +114,14 @@ def queued(instance, subscription=None):
     """How many deliveries are pending, of one subscription or of all."""
     return instance.sql("select count(*) from neoapi.webhook_queue where %s is null or subscription_id = %s",
                         *[subscription and subscription["id"]] * 2)[0][0]
+
+
+def pile_up(instance, subscription, count):
+    """Puts deliveries of today into the history and the queue."""
+    instance.sql("""with made as (select neoapi.webhook_day_id(current_date) as first),
+        told as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload, created_at)
+            select organization_id, left((select first from made), 20) || right(id, 4) || lpad(n::text, 6, '0'), id,
+                'broker.created', '{}', now()
+            from neoapi.webhook_subscription, generate_series(1, %s) n where id = %s returning *)
+        insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+        select id, organization_id, subscription_id, now() from told""", count, subscription["id"])

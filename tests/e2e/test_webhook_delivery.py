@@ -1,8 +1,13 @@
 """Deliveries: when attempts are made, what is recorded of them, and what receivers cannot do."""
 
+import collections
+import contextlib
 import re
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg2
 import pytest
 
 for module in ("hooks", "receiver"):
@@ -10,8 +15,8 @@ for module in ("hooks", "receiver"):
 
 import receiver as behaviours  # noqa: E402
 from client import Api, moment, ok  # noqa: E402
-from hooks import (DELAYS, FAST, TIMEOUT, admin, attempted, deliveries, detail, make_there, queued, receiver,  # noqa: E402
-                   row_of, subscribe, there, until)
+from hooks import (DELAYS, FAST, TIMEOUT, admin, attempted, deliveries, detail, make_there, pile_up, queued,  # noqa: E402
+                   receiver, row_of, subscribe, there, until)
 from receiver import Receiver, Refusing, one_after_the_other, status  # noqa: E402
 from waiting import eventually  # noqa: E402
 
@@ -282,19 +287,63 @@ def test_what_waits_for_one_subscription_leaves_as_fast_as_it_answers(admin, rec
     """Far more than may be on its way at a time: each answer makes room for another, without waiting for the next look."""
     count = 1600
     looks = count / (32 * len(there.children())) * 1.25  # seconds, if each process took 32 at each of its looks
-    subscription = subscribe(admin, receiver.url)["id"]
-    ok(admin.patch(f"webhooks/{subscription}", json={"is_active": False}))
-    there.sql("""with made as (select neoapi.webhook_day_id(current_date) as first),
-        told as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload, created_at)
-            select organization_id, left((select first from made), 24) || lpad(n::text, 6, '0'), id, 'broker.created', '{}', now()
-            from neoapi.webhook_subscription, generate_series(1, %s) n where id = %s returning *)
-        insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-        select id, organization_id, subscription_id, now() from told""", count, subscription)
+    subscription = subscribe(admin, receiver.url, is_active=False)
+    pile_up(there, subscription, count)
     began = time.monotonic()
-    ok(admin.patch(f"webhooks/{subscription}", json={"is_active": True}))
+    ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": True}))
     receiver.wait_for(count)
     assert time.monotonic() - began < looks / 2
     assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == count
+
+
+def test_what_ends_deliveries_and_what_records_them_take_them_in_the_same_order(admin, receiver, there):
+    """Otherwise a subscription's deletion and the courier wait for each other, until PostgreSQL finds out after a second."""
+    def waiting():
+        return there.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")[0][0]
+
+    def deadlocks():
+        return there.sql("select deadlocks from pg_stat_database where datname = current_database()")[0][0]
+
+    def hold(id):
+        connection = psycopg2.connect(there.admin_dsn)
+        held.callback(connection.close)
+        with connection.cursor() as cursor:
+            cursor.execute("select from neoapi.webhook_queue where id = %s for update", (id,))
+        return connection
+
+    def answer(handler, arrival):
+        turn[arrival.id].wait(TIMEOUT)
+        behaviours.ok(handler, arrival)
+        answered.add(arrival.id)
+
+    before, turn, answered = deadlocks(), collections.defaultdict(threading.Event), set()
+    receiver.behave(answer)
+    subscription = subscribe(admin, receiver.url, is_active=False)
+    pile_up(there, subscription, 32 * len(there.children()))
+    ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": True}))
+    receiver.wait_for(32 * len(there.children()))
+    of_one = [id for id, in there.sql("select id from neoapi.webhook_queue q where claim = (select claim from neoapi.webhook_queue"
+                                      " where subscription_id = %s order by id limit 1) order by id", subscription["id"])]
+    first, middle, last = of_one[:8], of_one[8], of_one[-1]
+    with contextlib.ExitStack() as held, ThreadPoolExecutor() as pool:
+        in_the_middle, at_the_end = hold(middle), hold(last)
+        deleted = pool.submit(admin.delete, f"webhooks/{subscription['id']}")
+        eventually(lambda: waiting() == 1, "the deletion, which has come to the middle")
+        turn[last].set()
+        eventually(lambda: waiting() == 2, "the courier, with one result")
+        for id in [*of_one[9:-1], *first]:  # all of which it records together
+            turn[id].set()
+            eventually(lambda: id in answered, "an answer")
+        at_the_end.rollback()
+        eventually(lambda: waiting() == 2, "the courier, with one of the first, and perhaps with others in its hands")
+        in_the_middle.rollback()
+        ok(deleted.result(), 204)
+        for one in list(turn.values()):
+            one.set()
+    assert deadlocks() == before
+    ended = there.sql("select count(*) from neoapi.webhook_attempt where subscription_id = %s and outcome is not null",
+                      subscription["id"])
+    assert ended == [(32 * len(there.children()),)] and queued(there, subscription) == 0
 
 
 def test_a_key_file_that_lost_its_key_is_told_in_the_log(there, make_there, receiver):
