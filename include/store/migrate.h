@@ -22,8 +22,8 @@ NEO_MUSTCHECK neo_pg_status neo_schema_version(neo_pg *pg, apr_pool_t *pool, int
 /* The runtime role that the schema was made for, NULL where there is no schema. */
 NEO_MUSTCHECK neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role);
 
-/* What the database has under a number that this build knows by another name, which only a build that was never released can have
- * left there; NULL where there is no such thing. The runtime role may not look. */
+/* What the database has under a number that this build knows by another name, which only a build that was never released can
+ * have left there; NULL where there is no such thing. The runtime role may not look. */
 const char *neo_schema_stranger(neo_pg *pg, apr_pool_t *pool);
 
 /* Told before each migration runs. */
