@@ -247,7 +247,7 @@ $(FUZZ)/obj/%.o: %.c
 # ---------------------------------------------------------------- bench
 
 .PHONY: bench bench-webhooks bench-remove
-bench: ## measure it beside a bare handler (BENCH='get list create insert property find batch batches walk deep memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
+bench: ## measure it beside a bare handler (BENCH='get list create insert property find batch bulk batches walk deep memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@sh tests/deploy/packages.sh build run bench
 	@$(MAKE) --no-print-directory all $(BUILD)/bench/mod_bare.so
 	@BENCH='$(BENCH)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_PAIRS='$(BENCH_PAIRS)' \

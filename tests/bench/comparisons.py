@@ -1,5 +1,6 @@
 """The cases. In get, list, property, find and create, which also writes what a subscription is to be told, both handlers do the
-same; in insert the bare handler writes the row alone; batch compares two ways to create of ours."""
+same; in insert the bare handler writes the row alone; batch compares two ways to create of ours, bulk the bare handler's way to
+create many with ours to create one."""
 
 import http.client
 import json
@@ -12,7 +13,7 @@ from load import CONNECTIONS, Load, compare
 
 HANDLERS = ("ours", "bare")
 GOALS = {"get": 0.90, "list": 0.90, "create": 0.80, "property": 0.90, "find": 0.90, "batch": 8}
-COMPARED = {"get", "list", "create", "keyed", "property", "find", "batch", "batches"}
+COMPARED = {"get", "list", "create", "keyed", "property", "find", "batch", "batches", "bulk"}
 MANY = 100  # operations of a batch
 
 # What a client sends to create a broker; "#" becomes twelve digits that no other request has.
@@ -44,12 +45,20 @@ def creates(deployment, handler, keyed="", alone=False):
             for owner in deployment.organizations for name in names]
 
 
-def batches(deployment):
-    """As many brokers at a time as a batch can have."""
+def many(deployment):
+    """As many brokers as a batch can have."""
     names = [name for name, in deployment.sql(f"select name from neoapi.broker order by id limit {MANY}")]
-    operations = ", ".join(f'{{"method": "create", "data": {BODY.format(name=name).replace("#", f"#{number:02}")}}}'
-                           for number, name in enumerate(names))
+    return [BODY.format(name=name).replace("#", f"#{number:02}") for number, name in enumerate(names)]
+
+
+def batches(deployment):
+    operations = ", ".join(f'{{"method": "create", "data": {one}}}' for one in many(deployment))
     return [f'POST {owner.path("ours")}/batch {owner.key} {{"operations": [{operations}]}}' for owner in deployment.organizations]
+
+
+def arrays(deployment):
+    rows = ", ".join(many(deployment))
+    return [f'POST {owner.path("bare")}?many {owner.key} [{rows}]' for owner in deployment.organizations]
 
 
 # ---------------------------------------------------------------- that both answer the same
@@ -88,6 +97,8 @@ def agree(bench):
             check(lines, 200, lambda ours, bare: ours["items"] == bare and len(bare) == 25, kind.__name__)
     for lines in list(both(creates))[:3]:
         check(lines, 201, lambda ours, bare: list(ours) == list(bare), "creates")
+    status, answer = ask(deployment, arrays(deployment)[0])
+    bench.expect(status == 201 and len(json.loads(answer)) == MANY, f"arrays: answered with {status} {answer[:300]}")
     status, answer = ask(deployment, batches(deployment)[0])
     bench.expect(status == 200 and json.loads(answer)["succeeded"] == MANY, f"batches: answered with {status} {answer[:300]}")
     deployment.clean()
@@ -177,6 +188,15 @@ def batch(bench, case="batch", connections=1):
     loads = {"batch": Load(deployment, "batch", batches(deployment), MANY, connections),
              "single": Load(deployment, "single", creates(deployment, "ours"), 1, connections)}
     compare_sides(bench, case, loads, all_there(bench), "times single creates ({:,.0f} to {:,.0f} brokers a second)")
+    deployment.clean()
+
+
+def bulk(bench):
+    """What a batch could be at most: the bare handler gives the array to one statement."""
+    deployment = bench.deployment
+    loads = {"bare": Load(deployment, "bulk", arrays(deployment), MANY, 1),
+             "single": Load(deployment, "single", creates(deployment, "ours"), 1, 1)}
+    compare_sides(bench, "bulk", loads, all_there(bench), "times single creates ({:,.0f} to {:,.0f} brokers a second)")
     deployment.clean()
 
 

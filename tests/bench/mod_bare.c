@@ -3,6 +3,7 @@
  *   GET  /bare/TENANT/ORGANIZATION/brokers/ID         one broker
  *   GET  /bare/TENANT/ORGANIZATION/brokers[?after=ID] the 25 newest, or those that follow
  *   POST /bare/TENANT/ORGANIZATION/brokers[?alone]    one more, and the subscription's delivery; or just the row
+ *   POST /bare/TENANT/ORGANIZATION/brokers?many       an array of them, and a delivery for each
  *   GET  /bare/TENANT/ORGANIZATION/properties/ID      one property
  *   GET  /bare/TENANT/ORGANIZATION/properties?city=CITY&status=STATUS  the 25 newest of these
  *
@@ -27,7 +28,7 @@ APLOG_USE_MODULE(bare);
 
 #define ID_LEN    30
 #define PAGE      25
-#define MAX_BODY  4096
+#define MAX_BODY  131072
 #define AFTER_ALL "brk_~" /* greater than every id */
 
 typedef struct {
@@ -67,31 +68,38 @@ static const collection collections[] = {
     },
 };
 
-#define INSERT                                                                                                                 \
+#define INSERT(id, from)                                                                                                       \
     "insert into neoapi.broker (organization_id, tenant_id, id, name, creci, document_number, email, phone, bank_account,"     \
     " visibility, created_at, updated_at, created_by, updated_by)"                                                             \
-    " select $1, $2, $3, name, creci, document_number, email, phone, bank_account, coalesce(visibility, 'restricted'),"        \
-    " now(), now(), 'bare', 'bare' from json_populate_record(null::neoapi.broker, $4::json) returning "
+    " select $1, $2, " id ", name, creci, document_number, email, phone, bank_account, coalesce(visibility, 'restricted'),"    \
+    " now(), now(), 'bare', 'bare' from " from " returning "
+#define ONE(returning) INSERT("$3", "json_populate_record(null::neoapi.broker, $4::json)") returning
+/* The id, with two digits of it for the place in the array. */
+#define MANY(returning)                                                                                                        \
+    INSERT("left($3, 14) || substr($3, 17) || lpad((ordinality - 1)::text, 2, '0')",                                           \
+           "json_populate_recordset(null::neoapi.broker, $4::json) with ordinality")                                           \
+    returning
 
-/* The row, and what is to be told to the subscription that wants to know. */
-static const statement create = {
-    "bare_create",
-    "with r as (" INSERT "*), told as (insert into neoapi.webhook_delivery"
-    " (organization_id, id, subscription_id, event_type, payload, created_at)"
-    " select r.organization_id, 'whd_' || right(r.id, 26), s.id, 'broker.created',"
-    " '{' || concat_ws(',', '\"id\":' || to_json(r.id), '\"name\":' || to_json(r.name), '\"creci\":' || to_json(r.creci),"
-    " '\"email\":' || to_json(r.email), '\"tenant_id\":' || to_json(r.tenant_id),"
-    " '\"organization_id\":' || to_json(r.organization_id), '\"created_at\":\"' || neoapi.instant(r.created_at) || '\"',"
-    " '\"updated_at\":\"' || neoapi.instant(r.updated_at) || '\"') || '}', r.created_at"
-    " from r join neoapi.webhook_subscription s on s.organization_id = r.organization_id and s.is_active"
-    " and s.events && array['broker.created', '*'] returning organization_id, id, subscription_id),"
-    " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
-    " select id, organization_id, subscription_id, now() from told) select representation from r",
-    4,
-};
+/* What is to be told to the subscription that wants to know. */
+#define TOLD                                                                                                                   \
+    "told as (insert into neoapi.webhook_delivery"                                                                             \
+    " (organization_id, id, subscription_id, event_type, payload, created_at)"                                                 \
+    " select r.organization_id, 'whd_' || right(r.id, 26), s.id, 'broker.created',"                                            \
+    " '{' || concat_ws(',', '\"id\":' || to_json(r.id), '\"name\":' || to_json(r.name), '\"creci\":' || to_json(r.creci),"     \
+    " '\"email\":' || to_json(r.email), '\"tenant_id\":' || to_json(r.tenant_id),"                                             \
+    " '\"organization_id\":' || to_json(r.organization_id), '\"created_at\":\"' || neoapi.instant(r.created_at) || '\"',"      \
+    " '\"updated_at\":\"' || neoapi.instant(r.updated_at) || '\"') || '}', r.created_at"                                       \
+    " from r join neoapi.webhook_subscription s on s.organization_id = r.organization_id and s.is_active"                      \
+    " and s.events && array['broker.created', '*'] returning organization_id, id, subscription_id),"                           \
+    " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"                              \
+    " select id, organization_id, subscription_id, now() from told) "
+
+static const statement create = {"bare_create", "with r as (" ONE("*") "), " TOLD "select representation from r", 4};
+static const statement create_many = {
+    "bare_create_many", "with r as (" MANY("*") "), " TOLD "select '[' || string_agg(representation, ',') || ']' from r", 4};
 
 /* The row alone. */
-static const statement insert = {"bare_insert", INSERT "representation", 4};
+static const statement insert = {"bare_insert", ONE("representation"), 4};
 
 typedef APR_OPTIONAL_FN_TYPE(ap_dbd_acquire) acquire_fn;
 static acquire_fn *acquire;
@@ -215,11 +223,14 @@ static int answer_list(request_rec *r, const place *where)
 static char *read_body(request_rec *r)
 {
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    apr_size_t len = 0, size;
-    char *body = apr_palloc(r->pool, MAX_BODY + 1);
+    const char *length = apr_table_get(r->headers_in, "Content-Length");
+    apr_size_t len = 0, size, most = length ? (apr_size_t)apr_atoi64(length) : 0;
+    if (most == 0 || most > MAX_BODY)
+        return NULL;
+    char *body = apr_palloc(r->pool, most + 1);
     int ended = 0;
-    while (!ended && len < MAX_BODY) {
-        size = MAX_BODY - len;
+    while (!ended && len <= most) {
+        size = most + 1 - len; /* the end comes with it */
         if (ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ, (apr_off_t)size) != APR_SUCCESS ||
             apr_brigade_flatten(bb, body + len, &size) != APR_SUCCESS)
             return NULL;
@@ -266,7 +277,7 @@ static int handle(request_rec *r)
         return HTTP_NOT_FOUND;
     if (r->method_number == M_POST && !where.id && where.of == collections) {
         char *body = read_body(r);
-        const statement *how = r->args ? &insert : &create;
+        const statement *how = !r->args ? &create : strcmp(r->args, "many") == 0 ? &create_many : &insert;
         make_id(r, id);
         return body ? answer_row(r, HTTP_CREATED, run(r, how, (const char *[]){where.organization, where.tenant, id, body}))
                     : HTTP_BAD_REQUEST;
