@@ -234,8 +234,7 @@ static int by_id(const void *one, const void *other)
 }
 
 /* The outcomes as arrays, one for each column. They are in the order of the ids, because a statement locks them so: so does
- * whoever else takes several rows of the queue and waits for them, and no two wait for each other (sql/0020_ending_order.sql).
- */
+ * whoever else takes several rows of the queue and waits, and no two wait for each other (sql/0020_ending_order.sql). */
 static const char *const *columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_buf arrays[COLUMNS];
