@@ -67,6 +67,7 @@ void neo_buf_printf(neo_buf *buf, const char *fmt, ...)
 
 void neo_buf_json(neo_buf *buf, const char *text)
 {
+    static const char escaped[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     neo_buf_putc(buf, '"');
     for (const char *from = text;;) {
         apr_size_t plain = 0;
@@ -76,10 +77,11 @@ void neo_buf_json(neo_buf *buf, const char *text)
         unsigned char c = (unsigned char)from[plain];
         if (c == '\0')
             break;
-        if (c == '"' || c == '\\')
-            neo_buf_printf(buf, "\\%c", c);
+        const char *place = strchr(escaped, c);
+        if (place)
+            neo_buf_printf(buf, "\\%c", letters[place - escaped]);
         else
-            neo_buf_printf(buf, "\\u%04x", c);
+            neo_buf_printf(buf, "\\u%04X", c);
         from += plain + 1;
     }
     neo_buf_putc(buf, '"');

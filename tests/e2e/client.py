@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import requests
 import yaml
 from requests.adapters import HTTPAdapter
-from urllib3.util.ssl_ import create_urllib3_context
+from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
 from waiting import LIMIT, eventually
 
 ULID = "[0-7][0-9a-hjkmnp-tv-z]{25}"
@@ -138,6 +138,9 @@ def trusting(authority):
     """What clients trust: this certificate, and no other. Made once, because every connection would make it anew."""
     context = create_urllib3_context()
     context.load_verify_locations(cadata=authority)
+    # urllib3 sets the protocols again for each connection, and frees those that another thread may be about to send.
+    context.set_alpn_protocols(ALPN_PROTOCOLS)
+    context.set_alpn_protocols = lambda _: None
     return context
 
 

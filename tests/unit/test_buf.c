@@ -91,12 +91,15 @@ static void json_escapes_quotes_and_backslashes(void **state)
 
 static void json_escapes_every_control_character(void **state)
 {
+    static const char *const short_forms[0x20] = {
+        ['\b'] = "\\b", ['\f'] = "\\f", ['\n'] = "\\n", ['\r'] = "\\r", ['\t'] = "\\t"};
     for (int c = 1; c < 0x20; c++) {
-        char text[] = {'a', (char)c, 'z', '\0'}, wanted[16];
-        snprintf(wanted, sizeof wanted, "\"a\\u%04xz\"", c);
+        char text[] = {'a', (char)c, 'z', '\0'}, wanted[16], number[8];
+        snprintf(number, sizeof number, "\\u%04X", c);
+        snprintf(wanted, sizeof wanted, "\"a%sz\"", short_forms[c] ? short_forms[c] : number);
         assert_string_equal(json_of(text, *state), wanted);
     }
-    assert_string_equal(json_of("\n\n", *state), "\"\\u000a\\u000a\"");
+    assert_string_equal(json_of("\n\n", *state), "\"\\n\\n\"");
 }
 
 static void json_leaves_every_other_character_as_it_is(void **state)

@@ -284,6 +284,13 @@ static void members_come_in_the_order_they_were_written(void **state)
     assert_null(neo_json_first(parse("{}", *state)));
 }
 
+static void what_was_read_is_written_as_it_was(void **state)
+{
+    static const char text[] = "{\"a key\\\"\\\\\\n\\u0001\":[true,false,null,[],{},[[-1]],\"\\b\\f\\r\\t\\u001F\x7F/\",0.5,"
+                               "9223372036854775807],\"\":{\"\xC3\xA9\":{\"x\":\"\"}}}";
+    assert_string_equal(text_of_json(parse(text, *state), *state), text);
+}
+
 static void what_is_made_is_written_compactly_in_order(void **state)
 {
     neo_json *object = neo_json_make_object(*state), *array = neo_json_make_array(*state);
@@ -387,6 +394,7 @@ int main(void)
         pool_test(what_is_malformed_stays_so_beside_a_number_that_does_not_fit),
         pool_test(a_decimal_is_written_as_it_was_read_up_to_fifteen_digits),
         pool_test(members_come_in_the_order_they_were_written),
+        pool_test(what_was_read_is_written_as_it_was),
         pool_test(what_is_made_is_written_compactly_in_order),
         pool_test(a_value_lives_as_long_as_its_pool_and_no_longer),
         pool_test(merge_patches_are_those_of_the_rfc),
