@@ -44,11 +44,11 @@ static const char *check_string(const neo_field *field, const neo_json *value, a
 static const char *check_enum(const neo_field *field, const neo_json *value, apr_pool_t *pool)
 {
     const char *text = neo_json_string(value), *list = "";
-    for (const char *const *v = field->values; *v; v++) {
-        if (text && strcmp(text, *v) == 0)
+    for (const char *const *v = field->values; text && *v; v++)
+        if (strcmp(text, *v) == 0)
             return NULL;
+    for (const char *const *v = field->values; *v; v++)
         list = apr_pstrcat(pool, list, v == field->values ? "" : v[1] ? ", " : " or ", *v, NULL);
-    }
     return apr_psprintf(pool, "must be %s", list);
 }
 
@@ -74,23 +74,24 @@ static const char *check_date(const neo_field *field, const neo_json *value, apr
 /* 1.0 and 1e3 are refused as well: they have been a floating-point number somewhere, and so has the next amount. */
 static const char *check_integer(const neo_field *field, const neo_json *value, apr_pool_t *pool)
 {
-    const char *message = apr_psprintf(pool, "must be an integer from %ld to %ld", (long)field->min, (long)field->max);
     neo_json_kind kind = neo_json_kind_of(value);
+    if (kind == NEO_JSON_INTEGER && neo_json_integer(value) >= field->min && neo_json_integer(value) <= field->max)
+        return NULL;
+    const char *message = apr_psprintf(pool, "must be an integer from %ld to %ld", (long)field->min, (long)field->max);
     if (kind == NEO_JSON_REAL)
         return apr_pstrcat(pool, message, ", written without point and exponent", NULL);
-    if (kind != NEO_JSON_INTEGER)
-        return apr_psprintf(pool, "%s, not %s", message, neo_json_kind_name(kind));
-    return neo_json_integer(value) < field->min || neo_json_integer(value) > field->max ? message : NULL;
+    return kind == NEO_JSON_INTEGER ? message : apr_psprintf(pool, "%s, not %s", message, neo_json_kind_name(kind));
 }
 
 static const char *check_decimal(const neo_field *field, const neo_json *value, apr_pool_t *pool)
 {
-    const char *message = apr_psprintf(pool, "must be a number from %ld to %ld", (long)field->min, (long)field->max);
     neo_json_kind kind = neo_json_kind_of(value);
-    if (kind != NEO_JSON_INTEGER && kind != NEO_JSON_REAL)
-        return apr_psprintf(pool, "%s, not %s", message, neo_json_kind_name(kind));
-    double number = neo_json_real(value);
-    return number < (double)field->min || number > (double)field->max ? message : NULL;
+    int is_number = kind == NEO_JSON_INTEGER || kind == NEO_JSON_REAL;
+    double number = neo_json_real(value); /* 0 where it is none */
+    if (is_number && number >= (double)field->min && number <= (double)field->max)
+        return NULL;
+    const char *message = apr_psprintf(pool, "must be a number from %ld to %ld", (long)field->min, (long)field->max);
+    return is_number ? message : apr_psprintf(pool, "%s, not %s", message, neo_json_kind_name(kind));
 }
 
 static const char *check_boolean(const neo_field *field, const neo_json *value, apr_pool_t *pool)

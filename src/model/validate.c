@@ -15,64 +15,69 @@ typedef struct {
     neo_problem *problem;
 } walk;
 
-static void wrong(walk *w, neo_code code, const char *path, const char *message)
+/* Where a value stands in the body. It is written out where something is wrong there, and nowhere else. */
+typedef struct place {
+    const struct place *in; /* NULL: the body itself */
+    const char *name;       /* of a member; NULL: an element */
+    apr_size_t index;       /* of an element */
+} place;
+
+static const char *path_of(const place *at, apr_pool_t *pool)
 {
-    neo_problem_field(&w->problem, w->pool, code, w->resource->name, path, "%s", message);
+    const char *in = at->in ? path_of(at->in, pool) : "";
+    if (!at->name)
+        return apr_psprintf(pool, "%s[%d]", in, (int)at->index);
+    return *in ? apr_pstrcat(pool, in, ".", at->name, NULL) : at->name;
 }
 
-static const char *join(walk *w, const char *path, const char *name)
+static void wrong(walk *w, neo_code code, const place *at, const char *message)
 {
-    return *path ? apr_pstrcat(w->pool, path, ".", name, NULL) : name;
+    neo_problem_field(&w->problem, w->pool, code, w->resource->name, path_of(at, w->pool), "%s", message);
 }
 
 /* A key as a message may repeat it: whole, or its first 20 characters. */
-static const char *shown(walk *w, const char *path, const char *key)
+static const char *shown(const walk *w, const char *key)
 {
     apr_size_t cut = 0;
     if (neo_utf8_length(key) <= 60)
-        return join(w, path, key);
+        return key;
     for (int n = 0; n < 20; n++)
         do
             cut++;
         while (((unsigned char)key[cut] & 0xC0) == 0x80);
-    return join(w, path, apr_pstrcat(w->pool, apr_pstrndup(w->pool, key, cut), "…", NULL));
+    return apr_pstrcat(w->pool, apr_pstrndup(w->pool, key, cut), "…", NULL);
 }
 
-static const char *element_path(walk *w, const char *path, apr_size_t index)
-{
-    return apr_psprintf(w->pool, "%s[%d]", path, (int)index);
-}
-
-static void check_names(walk *w, const neo_field *fields, neo_json *object, const char *path);
+static void check_names(walk *w, const neo_field *fields, neo_json *object, const place *in);
 
 /* The names in a value, where it is made of fields. */
-static void check_names_within(walk *w, const neo_field *field, neo_json *value, const char *path)
+static void check_names_within(walk *w, const neo_field *field, neo_json *value, const place *at)
 {
     neo_json_kind kind = neo_json_kind_of(value);
     if (field->type == NEO_OBJECT && kind == NEO_JSON_OBJECT)
-        check_names(w, field->fields, value, path);
+        check_names(w, field->fields, value, at);
     if (field->type != NEO_LIST || kind != NEO_JSON_ARRAY || neo_json_size(value) > (apr_size_t)field->most)
         return;
     for (apr_size_t i = 0; i < neo_json_size(value); i++)
         if (neo_json_kind_of(neo_json_at(value, i)) == NEO_JSON_OBJECT)
-            check_names(w, field->fields, neo_json_at(value, i), element_path(w, path, i));
+            check_names(w, field->fields, neo_json_at(value, i), &(place){at, NULL, i});
 }
 
-static void check_names(walk *w, const neo_field *fields, neo_json *object, const char *path)
+static void check_names(walk *w, const neo_field *fields, neo_json *object, const place *in)
 {
     for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
         const char *key = neo_json_member_key(m);
         const neo_field *field = neo_field_named(fields, key);
         if (!field)
-            wrong(w, NEO_VALIDATION_UNKNOWN_FIELD, shown(w, path, key), "is not a field of this resource");
+            wrong(w, NEO_VALIDATION_UNKNOWN_FIELD, &(place){in, shown(w, key), 0}, "is not a field of this resource");
         else
-            check_names_within(w, field, neo_json_member_value(m), join(w, path, key));
+            check_names_within(w, field, neo_json_member_value(m), &(place){in, key, 0});
     }
 }
 
-static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object, const char *path);
+static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object, const place *in);
 
-static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const char *path);
+static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const place *at);
 
 /* What the elements of a list are, as a field. */
 static neo_field element_of(const neo_field *list)
@@ -90,15 +95,15 @@ static int is_there_before(const neo_json *list, const char *text)
     return 0;
 }
 
-static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *list, const char *path)
+static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *list, const place *in)
 {
     neo_field element = element_of(field);
     neo_json *clean = neo_json_make_array(w->pool);
     for (apr_size_t i = 0; i < neo_json_size(list); i++) {
-        const char *at = element_path(w, path, i);
-        neo_json *kept = clean_value(w, &element, neo_json_at(list, i), NULL, at);
+        place at = {in, NULL, i};
+        neo_json *kept = clean_value(w, &element, neo_json_at(list, i), NULL, &at);
         if (kept && field->type == NEO_REFERENCE_LIST && is_there_before(clean, neo_json_string(kept)))
-            wrong(w, NEO_VALIDATION_FIELD_INVALID, at, "is there twice");
+            wrong(w, NEO_VALIDATION_FIELD_INVALID, &at, "is there twice");
         else if (kept)
             neo_json_append(clean, kept);
     }
@@ -114,14 +119,14 @@ static neo_json *clean_map(walk *w, neo_json *map)
     return clean;
 }
 
-static neo_json *clean_parts(walk *w, const neo_field *field, neo_json *value, const char *path)
+static neo_json *clean_parts(walk *w, const neo_field *field, neo_json *value, const place *at)
 {
     switch (field->type) {
-    case NEO_OBJECT: return clean_object(w, field->fields, value, path);
+    case NEO_OBJECT: return clean_object(w, field->fields, value, at);
     case NEO_MAP: return clean_map(w, value);
     case NEO_LIST:
     case NEO_TEXT_LIST:
-    case NEO_REFERENCE_LIST: return clean_list(w, field, value, path);
+    case NEO_REFERENCE_LIST: return clean_list(w, field, value, at);
     default: return NULL; /* it has none */
     }
 }
@@ -139,36 +144,36 @@ static neo_json *clean_timestamp(walk *w, const neo_json *value)
 }
 
 /* A value that was sent, as the row will hold it; NULL where it is wrong, or an object or list without a single value. */
-static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const char *path)
+static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const place *at)
 {
     if (field->normal && neo_json_string(value))
         value = neo_json_make_string(field->normal(neo_json_string(value), w->pool), w->pool);
     const char *message = neo_check(field, value, beside, w->pool);
     if (message) {
-        wrong(w, NEO_VALIDATION_FIELD_INVALID, path, message);
+        wrong(w, NEO_VALIDATION_FIELD_INVALID, at, message);
         return NULL;
     }
     if (field->type == NEO_TIMESTAMP)
         return clean_timestamp(w, value);
-    neo_json *parts = clean_parts(w, field, value, path);
+    neo_json *parts = clean_parts(w, field, value, at);
     return !parts ? value : neo_json_size(parts) ? parts : NULL;
 }
 
-static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object, const char *path)
+static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object, const place *in)
 {
     neo_json *clean = neo_json_make_object(w->pool);
     for (const neo_field *f = fields; f->name; f++) {
         if (f->flags & NEO_SERVER)
             continue;
         neo_json *value = neo_json_get(object, f->name), *kept = NULL;
-        const char *at = join(w, path, f->name);
+        place at = {in, f->name, 0};
         if (value && neo_json_kind_of(value) != NEO_JSON_NULL)
-            kept = clean_value(w, f, value, clean, at);
+            kept = clean_value(w, f, value, clean, &at);
         else if (f->preset)
             kept = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->preset, "true") == 0, w->pool)
                                           : neo_json_make_string(f->preset, w->pool);
         else if (f->flags & NEO_REQUIRED)
-            wrong(w, NEO_VALIDATION_FIELD_REQUIRED, at, "is required");
+            wrong(w, NEO_VALIDATION_FIELD_REQUIRED, &at, "is required");
         if (kept)
             neo_json_set(clean, f->name, kept);
     }
@@ -187,8 +192,8 @@ static neo_problem *not_an_object(apr_pool_t *pool, const neo_json *body)
 static neo_problem *check(const neo_resource *resource, neo_json *body, neo_json *sent, apr_pool_t *pool, neo_json **clean)
 {
     walk w = {resource, pool, NULL};
-    *clean = clean_object(&w, resource->fields, body, "");
-    check_names(&w, resource->fields, sent, "");
+    *clean = clean_object(&w, resource->fields, body, NULL);
+    check_names(&w, resource->fields, sent, NULL);
     if (resource->rule)
         resource->rule(resource, *clean, &w.problem, pool);
     return w.problem;
