@@ -80,18 +80,24 @@ neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role
     return status == NEO_PG_SCHEMA ? NEO_PG_OK : status;
 }
 
+/* Which of these is another migration than this build's of that number. */
+static const char *stranger_in(const neo_rows *rows, apr_pool_t *pool)
+{
+    for (int r = 0; r < rows->count; r++)
+        for (int i = 0; i < neo_migration_count; i++)
+            if (neo_migrations[i].number == atoi(neo_rows_value(rows, r, 0)) &&
+                strcmp(neo_migrations[i].name, neo_rows_value(rows, r, 1)) != 0)
+                return apr_psprintf(pool, "this schema was made by another build: its migration %d is %s, this build's is %s",
+                                    neo_migrations[i].number, neo_rows_value(rows, r, 1), neo_migrations[i].name);
+    return NULL;
+}
+
 const char *neo_schema_stranger(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     if (neo_pg_exec(pg, known_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
         return apr_psprintf(pool, "which migrations were applied cannot be read: %s", rows.message);
-    for (int r = 0; r < rows.count; r++)
-        for (int i = 0; i < neo_migration_count; i++)
-            if (neo_migrations[i].number == atoi(neo_rows_value(&rows, r, 0)) &&
-                strcmp(neo_migrations[i].name, neo_rows_value(&rows, r, 1)) != 0)
-                return apr_psprintf(pool, "this schema was made by another build: its migration %d is %s, this build's is %s",
-                                    neo_migrations[i].number, neo_rows_value(&rows, r, 1), neo_migrations[i].name);
-    return NULL;
+    return stranger_in(&rows, pool);
 }
 
 /* `sql` with the role's name in every place that is left for it; `::runtime` would be a cast, `:runtimes` something else. */
@@ -202,7 +208,9 @@ static const char *apply_next(const run *r, int *left)
     if (!wrong)
         wrong = check_runtime(r);
     if (!wrong)
-        wrong = neo_schema_stranger(r->pg, r->pool);
+        wrong = run_sql(r, known_sql, &rows);
+    if (!wrong)
+        wrong = stranger_in(&rows, r->pool);
     if (!wrong)
         wrong = run_sql(r, version_sql, &rows);
     if (wrong)

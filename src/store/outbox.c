@@ -3,7 +3,6 @@
 
 #include <apr_strings.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define STEP "1000" /* rows that tidying removes at a time */
 
@@ -57,17 +56,25 @@ static const char claim_sql[] =
 
 enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 
+/* The rows are locked in the order of their ids before anything is done to them: whoever else takes several rows of the queue
+ * and waits for them does it in that order as well, or nearly so (see sql/0020_ending_order.sql), so that no two wait for each
+ * other. In which order a `delete` comes to them is the planner's choice. */
+#define HELD                                                                                                                   \
+    "held as materialized (select from neoapi.webhook_queue q join done o on q.id = o.id and q.claim = o.claim"                \
+    " order by q.id for update of q), locked as materialized (select count(*) > 0 as are from held), "
+#define IS_HELD "(select are from locked) and q.id = o.id and q.claim = o.claim"
+
 /* The outcomes, an array for each column (see add_outcome). Only what the claim in force still covers is taken. */
 static const char complete_sql[] =
     "with done as materialized (select o.id collate \"C\" as id, claim, organization, subscription, number, started, duration,"
     " http_status, error, excerpt, outcome, delay from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::int[],"
     " $6::timestamptz[], $7::int[], $8::int[], $9::text[], $10::text[], $11::text[], $12::float8[]) as o (id, claim,"
-    " organization, subscription, number, started, duration, http_status, error, excerpt, outcome, delay)),"
-    " ended as (delete from neoapi.webhook_queue q using done o"
-    " where o.outcome is not null and q.id = o.id and q.claim = o.claim returning q.id, o.claim),"
+    " organization, subscription, number, started, duration, http_status, error, excerpt, outcome, delay)), " HELD
+    "ended as (delete from neoapi.webhook_queue q using done o where o.outcome is not null and " IS_HELD
+    " returning q.id, o.claim),"
     " again as (update neoapi.webhook_queue q set number = o.number + 1, claim = null,"
-    " due_at = now() + make_interval(secs => o.delay) from done o"
-    " where o.outcome is null and q.id = o.id and q.claim = o.claim returning q.id, o.claim)"
+    " due_at = now() + make_interval(secs => o.delay) from done o where o.outcome is null and " IS_HELD
+    " returning q.id, o.claim)"
     " insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at, duration_ms,"
     " http_status, error, response_excerpt, outcome)"
     " select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, "
@@ -75,8 +82,10 @@ static const char complete_sql[] =
     " from done o where (o.id, o.claim) in (select id, claim from ended union all select id, claim from again)";
 
 static const char release_sql[] =
-    "update neoapi.webhook_queue q set due_at = now(), claim = null"
-    " from unnest($1::text[], $2::bigint[]) as o (id, claim) where q.id = o.id collate \"C\" and q.claim = o.claim";
+    "with done as materialized (select o.id collate \"C\" as id, o.claim from unnest($1::text[], $2::bigint[]) as o (id, "
+    "claim)),"
+    " " HELD "given as (update neoapi.webhook_queue q set due_at = now(), claim = null from done o where " IS_HELD ")"
+    " select null where false";
 
 /* $1 organization, $2 subscription. Rows are answered only by what makes a subscription inactive. */
 #define OF_THIS  " where organization_id = $1 and id = $2"
@@ -228,25 +237,15 @@ static void add_outcome(neo_buf *array, const neo_outcome *o)
     neo_buf_printf(array, "%c%.3f", array->len ? ',' : '{', o->delay);
 }
 
-static int by_id(const void *one, const void *other)
-{
-    return strcmp((*(const neo_outcome *const *)one)->id, (*(const neo_outcome *const *)other)->id);
-}
-
-/* The outcomes as arrays, one for each column. They are in the order of the ids, because a statement locks them so: so does
- * whoever else takes several rows of the queue and waits, and no two wait for each other (sql/0020_ending_order.sql). */
+/* The outcomes as arrays, one for each column. */
 static const char *const *columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_buf arrays[COLUMNS];
     const char **values = apr_palloc(pool, COLUMNS * sizeof *values);
-    const neo_outcome **sorted = apr_palloc(pool, (apr_size_t)(count + 1) * sizeof *sorted);
-    for (int i = 0; i < count; i++)
-        sorted[i] = &outcomes[i];
-    qsort(sorted, (size_t)count, sizeof *sorted, by_id);
     for (int i = 0; i < COLUMNS; i++)
         neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
     for (int i = 0; i < count; i++)
-        add_outcome(arrays, sorted[i]);
+        add_outcome(arrays, &outcomes[i]);
     for (int i = 0; i < COLUMNS; i++) {
         neo_buf_puts(&arrays[i], count ? "}" : "{}");
         values[i] = arrays[i].ptr;

@@ -54,7 +54,8 @@ def told(rows):
 
 def recipe():
     """What the data was made by. One migration in the place of another has the same number, and other figures."""
-    return hashlib.sha256(b"".join(one.read_bytes() for one in [*sorted(SQL.glob("*.sql")), HERE / "fill.sql"])).hexdigest()
+    files = [*sorted(SQL.glob("*.sql")), HERE / "fill.sql"]
+    return hashlib.sha256(b"".join(one.name.encode() + one.read_bytes() for one in files)).hexdigest()
 
 
 def free_port():
@@ -80,8 +81,8 @@ class Deployment:
 
     def up(self):
         self.instance("down")
-        if self.known.exists() and json.loads(self.known.read_text())[0] != recipe():
-            print("the data of an earlier run was made by other migrations: making everything anew", flush=True)
+        if self.dir.exists() and not (self.known.exists() and json.loads(self.known.read_text())[0] == recipe()):
+            print("an earlier run did not finish, or its data was made by other migrations: making everything anew", flush=True)
             self.instance("remove")
         conf = self.build / "bench" / "httpd.conf"
         conf.parent.mkdir(parents=True, exist_ok=True)
@@ -154,10 +155,6 @@ class Deployment:
     def load(self):
         """Makes the data, or takes what an earlier run has made."""
         if not self.known.exists():
-            if self.ctl("tenant", "list"):
-                print("an earlier run did not finish: making everything anew", flush=True)
-                self.instance("remove")
-                self.up()
             self.make()
         _, self.filled_to, organizations = json.loads(self.known.read_text())
         self.organizations = [Organization(**fields) for fields in organizations]
@@ -180,8 +177,10 @@ class Deployment:
         self.psql(*(part for name, many in ROWS.items() for part in ("-v", f"{name}={many}")), "-f", str(HERE / "fill.sql"))
         self.restart_db(*(f"alter system reset {name}" for name in LOADING))
         last = self.sql("select max(id) from neoapi.broker")[0][0]
-        self.known.touch(mode=0o600)
-        self.known.write_text(json.dumps([recipe(), last, made]))
+        new = self.known.with_suffix(".new")
+        new.touch(mode=0o600)
+        new.write_text(json.dumps([recipe(), last, made]))
+        new.rename(self.known)
 
     def clean(self):
         """Takes away what was created since the data was made, and leaves nothing to do for the database."""

@@ -219,7 +219,7 @@ static int answer_list(request_rec *r, const place *where)
     return answer_rows(r, run(r, &where->of->list, values));
 }
 
-/* NULL: it could not be read, or is too long. */
+/* NULL: it could not be read, or is too long, or its length was not given. */
 static char *read_body(request_rec *r)
 {
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
@@ -227,7 +227,7 @@ static char *read_body(request_rec *r)
     apr_size_t len = 0, size, most = length ? (apr_size_t)apr_atoi64(length) : 0;
     if (most == 0 || most > MAX_BODY)
         return NULL;
-    char *body = apr_palloc(r->pool, most + 1);
+    char *body = apr_palloc(r->pool, most + 2);
     int ended = 0;
     while (!ended && len <= most) {
         size = most + 1 - len; /* the end comes with it */

@@ -1,13 +1,8 @@
 """Deliveries: when attempts are made, what is recorded of them, and what receivers cannot do."""
 
-import collections
-import contextlib
 import re
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
-import psycopg2
 import pytest
 
 for module in ("hooks", "receiver"):
@@ -294,57 +289,6 @@ def test_what_waits_for_one_subscription_leaves_as_fast_as_it_answers(admin, rec
     receiver.wait_for(count)
     assert time.monotonic() - began < looks / 2
     assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == count
-
-
-def test_what_ends_deliveries_and_what_records_them_take_them_in_the_same_order(admin, receiver, there):
-    """Otherwise a subscription's deletion and the courier wait for each other, until PostgreSQL finds out after a second."""
-    def waiting():
-        return there.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")[0][0]
-
-    def deadlocks():
-        return there.sql("select deadlocks from pg_stat_database where datname = current_database()")[0][0]
-
-    def hold(id):
-        connection = psycopg2.connect(there.admin_dsn)
-        held.callback(connection.close)
-        with connection.cursor() as cursor:
-            cursor.execute("select from neoapi.webhook_queue where id = %s for update", (id,))
-        return connection
-
-    def answer(handler, arrival):
-        turn[arrival.id].wait(TIMEOUT)
-        behaviours.ok(handler, arrival)
-        answered[arrival.id].set()
-
-    before, turn, answered = deadlocks(), *(collections.defaultdict(threading.Event) for _ in range(2))
-    receiver.behave(answer)
-    subscription = subscribe(admin, receiver.url, is_active=False)
-    pile_up(there, subscription, 32 * len(there.children()))
-    ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": True}))
-    receiver.wait_for(32 * len(there.children()))
-    of_one = [id for id, in there.sql("select id from neoapi.webhook_queue q where claim = (select claim from neoapi.webhook_queue"
-                                      " where subscription_id = %s order by id limit 1) order by id", subscription["id"])]
-    first, middle, last = of_one[:8], of_one[8], of_one[-1]
-    with contextlib.ExitStack() as held, ThreadPoolExecutor() as pool:
-        in_the_middle, at_the_end = hold(middle), hold(last)
-        deleted = pool.submit(admin.delete, f"webhooks/{subscription['id']}")
-        eventually(lambda: waiting() >= 1, "the deletion, which has come to the middle")
-        turn[last].set()
-        eventually(lambda: waiting() >= 2, "the courier, with one result")
-        for id in [*of_one[9:-1], *first]:  # all of which it records together
-            turn[id].set()
-            answered[id].wait(TIMEOUT)
-        at_the_end.rollback()
-        eventually(lambda: not there.sql("select from neoapi.webhook_queue where id = %s", last), "that it is recorded")
-        eventually(lambda: waiting() >= 2, "the courier, with one of the first, and perhaps with others in its hands")
-        in_the_middle.rollback()
-        ok(deleted.result(), 204)
-        for one in list(turn.values()):
-            one.set()
-    assert deadlocks() == before
-    ended = there.sql("select count(*) from neoapi.webhook_attempt where subscription_id = %s and outcome is not null",
-                      subscription["id"])
-    assert ended == [(32 * len(there.children()),)] and queued(there, subscription) == 0
 
 
 def test_a_key_file_that_lost_its_key_is_told_in_the_log(there, make_there, receiver):
