@@ -73,10 +73,13 @@ stop_db() {
     say "PostgreSQL stopped"
 }
 
-# The children are killed as well and waited for. Where nobody buries the dead, PostgreSQL would take the old process for a
-# living one for ever: hence the files that name it go.
+# The children are killed as well and waited for. The parent is stopped before that, so that no child is born meanwhile: it would wait
+# for ever for what one of the dead had locked, and keep the memory that a new server needs. Where nobody buries the dead,
+# PostgreSQL would take the old process for a living one for ever: hence the files that name it go.
 kill_db() {
     pid=$(running "$state/pg/postmaster.pid" "$state/pg") || die "PostgreSQL is not running"
+    kill -STOP "$pid"
+    while is_alive "$pid" && ! grep -q '^State:.T' "/proc/$pid/status"; do sleep 0.01; done
     kin=$(children_of "$pid")
     kill -KILL "$pid"
     # shellcheck disable=SC2086 # a list of numbers
