@@ -4,6 +4,8 @@
 #include <apr_strings.h>
 #include <stdlib.h>
 
+#include "store/array.h"
+
 #define STEP "1000" /* rows that tidying removes at a time */
 
 /* Each subscription with anything in the queue is a lane. They are found one after the other in the index, each with the moment
@@ -129,14 +131,12 @@ void neo_outbox_make_statements(apr_pool_t *pool)
 
 static void add_busy(const neo_wish *wish, neo_buf *subscriptions, neo_buf *counts)
 {
-    neo_buf_putc(subscriptions, '{');
-    neo_buf_putc(counts, '{');
     for (int i = 0; i < wish->busy_count; i++) {
-        neo_buf_printf(subscriptions, "%s%s", i ? "," : "", wish->busy[i].subscription);
-        neo_buf_printf(counts, "%s%d", i ? "," : "", wish->busy[i].count);
+        neo_array_add_plain(subscriptions, wish->busy[i].subscription);
+        neo_array_add_number(counts, wish->busy[i].count);
     }
-    neo_buf_putc(subscriptions, '}');
-    neo_buf_putc(counts, '}');
+    neo_array_end(subscriptions);
+    neo_array_end(counts);
 }
 
 static void read_due(const neo_rows *rows, int row, neo_due *due)
@@ -196,45 +196,24 @@ neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_errand errand, apr_pool_t *pool
 
 /* ---------------------------------------------------------------- completing */
 
-/* Adds an element to an array as PostgreSQL reads it. */
-static void add_text(neo_buf *array, const char *text)
-{
-    neo_buf_puts(array, array->len ? "," : "{");
-    if (!text) {
-        neo_buf_puts(array, "NULL");
-        return;
-    }
-    neo_buf_putc(array, '"');
-    for (const char *c = text; *c; c++) {
-        if (*c == '"' || *c == '\\')
-            neo_buf_putc(array, '\\');
-        neo_buf_putc(array, *c);
-    }
-    neo_buf_putc(array, '"');
-}
-
-static void add_number(neo_buf *array, long long number)
-{
-    neo_buf_printf(array, "%c%lld", array->len ? ',' : '{', number);
-}
-
 static void add_outcome(neo_buf *array, const neo_outcome *o)
 {
-    char started[NEO_MS_TEXT_SIZE], status[12];
+    char started[NEO_MS_TEXT_SIZE], status[12], delay[24];
     neo_ms_format(started, o->started);
     apr_snprintf(status, sizeof status, "%d", o->http_status);
-    add_text(array++, o->id);
-    add_number(array++, o->claim);
-    add_text(array++, o->organization);
-    add_text(array++, o->subscription);
-    add_number(array++, o->number);
-    add_text(array++, started);
-    add_number(array++, o->duration);
-    add_text(array++, o->http_status ? status : NULL);
-    add_text(array++, o->error);
-    add_text(array++, o->excerpt);
-    add_text(array++, o->end);
-    neo_buf_printf(array, "%c%.3f", array->len ? ',' : '{', o->delay);
+    apr_snprintf(delay, sizeof delay, "%.3f", o->delay);
+    neo_array_add(array++, o->id);
+    neo_array_add_number(array++, o->claim);
+    neo_array_add(array++, o->organization);
+    neo_array_add(array++, o->subscription);
+    neo_array_add_number(array++, o->number);
+    neo_array_add(array++, started);
+    neo_array_add_number(array++, o->duration);
+    neo_array_add(array++, o->http_status ? status : NULL);
+    neo_array_add(array++, o->error);
+    neo_array_add(array++, o->excerpt);
+    neo_array_add(array++, o->end);
+    neo_array_add_plain(array, delay);
 }
 
 /* The outcomes as arrays, one for each column. */
@@ -246,10 +225,8 @@ static const char *const *columns_of(const neo_outcome *outcomes, int count, apr
         neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
     for (int i = 0; i < count; i++)
         add_outcome(arrays, &outcomes[i]);
-    for (int i = 0; i < COLUMNS; i++) {
-        neo_buf_puts(&arrays[i], count ? "}" : "{}");
-        values[i] = arrays[i].ptr;
-    }
+    for (int i = 0; i < COLUMNS; i++)
+        values[i] = neo_array_end(&arrays[i]);
     return values;
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/id.h"
 #include "model/references.h"
+#include "store/array.h"
 
 /* ---------------------------------------------------------------- what the tables say */
 
@@ -42,12 +43,6 @@ const char *neo_reference_column(const char *id, apr_pool_t *pool)
     return NULL;
 }
 
-/* Adds an element to an array as PostgreSQL reads it. */
-static void add_element(neo_buf *array, const char *text)
-{
-    neo_buf_printf(array, "%c\"%s\"", array->len ? ',' : '{', text);
-}
-
 void neo_reference_add_values(neo_values *values, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)
 {
     neo_buf paths, targets;
@@ -55,11 +50,11 @@ void neo_reference_add_values(neo_values *values, const neo_resource *resource, 
     neo_buf_init(&paths, pool, 256);
     neo_buf_init(&targets, pool, 256);
     for (int i = 0; i < all->nelts; i++) {
-        add_element(&paths, APR_ARRAY_IDX(all, i, neo_reference).path);
-        add_element(&targets, APR_ARRAY_IDX(all, i, neo_reference).target);
+        neo_array_add(&paths, APR_ARRAY_IDX(all, i, neo_reference).path);
+        neo_array_add(&targets, APR_ARRAY_IDX(all, i, neo_reference).target);
     }
-    values->of[NEO_PARAM_PATHS] = paths.len ? (neo_buf_putc(&paths, '}'), paths.ptr) : "{}";
-    values->of[NEO_PARAM_TARGETS] = targets.len ? (neo_buf_putc(&targets, '}'), targets.ptr) : "{}";
+    values->of[NEO_PARAM_PATHS] = neo_array_end(&paths);
+    values->of[NEO_PARAM_TARGETS] = neo_array_end(&targets);
 }
 
 /* ---------------------------------------------------------------- steps of statements */

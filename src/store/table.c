@@ -5,6 +5,7 @@
 
 #include "core/json.h"
 #include "model/references.h"
+#include "store/array.h"
 #include "store/reference.h"
 
 #define THIS_ROW "organization_id = {organization} and id = {id}"
@@ -77,15 +78,13 @@ static neo_values about(const neo_actor *actor, const char *id)
     return v;
 }
 
-/* An array as PostgreSQL reads it; its texts are names of ours, which need no quotes. */
 static const char *array_of(const neo_json *list, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 128);
     for (apr_size_t i = 0; i < neo_json_size(list); i++)
-        neo_buf_printf(&out, "%c%s", i ? ',' : '{', neo_json_string(neo_json_at(list, i)));
-    neo_buf_putc(&out, '}');
-    return out.ptr;
+        neo_array_add_plain(&out, neo_json_string(neo_json_at(list, i)));
+    return neo_array_end(&out);
 }
 
 static void add_fields(neo_values *v, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)

@@ -4,6 +4,7 @@
 #include <apr_strings.h>
 
 #include "core/encode.h"
+#include "store/array.h"
 
 static neo_statement *begin, *end, *answer, *numbers_of, *verify, *receive;
 
@@ -72,16 +73,13 @@ neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char
     return neo_pg_run(pg, answer, values, pool, rows);
 }
 
-/* Ids as an array of PostgreSQL; they have letters, digits and underscores alone. */
 static const char *array_of(const char *const *ids, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 256);
-    neo_buf_putc(&out, '{');
     for (; *ids; ids++)
-        neo_buf_printf(&out, "%s%s", out.len > 1 ? "," : "", *ids);
-    neo_buf_putc(&out, '}');
-    return out.ptr;
+        neo_array_add_plain(&out, *ids);
+    return neo_array_end(&out);
 }
 
 neo_pg_status neo_whatsapp_numbers(neo_pg *pg, const char *const *ids, apr_pool_t *pool, neo_rows *rows)

@@ -148,4 +148,13 @@ select organization_id, 'whs_' || substr(organization_id, 5), tenant_id, 'https:
 from owner;
 commit;
 vacuum (analyze) neoapi.broker, neoapi.property, neoapi.reference, neoapi.webhook_subscription;
+
+-- Segments of the log, 4 GB, which the checkpoint leaves to be used again.
+do $$
+begin
+    for n in 1 .. 256 loop
+        perform pg_logical_emit_message(false, '', '');
+        perform pg_switch_wal();
+    end loop;
+end $$;
 checkpoint;
