@@ -287,6 +287,7 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
     const neo_sql *const sql[] = {
         [NEO_METHOD_CREATE] = s->create[is_strict != 0], [NEO_METHOD_UPDATE] = s->update, [NEO_METHOD_DELETE] = s->delete};
     neo_values v = about(resource, actor, rows, count, pool);
-    v.of[NEO_PARAM_REFERENCES] = references_of(resource, rows, count, pool);
+    if (neo_has_references(resource))
+        v.of[NEO_PARAM_REFERENCES] = references_of(resource, rows, count, pool);
     return neo_sql_run(pg, sql[method], &v, pool, written);
 }

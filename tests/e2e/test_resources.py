@@ -5,6 +5,7 @@ import json
 import re
 import uuid
 
+import psycopg2
 import pytest
 from client import ULID, Api, moment, ok, refused
 from estate import NAMES, NOBODY, PREFIXES, SERVER, Estate, given
@@ -310,6 +311,21 @@ def test_the_table_has_the_columns_that_answers_show(instance, estate, collectio
     made = ok(estate.api.post(collection, json=estate.full(collection)), 201)
     later = {"decided_at", "signed_at", "terminated_at"} & set(columns)
     assert set(columns) == {*made, *later, "representation"}
+
+
+@every
+def test_the_table_takes_no_id_that_is_none(instance, estate, collection):
+    good = estate.create(collection)["id"]
+    prefix, digits = good[:4], good[4:]
+    for wrong in ("", prefix, digits, "xxx_" + digits, "." + good[1:], good[:-1], good + "0", good[:-1] + "\n", good[:-1] + "u",
+                  prefix + "Z" + digits[1:], prefix + "ã" + digits[1:], " " + good[:-1]):
+        with pytest.raises(psycopg2.errors.CheckViolation, match=f"{NAMES[collection]}_id_check"):
+            instance.sql(f"update neoapi.{NAMES[collection]} set id = %s where id = %s", wrong, good)
+
+
+def test_every_check_has_been_made_for_all_rows(instance):
+    assert instance.sql("select conrelid::regclass::text, conname from pg_constraint where connamespace = 'neoapi'::regnamespace"
+                        " and not convalidated") == []
 
 
 @every
