@@ -51,10 +51,16 @@ static void encode(char *out, const unsigned char ulid[NEO_ID_BYTES])
     *out = '\0';
 }
 
+/* What each digit stands for, and one more, so that 0 is none. */
+static const unsigned char digit_values[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['g'] = 17, ['h'] = 18, ['j'] = 19, ['k'] = 20, ['m'] = 21, ['n'] = 22, ['p'] = 23, ['q'] = 24,
+    ['r'] = 25, ['s'] = 26, ['t'] = 27, ['v'] = 28, ['w'] = 29, ['x'] = 30, ['y'] = 31, ['z'] = 32};
+
 static int digit_value(char c)
 {
-    const char *at = c ? strchr(crockford, c) : NULL;
-    return at ? (int)(at - crockford) : -1;
+    return digit_values[(unsigned char)c] - 1;
 }
 
 /* Moves last_issued on by one, or into a new millisecond; the caller holds the lock. */

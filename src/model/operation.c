@@ -335,36 +335,58 @@ static int is_word(const char *segment, const neo_resource *resource)
     return resource->has_batch && strcmp(segment, "batch") == 0;
 }
 
-/* Compares a path with an operation's, segment by segment. */
-static int fits(const char *template, const char *path, apr_pool_t *pool, neo_match *match)
+#define MOST_SEGMENTS 8 /* more than any path has */
+
+/* A path, taken apart once for all that it is compared with. */
+typedef struct {
+    neo_text segments[MOST_SEGMENTS];
+    int count;                    /* 0: no operation has such a path */
+    const neo_resource *resource; /* whose collection the first one is; NULL: nobody's */
+} parts;
+
+static parts take_apart(const char *path, apr_pool_t *pool)
 {
-    match->resource = NULL;
-    match->id = match->part = NULL;
-    for (int first = 1;; first = 0) {
-        size_t wanted = strcspn(template, "/"), have = strcspn(path, "/");
-        const char *segment = apr_pstrmemdup(pool, path, have);
-        if (have == 0)
-            return 0;
-        if (strncmp(template, "{collection}", wanted) == 0) {
-            if (!(match->resource = neo_resource_of_collection(segment)))
-                return 0;
-        } else if (strncmp(template, "{id}", wanted) == 0) {
-            if (is_word(segment, match->resource))
-                return 0;
-            match->id = segment;
-        } else if (*template == '{')
-            match->part = segment;
-        else if (wanted != have || strncmp(template, path, have) != 0)
-            return 0;
-        else if (first)
-            match->resource = neo_resource_of_collection(segment);
-        template += wanted;
-        path += have;
-        if (*template != *path || *path == '\0')
-            return *template == *path;
-        template ++;
-        path++;
+    parts of = {.count = 0};
+    for (char *at = apr_pstrdup(pool, path), *next; at; at = next) {
+        if ((next = strchr(at, '/')))
+            *next++ = '\0';
+        if (*at == '\0' || of.count == MOST_SEGMENTS)
+            return (parts){.count = 0};
+        of.segments[of.count++] = (neo_text){at, strlen(at)};
     }
+    of.resource = neo_resource_of_collection(of.segments[0].ptr);
+    return of;
+}
+
+/* Takes a segment for what a template has in braces; 0: it is none. */
+static int take(const char *gap, const char *segment, neo_match *match)
+{
+    if (strncmp(gap, "{collection}", 12) == 0)
+        return match->resource != NULL;
+    if (strncmp(gap, "{id}", 4) == 0) {
+        match->id = segment;
+        return !is_word(segment, match->resource);
+    }
+    match->part = segment;
+    return 1;
+}
+
+/* Compares a path with an operation's, segment by segment. */
+static int fits(const char *template, const parts *path, neo_match *match)
+{
+    *match = (neo_match){.resource = path->resource};
+    for (int n = 0; n < path->count; n++) {
+        const neo_text *segment = &path->segments[n];
+        int is_gap = *template == '{';
+        if (is_gap ? !take(template, segment->ptr, match) : strncmp(template, segment->ptr, segment->len) != 0)
+            return 0;
+        template += is_gap ? strcspn(template, "/") : segment->len;
+        if (*template == '\0')
+            return n + 1 == path->count;
+        if (*template ++ != '/')
+            return 0;
+    }
+    return 0;
 }
 
 static int is_method(const neo_operation *operation, const char *method)
@@ -392,11 +414,11 @@ int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, 
 {
     unsigned char has[NEO_ACTIONS] = {0};
     int found = 0;
-    memset(match, 0, sizeof *match);
-    match->is_public = 1;
+    const parts of = take_apart(path, pool);
+    *match = (neo_match){.is_public = 1};
     for (int a = 0; a < NEO_ACTIONS; a++) {
         neo_match trial;
-        if (!fits(neo_operations[a].path, path, pool, &trial) ||
+        if (!fits(neo_operations[a].path, &of, &trial) ||
             (trial.resource && !neo_operation_is_of(&neo_operations[a], trial.resource)))
             continue;
         found = has[a] = 1;
