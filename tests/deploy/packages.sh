@@ -22,6 +22,7 @@ run   curl
 run   openssl
 run   ca-certificates
 run   python3
+check apache2
 check clang-format
 check libcmocka-dev
 check python3-pytest
