@@ -249,7 +249,7 @@ $(FUZZ)/obj/%.o: %.c
 .PHONY: bench bench-webhooks bench-remove
 bench: ## measure it beside a bare handler (BENCH='get list create insert property find batch bulk batches walk deep memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@sh tests/deploy/packages.sh build run bench
-	@$(MAKE) --no-print-directory all $(BUILD)/bench/mod_bare.so
+	@$(MAKE) --no-print-directory all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns
 	@BENCH='$(BENCH)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
 
@@ -268,6 +268,10 @@ clean: bench-remove
 $(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
 	@mkdir -p $(@D)
 	$(CC) -shared $(LDFLAGS) -o $@ $< -lpq
+
+$(BUILD)/bench/turns: $(BUILD)/obj/tests/bench/turns.o
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $<
 
 # ----------------------------------------------------------------
 

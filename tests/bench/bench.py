@@ -2,12 +2,12 @@
 """mod_neoapi beside a bare handler: bench.py BUILD
 
 Runs the parts that BENCH names, where it is empty those of USUAL. get, list, create and insert are about brokers; property and
-find, a list with two filters, about the largest resource. batch is about brokers that are created a hundred at a time beside
-those that are created one by one, by one client; bulk is the same with the bare handler's way to create a hundred, one statement:
-what batch could be at most; batches by as many clients as in the other parts. walk (brokers) and deep (properties) read a
-thousand pages. Others are keyed, create with an Idempotency-Key, and noise, the bare handler beside itself: how far ratios stray
-by chance. BENCH_SECONDS is how long a run lasts, BENCH_PAIRS how many pairs of runs a comparison has. Ends with 1 where an answer
-was wrong; a goal missed is told."""
+find, a list with two filters, about the largest resource. Reads (get, list, property, find) are also compared by one client,
+request by request. batch is about brokers that are created a hundred at a time beside those that are created one by one, by one
+client; bulk is the same with the bare handler's way to create a hundred, one statement: what batch could be at most; batches by
+as many clients as in the other parts. walk (brokers) and deep (properties) read a thousand pages. Others are keyed, create with
+an Idempotency-Key, and noise, the bare handler beside itself: how far ratios stray by chance. BENCH_SECONDS is how long a run
+lasts, BENCH_PAIRS how many pairs of runs a comparison has. Ends with 1 where an answer was wrong; a goal missed is told."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""wrk: what it sends, and what it measured; and two sides measured in turns."""
+"""wrk: what it sends, and what it measured; and two sides measured in turns, run by run or request by request."""
 
 import itertools
 import json
@@ -61,6 +61,10 @@ class Comparison:
                   f"{httpd:.0f} µs in Apache, {db:.0f} µs in PostgreSQL", flush=True)
 
 
+def file_of(deployment, name):
+    return deployment.build / "bench" / f"{name}.requests"
+
+
 class Load:
     """Requests for one side, each about so many rows, in the file that traffic.lua reads."""
 
@@ -68,7 +72,7 @@ class Load:
         self.deployment = deployment
         self.rows, self.connections = rows, connections
         self.url = f"http://127.0.0.1:{deployment.port}"
-        self.file = deployment.build / "bench" / f"{name}.requests"
+        self.file = file_of(deployment, name)
         self.file.touch(mode=0o600)
         self.file.write_text("".join(line + "\n" for line in lines))
 
@@ -99,3 +103,11 @@ def compare(name, loads, pairs, seconds, check):
         found.tell_pair(pair)
     found.tell()
     return found
+
+
+def in_turns(deployment, one, other, rounds):
+    """The ratio of the other load's time for an answer to that of the one, and both (medians, microseconds): see turns.c."""
+    command = [deployment.build / "bench/turns", str(deployment.port), str(rounds), *(file_of(deployment, name) for name in (one, other))]
+    out = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+    took = json.loads(out.removeprefix("RESULT "))
+    return took["other"] / took["one"], took["one"], took["other"]
