@@ -127,7 +127,7 @@ def compare_in(bench, case, kind, check, bare_alone=False):
 
 def compare_reads(bench, case, kind, **how):
     """By many clients at a time, where the order in which the machine lets them work may decide more than the handlers do; and by
-    one, request by request, where it decides nothing."""
+    one, request by request, where it decides next to nothing."""
     compare_in(bench, case, kind, all_good(bench), **how)
     ratio, ours, bare = in_turns(bench.deployment, *(f"{case}-{handler}" for handler in HANDLERS), bench.pairs * bench.seconds * 500)
     print(f"  in turns, by one client: half of the answers within {ours:.0f} and {bare:.0f} µs, ratio {ratio:.3f}", flush=True)
