@@ -12,7 +12,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 install_tools
 place=$(cd "$2" && pwd)
 make_types "$1" "$place"
-cp "$here/story.ts" "$place/"
+cp "$here/story.ts" "$here/node.d.ts" "$place/"
 cp "$here/story.json" "$place/tsconfig.json"
 echo '{"type": "module"}' >"$place/package.json"
 ln -sfn "$tools/node_modules" "$place/node_modules"

@@ -1,11 +1,10 @@
 // One whole story, as an agency's own system would live it, with a client that is made from the API's description: a broker gets a
 // property of a seller, a buyer's proposal is accepted, the contract is signed, documents are filed; then all is put away again.
+import { randomUUID } from "node:crypto"; // it is global from Node 19 on, and Debian 12 has 18
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api.js";
 
 type Schemas = components["schemas"];
-
-declare const process: { env: Record<string, string | undefined> };
 
 function setting(name: string): string {
   const value = process.env[name];
@@ -49,7 +48,7 @@ async function removed(answer: Promise<Answer<unknown>>): Promise<void> {
   check(response.status === 204, `${response.status} ${response.url}: ${error?.code} ${error?.detail}`);
 }
 
-const once = () => ({ "Idempotency-Key": crypto.randomUUID() });
+const once = () => ({ "Idempotency-Key": randomUUID() });
 const at = (id: string) => ({ path: { id } });
 
 // ---------------------------------------------------------------- the people
