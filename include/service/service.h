@@ -66,9 +66,9 @@ typedef struct neo_response {
     int status;
     const char *media_type; /* NULL where there is no body */
     neo_text body;          /* belongs to the request's pool */
-    apr_table_t *headers;
-    int route;             /* see model/route.h */
-    const char *principal; /* the credential's id where it was valid, else NULL */
+    apr_table_t *headers;   /* the host's, which the headers are set in; all else comes from the service */
+    int route;              /* see model/route.h */
+    const char *principal;  /* the credential's id where it was valid, else NULL */
     int is_token;
 } neo_response;
 

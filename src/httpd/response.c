@@ -12,15 +12,11 @@
 
 #define FILTER "NEOAPI_ERROR"
 
-/* Headers and everything else of a response but its body. */
+/* The neo_response's headers are the request's. */
 static void set_head(request_rec *r, const neo_response *response)
 {
     r->status = response->status;
     r->status_line = NULL;
-    const apr_array_header_t *headers = apr_table_elts(response->headers);
-    for (int i = 0; i < headers->nelts; i++)
-        apr_table_setn(r->headers_out, APR_ARRAY_IDX(headers, i, apr_table_entry_t).key,
-                       APR_ARRAY_IDX(headers, i, apr_table_entry_t).val);
     if (response->media_type)
         ap_set_content_type(r, response->media_type);
     else
@@ -164,7 +160,7 @@ static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
     }
     const neo_server_config *config = neo_server_config_of(r->server);
     neo_exchange *exchange = neo_exchange_make(r, config, root_of(r, config));
-    neo_response response;
+    neo_response response = {.headers = r->headers_out};
     neo_service_refuse(config->site, &exchange->request, problem_of(r), &response);
     neo_counters_request(exchange, &response);
     if (response.status == HTTP_METHOD_NOT_ALLOWED)

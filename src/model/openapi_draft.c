@@ -121,7 +121,7 @@ static const struct {
     {NEO_HEADER_ETAG, 1, "ETag", "ETag", NEO_JSON({
         "description": "The version of what is answered, for If-Match and If-None-Match.",
         "schema": {"type": "string"},
-        "example": "\"mZ3k0Q8xVtW1n5bYc7LrJg\""
+        "example": "\"9f2c41d07ab3e586\""
     })},
     {NEO_HEADER_LOCATION, 1, "Location", "Location", NEO_JSON({
         "description": "Where the new resource is.",

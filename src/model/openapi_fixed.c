@@ -232,14 +232,14 @@ static const struct {
         "in": "header",
         "description": "The ETag that the resource must still have, or several, or `*`.",
         "schema": {"type": "string"},
-        "example": "\"mZ3k0Q8xVtW1n5bYc7LrJg\""
+        "example": "\"9f2c41d07ab3e586\""
     })},
     {"parameters", "IfNoneMatch", NEO_JSON({
         "name": "If-None-Match",
         "in": "header",
         "description": "An ETag that is already known, or several: if it is still the present one, the response is 304.",
         "schema": {"type": "string"},
-        "example": "\"mZ3k0Q8xVtW1n5bYc7LrJg\""
+        "example": "\"9f2c41d07ab3e586\""
     })},
     {"responses", "NotModified", NEO_JSON({
         "description": "It still has the ETag that If-None-Match names."

@@ -2,6 +2,8 @@
 #include "model/operation.h"
 
 #include <apr_strings.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "model/docs.h"
@@ -339,7 +341,7 @@ static int is_word(const char *segment, const neo_resource *resource)
 
 /* A path, taken apart once for all that it is compared with. */
 typedef struct {
-    neo_text segments[MOST_SEGMENTS];
+    const char *segments[MOST_SEGMENTS];
     int count;                    /* 0: no operation has such a path */
     const neo_resource *resource; /* whose collection the first one is; NULL: nobody's */
 } parts;
@@ -352,41 +354,70 @@ static parts take_apart(const char *path, apr_pool_t *pool)
             *next++ = '\0';
         if (*at == '\0' || of.count == MOST_SEGMENTS)
             return (parts){.count = 0};
-        of.segments[of.count++] = (neo_text){at, strlen(at)};
+        of.segments[of.count++] = at;
     }
-    of.resource = neo_resource_of_collection(of.segments[0].ptr);
+    of.resource = neo_resource_of_collection(of.segments[0]);
     return of;
 }
 
-/* Takes a segment for what a template has in braces; 0: it is none. */
-static int take(const char *gap, const char *segment, neo_match *match)
+/* What an operation's path wants of a segment. */
+typedef struct {
+    enum { WORD, COLLECTION, ID, PART } kind;
+    char word[16];
+} wanted;
+
+typedef struct {
+    wanted segments[MOST_SEGMENTS];
+    int count;
+} template;
+
+static template templates[NEO_ACTIONS];
+static pthread_once_t templates_are_read = PTHREAD_ONCE_INIT;
+
+static wanted read_segment(const char *text, size_t len)
 {
-    if (strncmp(gap, "{collection}", 12) == 0)
-        return match->resource != NULL;
-    if (strncmp(gap, "{id}", 4) == 0) {
-        match->id = segment;
-        return !is_word(segment, match->resource);
-    }
-    match->part = segment;
-    return 1;
+    wanted segment = {.kind = WORD};
+    if (*text == '{')
+        segment.kind = strncmp(text, "{collection}", len) == 0 ? COLLECTION : strncmp(text, "{id}", len) == 0 ? ID : PART;
+    else if (len < sizeof segment.word)
+        memcpy(segment.word, text, len);
+    else
+        abort();
+    return segment;
 }
 
-/* Compares a path with an operation's, segment by segment. */
-static int fits(const char *template, const parts *path, neo_match *match)
+static void read_templates(void)
 {
-    *match = (neo_match){.resource = path->resource};
-    for (int n = 0; n < path->count; n++) {
-        const neo_text *segment = &path->segments[n];
-        int is_gap = *template == '{';
-        if (is_gap ? !take(template, segment->ptr, match) : strncmp(template, segment->ptr, segment->len) != 0)
-            return 0;
-        template += is_gap ? strcspn(template, "/") : segment->len;
-        if (*template == '\0')
-            return n + 1 == path->count;
-        if (*template ++ != '/')
-            return 0;
+    for (int a = 0; a < NEO_ACTIONS; a++) {
+        template *of = &templates[a];
+        for (const char *at = neo_operations[a].path; *at; at += *at == '/') {
+            size_t len = strcspn(at, "/");
+            of->segments[of->count++] = read_segment(at, len);
+            at += len;
+        }
     }
-    return 0;
+}
+
+/* Takes a segment for what is wanted; 0: it is something else. */
+static int take(const wanted *segment, const char *text, neo_match *match)
+{
+    switch (segment->kind) {
+    case WORD: return strcmp(text, segment->word) == 0;
+    case COLLECTION: return match->resource != NULL;
+    case ID: match->id = text; return !is_word(text, match->resource);
+    default: match->part = text; return 1;
+    }
+}
+
+static int fits(const template *of, const parts *path, neo_match *match)
+{
+    if (of->count != path->count)
+        return 0;
+    *match = (neo_match){.resource = path->resource};
+    for (int n = 0; n < path->count; n++)
+        if (!take(&of->segments[n], path->segments[n], match))
+            return 0;
+    return 1;
 }
 
 static int is_method(const neo_operation *operation, const char *method)
@@ -414,12 +445,12 @@ int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, 
 {
     unsigned char has[NEO_ACTIONS] = {0};
     int found = 0;
+    pthread_once(&templates_are_read, read_templates);
     const parts of = take_apart(path, pool);
     *match = (neo_match){.is_public = 1};
     for (int a = 0; a < NEO_ACTIONS; a++) {
         neo_match trial;
-        if (!fits(neo_operations[a].path, &of, &trial) ||
-            (trial.resource && !neo_operation_is_of(&neo_operations[a], trial.resource)))
+        if (!fits(&templates[a], &of, &trial) || (trial.resource && !neo_operation_is_of(&neo_operations[a], trial.resource)))
             continue;
         found = has[a] = 1;
         match->resource = neo_operations[a].of ? neo_operations[a].of : trial.resource;

@@ -25,22 +25,26 @@ static neo_problem *look_up(neo_call *call, const char *id, neo_credential **fou
     return NULL;
 }
 
-/* The hash decides. For some time after a rotation there are two. */
-static int is_secret_of(const neo_credential *credential, const char *secret)
+static int has_hash(const unsigned char hash[NEO_SHA256_SIZE], const unsigned char known[NEO_SHA256_SIZE])
+{
+    return neo_equal_constant_time(hash, known, NEO_SHA256_SIZE);
+}
+
+/* The hash decides. For some time after a rotation there are two; only the newer one is remembered, since it has no end. */
+static int is_secret_of(neo_call *call, const neo_credential *credential, const char *secret)
 {
     unsigned char hash[NEO_SHA256_SIZE];
     neo_secret_hash(secret, hash);
-    return neo_equal_constant_time(hash, credential->hash, sizeof hash) ||
-           (credential->previous_until > neo_now_ms() && neo_equal_constant_time(hash, credential->previous_hash, sizeof hash));
+    if (!has_hash(hash, credential->hash))
+        return credential->previous_until > neo_now_ms() && has_hash(hash, credential->previous_hash);
+    neo_principals_remember(call->site->principals, credential, secret);
+    return 1;
 }
 
-static neo_problem *identify(neo_call *call, const neo_credential **credential)
+/* Whose secret it is; one that was not found right just before. */
+static neo_problem *make_sure(neo_call *call, const char *secret, const neo_credential **credential)
 {
     char id[NEO_ID_SIZE];
-    const char *secret = neo_call_header(call, "X-API-Key");
-    if (!secret || !*secret)
-        return neo_problem_make(call->pool, NEO_UNAUTHORIZED_AUTH_REQUIRED,
-                                "Send an API key or a personal access token in the header X-API-Key.");
     if (!neo_secret_id(secret, id) || !neo_secret_check(secret))
         return invalid(call);
     *credential = neo_principals_find(call->site->principals, id, call->pool);
@@ -51,11 +55,20 @@ static neo_problem *identify(neo_call *call, const neo_credential **credential)
             return problem;
         *credential = found;
     }
-    if (!is_secret_of(*credential, secret))
-        return invalid(call);
-    if ((*credential)->is_revoked)
+    return is_secret_of(call, *credential, secret) ? NULL : invalid(call);
+}
+
+static neo_problem *identify(neo_call *call, const neo_credential **credential)
+{
+    const char *secret = neo_call_header(call, "X-API-Key");
+    if (!secret || !*secret)
+        return neo_problem_make(call->pool, NEO_UNAUTHORIZED_AUTH_REQUIRED,
+                                "Send an API key or a personal access token in the header X-API-Key.");
+    *credential = neo_principals_recall(call->site->principals, secret, call->pool);
+    neo_problem *problem = *credential ? NULL : make_sure(call, secret, credential);
+    if (!problem && (*credential)->is_revoked)
         return neo_problem_make(call->pool, NEO_UNAUTHORIZED_REVOKED_CREDENTIAL, "This credential was revoked.");
-    return NULL;
+    return problem;
 }
 
 /* A caller without a valid credential goes on to be counted; the refusal waits until then. */

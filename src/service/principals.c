@@ -1,12 +1,16 @@
-/* The cache of credentials (see service/principals.h): a hash table of reference-counted, immutable copies. */
+/* The cache of credentials (see service/principals.h): a hash table of reference-counted copies. Nothing about them changes but
+ * which text is remembered. */
 #include "service/principals.h"
 
+#include <apr_siphash.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/secret.h"
 
 #define BUCKETS 4096
 #define MOST    16384 /* credentials kept; beyond, all are forgotten */
@@ -15,6 +19,7 @@
 typedef struct entry {
     struct entry *next;
     atomic_int references;
+    _Atomic uint64_t print; /* of the text to be recalled; 0: none */
     neo_credential credential;
     char *room;
 } entry;
@@ -24,7 +29,8 @@ struct neo_principals {
     entry *buckets[BUCKETS];
     int count;
     atomic_uint generation;
-    atomic_llong believed_until; /* steady seconds */
+    atomic_llong believed_until;          /* steady seconds */
+    unsigned char key[APR_SIPHASH_KSIZE]; /* of the prints */
 };
 
 static apr_status_t destroy(void *data)
@@ -41,6 +47,7 @@ neo_principals *neo_principals_make(apr_pool_t *pool)
     neo_principals *principals = calloc(1, sizeof *principals);
     if (!principals || pthread_rwlock_init(&principals->lock, NULL) != 0)
         abort();
+    neo_random(principals->key, sizeof principals->key);
     apr_pool_cleanup_register(pool, principals, destroy, apr_pool_cleanup_null);
     return principals;
 }
@@ -90,29 +97,41 @@ unsigned int neo_principals_generation(neo_principals *principals)
     return atomic_load(&principals->generation);
 }
 
-/* The end of an id is its random part. */
+#define RANDOM_AT (NEO_ID_LEN - 12) /* where an id is random */
+
 static unsigned int bucket_of(const char *id)
 {
     unsigned int hash = 2166136261u;
-    for (const char *c = id + NEO_ID_LEN - 12; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * 16777619u;
+    for (int i = RANDOM_AT; i < NEO_ID_LEN; i++)
+        hash = (hash ^ (unsigned char)id[i]) * 16777619u;
     return hash % BUCKETS;
 }
 
+/* `id` may be a secret, which begins with one. */
 static entry *find(neo_principals *principals, const char *id)
 {
     entry *e = principals->buckets[bucket_of(id)];
-    while (e && strcmp(e->credential.id, id) != 0)
+    while (e && memcmp(e->credential.id, id, NEO_ID_LEN) != 0)
         e = e->next;
     return e;
 }
 
-const neo_credential *neo_principals_find(neo_principals *principals, const char *id, apr_pool_t *pool)
+/* Never 0, which is no text's. */
+static uint64_t print_of(const neo_principals *principals, const char *text)
+{
+    uint64_t print = apr_siphash24(text, NEO_SECRET_LEN, principals->key);
+    return print ? print : 1;
+}
+
+/* `print`: of the text that must be the one that is remembered; 0: it need not be. */
+static const neo_credential *take(neo_principals *principals, const char *id, uint64_t print, apr_pool_t *pool)
 {
     if (neo_steady_seconds() >= atomic_load(&principals->believed_until))
         return NULL;
     pthread_rwlock_rdlock(&principals->lock);
     entry *e = find(principals, id);
+    if (e && print && atomic_load(&e->print) != print)
+        e = NULL;
     if (e)
         atomic_fetch_add(&e->references, 1);
     pthread_rwlock_unlock(&principals->lock);
@@ -120,6 +139,27 @@ const neo_credential *neo_principals_find(neo_principals *principals, const char
         return NULL;
     apr_pool_cleanup_register(pool, e, release_at_end, apr_pool_cleanup_null);
     return &e->credential;
+}
+
+const neo_credential *neo_principals_find(neo_principals *principals, const char *id, apr_pool_t *pool)
+{
+    return take(principals, id, 0, pool);
+}
+
+const neo_credential *neo_principals_recall(neo_principals *principals, const char *text, apr_pool_t *pool)
+{
+    return strnlen(text, NEO_SECRET_SIZE) == NEO_SECRET_LEN ? take(principals, text, print_of(principals, text), pool) : NULL;
+}
+
+/* What is kept may have come after the credential that the text was compared with, and have another secret. */
+void neo_principals_remember(neo_principals *principals, const neo_credential *credential, const char *text)
+{
+    uint64_t print = print_of(principals, text);
+    pthread_rwlock_rdlock(&principals->lock);
+    entry *e = find(principals, credential->id);
+    if (e && memcmp(e->credential.hash, credential->hash, sizeof e->credential.hash) == 0)
+        atomic_store(&e->print, print);
+    pthread_rwlock_unlock(&principals->lock);
 }
 
 static apr_size_t size_of(const char *text)
@@ -148,6 +188,7 @@ static entry *copy_of(const neo_credential *c)
         abort();
     e->next = NULL;
     atomic_init(&e->references, 1);
+    atomic_init(&e->print, 0);
     e->credential = *c;
     const char **organizations = (const char **)(e + 1);
     e->room = (char *)(organizations + c->organization_count);

@@ -283,8 +283,7 @@ static void respond_problem(neo_call *call, const neo_problem *problem)
 
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
 {
-    memset(response, 0, sizeof *response);
-    response->headers = apr_table_make(request->pool, 12);
+    *response = (neo_response){.headers = response->headers};
     *call = (neo_call){.site = site, .request = request, .response = response, .pool = request->pool};
     neo_call_set_header(call, "X-Request-ID", request->id);
     neo_call_set_header(call, "X-Content-Type-Options", "nosniff");

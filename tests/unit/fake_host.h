@@ -192,6 +192,7 @@ static inline int ask(neo_site *site, fake_host *host, const char *method, const
                            .address = host->address,
                            .host = &functions,
                            .context = host};
+    host->response.headers = apr_table_make(pool, 12);
     if (host->fault && host->refused)
         neo_service_refuse(site, &request, host->fault, &host->response);
     else

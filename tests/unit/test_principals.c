@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/secret.h"
 #include "service/principals.h"
 
 #define MOST 16384 /* credentials that are kept at a time */
@@ -195,6 +196,64 @@ static void more_credentials_than_there_is_room_for_are_kept_one_by_one(void **s
     assert_int_equal(known, 100);
 }
 
+/* ---------------------------------------------------------------- the text that was right */
+
+#define SECRET(id, last)                                                                                                       \
+    id "_0123456789012345678901234567890123456789012"                                                                          \
+       "abcde" last
+_Static_assert(sizeof SECRET(ID, "f") == NEO_SECRET_SIZE, "it has the form");
+
+/* Keeps a token and remembers a text as its secret. */
+static const neo_credential *kept_and_remembered(neo_principals *principals, const char *text, apr_pool_t *pool)
+{
+    keep(principals, token(ID, pool));
+    const neo_credential *found = neo_principals_find(principals, ID, pool);
+    neo_principals_remember(principals, found, text);
+    return found;
+}
+
+static void only_the_text_that_was_right_last_is_recalled(void **state)
+{
+    neo_principals *principals = listening(*state);
+    static const char *const others[] = {
+        "", "x", ID, SECRET(ID, "g"), SECRET(OTHER_ID, "f"), SECRET(ID, "f") "f", SECRET(ID, "")};
+    keep(principals, token(OTHER_ID, *state));
+    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
+    const neo_credential *one = kept_and_remembered(principals, SECRET(ID, "f"), *state);
+    assert_ptr_equal(neo_principals_recall(principals, SECRET(ID, "f"), *state), one);
+    for (int i = 0; i < COUNT(others); i++)
+        assert_null(neo_principals_recall(principals, others[i], *state));
+    neo_principals_remember(principals, one, SECRET(ID, "g"));
+    assert_ptr_equal(neo_principals_recall(principals, SECRET(ID, "g"), *state), one);
+    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
+}
+
+static void a_text_is_not_recalled_when_its_credential_is_not_believed(void **state)
+{
+    neo_principals *principals = listening(*state);
+    kept_and_remembered(principals, SECRET(ID, "f"), *state);
+    neo_principals_forget(principals);
+    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
+    keep(principals, token(ID, *state)); /* read again: the secret may be another */
+    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
+    kept_and_remembered(principals, SECRET(ID, "f"), *state);
+    neo_principals_doubt(principals);
+    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
+}
+
+static void the_text_of_an_old_secret_is_not_remembered_for_the_new_one(void **state)
+{
+    neo_principals *principals = listening(*state);
+    neo_credential *rotated = token(ID, *state);
+    memset(rotated->hash, 0, sizeof rotated->hash);
+    keep(principals, token(ID, *state));
+    const neo_credential *before = neo_principals_find(principals, ID, *state);
+    neo_principals_forget(principals);
+    keep(principals, rotated);
+    neo_principals_remember(principals, before, SECRET(ID, "f"));
+    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
+}
+
 /* ---------------------------------------------------------------- threads */
 
 #define FINDERS 4
@@ -280,6 +339,9 @@ int main(void)
         pool_test(what_was_found_lives_as_long_as_the_request_though_it_is_forgotten),
         pool_test(what_is_kept_twice_is_the_first),
         pool_test(more_credentials_than_there_is_room_for_are_kept_one_by_one),
+        pool_test(only_the_text_that_was_right_last_is_recalled),
+        pool_test(a_text_is_not_recalled_when_its_credential_is_not_believed),
+        pool_test(the_text_of_an_old_secret_is_not_remembered_for_the_new_one),
         pool_test(threads_that_find_keep_and_forget_never_see_what_is_out_of_date),
     };
     return run_room("principals", tests);

@@ -145,8 +145,10 @@ static void a_request_without_a_valid_credential_is_unauthorized(void **state)
     };
     assert_refused(s.site, caller(NULL, *state), "GET", "me", 401, "unauthorized.auth_required", *state);
     assert_refused(s.site, caller("", *state), "GET", "me", 401, "unauthorized.auth_required", *state);
-    for (int i = 0; i < COUNT(wrong); i++) {
-        fake_host *host = caller(wrong[i], *state);
+    for (int i = 0; i < 2 * COUNT(wrong); i++) {
+        fake_host *host = caller(wrong[i % COUNT(wrong)], *state);
+        if (i >= COUNT(wrong)) /* neither when the right one has just been there */
+            assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
         assert_refused(s.site, host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
         assert_non_null(header_of(host, "WWW-Authenticate"));
         assert_int_equal(host->borrowed, 0); /* a typo does not reach the database */
@@ -162,6 +164,20 @@ static void a_revoked_credential_is_told_so_if_its_secret_is_right(void **state)
     assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.revoked_credential", *state);
     memset(key->credential.hash, 0, sizeof key->credential.hash);
     know(s.site, key);
+    assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
+}
+
+static void the_secret_before_the_last_one_is_valid_until_its_time_is_over(void **state)
+{
+    fake_key *key = key_of("org_admin", *state);
+    memcpy(key->credential.previous_hash, key->credential.hash, sizeof key->credential.hash);
+    memset(key->credential.hash, 0, sizeof key->credential.hash);
+    key->credential.previous_until = neo_now_ms() + 300;
+    scene s = scene_with(key, *state);
+    assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
+    assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
+    while (neo_now_ms() <= key->credential.previous_until)
+        apr_sleep(10000);
     assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
 }
 
@@ -425,6 +441,7 @@ int main(void)
         pool_test(every_answer_has_its_headers_and_every_error_its_members),
         pool_test(an_answer_tells_the_host_who_called),
         pool_test(a_request_without_a_valid_credential_is_unauthorized),
+        pool_test(the_secret_before_the_last_one_is_valid_until_its_time_is_over),
         pool_test(a_revoked_credential_is_told_so_if_its_secret_is_right),
         pool_test(without_a_credential_nobody_learns_what_paths_there_are),
         pool_test(public_paths_need_no_credential_and_forgive_a_bad_one),
