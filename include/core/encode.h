@@ -1,4 +1,4 @@
-/* Bytes and numbers as text and back: base64, base62, hexadecimal, integers, CRC-32, UTF-8. */
+/* Bytes and numbers as text and back: base64, base62, hexadecimal, integers, CRC-32, prints, UTF-8. */
 #ifndef NEO_CORE_ENCODE_H
 #define NEO_CORE_ENCODE_H
 
@@ -25,6 +25,11 @@ void neo_base62(const unsigned char *data, apr_size_t len, char *out, int width)
 
 /* CRC-32 (IEEE 802.3, as in zlib). */
 unsigned int neo_crc32(const void *data, apr_size_t len);
+
+/* 64 bits by which one text is told from another, as hexadecimal digits and a NUL: SipHash-2-4 under a key that is no secret,
+ * so that a text has the same print on every host. Not for where somebody gains from two texts that have the same. */
+#define NEO_PRINT_SIZE 17
+void neo_print(const void *data, apr_size_t len, char out[NEO_PRINT_SIZE]);
 
 /* Reads a decimal integer that is the whole of `text`; no spaces, no plus sign. False where it is none or does not fit. */
 NEO_MUSTCHECK int neo_integer_parse(const char *text, long long *value);

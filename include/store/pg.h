@@ -10,7 +10,7 @@
 
 #include <apr_pools.h>
 
-#include "core/buf.h"
+#include "core/encode.h"
 
 typedef struct pg_conn neo_pg_native; /* libpq's PGconn */
 typedef struct neo_pg neo_pg;
@@ -27,7 +27,7 @@ typedef enum neo_pg_status {
 
 /* A statement the API runs again and again: prepared at protocol level at its first use on each connection. Its name comes from
  * its text: behind a pooler, a connection may have statements of another version of the module. */
-#define NEO_STATEMENT_NAME 24 /* "neoapi_", 16 hexadecimal digits and a NUL */
+#define NEO_STATEMENT_NAME (sizeof "neoapi_" - 1 + NEO_PRINT_SIZE) /* the print of its SQL */
 typedef struct neo_statement {
     char name[NEO_STATEMENT_NAME];
     const char *sql;

@@ -113,8 +113,8 @@ void neo_docs_prepare(neo_site *site, apr_pool_t *pool);
 /* Tells the host that deliveries wait to be sent, where the row's second column says so. */
 void neo_call_told(neo_call *call, const neo_rows *rows);
 
-/* cursor.c: a place in a list, sealed. */
-const char *neo_cursor_seal(const neo_call *call, const char *filters, const char *id);
+/* cursor.c: places in a list, sealed: those of a page's first id and of its last. */
+void neo_cursor_seal(const neo_call *call, const char *filters, const char *const ids[2], const char *cursors[2]);
 neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const char *cursor, char id[NEO_ID_SIZE]);
 
 #endif

@@ -15,14 +15,17 @@ static neo_text context_of(const neo_call *call, const char *filters)
     return (neo_text){text, strlen(text)};
 }
 
-const char *neo_cursor_seal(const neo_call *call, const char *filters, const char *id)
+void neo_cursor_seal(const neo_call *call, const char *filters, const char *const ids[2], const char *cursors[2])
 {
     unsigned char plain[PLAIN_SIZE], sealed[SEALED_SIZE];
     long long expiry = neo_now_ms() / 1000 + call->site->cursor_lifetime;
-    neo_id_pack(id, plain);
+    neo_text context = context_of(call, filters);
     memcpy(plain + NEO_ID_BYTES, &expiry, sizeof expiry);
-    neo_seal(&call->site->keys, context_of(call, filters), plain, sizeof plain, sealed);
-    return neo_base64url(sealed, sizeof sealed, call->pool);
+    for (int i = 0; i < 2; i++) {
+        neo_id_pack(ids[i], plain);
+        neo_seal(&call->site->keys, context, plain, sizeof plain, sealed);
+        cursors[i] = neo_base64url(sealed, sizeof sealed, call->pool);
+    }
 }
 
 static neo_problem *wrong(const neo_call *call, neo_code code, const char *message)

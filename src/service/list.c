@@ -64,8 +64,8 @@ static void read_filters(neo_call *call, const neo_filter *filters, listing *lis
         if (!text)
             continue;
         read_values(call, f, text, &APR_ARRAY_PUSH(list->conditions, neo_condition), problem);
-        neo_buf_printf(&list->canonical, "%s=%s\n", f->name, text);
-        neo_buf_printf(&list->link, "&%s=%s", f->name, apr_pescape_urlencoded(call->pool, text));
+        neo_buf_puts(&list->canonical, apr_pstrcat(call->pool, f->name, "=", text, "\n", NULL));
+        neo_buf_puts(&list->link, apr_pstrcat(call->pool, "&", f->name, "=", apr_pescape_urlencoded(call->pool, text), NULL));
     }
 }
 
@@ -98,7 +98,7 @@ static void add_cursor(neo_buf *out, const char *name, const char *cursor)
 /* Writes the page from at most limit + 1 rows: the last one only tells that there are more. */
 static void respond(neo_call *call, const listing *list, const neo_rows *rows, int is_first)
 {
-    const char *filters = list->canonical.ptr, *start = NULL, *end = NULL;
+    const char *cursors[2] = {NULL, NULL};
     int has_earlier = !is_first && neo_rows_is_true(rows, 0, HAS_EARLIER);
     int count = rows->count > 0 && neo_rows_value(rows, 0, ANSWER) ? rows->count : 0;
     int has_more = count > list->limit;
@@ -115,19 +115,21 @@ static void respond(neo_call *call, const listing *list, const neo_rows *rows, i
             neo_buf_putc(&out, ',');
         neo_buf_add(&out, answer.ptr, answer.len);
     }
-    if (count) {
-        start = neo_cursor_seal(call, filters, neo_call_id_of(neo_rows_text(rows, 0, ANSWER), call->pool));
-        end = neo_cursor_seal(call, filters, neo_call_id_of(neo_rows_text(rows, count - 1, ANSWER), call->pool));
-    }
+    if (count)
+        neo_cursor_seal(call, list->canonical.ptr,
+                        (const char *const[]){neo_call_id_of(neo_rows_text(rows, 0, ANSWER), call->pool),
+                                              neo_call_id_of(neo_rows_text(rows, count - 1, ANSWER), call->pool)},
+                        cursors);
     neo_buf_puts(&out, "],\"page_info\":{");
-    add_cursor(&out, "\"start_cursor\"", start);
-    add_cursor(&out, "\"end_cursor\"", end);
+    add_cursor(&out, "\"start_cursor\"", cursors[0]);
+    add_cursor(&out, "\"end_cursor\"", cursors[1]);
     neo_buf_puts(&out, has_more ? "\"has_next_page\":true," : "\"has_next_page\":false,");
     neo_buf_puts(&out, has_earlier ? "\"has_previous_page\":true}}" : "\"has_previous_page\":false}}");
     if (has_more)
         neo_call_set_header(call, "Link",
-                            apr_psprintf(call->pool, "<%s%s?limit=%d&cursor=%s%s>; rel=\"next\"", call->site->base_url,
-                                         call->request->path, list->limit, end, list->link.ptr));
+                            apr_pstrcat(call->pool, "<", call->site->base_url, call->request->path,
+                                        "?limit=", apr_itoa(call->pool, list->limit), "&cursor=", cursors[1], list->link.ptr,
+                                        ">; rel=\"next\"", NULL));
     neo_call_respond(call, 200, neo_buf_text(&out));
 }
 

@@ -69,7 +69,7 @@ typedef struct {
 static const char *parameter(filtering *f, const char *value)
 {
     APR_ARRAY_PUSH(f->values, const char *) = value;
-    return apr_psprintf(f->pool, "$%d", f->values->nelts);
+    return apr_pstrcat(f->pool, "$", apr_itoa(f->pool, f->values->nelts), NULL);
 }
 
 /* Adds the values of a condition, as they enter the comparison. */
@@ -77,9 +77,12 @@ static void add_values(filtering *f, const neo_condition *condition)
 {
     const char *right = condition->filter->right ? condition->filter->right : "%s";
     const char *hole = strstr(right, "%s");
-    for (int i = 0; i < condition->count; i++)
-        neo_buf_printf(&f->where, "%s%.*s%s%s", i ? ", " : "", (int)(hole - right), right, parameter(f, condition->values[i]),
-                       hole + 2);
+    for (int i = 0; i < condition->count; i++) {
+        neo_buf_puts(&f->where, i ? ", " : "");
+        neo_buf_add(&f->where, right, (apr_size_t)(hole - right));
+        neo_buf_puts(&f->where, parameter(f, condition->values[i]));
+        neo_buf_puts(&f->where, hole + 2);
+    }
 }
 
 /* Those who refer to each of the targets: an array of SQL texts. What is no id that can be referred to finds nothing. */
@@ -137,7 +140,7 @@ static void add_condition(filtering *f, const neo_condition *condition)
         add_referring(f, condition);
         return;
     }
-    neo_buf_printf(&f->where, " and %s %s", filter->left, operators[filter->kind][0]);
+    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", operators[filter->kind][0], NULL));
     add_values(f, condition);
     neo_buf_puts(&f->where, operators[filter->kind][1]);
 }
@@ -150,8 +153,8 @@ static const char *side(const filtering *f, const char *columns, const char *bou
 {
     apr_pool_t *pool = f->pool;
     if (!f->referring)
-        return apr_psprintf(pool, "select %s from %s%s%s order by t.id %s limit %s", columns, f->listed->from, f->where.ptr,
-                            *bound ? apr_pstrcat(pool, " and t.id ", bound, NULL) : "", direction, limit);
+        return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, *bound ? " and t.id " : "", bound,
+                           " order by t.id ", direction, " limit ", limit, NULL);
     const char *by = *bound ? apr_pstrcat(pool, " and r.source_id ", bound, NULL) : "";
     return apr_psprintf(pool,
                         "select %s from (select distinct on (r.source_id) r.source_id from (%s) r order by r.source_id %s) r"
@@ -193,11 +196,11 @@ const char *neo_page_sql(const neo_listed *listed, const char *limit, const char
 /* Adds what makes PostgreSQL plan a prepared statement for the values of each execution, as it plans one that is not prepared.
  * After some executions it would compare that with a plan for values unknown, and choose that one where it seems as good for
  * the average; but organizations, and what they have of a value, differ by orders of magnitude. So a plan for values unknown
- * shall seem bad: it has to reckon with the series. Known to be false, the parameter takes the whole condition away. */
+ * shall seem bad: it has to reckon with a function that is said to cost more than anything. Known to be false, the parameter
+ * takes the whole condition away. */
 static void add_plan_for_values(filtering *f)
 {
-    neo_buf_printf(&f->where, " and (not %s::boolean or (select count(*) from generate_series(1, 1000000000)) = 0)",
-                   parameter(f, "false"));
+    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and (not ", parameter(f, "false"), "::boolean or neoapi.costly())", NULL));
 }
 
 /* Preparing saves PostgreSQL reading the text. It pays for texts that come again: with one value to each filter. */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/crypto.h"
 #include "core/encode.h"
 #include "libpq.h"
 
@@ -29,11 +28,9 @@ static apr_status_t forget(void *data)
 
 static void name_of(const char *sql, char name[NEO_STATEMENT_NAME])
 {
-    unsigned char digest[NEO_SHA256_SIZE];
-    char digits[17];
-    neo_sha256(sql, strlen(sql), digest);
-    neo_hex(digest, 8, digits);
-    apr_snprintf(name, NEO_STATEMENT_NAME, "neoapi_%s", digits);
+    static const char start[] = "neoapi_";
+    memcpy(name, start, sizeof start);
+    neo_print(sql, strlen(sql), name + sizeof start - 1);
 }
 
 neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes)

@@ -12,7 +12,8 @@
 
 typedef struct {
     const neo_resource *resource;
-    int effects;        /* how many it has */
+    int effects; /* how many it has */
+    neo_listed listed;
     neo_sql *create[2]; /* [1]: with an idempotency key */
     neo_sql *read, *read_version, *list_first, *list_next;
     neo_sql *update[2], *delete[2]; /* [1]: only where the row has the version */
@@ -40,7 +41,8 @@ static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
         s->update[more] = neo_write_update(resource, more, pool);
         s->delete[more] = neo_write_delete(resource, more, pool);
     }
-    neo_listed listed = {"t.representation", from_of(resource, "{organization}", pool), resource->prefix};
+    s->listed = (neo_listed){"t.representation", from_of(resource, "$1", pool), resource->prefix};
+    neo_listed listed = {s->listed.answer, from_of(resource, "{organization}", pool), resource->prefix};
     /* Behind a subquery a value cannot change the plan. Otherwise PostgreSQL would plan every execution anew, because a known
      * LIMIT makes it expect less than one that it does not know, and the planning takes longer than the list. */
     s->list_first = neo_sql_make(pool, neo_page_sql(&listed, "(select {limit}::int)", NULL, pool), 0);
@@ -175,10 +177,8 @@ neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo
 {
     const statements *s = of(resource);
     neo_values v = about(actor, NULL);
-    if (selection->count) {
-        neo_listed listed = {"t.representation", from_of(resource, "$1", pool), resource->prefix};
-        return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);
-    }
+    if (selection->count)
+        return neo_page_run(pg, &s->listed, &actor->organization, 1, selection, pool, rows);
     v.of[NEO_PARAM_LIMIT] = apr_itoa(pool, selection->limit);
     v.of[NEO_PARAM_BEFORE] = selection->before;
     return neo_sql_run(pg, selection->before ? s->list_next : s->list_first, &v, pool, rows);

@@ -122,7 +122,8 @@ def compare_in(bench, case, kind, check, bare_alone=False):
     deployment = bench.deployment
     loads = {handler: Load(deployment, f"{case}-{handler}", kind(deployment, "bare" if bare_alone else handler))
              for handler in HANDLERS}
-    compare_sides(bench, case, loads, check, "of the bare handler ({:,.0f} to {:,.0f} a second)")
+    with deployment.apart():
+        compare_sides(bench, case, loads, check, "of the bare handler ({:,.0f} to {:,.0f} a second)")
 
 
 def compare_reads(bench, case, kind, **how):

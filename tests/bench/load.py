@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import pathlib
 import subprocess
 from dataclasses import dataclass, field
@@ -80,7 +81,9 @@ class Load:
         command = ["wrk", f"-t{min(THREADS, self.connections)}", f"-c{self.connections}", f"-d{seconds}s", "--timeout", "10s", "-s", HERE / "traffic.lua",
                    self.url, "--", self.file, str(next(run_numbers)), *options]
         before = self.deployment.processor_time()
-        out = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
+        own = self.deployment.client_processors
+        out = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
+                             preexec_fn=own and partial(os.sched_setaffinity, 0, own)).stdout
         used = tuple(after - start for start, after in zip(before, self.deployment.processor_time()))
         found = [line for line in out.splitlines() if line.startswith("RESULT ")]
         if not found:

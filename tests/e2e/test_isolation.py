@@ -240,6 +240,7 @@ def test_filters_find_nothing_of_others(document, owner, stranger):
 
 
 def test_lists_have_nothing_of_others(document, owner, stranger):
+    stranger.another("brokers")  # which makes a delivery
     for operation in lists(document):
         page = ok(stranger.api.get(operation.at(stranger.fill(operation)), params={"limit": 100}))
         assert page["items"] and not set(ids_in(page["items"])) & owner.known, operation
