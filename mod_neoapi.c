@@ -140,7 +140,6 @@ static int handle(request_rec *r)
     const neo_server_config *config = neo_server_config_of(r->server);
     neo_exchange *exchange = neo_exchange_make(r, config, neo_location_config_of(r)->root);
     neo_response response = {.headers = r->headers_out};
-    apr_table_unset(r->headers_in, "Range"); /* a part of a resource is of no use, and not described */
     neo_service_answer(config->site, &exchange->request, &response);
     neo_exchange_drain(exchange);
     int result = neo_response_send(r, &response);

@@ -11,16 +11,15 @@ static char *base64(const void *data, apr_size_t len, apr_pool_t *pool, const ch
 {
     const unsigned char *in = data;
     char *text = apr_palloc(pool, (len + 2) / 3 * 4 + 1), *out = text;
-    for (; len >= 3; in += 3, len -= 3) {
-        unsigned int bits = (unsigned int)in[0] << 16 | (unsigned int)in[1] << 8 | in[2];
-        for (int at = 18; at >= 0; at -= 6)
-            *out++ = digits[bits >> at & 63];
+    unsigned int bits = 0;
+    int have = 0;
+    for (apr_size_t i = 0; i < len; i++) {
+        bits = bits << 8 | in[i];
+        for (have += 8; have >= 6; have -= 6)
+            *out++ = digits[bits >> (have - 6) & 63];
     }
-    if (len) {
-        unsigned int bits = (unsigned int)in[0] << 8 | (len == 2 ? in[1] : 0u);
-        for (int at = 10; at >= (len == 2 ? -2 : 4); at -= 6)
-            *out++ = digits[(at < 0 ? bits << -at : bits >> at) & 63];
-    }
+    if (have)
+        *out++ = digits[bits << (6 - have) & 63];
     while (padded && (out - text) % 4)
         *out++ = '=';
     *out = '\0';
