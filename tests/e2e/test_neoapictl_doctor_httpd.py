@@ -104,7 +104,7 @@ def layout(tmp_path):
 
 
 def commands_of_the_readme():
-    section = (ROOT / "README.md").read_text().split("## Installing it")[1].split("\n## ")[0]
+    section = (ROOT / "README.md").read_text().split("## Installation")[1].split("\n## ")[0]
     found = re.findall(r"^    (.*)$", section, re.M)
     return found[:next(n for n, line in enumerate(found) if line.startswith("curl"))]
 
