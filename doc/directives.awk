@@ -1,10 +1,10 @@
-# The directives' part of mod_neoapi(7), in troff, from the comments of conf/neoapi.conf:
+# Prints the section DIRECTIVES of mod_neoapi(7) in troff, from the comments of conf/neoapi.conf:
 #
-#     # NeoAPIName ARGUMENTS           the heading: nothing but a directive and what it takes
-#     # Sentences.                     what it does; lines that are set in by more stand as they are
-#     #NeoAPIName 5                    commented out: the default. Else an example
+#     # NeoAPIName ARGUMENTS           the heading: only the directive and its arguments
+#     # Sentences.                     the description; lines with more indentation are printed verbatim
+#     #NeoAPIName 5                    commented out: the default. Otherwise an example
 #
-# A directive may stand inside <Location>; its comment says where it belongs.
+# A directive may be inside <Location>.
 
 function troff(text) {
     gsub(/\\/, "\\e", text)
@@ -29,8 +29,7 @@ function finish() {
 
 is_text && /^ *#( |$)/ {
     sub(/^ *# ?/, "")
-    if (sub(/^here: /, ""))
-        $0 = toupper(substr($0, 1, 1)) substr($0, 2)
+    sub(/^Edit: /, "")
     if (/^  / && !is_verbatim) {
         print ".nf"
         is_verbatim = 1

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Writes the manual page mod_neoapi(7): manual.sh VERSION
-# Directives are taken from conf/neoapi.conf, messages from include/core/messages.h, the rest stands in mod_neoapi.7.in.
+# Directives come from conf/neoapi.conf, messages from include/core/messages.h, the rest from mod_neoapi.7.in.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/neoapi-manual.XXXXXX")

@@ -1,11 +1,11 @@
-# The messages' part of mod_neoapi(7), in troff, from the table in include/core/messages.h.
+# Prints the section MESSAGES of mod_neoapi(7) in troff, from the table in include/core/messages.h.
 function troff(text) {
     gsub(/\\"/, "\"", text)
     gsub(/-/, "\\-", text)
     return text
 }
 
-# A row may go over several lines: it is whole when its last bracket has come.
+# A row may span several lines; it ends with the last bracket.
 /^ *X\(/ { row = "" }
 /^ *X\(/, /\) *\\?$/ {
     line = $0
@@ -13,7 +13,7 @@ function troff(text) {
     sub(/^ */, " ", line)
     row = row line
     if (line ~ /\)$/) {
-        gsub(/" +"/, "", row) # C puts neighbours together
+        gsub(/" +"/, "", row) # C concatenates adjacent strings
         count = 0
         while (match(row, /"([^"\\]|\\.)*"/)) {
             words[++count] = substr(row, RSTART + 1, RLENGTH - 2)
