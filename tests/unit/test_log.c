@@ -79,8 +79,8 @@ static void without_a_sink_what_matters_goes_to_standard_error(void **state)
     (void)state;
     neo_log_to(NULL);
     read_standard_error(written, sizeof written);
-    assert_string_equal(written, "error: NEO0204: one 1: bring it up to date with: neoapictl migrate\n"
-                                 "warning: NEO0304: three: nothing: they are sent when their lease is over\n");
+    assert_string_equal(written, "error: NEO0204: one 1: update it with: neoapictl migrate\n"
+                                 "warning: NEO0304: three: no action needed; they are sent when their leases expire\n");
     assert_int_equal(got.count, 0);
 }
 
