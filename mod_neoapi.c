@@ -10,9 +10,9 @@
 #include <mpm_common.h>
 
 #include "httpd/admin.h"
-#include "httpd/counters.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
+#include "httpd/shared_metrics.h"
 
 #define CALLBACK_HANDLER "neoapi-whatsapp"
 
@@ -45,7 +45,7 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
     /* 4. where this host counts what it does */
     for (const server_rec *s = main_server; s; s = s->next)
         if (neo_server_config_of(s)->site)
-            return neo_counters_open(main_server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+            return neo_shared_metrics_open(main_server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
     neo_log(NEO_LOG_NOT_USED, NULL, "the module is loaded, and no location has NeoAPI On, so that it does nothing");
     return OK;
 }
@@ -71,8 +71,8 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     const neo_server_config *shared = NULL;
     first_server = main_server;
     neo_sender_prepare();
-    if (neo_counters_here())
-        neo_counters_enter(pchild);
+    if (neo_shared_metrics_get())
+        neo_shared_metrics_attach(pchild);
     for (server_rec *s = main_server; s; s = s->next) {
         neo_server_config *config = neo_server_config_of(s);
         if (!config->site)
@@ -143,7 +143,7 @@ static int handle(request_rec *r)
     neo_service_answer(config->site, &exchange->request, &response);
     neo_exchange_drain(exchange);
     int result = neo_response_send(r, &response);
-    neo_counters_request(exchange, &response);
+    neo_shared_metrics_count_request(exchange, &response);
     return result;
 }
 
@@ -173,7 +173,7 @@ static int handle_callback(request_rec *r)
     hide_query(r);
     neo_exchange_drain(exchange);
     int result = neo_response_send(r, &response);
-    neo_counters_request(exchange, &response);
+    neo_shared_metrics_count_request(exchange, &response);
     return result;
 }
 

@@ -13,7 +13,7 @@ typedef struct neo_receivers neo_receivers;
 
 /* The bytes that are needed, and receivers in so many bytes of zeros. */
 size_t neo_receivers_size(void);
-neo_receivers *neo_receivers_use(void *memory);
+neo_receivers *neo_receivers_attach(void *memory);
 
 /* Host and port of an address: nothing of what may be in front of them (a name and password), nor of the path. */
 void neo_receivers_host(const char *url, char host[NEO_HOST_SIZE]);
@@ -29,6 +29,6 @@ typedef struct neo_receiver {
 } neo_receiver;
 
 /* The slowest by their mean, at most so many. Returns how many there are. */
-int neo_receivers_slowest(const neo_receivers *receivers, long long now, neo_receiver *out, int most);
+int neo_receivers_slowest(const neo_receivers *receivers, long long now, neo_receiver *out, int max);
 
 #endif

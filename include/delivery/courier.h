@@ -5,7 +5,7 @@
 #define NEO_DELIVERY_COURIER_H
 
 #include "core/crypto.h"
-#include "delivery/account.h"
+#include "delivery/courier_metrics.h"
 #include "delivery/sender.h"
 #include "store/pg.h"
 
@@ -21,7 +21,7 @@ typedef struct neo_courier_settings {
     int retention;        /* days that history is kept */
     const char *ca_bundle;
     const neo_guard *guard;
-    neo_account account; /* where what it does is counted */
+    neo_courier_metrics metrics; /* where what it does is counted */
 } neo_courier_settings;
 
 /* Who lends connections, as neo_host's. */

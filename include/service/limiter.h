@@ -23,7 +23,7 @@ typedef struct neo_allowance {
 
 /* The bytes that `entries` callers need, and a limiter made in so many bytes of zeros. */
 apr_size_t neo_limiter_size(apr_size_t entries);
-neo_limiter *neo_limiter_use(void *memory, apr_size_t entries);
+neo_limiter *neo_limiter_attach(void *memory, apr_size_t entries);
 
 /* Counts `cost` requests of `caller` at `now` (seconds since 1970) against `limit` in `window` seconds: all of them, or none
  * where they are too many. A cost of 0 only looks, and begins no window. A caller is the SHA-256 of what tells it from others,

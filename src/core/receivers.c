@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#define PERIOD 1800000000LL /* microseconds: half an hour */
-#define BUCKET 8            /* places that a host may have */
-#define TAKING 1            /* a key while its place changes hands */
+#define PERIOD   1800000000LL /* microseconds: half an hour */
+#define BUCKET   8            /* places that a host may have */
+#define CLAIMING 1            /* a key while its place changes hands */
 
 typedef struct {
     uint64_t attempts, failures, sum; /* microseconds */
@@ -17,10 +17,10 @@ typedef struct {
     counts now, last, before; /* all; as they were when this period and the one before it began */
     uint64_t longest;         /* in this period and the one before it */
     char host[NEO_HOST_SIZE];
-} place;
+} slot;
 
 struct neo_receivers {
-    place places[NEO_RECEIVERS];
+    slot slots[NEO_RECEIVERS];
 };
 
 size_t neo_receivers_size(void)
@@ -28,7 +28,7 @@ size_t neo_receivers_size(void)
     return sizeof(neo_receivers);
 }
 
-neo_receivers *neo_receivers_use(void *memory)
+neo_receivers *neo_receivers_attach(void *memory)
 {
     return memory;
 }
@@ -54,13 +54,13 @@ static uint64_t key_of(const char *host)
     uint64_t key = UINT64_C(14695981039346656037);
     for (; *host; host++)
         key = (key ^ (unsigned char)*host) * UINT64_C(1099511628211);
-    return key <= TAKING ? TAKING + 1 : key;
+    return key <= CLAIMING ? CLAIMING + 1 : key;
 }
 
 /* The host's place, or else the one of its bucket that was used least lately. */
-static place *look(neo_receivers *receivers, uint64_t key)
+static slot *find_slot(neo_receivers *receivers, uint64_t key)
 {
-    place *bucket = &receivers->places[key % (NEO_RECEIVERS / BUCKET) * BUCKET], *best = bucket;
+    slot *bucket = &receivers->slots[key % (NEO_RECEIVERS / BUCKET) * BUCKET], *best = bucket;
     for (int i = 0; i < BUCKET; i++) {
         uint64_t owner = __atomic_load_n(&bucket[i].key, __ATOMIC_ACQUIRE);
         if (owner == key)
@@ -72,10 +72,10 @@ static place *look(neo_receivers *receivers, uint64_t key)
 }
 
 /* Makes a place the host's. False if another was quicker. */
-static int take(place *p, uint64_t key, const char *host, int64_t period)
+static int claim_slot(slot *p, uint64_t key, const char *host, int64_t period)
 {
     uint64_t owner = __atomic_load_n(&p->key, __ATOMIC_RELAXED);
-    if (owner == TAKING || !__atomic_compare_exchange_n(&p->key, &owner, TAKING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    if (owner == CLAIMING || !__atomic_compare_exchange_n(&p->key, &owner, CLAIMING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return 0;
     p->now = p->last = p->before = (counts){0, 0, 0};
     p->longest = 0;
@@ -86,7 +86,7 @@ static int take(place *p, uint64_t key, const char *host, int64_t period)
     return 1;
 }
 
-static void turn(place *p, int64_t period)
+static void roll_over(slot *p, int64_t period)
 {
     int64_t seen = __atomic_load_n(&p->period, __ATOMIC_RELAXED);
     if (period <= seen || !__atomic_compare_exchange_n(&p->period, &seen, period, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
@@ -100,10 +100,10 @@ static void turn(place *p, int64_t period)
 int neo_receivers_attempt(neo_receivers *receivers, const char *host, int is_success, long long took, long long now)
 {
     uint64_t key = key_of(host), time = took > 0 ? (uint64_t)took : 0;
-    place *p = look(receivers, key);
-    if (__atomic_load_n(&p->key, __ATOMIC_RELAXED) != key && !take(p, key, host, now / PERIOD))
+    slot *p = find_slot(receivers, key);
+    if (__atomic_load_n(&p->key, __ATOMIC_RELAXED) != key && !claim_slot(p, key, host, now / PERIOD))
         return 0;
-    turn(p, now / PERIOD);
+    roll_over(p, now / PERIOD);
     __atomic_fetch_add(&p->now.attempts, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&p->now.failures, (uint64_t)!is_success, __ATOMIC_RELAXED);
     __atomic_fetch_add(&p->now.sum, time, __ATOMIC_RELAXED);
@@ -113,10 +113,10 @@ int neo_receivers_attempt(neo_receivers *receivers, const char *host, int is_suc
 }
 
 /* What a place has counted in this period and the one before it. False: nothing. */
-static int read_place(const place *p, int64_t period, neo_receiver *out)
+static int read_slot(const slot *p, int64_t period, neo_receiver *out)
 {
     uint64_t key = __atomic_load_n(&p->key, __ATOMIC_ACQUIRE);
-    if (key <= TAKING || p->period < period - 1)
+    if (key <= CLAIMING || p->period < period - 1)
         return 0;
     const counts *since = p->period == period ? &p->before : &p->last;
     out->attempts = p->now.attempts - since->attempts;
@@ -127,18 +127,18 @@ static int read_place(const place *p, int64_t period, neo_receiver *out)
     return out->attempts > 0 && __atomic_load_n(&p->key, __ATOMIC_ACQUIRE) == key;
 }
 
-int neo_receivers_slowest(const neo_receivers *receivers, long long now, neo_receiver *out, int most)
+int neo_receivers_slowest(const neo_receivers *receivers, long long now, neo_receiver *out, int max)
 {
     int count = 0;
     for (int i = 0; i < NEO_RECEIVERS; i++) {
         neo_receiver one;
-        if (!read_place(&receivers->places[i], now / PERIOD, &one))
+        if (!read_slot(&receivers->slots[i], now / PERIOD, &one))
             continue;
-        int at = count < most ? count++ : most;
+        int at = count < max ? count++ : max;
         for (; at > 0 && out[at - 1].mean < one.mean; at--)
-            if (at < most)
+            if (at < max)
                 out[at] = out[at - 1];
-        if (at < most)
+        if (at < max)
             out[at] = one;
     }
     return count;

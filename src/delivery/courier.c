@@ -79,8 +79,8 @@ static void done(void *about, const neo_sent *sent)
     neo_flight *f = about;
     neo_courier *c = f->of;
     neo_results_add(c->gathered, f, sent, c->settings.delays, c->settings.attempts);
-    neo_account_attempt(&c->settings.account, f->host, sent, f->number >= c->settings.attempts);
-    neo_account_flying(&c->settings.account, -1);
+    neo_courier_metrics_attempt(&c->settings.metrics, f->host, sent, f->number >= c->settings.attempts);
+    neo_courier_metrics_in_flight(&c->settings.metrics, -1);
     c->sent -= f->is_sent;
     neo_flights_land(&c->flights, f);
     c->landed++;
@@ -259,7 +259,7 @@ static void claimed(neo_courier *c)
     c->starts = apr_palloc(c->claim, (apr_size_t)(count + 1) * sizeof *c->starts);
     for (int i = 0; i < count; i++)
         c->starts[i] = (start){&due[i], neo_flights_take_off(&c->flights, &due[i], c->wish.claim)};
-    neo_account_flying(&c->settings.account, count);
+    neo_courier_metrics_in_flight(&c->settings.metrics, count);
     c->start_count = count;
     c->next_start = 0;
     c->after[0] = '\0';
@@ -277,7 +277,7 @@ static void tidy(neo_courier *c)
     if (!pg)
         return;
     neo_pg_status status = neo_outbox_tidy(pg, c->settings.retention, c->scratch, &more);
-    neo_account_tidied(&c->settings.account, status == NEO_PG_OK, begun);
+    neo_courier_metrics_cleanup(&c->settings.metrics, status == NEO_PG_OK, begun);
     if (status == NEO_PG_OK && more)
         c->next_tidy = neo_steady_ms() + 100;
     c->host.give_back(c->host.context, pg);

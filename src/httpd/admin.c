@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/encode.h"
-#include "httpd/inquiry.h"
+#include "httpd/db_probe.h"
 
 #define MOST_REFRESH 3600 /* seconds */
 #define REFRESH      10   /* where only "refresh" is said, as in mod_status */
@@ -45,11 +45,11 @@ static const char not_used[] = "mod_neoapi is not in use: no virtual host of thi
 /* Everything but the queue, which the database is asked for. */
 static neo_report *make_report(request_rec *r)
 {
-    const neo_counters *here = neo_counters_here();
+    const neo_shared_metrics *here = neo_shared_metrics_get();
     neo_report *report = apr_pcalloc(r->pool, sizeof *report);
     report->now = apr_time_now();
     report->host = ap_get_server_name(r);
-    neo_report_read(report, here->figures, here->receivers, r->pool);
+    neo_report_read(report, here->metrics, here->receivers, r->pool);
     return report;
 }
 
@@ -81,10 +81,10 @@ static int handle_status(request_rec *r)
     neo_buf out;
     if (wrong)
         return send_line(r, HTTP_BAD_REQUEST, wrong);
-    if (!neo_counters_here())
+    if (!neo_shared_metrics_get())
         return send_line(r, HTTP_SERVICE_UNAVAILABLE, not_used);
     neo_report *report = make_report(r);
-    neo_inquiry_queue(r, report);
+    neo_db_probe_backlog(r, report);
     neo_buf_init(&out, r->pool, 65536);
     if (refresh)
         apr_table_setn(r->headers_out, "Refresh", apr_itoa(r->pool, refresh));
@@ -103,10 +103,10 @@ static int handle_status(request_rec *r)
 static int handle_metrics(request_rec *r)
 {
     neo_buf out;
-    if (!neo_counters_here())
+    if (!neo_shared_metrics_get())
         return send_line(r, HTTP_SERVICE_UNAVAILABLE, not_used);
     neo_report *report = make_report(r);
-    neo_inquiry_queue(r, report);
+    neo_db_probe_backlog(r, report);
     neo_buf_init(&out, r->pool, 65536);
     neo_report_metrics(report, &out);
     return send_text(r, HTTP_OK, "text/plain; version=0.0.4; charset=utf-8", neo_buf_text(&out));
@@ -121,7 +121,7 @@ static int handle_health(request_rec *r)
         return send_line(r, HTTP_BAD_REQUEST, "ask for ?live (does this Apache answer), or ?ready (can it serve requests)");
     if (is_live)
         return send_line(r, HTTP_OK, "alive");
-    const char *trouble = neo_counters_here() ? neo_inquiry_readiness(r) : not_used;
+    const char *trouble = neo_shared_metrics_get() ? neo_db_probe_readiness(r) : not_used;
     return trouble ? send_line(r, HTTP_SERVICE_UNAVAILABLE, apr_pstrcat(r->pool, "not ready: ", trouble, NULL))
                    : send_line(r, HTTP_OK, "ready");
 }
@@ -143,7 +143,7 @@ int neo_admin_handle(request_rec *r)
 static int add_section(request_rec *r, int flags)
 {
     neo_buf out;
-    if (!neo_counters_here())
+    if (!neo_shared_metrics_get())
         return DECLINED;
     neo_buf_init(&out, r->pool, 4096);
     neo_report_section(make_report(r), (flags & AP_STATUS_SHORT) != 0, &out);

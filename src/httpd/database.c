@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "httpd/config.h"
-#include "httpd/counters.h"
+#include "httpd/shared_metrics.h"
 
 /* Microseconds between a failed connection and the next attempt. mod_dbd's list is locked while it connects: without a breath
  * those who give a connection back might find the lock taken again and again. */
@@ -51,7 +51,7 @@ neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
-    __atomic_fetch_add(&neo_counters_here()->process->connections, neo_config_connections(), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, neo_config_connections(), __ATOMIC_RELAXED);
     make_gate(&database->gate);
     apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
     return database;
@@ -84,26 +84,26 @@ static ap_dbd_t *open_one(neo_database *database, apr_pool_t *pool)
 /* open_one, counted. */
 static ap_dbd_t *open_counted(neo_database *database, neo_loan *loan, apr_pool_t *pool)
 {
-    const neo_counters *here = neo_counters_here();
+    const neo_shared_metrics *here = neo_shared_metrics_get();
     apr_time_t begun = apr_time_now();
     __atomic_fetch_add(&here->process->waiting, 1, __ATOMIC_RELAXED);
     ap_dbd_t *record = open_one(database, pool);
     loan->since = apr_time_now();
     loan->spent += loan->since - begun;
     __atomic_fetch_sub(&here->process->waiting, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&here->process->lent, record != NULL, __ATOMIC_RELAXED);
-    neo_figures_borrowed(here->figures, loan->since - begun, record != NULL);
+    __atomic_fetch_add(&here->process->in_use, record != NULL, __ATOMIC_RELAXED);
+    neo_metrics_connection_acquired(here->metrics, loan->since - begun, record != NULL);
     return record;
 }
 
 static void close_counted(neo_database *database, neo_loan *loan)
 {
-    const neo_counters *here = neo_counters_here();
-    long long lent = apr_time_now() - loan->since;
-    loan->spent += lent;
-    __atomic_fetch_sub(&here->process->lent, 1, __ATOMIC_RELAXED);
+    const neo_shared_metrics *here = neo_shared_metrics_get();
+    long long held = apr_time_now() - loan->since;
+    loan->spent += held;
+    __atomic_fetch_sub(&here->process->in_use, 1, __ATOMIC_RELAXED);
     if (!loan->is_lasting)
-        neo_figures_returned(here->figures, lent);
+        neo_metrics_connection_released(here->metrics, held);
     dbd_close(database->server, loan->record);
 }
 

@@ -1,8 +1,8 @@
 /* The courier's thread (see httpd/dispatcher.h). */
 #include "httpd/dispatcher.h"
 
-#include "httpd/counters.h"
 #include "httpd/log.h"
+#include "httpd/shared_metrics.h"
 #include "httpd/thread.h"
 
 struct neo_dispatcher {
@@ -51,14 +51,14 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     dispatcher->about.server = server;
     neo_courier_host host = {borrow, give_back, dispatcher};
     neo_courier_settings accounted = *settings;
-    accounted.account =
-        (neo_account){neo_counters_here()->figures, neo_counters_here()->receivers, neo_counters_here()->process};
+    accounted.metrics = (neo_courier_metrics){neo_shared_metrics_get()->metrics, neo_shared_metrics_get()->receivers,
+                                              neo_shared_metrics_get()->process};
     dispatcher->courier = neo_courier_make(&accounted, &host, dispatcher->pool);
     /* A pre-cleanup that is registered earlier runs later: the pool goes when the thread has ended. */
     apr_pool_pre_cleanup_register(pchild, dispatcher, destroy);
     if (!dispatcher->courier)
         return NULL;
-    neo_account_begin(&accounted.account, settings->concurrency);
+    neo_courier_metrics_begin(&accounted.metrics, settings->concurrency);
     neo_thread_start(pchild, run, stop, dispatcher);
     return dispatcher;
 }

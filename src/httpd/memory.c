@@ -43,7 +43,7 @@ int neo_memory_limiters(server_rec *main_server, apr_size_t entries, neo_limiter
         have = make(main_server, entries);
     if (!have)
         return 0;
-    *credentials = neo_limiter_use(have->memory, entries);
-    *addresses = neo_limiter_use(have->memory + neo_limiter_size(entries), entries);
+    *credentials = neo_limiter_attach(have->memory, entries);
+    *addresses = neo_limiter_attach(have->memory + neo_limiter_size(entries), entries);
     return 1;
 }

@@ -49,7 +49,7 @@ apr_size_t neo_limiter_size(apr_size_t entries)
     return sizeof(neo_limiter) + buckets_of(entries) * BUCKET * sizeof(slot);
 }
 
-neo_limiter *neo_limiter_use(void *memory, apr_size_t entries)
+neo_limiter *neo_limiter_attach(void *memory, apr_size_t entries)
 {
     neo_limiter *limiter = memory;
     limiter->buckets = buckets_of(entries);

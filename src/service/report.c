@@ -7,21 +7,21 @@
 
 /* ---------------------------------------------------------------- reading */
 
-void neo_report_read(neo_report *report, neo_figures *figures, const neo_receivers *receivers, apr_pool_t *pool)
+void neo_report_read(neo_report *report, neo_metrics *metrics, const neo_receivers *receivers, apr_pool_t *pool)
 {
-    report->started = neo_figures_started(figures);
-    neo_figures_minutes(figures, report->now, report->minutes);
-    report->hour = neo_report_between(&report->minutes[0], &report->minutes[NEO_MINUTES]);
+    report->started = neo_metrics_started(metrics);
+    neo_metrics_minutes(metrics, report->now, report->minutes);
+    report->hour = neo_report_difference(&report->minutes[0], &report->minutes[NEO_MINUTES]);
     report->route_count = neo_routes_count();
     report->routes = apr_palloc(pool, (apr_size_t)report->route_count * sizeof *report->routes);
     for (int i = 0; i < report->route_count; i++) {
         neo_report_route *one = &report->routes[i];
         one->route = neo_route_at(i);
-        neo_figures_route_lately(figures, i, report->now, &one->lately, &report->since);
-        neo_figures_route(figures, i, &one->total);
+        neo_metrics_route_recent(metrics, i, report->now, &one->recent, &report->since);
+        neo_metrics_route(metrics, i, &one->total);
     }
-    neo_figures_now(figures, &report->sum, &report->processes);
-    neo_figures_janitor(figures, &report->janitor);
+    neo_metrics_current(metrics, &report->sum, &report->processes);
+    neo_metrics_cleanup_stats(metrics, &report->cleanup);
     report->slowest_count = neo_receivers_slowest(receivers, report->now, report->slowest, NEO_REPORT_SLOWEST);
 }
 
@@ -34,18 +34,18 @@ neo_histogram neo_report_all(const neo_histogram classes[NEO_CLASSES])
 }
 
 /* Tallies are numbers of 64 bits and nothing else. */
-neo_tally neo_report_between(const neo_tally *earlier, const neo_tally *later)
+neo_counters neo_report_difference(const neo_counters *earlier, const neo_counters *later)
 {
-    neo_tally difference = *later;
-    neo_figures_subtract(&difference, earlier, sizeof difference);
+    neo_counters difference = *later;
+    neo_metrics_subtract(&difference, earlier, sizeof difference);
     return difference;
 }
 
-uint64_t neo_report_failures(const neo_tally *tally)
+uint64_t neo_report_failures(const neo_counters *counters)
 {
     uint64_t failures = 0;
     for (int i = 0; i < NEO_ATTEMPT_KINDS; i++)
-        failures += i == NEO_ATTEMPT_OK ? 0 : tally->outcomes[i];
+        failures += i == NEO_ATTEMPT_OK ? 0 : counters->outcomes[i];
     return failures;
 }
 

@@ -190,7 +190,7 @@ void neo_report_draw(const neo_report_chart *chart, neo_buf *out)
 
 enum { REQUESTS, DURATIONS, DATABASE, WEBHOOKS, CHARTS };
 
-static void put_minute(neo_report_series of[CHARTS][3], const neo_tally *minute, int m)
+static void put_minute(neo_report_series of[CHARTS][3], const neo_counters *minute, int m)
 {
     static const double parts[] = {0.99, 0.95, 0.5};
     neo_histogram all = neo_report_all(minute->requests);
@@ -199,7 +199,7 @@ static void put_minute(neo_report_series of[CHARTS][3], const neo_tally *minute,
     of[REQUESTS][2].values[m] = (double)neo_histogram_count(&minute->requests[3]);
     for (int i = 0; i < 3; i++)
         of[DURATIONS][i].values[m] = neo_histogram_quantile(&all, parts[i]);
-    of[DATABASE][0].values[m] = (double)minute->lent.sum / 60e6;
+    of[DATABASE][0].values[m] = (double)minute->held.sum / 60e6;
     of[DATABASE][1].values[m] = (double)minute->wait.sum / 60e6;
     of[WEBHOOKS][0].values[m] = (double)minute->outcomes[NEO_ATTEMPT_OK];
     of[WEBHOOKS][1].values[m] = (double)neo_report_failures(minute);
@@ -224,7 +224,7 @@ void neo_report_charts(const neo_report *report, neo_buf *out)
         {"Webhook attempts", "a minute", series[WEBHOOKS], 2, 2, 1},
     };
     for (int m = 0; m < NEO_MINUTES; m++) {
-        neo_tally minute = neo_report_between(&report->minutes[m], &report->minutes[m + 1]);
+        neo_counters minute = neo_report_difference(&report->minutes[m], &report->minutes[m + 1]);
         put_minute(series, &minute, m);
     }
     neo_buf_puts(out, "<div class=\"charts\">\n");

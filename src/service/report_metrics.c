@@ -69,22 +69,23 @@ static void put_durations(const neo_report *report, neo_buf *out)
 
 static void put_database(const neo_report *report, neo_buf *out)
 {
-    const neo_tally *total = &report->minutes[NEO_MINUTES];
-    put_number(out, "database_connections_lent", "gauge", "Connections in use, those that listen included.", report->sum.lent);
+    const neo_counters *total = &report->minutes[NEO_MINUTES];
+    put_number(out, "database_connections_in_use", "gauge", "Connections in use, those that listen included.",
+               report->sum.in_use);
     put_number(out, "database_connections_waiting", "gauge", "Threads that wait for a connection.", report->sum.waiting);
     put_number(out, "database_connections_max", "gauge", "Connections that there can be: DBDMax of every process.",
                report->sum.connections);
     put_number(out, "database_unavailable_total", "counter", "Times that no connection could be had.",
-               (double)total->unconnected);
+               (double)total->no_connection);
     begin(out, "database_wait_seconds", "histogram", "Waiting for a connection.");
     put_histogram(out, "database_wait_seconds", "", &total->wait);
     begin(out, "database_use_seconds", "histogram", "Having a connection: the time of the statements.");
-    put_histogram(out, "database_use_seconds", "", &total->lent);
+    put_histogram(out, "database_use_seconds", "", &total->held);
 }
 
 static void put_webhooks(const neo_report *report, neo_buf *out)
 {
-    const neo_tally *total = &report->minutes[NEO_MINUTES];
+    const neo_counters *total = &report->minutes[NEO_MINUTES];
     begin(out, "webhook_attempts_total", "counter", "Attempts to deliver, by how they ended.");
     for (int i = 0; i < NEO_ATTEMPT_KINDS; i++)
         neo_buf_printf(out, "neoapi_webhook_attempts_total{outcome=\"%s\"} %llu\n", neo_attempt_name((neo_attempt)i),
@@ -102,9 +103,9 @@ static void put_webhooks(const neo_report *report, neo_buf *out)
 static void put_queue(const neo_report *report, neo_buf *out)
 {
     const neo_backlog *queue = &report->backlog;
-    put_number(out, "webhook_queue_known", "gauge",
-               "Whether the database told of the queue; the figures of the deployment follow.", !report->backlog_trouble);
-    if (report->backlog_trouble)
+    put_number(out, "webhook_queue_up", "gauge",
+               "Whether the database told of the queue; the figures of the deployment follow.", !report->backlog_error);
+    if (report->backlog_error)
         return;
     double age = queue->oldest ? ((double)report->now / 1000 - (double)queue->oldest) / 1000 : 0;
     put_number(out, "webhook_queue_pending", "gauge", "Deliveries that wait; beyond 10000 an estimate.",
@@ -130,8 +131,8 @@ void neo_report_metrics(const neo_report *report, neo_buf *out)
     put_database(report, out);
     put_webhooks(report, out);
     put_queue(report, out);
-    put_number(out, "janitor_runs_total", "counter", "Rounds of the queue's housekeeping.", (double)report->janitor.runs);
-    put_number(out, "janitor_failures_total", "counter", "Rounds that failed.", (double)report->janitor.failures);
-    put_number(out, "janitor_last_run_timestamp_seconds", "gauge", "When the last one that succeeded ended; 0: none yet.",
-               (double)report->janitor.last / 1e6);
+    put_number(out, "cleanup_runs_total", "counter", "Rounds of the queue's housekeeping.", (double)report->cleanup.runs);
+    put_number(out, "cleanup_failures_total", "counter", "Rounds that failed.", (double)report->cleanup.failures);
+    put_number(out, "cleanup_last_run_timestamp_seconds", "gauge", "When the last one that succeeded ended; 0: none yet.",
+               (double)report->cleanup.last / 1e6);
 }

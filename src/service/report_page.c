@@ -75,7 +75,7 @@ static void put_tiles_of_requests(const neo_report *report, neo_buf *out)
 {
     neo_histogram all = neo_report_all(report->hour.requests);
     uint64_t count = neo_histogram_count(&all), bad = neo_histogram_count(&report->hour.requests[NEO_CLASSES - 1]);
-    neo_tally minute = neo_report_between(&report->minutes[NEO_MINUTES - 2], &report->minutes[NEO_MINUTES - 1]);
+    neo_counters minute = neo_report_difference(&report->minutes[NEO_MINUTES - 2], &report->minutes[NEO_MINUTES - 1]);
     neo_histogram last = neo_report_all(minute.requests);
     open_tile(out, "Requests, last hour", 0);
     neo_report_count(out, count);
@@ -101,9 +101,9 @@ static void put_tiles_of_requests(const neo_report *report, neo_buf *out)
 static void put_queue(const neo_report *report, neo_buf *out)
 {
     const neo_backlog *queue = &report->backlog;
-    open_tile(out, "Webhooks that wait", report->backlog_trouble != NULL);
-    if (report->backlog_trouble) {
-        neo_buf_printf(out, "?</b> %s", report->backlog_trouble);
+    open_tile(out, "Webhooks that wait", report->backlog_error != NULL);
+    if (report->backlog_error) {
+        neo_buf_printf(out, "?</b> %s", report->backlog_error);
         close_tile(out);
         return;
     }
@@ -127,8 +127,8 @@ static void put_queue(const neo_report *report, neo_buf *out)
 static void put_tiles_of_work(const neo_report *report, neo_buf *out)
 {
     open_tile(out, "Connections in use", report->sum.waiting > 0);
-    neo_buf_printf(out, "%d</b> of %d; %d %s for one; 95&nbsp;%% waited less than ", report->sum.lent, report->sum.connections,
-                   report->sum.waiting, report->sum.waiting == 1 ? "waits" : "wait");
+    neo_buf_printf(out, "%d</b> of %d; %d %s for one; 95&nbsp;%% waited less than ", report->sum.in_use,
+                   report->sum.connections, report->sum.waiting, report->sum.waiting == 1 ? "waits" : "wait");
     put_time(out, &report->hour.wait, 0.95);
     close_tile(out);
     put_queue(report, out);
@@ -160,7 +160,7 @@ static void put_times(neo_buf *out, const neo_histogram *histogram)
 
 static void put_route(const neo_report_route *one, neo_buf *out)
 {
-    neo_histogram all = neo_report_all(one->lately.times);
+    neo_histogram all = neo_report_all(one->recent.times);
     if (one->route == neo_route_at(0))
         neo_buf_puts(out, "<tr><th scope=\"row\">no operation</th>");
     else
@@ -171,14 +171,14 @@ static void put_route(const neo_report_route *one, neo_buf *out)
     put_times(out, &all);
     neo_buf_puts(out, "<td class=\"statuses\">");
     for (int s = 0; s < NEO_STATUSES; s++)
-        if (one->lately.statuses[s]) {
+        if (one->recent.statuses[s]) {
             int class = neo_statuses[s] / 100;
             neo_buf_printf(out, "<span class=\"%s\">%d <i>",
                            class == 5   ? "ours"
                            : class == 4 ? "caller"
                                         : "good",
                            neo_statuses[s]);
-            neo_report_count(out, one->lately.statuses[s]);
+            neo_report_count(out, one->recent.statuses[s]);
             neo_buf_puts(out, "</i></span> ");
         }
     neo_buf_puts(out, "</td></tr>\n");
@@ -188,7 +188,7 @@ static void put_route(const neo_report_route *one, neo_buf *out)
 static int compare(const void *a, const void *b)
 {
     const neo_report_route *const *one = a, *const *other = b;
-    neo_histogram times = neo_report_all((*one)->lately.times), others = neo_report_all((*other)->lately.times);
+    neo_histogram times = neo_report_all((*one)->recent.times), others = neo_report_all((*other)->recent.times);
     uint64_t count = neo_histogram_count(&times), counted = neo_histogram_count(&others);
     int is_none = (*one)->route == neo_route_at(0), is_other_none = (*other)->route == neo_route_at(0);
     return is_none != is_other_none ? is_none - is_other_none : (count < counted) - (count > counted);
@@ -199,7 +199,7 @@ static void put_routes(const neo_report *report, neo_buf *out)
     const neo_report_route **shown = apr_palloc(out->pool, (apr_size_t)report->route_count * sizeof *shown);
     int count = 0;
     for (int i = 0; i < report->route_count; i++) {
-        neo_histogram all = neo_report_all(report->routes[i].lately.times);
+        neo_histogram all = neo_report_all(report->routes[i].recent.times);
         if (neo_histogram_count(&all))
             shown[count++] = &report->routes[i];
     }
@@ -232,9 +232,9 @@ static void put_database(const neo_report *report, neo_buf *out)
                       "scope=\"col\">Times</th><th scope=\"col\">Median</th>"
                       "<th scope=\"col\">95&nbsp;%</th><th scope=\"col\">99&nbsp;%</th></tr></thead>\n<tbody>\n");
     put_row(out, "Waiting for a connection", &report->hour.wait);
-    put_row(out, "Having it: statements", &report->hour.lent);
+    put_row(out, "Having it: statements", &report->hour.held);
     neo_buf_puts(out, "</tbody></table>\n<p class=\"lead\">No connection could be had: ");
-    neo_report_count(out, report->hour.unconnected);
+    neo_report_count(out, report->hour.no_connection);
     neo_buf_puts(out, " times. Each process keeps one in use to listen for changes of credentials.</p></section>\n");
 }
 
@@ -243,7 +243,7 @@ static void put_attempts(const neo_report *report, neo_buf *out)
     static const char *const names[NEO_ATTEMPT_KINDS] = {"Succeeded",          "Answered with an error",
                                                          "Took too long",      "No connection, or it broke",
                                                          "Address not public", "Could not be sent"};
-    const neo_tally *total = &report->minutes[NEO_MINUTES];
+    const neo_counters *total = &report->minutes[NEO_MINUTES];
     neo_buf_puts(out, "<section><h2>Webhooks</h2>\n<table><thead><tr><th scope=\"col\">Attempts</th><th scope=\"col\">Last "
                       "hour</th><th scope=\"col\">Since "
                       "the start</th></tr></thead>\n<tbody>\n");
@@ -283,19 +283,19 @@ static void put_receivers(const neo_report *report, neo_buf *out)
     neo_buf_puts(out, report->slowest_count ? "</tbody></table>\n" : "");
 }
 
-static void put_janitor(const neo_report *report, neo_buf *out)
+static void put_cleanup(const neo_report *report, neo_buf *out)
 {
-    const neo_janitor *janitor = &report->janitor;
+    const neo_cleanup_stats *cleanup = &report->cleanup;
     neo_buf_puts(out, "<h3>Housekeeping</h3>\n<p>");
-    if (janitor->last) {
+    if (cleanup->last) {
         neo_buf_puts(out, "Partitions and old rows were last looked after ");
-        neo_report_age(out, report->now - janitor->last);
+        neo_report_age(out, report->now - cleanup->last);
         neo_buf_puts(out, " ago, in ");
-        neo_report_time(out, (double)janitor->took);
+        neo_report_time(out, (double)cleanup->took);
     } else
         neo_buf_puts(out, "This host has not been through yet");
     neo_buf_puts(out, "; rounds that failed: ");
-    neo_report_count(out, janitor->failures);
+    neo_report_count(out, cleanup->failures);
     neo_buf_puts(out, ".</p></section>\n");
 }
 
@@ -314,7 +314,7 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
     put_database(report, out);
     put_attempts(report, out);
     put_receivers(report, out);
-    put_janitor(report, out);
+    put_cleanup(report, out);
     neo_buf_printf(
         out,
         "</main>\n<footer><p>mod_neoapi %s, %.19sZ. Counted since %.19sZ, graceful restarts included. Percentiles are "

@@ -9,10 +9,10 @@
 neo_histogram neo_report_all(const neo_histogram classes[NEO_CLASSES]);
 
 /* What `later` has more than `earlier`. */
-neo_tally neo_report_between(const neo_tally *earlier, const neo_tally *later);
+neo_counters neo_report_difference(const neo_counters *earlier, const neo_counters *later);
 
 /* Attempts that failed. */
-uint64_t neo_report_failures(const neo_tally *tally);
+uint64_t neo_report_failures(const neo_counters *counters);
 
 /* For people, as HTML: 1,234,567; 0.35 ms, 12 ms, 1.5 s; 3 s, 12 min, 5 h, 3 days. */
 void neo_report_count(neo_buf *out, uint64_t count);

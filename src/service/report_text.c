@@ -17,7 +17,7 @@ static void put_times(neo_buf *out, const char *key, const neo_histogram *histog
 
 static void put_route(neo_buf *out, const neo_report_route *one)
 {
-    neo_histogram all = neo_report_all(one->lately.times);
+    neo_histogram all = neo_report_all(one->recent.times);
     neo_buf_printf(out, "Route %s %s:", one->route->method, one->route->path);
     for (int s = 0; s < NEO_STATUSES; s++)
         if (one->total.statuses[s])
@@ -28,7 +28,7 @@ static void put_route(neo_buf *out, const neo_report_route *one)
 
 static void put_requests(const neo_report *report, neo_buf *out)
 {
-    const neo_tally *total = &report->minutes[NEO_MINUTES];
+    const neo_counters *total = &report->minutes[NEO_MINUTES];
     neo_histogram all = neo_report_all(total->requests), hour = neo_report_all(report->hour.requests);
     put(out, "Requests", neo_histogram_count(&all));
     for (int c = 0; c < NEO_CLASSES; c++)
@@ -45,7 +45,7 @@ static void put_requests(const neo_report *report, neo_buf *out)
 
 static void put_webhooks(const neo_report *report, neo_buf *out)
 {
-    const neo_tally *total = &report->minutes[NEO_MINUTES];
+    const neo_counters *total = &report->minutes[NEO_MINUTES];
     put(out, "WebhooksInFlight", (uint64_t)report->sum.in_flight);
     put(out, "WebhooksInFlightMax", (uint64_t)report->sum.concurrency);
     for (int i = 0; i < NEO_ATTEMPT_KINDS; i++)
@@ -64,8 +64,8 @@ static void put_webhooks(const neo_report *report, neo_buf *out)
 static void put_queue(const neo_report *report, neo_buf *out)
 {
     const neo_backlog *queue = &report->backlog;
-    if (report->backlog_trouble) {
-        neo_buf_printf(out, "QueueTrouble: %s\n", report->backlog_trouble);
+    if (report->backlog_error) {
+        neo_buf_printf(out, "QueueTrouble: %s\n", report->backlog_error);
         return;
     }
     put(out, "QueuePending", (uint64_t)queue->pending);
@@ -78,24 +78,24 @@ static void put_queue(const neo_report *report, neo_buf *out)
 
 void neo_report_text(const neo_report *report, neo_buf *out)
 {
-    const neo_tally *total = &report->minutes[NEO_MINUTES];
+    const neo_counters *total = &report->minutes[NEO_MINUTES];
     char started[NEO_MS_TEXT_SIZE];
     neo_ms_format(started, report->started / 1000);
     neo_buf_printf(out, "Version: %s\nHost: %s\nCountedSince: %s\n", NEO_VERSION, report->host, started);
     put(out, "Processes", (uint64_t)report->processes);
     put_requests(report, out);
-    put(out, "ConnectionsLent", (uint64_t)report->sum.lent);
+    put(out, "ConnectionsInUse", (uint64_t)report->sum.in_use);
     put(out, "ConnectionsWaitedFor", (uint64_t)report->sum.waiting);
     put(out, "ConnectionsMax", (uint64_t)report->sum.connections);
-    put(out, "ConnectionsFailed", total->unconnected);
+    put(out, "ConnectionsFailed", total->no_connection);
     put_times(out, "ConnectionWaitMsLastHour", &report->hour.wait);
-    put_times(out, "ConnectionUseMsLastHour", &report->hour.lent);
+    put_times(out, "ConnectionUseMsLastHour", &report->hour.held);
     put_webhooks(report, out);
     put_queue(report, out);
-    put(out, "JanitorRuns", report->janitor.runs);
-    put(out, "JanitorFailures", report->janitor.failures);
-    if (report->janitor.last)
-        neo_buf_printf(out, "JanitorSecondsAgo: %lld\n", (report->now - report->janitor.last) / 1000000);
+    put(out, "CleanupRuns", report->cleanup.runs);
+    put(out, "CleanupFailures", report->cleanup.failures);
+    if (report->cleanup.last)
+        neo_buf_printf(out, "CleanupSecondsAgo: %lld\n", (report->now - report->cleanup.last) / 1000000);
 }
 
 /* ---------------------------------------------------------------- in mod_status */
@@ -115,13 +115,13 @@ static void put_row(neo_buf *out, const char *name, const neo_histogram *histogr
 
 static void put_short(const neo_report *report, neo_buf *out)
 {
-    const neo_tally *total = &report->minutes[NEO_MINUTES];
+    const neo_counters *total = &report->minutes[NEO_MINUTES];
     neo_histogram all = neo_report_all(total->requests), hour = neo_report_all(report->hour.requests);
     put(out, "NeoAPIRequests", neo_histogram_count(&all));
     put(out, "NeoAPIRequests5xx", neo_histogram_count(&total->requests[NEO_CLASSES - 1]));
     put(out, "NeoAPIRateLimited", total->limited);
     put_times(out, "NeoAPIRequestMsLastHour", &hour);
-    put(out, "NeoAPIConnectionsLent", (uint64_t)report->sum.lent);
+    put(out, "NeoAPIConnectionsInUse", (uint64_t)report->sum.in_use);
     put(out, "NeoAPIWebhooksInFlight", (uint64_t)report->sum.in_flight);
     put(out, "NeoAPIWebhooksDelivered", total->delivered);
     put(out, "NeoAPIWebhooksFailed", total->failed);
@@ -141,7 +141,7 @@ void neo_report_section(const neo_report *report, int is_short, neo_buf *out)
     put_row(out, "of these, 4xx", &report->hour.requests[2]);
     put_row(out, "of these, 5xx", &report->hour.requests[3]);
     put_row(out, "waits for a connection", &report->hour.wait);
-    put_row(out, "uses of a connection", &report->hour.lent);
+    put_row(out, "uses of a connection", &report->hour.held);
     put_row(out, "webhook attempts", &report->hour.attempts);
     neo_buf_puts(out, "</table>\n<p>");
     neo_report_count(out, report->hour.limited);
@@ -149,6 +149,6 @@ void neo_report_section(const neo_report *report, int is_short, neo_buf *out)
     neo_report_count(out, report->hour.delivered);
     neo_buf_puts(out, " webhooks delivered, ");
     neo_report_count(out, report->hour.failed);
-    neo_buf_printf(out, " failed, %d in flight; %d of %d connections in use.</p>\n", report->sum.in_flight, report->sum.lent,
+    neo_buf_printf(out, " failed, %d in flight; %d of %d connections in use.</p>\n", report->sum.in_flight, report->sum.in_use,
                    report->sum.connections);
 }

@@ -100,13 +100,13 @@ def test_no_counter_ever_falls(there, busy, seeing):
 
 def test_gauges_tell_what_is_now(there, seeing):
     def is_calm(now):
-        return now["neoapi_database_connections_lent"] >= 2 and now["neoapi_processes"] == 2
+        return now["neoapi_database_connections_in_use"] >= 2 and now["neoapi_processes"] == 2
     samples = eventually(lambda: is_calm(now := seeing.samples()) and now, "two processes, and two that listen")
     assert samples["neoapi_database_connections_max"] == 2 * 27
     assert samples["neoapi_webhook_in_flight_max"] == 2 * 256
-    assert samples["neoapi_webhook_queue_known"] == 1
+    assert samples["neoapi_webhook_queue_up"] == 1
     assert 0 < time.time() - samples["neoapi_start_time_seconds"] < 3600
-    eventually(lambda: time.time() - seeing.samples()["neoapi_janitor_last_run_timestamp_seconds"] < 120, "the janitor was through")
+    eventually(lambda: time.time() - seeing.samples()["neoapi_cleanup_last_run_timestamp_seconds"] < 120, "the janitor was through")
 
 
 def test_however_often_they_are_asked_for_the_database_is_asked_once_a_second(seeing):

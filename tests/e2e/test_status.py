@@ -122,7 +122,7 @@ def test_what_is_slow_is_seen_in_the_percentiles(there, make_there, seeing):
         connection.cursor().execute("lock table neoapi.document in access exclusive mode")
         with ThreadPoolExecutor(20) as pool:
             waiting = [pool.submit(lambda: api.with_().get("documents")) for _ in range(20)]
-            eventually(lambda: seeing.figures()["ConnectionsLent"] >= 20, "the requests have connections")
+            eventually(lambda: seeing.figures()["ConnectionsInUse"] >= 20, "the requests have connections")
             there.sql("select pg_sleep(1.1)")
             connection.rollback()
             assert all(done.result().status_code == 200 for done in waiting)
@@ -130,7 +130,7 @@ def test_what_is_slow_is_seen_in_the_percentiles(there, make_there, seeing):
         connection.close()
     slow = eventually(lambda: re.search(r"200=20 p50=([\d.]+)", str(seeing.figures().get("Route GET /documents"))), "all of them")
     assert 1000 <= float(slow[1]) <= 15000
-    assert eventually(lambda: seeing.figures()["ConnectionsLent"] <= 4, "they are given back")
+    assert eventually(lambda: seeing.figures()["ConnectionsInUse"] <= 4, "they are given back")
 
 
 def test_the_access_log_is_told_how_long_the_database_took(there, admin):
@@ -263,7 +263,7 @@ def test_mod_status_has_a_section_of_it(admin, seeing):
     ok(admin.get("me"))
     page, lines = seeing.get("server-status").text, seeing.get("server-status?auto").text
     assert "Public Integration API (mod_neoapi" in page and "waits for a connection" in page
-    assert re.search(r"^NeoAPIRequests: [1-9]\d*$", lines, re.M) and "NeoAPIConnectionsLent: " in lines
+    assert re.search(r"^NeoAPIRequests: [1-9]\d*$", lines, re.M) and "NeoAPIConnectionsInUse: " in lines
 
 
 def test_without_the_database_the_page_says_so_and_shows_the_rest(there, admin, seeing):

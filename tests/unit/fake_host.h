@@ -27,7 +27,7 @@ typedef struct {
     const char *body;   /* NULL: none was sent */
     neo_problem *fault; /* what reading the body comes to instead */
     neo_pg *pg;         /* NULL: the database is away */
-    int borrowed, lent, bodies_read;
+    int borrowed, in_use, bodies_read;
     apr_size_t most; /* what the service would take of a body */
     const char *address;
     int refused;           /* the problem is the host's own */
@@ -51,7 +51,7 @@ static inline const char *fake_header(void *context, const char *name)
 static inline neo_problem *fake_body(void *context, apr_size_t most, neo_text *body)
 {
     fake_host *host = context;
-    assert_int_equal(host->lent, 0); /* no connection is kept while a client is waited for */
+    assert_int_equal(host->in_use, 0); /* no connection is kept while a client is waited for */
     host->bodies_read++;
     host->most = most;
     *body = text_of(host->body ? host->body : "");
@@ -66,9 +66,9 @@ static inline void fake_known(void *context, const char *principal)
 static inline neo_pg *fake_borrow(void *context)
 {
     fake_host *host = context;
-    assert_int_equal(host->lent, 0); /* who keeps one and waits for another may wait for ever */
+    assert_int_equal(host->in_use, 0); /* who keeps one and waits for another may wait for ever */
     host->borrowed++;
-    host->lent += host->pg != NULL;
+    host->in_use += host->pg != NULL;
     return host->pg;
 }
 
@@ -76,8 +76,8 @@ static inline void fake_give_back(void *context, neo_pg *pg)
 {
     fake_host *host = context;
     assert_ptr_equal(pg, host->pg);
-    assert_int_equal(host->lent, 1);
-    host->lent--;
+    assert_int_equal(host->in_use, 1);
+    host->in_use--;
 }
 
 static inline void fake_told(void *context)
@@ -98,7 +98,7 @@ static inline fake_host *host_with(neo_pg *pg, apr_pool_t *pool)
 
 static inline neo_limiter *limiter_of(apr_size_t entries, apr_pool_t *pool)
 {
-    return neo_limiter_use(apr_pcalloc(pool, neo_limiter_size(entries)), entries);
+    return neo_limiter_attach(apr_pcalloc(pool, neo_limiter_size(entries)), entries);
 }
 
 /* Once for a test, as httpd does it once for a configuration: there is room for those of many resources, not for all of them
@@ -197,7 +197,7 @@ static inline int ask(neo_site *site, fake_host *host, const char *method, const
         neo_service_refuse(site, &request, host->fault, &host->response);
     else
         neo_service_answer(site, &request, &host->response);
-    assert_int_equal(host->lent, 0); /* what was borrowed was given back */
+    assert_int_equal(host->in_use, 0); /* what was borrowed was given back */
     return host->response.status;
 }
 

@@ -26,7 +26,7 @@ static void *shared(apr_size_t size)
 
 static neo_limiter *limiter_for(apr_size_t entries)
 {
-    return neo_limiter_use(shared(neo_limiter_size(entries)), entries);
+    return neo_limiter_attach(shared(neo_limiter_size(entries)), entries);
 }
 
 static void count(neo_limiter *limiter, const char *caller, int cost, int limit, int window, long long now,

@@ -13,7 +13,7 @@ static neo_receivers *receivers(void)
 {
     void *memory = mmap(NULL, neo_receivers_size(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
-    return neo_receivers_use(memory);
+    return neo_receivers_attach(memory);
 }
 
 static void attempt(neo_receivers *r, const char *host, int is_success, long long took, long long now)

@@ -14,11 +14,11 @@
 #define BROKER "/brokers/{id}"
 
 typedef struct {
-    neo_figures *figures;
+    neo_metrics *metrics;
     neo_receivers *receivers;
     neo_report *report;
     apr_pool_t *pool;
-} house;
+} fixture;
 
 /* Memory on the line that figures want. */
 static void *zeros(apr_size_t size, apr_pool_t *pool)
@@ -27,18 +27,18 @@ static void *zeros(apr_size_t size, apr_pool_t *pool)
     return memory + (64 - (uintptr_t)memory % 64) % 64;
 }
 
-static house *new_house(apr_pool_t *pool)
+static fixture *new_fixture(apr_pool_t *pool)
 {
-    house *h = apr_pcalloc(pool, sizeof *h);
+    fixture *h = apr_pcalloc(pool, sizeof *h);
     neo_routes_make(pool);
     h->pool = pool;
-    h->figures =
-        neo_figures_use(zeros(neo_figures_size(neo_routes_count(), 2), pool), neo_routes_count(), 2, NOW - 90 * MINUTE);
-    h->receivers = neo_receivers_use(apr_pcalloc(pool, neo_receivers_size()));
+    h->metrics =
+        neo_metrics_attach(zeros(neo_metrics_size(neo_routes_count(), 2), pool), neo_routes_count(), 2, NOW - 90 * MINUTE);
+    h->receivers = neo_receivers_attach(apr_pcalloc(pool, neo_receivers_size()));
     h->report = apr_pcalloc(pool, sizeof *h->report);
     h->report->now = NOW;
     h->report->host = "api.example.com";
-    h->report->backlog_taken = NOW;
+    h->report->backlog_read_at = NOW;
     return h;
 }
 
@@ -51,12 +51,12 @@ static int route_named(const char *method, const char *path)
     return 0;
 }
 
-static void read_it(house *h)
+static void read_it(fixture *h)
 {
-    neo_report_read(h->report, h->figures, h->receivers, h->pool);
+    neo_report_read(h->report, h->metrics, h->receivers, h->pool);
 }
 
-static const char *written(house *h, void (*write)(const neo_report *report, neo_buf *out))
+static const char *written(fixture *h, void (*write)(const neo_report *report, neo_buf *out))
 {
     neo_buf out;
     neo_buf_init(&out, h->pool, 1000);
@@ -91,7 +91,7 @@ static void assert_lacks(const char *text, const char *part)
 
 static void a_page_of_nothing_is_whole(void **state)
 {
-    house *h = new_house(*state);
+    fixture *h = new_fixture(*state);
     const char *page = written(h, write_page);
     assert_has(page, "<!DOCTYPE html>");
     assert_has(page, "There were none.");
@@ -104,12 +104,12 @@ static void a_page_of_nothing_is_whole(void **state)
 
 static void a_page_shows_what_was_counted(void **state)
 {
-    house *h = new_house(*state);
+    fixture *h = new_fixture(*state);
     int broker = route_named("GET", BROKER);
     for (int i = 0; i < 1234; i++)
-        neo_figures_request(h->figures, broker, i < 34 ? 404 : 200, 300, NOW - 10 * MINUTE);
-    neo_figures_request(h->figures, broker, 500, 300, NOW);
-    neo_figures_request(h->figures, 0, 429, 300, NOW);
+        neo_metrics_request(h->metrics, broker, i < 34 ? 404 : 200, 300, NOW - 10 * MINUTE);
+    neo_metrics_request(h->metrics, broker, 500, 300, NOW);
+    neo_metrics_request(h->metrics, 0, 429, 300, NOW);
     const char *page = written(h, write_page);
     assert_has(page, "<dt>Requests, last hour</dt><dd><b>1,236</b>");
     assert_has(page, "<div class=\"bad\"><dt>Server errors, last hour</dt><dd><b>1</b>");
@@ -123,8 +123,8 @@ static void a_page_shows_what_was_counted(void **state)
 
 static void what_is_older_than_an_hour_is_left_out(void **state)
 {
-    house *h = new_house(*state);
-    neo_figures_request(h->figures, 0, 500, 300, NOW - 89 * MINUTE);
+    fixture *h = new_fixture(*state);
+    neo_metrics_request(h->metrics, 0, 500, 300, NOW - 89 * MINUTE);
     const char *page = written(h, write_page);
     assert_has(page, "<dt>Requests, last hour</dt><dd><b>0</b>");
     assert_lacks(page, "class=\"bad\"");
@@ -134,7 +134,7 @@ static void what_is_older_than_an_hour_is_left_out(void **state)
 
 static void what_others_have_named_cannot_write_the_page(void **state)
 {
-    house *h = new_house(*state);
+    fixture *h = new_fixture(*state);
     char host[NEO_HOST_SIZE];
     neo_receivers_host("https://u:p@<script>alert(\"1&2\")</script>/x", host);
     assert_true(neo_receivers_attempt(h->receivers, "<i>\"&.example", 1, 5, NOW));
@@ -149,7 +149,7 @@ static void what_others_have_named_cannot_write_the_page(void **state)
 /* The browser applies the style sheet only where its hash is the policy's. */
 static void the_policy_permits_the_pages_style_and_nothing_else(void **state)
 {
-    house *h = new_house(*state);
+    fixture *h = new_fixture(*state);
     unsigned char digest[NEO_SHA256_SIZE];
     const char *page = written(h, write_page), *policy = neo_report_policy(h->pool);
     const char *start = strstr(page, "<style>") + 7, *end = strstr(page, "</style>");
@@ -162,19 +162,19 @@ static void the_policy_permits_the_pages_style_and_nothing_else(void **state)
 
 static void what_waits_is_said_as_exactly_as_it_is_known(void **state)
 {
-    house *h = new_house(*state);
+    fixture *h = new_fixture(*state);
     neo_backlog *queue = &h->report->backlog;
     *queue = (neo_backlog){.pending = 12, .due = 3, .overdue = 95000, .oldest = NOW / 1000 - 3 * 3600 * 1000};
     assert_has(written(h, write_page), "<b>12</b> due: 3, longest for 95&nbsp;s; oldest made 3&nbsp;h ago");
     queue->pending = 2000000;
     queue->is_estimated = queue->is_more = 1;
     assert_has(written(h, write_page), "<b>≈&nbsp;2,000,000</b> due: 3 or more");
-    h->report->backlog_trouble = "the database is away";
+    h->report->backlog_error = "the database is away";
     assert_has(written(h, write_page), "<b>?</b> the database is away");
     assert_lacks(written(h, write_page), "2,000,000");
     assert_has(written(h, neo_report_text), "QueueTrouble: the database is away\n");
     assert_lacks(written(h, neo_report_metrics), "queue_pending");
-    assert_has(written(h, neo_report_metrics), "neoapi_webhook_queue_known 0\n");
+    assert_has(written(h, neo_report_metrics), "neoapi_webhook_queue_up 0\n");
 }
 
 static void durations_and_ages_are_in_units_that_people_read(void **state)
@@ -188,9 +188,9 @@ static void durations_and_ages_are_in_units_that_people_read(void **state)
         {1200000, 86400, "1.2&nbsp;s", "24&nbsp;h"}, {14000000, 172800, "14&nbsp;s", "2&nbsp;days"},
     };
     for (int i = 0; i < COUNT(rows); i++) {
-        house *h = new_house(*state);
+        fixture *h = new_fixture(*state);
         assert_true(neo_receivers_attempt(h->receivers, "a.example", 1, rows[i].longest, NOW));
-        neo_figures_tidied(h->figures, 1, 1, NOW - rows[i].ago * SECOND);
+        neo_metrics_cleanup(h->metrics, 1, 1, NOW - rows[i].ago * SECOND);
         const char *page = written(h, write_page);
         assert_has(page, apr_pstrcat(h->pool, "<td data-name=\"longest\">", rows[i].time, "</td>", NULL));
         assert_has(page, apr_pstrcat(h->pool, "last looked after ", rows[i].age, " ago", NULL));
@@ -201,8 +201,8 @@ static void durations_and_ages_are_in_units_that_people_read(void **state)
 
 static void every_line_of_the_text_is_a_key_and_a_value(void **state)
 {
-    house *h = new_house(*state);
-    neo_figures_request(h->figures, route_named("GET", BROKER), 200, 300, NOW);
+    fixture *h = new_fixture(*state);
+    neo_metrics_request(h->metrics, route_named("GET", BROKER), 200, 300, NOW);
     assert_true(neo_receivers_attempt(h->receivers, "a.example", 0, 2000, NOW));
     char *last, *text = apr_pstrdup(h->pool, written(h, neo_report_text));
     assert_has(text, "Route GET " BROKER ": 200=1 p50=");
@@ -213,9 +213,9 @@ static void every_line_of_the_text_is_a_key_and_a_value(void **state)
 
 static void mod_status_gets_a_section_in_either_form(void **state)
 {
-    house *h = new_house(*state);
+    fixture *h = new_fixture(*state);
     neo_buf out;
-    neo_figures_request(h->figures, 0, 503, 300, NOW);
+    neo_metrics_request(h->metrics, 0, 503, 300, NOW);
     assert_has(written(h, write_section), "<tr><td>of these, 5xx</td><td>1</td>");
     neo_buf_init(&out, h->pool, 1000);
     neo_report_section(h->report, 1, &out);
@@ -225,11 +225,11 @@ static void mod_status_gets_a_section_in_either_form(void **state)
 
 static void metrics_hold_cumulative_buckets(void **state)
 {
-    house *h = new_house(*state);
+    fixture *h = new_fixture(*state);
     int broker = route_named("GET", BROKER);
-    neo_figures_request(h->figures, broker, 200, 80, NOW);
-    neo_figures_request(h->figures, broker, 200, 1500, NOW);
-    neo_figures_request(h->figures, broker, 204, 99 * SECOND, NOW);
+    neo_metrics_request(h->metrics, broker, 200, 80, NOW);
+    neo_metrics_request(h->metrics, broker, 200, 1500, NOW);
+    neo_metrics_request(h->metrics, broker, 204, 99 * SECOND, NOW);
     const char *metrics = written(h, neo_report_metrics);
 #define LABELS "{method=\"GET\",route=\"" BROKER "\",status=\"2xx\""
 #define NAME   "\nneoapi_http_request_duration_seconds_"

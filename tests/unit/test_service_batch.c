@@ -79,7 +79,7 @@ static scene scene_with(trouble *t, apr_pool_t *pool)
 static int send_batch(scene *s, apr_pool_t *pool)
 {
     int status = ask(s->site, s->host, "POST", "brokers/batch", pool);
-    assert_int_equal(s->host->lent, 0);
+    assert_int_equal(s->host->in_use, 0);
     assert_int_equal(s->trouble->begun, s->trouble->committed + s->trouble->rolled_back);
     return status;
 }
@@ -122,7 +122,7 @@ static void assert_troubled(fake_reply how, int times, void (*check)(const scene
     apr_pool_create(&pool, parent);
     scene s = scene_with(&t, pool);
     int status = ask(s.site, s.host, "POST", "brokers/batch", pool);
-    assert_int_equal(s.host->lent, 0);
+    assert_int_equal(s.host->in_use, 0);
     check(&s, status, pool);
     apr_pool_destroy(pool);
 }

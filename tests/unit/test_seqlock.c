@@ -1,33 +1,33 @@
 /* A board is read whole or not at all, also after a writer was killed. */
 #include "unit.h"
 
-#include "core/board.h"
+#include "core/seqlock.h"
 
 static void what_was_written_is_read(void **state)
 {
-    neo_board_turn turn = 0;
-    int board = 0, seen = -1;
+    neo_seqlock lock = 0;
+    int shared = 0, seen = -1;
     (void)state;
-    assert_true(neo_board_read(&turn, &board, &seen, sizeof seen));
+    assert_true(neo_seqlock_read(&lock, &shared, &seen, sizeof seen));
     assert_int_equal(seen, 0);
     for (int i = 1; i < 5; i++) {
-        neo_board_write(&turn, &board, &i, sizeof i);
-        assert_true(neo_board_read(&turn, &board, &seen, sizeof seen));
+        neo_seqlock_write(&lock, &shared, &i, sizeof i);
+        assert_true(neo_seqlock_read(&lock, &shared, &seen, sizeof seen));
         assert_int_equal(seen, i);
     }
 }
 
 static void a_killed_writer_is_forgotten_with_the_next(void **state)
 {
-    neo_board_turn turn = 4;
-    int board = 7, seen = -1;
+    neo_seqlock lock = 4;
+    int shared = 7, seen = -1;
     (void)state;
-    turn |= 1; /* it began, and no more */
-    assert_false(neo_board_read(&turn, &board, &seen, sizeof seen));
+    lock |= 1; /* it began, and no more */
+    assert_false(neo_seqlock_read(&lock, &shared, &seen, sizeof seen));
     for (int i = 1; i < 3; i++) {
-        neo_board_write(&turn, &board, &i, sizeof i);
-        assert_int_equal(turn % 2, 0);
-        assert_true(neo_board_read(&turn, &board, &seen, sizeof seen));
+        neo_seqlock_write(&lock, &shared, &i, sizeof i);
+        assert_int_equal(lock % 2, 0);
+        assert_true(neo_seqlock_read(&lock, &shared, &seen, sizeof seen));
         assert_int_equal(seen, i);
     }
 }

@@ -1,5 +1,5 @@
-/* Figures in shared memory (see httpd/counters.h). */
-#include "httpd/counters.h"
+/* Figures in shared memory (see httpd/shared_metrics.h). */
+#include "httpd/shared_metrics.h"
 
 #include <ap_mpm.h>
 #include <apr_shm.h>
@@ -10,20 +10,20 @@
 #include "httpd/log.h"
 #include "model/route.h"
 
-#define LINE  64 /* bytes that the parts begin at multiples of */
-#define SPARE 2  /* times as many places as processes: those of before a graceful restart finish beside the new ones */
+#define CACHE_LINE   64 /* bytes that the parts begin at multiples of */
+#define SPARE_FACTOR 2  /* times as many places as processes: those of before a graceful restart finish beside the new ones */
 
-#define ON_LINES(size) (((size) + LINE - 1) / LINE * LINE)
+#define CACHE_ALIGNED(size) (((size) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 
-static neo_counters here; /* without figures until they are opened */
+static neo_shared_metrics shared; /* without figures until they are opened */
 
 /* ---------------------------------------------------------------- the memory */
 
 static int processes_at_most(void)
 {
-    int most = 0;
-    ap_mpm_query(AP_MPMQ_HARD_LIMIT_DAEMONS, &most);
-    return SPARE * (most > 0 ? most : 1);
+    int max = 0;
+    ap_mpm_query(AP_MPMQ_HARD_LIMIT_DAEMONS, &max);
+    return SPARE_FACTOR * (max > 0 ? max : 1);
 }
 
 /* Memory of another layout is another memory: an upgraded module with other routes begins anew. */
@@ -38,7 +38,7 @@ static char *make(server_rec *server, const char *name, apr_size_t size)
 {
     apr_pool_t *pool = server->process->pool;
     apr_shm_t *shm;
-    apr_status_t rv = apr_shm_create(&shm, size + LINE, NULL, pool);
+    apr_status_t rv = apr_shm_create(&shm, size + CACHE_LINE, NULL, pool);
     if (rv != APR_SUCCESS) {
         char reason[128];
         neo_log(NEO_LOG_NO_MEMORY, &(neo_about){.server = server}, "no shared memory for the figures of the status page (%s)",
@@ -46,52 +46,52 @@ static char *make(server_rec *server, const char *name, apr_size_t size)
         return NULL;
     }
     char *memory = apr_shm_baseaddr_get(shm);
-    memory += (LINE - (uintptr_t)memory % LINE) % LINE;
+    memory += (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE;
     apr_pool_userdata_set(memory, apr_pstrdup(pool, name), NULL, pool);
     return memory;
 }
 
-int neo_counters_open(server_rec *main_server)
+int neo_shared_metrics_open(server_rec *main_server)
 {
     int routes = neo_routes_count(), processes = processes_at_most();
-    apr_size_t figures = ON_LINES(neo_figures_size(routes, processes)), receivers = ON_LINES(neo_receivers_size());
-    apr_size_t size = figures + receivers + ON_LINES(NEO_DATABASES * sizeof(neo_inquiries));
+    apr_size_t metrics = CACHE_ALIGNED(neo_metrics_size(routes, processes)), receivers = CACHE_ALIGNED(neo_receivers_size());
+    apr_size_t size = metrics + receivers + CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_db_probes));
     const char *name = name_of(size, main_server->process->pconf);
     void *found = NULL;
     apr_pool_userdata_get(&found, name, main_server->process->pool);
     char *memory = found ? found : make(main_server, name, size);
     if (!memory)
         return 0;
-    here.figures = neo_figures_use(memory, routes, processes, apr_time_now());
-    here.receivers = neo_receivers_use(memory + figures);
-    here.inquiries = (neo_inquiries *)(void *)(memory + figures + receivers);
+    shared.metrics = neo_metrics_attach(memory, routes, processes, apr_time_now());
+    shared.receivers = neo_receivers_attach(memory + metrics);
+    shared.probes = (neo_db_probes *)(void *)(memory + metrics + receivers);
     return 1;
 }
 
-static apr_status_t leave(void *data)
+static apr_status_t unregister(void *data)
 {
-    neo_figures_leave(data);
+    neo_metrics_unregister(data);
     return APR_SUCCESS;
 }
 
-void neo_counters_enter(apr_pool_t *pchild)
+void neo_shared_metrics_attach(apr_pool_t *pchild)
 {
-    here.process = neo_figures_enter(here.figures, getpid());
-    apr_pool_cleanup_register(pchild, here.process, leave, apr_pool_cleanup_null);
+    shared.process = neo_metrics_register(shared.metrics, getpid());
+    apr_pool_cleanup_register(pchild, shared.process, unregister, apr_pool_cleanup_null);
 }
 
-const neo_counters *neo_counters_here(void)
+const neo_shared_metrics *neo_shared_metrics_get(void)
 {
-    return here.figures ? &here : NULL;
+    return shared.metrics ? &shared : NULL;
 }
 
 /* ---------------------------------------------------------------- requests */
 
-void neo_counters_request(const neo_exchange *exchange, const neo_response *response)
+void neo_shared_metrics_count_request(const neo_exchange *exchange, const neo_response *response)
 {
     request_rec *r = exchange->r;
     apr_time_t now = apr_time_now();
     if (exchange->loan.spent)
         apr_table_setn(r->subprocess_env, "NEOAPI_DB_TIME", apr_ltoa(r->pool, (long)exchange->loan.spent));
-    neo_figures_request(here.figures, response->route, response->status, now - r->request_time, now);
+    neo_metrics_request(shared.metrics, response->route, response->status, now - r->request_time, now);
 }

@@ -6,42 +6,42 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/figures.h"
+#include "core/metrics.h"
 
 #define SECOND    1000000LL
-#define MINUTE    (60 * SECOND)
-#define HOUR      (60 * MINUTE)
+#define MINUTE_US (60 * SECOND)
+#define HOUR      (60 * MINUTE_US)
 #define START     (1800000000LL * SECOND) /* the beginning of a minute, and of a quarter */
 #define ROUTES    5
 #define PROCESSES 6
 
 /* Memory as httpd's processes share it. */
-static neo_figures *figures(void)
+static neo_metrics *metrics(void)
 {
-    void *memory = mmap(NULL, neo_figures_size(ROUTES, PROCESSES), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *memory = mmap(NULL, neo_metrics_size(ROUTES, PROCESSES), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(memory, MAP_FAILED);
-    return neo_figures_use(memory, ROUTES, PROCESSES, START);
+    return neo_metrics_attach(memory, ROUTES, PROCESSES, START);
 }
 
-static void count(neo_figures *f, int times, int status, long long now)
+static void count(neo_metrics *f, int times, int status, long long now)
 {
     for (int i = 0; i < times; i++)
-        neo_figures_request(f, 1, status, 300, now);
+        neo_metrics_request(f, 1, status, 300, now);
 }
 
-static uint64_t all_of(const neo_tally *tally)
+static uint64_t all_of(const neo_counters *counters)
 {
     uint64_t all = 0;
     for (int i = 0; i < NEO_CLASSES; i++)
-        all += neo_histogram_count(&tally->requests[i]);
+        all += neo_histogram_count(&counters->requests[i]);
     return all;
 }
 
-static uint64_t with_status(const neo_route_tally *tally, int status)
+static uint64_t with_status(const neo_route_counters *counters, int status)
 {
     for (int i = 0; i < NEO_STATUSES; i++)
         if (neo_statuses[i] == status)
-            return tally->statuses[i];
+            return counters->statuses[i];
     fail_msg("status %d has no place", status);
     return 0;
 }
@@ -50,20 +50,20 @@ static uint64_t with_status(const neo_route_tally *tally, int status)
 
 static void a_request_is_counted_by_route_status_and_time(void **state)
 {
-    neo_figures *f = figures();
-    neo_route_tally route;
-    neo_tally total;
+    neo_metrics *f = metrics();
+    neo_route_counters route;
+    neo_counters total;
     (void)state;
-    neo_figures_request(f, 3, 201, 1400, START);
-    neo_figures_request(f, 3, 429, 90, START);
-    neo_figures_request(f, 4, 503, 9000000, START);
-    neo_figures_route(f, 3, &route);
+    neo_metrics_request(f, 3, 201, 1400, START);
+    neo_metrics_request(f, 3, 429, 90, START);
+    neo_metrics_request(f, 4, 503, 9000000, START);
+    neo_metrics_route(f, 3, &route);
     assert_int_equal(with_status(&route, 201), 1);
     assert_int_equal(with_status(&route, 429), 1);
     assert_int_equal(with_status(&route, 503), 0);
     assert_int_equal(route.times[0].count[neo_histogram_bucket(1400)], 1);
     assert_int_equal(route.times[2].sum, 90);
-    neo_figures_total(f, &total);
+    neo_metrics_total(f, &total);
     assert_int_equal(all_of(&total), 3);
     assert_int_equal(total.limited, 1);
     assert_int_equal(neo_histogram_count(&total.requests[3]), 1);
@@ -74,43 +74,43 @@ static void a_status_that_is_not_listed_counts_as_its_classes_first(void **state
     static const int pairs[][2] = {{206, 200}, {307, 300}, {418, 400}, {599, 500}, {199, 500}, {600, 500}, {0, 500}};
     (void)state;
     for (int i = 0; i < COUNT(pairs); i++) {
-        neo_figures *f = figures();
-        neo_route_tally route;
-        neo_figures_request(f, 0, pairs[i][0], 1, START);
-        neo_figures_route(f, 0, &route);
+        neo_metrics *f = metrics();
+        neo_route_counters route;
+        neo_metrics_request(f, 0, pairs[i][0], 1, START);
+        neo_metrics_route(f, 0, &route);
         assert_int_equal(with_status(&route, pairs[i][1]), 1);
     }
 }
 
 static void nothing_is_lost_between_processes(void **state)
 {
-    neo_figures *f = figures();
-    neo_tally total;
+    neo_metrics *f = metrics();
+    neo_counters total;
     (void)state;
     for (int i = 0; i < 4; i++)
         if (fork() == 0) {
             for (int n = 0; n < 20000; n++)
-                neo_figures_request(f, n % ROUTES, 200, 100, START + n * SECOND / 100);
+                neo_metrics_request(f, n % ROUTES, 200, 100, START + n * SECOND / 100);
             _exit(0);
         }
     while (wait(NULL) > 0)
         continue;
-    neo_figures_total(f, &total);
+    neo_metrics_total(f, &total);
     assert_int_equal(all_of(&total), 80000);
 }
 
 static void connections_are_counted_with_their_times(void **state)
 {
-    neo_figures *f = figures();
-    neo_tally total;
+    neo_metrics *f = metrics();
+    neo_counters total;
     (void)state;
-    neo_figures_borrowed(f, 40, 1);
-    neo_figures_returned(f, 700);
-    neo_figures_borrowed(f, 3 * SECOND, 0);
-    neo_figures_total(f, &total);
+    neo_metrics_connection_acquired(f, 40, 1);
+    neo_metrics_connection_released(f, 700);
+    neo_metrics_connection_acquired(f, 3 * SECOND, 0);
+    neo_metrics_total(f, &total);
     assert_int_equal(neo_histogram_count(&total.wait), 2);
-    assert_int_equal(total.lent.sum, 700);
-    assert_int_equal(total.unconnected, 1);
+    assert_int_equal(total.held.sum, 700);
+    assert_int_equal(total.no_connection, 1);
 }
 
 static void attempts_are_counted_by_how_they_end(void **state)
@@ -125,14 +125,14 @@ static void attempts_are_counted_by_how_they_end(void **state)
         {"timeout", 0, NEO_ATTEMPT_TIMEOUT},   {"blocked_address", 0, NEO_ATTEMPT_BLOCKED},
         {"not_sent", 0, NEO_ATTEMPT_NOT_SENT}, {"tls_failed", 0, NEO_ATTEMPT_CONNECTION},
     };
-    neo_figures *f = figures();
-    neo_tally total;
+    neo_metrics *f = metrics();
+    neo_counters total;
     (void)state;
     for (int i = 0; i < COUNT(rows); i++) {
         assert_int_equal(neo_attempt_of(rows[i].error, rows[i].status), rows[i].kind);
-        neo_figures_attempt(f, rows[i].kind, i < 3, 1000, START);
+        neo_metrics_attempt(f, rows[i].kind, i < 3, 1000, START);
     }
-    neo_figures_total(f, &total);
+    neo_metrics_total(f, &total);
     assert_int_equal(total.outcomes[NEO_ATTEMPT_OK], 2);
     assert_int_equal(total.outcomes[NEO_ATTEMPT_STATUS], 2);
     assert_int_equal(total.delivered, 2);
@@ -143,35 +143,35 @@ static void attempts_are_counted_by_how_they_end(void **state)
 /* ---------------------------------------------------------------- the last hour */
 
 /* What was counted in a minute; 59 is this one. */
-static uint64_t in_minute(neo_figures *f, long long now, int minute)
+static uint64_t in_minute(neo_metrics *f, long long now, int minute)
 {
-    static neo_tally sums[NEO_MINUTES + 1];
-    neo_figures_minutes(f, now, sums);
+    static neo_counters sums[NEO_MINUTES + 1];
+    neo_metrics_minutes(f, now, sums);
     return all_of(&sums[minute + 1]) - all_of(&sums[minute]);
 }
 
 static void each_minute_of_the_last_hour_has_its_own(void **state)
 {
-    neo_figures *f = figures();
+    neo_metrics *f = metrics();
     (void)state;
     count(f, 3, 200, START + SECOND);
-    count(f, 5, 200, START + MINUTE);
-    count(f, 7, 404, START + 2 * MINUTE + 59 * SECOND);
-    assert_int_equal(in_minute(f, START + 2 * MINUTE + 59 * SECOND, 59), 7);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE, 59), 0);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE, 58), 7);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE, 57), 5);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE, 56), 3);
-    assert_int_equal(in_minute(f, START + 3 * MINUTE, 55), 0);
-    assert_int_equal(in_minute(f, START + 59 * MINUTE, 0), 3);
-    assert_int_equal(in_minute(f, START + 60 * MINUTE, 0), 5);
+    count(f, 5, 200, START + MINUTE_US);
+    count(f, 7, 404, START + 2 * MINUTE_US + 59 * SECOND);
+    assert_int_equal(in_minute(f, START + 2 * MINUTE_US + 59 * SECOND, 59), 7);
+    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 59), 0);
+    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 58), 7);
+    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 57), 5);
+    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 56), 3);
+    assert_int_equal(in_minute(f, START + 3 * MINUTE_US, 55), 0);
+    assert_int_equal(in_minute(f, START + 59 * MINUTE_US, 0), 3);
+    assert_int_equal(in_minute(f, START + 60 * MINUTE_US, 0), 5);
     for (int i = 0; i < NEO_MINUTES; i++)
         assert_int_equal(in_minute(f, START + 3 * HOUR, i), 0);
 }
 
 static void what_comes_after_a_long_silence_is_now(void **state)
 {
-    neo_figures *f = figures();
+    neo_metrics *f = metrics();
     (void)state;
     count(f, 4, 200, START);
     count(f, 6, 200, START + 100 * HOUR);
@@ -182,72 +182,72 @@ static void what_comes_after_a_long_silence_is_now(void **state)
 
 static void a_clock_that_steps_back_loses_nothing(void **state)
 {
-    neo_figures *f = figures();
-    neo_tally total;
+    neo_metrics *f = metrics();
+    neo_counters total;
     (void)state;
     count(f, 4, 200, START + 10 * HOUR);
     count(f, 6, 200, START + 2 * HOUR);
-    neo_figures_total(f, &total);
+    neo_metrics_total(f, &total);
     assert_int_equal(all_of(&total), 10);
     assert_int_equal(in_minute(f, START + 2 * HOUR, 59), 6);
 }
 
 static void a_route_is_known_for_the_last_hour_and_a_little_more(void **state)
 {
-    neo_figures *f = figures();
-    neo_route_tally lately;
+    neo_metrics *f = metrics();
+    neo_route_counters recent;
     long long since;
     (void)state;
     count(f, 10, 200, START);
-    neo_figures_route_lately(f, 1, START + 20 * MINUTE, &lately, &since);
-    assert_int_equal(with_status(&lately, 200), 10);
+    neo_metrics_route_recent(f, 1, START + 20 * MINUTE_US, &recent, &since);
+    assert_int_equal(with_status(&recent, 200), 10);
     assert_true(since == START);
     for (int i = 1; i <= 8; i++)
-        count(f, 1, 200, START + i * 15 * MINUTE);
-    long long now = START + 2 * HOUR + 14 * MINUTE;
-    neo_figures_route_lately(f, 1, now, &lately, &since);
+        count(f, 1, 200, START + i * 15 * MINUTE_US);
+    long long now = START + 2 * HOUR + 14 * MINUTE_US;
+    neo_metrics_route_recent(f, 1, now, &recent, &since);
     assert_true(since == START + HOUR);
-    assert_int_equal(with_status(&lately, 200), 5); /* of the quarters 4 to 8 */
-    neo_figures_route_lately(f, 1, now + 10 * HOUR, &lately, &since);
-    assert_int_equal(with_status(&lately, 200), 0);
-    neo_figures_route(f, 1, &lately);
-    assert_int_equal(with_status(&lately, 200), 18);
+    assert_int_equal(with_status(&recent, 200), 5); /* of the quarters 4 to 8 */
+    neo_metrics_route_recent(f, 1, now + 10 * HOUR, &recent, &since);
+    assert_int_equal(with_status(&recent, 200), 0);
+    neo_metrics_route(f, 1, &recent);
+    assert_int_equal(with_status(&recent, 200), 18);
 }
 
 /* Whoever read the counters just before others counted, and then finds the copy that was made after that. */
 static void a_copy_that_is_ahead_takes_nothing_below_zero(void **state)
 {
-    size_t words = neo_figures_size(ROUTES, PROCESSES) / sizeof(uint64_t);
-    neo_figures *f = figures();
+    size_t words = neo_metrics_size(ROUTES, PROCESSES) / sizeof(uint64_t);
+    neo_metrics *f = metrics();
     uint64_t *now = (uint64_t *)(void *)f, *before = test_calloc(words, sizeof *before),
              *counted = test_calloc(words, sizeof *counted);
-    neo_route_tally lately;
+    neo_route_counters recent;
     long long since;
     (void)state;
     memcpy(before, now, words * sizeof *before);
     count(f, 10, 200, START);
     memcpy(counted, now, words * sizeof *counted);
-    neo_figures_route_lately(f, 1, START + HOUR, &lately, &since); /* makes a copy */
+    neo_metrics_route_recent(f, 1, START + HOUR, &recent, &since); /* makes a copy */
     for (size_t i = 0; i < words; i++)
         if (before[i] != counted[i])
             now[i] = before[i];
-    neo_figures_route_lately(f, 1, START + 2 * HOUR - SECOND, &lately, &since);
-    assert_int_equal(with_status(&lately, 200), 0);
-    assert_int_equal(lately.times[0].sum, 0);
+    neo_metrics_route_recent(f, 1, START + 2 * HOUR - SECOND, &recent, &since);
+    assert_int_equal(with_status(&recent, 200), 0);
+    assert_int_equal(recent.times[0].sum, 0);
     test_free(before);
     test_free(counted);
 }
 
 static void figures_outlive_whoever_made_them(void **state)
 {
-    neo_figures *f = figures();
-    neo_tally total;
+    neo_metrics *f = metrics();
+    neo_counters total;
     (void)state;
     count(f, 4, 200, START);
-    assert_ptr_equal(neo_figures_use(f, ROUTES, PROCESSES, START + HOUR), f);
-    neo_figures_total(f, &total);
+    assert_ptr_equal(neo_metrics_attach(f, ROUTES, PROCESSES, START + HOUR), f);
+    neo_metrics_total(f, &total);
     assert_int_equal(all_of(&total), 4);
-    assert_true(neo_figures_started(f) == START);
+    assert_true(neo_metrics_started(f) == START);
 }
 
 /* ---------------------------------------------------------------- processes */
@@ -269,56 +269,56 @@ static void end_process(pid_t pid)
 
 static void only_processes_that_live_are_counted(void **state)
 {
-    neo_figures *f = figures();
+    neo_metrics *f = metrics();
     neo_process sum;
     int processes;
     pid_t one = start_process(), other = start_process();
     (void)state;
-    neo_figures_enter(f, one)->lent = 3;
-    neo_process *place = neo_figures_enter(f, other);
-    place->lent = 4;
-    neo_figures_now(f, &sum, &processes);
+    neo_metrics_register(f, one)->in_use = 3;
+    neo_process *slot = neo_metrics_register(f, other);
+    slot->in_use = 4;
+    neo_metrics_current(f, &sum, &processes);
     assert_int_equal(processes, 2);
-    assert_int_equal(sum.lent, 7);
+    assert_int_equal(sum.in_use, 7);
     end_process(one);
-    neo_figures_now(f, &sum, &processes);
+    neo_metrics_current(f, &sum, &processes);
     assert_int_equal(processes, 1);
-    assert_int_equal(sum.lent, 4);
-    assert_int_equal(neo_figures_enter(f, getpid())->lent, 0); /* in the place of the one that died */
-    neo_figures_leave(place);
+    assert_int_equal(sum.in_use, 4);
+    assert_int_equal(neo_metrics_register(f, getpid())->in_use, 0); /* in the place of the one that died */
+    neo_metrics_unregister(slot);
     end_process(other);
-    neo_figures_now(f, &sum, &processes);
+    neo_metrics_current(f, &sum, &processes);
     assert_int_equal(processes, 1);
 }
 
 static void a_process_without_a_place_works_all_the_same(void **state)
 {
-    neo_figures *f = figures();
+    neo_metrics *f = metrics();
     neo_process sum;
     int processes;
     pid_t pids[PROCESSES];
     (void)state;
     for (int i = 0; i < PROCESSES; i++)
-        neo_figures_enter(f, pids[i] = start_process());
-    neo_figures_enter(f, getpid())->lent = 9;
-    neo_figures_now(f, &sum, &processes);
+        neo_metrics_register(f, pids[i] = start_process());
+    neo_metrics_register(f, getpid())->in_use = 9;
+    neo_metrics_current(f, &sum, &processes);
     assert_int_equal(processes, PROCESSES);
-    assert_int_equal(sum.lent, 0);
+    assert_int_equal(sum.in_use, 0);
     for (int i = 0; i < PROCESSES; i++)
         end_process(pids[i]);
 }
 
 static void the_janitors_rounds_are_told(void **state)
 {
-    neo_figures *f = figures();
-    neo_janitor janitor;
+    neo_metrics *f = metrics();
+    neo_cleanup_stats cleanup;
     (void)state;
-    neo_figures_tidied(f, 1, 5000, START + 3);
-    neo_figures_tidied(f, 0, 1, START + 9);
-    neo_figures_janitor(f, &janitor);
-    assert_true(janitor.last == START + 3 && janitor.took == 5000);
-    assert_int_equal(janitor.runs, 1);
-    assert_int_equal(janitor.failures, 1);
+    neo_metrics_cleanup(f, 1, 5000, START + 3);
+    neo_metrics_cleanup(f, 0, 1, START + 9);
+    neo_metrics_cleanup_stats(f, &cleanup);
+    assert_true(cleanup.last == START + 3 && cleanup.took == 5000);
+    assert_int_equal(cleanup.runs, 1);
+    assert_int_equal(cleanup.failures, 1);
 }
 
 int main(void)

@@ -1,0 +1,36 @@
+/* Counting what couriers do (see delivery/courier_metrics.h). */
+#include "delivery/courier_metrics.h"
+
+#define US_PER_MS 1000 /* microseconds of a millisecond */
+
+void neo_courier_metrics_begin(const neo_courier_metrics *metrics, int concurrency)
+{
+    if (!metrics->counters)
+        return;
+    __atomic_fetch_add(&metrics->process->is_delivering, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&metrics->process->concurrency, concurrency, __ATOMIC_RELAXED);
+}
+
+void neo_courier_metrics_in_flight(const neo_courier_metrics *metrics, int change)
+{
+    if (metrics->counters)
+        __atomic_fetch_add(&metrics->process->in_flight, change, __ATOMIC_RELAXED);
+}
+
+void neo_courier_metrics_attempt(const neo_courier_metrics *metrics, const char *host, const neo_sent *sent, int is_last)
+{
+    if (!metrics->counters)
+        return;
+    neo_attempt kind = neo_attempt_of(sent->error, sent->http_status);
+    long long took = (long long)sent->duration * US_PER_MS, now = neo_now_ms() * US_PER_MS;
+    int is_success = kind == NEO_ATTEMPT_OK;
+    neo_metrics_attempt(metrics->counters, kind, is_success || is_last, took, now);
+    (void)neo_receivers_attempt(metrics->receivers, host, is_success, took, now);
+}
+
+void neo_courier_metrics_cleanup(const neo_courier_metrics *metrics, int is_done, neo_ms begun)
+{
+    neo_ms now = neo_now_ms();
+    if (metrics->counters)
+        neo_metrics_cleanup(metrics->counters, is_done, (now - begun) * US_PER_MS, now * US_PER_MS);
+}

@@ -1,0 +1,192 @@
+/* Asking the databases for administrators' pages (see httpd/db_probe.h). */
+#include "httpd/db_probe.h"
+
+#include <apr_strings.h>
+#include <http_config.h>
+#include <http_main.h>
+#include <string.h>
+
+#include "httpd/config.h"
+#include "httpd/log.h"
+#include "store/migrate.h"
+
+#define SECOND_US        1000000LL        /* microseconds */
+#define FRESH_US         SECOND_US        /* an answer is good for so long */
+#define USABLE_US        (10 * SECOND_US) /* and of use for so long where there is none newer */
+#define TIMEOUT_US       (3 * SECOND_US)  /* then one who asks is not waited for any more */
+#define POLL_INTERVAL_US 20000            /* between looks whether he has his answer */
+#define LOST_US          (20 * SECOND_US) /* then one who asks has died over it, since no question takes so long */
+
+/* A database, and the number it has on this host. */
+typedef struct {
+    neo_database *database;
+    int number;
+} probed_database;
+
+/* The distinct databases of this host, at most so many, in the order of their virtual hosts. With `only`, that one alone. */
+static int find_databases(const neo_database *only, probed_database *found, int max)
+{
+    int count = 0, number = 0;
+    const neo_database *last = NULL;
+    for (const server_rec *s = ap_server_conf; s && count < max; s = s->next) {
+        const neo_server_config *config = neo_server_config_of(s);
+        if (!config->database || config->database == last)
+            continue;
+        last = config->database;
+        int is_known = 0;
+        for (int i = 0; i < count; i++)
+            is_known |= found[i].database == config->database;
+        if (!is_known && (!only || only == config->database))
+            found[count++] = (probed_database){config->database, number};
+        number++;
+    }
+    return count;
+}
+
+static int databases_of(request_rec *r, probed_database *found, int max)
+{
+    return find_databases(neo_server_config_of(r->server)->database, found, max);
+}
+
+/* ---------------------------------------------------------------- one asks for all */
+
+/* True for the one who may ask: nobody else does, or whoever did has died. */
+static int try_start(neo_db_probe *probe, long long now)
+{
+    long long running_since = __atomic_load_n(&probe->running_since, __ATOMIC_ACQUIRE);
+    if (running_since && now - running_since < LOST_US)
+        return 0;
+    return __atomic_compare_exchange_n(&probe->running_since, &running_since, now, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static void store_result(neo_db_probe *probe, const neo_probe_result *result)
+{
+    neo_seqlock_write(&probe->lock, &probe->result, result, sizeof *result);
+    __atomic_store_n(&probe->running_since, 0, __ATOMIC_RELEASE);
+}
+
+/* What was answered last. */
+static void read_last(const neo_db_probe *probe, neo_probe_result *result)
+{
+    if (!neo_seqlock_read(&probe->lock, &probe->result, result, sizeof *result))
+        memset(result, 0, sizeof *result);
+}
+
+/* Asks, unless this process has no connection left: who waits for one may wait long. */
+static void run_probe(request_rec *r, const probed_database *target,
+                      void (*query)(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result), neo_probe_result *result)
+{
+    const neo_process *process = neo_shared_metrics_get()->process;
+    neo_about about = {.r = r, .server = r->server};
+    neo_loan loan = {0};
+    memset(result, 0, sizeof *result);
+    result->state = NEO_PROBE_NO_CONNECTION;
+    if (process->in_use < process->connections) {
+        neo_pg *pg = neo_database_borrow(target->database, &loan, &about, r->pool);
+        result->state = NEO_PROBE_UNAVAILABLE;
+        if (pg) {
+            query(pg, r->pool, result);
+            neo_database_give_back(target->database, pg);
+        }
+    }
+    result->read_at = apr_time_now();
+}
+
+/* For one who may not ask: the last answer, if it is not too old; else what the one who asks gets, within his time. */
+static void await_other(const neo_db_probe *probe, neo_probe_result *result)
+{
+    for (;; apr_sleep(POLL_INTERVAL_US)) {
+        long long running_since = __atomic_load_n(&probe->running_since, __ATOMIC_ACQUIRE), now = apr_time_now();
+        read_last(probe, result);
+        int is_usable = result->read_at && now - result->read_at <= USABLE_US;
+        if (running_since && now - running_since > TIMEOUT_US)
+            result->state = NEO_PROBE_TIMEOUT;
+        else if (!is_usable && running_since)
+            continue;
+        else if (!is_usable)
+            result->state = NEO_PROBE_UNKNOWN;
+        return;
+    }
+}
+
+/* The answer to a question: the last one, if that is fresh; a new one, if nobody asks; else the last one for a while. */
+static void probe_cached(request_rec *r, const probed_database *target, neo_db_probe *probe,
+                         void (*query)(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result), neo_probe_result *result)
+{
+    long long now = apr_time_now();
+    read_last(probe, result);
+    if (result->read_at && now - result->read_at < FRESH_US && now >= result->read_at)
+        return;
+    if (!try_start(probe, now)) {
+        await_other(probe, result);
+        return;
+    }
+    neo_probe_result last = *result;
+    run_probe(r, target, query, result);
+    int is_last_usable = last.state == NEO_PROBE_OK && now - last.read_at < USABLE_US;
+    store_result(probe, result->state == NEO_PROBE_NO_CONNECTION && is_last_usable ? &last : result);
+    if (result->state == NEO_PROBE_NO_CONNECTION && is_last_usable)
+        *result = last;
+}
+
+/* For a page: what is wrong, and nothing of the inside. */
+static const char *error_of(neo_probe_state state)
+{
+    static const char *const words[NEO_PROBE_STATES] = {
+        [NEO_PROBE_UNKNOWN] = "the database is being asked for the first time; ask again",
+        [NEO_PROBE_OK] = NULL,
+        [NEO_PROBE_UNAVAILABLE] = "the database cannot be reached or does not answer; the error log says more",
+        [NEO_PROBE_TIMEOUT] = "the database has not answered for seconds",
+        [NEO_PROBE_NO_CONNECTION] = "every connection to the database is in use",
+        [NEO_PROBE_SCHEMA_OLD] = "the database's schema is older than this module: run neoapictl migrate",
+        [NEO_PROBE_SCHEMA_MISSING] = "the database has no schema: run neoapictl setup",
+    };
+    return words[state];
+}
+
+/* ---------------------------------------------------------------- the questions */
+
+static void query_backlog(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
+{
+    neo_pg_status status = neo_backlog_read(pg, pool, &result->backlog);
+    result->state = status == NEO_PG_OK ? NEO_PROBE_OK : status == NEO_PG_SCHEMA ? NEO_PROBE_SCHEMA_OLD : NEO_PROBE_UNAVAILABLE;
+}
+
+void neo_db_probe_backlog(request_rec *r, neo_report *report)
+{
+    neo_probe_result result;
+    probed_database target;
+    if (!databases_of(r, &target, 1)) {
+        report->backlog_error = "this process has no database yet";
+        return;
+    }
+    probe_cached(r, &target, &neo_shared_metrics_get()->probes[target.number % NEO_MAX_DATABASES].queue, query_backlog,
+                 &result);
+    report->backlog = result.backlog;
+    report->backlog_read_at = result.read_at;
+    report->backlog_error = error_of(result.state);
+}
+
+static void query_schema(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
+{
+    int version;
+    if (neo_schema_version(pg, pool, &version) != NEO_PG_OK)
+        return;
+    result->state = version == 0                    ? NEO_PROBE_SCHEMA_MISSING
+                    : version < neo_schema_needed() ? NEO_PROBE_SCHEMA_OLD
+                                                    : NEO_PROBE_OK;
+}
+
+const char *neo_db_probe_readiness(request_rec *r)
+{
+    probed_database found[NEO_MAX_DATABASES];
+    int count = databases_of(r, found, NEO_MAX_DATABASES);
+    const char *error = count ? NULL : "this process has no database yet";
+    for (int i = 0; i < count && !error; i++) {
+        neo_probe_result result;
+        probe_cached(r, &found[i], &neo_shared_metrics_get()->probes[found[i].number % NEO_MAX_DATABASES].schema, query_schema,
+                     &result);
+        error = error_of(result.state);
+    }
+    return error;
+}
