@@ -9,11 +9,11 @@
 #include "delivery/sender.h"
 #include "store/pg.h"
 
-#define NEO_ATTEMPTS 16 /* at most, for one delivery */
+#define NEO_MAX_ATTEMPTS 16 /* at most, for one delivery */
 
 typedef struct neo_courier_settings {
-    neo_keys keys;            /* secrets are sealed with them */
-    int delays[NEO_ATTEMPTS]; /* seconds before each attempt; the first is 0 */
+    neo_keys keys;                /* secrets are sealed with them */
+    int delays[NEO_MAX_ATTEMPTS]; /* seconds before each attempt; the first is 0 */
     int attempts;
     int timeout;          /* seconds for an attempt */
     int concurrency;      /* attempts at a time */

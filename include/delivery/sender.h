@@ -9,7 +9,7 @@
 #include "delivery/guard.h"
 #include "model/provider.h"
 
-#define NEO_EXCERPT 1024 /* bytes of a response that are kept */
+#define NEO_EXCERPT_BYTES 1024 /* bytes of a response that are kept */
 
 typedef struct neo_sender neo_sender;
 
@@ -19,7 +19,7 @@ void neo_sender_prepare(void);
 typedef struct neo_sender_settings {
     const neo_guard *guard;
     int timeout;           /* seconds for an attempt */
-    int most;              /* attempts at a time, and connections that are kept */
+    int max;               /* attempts at a time, and connections that are kept */
     const char *ca_bundle; /* a file of certificates; NULL: the system's */
 } neo_sender_settings;
 
@@ -34,14 +34,14 @@ typedef struct neo_sent {
 } neo_sent;
 
 /* Called from neo_sender_work, once for each attempt. What `sent` points to ends with the call. */
-typedef void (*neo_sender_done)(void *about, const neo_sent *sent);
+typedef void (*neo_sender_done)(void *baton, const neo_sent *sent);
 
 /* Returns NULL, and logs, where libcurl cannot do what is wanted. */
 neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done done, apr_pool_t *pool);
 
 /* Starts a POST of `body` to `url` with these headers ("Name: value"). Everything is copied. False where memory is out. */
 NEO_MUSTCHECK int neo_sender_post(neo_sender *sender, const char *url, const char *const *headers, int count, neo_text body,
-                                  void *about);
+                                  void *baton);
 
 /* Works on what was started and waits up to so many milliseconds for more to do, or until another socket can be read (-1:
  * none); calls back for what has ended. */
@@ -51,15 +51,15 @@ void neo_sender_work(neo_sender *sender, int milliseconds, int socket);
 void neo_sender_wake(neo_sender *sender);
 
 /* A POST of JSON to an address that the administrator has chosen, for which there is no guard. */
-typedef struct neo_question {
+typedef struct neo_provider_request {
     const char *url;
     const char *token; /* sent as Authorization: Bearer */
     neo_text body;
     int timeout; /* seconds, for all of it */
-} neo_question;
+} neo_provider_request;
 
 /* Sends it and waits for the answer, in whatever thread. It is sent once at most: over a connection of its own, because libcurl
  * sends again what was lost with a connection that had been used before. */
-void neo_sender_ask(const neo_question *question, apr_pool_t *pool, neo_asked_answer *answer);
+void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *answer);
 
 #endif

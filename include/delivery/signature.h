@@ -8,7 +8,7 @@
 #define NEO_WEBHOOK_HEADERS 5
 
 /* The body that is sent: id, event_type, created_at, payload. */
-neo_text neo_webhook_body(const neo_due *due, apr_pool_t *pool);
+neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool);
 
 /* The headers that go with it, as "Name: value". `secret` signs alone in X-Webhook-Signature; `previous`, where it is not NULL,
  * signs beside it in webhook-signature. `now` is the moment of the attempt. */

@@ -20,19 +20,19 @@ typedef struct neo_outgoing {
 neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool);
 
 /* How the attempt to ask the provider went. */
-typedef enum neo_asked {
-    NEO_ASKED_NOT_SENT, /* surely nothing of the request went out */
-    NEO_ASKED_LOST,     /* it may have arrived, and no whole answer came */
-    NEO_ASKED_ANSWERED,
-} neo_asked;
+typedef enum neo_provider_outcome {
+    NEO_PROVIDER_NOT_SENT,    /* surely nothing of the request went out */
+    NEO_PROVIDER_NO_RESPONSE, /* it may have arrived, and no whole answer came */
+    NEO_PROVIDER_RESPONDED,
+} neo_provider_outcome;
 
-typedef struct neo_asked_answer {
-    neo_asked how;
-    const char *why; /* of the first two, a word: "timeout" */
-    int http_status; /* of an answer */
+typedef struct neo_provider_response {
+    neo_provider_outcome outcome;
+    const char *error; /* of the first two, a word: "timeout" */
+    int http_status;   /* of an answer */
     neo_text body;
     const char *token; /* what was shown to the provider, which may cite it; nothing that is read has it. NULL: nothing was */
-} neo_asked_answer;
+} neo_provider_response;
 
 /* What it means for the message. */
 typedef enum neo_verdict {
@@ -60,6 +60,6 @@ typedef struct neo_reply {
 } neo_reply;
 
 /* Decides by what came back. */
-void neo_reply_read(const neo_asked_answer *answer, apr_pool_t *pool, neo_reply *reply);
+void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_reply *reply);
 
 #endif

@@ -46,7 +46,7 @@ typedef struct neo_host {
     void (*told)(void *context); /* deliveries wait to be sent */
     /* Asks WhatsApp's provider: a POST of `body` to `path` ("<phone_number_id>/messages"), and waits for the answer, for a
      * limited time. It is sent once at most. */
-    void (*ask_provider)(void *context, const char *path, const char *token, neo_text body, neo_asked_answer *answer);
+    void (*ask_provider)(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer);
 } neo_host;
 
 typedef struct neo_request {

@@ -5,8 +5,8 @@
 #include "core/clock.h"
 #include "store/pg.h"
 
-#define NEO_BACKLOG_COUNTED 10000 /* rows that are counted; beyond them PostgreSQL's estimate is taken */
-#define NEO_BACKLOG_LANES   1000  /* subscriptions that are looked at for what is due */
+#define NEO_BACKLOG_MAX_COUNTED       10000 /* rows that are counted; beyond them PostgreSQL's estimate is taken */
+#define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions that are looked at for what is due */
 
 typedef struct neo_backlog {
     long long pending; /* deliveries that have not come to their end: in flight, due, or to be tried again later */

@@ -61,13 +61,13 @@ static int parse(const char *text, range *out)
         return 0;
     memcpy(address, text, len);
     address[len] = '\0';
-    int is_v4 = inet_pton(AF_INET, address, v4) == 1, most = is_v4 ? 32 : 128;
+    int is_v4 = inet_pton(AF_INET, address, v4) == 1, max = is_v4 ? 32 : 128;
     if (is_v4)
         set_v4(out->bytes, v4);
     else if (inet_pton(AF_INET6, address, out->bytes) != 1)
         return 0;
-    bits = most;
-    if (slash && (!neo_integer_parse(slash + 1, &bits) || bits < 0 || bits > most))
+    bits = max;
+    if (slash && (!neo_integer_parse(slash + 1, &bits) || bits < 0 || bits > max))
         return 0;
     out->bits = (int)bits + (is_v4 ? 96 : 0);
     return 1;

@@ -12,19 +12,19 @@
 typedef struct {
     const char *organization, *subscription;
     neo_health health;
-} finding;
+} health_change;
 
-void neo_results_clear(neo_results *results, int most)
+void neo_results_clear(neo_results *results, int max)
 {
     apr_pool_clear(results->pool);
-    results->outcomes = apr_array_make(results->pool, most, sizeof(neo_outcome));
-    results->findings = apr_array_make(results->pool, 8, sizeof(finding));
+    results->outcomes = apr_array_make(results->pool, max, sizeof(neo_outcome));
+    results->health_changes = apr_array_make(results->pool, 8, sizeof(health_change));
 }
 
-void neo_results_init(neo_results *results, apr_pool_t *parent, int most)
+void neo_results_init(neo_results *results, apr_pool_t *parent, int max)
 {
     apr_pool_create(&results->pool, parent);
-    neo_results_clear(results, most);
+    neo_results_clear(results, max);
 }
 
 static int is_success(const neo_sent *sent)
@@ -44,40 +44,41 @@ static double delay_after(double delay, const neo_sent *sent)
 }
 
 /* What is known already, or was found by another of the group, is no news. */
-static void find_out(neo_results *results, const neo_outcome *o, int was_failing, neo_health health, int is_last)
+static void note_health(neo_results *results, const neo_outcome *o, int was_failing, neo_health health, int is_last)
 {
     int is_news = was_failing;
-    if (health != NEO_HEALTH_WELL)
+    if (health != NEO_HEALTH_OK)
         is_news = !was_failing || is_last || health == NEO_HEALTH_GONE;
-    for (int i = 0; is_news && i < results->findings->nelts; i++) {
-        const finding *known = &APR_ARRAY_IDX(results->findings, i, finding);
+    for (int i = 0; is_news && i < results->health_changes->nelts; i++) {
+        const health_change *known = &APR_ARRAY_IDX(results->health_changes, i, health_change);
         if (strcmp(known->subscription, o->subscription) == 0 && known->health == health)
             is_news = 0;
     }
     if (is_news)
-        APR_ARRAY_PUSH(results->findings, finding) = (finding){o->organization, o->subscription, health};
+        APR_ARRAY_PUSH(results->health_changes, health_change) = (health_change){o->organization, o->subscription, health};
 }
 
-neo_outcome *neo_results_add_unsent(neo_results *results, const neo_flight *flight)
+neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_delivery *delivery)
 {
     neo_outcome *o = &APR_ARRAY_PUSH(results->outcomes, neo_outcome);
     *o = (neo_outcome){
-        .id = apr_pstrdup(results->pool, flight->id),
-        .organization = apr_pstrdup(results->pool, flight->organization),
-        .subscription = apr_pstrdup(results->pool, flight->subscription),
-        .claim = flight->claim,
-        .number = flight->number,
+        .id = apr_pstrdup(results->pool, delivery->id),
+        .organization = apr_pstrdup(results->pool, delivery->organization),
+        .subscription = apr_pstrdup(results->pool, delivery->subscription),
+        .claim = delivery->claim,
+        .number = delivery->number,
     };
     if (results->outcomes->nelts == 1)
         results->first = neo_steady_ms();
     return o;
 }
 
-void neo_results_add(neo_results *results, const neo_flight *flight, const neo_sent *sent, const int *delays, int count)
+void neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_sent *sent, const int *delays,
+                     int count)
 {
-    int is_last = flight->number >= count;
-    neo_health health = NEO_HEALTH_WELL;
-    neo_outcome *o = neo_results_add_unsent(results, flight);
+    int is_last = delivery->number >= count;
+    neo_health health = NEO_HEALTH_OK;
+    neo_outcome *o = neo_results_add_unsent(results, delivery);
     o->started = sent->started;
     o->duration = sent->duration;
     o->http_status = sent->http_status;
@@ -88,28 +89,29 @@ void neo_results_add(neo_results *results, const neo_flight *flight, const neo_s
     else {
         health = sent->http_status == 410 ? NEO_HEALTH_GONE : NEO_HEALTH_FAILING;
         o->end = is_last ? "failed" : NULL;
-        o->delay = is_last ? 0 : delay_after(delays[flight->number], sent);
+        o->delay = is_last ? 0 : delay_after(delays[delivery->number], sent);
     }
-    find_out(results, o, flight->is_failing, health, is_last);
+    note_health(results, o, delivery->is_failing, health, is_last);
 }
 
 /* The database counts from the moment at which it recorded them. */
-void neo_results_set_alarms(const neo_results *results, neo_alarms *alarms)
+void neo_results_set_timers(const neo_results *results, neo_timers *timers)
 {
     neo_ms now = neo_steady_ms();
     for (int i = 0; i < results->outcomes->nelts; i++) {
         const neo_outcome *o = &APR_ARRAY_IDX(results->outcomes, i, neo_outcome);
         if (!o->end)
-            neo_alarms_set(alarms, now + (neo_ms)(o->delay * 1000) + 1);
+            neo_timers_add(timers, now + (neo_ms)(o->delay * 1000) + 1);
     }
 }
 
-void neo_results_note(const neo_results *results, neo_pg *pg)
+void neo_results_record_health(const neo_results *results, neo_pg *pg)
 {
-    for (int i = 0; i < results->findings->nelts; i++) {
-        const finding *what = &APR_ARRAY_IDX(results->findings, i, finding);
+    for (int i = 0; i < results->health_changes->nelts; i++) {
+        const health_change *what = &APR_ARRAY_IDX(results->health_changes, i, health_change);
         neo_rows rows;
-        if (neo_outbox_note(pg, what->organization, what->subscription, what->health, results->pool, &rows) == NEO_PG_OK &&
+        if (neo_outbox_record_health(pg, what->organization, what->subscription, what->health, results->pool, &rows) ==
+                NEO_PG_OK &&
             rows.count)
             neo_log(NEO_LOG_SUBSCRIPTION_ENDED, NULL, "webhook subscription %s was made inactive: %s", what->subscription,
                     neo_rows_value(&rows, 0, 0));

@@ -14,11 +14,11 @@
 #include "core/encode.h"
 #include "core/log.h"
 
-#define CONNECT_SECONDS 5
-#define MOST_READ       16384 /* bytes of a response */
-#define EVENTS          64    /* sockets that are looked at together */
-#define NEVER           -1
-#define MOST_ANSWER     262144 /* of one to a question */
+#define CONNECT_SECONDS    5
+#define MAX_READ_BYTES     16384 /* bytes of a response */
+#define EVENTS             64    /* sockets that are looked at together */
+#define NEVER              -1
+#define MAX_RESPONSE_BYTES 262144 /* of one to a question */
 
 typedef struct transfer {
     struct transfer *next; /* while it is not used */
@@ -26,11 +26,11 @@ typedef struct transfer {
     CURL *curl;
     struct curl_slist *headers;
     char *body;
-    void *about;
+    void *baton;
     neo_ms started;
     int was_blocked; /* by the guard */
     size_t read;
-    char excerpt[NEO_EXCERPT + 1];
+    char excerpt[NEO_EXCERPT_BYTES + 1];
 } transfer;
 
 struct neo_sender {
@@ -38,10 +38,10 @@ struct neo_sender {
     neo_sender_done done;
     CURLM *multi;
     transfer *idle;
-    int epoll;       /* libcurl's sockets, and `wake` */
-    int wake;        /* an eventfd */
-    long long alarm; /* neo_steady_ms: when libcurl wants to look at its timeouts; NEVER */
-    int has_news;    /* since the work began: an attempt has ended, or somebody woke us */
+    int epoll;              /* libcurl's sockets, and `wake` */
+    int wake;               /* an eventfd */
+    long long next_timeout; /* neo_steady_ms: when libcurl wants to look at its timeouts; NEVER */
+    int has_news;           /* since the work began: an attempt has ended, or somebody woke us */
 };
 
 void neo_sender_prepare(void)
@@ -68,10 +68,10 @@ static size_t take(char *data, size_t size, size_t count, void *to)
 {
     transfer *t = to;
     size_t len = size * count;
-    if (t->read < NEO_EXCERPT)
-        memcpy(t->excerpt + t->read, data, len < NEO_EXCERPT - t->read ? len : NEO_EXCERPT - t->read);
+    if (t->read < NEO_EXCERPT_BYTES)
+        memcpy(t->excerpt + t->read, data, len < NEO_EXCERPT_BYTES - t->read ? len : NEO_EXCERPT_BYTES - t->read);
     t->read += len;
-    return t->read > MOST_READ ? 0 : len;
+    return t->read > MAX_READ_BYTES ? 0 : len;
 }
 
 static void set_options(transfer *t)
@@ -145,12 +145,12 @@ static int set_request(transfer *t, const char *url, const char *const *headers,
     return curl_easy_setopt(t->curl, CURLOPT_URL, url) == CURLE_OK;
 }
 
-int neo_sender_post(neo_sender *sender, const char *url, const char *const *headers, int count, neo_text body, void *about)
+int neo_sender_post(neo_sender *sender, const char *url, const char *const *headers, int count, neo_text body, void *baton)
 {
     transfer *t = new_transfer(sender);
     if (!t)
         return 0;
-    t->about = about;
+    t->baton = baton;
     t->started = neo_now_ms();
     t->was_blocked = 0;
     t->read = 0;
@@ -163,7 +163,7 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
 /* ---------------------------------------------------------------- what became of it */
 
 /* What libcurl says, in a word for the subscriber; nothing about what is where. */
-static const char *word_for(CURLcode code)
+static const char *error_of(CURLcode code)
 {
     switch (code) {
     case CURLE_OPERATION_TIMEDOUT: return "timeout";
@@ -180,12 +180,12 @@ static const char *word_for(CURLcode code)
 /* Only text is kept, cut where a character ends; PostgreSQL takes no NUL. */
 static const char *excerpt_of(transfer *t)
 {
-    size_t len = t->read < NEO_EXCERPT ? t->read : NEO_EXCERPT;
+    size_t len = t->read < NEO_EXCERPT_BYTES ? t->read : NEO_EXCERPT_BYTES;
     for (int cut = 0; cut < 4 && len > 0; cut++, len--) {
         t->excerpt[len] = '\0';
         if (strlen(t->excerpt) == len && neo_utf8_is_valid(t->excerpt, len))
             return t->excerpt;
-        if (t->read <= NEO_EXCERPT)
+        if (t->read <= NEO_EXCERPT_BYTES)
             break;
     }
     return NULL;
@@ -200,19 +200,19 @@ static void finish(neo_sender *sender, CURL *curl, CURLcode code)
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
     curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &took);
-    int is_whole = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->read > MOST_READ);
+    int is_whole = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->read > MAX_READ_BYTES);
     neo_sent sent = {
         .http_status = is_whole ? (int)status : 0,
         .error = t->was_blocked && !is_whole ? "blocked_address"
                  : is_whole                  ? NULL
-                                             : word_for(code),
+                                             : error_of(code),
         .excerpt = is_whole ? excerpt_of(t) : NULL,
         .started = t->started,
         .duration = (int)((took + 500) / 1000),
         .retry_after = retry_after > 86400 ? 86400 : (int)retry_after,
     };
     curl_multi_remove_handle(sender->multi, curl);
-    sender->done(t->about, &sent);
+    sender->done(t->baton, &sent);
     put_back(t);
 }
 
@@ -248,16 +248,16 @@ static int on_socket(CURL *curl, curl_socket_t socket, int what, void *data, voi
 static int on_timer(CURLM *multi, long milliseconds, void *data)
 {
     (void)multi;
-    ((neo_sender *)data)->alarm = milliseconds < 0 ? NEVER : neo_steady_ms() + milliseconds;
+    ((neo_sender *)data)->next_timeout = milliseconds < 0 ? NEVER : neo_steady_ms() + milliseconds;
     return 0;
 }
 
 static void act_on_timer(neo_sender *sender)
 {
     int running;
-    if (sender->alarm == NEVER || neo_steady_ms() < sender->alarm)
+    if (sender->next_timeout == NEVER || neo_steady_ms() < sender->next_timeout)
         return;
-    sender->alarm = NEVER;
+    sender->next_timeout = NEVER;
     curl_multi_socket_action(sender->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 
@@ -286,8 +286,8 @@ static void advance(neo_sender *sender)
 static void wait_for(neo_sender *sender, int milliseconds, int socket)
 {
     struct pollfd wanted[] = {{sender->epoll, POLLIN, 0}, {socket, POLLIN, 0}}; /* -1 is passed over */
-    if (sender->alarm != NEVER) {
-        long long left = sender->alarm - neo_steady_ms();
+    if (sender->next_timeout != NEVER) {
+        long long left = sender->next_timeout - neo_steady_ms();
         if (left < milliseconds)
             milliseconds = left > 0 ? (int)left : 0;
     }
@@ -316,22 +316,22 @@ void neo_sender_wake(neo_sender *sender)
 /* An answer while it arrives. */
 typedef struct {
     neo_buf body;
-} hearing;
+} response_reader;
 
-static size_t hear(char *data, size_t size, size_t count, void *to)
+static size_t read_response(char *data, size_t size, size_t count, void *to)
 {
-    hearing *h = to;
+    response_reader *reader = to;
     size_t len = size * count;
-    if (h->body.len + len > MOST_ANSWER)
+    if (reader->body.len + len > MAX_RESPONSE_BYTES)
         return 0;
-    neo_buf_add(&h->body, data, len);
+    neo_buf_add(&reader->body, data, len);
     return len;
 }
 
-static struct curl_slist *headers_of(const neo_question *question, apr_pool_t *pool)
+static struct curl_slist *headers_of(const neo_provider_request *request, apr_pool_t *pool)
 {
     const char *const lines[] = {"Content-Type: application/json", "Accept: application/json",
-                                 "Expect:", apr_pstrcat(pool, "Authorization: Bearer ", question->token, NULL)};
+                                 "Expect:", apr_pstrcat(pool, "Authorization: Bearer ", request->token, NULL)};
     struct curl_slist *list = NULL;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         struct curl_slist *longer = curl_slist_append(list, lines[i]);
@@ -342,9 +342,9 @@ static struct curl_slist *headers_of(const neo_question *question, apr_pool_t *p
     return list;
 }
 
-static void set_question(CURL *curl, const neo_question *question, struct curl_slist *headers, hearing *h)
+static void set_post_once(CURL *curl, const neo_provider_request *request, struct curl_slist *headers, response_reader *reader)
 {
-    int connect = question->timeout < CONNECT_SECONDS ? question->timeout : CONNECT_SECONDS;
+    int connect = request->timeout < CONNECT_SECONDS ? request->timeout : CONNECT_SECONDS;
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
@@ -353,39 +353,39 @@ static void set_question(CURL *curl, const neo_question *question, struct curl_s
     curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)connect);
-    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)question->timeout);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)request->timeout);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "mod-neoapi/" NEO_VERSION);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, hear);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, h);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, read_response);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, reader);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, question->body.ptr);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)question->body.len);
-    curl_easy_setopt(curl, CURLOPT_URL, question->url);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.ptr);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
+    curl_easy_setopt(curl, CURLOPT_URL, request->url);
 }
 
 /* What became of it: nothing is surely sent as long as not a byte of the request has been. */
-static void conclude(CURL *curl, CURLcode code, const hearing *h, neo_asked_answer *answer)
+static void finish_post_once(CURL *curl, CURLcode code, const response_reader *reader, neo_provider_response *answer)
 {
     long status = 0, sent = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
-    answer->how = code == CURLE_OK ? NEO_ASKED_ANSWERED : sent > 0 ? NEO_ASKED_LOST : NEO_ASKED_NOT_SENT;
-    answer->why = code == CURLE_OK ? NULL : word_for(code);
+    answer->outcome = code == CURLE_OK ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
+    answer->error = code == CURLE_OK ? NULL : error_of(code);
     answer->http_status = code == CURLE_OK ? (int)status : 0;
-    answer->body = neo_buf_text(&h->body);
+    answer->body = neo_buf_text(&reader->body);
 }
 
-void neo_sender_ask(const neo_question *question, apr_pool_t *pool, neo_asked_answer *answer)
+void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *answer)
 {
-    hearing h;
-    neo_buf_init(&h.body, pool, 2048);
-    *answer = (neo_asked_answer){.how = NEO_ASKED_NOT_SENT, .why = "no_memory", .body = {"", 0}};
+    response_reader reader;
+    neo_buf_init(&reader.body, pool, 2048);
+    *answer = (neo_provider_response){.outcome = NEO_PROVIDER_NOT_SENT, .error = "no_memory", .body = {"", 0}};
     CURL *curl = curl_easy_init();
     if (!curl)
         return;
-    struct curl_slist *headers = headers_of(question, pool);
-    set_question(curl, question, headers, &h);
-    conclude(curl, curl_easy_perform(curl), &h, answer);
+    struct curl_slist *headers = headers_of(request, pool);
+    set_post_once(curl, request, headers, &reader);
+    finish_post_once(curl, curl_easy_perform(curl), &reader, answer);
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
 }
@@ -419,14 +419,14 @@ neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done
     neo_sender *sender = apr_pcalloc(pool, sizeof *sender);
     sender->settings = *settings;
     sender->done = done;
-    sender->alarm = NEVER;
+    sender->next_timeout = NEVER;
     sender->epoll = epoll_create1(EPOLL_CLOEXEC);
     sender->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init()) || !listen_to_wakes(sender)) {
         neo_log(NEO_LOG_NO_CURL, NULL, "libcurl cannot be used, so that this process delivers no webhooks");
         return NULL;
     }
-    curl_multi_setopt(sender->multi, CURLMOPT_MAXCONNECTS, (long)settings->most);
+    curl_multi_setopt(sender->multi, CURLMOPT_MAXCONNECTS, (long)settings->max);
     curl_multi_setopt(sender->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
     curl_multi_setopt(sender->multi, CURLMOPT_SOCKETDATA, sender);
     curl_multi_setopt(sender->multi, CURLMOPT_TIMERFUNCTION, on_timer);

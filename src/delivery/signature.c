@@ -7,7 +7,7 @@
 #include "core/encode.h"
 #include "core/secret.h"
 
-neo_text neo_webhook_body(const neo_due *due, apr_pool_t *pool)
+neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, due->payload.len + 160);

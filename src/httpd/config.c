@@ -245,9 +245,9 @@ static const char *add_delay(cmd_parms *cmd, void *data, const char *text)
     if (!config->webhook_delays)
         config->webhook_delays = apr_array_make(cmd->pool, 5, sizeof(int));
     if (!neo_integer_parse(text, &seconds) || seconds < 0 || seconds > 7 * 86400 ||
-        config->webhook_delays->nelts == NEO_ATTEMPTS)
+        config->webhook_delays->nelts == NEO_MAX_ATTEMPTS)
         return apr_psprintf(cmd->pool, "NeoAPIWebhookRetryDelays takes up to %d numbers of seconds, such as 0 60 300 1800 7200",
-                            NEO_ATTEMPTS);
+                            NEO_MAX_ATTEMPTS);
     APR_ARRAY_PUSH(config->webhook_delays, int) = (int)seconds;
     return NULL;
 }

@@ -60,13 +60,13 @@ static void told(void *context)
         neo_dispatcher_wake(dispatcher);
 }
 
-static void ask_provider(void *context, const char *path, const char *token, neo_text body, neo_asked_answer *answer)
+static void ask_provider(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer)
 {
     neo_exchange *exchange = context;
     apr_pool_t *pool = exchange->r->pool;
-    neo_question question = {neo_config_provider_url(exchange->config, path, pool), token, body,
-                             neo_config_provider_timeout(exchange->config)};
-    neo_sender_ask(&question, pool, answer);
+    neo_provider_request question = {neo_config_provider_url(exchange->config, path, pool), token, body,
+                                     neo_config_provider_timeout(exchange->config)};
+    neo_sender_post_once(&question, pool, answer);
 }
 
 /* ---------------------------------------------------------------- the body */

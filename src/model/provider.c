@@ -202,12 +202,12 @@ static void read_success(const neo_json *body, apr_pool_t *pool, neo_reply *repl
     reply->is_held = status && (strcmp(status, "held_for_quality_assessment") == 0 || strcmp(status, "paused") == 0);
 }
 
-void neo_reply_read(const neo_asked_answer *answer, apr_pool_t *pool, neo_reply *reply)
+void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_reply *reply)
 {
     const char *wrong;
     memset(reply, 0, sizeof *reply);
-    reply->verdict = answer->how == NEO_ASKED_NOT_SENT ? NEO_VERDICT_LATER : NEO_VERDICT_UNKNOWN;
-    if (answer->how != NEO_ASKED_ANSWERED)
+    reply->verdict = answer->outcome == NEO_PROVIDER_NOT_SENT ? NEO_VERDICT_LATER : NEO_VERDICT_UNKNOWN;
+    if (answer->outcome != NEO_PROVIDER_RESPONDED)
         return;
     int status = answer->http_status;
     const neo_json *body = neo_json_parse(answer->body, pool, &wrong), *error = body ? neo_json_get(body, "error") : NULL;

@@ -50,7 +50,7 @@ static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_be
 static void ask(neo_call *call, const neo_rows *begun, const neo_beginning *beginning, const neo_json *clean, neo_reply *reply)
 {
     const neo_request *request = call->request;
-    neo_asked_answer answer = {.how = NEO_ASKED_NOT_SENT, .body = {"", 0}};
+    neo_provider_response answer = {.outcome = NEO_PROVIDER_NOT_SENT, .body = {"", 0}};
     const char *number = neo_rows_value(begun, 0, NEO_BEGUN_NUMBER);
     const char *token =
         neo_secret_open(&call->site->keys, number, neo_rows_value(begun, 0, NEO_BEGUN_ACCESS_TOKEN), call->pool);
@@ -71,8 +71,8 @@ static void ask(neo_call *call, const neo_rows *begun, const neo_beginning *begi
                 "the access token of %s cannot be opened with any key of the key file", number);
     answer.token = token;
     neo_reply_read(&answer, call->pool, reply);
-    if (!reply->title && answer.how != NEO_ASKED_ANSWERED)
-        reply->details = answer.why;
+    if (!reply->title && answer.outcome != NEO_PROVIDER_RESPONDED)
+        reply->details = answer.error;
 }
 
 /* Something is to be mended before anything can be sent. */

@@ -23,7 +23,7 @@ static void check_verdict(const neo_reply *reply, int status)
         PROMISED(reply->title && status >= 400);
 }
 
-static void check_reply(const neo_asked_answer *answer, apr_pool_t *pool)
+static void check_reply(const neo_provider_response *answer, apr_pool_t *pool)
 {
     neo_reply reply;
     neo_reply_read(answer, pool, &reply);
@@ -41,8 +41,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     apr_pool_t *pool = the_pool();
     if (size < 2)
         return 0;
-    neo_asked_answer answer = {
-        .how = NEO_ASKED_ANSWERED,
+    neo_provider_response answer = {
+        .outcome = NEO_PROVIDER_RESPONDED,
         .http_status = (data[0] << 8 | data[1]) % 1000,
         .body = {(const char *)data + 2, size - 2},
         .token = TOKEN,

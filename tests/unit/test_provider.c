@@ -28,7 +28,7 @@ static void a_message_is_written_as_the_provider_wants_it(void **state)
 static neo_reply reply_to(int status, const char *body, apr_pool_t *pool)
 {
     neo_reply reply;
-    neo_asked_answer answer = {NEO_ASKED_ANSWERED, NULL, status, text_of(body), TOKEN};
+    neo_provider_response answer = {NEO_PROVIDER_RESPONDED, NULL, status, text_of(body), TOKEN};
     neo_reply_read(&answer, pool, &reply);
     return reply;
 }
@@ -139,9 +139,9 @@ static void what_is_no_whole_answer_leaves_it_open(void **state)
         assert_int_equal(reply_to(500, bodies[i], *state).verdict, NEO_VERDICT_UNKNOWN);
     }
     neo_reply reply;
-    neo_reply_read(&(neo_asked_answer){NEO_ASKED_LOST, "timeout", 0, {"", 0}, NULL}, *state, &reply);
+    neo_reply_read(&(neo_provider_response){NEO_PROVIDER_NO_RESPONSE, "timeout", 0, {"", 0}, NULL}, *state, &reply);
     assert_int_equal(reply.verdict, NEO_VERDICT_UNKNOWN);
-    neo_reply_read(&(neo_asked_answer){NEO_ASKED_NOT_SENT, "connection_failed", 0, {"", 0}, NULL}, *state, &reply);
+    neo_reply_read(&(neo_provider_response){NEO_PROVIDER_NOT_SENT, "connection_failed", 0, {"", 0}, NULL}, *state, &reply);
     assert_int_equal(reply.verdict, NEO_VERDICT_LATER);
 }
 
