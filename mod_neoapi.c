@@ -58,8 +58,8 @@ static void start_host(apr_pool_t *pchild, server_rec *s, neo_server_config *con
 {
     neo_courier_settings settings;
     config->database = neo_database_make(pchild, s);
-    config->site->principals = neo_principals_make(pchild);
-    config->listener = neo_listener_start(pchild, s, config->database, config->site->principals);
+    config->site->credential_cache = neo_credential_cache_make(pchild);
+    config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache);
     neo_config_courier(config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
 }
@@ -81,7 +81,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
             start_host(pchild, s, config);
         else if (shared) {
             config->database = shared->database;
-            config->site->principals = shared->site->principals;
+            config->site->credential_cache = shared->site->credential_cache;
             config->dispatcher = shared->dispatcher;
         } else {
             start_host(pchild, s, config);
@@ -164,7 +164,7 @@ static int handle_callback(request_rec *r)
     if (!r->handler || strcmp(r->handler, CALLBACK_HANDLER) != 0)
         return DECLINED;
     if (!config->site) {
-        neo_log(NEO_LOG_CALLBACK_MISPLACED, &(neo_about){.r = r},
+        neo_log(NEO_LOG_CALLBACK_MISPLACED, &(neo_log_context){.r = r},
                 "SetHandler " CALLBACK_HANDLER " stands in a virtual host that has no NeoAPI On");
         return HTTP_INTERNAL_SERVER_ERROR;
     }

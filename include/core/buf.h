@@ -17,11 +17,11 @@ typedef struct neo_buf {
     apr_pool_t *pool;
     char *ptr; /* always terminated by a NUL that `len` does not count */
     apr_size_t len;
-    apr_size_t room;
+    apr_size_t capacity;
 } neo_buf;
 
-/* Starts an empty buffer with `room` bytes reserved; guess generously, growth copies. */
-void neo_buf_init(neo_buf *buf, apr_pool_t *pool, apr_size_t room);
+/* Starts an empty buffer with `capacity` bytes reserved; guess generously, growth copies. */
+void neo_buf_init(neo_buf *buf, apr_pool_t *pool, apr_size_t capacity);
 void neo_buf_add(neo_buf *buf, const char *ptr, apr_size_t len);
 void neo_buf_puts(neo_buf *buf, const char *text);
 void neo_buf_putc(neo_buf *buf, char c);

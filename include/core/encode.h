@@ -13,8 +13,8 @@ char *neo_base64url(const void *data, apr_size_t len, apr_pool_t *pool);
 char *neo_base64(const void *data, apr_size_t len, apr_pool_t *pool);
 
 /* Reads base64 in either alphabet, padded or not. Returns the number of bytes, or -1 for other characters, a broken end
- * (also one whose unused bits are not zero, so that one value has one text) or more than `room` bytes. */
-NEO_MUSTCHECK int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_size_t room);
+ * (also one whose unused bits are not zero, so that one value has one text) or more than `capacity` bytes. */
+NEO_MUSTCHECK int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_size_t capacity);
 
 /* Writes 2 * len lowercase hexadecimal digits and a NUL. */
 void neo_hex(const void *data, apr_size_t len, char *out);
@@ -28,8 +28,8 @@ unsigned int neo_crc32(const void *data, apr_size_t len);
 
 /* 64 bits by which one text is told from another, as hexadecimal digits and a NUL: SipHash-2-4 under a key that is no secret,
  * so that a text has the same print on every host. Not for where somebody gains from two texts that have the same. */
-#define NEO_PRINT_SIZE 17
-void neo_print(const void *data, apr_size_t len, char out[NEO_PRINT_SIZE]);
+#define NEO_FINGERPRINT_SIZE 17
+void neo_fingerprint(const void *data, apr_size_t len, char out[NEO_FINGERPRINT_SIZE]);
 
 /* Reads a decimal integer that is the whole of `text`; no spaces, no plus sign. False where it is none or does not fit. */
 NEO_MUSTCHECK int neo_integer_parse(const char *text, long long *value);

@@ -17,9 +17,9 @@
  * steps back. `prefix` is "brk_" and the like. Returns the millisecond that the id carries. Safe from any thread. */
 neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix);
 
-/* Reserves 2^20 consecutive ids for the database to give out (neoapi.block_id): `stem` is what they have in common. */
-#define NEO_ID_STEM_SIZE (NEO_ID_LEN - 4 + 1)
-void neo_id_issue_block(char stem[NEO_ID_STEM_SIZE], const char *prefix);
+/* Reserves 2^20 consecutive ids for the database to give out (neoapi.block_id): `id_block` is what they have in common. */
+#define NEO_ID_BLOCK_SIZE (NEO_ID_LEN - 4 + 1)
+void neo_id_issue_block(char id_block[NEO_ID_BLOCK_SIZE], const char *prefix);
 
 /* True if `text` is an id of that kind: the prefix and a ULID as neo_id_issue writes it. */
 NEO_MUSTCHECK int neo_id_is(const char *text, const char *prefix);

@@ -14,7 +14,7 @@ typedef enum neo_level {
 } neo_level;
 
 #define NEO_MESSAGE_NAME(name, id, level, meaning, mend) NEO_LOG_##name,
-typedef enum neo_message { NEO_EVERY_MESSAGE(NEO_MESSAGE_NAME) NEO_MESSAGES } neo_message;
+typedef enum neo_message { NEO_MESSAGE_LIST(NEO_MESSAGE_NAME) NEO_MESSAGES } neo_message;
 
 typedef struct neo_message_row {
     const char *id; /* "NEO0201" */
@@ -25,13 +25,13 @@ typedef struct neo_message_row {
 
 const neo_message_row *neo_message_row_of(neo_message message);
 
-/* `about` is what the sink was given for the message at hand: a neo_about inside httpd, NULL elsewhere. */
-typedef void (*neo_log_sink)(const neo_message_row *row, void *about, const char *text);
+/* `context` is what the sink was given for the message at hand: a neo_log_context inside httpd, NULL elsewhere. */
+typedef void (*neo_log_sink)(const neo_message_row *row, void *context, const char *text);
 
 void neo_log_to(neo_log_sink sink);
 
 /* Logs a message with what happened in this case ("the database cannot answer (57P01): ..."). The sink puts its identifier
  * before that, and what to do after it. */
-void neo_log(neo_message message, void *about, const char *fmt, ...) NEO_PRINTF(3, 4);
+void neo_log(neo_message message, void *context, const char *fmt, ...) NEO_PRINTF(3, 4);
 
 #endif

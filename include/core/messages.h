@@ -4,7 +4,7 @@
 #ifndef NEO_CORE_MESSAGES_H
 #define NEO_CORE_MESSAGES_H
 
-#define NEO_EVERY_MESSAGE(X)                                                                                                   \
+#define NEO_MESSAGE_LIST(X)                                                                                                    \
     X(NO_DBD, "NEO0101", FATAL, "mod_dbd is not loaded; httpd does not start.",                                                \
       "enable it (Debian: a2enmod dbd; elsewhere: LoadModule dbd_module ...)")                                                 \
     X(NO_DRIVER, "NEO0102", FATAL, "DBDriver is not set; httpd does not start.",                                               \
@@ -30,7 +30,7 @@
       "set NeoAPI On in a location, as in the example neoapi.conf, and restart httpd")                                         \
     X(NO_CONNECTION, "NEO0201", ERROR, "A request got no database connection and was answered with 503.",                      \
       "see mod_dbd's message before this one")                                                                                 \
-    X(DATABASE_AWAY, "NEO0202", ERROR,                                                                                         \
+    X(DATABASE_UNAVAILABLE, "NEO0202", ERROR,                                                                                  \
       "The database closed a connection, timed out or refused statements; the request was answered with 503.",                 \
       "check that PostgreSQL is running, is the primary and is not overloaded; httpd needs no restart")                        \
     X(STATEMENT_FAILED, "NEO0203", ERROR, "The database rejected a statement; the request was answered with 500.",             \
@@ -38,7 +38,7 @@
     X(SCHEMA_OLD, "NEO0204", ERROR, "The database's schema is missing or older than this module; requests get 503.",           \
       "update it with: neoapictl migrate")                                                                                     \
     X(SCHEMA_MISSING, "NEO0205", ERROR, "The database has no schema; requests get 503.", "create it with: neoapictl setup")    \
-    X(BEGUN_AGAIN, "NEO0206", WARNING, "The database rolled back a batch's transaction; it is executed again.",                \
+    X(TRANSACTION_RETRIED, "NEO0206", WARNING, "The database rolled back a batch's transaction; it is executed again.",        \
       "no action needed; if it is frequent, check what else locks these rows")                                                 \
     X(NOT_LISTENING, "NEO0207", ERROR,                                                                                         \
       "A connection pooler does not pass on notifications; every request reads its credential from the database.",             \
@@ -50,7 +50,7 @@
     X(SECRET_SEALED, "NEO0303", ERROR,                                                                                         \
       "A webhook's secret cannot be decrypted with any key of the key file; nothing was sent.",                                \
       "restore the key that encrypted it, or rotate the secret")                                                               \
-    X(NOT_GIVEN_BACK, "NEO0304", WARNING, "A process ended without releasing its claimed webhooks.",                           \
+    X(NOT_RELEASED, "NEO0304", WARNING, "A process ended without releasing its claimed webhooks.",                             \
       "no action needed; they are sent when their leases expire")                                                              \
     X(NOT_RECORDED, "NEO0305", ERROR, "Results of delivery attempts could not be recorded; the attempts are repeated.",        \
       "report this line")                                                                                                      \
@@ -82,10 +82,10 @@
     X(PROVIDER_BUSY, "NEO0414", WARNING,                                                                                       \
       "The provider temporarily accepts no messages of a number; nothing was sent, and the client was asked to retry.",        \
       "no action needed; if it is frequent, check the number's limits at Meta")                                                \
-    X(PROVIDER_AWAY, "NEO0415", WARNING,                                                                                       \
+    X(PROVIDER_UNREACHABLE, "NEO0415", WARNING,                                                                                \
       "The provider could not be reached; nothing was sent, and the client was asked to retry.",                               \
       "if it persists, check NeoAPIWhatsAppURL and the outbound network")                                                      \
-    X(SENT_OR_NOT, "NEO0416", WARNING, "Delivery to the provider is unconfirmed; the message is not retried.",                 \
+    X(SEND_UNCONFIRMED, "NEO0416", WARNING, "Delivery to the provider is unconfirmed; the message is not retried.",            \
       "no action needed; it stays pending until a status arrives")                                                             \
     X(MESSAGE_REFUSED, "NEO0417", NOTICE, "The provider rejected a message or its template permanently.",                      \
       "no action needed; the client got the reason")

@@ -12,6 +12,6 @@ neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl);
 extern const neo_ctl_parameter neo_ctl_remove_options[];
 
 /* Waits until every server has heard of a change that is committed, and says where one has not: "It is revoked, but …". */
-void neo_ctl_await_hearing(const neo_ctl *ctl, neo_pg *pg, const char *what_is_done);
+void neo_ctl_await_cache_sync(const neo_ctl *ctl, neo_pg *pg, const char *what_is_done);
 
 #endif

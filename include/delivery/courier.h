@@ -26,8 +26,8 @@ typedef struct neo_courier_settings {
 
 /* Who lends connections, as neo_host's. */
 typedef struct neo_courier_host {
-    neo_pg *(*borrow)(void *context);
-    void (*give_back)(void *context, neo_pg *pg);
+    neo_pg *(*acquire)(void *context);
+    void (*release)(void *context, neo_pg *pg);
     void *context;
 } neo_courier_host;
 

@@ -8,10 +8,10 @@
 typedef struct neo_exchange {
     neo_request request; /* its context is this exchange */
     request_rec *r;
-    neo_about about;
+    neo_log_context log_context;
     const neo_server_config *config;
     neo_database *database;
-    neo_loan loan;
+    neo_db_lease lease;
     neo_dispatcher *dispatcher;
     int has_read_body;
 } neo_exchange;

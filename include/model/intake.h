@@ -37,7 +37,7 @@ neo_json *neo_intake_rename(const neo_resource *resource, neo_json *body, neo_in
 const char *neo_intake_moved_id(const char *organization, const char *given, apr_pool_t *pool);
 
 /* A new id that carries a moment. */
-void neo_intake_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms moment);
+void neo_intake_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms time);
 
 /* What of a row is not its own. */
 typedef struct neo_intake_place {

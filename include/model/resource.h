@@ -80,7 +80,7 @@ typedef enum neo_filter_kind {
 typedef enum neo_filter_value {
     NEO_VALUE_TEXT,
     NEO_VALUE_ENUM,       /* one of `values` */
-    NEO_VALUE_MOMENT,     /* an RFC 3339 date-time */
+    NEO_VALUE_TIMESTAMP,  /* an RFC 3339 date-time */
     NEO_VALUE_CREATED_AT, /* likewise, and compared with the ids, which carry it */
     NEO_VALUE_DATE,
     NEO_VALUE_INTEGER,
@@ -101,7 +101,7 @@ typedef struct neo_filter {
  * that `preset` says, or in one that a row leads to from there. */
 typedef struct neo_transition {
     const char *from, *to;
-    const char *moment; /* the server's field that is set to the time of the change; NULL for none */
+    const char *timestamp_field; /* the server's field that is set to the time of the change; NULL for none */
 } neo_transition;
 
 /* What reaching a state does to another resource, in the same transaction and with the other's own event. Who is in the state

@@ -23,6 +23,6 @@ int neo_route_of(const neo_operation *operation, const neo_resource *resource);
 int neo_route_of_callbacks(void);
 
 /* A number that other routes would not have. */
-unsigned int neo_routes_print(void);
+unsigned int neo_routes_fingerprint(void);
 
 #endif

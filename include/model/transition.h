@@ -8,7 +8,7 @@
  * the server's field that is set to the time of the change (NULL for none); or a 409 that names the statuses that can follow.
  */
 NEO_MUSTCHECK neo_problem *neo_transition_check(const neo_resource *resource, const char *from, const char *to,
-                                                apr_pool_t *pool, const char **moment);
+                                                apr_pool_t *pool, const char **timestamp_field);
 
 /* The status from which a change began, as its effects are concerned: "" where what it is about has become another, or itself
  * of another kind, so that it reaches its status anew. */

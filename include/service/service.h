@@ -8,18 +8,18 @@
 #include "core/crypto.h"
 #include "core/problem.h"
 #include "model/provider.h"
+#include "service/credential_cache.h"
 #include "service/limiter.h"
-#include "service/principals.h"
 
 /* How often an address may call without a valid credential: the default plan's figures. */
 #define NEO_ADDRESS_REQUESTS 600
 #define NEO_ADDRESS_WINDOW   60
 
 /* A document as it is sent, with its tag. */
-typedef struct neo_tagged {
+typedef struct neo_static_document {
     neo_text body;
     const char *etag;
-} neo_tagged;
+} neo_static_document;
 
 /* One deployment of the API on this host; it does not change while requests are served. */
 typedef struct neo_site {
@@ -30,23 +30,23 @@ typedef struct neo_site {
     int cursor_lifetime; /* seconds */
     neo_limiter *credentials;
     neo_limiter *addresses;
-    neo_principals *principals;
-    neo_tagged openapi;      /* these two: see neo_service_prepare */
-    const neo_tagged *pages; /* in the order of neo_docs */
+    neo_credential_cache *credential_cache;
+    neo_static_document openapi;      /* these two: see neo_service_prepare */
+    const neo_static_document *pages; /* in the order of neo_docs */
 } neo_site;
 
 /* What the service asks of its host; `context` is the request's. */
 typedef struct neo_host {
     const char *(*header)(void *context, const char *name); /* NULL where it was not sent */
-    /* Reads the whole body, at most `most` bytes. Returns NULL or why it could not be had (400, 408, 413). */
-    neo_problem *(*body)(void *context, apr_size_t most, neo_text *body);
-    void (*known)(void *context, const char *principal); /* who calls: the id of a valid credential */
-    neo_pg *(*borrow)(void *context); /* a connection, until it is given back; NULL where the database is away */
-    void (*give_back)(void *context, neo_pg *pg);
-    void (*told)(void *context); /* deliveries wait to be sent */
+    /* Reads the whole body, at most `max` bytes. Returns NULL or why it could not be had (400, 408, 413). */
+    neo_problem *(*body)(void *context, apr_size_t max, neo_text *body);
+    void (*on_authenticated)(void *context, const char *principal); /* who calls: the id of a valid credential */
+    neo_pg *(*acquire)(void *context); /* a connection, until it is given back; NULL where the database is away */
+    void (*release)(void *context, neo_pg *pg);
+    void (*notify_dispatcher)(void *context); /* deliveries wait to be sent */
     /* Asks WhatsApp's provider: a POST of `body` to `path` ("<phone_number_id>/messages"), and waits for the answer, for a
      * limited time. It is sent once at most. */
-    void (*ask_provider)(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer);
+    void (*post_to_provider)(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer);
 } neo_host;
 
 typedef struct neo_request {
@@ -59,7 +59,7 @@ typedef struct neo_request {
     const char *address;  /* the client's */
     const neo_host *host;
     void *context;
-    void *about; /* given to the log with messages */
+    void *log_context; /* given to the log with messages */
 } neo_request;
 
 typedef struct neo_response {

@@ -9,7 +9,7 @@
 /* Begins, and sets *about to {"at", "schema", "tenant": {"id", "name", "plan"}, "organization": {"id", "name"}, "left_out":
  * {"whatsapp_message": 2, …}}, the last of which counts what an administrator may miss in it; a transaction that only reads
  * lasts from here to neo_archive_end. */
-const char *neo_archive_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **about);
+const char *neo_archive_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **head);
 void neo_archive_end(neo_pg *pg, apr_pool_t *pool);
 
 /* How many rows of a kind there are. */

@@ -19,13 +19,14 @@ NEO_MUSTCHECK neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor
  * key is there already. */
 typedef enum neo_delivery_kind {
     NEO_DELIVERY_TEST,    /* of the event webhook.test; `of` is not looked at */
-    NEO_DELIVERY_AGAIN,   /* of the payload of the delivery `of` */
+    NEO_DELIVERY_RETRY,   /* of the payload of the delivery `of` */
     NEO_DELIVERY_RECOVER, /* of every one that has failed since the moment `of` */
     NEO_DELIVERY_KINDS
 } neo_delivery_kind;
 
-NEO_MUSTCHECK neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind, const neo_actor *actor, const neo_once *once,
-                                              const char *subscription, const char *of, apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind, const neo_actor *actor,
+                                              const neo_idempotency *idempotency, const char *subscription, const char *of,
+                                              apr_pool_t *pool, neo_rows *rows);
 
 /* Gives a subscription a new secret (sealed); the old one is good for a day. One row with the answer, or none. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char *subscription,

@@ -16,48 +16,49 @@ typedef struct neo_actor {
 } neo_actor;
 
 /* An idempotency key, and the hash of the request that came with it. */
-typedef struct neo_once {
+typedef struct neo_idempotency {
     const char *key; /* a UUID */
     unsigned char hash[32];
-} neo_once;
+} neo_idempotency;
 
 /* The pieces of a statement that is done once: the condition under which it does anything, and the step that keeps what was
  * answered for what the step `from` made (no row: nothing is kept). Status, answer and secret are SQL. */
-#define NEO_ONCE_IS_FREE                                                                                                       \
+#define NEO_IDEMPOTENCY_KEY_IS_FREE                                                                                            \
     "not exists (select from neoapi.idempotency_key where organization_id = {organization}"                                    \
     " and credential_id = {credential} and key = {key}::uuid)"
-#define NEO_ONCE_KEEP(status, answer, secret, from)                                                                            \
-    ", kept as (insert into neoapi.idempotency_key"                                                                            \
+#define NEO_IDEMPOTENCY_STORE_KEY(status, answer, secret, from)                                                                \
+    ", stored_key as (insert into neoapi.idempotency_key"                                                                      \
     " (organization_id, credential_id, key, request_hash, status, answer, secret, expires_at)"                                 \
     " select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), " status ", " answer ", " secret                \
     ", now() + interval '24 hours' from " from ")"
 
-/* Their parameters; nothing where `once` is NULL. */
-void neo_once_add(neo_values *values, const neo_actor *actor, const neo_once *once, apr_pool_t *pool);
+/* Their parameters; nothing where `idempotency` is NULL. */
+void neo_idempotency_add(neo_values *values, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool);
 
-typedef enum neo_once_state {
-    NEO_ONCE_FREE,     /* the key is not in use, or its time was over and it has been removed */
-    NEO_ONCE_ANSWERED, /* by the same request */
-    NEO_ONCE_OTHER,    /* by a different request */
-} neo_once_state;
+typedef enum neo_idempotency_state {
+    NEO_IDEMPOTENCY_FREE,     /* the key is not in use, or its time was over and it has been removed */
+    NEO_IDEMPOTENCY_ANSWERED, /* by the same request */
+    NEO_IDEMPOTENCY_MISMATCH, /* by a different request */
+} neo_idempotency_state;
 
 /* What the request was answered when it was made first. */
-typedef struct neo_once_answer {
+typedef struct neo_idempotency_answer {
     int status;
     neo_text body;      /* JSON; or the id of a message whose answer is not known yet (see store/whatsapp.h) */
     const char *secret; /* sealed; NULL where none was shown */
-} neo_once_answer;
+} neo_idempotency_answer;
 
-void neo_once_make_statements(apr_pool_t *pool);
+void neo_idempotency_make_statements(apr_pool_t *pool);
 
-NEO_MUSTCHECK neo_pg_status neo_once_look(neo_pg *pg, const neo_actor *actor, const neo_once *once, apr_pool_t *pool,
-                                          neo_once_state *state, neo_once_answer *answer);
+NEO_MUSTCHECK neo_pg_status neo_idempotency_lookup(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                                   apr_pool_t *pool, neo_idempotency_state *state,
+                                                   neo_idempotency_answer *answer);
 
 /* For a write of several statements in a transaction: takes the key, which then waits for whoever else takes it and gives one
  * row, or none where it is there already; and keeps what was answered. */
-NEO_MUSTCHECK neo_pg_status neo_once_take(neo_pg *pg, const neo_actor *actor, const neo_once *once, apr_pool_t *pool,
-                                          neo_rows *rows);
-NEO_MUSTCHECK neo_pg_status neo_once_keep(neo_pg *pg, const neo_actor *actor, const neo_once *once, const char *answer,
-                                          apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_idempotency_reserve(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                                    apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_idempotency_store(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                                  const char *answer, apr_pool_t *pool, neo_rows *rows);
 
 #endif

@@ -24,7 +24,7 @@ NEO_MUSTCHECK neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, con
 
 /* What the database has under a number that this build knows by another name, which only a build that was never released can
  * have left there; NULL where there is no such thing. The runtime role may not look. */
-const char *neo_schema_stranger(neo_pg *pg, apr_pool_t *pool);
+const char *neo_schema_foreign_migration(neo_pg *pg, apr_pool_t *pool);
 
 /* Told before each migration runs. */
 typedef void (*neo_migrate_progress)(const neo_migration *migration, void *data);

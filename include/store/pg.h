@@ -17,17 +17,17 @@ typedef struct neo_pg neo_pg;
 
 typedef enum neo_pg_status {
     NEO_PG_OK,
-    NEO_PG_DUPLICATE, /* unique_violation; rows->constraint names it */
-    NEO_PG_REFERRED,  /* foreign_key_violation; rows->constraint names it */
-    NEO_PG_AGAIN,     /* in a transaction alone: it is undone for no fault of its own; roll it back and begin it again */
-    NEO_PG_AWAY,      /* no connection, or none that could do it in time; for a write: whether it was done is not known */
-    NEO_PG_SCHEMA,    /* the schema is missing or older than the statement; nothing was done */
-    NEO_PG_FAILED,    /* anything else; the server's message has been logged */
+    NEO_PG_UNIQUE_VIOLATION, /* unique_violation; rows->constraint names it */
+    NEO_PG_FK_VIOLATION,     /* foreign_key_violation; rows->constraint names it */
+    NEO_PG_RETRY,            /* in a transaction alone: it is undone for no fault of its own; roll it back and begin it again */
+    NEO_PG_UNAVAILABLE, /* no connection, or none that could do it in time; for a write: whether it was done is not known */
+    NEO_PG_SCHEMA,      /* the schema is missing or older than the statement; nothing was done */
+    NEO_PG_FAILED,      /* anything else; the server's message has been logged */
 } neo_pg_status;
 
 /* A statement the API runs again and again: prepared at protocol level at its first use on each connection. Its name comes from
  * its text: behind a pooler, a connection may have statements of another version of the module. */
-#define NEO_STATEMENT_NAME (sizeof "neoapi_" - 1 + NEO_PRINT_SIZE) /* the print of its SQL */
+#define NEO_STATEMENT_NAME (sizeof "neoapi_" - 1 + NEO_FINGERPRINT_SIZE) /* the print of its SQL */
 typedef struct neo_statement {
     char name[NEO_STATEMENT_NAME];
     const char *sql;
@@ -52,13 +52,13 @@ neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params,
 const neo_statement *neo_statement_of(const char *sql, int params);
 
 /* What we know of a connection that somebody opened; the same neo_pg for the same connection until it is closed.
- * `about` is given to the log with messages. NULL where memory is out. */
+ * `log_context` is given to the log with messages. NULL where memory is out. */
 neo_pg *neo_pg_of(neo_pg_native *conn);
-void neo_pg_log_about(neo_pg *pg, void *about);
+void neo_pg_set_log_context(neo_pg *pg, void *log_context);
 
 /* Whoever lends the connection may leave a note on it, to know it again when it comes back. */
-void neo_pg_set_note(neo_pg *pg, void *note);
-void *neo_pg_note(const neo_pg *pg);
+void neo_pg_set_user_data(neo_pg *pg, void *user_data);
+void *neo_pg_user_data(const neo_pg *pg);
 
 /* Opens a connection of one's own, closed with the pool. Returns NULL and sets *wrong to libpq's sentence. */
 neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wrong);
@@ -76,12 +76,12 @@ NEO_MUSTCHECK neo_pg_status neo_pg_receive(neo_pg *pg, const neo_statement *stat
                                            apr_pool_t *pool, neo_rows *rows);
 
 /* Several statements in one transaction, which sees at each of them what others have committed. In between neo_pg_run repeats
- * nothing: after a failure the transaction goes back to its mark, or is rolled back; after NEO_PG_AGAIN and NEO_PG_AWAY, the
- * latter alone. Whoever borrowed the connection ends the transaction. */
+ * nothing: after a failure the transaction goes back to its mark, or is rolled back; after NEO_PG_RETRY and NEO_PG_UNAVAILABLE,
+ * the latter alone. Whoever borrowed the connection ends the transaction. */
 NEO_MUSTCHECK neo_pg_status neo_pg_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
 /* Sets the mark, or goes back to it. It is at the beginning until it is set. */
-NEO_MUSTCHECK neo_pg_status neo_pg_mark(neo_pg *pg, int back, apr_pool_t *pool, neo_rows *rows);
-/* NEO_PG_AWAY alone means that it is not known whether it was committed. */
+NEO_MUSTCHECK neo_pg_status neo_pg_savepoint(neo_pg *pg, int is_rollback, apr_pool_t *pool, neo_rows *rows);
+/* NEO_PG_UNAVAILABLE alone means that it is not known whether it was committed. */
 NEO_MUSTCHECK neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
 void neo_pg_roll_back(neo_pg *pg);
 
@@ -110,7 +110,7 @@ const char *neo_pg_password_verifier(neo_pg *pg, const char *role, const char *p
  * connections by transaction, which it answers with NEO_PG_FAILED and a message in rows->message. */
 NEO_MUSTCHECK neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows);
 /* Runs statements on this very connection, once, and waits so many seconds at most. */
-NEO_MUSTCHECK neo_pg_status neo_pg_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_pg_exec_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows);
 int neo_pg_socket(neo_pg *pg);
 /* Reads what has arrived without waiting. Returns the number of notifications, -1 if the connection is lost. */
 int neo_pg_notifications(neo_pg *pg);

@@ -12,7 +12,7 @@ typedef enum neo_param {
     NEO_PARAM_ID,
     NEO_PARAM_NOW,        /* the moment that is written into the row */
     NEO_PARAM_ACTOR,      /* created_by, updated_by */
-    NEO_PARAM_STEM,       /* of the block of ids for deliveries */
+    NEO_PARAM_ID_BLOCK,   /* of the block of ids for deliveries */
     NEO_PARAM_SECRET,     /* sealed */
     NEO_PARAM_CREDENTIAL, /* these three: an idempotency key */
     NEO_PARAM_KEY,
@@ -28,9 +28,9 @@ typedef enum neo_param {
     NEO_PARAM_STATUS, /* that a row had before */
     NEO_PARAM_ROWS,   /* these two: of several resources at once, as JSON (see store/batch.c) */
     NEO_PARAM_REFERENCES,
-    NEO_PARAM_ANSWER, /* of an idempotency key */
-    NEO_PARAM_MOMENT, /* the name of the field that is set to `now` */
-    NEO_PARAM_EFFECT, /* {effect0}, {effect1}, …: of the blocks of ids for deliveries that tell of effects */
+    NEO_PARAM_ANSWER,          /* of an idempotency key */
+    NEO_PARAM_TIMESTAMP_FIELD, /* the name of the field that is set to `now` */
+    NEO_PARAM_EFFECT,          /* {effect0}, {effect1}, …: of the blocks of ids for deliveries that tell of effects */
     NEO_PARAM_FIELD = NEO_PARAM_EFFECT + 8, /* {field0}, {field1}, …: a resource's writable fields in their order */
     NEO_PARAMS = NEO_PARAM_FIELD + 64
 } neo_param;

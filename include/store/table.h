@@ -19,13 +19,14 @@ typedef struct neo_new {
     char id[NEO_ID_SIZE];
     neo_ms created_at; /* the moment that the id carries */
     const neo_json *body;
-    const char *secret; /* sealed; NULL where the resource has none */
-    const char *moment; /* the server's field that its status sets; NULL for none */
+    const char *secret;          /* sealed; NULL where the resource has none */
+    const char *timestamp_field; /* the server's field that its status sets; NULL for none */
 } neo_new;
 
 /* Creates a row. What it answers stands in store/write.h, here and below. */
 NEO_MUSTCHECK neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
-                                             const neo_once *once, const neo_new *row, apr_pool_t *pool, neo_rows *rows);
+                                             const neo_idempotency *idempotency, const neo_new *row, apr_pool_t *pool,
+                                             neo_rows *rows);
 
 /* One row with the answer, or none. */
 NEO_MUSTCHECK neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
@@ -40,8 +41,8 @@ typedef struct neo_change {
     const char *id;
     const char *version; /* only where the row still has it; NULL: whatever it is now, for a resource without references */
     const neo_json *body;
-    const char *status; /* that the row had; NULL where the resource has no transitions */
-    const char *moment; /* as above */
+    const char *status;          /* that the row had; NULL where the resource has no transitions */
+    const char *timestamp_field; /* as above */
 } neo_change;
 
 /* Sets every writable field. */

@@ -10,42 +10,44 @@
 void neo_whatsapp_make_statements(apr_pool_t *pool);
 
 /* A message that is to be sent to a lead. */
-typedef struct neo_beginning {
+typedef struct neo_conversation_start {
     char conversation[NEO_ID_SIZE]; /* its id, should it be new */
     char message[NEO_ID_SIZE];
     const char *actor_type;
     const char *lead;
     const char *number; /* NULL: the organization's only one */
     const char *template_name, *template_language;
-} neo_beginning;
+} neo_conversation_start;
 
 /* Commits the message as pending, and the idempotency key with the message's id in the place of an answer. One row, or none
  * where the key is there already. */
 enum {
-    NEO_BEGUN_REFUSAL, /* why there is no message: no_lead, no_number, several_numbers, opted_out; else null, and the rest: */
-    NEO_BEGUN_DELIVERIES,
-    NEO_BEGUN_CREATED,
-    NEO_BEGUN_NUMBER,
-    NEO_BEGUN_PHONE_NUMBER_ID,
-    NEO_BEGUN_ACCESS_TOKEN, /* sealed */
-    NEO_BEGUN_WA_ID,
-    NEO_BEGUN_BSUID,
+    NEO_CONVERSATION_REFUSAL, /* why there is no message: no_lead, no_number, several_numbers, opted_out; else null, and the
+                                 rest: */
+    NEO_CONVERSATION_DELIVERIES,
+    NEO_CONVERSATION_CREATED,
+    NEO_CONVERSATION_NUMBER,
+    NEO_CONVERSATION_PHONE_NUMBER_ID,
+    NEO_CONVERSATION_ACCESS_TOKEN, /* sealed */
+    NEO_CONVERSATION_WA_ID,
+    NEO_CONVERSATION_BSUID,
 };
-NEO_MUSTCHECK neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_once *once,
-                                               const neo_beginning *beginning, apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                               const neo_conversation_start *start, apr_pool_t *pool, neo_rows *rows);
 
 /* What became of it. After "refused", "opted_out" and "unsent" the idempotency key is free again. */
-typedef struct neo_ending {
+typedef struct neo_conversation_result {
     const char *outcome; /* or "accepted", "failed", "unknown" */
     const char *provider_id, *wa_id, *bsuid;
     int is_held;
     int code; /* of an error; -1 for none */
     const char *title;
-} neo_ending;
+} neo_conversation_result;
 
 /* One row: the answer, null where there is none. */
-NEO_MUSTCHECK neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_once *once, const char *message,
-                                             const neo_ending *ending, apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                             const char *message, const neo_conversation_result *result, apr_pool_t *pool,
+                                             neo_rows *rows);
 
 /* The answer to a request whose message is still pending: one row. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool,

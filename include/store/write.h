@@ -18,8 +18,8 @@ typedef enum neo_written {
                             deleted, separated by commas */
 } neo_written;
 
-/* `once`: with an idempotency key. `versioned`: only where the row has the version. */
-neo_sql *neo_write_create(const neo_resource *resource, int once, apr_pool_t *pool);
+/* `idempotency`: with an idempotency key. `versioned`: only where the row has the version. */
+neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_pool_t *pool);
 neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_t *pool);
 neo_sql *neo_write_delete(const neo_resource *resource, int versioned, apr_pool_t *pool);
 
@@ -32,8 +32,8 @@ const char *neo_table_of(const neo_resource *resource);
 void neo_write_add_returning(neo_buf *sql, const neo_resource *resource);
 
 /* Adds the steps told<number> and queued<number>: one delivery for each active subscription that wants to know what `happened`
- * to the rows r of the step `from`. `stem`, the block of its id, and `now` are SQL; no two rows may have the same stem. */
-void neo_write_add_told(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from, const char *number,
-                        const char *stem, const char *now);
+ * to the rows r of the step `from`. `id_block`, the block of its id, and `now` are SQL; no two rows may have the same block. */
+void neo_write_add_deliveries(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from,
+                              const char *number, const char *id_block, const char *now);
 
 #endif

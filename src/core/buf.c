@@ -6,26 +6,26 @@
 #include <stdio.h>
 #include <string.h>
 
-void neo_buf_init(neo_buf *buf, apr_pool_t *pool, apr_size_t room)
+void neo_buf_init(neo_buf *buf, apr_pool_t *pool, apr_size_t capacity)
 {
     buf->pool = pool;
     buf->len = 0;
-    buf->room = room > 32 ? room : 32;
-    buf->ptr = apr_palloc(pool, buf->room);
+    buf->capacity = capacity > 32 ? capacity : 32;
+    buf->ptr = apr_palloc(pool, buf->capacity);
     buf->ptr[0] = '\0';
 }
 
 static void reserve(neo_buf *buf, apr_size_t more)
 {
-    if (buf->len + more + 1 <= buf->room)
+    if (buf->len + more + 1 <= buf->capacity)
         return;
-    apr_size_t room = buf->room * 2;
-    while (room < buf->len + more + 1)
-        room *= 2;
-    char *ptr = apr_palloc(buf->pool, room);
+    apr_size_t capacity = buf->capacity * 2;
+    while (capacity < buf->len + more + 1)
+        capacity *= 2;
+    char *ptr = apr_palloc(buf->pool, capacity);
     memcpy(ptr, buf->ptr, buf->len + 1);
     buf->ptr = ptr;
-    buf->room = room;
+    buf->capacity = capacity;
 }
 
 void neo_buf_add(neo_buf *buf, const char *ptr, apr_size_t len)
@@ -53,9 +53,9 @@ void neo_buf_printf(neo_buf *buf, const char *fmt, ...)
     va_list again;
     va_copy(again, args);
     reserve(buf, 64); /* mostly it fits at once */
-    size_t room = buf->room - buf->len;
-    int len = vsnprintf(buf->ptr + buf->len, room, fmt, args);
-    if (len > 0 && (size_t)len >= room) {
+    size_t capacity = buf->capacity - buf->len;
+    int len = vsnprintf(buf->ptr + buf->len, capacity, fmt, args);
+    if (len > 0 && (size_t)len >= capacity) {
         reserve(buf, (apr_size_t)len);
         vsnprintf(buf->ptr + buf->len, (size_t)len + 1, fmt, again);
     }

@@ -51,7 +51,7 @@ static int base64_digit(char c)
     return c == '/' || c == '_' ? 63 : -1;
 }
 
-int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_size_t room)
+int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_size_t capacity)
 {
     apr_size_t padding = 0;
     for (; padding < 2 && len && text[len - 1] == '='; padding++)
@@ -69,7 +69,7 @@ int neo_base64_decode(const char *text, apr_size_t len, unsigned char *out, apr_
         have += 6;
         if (have >= 8) {
             have -= 8;
-            if (n == room)
+            if (n == capacity)
                 return -1;
             out[n++] = (unsigned char)(bits >> have);
         }
@@ -120,7 +120,7 @@ unsigned int neo_crc32(const void *data, apr_size_t len)
     return ~crc;
 }
 
-void neo_print(const void *data, apr_size_t len, char out[NEO_PRINT_SIZE])
+void neo_fingerprint(const void *data, apr_size_t len, char out[NEO_FINGERPRINT_SIZE])
 {
     static const unsigned char key[APR_SIPHASH_KSIZE] = "neoapi";
     unsigned char hash[APR_SIPHASH_DSIZE];

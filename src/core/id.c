@@ -88,7 +88,7 @@ neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix)
 
 /* The block's ids have the topmost 108 bits in common: it begins after everything that was issued, and its end counts as
  * issued. */
-void neo_id_issue_block(char stem[NEO_ID_STEM_SIZE], const char *prefix)
+void neo_id_issue_block(char id_block[NEO_ID_BLOCK_SIZE], const char *prefix)
 {
     unsigned char ulid[NEO_ID_BYTES];
     char first[NEO_ID_SIZE];
@@ -100,8 +100,8 @@ void neo_id_issue_block(char stem[NEO_ID_STEM_SIZE], const char *prefix)
     memcpy(ulid, last_issued, sizeof ulid);
     pthread_mutex_unlock(&issuing);
     neo_id_unpack(first, prefix, ulid);
-    memcpy(stem, first, NEO_ID_STEM_SIZE - 1);
-    stem[NEO_ID_STEM_SIZE - 1] = '\0';
+    memcpy(id_block, first, NEO_ID_BLOCK_SIZE - 1);
+    id_block[NEO_ID_BLOCK_SIZE - 1] = '\0';
 }
 
 int neo_id_is(const char *text, const char *prefix)

@@ -5,17 +5,17 @@
 #include <stdio.h>
 
 #define ROW(name, id, level, meaning, mend) {id, NEO_LEVEL_##level, meaning, mend},
-static const neo_message_row rows[NEO_MESSAGES] = {NEO_EVERY_MESSAGE(ROW)};
+static const neo_message_row rows[NEO_MESSAGES] = {NEO_MESSAGE_LIST(ROW)};
 
 const neo_message_row *neo_message_row_of(neo_message message)
 {
     return &rows[message];
 }
 
-static void to_stderr(const neo_message_row *row, void *about, const char *text)
+static void to_stderr(const neo_message_row *row, void *context, const char *text)
 {
     static const char *const names[NEO_LEVELS] = {"error", "error", "warning", "notice"};
-    (void)about;
+    (void)context;
     if (row->level <= NEO_LEVEL_WARNING)
         fprintf(stderr, "%s: %s: %s: %s\n", names[row->level], row->id, text, row->mend);
 }
@@ -27,12 +27,12 @@ void neo_log_to(neo_log_sink sink)
     current = sink ? sink : to_stderr;
 }
 
-void neo_log(neo_message message, void *about, const char *fmt, ...)
+void neo_log(neo_message message, void *context, const char *fmt, ...)
 {
     char text[2048];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
-    current(&rows[message], about, text);
+    current(&rows[message], context, text);
 }

@@ -6,13 +6,13 @@
 
 #include "ctl/output.h"
 #include "ctl/session.h"
-#include "store/hearing.h"
+#include "store/cache_sync.h"
 
-void neo_ctl_await_hearing(const neo_ctl *ctl, neo_pg *pg, const char *what_is_done)
+void neo_ctl_await_cache_sync(const neo_ctl *ctl, neo_pg *pg, const char *what_is_done)
 {
-    if (!neo_hearing_await(pg, ctl->pool))
+    if (!neo_cache_sync_await(pg, ctl->pool))
         neo_ctl_say(ctl, "%s, but not every server has confirmed it yet; the last will know in %d seconds.", what_is_done,
-                    NEO_HEARING_LATEST);
+                    NEO_CACHE_SYNC_MAX_DELAY_S);
 }
 
 /* Shows the row by its argument: {"id": …}, or of a plan {"name": …}. */
@@ -25,7 +25,7 @@ static neo_ctl_exit finish(neo_ctl *ctl, neo_pg *pg, const char *wrong, const ch
     neo_json_set(done, argument->kind == NEO_CTL_PLAN ? "name" : "id",
                  neo_json_make_string(neo_ctl_value(ctl, argument->name), ctl->pool));
     neo_ctl_print(ctl, done);
-    neo_ctl_await_hearing(ctl, pg, what_is_done);
+    neo_ctl_await_cache_sync(ctl, pg, what_is_done);
     return NEO_CTL_OK;
 }
 

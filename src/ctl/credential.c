@@ -65,7 +65,7 @@ neo_ctl_exit neo_ctl_rotate(neo_ctl *ctl)
         neo_ctl_say(ctl, "The old secret has ended.");
     else
         neo_ctl_say(ctl, "The old secret is good for %s seconds more.", grace);
-    neo_ctl_await_hearing(ctl, pg, "It has another secret");
+    neo_ctl_await_cache_sync(ctl, pg, "It has another secret");
     return NEO_CTL_OK;
 }
 
@@ -81,6 +81,6 @@ const char *neo_ctl_revoke(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
     memcpy(id, neo_ctl_value(ctl, "id"), NEO_ID_SIZE);
     const char *wrong = neo_admin_revoke(pg, id, ctl->pool);
     if (!wrong)
-        neo_ctl_await_hearing(ctl, pg, "It is revoked");
+        neo_ctl_await_cache_sync(ctl, pg, "It is revoked");
     return wrong;
 }

@@ -8,7 +8,7 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 #include "doctor.h"
-#include "store/hearing.h"
+#include "store/cache_sync.h"
 #include "store/migrate.h"
 
 #define MOST_CLOCK_DIFFERENCE 2000 /* milliseconds */
@@ -43,7 +43,7 @@ static neo_finding check_connection(neo_patient *p, const char **found)
 static neo_finding check_notifications(neo_patient *p, const char **found)
 {
     neo_rows rows;
-    neo_pg_status status = neo_hearing_begin(p->pg, p->pool, &rows);
+    neo_pg_status status = neo_cache_sync_begin(p->pg, p->pool, &rows);
     *found = status == NEO_PG_OK ? "they arrive" : rows.message;
     return status == NEO_PG_OK;
 }
@@ -165,7 +165,7 @@ static neo_finding check_secrets(neo_patient *p, const char **found)
 static neo_finding check_servers(neo_patient *p, const char **found)
 {
     int listeners, hosts;
-    if (neo_hearing_count(p->pg, p->pool, &listeners, &hosts) != NEO_PG_OK) {
+    if (neo_cache_sync_count_listeners(p->pg, p->pool, &listeners, &hosts) != NEO_PG_OK) {
         *found = "who listens cannot be seen";
         return 0;
     }
@@ -372,12 +372,12 @@ static int examine(neo_patient *p, neo_json *list, const check *some, apr_size_t
 /* The one that is named; else the one that httpd is told of; else the usual one. */
 static const char *choose_key_file(const neo_patient *p)
 {
-    const neo_httpd_directive *told = p->site ? neo_httpd_conf_next(p->site, NULL, "NeoAPIKeyFile", NULL) : NULL;
-    if (!told && p->httpd) /* it may stand for all virtual hosts */
-        told = neo_httpd_conf_next(p->httpd, NULL, "NeoAPIKeyFile", NULL);
+    const neo_httpd_directive *key_directive = p->site ? neo_httpd_conf_next(p->site, NULL, "NeoAPIKeyFile", NULL) : NULL;
+    if (!key_directive && p->httpd) /* it may stand for all virtual hosts */
+        key_directive = neo_httpd_conf_next(p->httpd, NULL, "NeoAPIKeyFile", NULL);
     const char *given = neo_ctl_value(p->ctl, "key-file"), *path = NULL;
-    if (!given && told)
-        path = neo_httpd_conf_path(p->httpd, neo_httpd_conf_argument(told, p->pool), p->pool);
+    if (!given && key_directive)
+        path = neo_httpd_conf_path(p->httpd, neo_httpd_conf_argument(key_directive, p->pool), p->pool);
     return given ? given : path ? path : NEO_DOCTOR_KEY_FILE;
 }
 

@@ -59,7 +59,7 @@ static const char *put_line(const work *w, const char *name, neo_text value)
 }
 
 /* The first line: what it is, of whom and of when, and how much is to come. */
-static const char *put_head(work *w, neo_json *about)
+static const char *put_head(work *w, neo_json *head)
 {
     const char *wrong = NULL;
     long long count;
@@ -71,10 +71,10 @@ static const char *put_head(work *w, neo_json *about)
         }
     if (wrong)
         return wrong;
-    w->left_out = neo_json_get(about, "left_out");
-    neo_json_set(about, "format", neo_json_make_integer(NEO_TRANSFER_FORMAT, w->ctl->pool));
-    neo_json_set(about, "rows", rows);
-    return put_line(w, NEO_TRANSFER_HEAD, neo_json_text(about, w->ctl->pool));
+    w->left_out = neo_json_get(head, "left_out");
+    neo_json_set(head, "format", neo_json_make_integer(NEO_TRANSFER_FORMAT, w->ctl->pool));
+    neo_json_set(head, "rows", rows);
+    return put_line(w, NEO_TRANSFER_HEAD, neo_json_text(head, w->ctl->pool));
 }
 
 static const char *put_kind(work *w, const neo_resource *kind, apr_pool_t *scratch)
@@ -94,12 +94,12 @@ static const char *put_kind(work *w, const neo_resource *kind, apr_pool_t *scrat
 
 static const char *put_all(work *w)
 {
-    neo_json *about;
+    neo_json *head;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, w->ctl->pool);
-    const char *wrong = neo_archive_begin(w->pg, w->organization, w->ctl->pool, &about);
+    const char *wrong = neo_archive_begin(w->pg, w->organization, w->ctl->pool, &head);
     if (!wrong)
-        wrong = put_head(w, about);
+        wrong = put_head(w, head);
     neo_ctl_progress_begin(&w->progress, w->ctl, "exporting");
     if (w->out == stdout && neo_ctl_is_terminal(stdout))
         w->progress.is_shown = 0; /* the lines themselves are to be seen there */

@@ -93,8 +93,8 @@ static void read_file(neo_httpd_conf *conf, const char *file, const reading *abo
 
 static int is_folder(const char *path)
 {
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 /* Why nothing was found, where that is no answer. */
@@ -180,11 +180,11 @@ static int is_being_read(const char *file, const reading *above)
 static void read_file(neo_httpd_conf *conf, const char *file, const reading *above, apr_pool_t *pool)
 {
     const reading here = {file, above, above ? above->depth + 1 : 0};
-    struct stat about;
+    struct stat info;
     neo_text text = {0};
     if (conf->unread || here.depth == MOST_DEPTH || is_being_read(file, above))
         return;
-    if (stat(file, &about) != 0 ? errno == ENOENT : !S_ISREG(about.st_mode))
+    if (stat(file, &info) != 0 ? errno == ENOENT : !S_ISREG(info.st_mode))
         return; /* a link to nothing; and to open a pipe would be to wait */
     conf->unread = neo_ctl_read_all(file, MOST_BYTES, pool, &text);
     conf->bytes += text.len;

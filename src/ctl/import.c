@@ -126,12 +126,12 @@ static neo_ctl_exit write_all(neo_import *import)
 
 static const char *open_file(neo_import *import, const char *path)
 {
-    struct stat about;
+    struct stat info;
     import->in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
     if (!import->in)
         return apr_psprintf(import->ctl->pool, "%s cannot be read: %s", path, strerror(errno));
-    if (fstat(fileno(import->in), &about) == 0 && S_ISREG(about.st_mode))
-        import->size = about.st_size;
+    if (fstat(fileno(import->in), &info) == 0 && S_ISREG(info.st_mode))
+        import->size = info.st_size;
     return NULL;
 }
 

@@ -67,13 +67,13 @@ static int is_moved(const neo_import *import, const neo_json *body)
     return from && strcmp(from, import->organization) != 0;
 }
 
-static int wish_for(chunk *c, const neo_resource *kind, const char *given, const char *external_id, neo_ms moment)
+static int wish_for(chunk *c, const neo_resource *kind, const char *given, const char *external_id, neo_ms time)
 {
     const char *key = apr_pstrcat(c->pool, kind->name, " ", given, NULL);
     int *place = given ? apr_hash_get(c->places, key, APR_HASH_KEY_STRING) : NULL;
     if (!place) {
         char *id = apr_palloc(c->pool, NEO_ID_SIZE);
-        neo_intake_new_id(id, kind->prefix, moment);
+        neo_intake_new_id(id, kind->prefix, time);
         place = apr_palloc(c->pool, sizeof *place);
         *place = c->wishes->nelts;
         APR_ARRAY_PUSH(c->wishes, neo_intake_wish) = (neo_intake_wish){kind, given, NULL, id};
@@ -107,7 +107,7 @@ static int find_id(chunk *c, line *l)
     const neo_json *id = neo_json_get(l->body, "id");
     const char *given = neo_intake_given(id, c->pool), *created_at = neo_json_string(neo_json_get(l->body, "created_at"));
     const char *external_id = neo_json_string(neo_json_get(l->body, "external_id"));
-    neo_ms moment;
+    neo_ms time;
     l->wish = -1;
     if (given && neo_id_is(given, l->kind->prefix)) {
         l->id = l->is_moved ? neo_intake_moved_id(c->import->organization, given, c->pool) : given;
@@ -122,9 +122,9 @@ static int find_id(chunk *c, line *l)
                             "is required, or an external_id, so that the row is known when the import is repeated");
         return 0;
     }
-    if (!created_at || !neo_ms_parse(created_at, &moment))
-        moment = neo_now_ms();
-    l->wish = wish_for(c, l->kind, given, external_id, moment);
+    if (!created_at || !neo_ms_parse(created_at, &time))
+        time = neo_now_ms();
+    l->wish = wish_for(c, l->kind, given, external_id, time);
     return 1;
 }
 

@@ -19,9 +19,9 @@ static void occupy_standard_streams(void)
 }
 
 /* What a statement failed with comes back with its rows, and is told once. */
-static void drop_log(const neo_message_row *row, void *about, const char *text)
+static void drop_log(const neo_message_row *row, void *context, const char *text)
 {
-    (void)row, (void)about, (void)text;
+    (void)row, (void)context, (void)text;
 }
 
 static void prepare_process(void)

@@ -48,9 +48,9 @@ static const char *tell_pending(const neo_ctl *ctl, neo_pg *pg, neo_json *report
     neo_json *pending = neo_json_make_array(ctl->pool);
     if (neo_schema_version(pg, ctl->pool, &version) != NEO_PG_OK)
         return "the schema's version cannot be read";
-    const char *stranger = version ? neo_schema_stranger(pg, ctl->pool) : NULL;
-    if (stranger)
-        return stranger;
+    const char *foreign = version ? neo_schema_foreign_migration(pg, ctl->pool) : NULL;
+    if (foreign)
+        return foreign;
     for (int i = 0; i < neo_migration_count; i++)
         if (neo_migrations[i].number > version) {
             neo_ctl_say(ctl, "would apply %s", neo_migrations[i].name);

@@ -48,7 +48,7 @@ static const char *remove_all(const neo_ctl *ctl, neo_purge *purge, long long al
     int is_over = 0;
     const char *wrong = neo_purge_close(purge, ctl->pool);
     if (!wrong && !purge->is_data_only)
-        neo_ctl_await_hearing(ctl, purge->pg, "The credentials have ended");
+        neo_ctl_await_cache_sync(ctl, purge->pg, "The credentials have ended");
     apr_pool_create(&pool, ctl->pool);
     neo_ctl_progress_begin(&progress, ctl, "removing");
     while (!wrong && !is_over) {

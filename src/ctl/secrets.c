@@ -63,7 +63,7 @@ static const char *names_of(const neo_ctl_secret *secrets, apr_pool_t *pool)
 }
 
 /* What stands there instead of a name, where it cannot be a secret. */
-static const char *stranger_in(const char *line, apr_pool_t *pool)
+static const char *unknown_name_in(const char *line, apr_pool_t *pool)
 {
     int len = (int)strspn(line, "abcdefghijklmnopqrstuvwxyz_");
     return line[len] == '=' && len > 0 && len <= 20 ? apr_psprintf(pool, ", not %.*s", len, line) : "";
@@ -83,7 +83,7 @@ static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_poo
         neo_ctl_secret *secret = secret_of(secrets, line);
         if (!secret)
             return apr_psprintf(pool, "%s, line %d: %s, an equals sign and its value are expected%s", shown, number,
-                                names_of(secrets, pool), stranger_in(line, pool));
+                                names_of(secrets, pool), unknown_name_in(line, pool));
         if (secret->value)
             return apr_psprintf(pool, "%s, line %d: %s is given twice", shown, number, secret->name);
         secret->value = line + strlen(secret->name) + 1;

@@ -8,7 +8,7 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 #include "store/backlog.h"
-#include "store/hearing.h"
+#include "store/cache_sync.h"
 #include "store/migrate.h"
 #include "store/overview.h"
 
@@ -92,7 +92,7 @@ static const char *look_at_servers(const look *l, neo_pg *pg)
     neo_rows rows;
     int listeners, hosts;
     if (neo_pg_exec(pg, "reset role", 0, NULL, l->ctl->pool, &rows) != NEO_PG_OK ||
-        neo_hearing_count(pg, l->ctl->pool, &listeners, &hosts) != NEO_PG_OK)
+        neo_cache_sync_count_listeners(pg, l->ctl->pool, &listeners, &hosts) != NEO_PG_OK)
         return "who is connected cannot be seen";
     show_number(l, "hosts", hosts);
     show_number(l, "listening_processes", listeners);

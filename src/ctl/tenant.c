@@ -14,7 +14,7 @@ static const char *set_plan(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE]
     memcpy(id, neo_ctl_value(ctl, "tenant"), NEO_ID_SIZE);
     const char *wrong = neo_admin_set_plan(pg, id, neo_ctl_value(ctl, "new-plan"), ctl->pool);
     if (!wrong)
-        neo_ctl_await_hearing(ctl, pg, "It has another plan");
+        neo_ctl_await_cache_sync(ctl, pg, "It has another plan");
     return wrong;
 }
 

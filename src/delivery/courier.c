@@ -89,9 +89,9 @@ static void on_sent(void *baton, const neo_sent *sent)
     c->finished_count++;
 }
 
-static int borrow(neo_courier *c, int what)
+static int acquire(neo_courier *c, int what)
 {
-    c->pg = c->host.borrow(c->host.context);
+    c->pg = c->host.acquire(c->host.context);
     if (c->pg)
         c->query = what;
     return c->pg != NULL;
@@ -107,7 +107,7 @@ static void start_record(neo_courier *c)
     }
     const apr_array_header_t *outcomes = c->recording->outcomes;
     c->next_record = neo_steady_ms() + 1000; /* unless this succeeds */
-    if (outcomes->nelts && borrow(c, QUERY_RECORD))
+    if (outcomes->nelts && acquire(c, QUERY_RECORD))
         c->pending = neo_outbox_complete(c->pg, (const neo_outcome *)outcomes->elts, outcomes->nelts, c->scratch);
 }
 
@@ -120,7 +120,7 @@ static void finish_record(neo_courier *c)
         neo_results_set_timers(c->recording, &c->timers);
         neo_results_record_health(c->recording, c->pg);
     }
-    if (status != NEO_PG_AWAY && status != NEO_PG_SCHEMA) {
+    if (status != NEO_PG_UNAVAILABLE && status != NEO_PG_SCHEMA) {
         if (status != NEO_PG_OK)
             neo_log(NEO_LOG_NOT_RECORDED, NULL, "%d attempts at deliveries could not be recorded",
                     c->recording->outcomes->nelts);
@@ -191,7 +191,7 @@ static void start_claim(neo_courier *c)
     atomic_store(&c->is_woken, 0);
     c->next_poll = now + POLL_INTERVAL_MS;
     neo_timers_expire(&c->timers, now);
-    if (!borrow(c, QUERY_CLAIM))
+    if (!acquire(c, QUERY_CLAIM))
         return;
     apr_pool_clear(c->next_claim_pool);
     c->request = make_request(c);
@@ -273,7 +273,7 @@ static void finish_claim(neo_courier *c)
 
 static void cleanup(neo_courier *c)
 {
-    neo_pg *pg = c->host.borrow(c->host.context);
+    neo_pg *pg = c->host.acquire(c->host.context);
     int more = 0;
     neo_ms begun = neo_now_ms();
     c->next_cleanup = neo_steady_ms() + CLEANUP_INTERVAL_MS;
@@ -283,7 +283,7 @@ static void cleanup(neo_courier *c)
     neo_courier_metrics_cleanup(&c->settings.metrics, status == NEO_PG_OK, begun);
     if (status == NEO_PG_OK && more)
         c->next_cleanup = neo_steady_ms() + 100;
-    c->host.give_back(c->host.context, pg);
+    c->host.release(c->host.context, pg);
     apr_pool_clear(c->scratch);
 }
 
@@ -298,7 +298,7 @@ static void finish_query(neo_courier *c)
         finish_record(c);
     else
         return;
-    c->host.give_back(c->host.context, c->pg);
+    c->host.release(c->host.context, c->pg);
     c->last_query = c->query;
     c->query = QUERY_NONE;
     c->pg = NULL;
@@ -402,11 +402,11 @@ static void release_unsent(neo_courier *c)
     for (neo_in_flight_delivery *delivery = c->in_flight.first; delivery; delivery = delivery->next)
         (void)neo_results_add_unsent(c->collected, delivery);
     const apr_array_header_t *unsent = c->collected->outcomes;
-    if (unsent->nelts == 0 || !(pg = c->host.borrow(c->host.context)))
+    if (unsent->nelts == 0 || !(pg = c->host.acquire(c->host.context)))
         return;
     if (neo_outbox_release(pg, (const neo_outcome *)unsent->elts, unsent->nelts, c->scratch) != NEO_PG_OK)
-        neo_log(NEO_LOG_NOT_GIVEN_BACK, NULL, "%d deliveries could not be given back", c->in_flight.count);
-    c->host.give_back(c->host.context, pg);
+        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d deliveries could not be given back", c->in_flight.count);
+    c->host.release(c->host.context, pg);
 }
 
 static int is_any_sent(const neo_courier *c)

@@ -26,7 +26,7 @@
 static const struct {
     const char *directive;
     apr_size_t member;
-    long long least, most, preset;
+    long long least, max, preset;
 } ranges[] = {
     {"NeoAPIMaxBody", offsetof(neo_server_config, max_body), 1024, 64 << 20, 1048576},
     {"NeoAPICursorLifetime", offsetof(neo_server_config, cursor_lifetime), 1, 30 * 86400, 86400},
@@ -220,9 +220,9 @@ static const char *set_number(cmd_parms *cmd, void *data, const char *text)
     for (apr_size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         if (strcasecmp(ranges[i].directive, cmd->cmd->name) != 0)
             continue;
-        if (!neo_integer_parse(text, &value) || value < ranges[i].least || value > ranges[i].most)
+        if (!neo_integer_parse(text, &value) || value < ranges[i].least || value > ranges[i].max)
             return apr_psprintf(cmd->pool, "%s must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, cmd->cmd->name,
-                                (apr_int64_t)ranges[i].least, (apr_int64_t)ranges[i].most);
+                                (apr_int64_t)ranges[i].least, (apr_int64_t)ranges[i].max);
         *number_member(neo_server_config_of(cmd->server), ranges[i].member) = value;
     }
     return NULL;
@@ -333,19 +333,19 @@ int neo_config_has_own_database(const server_rec *server)
 
 int neo_config_connections(void)
 {
-    const char *most = directive_value(ap_conftree, "DBDMax");
-    return most ? atoi(most) : 10;
+    const char *max = directive_value(ap_conftree, "DBDMax");
+    return max ? atoi(max) : 10;
 }
 
 static int complain(server_rec *server, neo_message message, const char *what)
 {
-    neo_log(message, &(neo_about){.server = server}, "%s", what);
+    neo_log(message, &(neo_log_context){.server = server}, "%s", what);
     return 0;
 }
 
 static int is_dbd_right(server_rec *server, apr_pool_t *pool)
 {
-    const char *driver = directive_value(ap_conftree, "DBDriver"), *most = directive_value(ap_conftree, "DBDMax");
+    const char *driver = directive_value(ap_conftree, "DBDriver"), *max = directive_value(ap_conftree, "DBDMax");
     int threads = 0;
     if (!neo_database_has_mod_dbd())
         return complain(server, NEO_LOG_NO_DBD, "mod_dbd is not loaded");
@@ -356,14 +356,14 @@ static int is_dbd_right(server_rec *server, apr_pool_t *pool)
                         apr_psprintf(pool, "DBDriver is %s, but the API needs PostgreSQL", driver));
     if (!directive_value(ap_conftree, "DBDParams"))
         return complain(server, NEO_LOG_NO_PARAMS, "there is no DBDParams");
-    if (most && atoi(most) < 2)
+    if (max && atoi(max) < 2)
         return complain(server, NEO_LOG_ONE_CONNECTION,
                         "DBDMax leaves no connection for requests, because one is used to listen for changes of credentials");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
-    if (atoi(most ? most : "10") < threads + 1)
-        neo_log(NEO_LOG_FEW_CONNECTIONS, &(neo_about){.server = server},
+    if (atoi(max ? max : "10") < threads + 1)
+        neo_log(NEO_LOG_FEW_CONNECTIONS, &(neo_log_context){.server = server},
                 "DBDMax is %s with %d threads in each process, so that requests will wait for one another: set DBDMax %d",
-                most ? most : "10 (mod_dbd's default)", threads, threads + 2);
+                max ? max : "10 (mod_dbd's default)", threads, threads + 2);
     return 1;
 }
 

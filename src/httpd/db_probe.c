@@ -77,16 +77,16 @@ static void run_probe(request_rec *r, const probed_database *target,
                       void (*query)(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result), neo_probe_result *result)
 {
     const neo_process *process = neo_shared_metrics_get()->process;
-    neo_about about = {.r = r, .server = r->server};
-    neo_loan loan = {0};
+    neo_log_context log_context = {.r = r, .server = r->server};
+    neo_db_lease lease = {0};
     memset(result, 0, sizeof *result);
     result->state = NEO_PROBE_NO_CONNECTION;
     if (process->in_use < process->connections) {
-        neo_pg *pg = neo_database_borrow(target->database, &loan, &about, r->pool);
+        neo_pg *pg = neo_database_acquire(target->database, &lease, &log_context, r->pool);
         result->state = NEO_PROBE_UNAVAILABLE;
         if (pg) {
             query(pg, r->pool, result);
-            neo_database_give_back(target->database, pg);
+            neo_database_release(target->database, pg);
         }
     }
     result->read_at = apr_time_now();

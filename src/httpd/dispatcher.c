@@ -9,19 +9,19 @@ struct neo_dispatcher {
     neo_courier *courier;
     neo_database *database;
     apr_pool_t *pool; /* the thread's own */
-    neo_about about;
-    neo_loan loan;
+    neo_log_context log_context;
+    neo_db_lease lease;
 };
 
-static neo_pg *borrow(void *context)
+static neo_pg *acquire(void *context)
 {
     neo_dispatcher *dispatcher = context;
-    return neo_database_borrow(dispatcher->database, &dispatcher->loan, &dispatcher->about, dispatcher->pool);
+    return neo_database_acquire(dispatcher->database, &dispatcher->lease, &dispatcher->log_context, dispatcher->pool);
 }
 
-static void give_back(void *context, neo_pg *pg)
+static void release(void *context, neo_pg *pg)
 {
-    neo_database_give_back(((neo_dispatcher *)context)->database, pg);
+    neo_database_release(((neo_dispatcher *)context)->database, pg);
 }
 
 static void run(void *data)
@@ -48,8 +48,8 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     neo_dispatcher *dispatcher = apr_pcalloc(pchild, sizeof *dispatcher);
     apr_pool_create_unmanaged_ex(&dispatcher->pool, NULL, NULL);
     dispatcher->database = database;
-    dispatcher->about.server = server;
-    neo_courier_host host = {borrow, give_back, dispatcher};
+    dispatcher->log_context.server = server;
+    neo_courier_host host = {acquire, release, dispatcher};
     neo_courier_settings accounted = *settings;
     accounted.metrics = (neo_courier_metrics){neo_shared_metrics_get()->metrics, neo_shared_metrics_get()->receivers,
                                               neo_shared_metrics_get()->process};

@@ -9,73 +9,73 @@
 
 #include "httpd/log.h"
 #include "httpd/thread.h"
-#include "store/hearing.h"
+#include "store/cache_sync.h"
 #include "store/migrate.h"
 
-#define HEARTBEAT       10000 /* milliseconds without a message after which the connection is tried */
-#define HEARTBEAT_LIMIT 3     /* seconds that it may take to answer */
-#define PAUSE           1000  /* milliseconds before a lost connection is opened anew */
-#define NO_TROUBLE      -1
+#define HEARTBEAT_MS        10000 /* milliseconds without a message after which the connection is tried */
+#define HEARTBEAT_TIMEOUT_S 3     /* seconds that it may take to answer */
+#define RECONNECT_DELAY_MS  1000  /* milliseconds before a lost connection is opened anew */
+#define NO_ERROR            -1
 
-_Static_assert(HEARTBEAT / 1000 + HEARTBEAT_LIMIT < NEO_PRINCIPALS_BELIEVED,
+_Static_assert(HEARTBEAT_MS / 1000 + HEARTBEAT_TIMEOUT_S < NEO_CREDENTIAL_CACHE_TTL_S,
                "a heartbeat that is late by its own limit is still in time");
 
 struct neo_listener {
     int wake[2]; /* a pipe: written to when it is time to end */
     atomic_int is_stopping;
     neo_database *database;
-    neo_principals *principals;
-    neo_about about;
-    int last_trouble; /* so that each is logged once, not once a second */
+    neo_credential_cache *credential_cache;
+    neo_log_context log_context;
+    int last_error; /* so that each is logged once, not once a second */
 };
 
 /* Waits for the socket, if there is one, and for the call to end. Returns what poll does. */
 static int wait_for(neo_listener *listener, int socket, int milliseconds)
 {
-    struct pollfd look[] = {{listener->wake[0], POLLIN, 0}, {socket, POLLIN, 0}};
-    return poll(look, socket >= 0 ? 2 : 1, milliseconds);
+    struct pollfd polled[] = {{listener->wake[0], POLLIN, 0}, {socket, POLLIN, 0}};
+    return poll(polled, socket >= 0 ? 2 : 1, milliseconds);
 }
 
-static void report(neo_listener *listener, int trouble)
+static void report(neo_listener *listener, int error)
 {
-    if (trouble != NO_TROUBLE && trouble != listener->last_trouble)
-        neo_log((neo_message)trouble, &listener->about, "%s", neo_message_row_of((neo_message)trouble)->meaning);
-    listener->last_trouble = trouble;
+    if (error != NO_ERROR && error != listener->last_error)
+        neo_log((neo_message)error, &listener->log_context, "%s", neo_message_row_of((neo_message)error)->meaning);
+    listener->last_error = error;
 }
 
 /* What is wrong with the schema, as the message that says so. */
-static int schema_trouble(neo_pg *pg, apr_pool_t *pool)
+static int schema_error(neo_pg *pg, apr_pool_t *pool)
 {
     int version;
     if (neo_schema_version(pg, pool, &version) != NEO_PG_OK || version >= neo_schema_needed())
-        return NO_TROUBLE;
+        return NO_ERROR;
     return version ? NEO_LOG_SCHEMA_OLD : NEO_LOG_SCHEMA_MISSING;
 }
 
 /* Forgets everything, and says up to when it has heard. False if the connection is of no more use. */
-static int start_anew(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+static int resync(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
-    const char *moment = neo_hearing_moment(pg, pool);
-    neo_principals_forget(listener->principals);
-    int is_known = moment && neo_hearing_confirm(pg, moment, pool);
+    const char *position = neo_cache_sync_position(pg, pool);
+    neo_credential_cache_clear(listener->credential_cache);
+    int is_known = position && neo_cache_sync_confirm(pg, position, pool);
     apr_pool_clear(pool);
     return is_known;
 }
 
 /* Acts on what has arrived, until there is nothing more. False if the connection is lost. */
-static int hear(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+static int handle_notifications(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     int changes;
     while ((changes = neo_pg_notifications(pg)) > 0)
-        if (!start_anew(listener, pg, pool))
+        if (!resync(listener, pg, pool))
             return 0;
     return changes == 0;
 }
 
-static int is_there(neo_pg *pg, apr_pool_t *pool)
+static int is_alive(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_once(pg, "select", HEARTBEAT_LIMIT, pool, &rows);
+    neo_pg_status status = neo_pg_exec_once(pg, "select", HEARTBEAT_TIMEOUT_S, pool, &rows);
     apr_pool_clear(pool);
     return status == NEO_PG_OK;
 }
@@ -84,34 +84,34 @@ static int is_there(neo_pg *pg, apr_pool_t *pool)
  * missed. */
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
-    for (int alive = start_anew(listener, pg, pool); alive && !listener->is_stopping;) {
-        neo_principals_heard(listener->principals);
-        alive = wait_for(listener, neo_pg_socket(pg), HEARTBEAT) != 0 || is_there(pg, pool);
-        alive = hear(listener, pg, pool) && alive; /* also what came with the answer to the heartbeat */
+    for (int alive = resync(listener, pg, pool); alive && !listener->is_stopping;) {
+        neo_credential_cache_mark_fresh(listener->credential_cache);
+        alive = wait_for(listener, neo_pg_socket(pg), HEARTBEAT_MS) != 0 || is_alive(pg, pool);
+        alive = handle_notifications(listener, pg, pool) && alive; /* also what came with the answer to the heartbeat */
     }
-    neo_principals_doubt(listener->principals);
+    neo_credential_cache_distrust(listener->credential_cache);
 }
 
 /* One connection's time. */
-static void attend(neo_listener *listener, apr_pool_t *pool)
+static void serve_connection(neo_listener *listener, apr_pool_t *pool)
 {
     neo_rows rows;
-    neo_loan loan = {.is_lasting = 1};
-    neo_pg *pg = neo_database_borrow(listener->database, &loan, &listener->about, pool);
+    neo_db_lease lease = {.is_lasting = 1};
+    neo_pg *pg = neo_database_acquire(listener->database, &lease, &listener->log_context, pool);
     if (!pg)
         return;
-    int trouble = schema_trouble(pg, pool);
-    neo_pg_status status = neo_hearing_begin(pg, pool, &rows);
-    if (trouble == NO_TROUBLE && status == NEO_PG_FAILED)
-        trouble = NEO_LOG_NOT_LISTENING;
-    report(listener, trouble);
+    int error = schema_error(pg, pool);
+    neo_pg_status status = neo_cache_sync_begin(pg, pool, &rows);
+    if (error == NO_ERROR && status == NEO_PG_FAILED)
+        error = NEO_LOG_NOT_LISTENING;
+    report(listener, error);
     if (status == NEO_PG_OK) {
         apr_pool_t *scratch; /* to be cleared: the other holds the connection, where mod_dbd does not keep it itself */
         apr_pool_create(&scratch, pool);
         listen_on(listener, pg, scratch);
     }
-    neo_hearing_end(pg, pool);
-    neo_database_give_back(listener->database, pg);
+    neo_cache_sync_end(pg, pool);
+    neo_database_release(listener->database, pg);
 }
 
 static void run(void *data)
@@ -120,9 +120,9 @@ static void run(void *data)
     apr_pool_t *pool;
     apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
     while (!listener->is_stopping) {
-        attend(listener, pool);
+        serve_connection(listener, pool);
         apr_pool_clear(pool);
-        wait_for(listener, -1, PAUSE);
+        wait_for(listener, -1, RECONNECT_DELAY_MS);
     }
     apr_pool_destroy(pool);
 }
@@ -146,13 +146,14 @@ static apr_status_t close_pipe(void *data)
     return APR_SUCCESS;
 }
 
-neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_database *database, neo_principals *principals)
+neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
+                                 neo_credential_cache *credential_cache)
 {
     neo_listener *listener = apr_pcalloc(pchild, sizeof *listener);
     listener->database = database;
-    listener->principals = principals;
-    listener->about.server = server;
-    listener->last_trouble = NO_TROUBLE;
+    listener->credential_cache = credential_cache;
+    listener->log_context.server = server;
+    listener->last_error = NO_ERROR;
     if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0)
         abort();
     apr_pool_cleanup_register(pchild, listener, close_pipe, apr_pool_cleanup_null);

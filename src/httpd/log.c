@@ -14,12 +14,13 @@ static server_rec *nobody;
 static void write_message(const neo_message_row *row, void *data, const char *text)
 {
     static const int levels[NEO_LEVELS] = {APLOG_EMERG, APLOG_ERR, APLOG_WARNING, APLOG_NOTICE};
-    const neo_about *about = data;
-    if (about && about->r)
-        ap_log_rerror(APLOG_MARK, levels[row->level], 0, about->r, "%s: %s %s: %s: %s", row->id, neo_request_id(about->r),
-                      about->principal ? about->principal : "-", text, row->mend);
+    const neo_log_context *log_context = data;
+    if (log_context && log_context->r)
+        ap_log_rerror(APLOG_MARK, levels[row->level], 0, log_context->r, "%s: %s %s: %s: %s", row->id,
+                      neo_request_id(log_context->r), log_context->principal ? log_context->principal : "-", text, row->mend);
     else
-        ap_log_error(APLOG_MARK, levels[row->level], 0, about ? about->server : nobody, "%s: %s: %s", row->id, text, row->mend);
+        ap_log_error(APLOG_MARK, levels[row->level], 0, log_context ? log_context->server : nobody, "%s: %s: %s", row->id, text,
+                     row->mend);
 }
 
 void neo_log_to_httpd(server_rec *main_server)

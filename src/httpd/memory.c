@@ -22,7 +22,7 @@ static kept *make(server_rec *server, apr_size_t entries)
     apr_status_t rv = apr_shm_create(&shm, size, NULL, pool);
     if (rv != APR_SUCCESS) {
         char reason[128];
-        neo_log(NEO_LOG_NO_MEMORY, &(neo_about){.server = server},
+        neo_log(NEO_LOG_NO_MEMORY, &(neo_log_context){.server = server},
                 "no shared memory for %" APR_SIZE_T_FMT " NeoAPIRateLimitEntries (%s)", entries,
                 apr_strerror(rv, reason, sizeof reason));
         return NULL;

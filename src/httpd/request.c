@@ -10,11 +10,11 @@
 #include "core/id.h"
 #include "delivery/sender.h"
 
-#define ID_NOTE    "neoapi-request-id"
-#define PIECE      65536  /* bytes asked for at a time */
-#define MOST_DRAIN 262144 /* bytes of a body that nobody wants */
-#define NAP        5000   /* microseconds between looks whether more of it has come */
-#define MOST_NAPS  40
+#define ID_NOTE         "neoapi-request-id"
+#define CHUNK_BYTES     65536  /* bytes asked for at a time */
+#define MAX_DRAIN_BYTES 262144 /* bytes of a body that nobody wants */
+#define DRAIN_POLL_US   5000   /* microseconds between looks whether more of it has come */
+#define MAX_DRAIN_POLLS 40
 
 const char *neo_request_id(request_rec *r)
 {
@@ -34,66 +34,66 @@ static const char *header(void *context, const char *name)
     return apr_table_get(((neo_exchange *)context)->r->headers_in, name);
 }
 
-static void known(void *context, const char *principal)
+static void on_authenticated(void *context, const char *principal)
 {
-    ((neo_exchange *)context)->about.principal = principal;
+    ((neo_exchange *)context)->log_context.principal = principal;
 }
 
-static neo_pg *borrow(void *context)
+static neo_pg *acquire(void *context)
 {
     neo_exchange *exchange = context;
-    neo_pg *pg = neo_database_borrow(exchange->database, &exchange->loan, &exchange->about, exchange->r->pool);
+    neo_pg *pg = neo_database_acquire(exchange->database, &exchange->lease, &exchange->log_context, exchange->r->pool);
     if (!pg)
-        neo_log(NEO_LOG_NO_CONNECTION, &exchange->about, "there is no connection to the database");
+        neo_log(NEO_LOG_NO_CONNECTION, &exchange->log_context, "there is no connection to the database");
     return pg;
 }
 
-static void give_back(void *context, neo_pg *pg)
+static void release(void *context, neo_pg *pg)
 {
-    neo_database_give_back(((neo_exchange *)context)->database, pg);
+    neo_database_release(((neo_exchange *)context)->database, pg);
 }
 
-static void told(void *context)
+static void notify_dispatcher(void *context)
 {
     neo_dispatcher *dispatcher = ((neo_exchange *)context)->dispatcher;
     if (dispatcher)
         neo_dispatcher_wake(dispatcher);
 }
 
-static void ask_provider(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer)
+static void post_to_provider(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer)
 {
     neo_exchange *exchange = context;
     apr_pool_t *pool = exchange->r->pool;
-    neo_provider_request question = {neo_config_provider_url(exchange->config, path, pool), token, body,
-                                     neo_config_provider_timeout(exchange->config)};
-    neo_sender_post_once(&question, pool, answer);
+    neo_provider_request request = {neo_config_provider_url(exchange->config, path, pool), token, body,
+                                    neo_config_provider_timeout(exchange->config)};
+    neo_sender_post_once(&request, pool, answer);
 }
 
 /* ---------------------------------------------------------------- the body */
 
-static neo_problem *too_large(neo_exchange *exchange, apr_size_t most)
+static neo_problem *too_large(neo_exchange *exchange, apr_size_t max)
 {
     return neo_problem_make(exchange->r->pool, NEO_VALIDATION_BODY_TOO_LARGE,
-                            "The body is larger than the %" APR_SIZE_T_FMT " bytes that this server takes.", most);
+                            "The body is larger than the %" APR_SIZE_T_FMT " bytes that this server takes.", max);
 }
 
 /* What went wrong when a piece of the body was to be read. */
-static neo_problem *broken(neo_exchange *exchange, apr_status_t rv, apr_size_t most)
+static neo_problem *read_failure(neo_exchange *exchange, apr_status_t rv, apr_size_t max)
 {
     apr_pool_t *pool = exchange->r->pool;
     neo_problem *problem = NULL;
     switch (APR_STATUS_IS_TIMEUP(rv) ? HTTP_REQUEST_TIME_OUT : ap_map_http_request_error(rv, HTTP_BAD_REQUEST)) {
     case HTTP_REQUEST_TIME_OUT:
         return neo_problem_make(pool, NEO_VALIDATION_REQUEST_TIMEOUT, "The body did not arrive in time.");
-    case HTTP_REQUEST_ENTITY_TOO_LARGE: return too_large(exchange, most);
+    case HTTP_REQUEST_ENTITY_TOO_LARGE: return too_large(exchange, max);
     default:
         neo_problem_field(&problem, pool, NEO_VALIDATION_MALFORMED_REQUEST, "", "body", "is cut off, or its framing is broken");
         return problem;
     }
 }
 
-/* Takes the bytes of one brigade. Returns APR_EOF at the end of the body, APR_ENOSPC beyond `most` bytes. */
-static apr_status_t take(apr_bucket_brigade *brigade, apr_size_t most, neo_buf *out)
+/* Takes the bytes of one brigade. Returns APR_EOF at the end of the body, APR_ENOSPC beyond `max` bytes. */
+static apr_status_t take(apr_bucket_brigade *brigade, apr_size_t max, neo_buf *out)
 {
     for (apr_bucket *b = APR_BRIGADE_FIRST(brigade); b != APR_BRIGADE_SENTINEL(brigade); b = APR_BUCKET_NEXT(b)) {
         const char *data;
@@ -105,7 +105,7 @@ static apr_status_t take(apr_bucket_brigade *brigade, apr_size_t most, neo_buf *
         apr_status_t rv = apr_bucket_read(b, &data, &len, APR_BLOCK_READ);
         if (rv != APR_SUCCESS)
             return rv;
-        if (out->len + len > most)
+        if (out->len + len > max)
             return APR_ENOSPC;
         neo_buf_add(out, data, len);
     }
@@ -113,43 +113,43 @@ static apr_status_t take(apr_bucket_brigade *brigade, apr_size_t most, neo_buf *
 }
 
 /* Reads some of the body; APR_EOF at its end. APR_EAGAIN where there is none yet and it is not waited for. */
-static apr_status_t read_piece(request_rec *r, apr_bucket_brigade *brigade, apr_read_type_e how, apr_size_t most, neo_buf *out)
+static apr_status_t read_chunk(request_rec *r, apr_bucket_brigade *brigade, apr_read_type_e how, apr_size_t max, neo_buf *out)
 {
-    apr_status_t rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, how, PIECE);
+    apr_status_t rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, how, CHUNK_BYTES);
     if (rv == APR_SUCCESS && how == APR_NONBLOCK_READ && APR_BRIGADE_EMPTY(brigade))
         rv = APR_EAGAIN;
     if (rv == APR_SUCCESS)
-        rv = take(brigade, most, out);
+        rv = take(brigade, max, out);
     apr_brigade_cleanup(brigade);
     return rv;
 }
 
-static apr_status_t read_body(neo_exchange *exchange, apr_size_t most, neo_buf *out)
+static apr_status_t read_body(neo_exchange *exchange, apr_size_t max, neo_buf *out)
 {
     request_rec *r = exchange->r;
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_status_t rv = APR_SUCCESS;
     exchange->has_read_body = 1;
     while (rv == APR_SUCCESS)
-        rv = read_piece(r, brigade, APR_BLOCK_READ, most, out);
+        rv = read_chunk(r, brigade, APR_BLOCK_READ, max, out);
     apr_brigade_destroy(brigade);
     return rv == APR_EOF ? APR_SUCCESS : rv;
 }
 
-static neo_problem *body(void *context, apr_size_t most, neo_text *text)
+static neo_problem *body(void *context, apr_size_t max, neo_text *text)
 {
     neo_exchange *exchange = context;
     const char *declared = apr_table_get(exchange->r->headers_in, "Content-Length");
     apr_off_t length = 0;
     neo_buf out;
-    if (declared && ap_parse_strict_length(&length, declared) && length > (apr_off_t)most)
-        return too_large(exchange, most);
+    if (declared && ap_parse_strict_length(&length, declared) && length > (apr_off_t)max)
+        return too_large(exchange, max);
     neo_buf_init(&out, exchange->r->pool, length ? (apr_size_t)length + 1 : 4096);
-    apr_status_t rv = read_body(exchange, most, &out);
+    apr_status_t rv = read_body(exchange, max, &out);
     if (rv == APR_ENOSPC)
-        return too_large(exchange, most);
+        return too_large(exchange, max);
     if (rv != APR_SUCCESS)
-        return broken(exchange, rv, most);
+        return read_failure(exchange, rv, max);
     *text = neo_buf_text(&out);
     return NULL;
 }
@@ -161,10 +161,10 @@ static int drain(request_rec *r)
     neo_buf ignored;
     neo_buf_init(&ignored, r->pool, 4096);
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    for (int naps = 0; rv == APR_SUCCESS || (APR_STATUS_IS_EAGAIN(rv) && naps++ < MOST_NAPS);) {
+    for (int naps = 0; rv == APR_SUCCESS || (APR_STATUS_IS_EAGAIN(rv) && naps++ < MAX_DRAIN_POLLS);) {
         if (rv != APR_SUCCESS)
-            apr_sleep(NAP);
-        rv = read_piece(r, brigade, APR_NONBLOCK_READ, MOST_DRAIN, &ignored);
+            apr_sleep(DRAIN_POLL_US);
+        rv = read_chunk(r, brigade, APR_NONBLOCK_READ, MAX_DRAIN_BYTES, &ignored);
     }
     apr_brigade_destroy(brigade);
     return rv == APR_EOF;
@@ -203,12 +203,12 @@ static const char *shown_path(request_rec *r)
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
-    static const neo_host host = {header, body, known, borrow, give_back, told, ask_provider};
+    static const neo_host host = {header, body, on_authenticated, acquire, release, notify_dispatcher, post_to_provider};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t below = strlen(root);
     exchange->r = r;
     exchange->config = config;
-    exchange->about = (neo_about){.r = r, .server = r->server};
+    exchange->log_context = (neo_log_context){.r = r, .server = r->server};
     exchange->database = config->database;
     exchange->dispatcher = config->dispatcher;
     exchange->request = (neo_request){
@@ -221,7 +221,7 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
         .address = r->useragent_ip,
         .host = &host,
         .context = exchange,
-        .about = &exchange->about,
+        .log_context = &exchange->log_context,
     };
     return exchange;
 }

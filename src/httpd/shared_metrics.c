@@ -29,7 +29,7 @@ static int processes_at_most(void)
 /* Memory of another layout is another memory: an upgraded module with other routes begins anew. */
 static const char *name_of(apr_size_t size, apr_pool_t *pool)
 {
-    return apr_psprintf(pool, "neoapi_figures_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION, neo_routes_print(), size);
+    return apr_psprintf(pool, "neoapi_figures_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION, neo_routes_fingerprint(), size);
 }
 
 /* It is kept with the process, not with its configuration. Anonymous shared memory begins as zeros, and what is not counted in
@@ -41,8 +41,8 @@ static char *make(server_rec *server, const char *name, apr_size_t size)
     apr_status_t rv = apr_shm_create(&shm, size + CACHE_LINE, NULL, pool);
     if (rv != APR_SUCCESS) {
         char reason[128];
-        neo_log(NEO_LOG_NO_MEMORY, &(neo_about){.server = server}, "no shared memory for the figures of the status page (%s)",
-                apr_strerror(rv, reason, sizeof reason));
+        neo_log(NEO_LOG_NO_MEMORY, &(neo_log_context){.server = server},
+                "no shared memory for the figures of the status page (%s)", apr_strerror(rv, reason, sizeof reason));
         return NULL;
     }
     char *memory = apr_shm_baseaddr_get(shm);
@@ -91,7 +91,7 @@ void neo_shared_metrics_count_request(const neo_exchange *exchange, const neo_re
 {
     request_rec *r = exchange->r;
     apr_time_t now = apr_time_now();
-    if (exchange->loan.spent)
-        apr_table_setn(r->subprocess_env, "NEOAPI_DB_TIME", apr_ltoa(r->pool, (long)exchange->loan.spent));
+    if (exchange->lease.spent)
+        apr_table_setn(r->subprocess_env, "NEOAPI_DB_TIME", apr_ltoa(r->pool, (long)exchange->lease.spent));
     neo_metrics_request(shared.metrics, response->route, response->status, now - r->request_time, now);
 }

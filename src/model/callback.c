@@ -120,9 +120,9 @@ static const char *digits_at(const neo_json *value, const char *path, apr_pool_t
 /* Seconds since 1970, as a string or as a number. */
 static neo_ms moment_of(const neo_json *value)
 {
-    const neo_json *told = neo_json_get(value, "timestamp");
-    const char *text = told ? neo_json_string(told) : NULL;
-    long long seconds = told ? neo_json_integer(told) : 0;
+    const neo_json *reported = neo_json_get(value, "timestamp");
+    const char *text = reported ? neo_json_string(reported) : NULL;
+    long long seconds = reported ? neo_json_integer(reported) : 0;
     if (text && !neo_integer_parse(text, &seconds))
         seconds = 0;
     return seconds > 0 && seconds <= NEO_MS_LAST / 1000 ? seconds * 1000 : 0;
@@ -321,37 +321,38 @@ static int read_message(const reader *r, const neo_json *message)
     return 1;
 }
 
-static int read_status(const reader *r, const neo_json *told)
+static int read_status(const reader *r, const neo_json *reported)
 {
     static const struct {
-        const char *told, *status;
+        const char *reported, *status;
     } statuses[] = {{"sent", "sent"}, {"delivered", "delivered"}, {"read", "read"}, {"played", "read"}, {"failed", "failed"}};
-    neo_fact fact = {.kind = NEO_FACT_STATUS, .phone_number_id = r->number, .id = id_at(told, "id", r->pool)};
-    const char *status = id_at(told, "status", r->pool);
+    neo_fact fact = {.kind = NEO_FACT_STATUS, .phone_number_id = r->number, .id = id_at(reported, "id", r->pool)};
+    const char *status = id_at(reported, "status", r->pool);
     if (!fact.id || !status)
         return 0;
     for (apr_size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        if (strcmp(statuses[i].told, status) == 0)
+        if (strcmp(statuses[i].reported, status) == 0)
             fact.status = statuses[i].status;
     if (!fact.status) /* one that came after this was written */
         return 1;
-    (void)set_contact(r, &fact, told, "recipient_id", "recipient_user_id");
-    fact.message = id_at(told, "biz_opaque_callback_data", r->pool);
-    fact.at = moment_of(told);
+    (void)set_contact(r, &fact, reported, "recipient_id", "recipient_user_id");
+    fact.message = id_at(reported, "biz_opaque_callback_data", r->pool);
+    fact.at = moment_of(reported);
     if (strcmp(fact.status, "failed") == 0)
-        set_error(&fact, told, r->pool);
+        set_error(&fact, reported, r->pool);
     add(r, &fact);
     return 1;
 }
 
-static int read_preference(const reader *r, const neo_json *told)
+static int read_preference(const reader *r, const neo_json *reported)
 {
     neo_fact fact = {.kind = NEO_FACT_PREFERENCE, .phone_number_id = r->number};
-    const char *wish = id_at(told, "value", r->pool);
-    if (!wish || (strcmp(wish, "stop") != 0 && strcmp(wish, "resume") != 0) || !set_contact(r, &fact, told, "wa_id", "user_id"))
+    const char *wish = id_at(reported, "value", r->pool);
+    if (!wish || (strcmp(wish, "stop") != 0 && strcmp(wish, "resume") != 0) ||
+        !set_contact(r, &fact, reported, "wa_id", "user_id"))
         return 0;
     fact.wish = wish;
-    fact.at = moment_of(told);
+    fact.at = moment_of(reported);
     add(r, &fact);
     return 1;
 }

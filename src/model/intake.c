@@ -82,10 +82,10 @@ const char *neo_intake_moved_id(const char *organization, const char *given, apr
     return id;
 }
 
-void neo_intake_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms moment)
+void neo_intake_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms time)
 {
     unsigned char bytes[NEO_ID_BYTES];
-    neo_id_bound(id, prefix, moment, 0);
+    neo_id_bound(id, prefix, time, 0);
     neo_id_pack(id, bytes);
     neo_random(bytes + 6, NEO_ID_BYTES - 6);
     neo_id_unpack(id, prefix, bytes);

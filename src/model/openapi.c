@@ -26,7 +26,7 @@ static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
     static const char *const schemas[] = {
         [NEO_VALUE_TEXT] = NEO_JSON({"type" : "string", "minLength" : 1}),
         [NEO_VALUE_ENUM] = NEO_JSON({"type" : "string", "enum" : []}),
-        [NEO_VALUE_MOMENT] = NEO_JSON({"type" : "string", "format" : "date-time"}),
+        [NEO_VALUE_TIMESTAMP] = NEO_JSON({"type" : "string", "format" : "date-time"}),
         [NEO_VALUE_CREATED_AT] = NEO_JSON({"type" : "string", "format" : "date-time"}),
         [NEO_VALUE_DATE] = NEO_JSON({"type" : "string", "format" : "date"}),
         [NEO_VALUE_INTEGER] = NEO_JSON({"type" : "integer", "format" : "int64"}),

@@ -7,7 +7,7 @@
 
 /* ---------------------------------------------------------------- the top */
 
-static const char about[] =
+static const char description[] =
     "An HTTP/JSON API for external systems that work with the data of a real-estate business.\n"
     "\n"
     "## Requests and responses\n"
@@ -371,7 +371,7 @@ static void fill_types(const neo_draft *draft)
 }
 
 /* The roles and their scopes, as a table for people. */
-static const char *about_roles(apr_pool_t *pool)
+static const char *description_of_roles(apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 1024);
@@ -394,7 +394,7 @@ void neo_draft_fixed_components(const neo_draft *draft)
 {
     apr_pool_t *pool = draft->pool;
     neo_json *scheme = neo_draft_add(draft, "securitySchemes", "apiKey", neo_draft_json(pool, "%s", security));
-    neo_draft_text(scheme, "description", about_roles(pool), pool);
+    neo_draft_text(scheme, "description", description_of_roles(pool), pool);
     for (apr_size_t i = 0; i < sizeof components / sizeof *components; i++)
         neo_draft_add(draft, components[i].kind, components[i].name, neo_draft_json(pool, "%s", components[i].json));
     for (apr_size_t i = 0; i < sizeof response_headers / sizeof *response_headers; i++)
@@ -423,7 +423,7 @@ void neo_draft_top(const neo_draft *draft, neo_json *document)
     apr_pool_t *pool = draft->pool;
     neo_json *fixed = neo_draft_json(pool, "%s", top), *info = neo_json_get(fixed, "info"), *tags = neo_json_get(fixed, "tags");
     neo_draft_text(info, "version", NEO_VERSION, pool);
-    neo_draft_text(info, "description", about, pool);
+    neo_draft_text(info, "description", description, pool);
     neo_draft_text(neo_json_get(info, "contact"), "url", apr_pstrcat(pool, draft->docs_url, "/errors", NULL), pool);
     neo_draft_text(neo_json_at(neo_json_get(fixed, "servers"), 0), "url", draft->base, pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)

@@ -201,7 +201,7 @@ static const char envelope_sample[] = NEO_JSON({
     "payload": {}
 });
 
-static const char told[] = NEO_JSON({
+static const char delivery_post[] = NEO_JSON({
     "tags": ["Webhooks"],
     "summary": "",
     "description": "",
@@ -295,10 +295,11 @@ static const char *id_of(const char *event, apr_pool_t *pool)
     return out.ptr;
 }
 
-static void add_told(const neo_draft *draft, neo_json *webhooks, const char *event, const char *schema, const char *summary)
+static void add_delivery_post(const neo_draft *draft, neo_json *webhooks, const char *event, const char *schema,
+                              const char *summary)
 {
     apr_pool_t *pool = draft->pool;
-    neo_json *item = neo_json_make_object(pool), *post = neo_draft_json(pool, "%s", told);
+    neo_json *item = neo_json_make_object(pool), *post = neo_draft_json(pool, "%s", delivery_post);
     neo_json *content = neo_draft_content(draft, schema, event);
     neo_draft_text(post, "summary", summary, pool);
     neo_draft_text(post, "description",
@@ -316,8 +317,8 @@ neo_json *neo_draft_webhooks(const neo_draft *draft)
     neo_json *webhooks = neo_json_make_object(pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (int i = 0; (*r)->has_events && i < (int)(sizeof happened / sizeof *happened); i++)
-            add_told(draft, webhooks, event_of(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
-                     apr_psprintf(pool, "A %s was %s", (*r)->name, happened[i]));
-    add_told(draft, webhooks, "webhook.test", "TestEvent", "A subscription is tested");
+            add_delivery_post(draft, webhooks, event_of(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
+                              apr_psprintf(pool, "A %s was %s", (*r)->name, happened[i]));
+    add_delivery_post(draft, webhooks, "webhook.test", "TestEvent", "A subscription is tested");
     return webhooks;
 }

@@ -30,9 +30,9 @@ static const char *bsuid_rule(const neo_json *value, apr_pool_t *pool)
 /* One of tomorrow would outweigh every resume until then. */
 static const char *past_rule(const neo_json *value, apr_pool_t *pool)
 {
-    neo_ms moment;
+    neo_ms time;
     (void)pool;
-    return neo_ms_parse(neo_json_string(value), &moment) && moment > neo_now_ms() + SLACK ? "must not be in the future" : NULL;
+    return neo_ms_parse(neo_json_string(value), &time) && time > neo_now_ms() + SLACK ? "must not be in the future" : NULL;
 }
 
 static const neo_field fields[] = {

@@ -172,16 +172,16 @@ static void judge(const neo_json *error, int http_status, neo_reply *reply)
 static int read_error(const neo_json *error, int http_status, const char *token, apr_pool_t *pool, neo_reply *reply)
 {
     const neo_json *code = neo_json_get(error, "code"), *data = neo_json_get(error, "error_data");
-    const char *const told[] = {neo_json_string(neo_json_get(error, "message")),
-                                data ? neo_json_string(neo_json_get(data, "details")) : NULL,
-                                neo_json_string(neo_json_get(error, "fbtrace_id"))};
+    const char *const texts[] = {neo_json_string(neo_json_get(error, "message")),
+                                 data ? neo_json_string(neo_json_get(data, "details")) : NULL,
+                                 neo_json_string(neo_json_get(error, "fbtrace_id"))};
     const char **const kept[] = {&reply->title, &reply->details, &reply->trace};
     if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
         return 0;
     judge(error, http_status, reply);
     for (int i = 0; i < 3; i++) /* before they are cut, so that half a token stays no more than a whole one */
-        *kept[i] = told[i]
-                       ? clean(without_token(told[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MOST_TEXT, pool)
+        *kept[i] = texts[i]
+                       ? clean(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MOST_TEXT, pool)
                        : NULL;
     reply->title = reply->title ? reply->title : "The provider gave no reason.";
     return 1;

@@ -90,7 +90,7 @@ int neo_route_of_callbacks(void)
     return list.callback;
 }
 
-unsigned int neo_routes_print(void)
+unsigned int neo_routes_fingerprint(void)
 {
     unsigned int print = 0;
     for (int i = 0; i < list.count; i++)

@@ -7,7 +7,7 @@
 int neo_transition_sets(const neo_resource *resource, const neo_field *field)
 {
     for (const neo_transition *t = resource->transitions; t && t->from; t++)
-        if (t->moment && strcmp(t->moment, field->name) == 0)
+        if (t->timestamp_field && strcmp(t->timestamp_field, field->name) == 0)
             return 1;
     return 0;
 }
@@ -50,9 +50,9 @@ static neo_problem *refuse(const neo_resource *resource, const char *from, const
 }
 
 neo_problem *neo_transition_check(const neo_resource *resource, const char *from, const char *to, apr_pool_t *pool,
-                                  const char **moment)
+                                  const char **timestamp_field)
 {
-    *moment = NULL;
+    *timestamp_field = NULL;
     if (!resource->transitions)
         return NULL;
     const char *preset = neo_field_named(resource->fields, "status")->preset, *start = from ? from : preset;
@@ -60,7 +60,7 @@ neo_problem *neo_transition_check(const neo_resource *resource, const char *from
         return NULL;
     for (const neo_transition *t = resource->transitions; t->from; t++)
         if (strcmp(t->from, start) == 0 && strcmp(t->to, to) == 0) {
-            *moment = t->moment;
+            *timestamp_field = t->timestamp_field;
             return NULL;
         }
     return refuse(resource, from, to, preset, pool);

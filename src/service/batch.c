@@ -20,13 +20,13 @@
 
 /* One operation, and what became of it. */
 typedef struct {
-    const neo_batch_operation *wish;
+    const neo_batch_operation *operation;
     neo_batch_row row;
     int first;       /* the number of the first operation with this id; of a creation its own */
     neo_text now;    /* of the first: the resource as it is by now; without a text where it is not there */
     neo_text answer; /* of what was done; without a text where it was not */
     neo_problem *problem;
-    int gives_up; /* a value that must be unique, and that another may take after it */
+    int frees_value; /* a value that must be unique, and that another may take after it */
 } item;
 
 typedef struct {
@@ -36,8 +36,8 @@ typedef struct {
     item *items;
     int is_first;     /* attempt; those who have been in each other's way take turns */
     int is_saved;     /* nothing was written since the savepoint */
-    int told;         /* deliveries wait to be sent */
-    neo_rows trouble; /* of a statement that failed */
+    int queued;       /* deliveries wait to be sent */
+    neo_rows failure; /* of a statement that failed */
 } work;
 
 static const neo_resource *resource_of(const work *w)
@@ -53,7 +53,7 @@ static int is_over(const work *w, const item *i)
 
 /* ---------------------------------------------------------------- what to write */
 
-static int gives_up_value(const neo_resource *resource, const neo_json *before, const neo_json *after)
+static int frees_unique_value(const neo_resource *resource, const neo_json *before, const neo_json *after)
 {
     for (const neo_field *f = resource->fields; f->name; f++) {
         const neo_json *had = f->flags & NEO_UNIQUE ? neo_json_get(before, f->name) : NULL, *has = neo_json_get(after, f->name);
@@ -66,7 +66,7 @@ static int gives_up_value(const neo_resource *resource, const neo_json *before, 
 static void prepare_create(work *w, item *i)
 {
     neo_json *clean;
-    i->problem = neo_validate(resource_of(w), i->wish->data, w->call->pool, &clean);
+    i->problem = neo_validate(resource_of(w), i->operation->data, w->call->pool, &clean);
     i->row.body = clean;
     i->row.now = neo_id_issue(i->row.id, resource_of(w)->prefix);
 }
@@ -75,12 +75,12 @@ static void prepare_update(work *w, item *i)
 {
     const char *wrong;
     neo_json *clean, *before = neo_json_parse(w->items[i->first].now, w->call->pool, &wrong);
-    i->problem = before ? neo_validate_patch(resource_of(w), before, i->wish->data, w->call->pool, &clean)
+    i->problem = before ? neo_validate_patch(resource_of(w), before, i->operation->data, w->call->pool, &clean)
                         : neo_problem_internal(w->call->pool);
     if (i->problem)
         return;
     i->row.body = clean;
-    i->gives_up = gives_up_value(resource_of(w), before, clean);
+    i->frees_value = frees_unique_value(resource_of(w), before, clean);
 }
 
 /* Collects the rows of the items that nothing is wrong with so far. */
@@ -97,13 +97,13 @@ static neo_batch_row *rows_of(const work *w, const item *first, int count, int *
 /* Finds out what an item will write, or what is wrong with it. */
 static void prepare(work *w, item *i)
 {
-    if (i->wish->method == NEO_METHOD_CREATE)
+    if (i->operation->method == NEO_METHOD_CREATE)
         prepare_create(w, i);
     else if (!w->items[i->first].now.ptr)
         i->problem = neo_call_not_found(w->call);
     else {
         i->row.now = neo_now_ms();
-        if (i->wish->method == NEO_METHOD_UPDATE)
+        if (i->operation->method == NEO_METHOD_UPDATE)
             prepare_update(w, i);
     }
 }
@@ -114,7 +114,7 @@ static neo_pg_status save(work *w)
 {
     if (w->is_saved)
         return NEO_PG_OK;
-    neo_pg_status status = neo_pg_mark(w->pg, 0, w->call->pool, &w->trouble);
+    neo_pg_status status = neo_pg_savepoint(w->pg, 0, w->call->pool, &w->failure);
     w->is_saved = status == NEO_PG_OK;
     return status;
 }
@@ -125,12 +125,12 @@ static void take_row(work *w, const neo_rows *rows, int row)
     const char *refusal = neo_rows_value(rows, row, NEO_WRITTEN_REFUSAL);
     if (neo_rows_value(rows, row, NEO_WRITTEN_ANSWER)) {
         i->answer = neo_rows_text(rows, row, NEO_WRITTEN_ANSWER);
-        w->items[i->first].now = i->wish->method == NEO_METHOD_DELETE ? (neo_text){0} : i->answer;
-    } else if (i->wish->method == NEO_METHOD_DELETE)
+        w->items[i->first].now = i->operation->method == NEO_METHOD_DELETE ? (neo_text){0} : i->answer;
+    } else if (i->operation->method == NEO_METHOD_DELETE)
         i->problem = neo_call_in_use(w->call, refusal);
     else
         neo_call_add_missing(w->call, &i->problem, refusal);
-    w->told |= strcmp(neo_rows_value(rows, row, NEO_WRITTEN_DELIVERIES), "0") != 0;
+    w->queued |= strcmp(neo_rows_value(rows, row, NEO_WRITTEN_DELIVERIES), "0") != 0;
 }
 
 /* One statement. Where a conflict makes it fail, it is as if it had not been. */
@@ -147,11 +147,11 @@ static neo_pg_status write_rows(work *w, neo_method method, int is_strict, const
             take_row(w, &written, r);
         return status;
     }
-    w->trouble = written;
-    if (status != NEO_PG_DUPLICATE && status != NEO_PG_REFERRED)
+    w->failure = written;
+    if (status != NEO_PG_UNIQUE_VIOLATION && status != NEO_PG_FK_VIOLATION)
         return status;
     neo_rows gone;
-    neo_pg_status back = neo_pg_mark(w->pg, 1, w->call->pool, &gone);
+    neo_pg_status back = neo_pg_savepoint(w->pg, 1, w->call->pool, &gone);
     return back == NEO_PG_OK ? status : back;
 }
 
@@ -159,11 +159,11 @@ static neo_pg_status write_rows(work *w, neo_method method, int is_strict, const
  * looks again. */
 static neo_pg_status write_alone(work *w, item *i)
 {
-    neo_pg_status status = NEO_PG_REFERRED;
-    for (int attempt = 0; attempt < MOST_ATTEMPTS && status == NEO_PG_REFERRED; attempt++)
-        status = write_rows(w, i->wish->method, 1, &i->row, 1);
-    if (status == NEO_PG_DUPLICATE || status == NEO_PG_REFERRED)
-        i->problem = neo_call_failed(w->call, status, &w->trouble);
+    neo_pg_status status = NEO_PG_FK_VIOLATION;
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && status == NEO_PG_FK_VIOLATION; attempt++)
+        status = write_rows(w, i->operation->method, 1, &i->row, 1);
+    if (status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
+        i->problem = neo_call_failed(w->call, status, &w->failure);
     else if (status != NEO_PG_OK)
         return status;
     else if (!i->answer.ptr && !i->problem)
@@ -179,10 +179,10 @@ static neo_pg_status write_together(work *w, item *first, int count)
     const neo_batch_row *rows = rows_of(w, first, count, &wanted);
     if (wanted == 0)
         return NEO_PG_OK;
-    neo_pg_status status = write_rows(w, first->wish->method, 1, rows, wanted);
-    if (status == NEO_PG_DUPLICATE && wanted > 1 && first->wish->method == NEO_METHOD_CREATE)
+    neo_pg_status status = write_rows(w, first->operation->method, 1, rows, wanted);
+    if (status == NEO_PG_UNIQUE_VIOLATION && wanted > 1 && first->operation->method == NEO_METHOD_CREATE)
         status = write_rows(w, NEO_METHOD_CREATE, 0, rows, wanted);
-    if (status != NEO_PG_OK && status != NEO_PG_DUPLICATE && status != NEO_PG_REFERRED)
+    if (status != NEO_PG_OK && status != NEO_PG_UNIQUE_VIOLATION && status != NEO_PG_FK_VIOLATION)
         return status;
     status = NEO_PG_OK;
     for (item *i = first; i < first + count && status == NEO_PG_OK && !is_over(w, i); i++)
@@ -198,7 +198,7 @@ static neo_pg_status write_together(work *w, item *first, int count)
 static int count_together(const work *w, const item *first)
 {
     const item *next = first + 1, *end = w->items + w->batch.count;
-    for (; next < end && next->wish->method == first->wish->method; next++)
+    for (; next < end && next->operation->method == first->operation->method; next++)
         for (const item *i = first; i < next; i++)
             if (i->first == next->first)
                 return (int)(next - first);
@@ -211,7 +211,7 @@ static neo_pg_status write_all(work *w, item *first, int count)
 {
     neo_pg_status status = NEO_PG_OK;
     for (int from = 0, to; from < count && status == NEO_PG_OK; from = to) {
-        for (to = from + 1; to < count && !first[to].gives_up;)
+        for (to = from + 1; to < count && !first[to].frees_value;)
             to++;
         status = write_together(w, first + from, to - from);
     }
@@ -247,10 +247,10 @@ static void add_result(work *w, neo_buf *out, const item *i)
     static const int statuses[] = {[NEO_METHOD_CREATE] = 201, [NEO_METHOD_UPDATE] = 200, [NEO_METHOD_DELETE] = 204};
     neo_call *call = w->call;
     neo_problem_frame frame = {call->request->instance, call->request->id, call->site->docs_url};
-    int status = i->problem ? neo_problem_status(i->problem) : statuses[i->wish->method];
+    int status = i->problem ? neo_problem_status(i->problem) : statuses[i->operation->method];
     neo_text text = i->problem ? neo_problem_json(i->problem, &frame, call->pool) : i->answer;
     neo_buf_printf(out, "%s{\"index\":%d,\"status\":%d", i->row.number ? "," : "", i->row.number, status);
-    if (i->problem || i->wish->method != NEO_METHOD_DELETE) {
+    if (i->problem || i->operation->method != NEO_METHOD_DELETE) {
         neo_buf_puts(out, i->problem ? ",\"error\":" : ",\"resource\":");
         neo_buf_add(out, text.ptr, text.len);
     }
@@ -285,14 +285,14 @@ static void start_over(work *w)
     memset(w->items, 0, (apr_size_t)w->batch.count * sizeof *w->items);
     for (int n = 0; n < w->batch.count; n++) {
         item *i = &w->items[n];
-        i->wish = &w->batch.operations[n];
+        i->operation = &w->batch.operations[n];
         i->row.number = n;
-        while (i->first < n &&
-               !(i->wish->id && w->items[i->first].wish->id && strcmp(i->wish->id, w->items[i->first].wish->id) == 0))
+        while (i->first < n && !(i->operation->id && w->items[i->first].operation->id &&
+                                 strcmp(i->operation->id, w->items[i->first].operation->id) == 0))
             i->first++;
     }
     w->is_saved = 1; /* a transaction begins so */
-    w->told = 0;
+    w->queued = 0;
 }
 
 /* Reads everything that is to be updated or deleted, and keeps others from changing it. */
@@ -302,9 +302,9 @@ static neo_pg_status lock(work *w)
     neo_batch_row *rows = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *rows);
     int count = 0;
     for (item *i = w->items; i < w->items + w->batch.count; i++) {
-        if (!i->wish->id || !neo_id_is(i->wish->id, resource_of(w)->prefix))
+        if (!i->operation->id || !neo_id_is(i->operation->id, resource_of(w)->prefix))
             continue;
-        memcpy(i->row.id, i->wish->id, NEO_ID_SIZE);
+        memcpy(i->row.id, i->operation->id, NEO_ID_SIZE);
         if (i->first == i->row.number)
             rows[count++] = i->row;
     }
@@ -312,7 +312,7 @@ static neo_pg_status lock(work *w)
         return NEO_PG_OK;
     neo_pg_status status = neo_batch_lock(w->pg, resource_of(w), &w->call->actor, rows, count, w->call->pool, &found);
     w->is_saved = 0; /* likewise */
-    w->trouble = found;
+    w->failure = found;
     for (int r = 0; status == NEO_PG_OK && r < found.count; r++)
         w->items[atoi(neo_rows_value(&found, r, NEO_LOCKED_NUMBER))].now = neo_rows_text(&found, r, NEO_LOCKED_ANSWER);
     return status;
@@ -322,14 +322,14 @@ static neo_pg_status lock(work *w)
 static neo_pg_status do_inside(work *w, neo_text *answer, int *is_taken)
 {
     neo_call *call = w->call;
-    neo_pg_status status = neo_pg_begin(w->pg, call->pool, &w->trouble);
+    neo_pg_status status = neo_pg_begin(w->pg, call->pool, &w->failure);
     if (status == NEO_PG_OK && !w->is_first) {
-        status = neo_batch_take_turn(w->pg, resource_of(w), &call->actor, call->pool, &w->trouble);
+        status = neo_batch_lock_organization(w->pg, resource_of(w), &call->actor, call->pool, &w->failure);
         w->is_saved = 0; /* or the turn would go with what is gone back from */
     }
-    if (status == NEO_PG_OK && call->once) {
-        status = neo_once_take(w->pg, &call->actor, call->once, call->pool, &w->trouble);
-        *is_taken = status == NEO_PG_OK && w->trouble.count == 0;
+    if (status == NEO_PG_OK && call->idempotency) {
+        status = neo_idempotency_reserve(w->pg, &call->actor, call->idempotency, call->pool, &w->failure);
+        *is_taken = status == NEO_PG_OK && w->failure.count == 0;
         w->is_saved = 0; /* likewise */
     }
     if (status != NEO_PG_OK || *is_taken)
@@ -340,8 +340,8 @@ static neo_pg_status do_inside(work *w, neo_text *answer, int *is_taken)
     if (status != NEO_PG_OK || (w->batch.is_atomic && first_problem(w)))
         return status;
     *answer = answer_of(w);
-    if (call->once)
-        status = neo_once_keep(w->pg, &call->actor, call->once, answer->ptr, call->pool, &w->trouble);
+    if (call->idempotency)
+        status = neo_idempotency_store(w->pg, &call->actor, call->idempotency, answer->ptr, call->pool, &w->failure);
     return status;
 }
 
@@ -355,18 +355,18 @@ static neo_problem *attempt(work *w, int *again)
     neo_pg_status status = do_inside(w, &answer, &is_taken);
     int is_done = status == NEO_PG_OK && answer.ptr;
     if (is_done)
-        status = neo_pg_commit(w->pg, w->call->pool, &w->trouble);
+        status = neo_pg_commit(w->pg, w->call->pool, &w->failure);
     else
         neo_pg_roll_back(w->pg);
-    *again = status == NEO_PG_AGAIN;
+    *again = status == NEO_PG_RETRY;
     if (is_taken)
-        return neo_call_repeat(w->call, w->pg, again);
+        return neo_call_replay(w->call, w->pg, again);
     if (status != NEO_PG_OK)
-        return neo_call_failed(w->call, !is_done && status == NEO_PG_AWAY ? NEO_PG_AGAIN : status, &w->trouble);
+        return neo_call_failed(w->call, !is_done && status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, &w->failure);
     if (!is_done)
         return problem_of_whole(w, first_problem(w));
-    if (w->told)
-        w->call->request->host->told(w->call->request->context);
+    if (w->queued)
+        w->call->request->host->notify_dispatcher(w->call->request->context);
     neo_call_respond(w->call, w->call->match.operation->status, answer);
     return NULL;
 }
@@ -379,7 +379,7 @@ neo_problem *neo_call_batch(neo_call *call)
     neo_problem *problem = neo_batch_read(call->match.resource, call->body, call->pool, &w.batch);
     if (!problem)
         problem = neo_call_count_more(call, w.batch.count - 1);
-    if (problem || (problem = neo_call_borrow(call, &w.pg)))
+    if (problem || (problem = neo_call_acquire(call, &w.pg)))
         return problem;
     w.items = apr_palloc(call->pool, (apr_size_t)w.batch.count * sizeof *w.items);
     for (int n = 0; n < MOST_ATTEMPTS && again && neo_steady_seconds() < until; n++) {
@@ -387,6 +387,6 @@ neo_problem *neo_call_batch(neo_call *call)
         apr_sleep(n * PAUSE); /* whoever was in the way shall be gone */
         problem = attempt(&w, &again);
     }
-    neo_call_give_back(call, w.pg);
-    return problem || !again ? problem : neo_call_failed(call, NEO_PG_AGAIN, &w.trouble);
+    neo_call_release(call, w.pg);
+    return problem || !again ? problem : neo_call_failed(call, NEO_PG_RETRY, &w.failure);
 }

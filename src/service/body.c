@@ -70,22 +70,22 @@ static const char *uuid_of(const char *text, apr_pool_t *pool)
     return uuid;
 }
 
-neo_problem *neo_call_read_once(neo_call *call)
+neo_problem *neo_call_read_idempotency_key(neo_call *call)
 {
     const char *header = neo_call_header(call, "Idempotency-Key");
     neo_problem *problem = NULL;
     if (!header || !(call->match.operation->takes & NEO_TAKES_IDEMPOTENCY_KEY))
         return NULL;
-    neo_once *once = apr_pcalloc(call->pool, sizeof *once);
-    once->key = uuid_of(header, call->pool);
-    if (!once->key) {
+    neo_idempotency *idempotency = apr_pcalloc(call->pool, sizeof *idempotency);
+    idempotency->key = uuid_of(header, call->pool);
+    if (!idempotency->key) {
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID, "", "Idempotency-Key",
                           "must be a UUID of version 4");
         return problem;
     }
     neo_text pieces[] = {
         {call->request->method, strlen(call->request->method)}, {call->request->path, strlen(call->request->path)}, call->raw};
-    neo_sha256_pieces(pieces, 3, once->hash);
-    call->once = once;
+    neo_sha256_pieces(pieces, 3, idempotency->hash);
+    call->idempotency = idempotency;
     return NULL;
 }

@@ -17,13 +17,13 @@ typedef struct neo_call {
     neo_actor actor;          /* once the organization is known */
     apr_table_t *query;       /* decoded parameters, none twice */
     neo_problem *wrong_query; /* what the query's form has against it, so far */
-    const neo_once *once;
+    const neo_idempotency *idempotency;
     neo_text raw;   /* the body as it was sent */
     neo_json *body; /* parsed */
 } neo_call;
 
 /* A step of the way. NULL: go on. */
-typedef neo_problem *(*neo_step)(neo_call *call);
+typedef neo_problem *(*neo_handler)(neo_call *call);
 
 /* Begins a response. */
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response);
@@ -31,8 +31,8 @@ void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *req
 const char *neo_call_header(const neo_call *call, const char *name);
 
 /* Connections are borrowed for as long as statements run, never while a client is waited for. */
-neo_problem *neo_call_borrow(neo_call *call, neo_pg **pg);
-void neo_call_give_back(neo_call *call, neo_pg *pg);
+neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg);
+void neo_call_release(neo_call *call, neo_pg *pg);
 /* What a statement's failure means to the caller. Not for NEO_PG_OK. */
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows);
 
@@ -43,11 +43,11 @@ void neo_call_count(neo_call *call, int requests, neo_allowance *allowance);
 neo_problem *neo_call_count_more(neo_call *call, int requests);
 
 /* Steps in files of their own. */
-neo_problem *neo_call_identify(neo_call *call);            /* identify.c: who calls */
-neo_problem *neo_call_choose_organization(neo_call *call); /* organization.c */
-neo_problem *neo_call_read_query(neo_call *call);          /* query.c */
-neo_problem *neo_call_read_once(neo_call *call);           /* body.c: Idempotency-Key */
-neo_problem *neo_call_read_body(neo_call *call);           /* body.c */
+neo_problem *neo_call_identify(neo_call *call);             /* identify.c: who calls */
+neo_problem *neo_call_choose_organization(neo_call *call);  /* organization.c */
+neo_problem *neo_call_read_query(neo_call *call);           /* query.c */
+neo_problem *neo_call_read_idempotency_key(neo_call *call); /* body.c: Idempotency-Key */
+neo_problem *neo_call_read_body(neo_call *call);            /* body.c */
 
 /* Actions: they fill in the response. */
 neo_problem *neo_call_me(neo_call *call);
@@ -85,24 +85,25 @@ const char *neo_etag(neo_text body, apr_pool_t *pool);
 /* Responds with the body and its ETag, or with 304 where If-None-Match has it. */
 void neo_call_respond_tagged(neo_call *call, int status, neo_text body);
 /* The same with a tag that is known already. */
-void neo_call_respond_known(neo_call *call, const neo_tagged *page);
+void neo_call_respond_document(neo_call *call, const neo_static_document *page);
 /* NULL where there is no If-Match or it has the tag of `current`. */
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);
 
 /* list.c: the prefix of the ids in the list that is asked for. */
 const char *neo_call_list_prefix(const neo_call *call);
 
-/* once.c: a write that is done once. Runs `write` until it has made something (*made: one row, which the caller answers with),
- * or there is an answer to be repeated, which is sent; or returns what is wrong. Without an Idempotency-Key no row is nothing
- * made. */
-typedef neo_pg_status (*neo_once_write)(neo_call *call, neo_pg *pg, void *what, neo_rows *rows);
-neo_problem *neo_call_write_once(neo_call *call, neo_pg *pg, neo_once_write write, void *what, neo_rows *rows, int *made);
+/* idempotency.c: a write that is done once. Runs `write` until it has made something (*made: one row, which the caller answers
+ * with), or there is an answer to be repeated, which is sent; or returns what is wrong. Without an Idempotency-Key no row is
+ * nothing made. */
+typedef neo_pg_status (*neo_idempotent_write)(neo_call *call, neo_pg *pg, void *what, neo_rows *rows);
+neo_problem *neo_call_write_idempotent(neo_call *call, neo_pg *pg, neo_idempotent_write write, void *what, neo_rows *rows,
+                                       int *made);
 /* The key is there, or was: answers what the first request was answered, or says what is wrong. *is_free: it no longer is. */
-neo_problem *neo_call_repeat(neo_call *call, neo_pg *pg, int *is_free);
+neo_problem *neo_call_replay(neo_call *call, neo_pg *pg, int *is_free);
 /* whatsapp.c: likewise, where the first request's message waits for its answer, or was left without one. */
-neo_problem *neo_call_repeat_pending(neo_call *call, neo_pg *pg, const neo_once_answer *first);
+neo_problem *neo_call_replay_pending(neo_call *call, neo_pg *pg, const neo_idempotency_answer *first);
 /* Answers with what was made: its tag, where it is, and the secret that is shown this once (NULL for none). */
-void neo_call_respond_made(neo_call *call, int status, neo_text answer, const char *secret);
+void neo_call_respond_created(neo_call *call, int status, neo_text answer, const char *secret);
 
 /* Every answer begins with its id: here it is. */
 const char *neo_call_id_of(neo_text answer, apr_pool_t *pool);
@@ -111,7 +112,7 @@ const char *neo_call_id_of(neo_text answer, apr_pool_t *pool);
 void neo_docs_prepare(neo_site *site, apr_pool_t *pool);
 
 /* Tells the host that deliveries wait to be sent, where the row's second column says so. */
-void neo_call_told(neo_call *call, const neo_rows *rows);
+void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows);
 
 /* cursor.c: places in a list, sealed: those of a page's first id and of its last. */
 void neo_cursor_seal(const neo_call *call, const char *filters, const char *const ids[2], const char *cursors[2]);

@@ -44,7 +44,7 @@ static void refuse(neo_call *call)
 
 static void answer_failure(neo_call *call, neo_pg_status status)
 {
-    if (status == NEO_PG_AWAY || status == NEO_PG_SCHEMA || status == NEO_PG_AGAIN) {
+    if (status == NEO_PG_UNAVAILABLE || status == NEO_PG_SCHEMA || status == NEO_PG_RETRY) {
         neo_call_set_header(call, "Retry-After", RETRY_SECONDS);
         answer(call, 503, "unavailable\n");
     } else
@@ -80,7 +80,7 @@ static int is_challenge(const char *text)
     return len > 0 && len <= MOST_CHALLENGE;
 }
 
-static void shake_hands(neo_call *call)
+static void handle_verification(neo_call *call)
 {
     static atomic_llong last;
     neo_rows rows;
@@ -91,21 +91,21 @@ static void shake_hands(neo_call *call)
         refuse(call);
         return;
     }
-    neo_pg *pg = call->request->host->borrow(call->request->context);
+    neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg) {
-        answer_failure(call, NEO_PG_AWAY);
+        answer_failure(call, NEO_PG_UNAVAILABLE);
         return;
     }
     neo_sha256(token, strlen(token), hash);
     neo_pg_status status = neo_whatsapp_verify(pg, hash, call->pool, &rows);
-    neo_call_give_back(call, pg);
+    neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         answer_failure(call, status);
     else if (rows.count)
         answer(call, 200, challenge);
     else {
         if (may_log(&last))
-            neo_log(NEO_LOG_VERIFY_TOKEN, call->request->about,
+            neo_log(NEO_LOG_VERIFY_TOKEN, call->request->log_context,
                     "the callback's address was verified with a token that no number has");
         refuse(call);
     }
@@ -128,13 +128,13 @@ static int read_signature(const neo_call *call, unsigned char given[NEO_SHA256_S
 }
 
 /* Numbers that the ids are of. NULL where the database cannot tell; then that is the answer. */
-static neo_rows *look_up(neo_call *call, const char *const *ids)
+static neo_rows *read_numbers(neo_call *call, const char *const *ids)
 {
     neo_rows *rows = apr_pcalloc(call->pool, sizeof *rows);
-    neo_pg *pg = call->request->host->borrow(call->request->context);
-    neo_pg_status status = pg ? neo_whatsapp_numbers(pg, ids, call->pool, rows) : NEO_PG_AWAY;
+    neo_pg *pg = call->request->host->acquire(call->request->context);
+    neo_pg_status status = pg ? neo_whatsapp_numbers(pg, ids, call->pool, rows) : NEO_PG_UNAVAILABLE;
     if (pg)
-        neo_call_give_back(call, pg);
+        neo_call_release(call, pg);
     if (status == NEO_PG_OK)
         return rows;
     answer_failure(call, status);
@@ -148,7 +148,7 @@ static const char *secret_of(const neo_call *call, const neo_rows *numbers, int 
     const char *secret =
         neo_secret_open(&call->site->keys, number, neo_rows_value(numbers, row, NEO_NUMBER_APP_SECRET), call->pool);
     if (!secret && may_log(&last))
-        neo_log(NEO_LOG_APP_SECRET_SEALED, call->request->about,
+        neo_log(NEO_LOG_APP_SECRET_SEALED, call->request->log_context,
                 "the app secret of %s cannot be opened with any key of the key file, so its callbacks are refused", number);
     return secret;
 }
@@ -180,14 +180,14 @@ static void log_not_signed(const neo_call *call, const neo_rows *numbers, int ro
 {
     static atomic_llong last;
     if (may_log(&last))
-        neo_log(NEO_LOG_NOT_SIGNED, call->request->about,
+        neo_log(NEO_LOG_NOT_SIGNED, call->request->log_context,
                 "a callback about %s (phone_number_id %s) is not signed with its app secret and was refused",
                 neo_rows_value(numbers, row, NEO_NUMBER_ID), neo_rows_value(numbers, row, NEO_NUMBER_PHONE_NUMBER_ID));
 }
 
 /* It may be the provider, and the secret the one that is wrong: that is not counted, because callbacks about all numbers come
  * from the same addresses. */
-static void refuse_stranger(neo_call *call, const char *const *ids, const neo_rows *numbers)
+static void refuse_unknown_number(neo_call *call, const char *const *ids, const neo_rows *numbers)
 {
     static atomic_llong last;
     if (numbers->count) {
@@ -196,7 +196,7 @@ static void refuse_stranger(neo_call *call, const char *const *ids, const neo_ro
         return;
     }
     if (may_log(&last))
-        neo_log(NEO_LOG_NUMBER_UNKNOWN, call->request->about,
+        neo_log(NEO_LOG_NUMBER_UNKNOWN, call->request->log_context,
                 "a callback was refused, because no organization has the number (phone_number_id %s)",
                 ids[0] ? ids[0] : "missing");
     refuse(call);
@@ -253,15 +253,15 @@ static void take(neo_call *call, const apr_array_header_t *facts, const char *si
     neo_rows rows;
     int other;
     const char *const *ids = numbers_in(facts, call->pool);
-    const neo_rows *numbers = look_up(call, ids);
+    const neo_rows *numbers = read_numbers(call, ids);
     if (!numbers)
         return;
-    neo_text told = neo_facts_json(facts, call->pool);
+    neo_text facts_json = neo_facts_json(facts, call->pool);
     const char *const *theirs = signed_by(call, numbers, ids, signer, &other);
-    neo_pg *pg = call->request->host->borrow(call->request->context);
-    neo_pg_status status = pg ? neo_whatsapp_receive(pg, told, theirs, call->pool, &rows) : NEO_PG_AWAY;
+    neo_pg *pg = call->request->host->acquire(call->request->context);
+    neo_pg_status status = pg ? neo_whatsapp_receive(pg, facts_json, theirs, call->pool, &rows) : NEO_PG_UNAVAILABLE;
     if (pg)
-        neo_call_give_back(call, pg);
+        neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         answer_failure(call, status);
     else if (other >= 0) {
@@ -288,16 +288,16 @@ static void receive(neo_call *call)
         return;
     }
     const char *const *ids = neo_callback_candidates(call->raw, call->pool);
-    const neo_rows *numbers = look_up(call, ids);
+    const neo_rows *numbers = read_numbers(call, ids);
     if (!numbers)
         return;
     if (!(signer = signer_of(call, numbers, given))) {
-        refuse_stranger(call, ids, numbers);
+        refuse_unknown_number(call, ids, numbers);
         return;
     }
     apr_array_header_t *facts = neo_callback_read(call->raw, call->pool, &wrong, &dropped);
     if (!facts || dropped)
-        neo_log(NEO_LOG_CALLBACK_UNREAD, request->about, "of a callback %s",
+        neo_log(NEO_LOG_CALLBACK_UNREAD, request->log_context, "of a callback %s",
                 facts ? apr_psprintf(call->pool, "%d parts make no sense and were left out", dropped)
                       : apr_pstrcat(call->pool, "nothing can be read: ", wrong, NULL));
     if (!facts)
@@ -334,7 +334,7 @@ void neo_service_answer_callback(const neo_site *site, const neo_request *reques
         answer(&call, 405, "method not allowed\n");
     } else if (is_welcome(&call)) {
         if (is_get)
-            shake_hands(&call);
+            handle_verification(&call);
         else
             receive(&call);
     }

@@ -9,8 +9,8 @@
  */
 const char *neo_etag(neo_text body, apr_pool_t *pool)
 {
-    char print[NEO_PRINT_SIZE];
-    neo_print(body.ptr, body.len, print);
+    char print[NEO_FINGERPRINT_SIZE];
+    neo_fingerprint(body.ptr, body.len, print);
     return apr_pstrcat(pool, "\"", print, "\"", NULL);
 }
 
@@ -61,7 +61,7 @@ void neo_call_respond_tagged(neo_call *call, int status, neo_text body)
     respond(call, status, body, neo_etag(body, call->pool));
 }
 
-void neo_call_respond_known(neo_call *call, const neo_tagged *page)
+void neo_call_respond_document(neo_call *call, const neo_static_document *page)
 {
     respond(call, 200, page->body, page->etag);
 }

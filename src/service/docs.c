@@ -12,7 +12,7 @@
 /* Swagger UI's style sheet holds its icons as data. */
 #define POLICY_WITH_SCRIPT POLICY " data:; script-src 'self'; connect-src 'self'"
 
-static void make_page(neo_tagged *page, neo_text body, apr_pool_t *pool)
+static void make_page(neo_static_document *page, neo_text body, apr_pool_t *pool)
 {
     page->body = body;
     page->etag = neo_etag(body, pool);
@@ -20,7 +20,7 @@ static void make_page(neo_tagged *page, neo_text body, apr_pool_t *pool)
 
 void neo_docs_prepare(neo_site *site, apr_pool_t *pool)
 {
-    neo_tagged *pages = apr_pcalloc(pool, (apr_size_t)neo_docs_count * sizeof *pages);
+    neo_static_document *pages = apr_pcalloc(pool, (apr_size_t)neo_docs_count * sizeof *pages);
     make_page(&site->openapi, neo_openapi_yaml(site->base_url, site->docs_url, pool), pool);
     for (int i = 0; i < neo_docs_count; i++)
         if (!neo_docs[i].moved_to)
@@ -30,7 +30,7 @@ void neo_docs_prepare(neo_site *site, apr_pool_t *pool)
 
 neo_problem *neo_call_openapi(neo_call *call)
 {
-    neo_call_respond_known(call, &call->site->openapi);
+    neo_call_respond_document(call, &call->site->openapi);
     return NULL;
 }
 
@@ -55,7 +55,7 @@ neo_problem *neo_call_docs(neo_call *call)
         call->response->status = 308;
         return NULL;
     }
-    neo_call_respond_known(call, &call->site->pages[document - neo_docs]);
+    neo_call_respond_document(call, &call->site->pages[document - neo_docs]);
     set_headers(call, document);
     if (call->response->media_type)
         call->response->media_type = document->media_type;

@@ -8,26 +8,26 @@ static neo_problem *invalid(neo_call *call)
 }
 
 /* Asks the database. What it answers is kept for the next request, unless something changed meanwhile. */
-static neo_problem *look_up(neo_call *call, const char *id, neo_credential **found)
+static neo_problem *read_credential(neo_call *call, const char *id, neo_credential **found)
 {
     neo_pg *pg;
-    unsigned int generation = neo_principals_generation(call->site->principals);
-    neo_problem *problem = neo_call_borrow(call, &pg);
+    unsigned int generation = neo_credential_cache_generation(call->site->credential_cache);
+    neo_problem *problem = neo_call_acquire(call, &pg);
     if (problem)
         return problem;
     neo_pg_status status = neo_credential_read(pg, id, call->pool, found);
-    neo_call_give_back(call, pg);
+    neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, NULL);
     if (!*found)
         return invalid(call);
-    neo_principals_keep(call->site->principals, generation, *found);
+    neo_credential_cache_put(call->site->credential_cache, generation, *found);
     return NULL;
 }
 
-static int has_hash(const unsigned char hash[NEO_SHA256_SIZE], const unsigned char known[NEO_SHA256_SIZE])
+static int has_hash(const unsigned char hash[NEO_SHA256_SIZE], const unsigned char expected[NEO_SHA256_SIZE])
 {
-    return neo_equal_constant_time(hash, known, NEO_SHA256_SIZE);
+    return neo_equal_constant_time(hash, expected, NEO_SHA256_SIZE);
 }
 
 /* The hash decides. For some time after a rotation there are two; only the newer one is remembered, since it has no end. */
@@ -37,20 +37,20 @@ static int is_secret_of(neo_call *call, const neo_credential *credential, const 
     neo_secret_hash(secret, hash);
     if (!has_hash(hash, credential->hash))
         return credential->previous_until > neo_now_ms() && has_hash(hash, credential->previous_hash);
-    neo_principals_remember(call->site->principals, credential, secret);
+    neo_credential_cache_set_verified(call->site->credential_cache, credential, secret);
     return 1;
 }
 
 /* Whose secret it is; one that was not found right just before. */
-static neo_problem *make_sure(neo_call *call, const char *secret, const neo_credential **credential)
+static neo_problem *verify_secret(neo_call *call, const char *secret, const neo_credential **credential)
 {
     char id[NEO_ID_SIZE];
     if (!neo_secret_id(secret, id) || !neo_secret_check(secret))
         return invalid(call);
-    *credential = neo_principals_find(call->site->principals, id, call->pool);
+    *credential = neo_credential_cache_get(call->site->credential_cache, id, call->pool);
     if (!*credential) {
         neo_credential *found = NULL;
-        neo_problem *problem = look_up(call, id, &found);
+        neo_problem *problem = read_credential(call, id, &found);
         if (problem)
             return problem;
         *credential = found;
@@ -64,8 +64,8 @@ static neo_problem *identify(neo_call *call, const neo_credential **credential)
     if (!secret || !*secret)
         return neo_problem_make(call->pool, NEO_UNAUTHORIZED_AUTH_REQUIRED,
                                 "Send an API key or a personal access token in the header X-API-Key.");
-    *credential = neo_principals_recall(call->site->principals, secret, call->pool);
-    neo_problem *problem = *credential ? NULL : make_sure(call, secret, credential);
+    *credential = neo_credential_cache_get_verified(call->site->credential_cache, secret, call->pool);
+    neo_problem *problem = *credential ? NULL : verify_secret(call, secret, credential);
     if (!problem && (*credential)->is_revoked)
         return neo_problem_make(call->pool, NEO_UNAUTHORIZED_REVOKED_CREDENTIAL, "This credential was revoked.");
     return problem;
@@ -78,7 +78,7 @@ neo_problem *neo_call_identify(neo_call *call)
     call->refusal = identify(call, &credential);
     if (!call->refusal) {
         call->principal = credential;
-        call->request->host->known(call->request->context, credential->id);
+        call->request->host->on_authenticated(call->request->context, credential->id);
     }
     return NULL;
 }

@@ -151,12 +151,12 @@ static neo_problem *list_with(neo_call *call, fetcher fetch)
     neo_problem *problem = read_listing(call, &list);
     if (!problem && cursor)
         problem = neo_cursor_open(call, list.canonical.ptr, cursor, before);
-    if (problem || (problem = neo_call_borrow(call, &pg)))
+    if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
     neo_selection selection = {(const neo_condition *)list.conditions->elts, list.conditions->nelts, cursor ? before : NULL,
                                list.limit + 1};
     neo_pg_status status = fetch(call, pg, &selection, &rows);
-    neo_call_give_back(call, pg);
+    neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     respond(call, &list, &rows, !cursor);

@@ -19,9 +19,9 @@ neo_problem *neo_call_not_found(neo_call *call)
 }
 
 /* Borrows a connection for an operation on one id. What is no id of the kind is no resource either. */
-static neo_problem *borrow_for_id(neo_call *call, neo_pg **pg)
+static neo_problem *acquire_for_id(neo_call *call, neo_pg **pg)
 {
-    return neo_id_is(call->match.id, call->match.resource->prefix) ? neo_call_borrow(call, pg) : neo_call_not_found(call);
+    return neo_id_is(call->match.id, call->match.resource->prefix) ? neo_call_acquire(call, pg) : neo_call_not_found(call);
 }
 
 /* ---------------------------------------------------------------- what is in the way */
@@ -85,18 +85,19 @@ static neo_pg_status make(neo_call *call, neo_pg *pg, void *what, neo_rows *rows
     const char *shown = row->secret;
     row->created_at = neo_id_issue(row->id, call->match.resource->prefix);
     row->secret = shown ? neo_secret_seal(&call->site->keys, row->id, shown, call->pool) : NULL;
-    neo_pg_status status = neo_table_create(pg, call->match.resource, &call->actor, call->once, row, call->pool, rows);
+    neo_pg_status status = neo_table_create(pg, call->match.resource, &call->actor, call->idempotency, row, call->pool, rows);
     row->secret = shown;
     return status;
 }
 
 /* Checks a new body. Sets *clean and *moment: what the row will hold, and the server's field that its status sets. */
-static neo_problem *check_new(neo_call *call, neo_json **clean, const char **moment)
+static neo_problem *check_new(neo_call *call, neo_json **clean, const char **timestamp_field)
 {
     const neo_resource *resource = call->match.resource;
     neo_problem *problem = neo_validate(resource, call->body, call->pool, clean);
     return problem ? problem
-                   : neo_transition_check(resource, NULL, neo_json_string(neo_json_get(*clean, "status")), call->pool, moment);
+                   : neo_transition_check(resource, NULL, neo_json_string(neo_json_get(*clean, "status")), call->pool,
+                                          timestamp_field);
 }
 
 neo_problem *neo_call_create(neo_call *call)
@@ -106,16 +107,16 @@ neo_problem *neo_call_create(neo_call *call)
     neo_rows rows;
     int made;
     neo_new row = {.secret = new_secret(call)};
-    neo_problem *problem = check_new(call, &clean, &row.moment);
-    if (problem || (problem = neo_call_borrow(call, &pg)))
+    neo_problem *problem = check_new(call, &clean, &row.timestamp_field);
+    if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
     row.body = clean;
-    problem = neo_call_write_once(call, pg, make, &row, &rows, &made);
-    neo_call_give_back(call, pg);
+    problem = neo_call_write_idempotent(call, pg, make, &row, &rows, &made);
+    neo_call_release(call, pg);
     if (!problem && made)
         problem = check_references(call, &rows);
     if (!problem && made)
-        neo_call_respond_made(call, 201, neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER), row.secret);
+        neo_call_respond_created(call, 201, neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER), row.secret);
     return problem;
 }
 
@@ -125,11 +126,11 @@ neo_problem *neo_call_read(neo_call *call)
 {
     neo_pg *pg;
     neo_rows rows;
-    neo_problem *problem = borrow_for_id(call, &pg);
+    neo_problem *problem = acquire_for_id(call, &pg);
     if (problem)
         return problem;
     neo_pg_status status = neo_table_read(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);
-    neo_call_give_back(call, pg);
+    neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     if (rows.count == 0)
@@ -142,11 +143,11 @@ neo_problem *neo_call_find(neo_call *call)
 {
     neo_pg *pg;
     neo_rows rows;
-    neo_problem *problem = borrow_for_id(call, &pg);
+    neo_problem *problem = acquire_for_id(call, &pg);
     if (problem)
         return problem;
     neo_pg_status status = neo_table_read(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);
-    neo_call_give_back(call, pg);
+    neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     return rows.count ? NULL : neo_call_not_found(call);
@@ -157,7 +158,7 @@ neo_problem *neo_call_find(neo_call *call)
 typedef enum {
     NOT_THERE, /* no such row, or not in this version */
     WRITTEN,
-    IN_BETWEEN, /* others have made or broken a reference between the statement's look at it and its end: do it again */
+    CONCURRENT_CHANGE, /* others have made or broken a reference between the statement's look at it and its end: do it again */
 } outcome;
 
 /* Does the one statement of a write. `version` is the row's as it was read, NULL where it doesn't matter; `current` its answer.
@@ -182,35 +183,35 @@ static neo_problem *write_version(neo_call *call, neo_pg *pg, writer write)
         if (problem || done == WRITTEN)
             return problem;
     }
-    return neo_call_failed(call, NEO_PG_AWAY, &rows);
+    return neo_call_failed(call, NEO_PG_UNAVAILABLE, &rows);
 }
 
 /* A write that depends on what the row is now needs its version; one that doesn't is one statement. */
 static neo_problem *write_row(neo_call *call, writer write, int depends)
 {
     neo_pg *pg;
-    outcome done = IN_BETWEEN;
-    neo_problem *problem = borrow_for_id(call, &pg);
+    outcome done = CONCURRENT_CHANGE;
+    neo_problem *problem = acquire_for_id(call, &pg);
     if (problem)
         return problem;
     if (!depends && !neo_call_header(call, "If-Match"))
         problem = write(call, pg, NULL, (neo_text){"", 0}, &done);
-    if (!problem && done == IN_BETWEEN)
+    if (!problem && done == CONCURRENT_CHANGE)
         problem = write_version(call, pg, write);
     else if (!problem && done == NOT_THERE)
         problem = neo_call_not_found(call);
-    neo_call_give_back(call, pg);
+    neo_call_release(call, pg);
     return problem;
 }
 
 /* What became of a statement. */
 static neo_problem *outcome_of(neo_call *call, neo_pg_status status, const neo_rows *rows, outcome *done)
 {
-    *done = status == NEO_PG_REFERRED ? IN_BETWEEN : status == NEO_PG_OK && rows->count ? WRITTEN : NOT_THERE;
-    if (status != NEO_PG_OK && *done != IN_BETWEEN)
+    *done = status == NEO_PG_FK_VIOLATION ? CONCURRENT_CHANGE : status == NEO_PG_OK && rows->count ? WRITTEN : NOT_THERE;
+    if (status != NEO_PG_OK && *done != CONCURRENT_CHANGE)
         return neo_call_failed(call, status, rows);
     if (*done == WRITTEN)
-        neo_call_told(call, rows);
+        neo_call_notify_dispatcher(call, rows);
     return NULL;
 }
 
@@ -224,7 +225,7 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
     if (resource->transitions) {
         const char *from = neo_json_string(neo_json_get(before, "status")),
                    *to = neo_json_string(neo_json_get(clean, "status"));
-        neo_problem *refusal = neo_transition_check(resource, from, to, call->pool, &row.moment);
+        neo_problem *refusal = neo_transition_check(resource, from, to, call->pool, &row.timestamp_field);
         if (refusal)
             return refusal;
         row.status = neo_transition_start(resource, before, clean);

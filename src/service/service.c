@@ -17,7 +17,7 @@
 void neo_service_make_statements(apr_pool_t *pool)
 {
     neo_credential_make_statements(pool);
-    neo_once_make_statements(pool);
+    neo_idempotency_make_statements(pool);
     neo_table_make_statements(pool);
     neo_batch_make_statements(pool);
     neo_delivery_make_statements(pool);
@@ -71,15 +71,15 @@ static neo_problem *not_answered(neo_call *call)
                        "same Idempotency-Key, or read first.");
 }
 
-neo_problem *neo_call_borrow(neo_call *call, neo_pg **pg)
+neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)
 {
-    *pg = call->request->host->borrow(call->request->context);
+    *pg = call->request->host->acquire(call->request->context);
     return *pg ? NULL : not_done(call);
 }
 
-void neo_call_give_back(neo_call *call, neo_pg *pg)
+void neo_call_release(neo_call *call, neo_pg *pg)
 {
-    call->request->host->give_back(call->request->context, pg);
+    call->request->host->release(call->request->context, pg);
 }
 
 /* Unique indexes are named <table>_<field>_key, or <table>_<status>_<field>_key where they hold those in one status alone. */
@@ -107,22 +107,22 @@ const char *neo_call_id_of(neo_text answer, apr_pool_t *pool)
     return answer.len > len + NEO_ID_LEN ? apr_pstrmemdup(pool, answer.ptr + len, NEO_ID_LEN) : "";
 }
 
-void neo_call_told(neo_call *call, const neo_rows *rows)
+void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows)
 {
     const char *count = neo_rows_value(rows, 0, 1);
     if (count && *count != '0')
-        call->request->host->told(call->request->context);
+        call->request->host->notify_dispatcher(call->request->context);
 }
 
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows)
 {
     switch (status) {
-    case NEO_PG_DUPLICATE: return duplicate(call, rows->constraint);
-    case NEO_PG_REFERRED:
+    case NEO_PG_UNIQUE_VIOLATION: return duplicate(call, rows->constraint);
+    case NEO_PG_FK_VIOLATION:
         return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
                                 "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
-    case NEO_PG_AWAY: return not_answered(call);
-    case NEO_PG_AGAIN:
+    case NEO_PG_UNAVAILABLE: return not_answered(call);
+    case NEO_PG_RETRY:
     case NEO_PG_SCHEMA: return not_done(call);
     default: return neo_problem_internal(call->pool);
     }
@@ -225,9 +225,9 @@ static neo_problem *check_scope(neo_call *call)
                             neo_scope_text(needed, call->pool));
 }
 
-static neo_problem *act(neo_call *call)
+static neo_problem *dispatch(neo_call *call)
 {
-    static const neo_step actions[] = {
+    static const neo_handler actions[] = {
         [NEO_ACTION_ME] = neo_call_me,
         [NEO_ACTION_OPENAPI] = neo_call_openapi,
         [NEO_ACTION_ERRORS] = neo_call_docs,
@@ -253,16 +253,10 @@ static neo_problem *act(neo_call *call)
 }
 
 /* The way. The first step that has a problem, or that gives the response a status, is the last. */
-static const neo_step way[] = {
-    neo_call_identify,
-    limit_rate,
-    find_operation,
-    neo_call_choose_organization,
-    check_scope,
-    neo_call_read_query,
-    neo_call_read_body,
-    neo_call_read_once,
-    act,
+static const neo_handler pipeline[] = {
+    neo_call_identify, limit_rate,          find_operation,     neo_call_choose_organization,
+    check_scope,       neo_call_read_query, neo_call_read_body, neo_call_read_idempotency_key,
+    dispatch,
 };
 
 /* ---------------------------------------------------------------- responses */
@@ -308,8 +302,8 @@ void neo_service_answer(const neo_site *site, const neo_request *request, neo_re
     neo_call call;
     neo_problem *problem = NULL;
     neo_call_begin(&call, site, request, response);
-    for (apr_size_t i = 0; i < sizeof way / sizeof *way && !problem && !response->status; i++)
-        problem = way[i](&call);
+    for (apr_size_t i = 0; i < sizeof pipeline / sizeof *pipeline && !problem && !response->status; i++)
+        problem = pipeline[i](&call);
     if (problem)
         respond_problem(&call, problem);
     finish(&call);

@@ -17,17 +17,17 @@ neo_problem *neo_call_rotate_secret(neo_call *call)
     neo_pg *pg;
     neo_rows rows;
     const char *secret = neo_webhook_secret_make(call->pool);
-    neo_problem *problem = are_ids(call) ? neo_call_borrow(call, &pg) : neo_call_not_found(call);
+    neo_problem *problem = are_ids(call) ? neo_call_acquire(call, &pg) : neo_call_not_found(call);
     if (problem)
         return problem;
     const char *sealed = neo_secret_seal(&call->site->keys, call->match.id, secret, call->pool);
     neo_pg_status status = neo_delivery_rotate(pg, &call->actor, call->match.id, sealed, call->pool, &rows);
-    neo_call_give_back(call, pg);
+    neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     if (rows.count == 0)
         return neo_call_not_found(call);
-    neo_call_respond_made(call, 200, neo_rows_text(&rows, 0, 0), secret);
+    neo_call_respond_created(call, 200, neo_rows_text(&rows, 0, 0), secret);
     return NULL;
 }
 
@@ -35,11 +35,11 @@ neo_problem *neo_call_read_delivery(neo_call *call)
 {
     neo_pg *pg;
     neo_rows rows;
-    neo_problem *problem = are_ids(call) ? neo_call_borrow(call, &pg) : neo_call_not_found(call);
+    neo_problem *problem = are_ids(call) ? neo_call_acquire(call, &pg) : neo_call_not_found(call);
     if (problem)
         return problem;
     neo_pg_status status = neo_delivery_read(pg, &call->actor, call->match.id, call->match.part, call->pool, &rows);
-    neo_call_give_back(call, pg);
+    neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     if (rows.count == 0)
@@ -58,7 +58,7 @@ typedef struct {
 static neo_pg_status make(neo_call *call, neo_pg *pg, void *what, neo_rows *rows)
 {
     const wanted *w = what;
-    return neo_delivery_make(pg, w->kind, &call->actor, call->once, call->match.id, w->of, call->pool, rows);
+    return neo_delivery_make(pg, w->kind, &call->actor, call->idempotency, call->match.id, w->of, call->pool, rows);
 }
 
 static neo_problem *deliver(neo_call *call, neo_delivery_kind kind, const char *of)
@@ -67,13 +67,13 @@ static neo_problem *deliver(neo_call *call, neo_delivery_kind kind, const char *
     neo_rows rows;
     int made;
     wanted what = {kind, of};
-    neo_problem *problem = are_ids(call) ? neo_call_borrow(call, &pg) : neo_call_not_found(call);
+    neo_problem *problem = are_ids(call) ? neo_call_acquire(call, &pg) : neo_call_not_found(call);
     if (problem)
         return problem;
-    problem = neo_call_write_once(call, pg, make, &what, &rows, &made);
-    neo_call_give_back(call, pg);
+    problem = neo_call_write_idempotent(call, pg, make, &what, &rows, &made);
+    neo_call_release(call, pg);
     if (!problem && made)
-        neo_call_respond_made(call, call->match.operation->status, neo_rows_text(&rows, 0, 0), NULL);
+        neo_call_respond_created(call, call->match.operation->status, neo_rows_text(&rows, 0, 0), NULL);
     return problem;
 }
 
@@ -84,7 +84,7 @@ neo_problem *neo_call_test_webhook(neo_call *call)
 
 neo_problem *neo_call_retry_delivery(neo_call *call)
 {
-    return deliver(call, NEO_DELIVERY_AGAIN, call->match.part);
+    return deliver(call, NEO_DELIVERY_RETRY, call->match.part);
 }
 
 neo_problem *neo_call_recover(neo_call *call)

@@ -18,14 +18,14 @@
 
 static neo_pg_status begin(neo_call *call, neo_pg *pg, void *what, neo_rows *rows)
 {
-    neo_beginning *beginning = what;
-    neo_id_issue(beginning->conversation, "wac_");
-    neo_id_issue(beginning->message, "wam_");
-    return neo_whatsapp_begin(pg, &call->actor, call->once, beginning, call->pool, rows);
+    neo_conversation_start *start = what;
+    neo_id_issue(start->conversation, "wac_");
+    neo_id_issue(start->message, "wam_");
+    return neo_whatsapp_begin(pg, &call->actor, call->idempotency, start, call->pool, rows);
 }
 
 /* Why there is no message; NULL where there is one. */
-static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_beginning *beginning)
+static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_conversation_start *start)
 {
     neo_problem *problem = NULL;
     if (!refusal)
@@ -39,35 +39,37 @@ static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_be
                           "is required, because the organization has several numbers");
     else
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_NOT_FOUND, "whatsapp", "number_id",
-                          beginning->number ? "names nothing that exists in the organization"
-                                            : "names nothing, because the organization has no number to write from yet");
+                          start->number ? "names nothing that exists in the organization"
+                                        : "names nothing, because the organization has no number to write from yet");
     return problem;
 }
 
 /* ---------------------------------------------------------------- asking the provider */
 
 /* Asks, or finds that it cannot be asked. */
-static void ask(neo_call *call, const neo_rows *begun, const neo_beginning *beginning, const neo_json *clean, neo_reply *reply)
+static void ask(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
+                neo_reply *reply)
 {
     const neo_request *request = call->request;
     neo_provider_response answer = {.outcome = NEO_PROVIDER_NOT_SENT, .body = {"", 0}};
-    const char *number = neo_rows_value(begun, 0, NEO_BEGUN_NUMBER);
+    const char *number = neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER);
     const char *token =
-        neo_secret_open(&call->site->keys, number, neo_rows_value(begun, 0, NEO_BEGUN_ACCESS_TOKEN), call->pool);
+        neo_secret_open(&call->site->keys, number, neo_rows_value(begun, 0, NEO_CONVERSATION_ACCESS_TOKEN), call->pool);
     neo_outgoing message = {
-        .id = beginning->message,
-        .wa_id = neo_rows_value(begun, 0, NEO_BEGUN_WA_ID),
-        .bsuid = neo_rows_value(begun, 0, NEO_BEGUN_BSUID),
-        .template_name = beginning->template_name,
-        .template_language = beginning->template_language,
+        .id = start->message,
+        .wa_id = neo_rows_value(begun, 0, NEO_CONVERSATION_WA_ID),
+        .bsuid = neo_rows_value(begun, 0, NEO_CONVERSATION_BSUID),
+        .template_name = start->template_name,
+        .template_language = start->template_language,
         .parameters = neo_json_get(clean, "template_parameters"),
     };
     if (token)
-        request->host->ask_provider(
-            request->context, apr_pstrcat(call->pool, neo_rows_value(begun, 0, NEO_BEGUN_PHONE_NUMBER_ID), "/messages", NULL),
-            token, neo_outgoing_json(&message, call->pool), &answer);
+        request->host->post_to_provider(
+            request->context,
+            apr_pstrcat(call->pool, neo_rows_value(begun, 0, NEO_CONVERSATION_PHONE_NUMBER_ID), "/messages", NULL), token,
+            neo_outgoing_json(&message, call->pool), &answer);
     else
-        neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, request->about,
+        neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, request->log_context,
                 "the access token of %s cannot be opened with any key of the key file", number);
     answer.token = token;
     neo_reply_read(&answer, call->pool, reply);
@@ -76,36 +78,37 @@ static void ask(neo_call *call, const neo_rows *begun, const neo_beginning *begi
 }
 
 /* Something is to be mended before anything can be sent. */
-static void log_forbidden(void *about, const char *number, const neo_reply *reply)
+static void log_forbidden(void *log_context, const char *number, const neo_reply *reply)
 {
     if (reply->title)
-        neo_log(NEO_LOG_ACCESS_TOKEN, about, "the provider refuses the access token of %s (%d: %s; %s; fbtrace_id %s)", number,
-                reply->code, reply->title, reply->details ? reply->details : "-", reply->trace ? reply->trace : "-");
+        neo_log(NEO_LOG_ACCESS_TOKEN, log_context, "the provider refuses the access token of %s (%d: %s; %s; fbtrace_id %s)",
+                number, reply->code, reply->title, reply->details ? reply->details : "-", reply->trace ? reply->trace : "-");
     else
-        neo_log(NEO_LOG_NO_PROVIDER, about, "what answers at NeoAPIWhatsAppURL is not the provider (%s), and nothing was sent",
-                reply->details);
+        neo_log(NEO_LOG_NO_PROVIDER, log_context,
+                "what answers at NeoAPIWhatsAppURL is not the provider (%s), and nothing was sent", reply->details);
 }
 
 /* What an administrator has to know; nothing of the contact. */
 static void log_reply(const neo_call *call, const char *number, const char *message, const neo_reply *reply)
 {
-    void *about = call->request->about;
+    void *log_context = call->request->log_context;
     const char *title = reply->title ? reply->title : "no usable answer", *more = reply->details ? reply->details : "-";
     switch (reply->verdict) {
-    case NEO_VERDICT_FORBIDDEN: log_forbidden(about, number, reply); break;
+    case NEO_VERDICT_FORBIDDEN: log_forbidden(log_context, number, reply); break;
     case NEO_VERDICT_LATER:
         if (reply->title)
-            neo_log(NEO_LOG_PROVIDER_BUSY, about, "the provider takes no message of %s at the moment (%d: %s; %s)", number,
-                    reply->code, title, more);
+            neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "the provider takes no message of %s at the moment (%d: %s; %s)",
+                    number, reply->code, title, more);
         else if (reply->details) /* otherwise it was not asked, and that has been told */
-            neo_log(NEO_LOG_PROVIDER_AWAY, about, "the provider takes no message (%s)", more);
+            neo_log(NEO_LOG_PROVIDER_UNREACHABLE, log_context, "the provider takes no message (%s)", more);
         break;
     case NEO_VERDICT_UNKNOWN:
-        neo_log(NEO_LOG_SENT_OR_NOT, about, "whether the provider took message %s is not known (%s; %s)", message, title, more);
+        neo_log(NEO_LOG_SEND_UNCONFIRMED, log_context, "whether the provider took message %s is not known (%s; %s)", message,
+                title, more);
         break;
     case NEO_VERDICT_FAILED:
     case NEO_VERDICT_TEMPLATE:
-        neo_log(NEO_LOG_MESSAGE_REFUSED, about, "the provider refuses message %s (%d: %s; %s; fbtrace_id %s)", message,
+        neo_log(NEO_LOG_MESSAGE_REFUSED, log_context, "the provider refuses message %s (%d: %s; %s; fbtrace_id %s)", message,
                 reply->code, title, more, reply->trace ? reply->trace : "-");
         break;
     default: break;
@@ -144,7 +147,7 @@ static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
 
 static neo_problem *end(neo_call *call, const char *message, const neo_reply *reply, neo_rows *rows)
 {
-    neo_ending ending = {
+    neo_conversation_result result = {
         .outcome = outcomes[reply->verdict],
         .provider_id = reply->id,
         .wa_id = reply->wa_id,
@@ -153,28 +156,29 @@ static neo_problem *end(neo_call *call, const char *message, const neo_reply *re
         .code = reply->title ? reply->code : -1,
         .title = reply->title ? reply->title : "The provider could not be reached.",
     };
-    neo_pg *pg = call->request->host->borrow(call->request->context);
+    neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg)
-        return neo_call_failed(call, NEO_PG_AWAY, rows); /* not "nothing was done": something may have been sent */
-    neo_pg_status status = neo_whatsapp_end(pg, &call->actor, call->once, message, &ending, call->pool, rows);
-    if (status == NEO_PG_DUPLICATE) /* a callback told of the contact at the same time; now that is seen */
-        status = neo_whatsapp_end(pg, &call->actor, call->once, message, &ending, call->pool, rows);
-    neo_call_give_back(call, pg);
+        return neo_call_failed(call, NEO_PG_UNAVAILABLE, rows); /* not "nothing was done": something may have been sent */
+    neo_pg_status status = neo_whatsapp_end(pg, &call->actor, call->idempotency, message, &result, call->pool, rows);
+    if (status == NEO_PG_UNIQUE_VIOLATION) /* a callback told of the contact at the same time; now that is seen */
+        status = neo_whatsapp_end(pg, &call->actor, call->idempotency, message, &result, call->pool, rows);
+    neo_call_release(call, pg);
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, rows);
 }
 
-static neo_problem *send_message(neo_call *call, const neo_rows *begun, const neo_beginning *beginning, const neo_json *clean)
+static neo_problem *send_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start,
+                                 const neo_json *clean)
 {
     neo_reply reply;
     neo_rows ended = {0};
-    ask(call, begun, beginning, clean, &reply);
-    log_reply(call, neo_rows_value(begun, 0, NEO_BEGUN_NUMBER), beginning->message, &reply);
-    neo_problem *problem = end(call, beginning->message, &reply, &ended);
+    ask(call, begun, start, clean, &reply);
+    log_reply(call, neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER), start->message, &reply);
+    neo_problem *problem = end(call, start->message, &reply, &ended);
     if (!problem)
         problem = problem_of(call, &reply);
     if (!problem)
-        neo_call_respond_made(call, neo_rows_is_true(begun, 0, NEO_BEGUN_CREATED) ? 201 : 200, neo_rows_text(&ended, 0, 0),
-                              NULL);
+        neo_call_respond_created(call, neo_rows_is_true(begun, 0, NEO_CONVERSATION_CREATED) ? 201 : 200,
+                                 neo_rows_text(&ended, 0, 0), NULL);
     return problem;
 }
 
@@ -192,24 +196,24 @@ neo_problem *neo_call_start_conversation(neo_call *call)
     neo_rows rows;
     int made;
     neo_problem *problem = neo_validate(&neo_whatsapp, call->body, call->pool, &clean);
-    if (problem || (problem = neo_call_borrow(call, &pg)))
+    if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
-    neo_beginning beginning = {
+    neo_conversation_start start = {
         .actor_type = call->principal->is_token ? "user" : "api_key",
         .lead = text_of(clean, "lead_id"),
         .number = text_of(clean, "number_id"),
         .template_name = text_of(clean, "template_name"),
         .template_language = text_of(clean, "template_language"),
     };
-    problem = neo_call_write_once(call, pg, begin, &beginning, &rows, &made);
-    neo_call_give_back(call, pg);
+    problem = neo_call_write_idempotent(call, pg, begin, &start, &rows, &made);
+    neo_call_release(call, pg);
     if (problem || !made)
         return problem;
-    problem = refusal_of(call, neo_rows_value(&rows, 0, NEO_BEGUN_REFUSAL), &beginning);
-    return problem ? problem : send_message(call, &rows, &beginning, clean);
+    problem = refusal_of(call, neo_rows_value(&rows, 0, NEO_CONVERSATION_REFUSAL), &start);
+    return problem ? problem : send_message(call, &rows, &start, clean);
 }
 
-neo_problem *neo_call_repeat_pending(neo_call *call, neo_pg *pg, const neo_once_answer *first)
+neo_problem *neo_call_replay_pending(neo_call *call, neo_pg *pg, const neo_idempotency_answer *first)
 {
     neo_rows rows;
     const char *message = apr_pstrmemdup(call->pool, first->body.ptr, first->body.len);
@@ -219,6 +223,6 @@ neo_problem *neo_call_repeat_pending(neo_call *call, neo_pg *pg, const neo_once_
     if (rows.count == 0 || !neo_rows_value(&rows, 0, 0))
         return neo_problem_internal(call->pool);
     neo_call_set_header(call, "Idempotent-Replayed", "true");
-    neo_call_respond_made(call, first->status, neo_rows_text(&rows, 0, 0), NULL);
+    neo_call_respond_created(call, first->status, neo_rows_text(&rows, 0, 0), NULL);
     return NULL;
 }

@@ -46,8 +46,8 @@ static const char *sentence(neo_pg_status status, const neo_rows *rows)
             return constraints[i].meaning;
     switch (status) {
     case NEO_PG_OK: return NULL;
-    case NEO_PG_DUPLICATE: return "there is such a row already";
-    case NEO_PG_REFERRED: return "something that it refers to does not exist";
+    case NEO_PG_UNIQUE_VIOLATION: return "there is such a row already";
+    case NEO_PG_FK_VIOLATION: return "something that it refers to does not exist";
     default: return rows->message;
     }
 }

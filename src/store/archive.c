@@ -10,7 +10,7 @@
 
 #define PORTION "1000" /* rows: some megabytes at most */
 
-static const char about_sql[] =
+static const char head_sql[] =
     "select json_build_object('at', neoapi.instant(now()), 'schema', (select max(number) from neoapi.schema_migration),"
     " 'tenant', json_build_object('id', t.id, 'name', t.name, 'plan', t.plan),"
     " 'organization', json_build_object('id', o.id, 'name', o.name))"
@@ -27,18 +27,18 @@ static const char *exec(neo_pg *pg, const char *sql, const char *organization, a
     return neo_pg_exec(pg, sql, organization ? 1 : 0, &organization, pool, rows) == NEO_PG_OK ? NULL : rows->message;
 }
 
-const char *neo_archive_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **about)
+const char *neo_archive_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **head)
 {
     neo_rows rows;
     const char *wrong = exec(pg, "begin isolation level repeatable read read only", NULL, pool, &rows);
     if (!wrong)
-        wrong = exec(pg, about_sql, organization, pool, &rows);
+        wrong = exec(pg, head_sql, organization, pool, &rows);
     if (!wrong && !rows.count)
         wrong = "there is no such organization; see: neoapictl organization list";
     if (!wrong)
-        *about = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
+        *head = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
     if (!wrong && !(wrong = exec(pg, left_out_sql, organization, pool, &rows)))
-        neo_json_set(*about, "left_out", neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong));
+        neo_json_set(*head, "left_out", neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong));
     return wrong;
 }
 

@@ -12,7 +12,7 @@
 
 #define THIS_ROW    "t.organization_id = {organization} and t.id = item.item_id"
 #define HAS_MISSING "exists (select from missing where missing.item_number = item.item_number)"
-#define OF_ITEM     "item.item_number, item.item_stem, item.item_now"
+#define OF_ITEM     "item.item_number, item.item_id_block, item.item_now"
 
 typedef struct {
     const neo_resource *resource;
@@ -47,7 +47,7 @@ static void add_names(neo_buf *sql, const neo_resource *resource, const char *be
 static void add_items(neo_buf *sql, const neo_resource *resource, int has_body)
 {
     neo_buf_puts(sql, "with item as materialized (select * from json_to_recordset({rows}::json) as i (item_number int,"
-                      " item_id text collate \"C\", item_stem text, item_now timestamptz");
+                      " item_id text collate \"C\", item_id_block text, item_now timestamptz");
     for (const neo_field *f = resource->fields; has_body && f->name; f++)
         if (neo_write_is_parameter(f))
             neo_buf_printf(sql, ", %s %s", f->name, type_of(f));
@@ -68,9 +68,9 @@ static void add_answer(neo_buf *sql, const neo_resource *resource, const char *h
                        const char *refusal)
 {
     if (resource->has_events)
-        neo_write_add_told(sql, resource, happened, happened, "", "r.item_stem", "r.item_now");
+        neo_write_add_deliveries(sql, resource, happened, happened, "", "r.item_id_block", "r.item_now");
     neo_buf_printf(sql, " select %s, %s, null, item_number from %s", column,
-                   resource->has_events ? "(select count(*) from told)" : "0", happened);
+                   resource->has_events ? "(select count(*) from queued_deliveries)" : "0", happened);
     if (refusal)
         neo_buf_printf(sql, " union all select null, 0, %s", refusal);
 }
@@ -211,12 +211,12 @@ static const statements *of(const neo_resource *resource)
 
 static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_row *row, apr_pool_t *pool)
 {
-    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
+    char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_ms_format(now, row->now);
     neo_buf_printf(out, "{\"item_number\":%d,\"item_id\":\"%s\",\"item_now\":\"%s\"", row->number, row->id, now);
     if (resource->has_events) {
-        neo_id_issue_block(stem, "whd_");
-        neo_buf_printf(out, ",\"item_stem\":\"%s\"", stem);
+        neo_id_issue_block(id_block, "whd_");
+        neo_buf_printf(out, ",\"item_id_block\":\"%s\"", id_block);
     }
     if (row->body) {
         neo_text body = neo_json_text(row->body, pool); /* its members, and the end, join what is there */
@@ -254,8 +254,8 @@ static const char *references_of(const neo_resource *resource, const neo_batch_r
     return out.ptr;
 }
 
-static neo_values about(const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows, int count,
-                        apr_pool_t *pool)
+static neo_values values_for(const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows, int count,
+                             apr_pool_t *pool)
 {
     neo_values v = {0};
     v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
@@ -265,8 +265,8 @@ static neo_values about(const neo_resource *resource, const neo_actor *actor, co
     return v;
 }
 
-neo_pg_status neo_batch_take_turn(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, apr_pool_t *pool,
-                                  neo_rows *rows)
+neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, apr_pool_t *pool,
+                                          neo_rows *rows)
 {
     neo_values v = {0};
     v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
@@ -276,7 +276,7 @@ neo_pg_status neo_batch_take_turn(neo_pg *pg, const neo_resource *resource, cons
 neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows,
                              int count, apr_pool_t *pool, neo_rows *found)
 {
-    neo_values v = about(resource, actor, rows, count, pool);
+    neo_values v = values_for(resource, actor, rows, count, pool);
     return neo_sql_run(pg, of(resource)->lock, &v, pool, found);
 }
 
@@ -286,7 +286,7 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
     const statements *s = of(resource);
     const neo_sql *const sql[] = {
         [NEO_METHOD_CREATE] = s->create[is_strict != 0], [NEO_METHOD_UPDATE] = s->update, [NEO_METHOD_DELETE] = s->delete};
-    neo_values v = about(resource, actor, rows, count, pool);
+    neo_values v = values_for(resource, actor, rows, count, pool);
     if (neo_has_references(resource))
         v.of[NEO_PARAM_REFERENCES] = references_of(resource, rows, count, pool);
     return neo_sql_run(pg, sql[method], &v, pool, written);

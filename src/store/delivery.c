@@ -11,7 +11,7 @@ static const char *const sources[NEO_DELIVERY_KINDS] = {
     [NEO_DELIVERY_TEST] =
         "select 'webhook.test' as event, json_strip_nulls(json_build_object('subscription_id', t.id))::text as payload"
         " from neoapi.webhook_subscription t where t.organization_id = {organization} and t.id = {subscription}",
-    [NEO_DELIVERY_AGAIN] =
+    [NEO_DELIVERY_RETRY] =
         "select t.event_type as event, t.payload from neoapi.webhook_delivery t" OF_SUBSCRIPTION " and t.id = {id}",
     [NEO_DELIVERY_RECOVER] =
         "select d.event_type as event, d.payload from neoapi.webhook_attempt t,"
@@ -24,37 +24,41 @@ static const char *const sources[NEO_DELIVERY_KINDS] = {
 /* What they are answered with: one row for the one that was made, or one for all. */
 #define RECORD                                                                                                                 \
     "select json_strip_nulls(json_build_object('id', id, 'subscription_id', subscription_id, 'event_type', event_type,"        \
-    " 'status', 'pending', 'attempt_count', 0, 'created_at', neoapi.instant(created_at)))::text as answer from told"
+    " 'status', 'pending', 'attempt_count', 0, 'created_at', neoapi.instant(created_at)))::text as answer from "               \
+    "queued_deliveries"
 static const char *const answers[NEO_DELIVERY_KINDS] = {
     [NEO_DELIVERY_TEST] = RECORD,
-    [NEO_DELIVERY_AGAIN] = RECORD,
-    [NEO_DELIVERY_RECOVER] =
-        "select json_strip_nulls(json_build_object('recovered', (select count(*) from told)))::text as answer from may",
+    [NEO_DELIVERY_RETRY] = RECORD,
+    [NEO_DELIVERY_RECOVER] = "select json_strip_nulls(json_build_object('recovered', (select count(*) from "
+                             "queued_deliveries)))::text as answer from may",
 };
 
 static neo_sql *make[NEO_DELIVERY_KINDS][2], *read_one, *rotate; /* [1]: with an idempotency key */
 
-static neo_sql *make_sql(neo_delivery_kind kind, int once, apr_pool_t *pool)
+static neo_sql *make_sql(neo_delivery_kind kind, int idempotency, apr_pool_t *pool)
 {
-    const char *kept = kind == NEO_DELIVERY_RECOVER ? NEO_ONCE_KEEP("200", "answer", "null", "answer")
-                                                    : NEO_ONCE_KEEP("201", "answer", "null", "answer");
+    const char *kept = kind == NEO_DELIVERY_RECOVER ? NEO_IDEMPOTENCY_STORE_KEY("200", "answer", "null", "answer")
+                                                    : NEO_IDEMPOTENCY_STORE_KEY("201", "answer", "null", "answer");
     const char *sql = apr_pstrcat(
-        pool, "with may as (select", once ? " where " NEO_ONCE_IS_FREE : "", "), source as (", sources[kind], "),",
-        " told as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload, created_at)"
-        " select {organization}, neoapi.block_id({stem}, row_number() over ()), {subscription}, s.event, s.payload,"
+        pool, "with may as (select", idempotency ? " where " NEO_IDEMPOTENCY_KEY_IS_FREE : "", "), source as (", sources[kind],
+        "),",
+        " queued_deliveries as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, "
+        "payload, created_at)"
+        " select {organization}, neoapi.block_id({id_block}, row_number() over ()), {subscription}, s.event, s.payload,"
         " {now}::timestamptz from source s, may returning *),"
         " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
-        " select id, organization_id, subscription_id, now() from told),"
+        " select id, organization_id, subscription_id, now() from queued_deliveries),"
         " answer as (",
-        answers[kind], ")", once ? kept : "", " select answer, (select count(*) from told) from answer", NULL);
+        answers[kind], ")", idempotency ? kept : "", " select answer, (select count(*) from queued_deliveries) from answer",
+        NULL);
     return neo_sql_make(pool, sql, 1);
 }
 
 void neo_delivery_make_statements(apr_pool_t *pool)
 {
     for (int kind = 0; kind < NEO_DELIVERY_KINDS; kind++)
-        for (int once = 0; once < 2; once++)
-            make[kind][once] = make_sql((neo_delivery_kind)kind, once, pool);
+        for (int idempotency = 0; idempotency < 2; idempotency++)
+            make[kind][idempotency] = make_sql((neo_delivery_kind)kind, idempotency, pool);
     read_one = neo_sql_make(
         pool, "select neoapi.webhook_delivery_detail(t) from neoapi.webhook_delivery t" OF_SUBSCRIPTION " and t.id = {id}", 0);
     rotate = neo_sql_make(pool,
@@ -74,7 +78,7 @@ neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *
     return neo_page_run(pg, &listed, values, 2, selection, pool, rows);
 }
 
-static neo_values about(const neo_actor *actor, const char *subscription)
+static neo_values values_for(const neo_actor *actor, const char *subscription)
 {
     neo_values v = {0};
     v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
@@ -86,30 +90,30 @@ static neo_values about(const neo_actor *actor, const char *subscription)
 neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *id, apr_pool_t *pool,
                                 neo_rows *rows)
 {
-    neo_values v = about(actor, subscription);
+    neo_values v = values_for(actor, subscription);
     v.of[NEO_PARAM_ID] = id;
     return neo_sql_run(pg, read_one, &v, pool, rows);
 }
 
-neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind, const neo_actor *actor, const neo_once *once,
+neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind, const neo_actor *actor, const neo_idempotency *idempotency,
                                 const char *subscription, const char *of, apr_pool_t *pool, neo_rows *rows)
 {
-    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
-    neo_values v = about(actor, subscription);
+    char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
+    neo_values v = values_for(actor, subscription);
     neo_ms_format(now, neo_now_ms());
-    neo_id_issue_block(stem, "whd_");
+    neo_id_issue_block(id_block, "whd_");
     v.of[NEO_PARAM_NOW] = now;
-    v.of[NEO_PARAM_STEM] = stem;
+    v.of[NEO_PARAM_ID_BLOCK] = id_block;
     v.of[NEO_PARAM_ID] = v.of[NEO_PARAM_SINCE] = of;
-    neo_once_add(&v, actor, once, pool);
-    return neo_sql_run(pg, make[kind][once != NULL], &v, pool, rows);
+    neo_idempotency_add(&v, actor, idempotency, pool);
+    return neo_sql_run(pg, make[kind][idempotency != NULL], &v, pool, rows);
 }
 
 neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *secret,
                                   apr_pool_t *pool, neo_rows *rows)
 {
     char now[NEO_MS_TEXT_SIZE];
-    neo_values v = about(actor, subscription);
+    neo_values v = values_for(actor, subscription);
     neo_ms_format(now, neo_now_ms());
     v.of[NEO_PARAM_NOW] = now;
     v.of[NEO_PARAM_SECRET] = secret;

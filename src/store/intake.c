@@ -139,12 +139,12 @@ const char *neo_intake_find(neo_intake *intake, neo_intake_wish *wishes, int cou
 
 static void add_line(const neo_intake *intake, neo_buf *out, const neo_intake_line *line, apr_pool_t *pool)
 {
-    char stem[NEO_ID_STEM_SIZE];
+    char id_block[NEO_ID_BLOCK_SIZE];
     neo_buf_printf(out, "%c{\"number\":%lld,\"kind\":\"%s\",\"id\":\"%s\"", out->len ? ',' : '[', line->number,
                    line->kind->name, line->id);
     if (intake->tells) {
-        neo_id_issue_block(stem, "whd_");
-        neo_buf_printf(out, ",\"stem\":\"%s\"", stem);
+        neo_id_issue_block(id_block, "whd_");
+        neo_buf_printf(out, ",\"id_block\":\"%s\"", id_block);
     }
     if (line->row) {
         neo_text row = neo_json_text(line->row, pool);
@@ -177,8 +177,8 @@ const char *neo_intake_collect(neo_intake *intake, const neo_intake_line *lines,
     neo_buf_puts(&references, references.len ? "]" : "[]");
     const char *values[] = {rows.ptr, references.ptr};
     return exec(intake,
-                "with line as (insert into intake_line select number, kind, id, stem, body from json_to_recordset($1::json)"
-                " as l (number bigint, kind text, id text, stem text, body json))"
+                "with line as (insert into intake_line select number, kind, id, id_block, body from json_to_recordset($1::json)"
+                " as l (number bigint, kind text, id text, id_block text, body json))"
                 " insert into intake_reference select number, path, target from json_to_recordset($2::json)"
                 " as r (number bigint, path text, target text)",
                 2, values, pool, &done);
@@ -344,11 +344,11 @@ static void go_on_to_next_kind(neo_intake *intake, neo_intake_portion *portion)
 
 static const char *explain(neo_pg_status status, const neo_rows *rows, apr_pool_t *pool)
 {
-    if (status == NEO_PG_DUPLICATE)
+    if (status == NEO_PG_UNIQUE_VIOLATION)
         return apr_psprintf(pool, "a value that must be unique was given to another row meanwhile (%s)", rows->constraint);
-    if (status == NEO_PG_SCHEMA || status == NEO_PG_AWAY) /* what was collected went with the connection */
+    if (status == NEO_PG_SCHEMA || status == NEO_PG_UNAVAILABLE) /* what was collected went with the connection */
         return "the connection to the database was lost";
-    if (status == NEO_PG_REFERRED)
+    if (status == NEO_PG_FK_VIOLATION)
         return "something that a row refers to was deleted meanwhile";
     return rows->message ? rows->message : "the database did not do it";
 }
@@ -369,9 +369,9 @@ const char *neo_intake_write(neo_intake *intake, apr_pool_t *pool, neo_intake_po
 {
     neo_rows rows;
     const char *last = NULL;
-    neo_pg_status status = NEO_PG_AGAIN;
+    neo_pg_status status = NEO_PG_RETRY;
     *portion = (neo_intake_portion){0};
-    for (int attempt = 0; attempt < MOST_ATTEMPTS && (status == NEO_PG_AGAIN || status == NEO_PG_REFERRED); attempt++)
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && (status == NEO_PG_RETRY || status == NEO_PG_FK_VIOLATION); attempt++)
         status = intake->is_settling ? settle_portion(intake, pool, &last, &rows)
                                      : write_portion(intake, pool, portion, &last, &rows);
     if (status != NEO_PG_OK)

@@ -127,10 +127,10 @@ static void add_written(neo_buf *sql, const neo_resource *kind)
 
 static void add_told(neo_buf *sql, const neo_resource *kind, const char *happened, const char *number, const char *which)
 {
-    neo_buf_printf(sql, ", event%s as (select w.*, p.item_stem from written w join part p on p.item_id = w.id where %s)",
+    neo_buf_printf(sql, ", event%s as (select w.*, p.item_id_block from written w join part p on p.item_id = w.id where %s)",
                    number, which);
-    neo_write_add_told(sql, kind, happened, apr_pstrcat(sql->pool, "event", number, NULL), number, "r.item_stem",
-                       "{now}::timestamptz");
+    neo_write_add_deliveries(sql, kind, happened, apr_pstrcat(sql->pool, "event", number, NULL), number, "r.item_id_block",
+                             "{now}::timestamptz");
 }
 
 neo_sql *neo_intake_write_sql(const neo_resource *kind, int tells, apr_pool_t *pool)
@@ -138,7 +138,7 @@ neo_sql *neo_intake_write_sql(const neo_resource *kind, int tells, apr_pool_t *p
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
     neo_buf_printf(&sql,
-                   "with part as materialized (select l.number as item_number, l.id as item_id, l.stem as item_stem,"
+                   "with part as materialized (select l.number as item_number, l.id as item_id, l.id_block as item_id_block,"
                    " l.body as item_body from intake_line l where l.kind = '%s' and l.number > {before}::bigint"
                    " order by l.number limit " NEO_INTAKE_PORTION "),"
                    " item as materialized (select p.item_number, b.* from part p"

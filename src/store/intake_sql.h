@@ -5,10 +5,10 @@
 #include "model/resource.h"
 #include "store/sql.h"
 
-/* What is collected, until the session ends. `stem` is of the block of ids for deliveries. */
+/* What is collected, until the session ends. `id_block` is of the block of ids for deliveries. */
 #define NEO_INTAKE_TABLES                                                                                                      \
     "create temp table intake_line (number bigint primary key, kind text not null, id text collate \"C\" not null,"            \
-    " stem text, body json);"                                                                                                  \
+    " id_block text, body json);"                                                                                              \
     "create temp table intake_reference (number bigint not null, path text not null, target text collate \"C\" not null)"
 
 /* $1 organization, $2 wishes. Rows: their number and the id. */

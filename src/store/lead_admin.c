@@ -10,7 +10,7 @@ static const char *exec(neo_pg *pg, const char *sql, int params, const char *con
     neo_pg_status status = neo_pg_exec(pg, sql, params, values, pool, rows);
     if (status == NEO_PG_OK)
         return NULL;
-    if (status == NEO_PG_DUPLICATE || status == NEO_PG_REFERRED)
+    if (status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
         return "somebody else has changed leads or parties at the same time; try again";
     return rows->message ? rows->message : "the database did not do it";
 }
@@ -45,9 +45,9 @@ const char *neo_admin_check_leads(neo_pg *pg, const char *organization, neo_text
 const char *neo_admin_add_leads(neo_pg *pg, const char *organization, neo_text rows, apr_pool_t *pool)
 {
     neo_rows made;
-    char stem[NEO_ID_STEM_SIZE];
-    neo_id_issue_block(stem, "led_");
-    const char *values[] = {organization, rows.ptr, stem};
+    char id_block[NEO_ID_BLOCK_SIZE];
+    neo_id_issue_block(id_block, "led_");
+    const char *values[] = {organization, rows.ptr, id_block};
     return exec(pg,
                 "insert into neoapi.lead (organization_id, id, name, phone, email, party_id)"
                 " select $1, neoapi.block_id($3, row_number() over (order by r.line) - 1), r.name, r.phone, r.email, r.party_id"

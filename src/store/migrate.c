@@ -81,7 +81,7 @@ neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role
 }
 
 /* Which of these is another migration than this build's of that number. */
-static const char *stranger_in(const neo_rows *rows, apr_pool_t *pool)
+static const char *foreign_migration_in(const neo_rows *rows, apr_pool_t *pool)
 {
     for (int r = 0; r < rows->count; r++)
         for (int i = 0; i < neo_migration_count; i++)
@@ -92,12 +92,12 @@ static const char *stranger_in(const neo_rows *rows, apr_pool_t *pool)
     return NULL;
 }
 
-const char *neo_schema_stranger(neo_pg *pg, apr_pool_t *pool)
+const char *neo_schema_foreign_migration(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     if (neo_pg_exec(pg, known_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
         return apr_psprintf(pool, "which migrations were applied cannot be read: %s", rows.message);
-    return stranger_in(&rows, pool);
+    return foreign_migration_in(&rows, pool);
 }
 
 /* `sql` with the role's name in every place that is left for it; `::runtime` would be a cast, `:runtimes` something else. */
@@ -210,7 +210,7 @@ static const char *apply_next(const run *r, int *left)
     if (!wrong)
         wrong = run_sql(r, known_sql, &rows);
     if (!wrong)
-        wrong = stranger_in(&rows, r->pool);
+        wrong = foreign_migration_in(&rows, r->pool);
     if (!wrong)
         wrong = run_sql(r, version_sql, &rows);
     if (wrong)

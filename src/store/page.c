@@ -45,7 +45,7 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
         return "must not be empty";
     if (filter->value == NEO_VALUE_ENUM)
         return enum_value(filter, text, pool, value);
-    if (filter->value == NEO_VALUE_MOMENT || filter->value == NEO_VALUE_CREATED_AT)
+    if (filter->value == NEO_VALUE_TIMESTAMP || filter->value == NEO_VALUE_CREATED_AT)
         return moment_value(filter, prefix, text, pool, value);
     if (filter->value == NEO_VALUE_DATE && !neo_date_is_valid(text))
         return "must be a date, such as 2026-01-31";

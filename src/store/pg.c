@@ -40,19 +40,19 @@ neo_pg *neo_pg_of(neo_pg_native *conn)
     return pg;
 }
 
-void neo_pg_log_about(neo_pg *pg, void *about)
+void neo_pg_set_log_context(neo_pg *pg, void *log_context)
 {
-    pg->about = about;
+    pg->log_context = log_context;
 }
 
-void neo_pg_set_note(neo_pg *pg, void *note)
+void neo_pg_set_user_data(neo_pg *pg, void *user_data)
 {
-    pg->note = note;
+    pg->user_data = user_data;
 }
 
-void *neo_pg_note(const neo_pg *pg)
+void *neo_pg_user_data(const neo_pg *pg)
 {
-    return pg->note;
+    return pg->user_data;
 }
 
 static apr_status_t finish(void *conn)
@@ -122,14 +122,15 @@ static neo_pg_status status_of(const char *state)
         const char *class;
         neo_pg_status status;
     } table[] = {
-        {"23505", NEO_PG_DUPLICATE}, {"23503", NEO_PG_REFERRED}, {"08", NEO_PG_AWAY},      {"53", NEO_PG_AWAY},
-        {"57", NEO_PG_AWAY},         {"25006", NEO_PG_AWAY},     {"55P03", NEO_PG_AWAY},   {"40", NEO_PG_AWAY},
-        {"42P01", NEO_PG_SCHEMA},    {"42703", NEO_PG_SCHEMA},   {"3F000", NEO_PG_SCHEMA}, {"42883", NEO_PG_SCHEMA},
+        {"23505", NEO_PG_UNIQUE_VIOLATION}, {"23503", NEO_PG_FK_VIOLATION}, {"08", NEO_PG_UNAVAILABLE},
+        {"53", NEO_PG_UNAVAILABLE},         {"57", NEO_PG_UNAVAILABLE},     {"25006", NEO_PG_UNAVAILABLE},
+        {"55P03", NEO_PG_UNAVAILABLE},      {"40", NEO_PG_UNAVAILABLE},     {"42P01", NEO_PG_SCHEMA},
+        {"42703", NEO_PG_SCHEMA},           {"3F000", NEO_PG_SCHEMA},       {"42883", NEO_PG_SCHEMA},
     };
     for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (neo_state_is_class(state, table[i].class))
             return table[i].status;
-    return *state ? NEO_PG_FAILED : NEO_PG_AWAY;
+    return *state ? NEO_PG_FAILED : NEO_PG_UNAVAILABLE;
 }
 
 /* libpq's messages have several lines and end in one that is empty. */
@@ -143,7 +144,7 @@ static const char *one_line(const char *text, apr_pool_t *pool)
     return line;
 }
 
-neo_pg_status neo_pg_take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_pg_read_result(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
 {
     memset(rows, 0, sizeof *rows);
     rows->native = result;
@@ -153,7 +154,7 @@ neo_pg_status neo_pg_take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_ro
         rows->count = PQntuples(result);
         return NEO_PG_OK;
     }
-    neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(neo_result_state(result)) : NEO_PG_AWAY;
+    neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(neo_result_state(result)) : NEO_PG_UNAVAILABLE;
     rows->constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     rows->message = one_line(primary ? primary : PQerrorMessage(pg->conn), pool);
@@ -162,15 +163,15 @@ neo_pg_status neo_pg_take(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_ro
 
 neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
 {
-    neo_pg_status status = neo_pg_take(pg, result, pool, rows);
+    neo_pg_status status = neo_pg_read_result(pg, result, pool, rows);
     if (status == NEO_PG_SCHEMA)
-        neo_log(NEO_LOG_SCHEMA_OLD, pg->about, "the database's schema is missing or older than this module (%s)",
+        neo_log(NEO_LOG_SCHEMA_OLD, pg->log_context, "the database's schema is missing or older than this module (%s)",
                 rows->message);
-    else if (status == NEO_PG_AWAY)
-        neo_log(NEO_LOG_DATABASE_AWAY, pg->about, "the database cannot answer (%s): %s", neo_result_state(rows->native),
-                rows->message);
+    else if (status == NEO_PG_UNAVAILABLE)
+        neo_log(NEO_LOG_DATABASE_UNAVAILABLE, pg->log_context, "the database cannot answer (%s): %s",
+                neo_result_state(rows->native), rows->message);
     else if (status == NEO_PG_FAILED)
-        neo_log(NEO_LOG_STATEMENT_FAILED, pg->about, "a statement failed (%s): %s", neo_result_state(rows->native),
+        neo_log(NEO_LOG_STATEMENT_FAILED, pg->log_context, "a statement failed (%s): %s", neo_result_state(rows->native),
                 rows->message);
     return status;
 }
@@ -181,11 +182,11 @@ static int wait_for_more(neo_pg *pg, long long until)
 {
     struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
     long long left = until - neo_steady_seconds();
-    if (until != NEO_PG_FOR_EVER && left <= 0) {
-        pg->gave_up = 1;
+    if (until != NEO_PG_NO_TIMEOUT && left <= 0) {
+        pg->timed_out = 1;
         shutdown(look.fd, SHUT_RDWR);
     }
-    return poll(&look, 1, until == NEO_PG_FOR_EVER ? -1 : (int)(left > 0 ? left * 1000 : 0)) >= 0 || errno == EINTR;
+    return poll(&look, 1, until == NEO_PG_NO_TIMEOUT ? -1 : (int)(left > 0 ? left * 1000 : 0)) >= 0 || errno == EINTR;
 }
 
 /* Waits until libpq has a result to take. Returns 0 where the connection is lost, or given up. When the first piece of a long
@@ -198,12 +199,12 @@ static int wait_for_result(neo_pg *pg, long long until)
     return 1;
 }
 
-PGresult *neo_pg_await(neo_pg *pg, int was_sent, int patience, int *completed)
+PGresult *neo_pg_await(neo_pg *pg, int was_sent, int timeout, int *completed)
 {
     PGresult *last = NULL, *next;
-    long long until = patience == NEO_PG_FOR_EVER ? NEO_PG_FOR_EVER : neo_steady_seconds() + patience;
+    long long until = timeout == NEO_PG_NO_TIMEOUT ? NEO_PG_NO_TIMEOUT : neo_steady_seconds() + timeout;
     *completed = 0;
-    pg->gave_up = 0;
+    pg->timed_out = 0;
     while (was_sent && (wait_for_result(pg, until), next = PQgetResult(pg->conn))) {
         *completed |= neo_result_is_success(next);
         if (*neo_result_state(last) && !*neo_result_state(next)) { /* why a connection was ended tells more than that it was */
@@ -223,7 +224,7 @@ PGresult *neo_pg_prepare(neo_pg *pg, const neo_statement *statement, int *failed
     if (pg->prepared[statement->slot])
         return NULL;
     int was_sent = PQsendPrepare(pg->conn, statement->name, statement->sql, statement->params, NULL);
-    PGresult *result = neo_pg_await(pg, was_sent, NEO_PG_PATIENCE, &completed);
+    PGresult *result = neo_pg_await(pg, was_sent, NEO_PG_TIMEOUT_S, &completed);
     /* 42P05: the server connection behind a pooler has it already */
     *failed = PQresultStatus(result) != PGRES_COMMAND_OK && strcmp(neo_result_state(result), "42P05") != 0;
     if (*failed)
@@ -240,14 +241,14 @@ int neo_pg_send_prepared(neo_pg *pg, const neo_statement *statement, const char 
 
 PGresult *neo_pg_execute(neo_pg *pg, const neo_statement *statement, const char *const *values, int *completed)
 {
-    return neo_pg_await(pg, neo_pg_send_prepared(pg, statement, values), NEO_PG_PATIENCE, completed);
+    return neo_pg_await(pg, neo_pg_send_prepared(pg, statement, values), NEO_PG_TIMEOUT_S, completed);
 }
 
-PGresult *neo_pg_execute_text(neo_pg *pg, const char *sql, int params, const char *const *values, int patience)
+PGresult *neo_pg_execute_text(neo_pg *pg, const char *sql, int params, const char *const *values, int timeout)
 {
     int completed;
     int was_sent = params ? PQsendQueryParams(pg->conn, sql, params, NULL, values, NULL, NULL, 0) : PQsendQuery(pg->conn, sql);
-    return neo_pg_await(pg, was_sent, patience, &completed);
+    return neo_pg_await(pg, was_sent, timeout, &completed);
 }
 
 /* For the sake of another transaction. */
@@ -257,10 +258,10 @@ static int was_rolled_back(const PGresult *result)
     return neo_state_is_class(state, "40001") || neo_state_is_class(state, "40P01");
 }
 
-int neo_pg_can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult *result, int completed)
+int neo_pg_can_retry(neo_pg *pg, const neo_statement *statement, const PGresult *result, int completed)
 {
     const char *state = neo_result_state(result);
-    if (pg->gave_up)
+    if (pg->timed_out)
         return 0;
     if (neo_state_is_class(state, "26000") ||
         neo_state_is_class(state, "0A000")) { /* the server forgot the statement, or its plan is stale */
@@ -280,7 +281,7 @@ int neo_pg_can_repeat(neo_pg *pg, const neo_statement *statement, const PGresult
     return !statement->writes || (neo_state_is_class(state, "57P") && !completed);
 }
 
-PGresult *neo_pg_ask(neo_pg *pg, const char *sql, int params, const char *const *values)
+PGresult *neo_pg_exec_reconnecting(neo_pg *pg, const char *sql, int params, const char *const *values)
 {
     PGresult *result = NULL;
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -288,8 +289,8 @@ PGresult *neo_pg_ask(neo_pg *pg, const char *sql, int params, const char *const 
         result = NULL;
         if (attempt > 0 && !neo_pg_is_alive(pg) && !neo_pg_reconnect(pg)) /* what only reads finds out by itself */
             break;
-        result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_PATIENCE);
-        if (PQstatus(pg->conn) == CONNECTION_OK || pg->gave_up)
+        result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_TIMEOUT_S);
+        if (PQstatus(pg->conn) == CONNECTION_OK || pg->timed_out)
             break;
     }
     return result;
@@ -299,24 +300,24 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
                          neo_rows *rows)
 {
     PGresult *result = NULL;
-    int again = 1, completed;
-    if (pg->is_in_between) {
-        result = neo_pg_prepare(pg, statement, &again);
-        return neo_pg_finished_between(pg, statement, again ? result : neo_pg_execute(pg, statement, values, &completed), pool,
-                                       rows);
+    int is_retry = 1, completed;
+    if (pg->in_transaction) {
+        result = neo_pg_prepare(pg, statement, &is_retry);
+        return neo_pg_finished_in_transaction(
+            pg, statement, is_retry ? result : neo_pg_execute(pg, statement, values, &completed), pool, rows);
     }
-    for (int attempt = 0; attempt < 2 && again; attempt++) {
+    for (int attempt = 0; attempt < 2 && is_retry; attempt++) {
         PQclear(result);
         result = NULL;
         if ((statement->writes || attempt > 0) && !neo_pg_is_alive(pg) &&
             !neo_pg_reconnect(pg)) /* what only reads finds out by itself */
             break;
-        result = neo_pg_prepare(pg, statement, &again); /* a failure to prepare did nothing */
-        if (again)
-            again = PQstatus(pg->conn) != CONNECTION_OK && !pg->gave_up;
+        result = neo_pg_prepare(pg, statement, &is_retry); /* a failure to prepare did nothing */
+        if (is_retry)
+            is_retry = PQstatus(pg->conn) != CONNECTION_OK && !pg->timed_out;
         else {
             result = neo_pg_execute(pg, statement, values, &completed);
-            again = !neo_result_is_success(result) && neo_pg_can_repeat(pg, statement, result, completed);
+            is_retry = !neo_result_is_success(result) && neo_pg_can_retry(pg, statement, result, completed);
         }
     }
     return neo_pg_finished(pg, result, pool, rows);
@@ -324,19 +325,19 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
 
 neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_finished(pg, neo_pg_ask(pg, sql, params, values), pool, rows);
+    return neo_pg_finished(pg, neo_pg_exec_reconnecting(pg, sql, params, values), pool, rows);
 }
 
 neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool, neo_rows *rows)
 {
     PGresult *result = NULL;
-    int again = 1;
-    for (int attempt = 0; attempt < MOST_ATTEMPTS && again; attempt++) {
+    int is_retry = 1;
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && is_retry; attempt++) {
         PQclear(result);
-        result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_FOR_EVER);
-        again = params && was_rolled_back(result) && PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
+        result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_NO_TIMEOUT);
+        is_retry = params && was_rolled_back(result) && PQtransactionStatus(pg->conn) == PQTRANS_IDLE;
     }
-    return neo_pg_take(pg, result, pool, rows);
+    return neo_pg_read_result(pg, result, pool, rows);
 }
 
 const char *neo_rows_value(const neo_rows *rows, int row, int column)

@@ -7,13 +7,13 @@
 neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, neo_rows *rows)
 {
     const char *sql = apr_psprintf(pool, "listen %s; select pg_backend_pid()", channel);
-    neo_pg_status status = neo_pg_take(pg, neo_pg_execute_text(pg, sql, 0, NULL, NEO_PG_PATIENCE), pool, rows);
+    neo_pg_status status = neo_pg_read_result(pg, neo_pg_execute_text(pg, sql, 0, NULL, NEO_PG_TIMEOUT_S), pool, rows);
     if (status != NEO_PG_OK)
         return status;
     /* A pooler makes up the process id that it tells at connection start. */
     if (atoi(neo_rows_value(rows, 0, 0)) == PQbackendPID(pg->conn))
         return NEO_PG_OK;
-    PQclear(neo_pg_execute_text(pg, "unlisten *", 0, NULL, NEO_PG_PATIENCE));
+    PQclear(neo_pg_execute_text(pg, "unlisten *", 0, NULL, NEO_PG_TIMEOUT_S));
     rows->message = "a connection pooler stands in between, which does not pass notifications on";
     return NEO_PG_FAILED;
 }
@@ -33,7 +33,7 @@ int neo_pg_notifications(neo_pg *pg)
     return count;
 }
 
-neo_pg_status neo_pg_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_pg_exec_once(neo_pg *pg, const char *sql, int seconds, apr_pool_t *pool, neo_rows *rows)
 {
-    return neo_pg_take(pg, neo_pg_execute_text(pg, sql, 0, NULL, seconds), pool, rows);
+    return neo_pg_read_result(pg, neo_pg_execute_text(pg, sql, 0, NULL, seconds), pool, rows);
 }

@@ -12,7 +12,7 @@ void neo_pg_send(neo_pg *pg, const neo_statement *statement, const char *const *
     if (failed || !neo_pg_send_prepared(pg, statement, values))
         return;
     pg->sent.statement = statement;
-    pg->sent.until = neo_steady_seconds() + NEO_PG_PATIENCE;
+    pg->sent.until = neo_steady_seconds() + NEO_PG_TIMEOUT_S;
 }
 
 int neo_pg_is_answered(neo_pg *pg)
@@ -30,7 +30,7 @@ neo_pg_status neo_pg_receive(neo_pg *pg, const neo_statement *statement, const c
         return neo_pg_run(pg, statement, values, pool, rows);
     pg->sent.statement = NULL;
     PGresult *result = neo_pg_await(pg, 1, left > 0 ? (int)left : 0, &completed);
-    if (neo_result_is_success(result) || !neo_pg_can_repeat(pg, statement, result, completed))
+    if (neo_result_is_success(result) || !neo_pg_can_retry(pg, statement, result, completed))
         return neo_pg_finished(pg, result, pool, rows);
     PQclear(result);
     return neo_pg_run(pg, statement, values, pool, rows);

@@ -30,7 +30,7 @@ static void name_of(const char *sql, char name[NEO_STATEMENT_NAME])
 {
     static const char start[] = "neoapi_";
     memcpy(name, start, sizeof start);
-    neo_print(sql, strlen(sql), name + sizeof start - 1);
+    neo_fingerprint(sql, strlen(sql), name + sizeof start - 1);
 }
 
 neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes)

@@ -162,8 +162,8 @@ static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *p
     neo_pg_status status = neo_pg_exec(purge->pg, sql, 1, &purge->organizations, pool, &rows);
     *removed = status == NEO_PG_OK ? atoll(neo_rows_value(&rows, 0, 0)) : 0;
     *is_left = status == NEO_PG_OK && (*removed == STEP || *removed < atoll(neo_rows_value(&rows, 0, 1)));
-    purge->is_held_up |= status == NEO_PG_REFERRED;
-    return status == NEO_PG_OK || status == NEO_PG_SCHEMA || status == NEO_PG_REFERRED ? NULL : rows.message;
+    purge->is_held_up |= status == NEO_PG_FK_VIOLATION;
+    return status == NEO_PG_OK || status == NEO_PG_SCHEMA || status == NEO_PG_FK_VIOLATION ? NULL : rows.message;
 }
 
 /* What was in flight when the credentials ended may have written behind it, so it begins anew until there is nothing. Where
@@ -214,9 +214,9 @@ static const char *finish_tenant(neo_purge *purge, apr_pool_t *pool)
                     " places as (delete from neoapi.organization where tenant_id = $1 and id = any ($2::text[]))"
                     " delete from neoapi.tenant where id = $1",
                     2, values, pool, &rows);
-    return status == NEO_PG_OK         ? NULL
-           : status == NEO_PG_REFERRED ? "the tenant was given another organization or user meanwhile"
-                                       : rows.message;
+    return status == NEO_PG_OK             ? NULL
+           : status == NEO_PG_FK_VIOLATION ? "the tenant was given another organization or user meanwhile"
+                                           : rows.message;
 }
 
 const char *neo_purge_finish(neo_purge *purge, apr_pool_t *pool)

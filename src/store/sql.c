@@ -12,7 +12,7 @@ static const char *const names[] = {
     [NEO_PARAM_ID] = "id",
     [NEO_PARAM_NOW] = "now",
     [NEO_PARAM_ACTOR] = "actor",
-    [NEO_PARAM_STEM] = "stem",
+    [NEO_PARAM_ID_BLOCK] = "id_block",
     [NEO_PARAM_SECRET] = "secret",
     [NEO_PARAM_CREDENTIAL] = "credential",
     [NEO_PARAM_KEY] = "key",
@@ -29,7 +29,7 @@ static const char *const names[] = {
     [NEO_PARAM_ROWS] = "rows",
     [NEO_PARAM_REFERENCES] = "references",
     [NEO_PARAM_ANSWER] = "answer",
-    [NEO_PARAM_MOMENT] = "moment",
+    [NEO_PARAM_TIMESTAMP_FIELD] = "timestamp_field",
 };
 _Static_assert(sizeof names / sizeof *names == NEO_PARAM_EFFECT, "every parameter has its name");
 

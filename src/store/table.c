@@ -70,7 +70,7 @@ static const statements *of(const neo_resource *resource)
 /* ---------------------------------------------------------------- running them */
 
 /* What every statement about one row is given. */
-static neo_values about(const neo_actor *actor, const char *id)
+static neo_values values_for(const neo_actor *actor, const char *id)
 {
     neo_values v = {0};
     v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
@@ -106,33 +106,33 @@ static void add_fields(neo_values *v, const neo_resource *resource, const neo_js
         neo_reference_add_values(v, resource, body, pool);
 }
 
-neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_once *once,
-                               const neo_new *row, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                               const neo_idempotency *idempotency, const neo_new *row, apr_pool_t *pool, neo_rows *rows)
 {
-    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
-    neo_values v = about(actor, row->id);
+    char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
+    neo_values v = values_for(actor, row->id);
     neo_ms_format(now, row->created_at);
-    neo_id_issue_block(stem, "whd_");
+    neo_id_issue_block(id_block, "whd_");
     v.of[NEO_PARAM_NOW] = now;
-    v.of[NEO_PARAM_STEM] = stem;
+    v.of[NEO_PARAM_ID_BLOCK] = id_block;
     add_fields(&v, resource, row->body, pool);
     v.of[NEO_PARAM_SECRET] = row->secret;
-    v.of[NEO_PARAM_MOMENT] = row->moment;
-    neo_once_add(&v, actor, once, pool);
-    return neo_sql_run(pg, of(resource)->create[once != NULL], &v, pool, rows);
+    v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
+    neo_idempotency_add(&v, actor, idempotency, pool);
+    return neo_sql_run(pg, of(resource)->create[idempotency != NULL], &v, pool, rows);
 }
 
 neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id, apr_pool_t *pool,
                              neo_rows *rows)
 {
-    neo_values v = about(actor, id);
+    neo_values v = values_for(actor, id);
     return neo_sql_run(pg, of(resource)->read, &v, pool, rows);
 }
 
 neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                      apr_pool_t *pool, neo_rows *rows)
 {
-    neo_values v = about(actor, id);
+    neo_values v = values_for(actor, id);
     return neo_sql_run(pg, of(resource)->read_version, &v, pool, rows);
 }
 
@@ -140,11 +140,11 @@ neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, c
 static neo_pg_status change(neo_pg *pg, neo_sql *const sql[2], neo_values *v, const char *version, apr_pool_t *pool,
                             neo_rows *rows)
 {
-    char now[NEO_MS_TEXT_SIZE], stem[NEO_ID_STEM_SIZE];
+    char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_ms_format(now, neo_now_ms());
-    neo_id_issue_block(stem, "whd_");
+    neo_id_issue_block(id_block, "whd_");
     v->of[NEO_PARAM_NOW] = now;
-    v->of[NEO_PARAM_STEM] = stem;
+    v->of[NEO_PARAM_ID_BLOCK] = id_block;
     v->of[NEO_PARAM_VERSION] = version;
     return neo_sql_run(pg, sql[version != NULL], v, pool, rows);
 }
@@ -153,14 +153,14 @@ neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const n
                                apr_pool_t *pool, neo_rows *rows)
 {
     const statements *s = of(resource);
-    neo_values v = about(actor, row->id);
+    neo_values v = values_for(actor, row->id);
     add_fields(&v, resource, row->body, pool);
     v.of[NEO_PARAM_STATUS] = row->status;
-    v.of[NEO_PARAM_MOMENT] = row->moment;
+    v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
     for (int i = 0; i < s->effects; i++) {
-        char *stem = apr_palloc(pool, NEO_ID_STEM_SIZE);
-        neo_id_issue_block(stem, "whd_");
-        v.of[NEO_PARAM_EFFECT + i] = stem;
+        char *id_block = apr_palloc(pool, NEO_ID_BLOCK_SIZE);
+        neo_id_issue_block(id_block, "whd_");
+        v.of[NEO_PARAM_EFFECT + i] = id_block;
     }
     return change(pg, s->update, &v, row->version, pool, rows);
 }
@@ -168,7 +168,7 @@ neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const n
 neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                const char *version, apr_pool_t *pool, neo_rows *rows)
 {
-    neo_values v = about(actor, id);
+    neo_values v = values_for(actor, id);
     return change(pg, of(resource)->delete, &v, version, pool, rows);
 }
 
@@ -176,7 +176,7 @@ neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo
                              apr_pool_t *pool, neo_rows *rows)
 {
     const statements *s = of(resource);
-    neo_values v = about(actor, NULL);
+    neo_values v = values_for(actor, NULL);
     if (selection->count)
         return neo_page_run(pg, &s->listed, &actor->organization, 1, selection, pool, rows);
     v.of[NEO_PARAM_LIMIT] = apr_itoa(pool, selection->limit);

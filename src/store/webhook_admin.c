@@ -97,7 +97,7 @@ const char *neo_admin_retry(neo_pg *pg, const char *delivery, apr_pool_t *pool, 
         wrong = "there is no such delivery; see: neoapictl webhook deliveries";
     if (!wrong && !neo_rows_value(&of, 0, 1))
         wrong = "its subscription has been deleted";
-    return wrong ? wrong : make(pg, NEO_DELIVERY_AGAIN, &of, delivery, pool, answer, is_waiting);
+    return wrong ? wrong : make(pg, NEO_DELIVERY_RETRY, &of, delivery, pool, answer, is_waiting);
 }
 
 const char *neo_admin_recover(neo_pg *pg, const char *subscription, const char *since, apr_pool_t *pool, neo_json **answer,

@@ -32,38 +32,38 @@ static const char *hex_of(const unsigned char *hash, apr_size_t len, apr_pool_t 
     return hex;
 }
 
-neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_once *once, const neo_beginning *beginning,
-                                 apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                 const neo_conversation_start *start, apr_pool_t *pool, neo_rows *rows)
 {
     const char *values[] = {actor->organization,
                             actor->credential,
-                            once ? once->key : NULL,
-                            once ? hex_of(once->hash, sizeof once->hash, pool) : NULL,
+                            idempotency ? idempotency->key : NULL,
+                            idempotency ? hex_of(idempotency->hash, sizeof idempotency->hash, pool) : NULL,
                             actor->name,
-                            beginning->actor_type,
-                            beginning->lead,
-                            beginning->number,
-                            beginning->template_name,
-                            beginning->template_language,
-                            beginning->conversation,
-                            beginning->message};
+                            start->actor_type,
+                            start->lead,
+                            start->number,
+                            start->template_name,
+                            start->template_language,
+                            start->conversation,
+                            start->message};
     return neo_pg_run(pg, begin, values, pool, rows);
 }
 
-neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_once *once, const char *message,
-                               const neo_ending *ending, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency, const char *message,
+                               const neo_conversation_result *result, apr_pool_t *pool, neo_rows *rows)
 {
     const char *values[] = {actor->organization,
                             actor->credential,
-                            once ? once->key : NULL,
+                            idempotency ? idempotency->key : NULL,
                             message,
-                            ending->outcome,
-                            ending->provider_id,
-                            ending->wa_id,
-                            ending->bsuid,
-                            ending->is_held ? "true" : "false",
-                            ending->code >= 0 ? apr_itoa(pool, ending->code) : NULL,
-                            ending->title};
+                            result->outcome,
+                            result->provider_id,
+                            result->wa_id,
+                            result->bsuid,
+                            result->is_held ? "true" : "false",
+                            result->code >= 0 ? apr_itoa(pool, result->code) : NULL,
+                            result->title};
     return neo_pg_run(pg, end, values, pool, rows);
 }
 
@@ -96,7 +96,7 @@ neo_pg_status neo_whatsapp_verify(neo_pg *pg, const unsigned char hash[NEO_SHA25
 
 neo_pg_status neo_whatsapp_receive(neo_pg *pg, neo_text facts, const char *const *numbers, apr_pool_t *pool, neo_rows *rows)
 {
-    char conversations[NEO_ID_STEM_SIZE], messages[NEO_ID_STEM_SIZE];
+    char conversations[NEO_ID_BLOCK_SIZE], messages[NEO_ID_BLOCK_SIZE];
     neo_id_issue_block(conversations, "wac_");
     neo_id_issue_block(messages, "wam_");
     const char *values[] = {facts.ptr, array_of(numbers, pool), conversations, messages};

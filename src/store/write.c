@@ -49,7 +49,7 @@ static void add_values(neo_buf *sql, const neo_resource *resource)
         if (neo_write_is_parameter(f))
             neo_buf_printf(sql, ", {field%d}", number++);
         else if (neo_transition_sets(resource, f))
-            neo_buf_printf(sql, ", case {moment}::text when '%s' then {now}::timestamptz end", f->name);
+            neo_buf_printf(sql, ", case {timestamp_field}::text when '%s' then {now}::timestamptz end", f->name);
 }
 
 /* Adds both: "name = {field0}, creci = {field1}". */
@@ -60,8 +60,8 @@ static void add_settings(neo_buf *sql, const neo_resource *resource)
         if (neo_write_is_parameter(f))
             neo_buf_printf(sql, "%s = {field%d}, ", f->name, number++);
         else if (neo_transition_sets(resource, f))
-            neo_buf_printf(sql, "%s = case {moment}::text when '%s' then {now}::timestamptz else t.%s end, ", f->name, f->name,
-                           f->name);
+            neo_buf_printf(sql, "%s = case {timestamp_field}::text when '%s' then {now}::timestamptz else t.%s end, ", f->name,
+                           f->name, f->name);
 }
 
 void neo_write_add_returning(neo_buf *sql, const neo_resource *resource)
@@ -99,20 +99,20 @@ static void add_payload(neo_buf *sql, const neo_resource *resource)
 
 /* The last digits of the subscription's id, which no other subscription of the organization has, choose the id in the block: to
  * number the rows would cost as much as to write one. */
-void neo_write_add_told(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from, const char *number,
-                        const char *stem, const char *now)
+void neo_write_add_deliveries(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from,
+                              const char *number, const char *id_block, const char *now)
 {
     neo_buf_printf(sql,
-                   ", told%s as (insert into neoapi.webhook_delivery"
+                   ", queued_deliveries%s as (insert into neoapi.webhook_delivery"
                    " (organization_id, id, subscription_id, event_type, payload, created_at)"
                    " select {organization}, %s || right(s.id, 4), s.id, '%s.%s', ",
-                   number, stem, resource->name, happened);
+                   number, id_block, resource->name, happened);
     add_payload(sql, resource);
     neo_buf_printf(sql,
                    ", %s from %s r join neoapi.webhook_subscription s on s.organization_id = {organization}"
                    " and s.is_active and s.events && array['%s.%s', '*'] returning organization_id, id, subscription_id),"
                    " queued%s as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
-                   " select id, organization_id, subscription_id, now() from told%s)",
+                   " select id, organization_id, subscription_id, now() from queued_deliveries%s)",
                    now, from, resource->name, happened, number, number);
 }
 
@@ -132,8 +132,8 @@ static void add_effect(neo_buf *sql, const neo_resource *resource, const neo_eff
     neo_buf_printf(sql, " and o.organization_id = {organization} and o.id = u.%s and o.status <> '%s' returning o.*)",
                    effect->through, effect->becomes);
     if (other->has_events)
-        neo_write_add_told(sql, other, "updated", apr_pstrcat(pool, "effect", n, NULL), n,
-                           apr_pstrcat(pool, "{effect", n, "}", NULL), NOW);
+        neo_write_add_deliveries(sql, other, "updated", apr_pstrcat(pool, "effect", n, NULL), n,
+                                 apr_pstrcat(pool, "{effect", n, "}", NULL), NOW);
 }
 
 /* ---------------------------------------------------------------- the end of a statement */
@@ -142,12 +142,13 @@ static void add_effect(neo_buf *sql, const neo_resource *resource, const neo_eff
 static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column)
 {
     if (resource->has_events)
-        neo_write_add_told(sql, resource, happened, happened, "", "{stem}", NOW);
-    neo_buf_printf(sql, resource->has_events ? " select %s, (select count(*) from told)" : " select %s, 0", column);
+        neo_write_add_deliveries(sql, resource, happened, happened, "", "{id_block}", NOW);
+    neo_buf_printf(sql, resource->has_events ? " select %s, (select count(*) from queued_deliveries)" : " select %s, 0",
+                   column);
     int number = 0;
     for (const neo_effect *e = resource->effects; e && e->state && strcmp(happened, "updated") == 0; e++, number++)
         if (neo_field_named(resource->fields, e->through)->refers->has_events)
-            neo_buf_printf(sql, " + (select count(*) from told%d)", number);
+            neo_buf_printf(sql, " + (select count(*) from queued_deliveries%d)", number);
 }
 
 static void add_refusal(neo_buf *sql, const char *made, const char *refusal, const char *from)
@@ -159,7 +160,7 @@ static void add_refusal(neo_buf *sql, const char *made, const char *refusal, con
 
 /* The key is inserted without `on conflict`: of two requests in flight the second waits, fails on the key, is rolled back whole
  * and reads the first one's answer. */
-neo_sql *neo_write_create(const neo_resource *resource, int once, apr_pool_t *pool)
+neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_pool_t *pool)
 {
     const neo_field *secret = secret_of(resource);
     int refers = neo_has_references(resource);
@@ -177,18 +178,18 @@ neo_sql *neo_write_create(const neo_resource *resource, int once, apr_pool_t *po
                    secret ? ", {secret}" : "");
     add_values(&sql, resource);
     neo_buf_puts(&sql, refers ? " where " NEO_REFERENCES_EXIST : "");
-    if (once)
-        neo_buf_printf(&sql, " %s " NEO_ONCE_IS_FREE, refers ? "and" : "where");
+    if (idempotency)
+        neo_buf_printf(&sql, " %s " NEO_IDEMPOTENCY_KEY_IS_FREE, refers ? "and" : "where");
     neo_write_add_returning(&sql, resource);
     neo_buf_putc(&sql, ')');
     if (refers)
         neo_reference_add_created(&sql, "created");
-    if (once)
-        neo_buf_puts(&sql, secret ? NEO_ONCE_KEEP("201", "representation", "secret", "created")
-                                  : NEO_ONCE_KEEP("201", "representation", "null", "created"));
+    if (idempotency)
+        neo_buf_puts(&sql, secret ? NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "secret", "created")
+                                  : NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "null", "created"));
     add_answer(&sql, resource, "created", "representation");
     if (refers)
-        add_refusal(&sql, "created", "path", once ? "missing where " NEO_ONCE_IS_FREE : "missing");
+        add_refusal(&sql, "created", "path", idempotency ? "missing where " NEO_IDEMPOTENCY_KEY_IS_FREE : "missing");
     else
         neo_buf_puts(&sql, " from created");
     return neo_sql_make(pool, sql.ptr, 1);

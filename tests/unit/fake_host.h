@@ -27,12 +27,12 @@ typedef struct {
     const char *body;   /* NULL: none was sent */
     neo_problem *fault; /* what reading the body comes to instead */
     neo_pg *pg;         /* NULL: the database is away */
-    int borrowed, in_use, bodies_read;
-    apr_size_t most; /* what the service would take of a body */
+    int acquired, in_use, bodies_read;
+    apr_size_t max; /* what the service would take of a body */
     const char *address;
     int refused;           /* the problem is the host's own */
     const char *principal; /* who calls, as it was told */
-    int told;              /* how often it heard of deliveries */
+    int notified;          /* how often it heard of deliveries */
     neo_response response;
 } fake_host;
 
@@ -48,31 +48,31 @@ static inline const char *fake_header(void *context, const char *name)
     return apr_table_get(((fake_host *)context)->headers, name);
 }
 
-static inline neo_problem *fake_body(void *context, apr_size_t most, neo_text *body)
+static inline neo_problem *fake_body(void *context, apr_size_t max, neo_text *body)
 {
     fake_host *host = context;
     assert_int_equal(host->in_use, 0); /* no connection is kept while a client is waited for */
     host->bodies_read++;
-    host->most = most;
+    host->max = max;
     *body = text_of(host->body ? host->body : "");
     return host->fault;
 }
 
-static inline void fake_known(void *context, const char *principal)
+static inline void fake_on_authenticated(void *context, const char *principal)
 {
     ((fake_host *)context)->principal = principal;
 }
 
-static inline neo_pg *fake_borrow(void *context)
+static inline neo_pg *fake_acquire(void *context)
 {
     fake_host *host = context;
     assert_int_equal(host->in_use, 0); /* who keeps one and waits for another may wait for ever */
-    host->borrowed++;
+    host->acquired++;
     host->in_use += host->pg != NULL;
     return host->pg;
 }
 
-static inline void fake_give_back(void *context, neo_pg *pg)
+static inline void fake_release(void *context, neo_pg *pg)
 {
     fake_host *host = context;
     assert_ptr_equal(pg, host->pg);
@@ -80,9 +80,9 @@ static inline void fake_give_back(void *context, neo_pg *pg)
     host->in_use--;
 }
 
-static inline void fake_told(void *context)
+static inline void fake_notify_dispatcher(void *context)
 {
-    ((fake_host *)context)->told++;
+    ((fake_host *)context)->notified++;
 }
 
 static inline fake_host *host_with(neo_pg *pg, apr_pool_t *pool)
@@ -125,8 +125,8 @@ static inline neo_site *site_of(apr_pool_t *pool)
     site->cursor_lifetime = 3600;
     site->credentials = limiter_of(1024, pool);
     site->addresses = limiter_of(1024, pool);
-    site->principals = neo_principals_make(pool);
-    neo_principals_heard(site->principals);
+    site->credential_cache = neo_credential_cache_make(pool);
+    neo_credential_cache_mark_fresh(site->credential_cache);
     neo_service_prepare(site, pool);
     return site;
 }
@@ -134,8 +134,8 @@ static inline neo_site *site_of(apr_pool_t *pool)
 /* Keeps it as if it had been read from the database. */
 static inline void know(neo_site *site, const fake_key *key)
 {
-    neo_principals_forget(site->principals);
-    neo_principals_keep(site->principals, neo_principals_generation(site->principals), &key->credential);
+    neo_credential_cache_clear(site->credential_cache);
+    neo_credential_cache_put(site->credential_cache, neo_credential_cache_generation(site->credential_cache), &key->credential);
 }
 
 static inline fake_key *credential_of(const char *prefix, const char *role, apr_pool_t *pool)
@@ -180,7 +180,8 @@ static inline fake_key *token_of(int count, apr_pool_t *pool)
 /* Answers METHOD of PATH below the base, which may have a query; returns the status. */
 static inline int ask(neo_site *site, fake_host *host, const char *method, const char *path, apr_pool_t *pool)
 {
-    static const neo_host functions = {fake_header, fake_body, fake_known, fake_borrow, fake_give_back, fake_told, NULL};
+    static const neo_host functions = {
+        fake_header, fake_body, fake_on_authenticated, fake_acquire, fake_release, fake_notify_dispatcher, NULL};
     const char *query = strchr(path, '?');
     const char *bare = query ? apr_pstrndup(pool, path, (apr_size_t)(query - path)) : path;
     neo_request request = {.pool = pool,

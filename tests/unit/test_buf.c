@@ -68,7 +68,7 @@ static void the_room_that_is_just_enough_is_not_exceeded(void **state)
         assert_int_equal(buf.len, len);
         neo_buf_putc(&buf, '!');
         assert_int_equal(buf.ptr[len], '!');
-        assert_true(buf.room > buf.len);
+        assert_true(buf.capacity > buf.len);
     }
 }
 

@@ -161,10 +161,10 @@ static void a_print_is_the_same_everywhere(void **state)
     static const char *const known[][2] = {{"", "8bfe7b2f372b8eba"},          {"a", "920dc2457ffb31d8"},
                                            {"0123456", "3482785fdb2da18c"},   {"01234567", "e3d6a19440a7d97e"},
                                            {"012345678", "ec53269353e4c3e0"}, {"select 1", "bd8c96f7edb16e0f"}};
-    char print[NEO_PRINT_SIZE];
+    char print[NEO_FINGERPRINT_SIZE];
     (void)state;
     for (int i = 0; i < COUNT(known); i++) {
-        neo_print(known[i][0], strlen(known[i][0]), print);
+        neo_fingerprint(known[i][0], strlen(known[i][0]), print);
         assert_string_equal(print, known[i][1]);
     }
 }

@@ -93,12 +93,12 @@ static void ids_of_eight_threads_rise_in_each_and_never_meet(void **state)
 
 /* Blocks: what the database gives out. */
 
-static void assert_block_lies_between(const char *before, const char *stem, const char *after)
+static void assert_block_lies_between(const char *before, const char *id_block, const char *after)
 {
     char first[NEO_ID_SIZE], last[NEO_ID_SIZE];
-    assert_int_equal(strlen(stem), NEO_ID_LEN - 4);
-    snprintf(first, sizeof first, "%s0000", stem);
-    snprintf(last, sizeof last, "%szzzz", stem);
+    assert_int_equal(strlen(id_block), NEO_ID_LEN - 4);
+    snprintf(first, sizeof first, "%s0000", id_block);
+    snprintf(last, sizeof last, "%szzzz", id_block);
     assert_true(neo_id_is(first, "brk_") && neo_id_is(last, "brk_"));
     assert_true(strcmp(before, first) < 0);
     assert_true(strcmp(last, after) < 0);
@@ -108,14 +108,14 @@ static void a_block_lies_after_what_was_issued_and_before_what_will_be(void **st
 {
     (void)state;
     for (int i = 0; i < 1000; i++) {
-        char stem[NEO_ID_STEM_SIZE], next_stem[NEO_ID_STEM_SIZE];
+        char id_block[NEO_ID_BLOCK_SIZE], next_id_block[NEO_ID_BLOCK_SIZE];
         issued before = issue("brk_");
-        neo_id_issue_block(stem, "brk_");
-        neo_id_issue_block(next_stem, "brk_");
-        assert_true(strcmp(stem, next_stem) < 0);
+        neo_id_issue_block(id_block, "brk_");
+        neo_id_issue_block(next_id_block, "brk_");
+        assert_true(strcmp(id_block, next_id_block) < 0);
         issued after = issue("brk_");
-        assert_block_lies_between(before.id, stem, after.id);
-        assert_block_lies_between(before.id, next_stem, after.id);
+        assert_block_lies_between(before.id, id_block, after.id);
+        assert_block_lies_between(before.id, next_id_block, after.id);
     }
 }
 

@@ -7,15 +7,15 @@
 
 static struct {
     const neo_message_row *row;
-    void *about;
+    void *log_context;
     char message[4096];
     int count;
 } got;
 
-static void keep(const neo_message_row *row, void *about, const char *message)
+static void keep(const neo_message_row *row, void *log_context, const char *message)
 {
     got.row = row;
-    got.about = about;
+    got.log_context = log_context;
     snprintf(got.message, sizeof got.message, "%s", message);
     got.count++;
 }
@@ -43,7 +43,7 @@ static void a_message_reaches_the_sink_with_what_it_is_about(void **state)
     assert_int_equal(got.count, 1);
     assert_string_equal(got.row->id, "NEO0116");
     assert_int_equal(got.row->level, NEO_LEVEL_NOTICE);
-    assert_ptr_equal(got.about, &request);
+    assert_ptr_equal(got.log_context, &request);
     assert_string_equal(got.message, "it took 12 ms");
 }
 
@@ -64,7 +64,7 @@ static void read_standard_error(char *out, size_t room)
     assert_true(kept >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
     neo_log(NEO_LOG_SCHEMA_OLD, NULL, "one %d", 1);
     neo_log(NEO_LOG_NOT_USED, NULL, "two");
-    neo_log(NEO_LOG_NOT_GIVEN_BACK, NULL, "three");
+    neo_log(NEO_LOG_NOT_RELEASED, NULL, "three");
     fflush(stderr);
     dup2(kept, STDERR_FILENO);
     close(kept);

@@ -109,7 +109,7 @@ static void a_write_whose_connection_ends_is_not_done_again(void **state)
     bench *b = set_up(&s, *state);
     send_it(b);
     wait_until_it_is_answered(b);
-    assert_int_equal(receive(b), NEO_PG_AWAY);
+    assert_int_equal(receive(b), NEO_PG_UNAVAILABLE);
     assert_int_equal(b->server->executed, 1);
     send_it(b);
     assert_int_equal(receive(b), NEO_PG_OK);

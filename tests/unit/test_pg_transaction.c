@@ -54,7 +54,7 @@ static neo_pg_status run(bench *b)
 
 static neo_pg_status mark(bench *b, int back)
 {
-    return neo_pg_mark(b->pg, back, b->pool, &b->rows);
+    return neo_pg_savepoint(b->pg, back, b->pool, &b->rows);
 }
 
 static neo_pg_status commit(bench *b)
@@ -96,7 +96,7 @@ static void a_conflict_can_be_gone_back_from(void **state)
     static const struct {
         const char *state;
         neo_pg_status status;
-    } known[] = {{"23505", NEO_PG_DUPLICATE}, {"23503", NEO_PG_REFERRED}};
+    } known[] = {{"23505", NEO_PG_UNIQUE_VIOLATION}, {"23503", NEO_PG_FK_VIOLATION}};
     for (int i = 0; i < COUNT(known); i++) {
         trouble t = {.at = "insert", .how = {.error = known[i].state, .constraint = "broker_creci_key"}, .times = 1};
         bench *b = set_up(&t, *state);
@@ -120,7 +120,7 @@ static void what_is_undone_for_no_fault_of_its_own_is_to_be_begun_again(void **s
             trouble t = {.at = places[p], .how = troubles[i], .times = 1};
             bench *b = set_up(&t, *state);
             assert_int_equal(begin(b), NEO_PG_OK);
-            assert_int_equal(p == 0 ? run(b) : mark(b, 0), NEO_PG_AGAIN);
+            assert_int_equal(p == 0 ? run(b) : mark(b, 0), NEO_PG_RETRY);
             neo_pg_roll_back(b->pg);
             assert_int_equal(t.committed, 0);
             assert_works(b);
@@ -133,7 +133,7 @@ static void nothing_is_repeated_in_between(void **state)
     bench *b = set_up(&t, *state);
     assert_int_equal(begin(b), NEO_PG_OK);
     int executed = b->server->executed;
-    assert_int_equal(run(b), NEO_PG_AGAIN);
+    assert_int_equal(run(b), NEO_PG_RETRY);
     assert_int_equal(b->server->executed, executed + 1);
     neo_pg_roll_back(b->pg);
     assert_works(b);
@@ -148,7 +148,7 @@ static void a_connection_that_is_lost_before_the_beginning_costs_nothing(void **
     assert_works(b);
     atomic_store(&b->server->refuses, 1);
     fake_cut(b->server);
-    assert_int_equal(begin(b), NEO_PG_AWAY);
+    assert_int_equal(begin(b), NEO_PG_UNAVAILABLE);
     neo_pg_roll_back(b->pg);
     atomic_store(&b->server->refuses, 0);
     assert_works(b);
@@ -160,12 +160,12 @@ static void of_a_commit_without_an_answer_it_is_not_known_whether_it_was_done(vo
         fake_reply how;
         neo_pg_status status;
     } known[] = {
-        {{.fate = FAKE_DIES_BEFORE}, NEO_PG_AWAY},
-        {{.fate = FAKE_DIES_AFTER}, NEO_PG_AWAY},
-        {{.error = "57P01", .fate = FAKE_DIES_AFTER}, NEO_PG_AWAY},
-        {{.error = "57P01"}, NEO_PG_AGAIN},
-        {{.error = "40001"}, NEO_PG_AGAIN},
-        {{.error = "53100"}, NEO_PG_AWAY},
+        {{.fate = FAKE_DIES_BEFORE}, NEO_PG_UNAVAILABLE},
+        {{.fate = FAKE_DIES_AFTER}, NEO_PG_UNAVAILABLE},
+        {{.error = "57P01", .fate = FAKE_DIES_AFTER}, NEO_PG_UNAVAILABLE},
+        {{.error = "57P01"}, NEO_PG_RETRY},
+        {{.error = "40001"}, NEO_PG_RETRY},
+        {{.error = "53100"}, NEO_PG_UNAVAILABLE},
         {{.error = "XX000"}, NEO_PG_FAILED},
     };
     for (int i = 0; i < COUNT(known); i++) {
@@ -183,8 +183,8 @@ static void a_failed_transaction_is_never_taken_for_committed(void **state)
     trouble t = {.at = "insert", .how = {.error = "23505"}, .times = 1};
     bench *b = set_up(&t, *state);
     assert_int_equal(begin(b), NEO_PG_OK);
-    assert_int_equal(run(b), NEO_PG_DUPLICATE);
-    assert_int_equal(commit(b), NEO_PG_AGAIN);
+    assert_int_equal(run(b), NEO_PG_UNIQUE_VIOLATION);
+    assert_int_equal(commit(b), NEO_PG_RETRY);
     assert_works(b);
 }
 
@@ -195,7 +195,7 @@ static void a_connection_is_never_left_inside_a_transaction(void **state)
         trouble t = {.at = "insert", .how = {.error = ends[i]}, .times = 1};
         bench *b = set_up(&t, *state);
         assert_int_equal(begin(b), NEO_PG_OK);
-        assert_int_equal(run(b), i == 0 ? NEO_PG_AWAY : NEO_PG_FAILED);
+        assert_int_equal(run(b), i == 0 ? NEO_PG_UNAVAILABLE : NEO_PG_FAILED);
         neo_pg_roll_back(b->pg);
         assert_int_equal(t.rolled_back, 1);
         assert_works(b);

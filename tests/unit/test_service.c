@@ -151,7 +151,7 @@ static void a_request_without_a_valid_credential_is_unauthorized(void **state)
             assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
         assert_refused(s.site, host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
         assert_non_null(header_of(host, "WWW-Authenticate"));
-        assert_int_equal(host->borrowed, 0); /* a typo does not reach the database */
+        assert_int_equal(host->acquired, 0); /* a typo does not reach the database */
     }
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
 }
@@ -214,7 +214,7 @@ static void while_the_database_is_away_only_known_credentials_are_told_from_othe
         assert_refused(s.site, stranger, "GET", "me", 503, "internal.unavailable", *state);
     assert_header(stranger, "Retry-After", "5");
     assert_header(stranger, "X-RateLimit-Remaining", "600");
-    neo_principals_doubt(s.site->principals);
+    neo_credential_cache_distrust(s.site->credential_cache);
     assert_refused(s.site, s.host, "GET", "me", 503, "internal.unavailable", *state);
 }
 
@@ -241,7 +241,7 @@ static void what_cannot_be_an_id_is_no_resource_and_needs_no_database(void **sta
     scene s = scene_with(key_of("org_admin", *state), *state);
     for (int i = 0; i < COUNT(ids); i++)
         assert_refused(s.site, s.host, "GET", apr_pstrcat(*state, "brokers/", ids[i], NULL), 404, "not_found.broker", *state);
-    assert_int_equal(s.host->borrowed, 0);
+    assert_int_equal(s.host->acquired, 0);
 }
 
 static void a_method_that_a_path_has_not_is_refused_with_those_it_has(void **state)

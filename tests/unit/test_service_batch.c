@@ -94,7 +94,7 @@ static void creates_together_are_one_statement_in_one_transaction(void **state)
     assert_int_equal(t.inserted, 1);
     assert_int_equal(t.committed, 1);
     assert_int_equal(t.left_out + t.alone + t.marked, 0);
-    assert_int_equal(s.host->told, 1);
+    assert_int_equal(s.host->notified, 1);
 }
 
 static void what_is_left_out_is_tried_alone_to_learn_why(void **state)
@@ -133,7 +133,7 @@ static void assert_done_at_last(const scene *s, int status, apr_pool_t *pool)
     assert_int_equal(status, 200);
     assert_int_equal(s->trouble->inserted, 3);
     assert_int_equal(s->trouble->committed, 1);
-    assert_int_equal(s->host->told, 1);
+    assert_int_equal(s->host->notified, 1);
 }
 
 static void what_others_undo_is_done_again(void **state)
@@ -150,7 +150,7 @@ static void assert_nothing_done(const scene *s, int status, apr_pool_t *pool)
     assert_non_null(strstr(member_of(s->host, "detail", pool), "nothing was done"));
     assert_in_range(s->trouble->inserted, 1, 10);
     assert_int_equal(s->trouble->rolled_back, s->trouble->begun);
-    assert_int_equal(s->trouble->committed + s->host->told, 0);
+    assert_int_equal(s->trouble->committed + s->host->notified, 0);
 }
 
 static void trouble_that_does_not_end_is_told_and_nothing_was_done(void **state)
@@ -184,7 +184,7 @@ static void a_batch_of_the_wrong_form_needs_no_database(void **state)
     scene s = scene_with(&t, *state);
     s.host->body = "{\"operations\":[]}";
     assert_int_equal(send_batch(&s, *state), 400);
-    assert_int_equal(s.host->borrowed, 0);
+    assert_int_equal(s.host->acquired, 0);
 }
 
 int main(void)

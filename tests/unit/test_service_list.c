@@ -47,13 +47,13 @@ static int list(scene *s, const char *query, apr_pool_t *pool)
 
 static void assert_wrong(scene *s, const char *query, const char *code, const char *field, apr_pool_t *pool)
 {
-    int before = s->host->borrowed;
+    int before = s->host->acquired;
     assert_refused(s->site, s->host, "GET", apr_pstrcat(pool, "brokers?", query, NULL), 400, code, pool);
     neo_json *errors = neo_json_get(body_of(s->host, pool), "errors");
     assert_int_equal(neo_json_size(errors), 1);
     assert_string_equal(neo_json_string(neo_json_get(neo_json_at(errors, 0), "field")), field);
     assert_string_equal(neo_json_string(neo_json_get(neo_json_at(errors, 0), "code")), code);
-    assert_int_equal(s->host->borrowed, before); /* the database is not asked what is known to be wrong */
+    assert_int_equal(s->host->acquired, before); /* the database is not asked what is known to be wrong */
 }
 
 /* ---------------------------------------------------------------- queries */
@@ -173,7 +173,7 @@ static void other_operations_take_no_query(void **state)
     for (int i = 0; i < COUNT(known); i++)
         assert_refused(s->site, s->host, known[i][0], known[i][1], 400, "validation.unknown_parameter", *state);
     assert_int_equal(ask(s->site, s->host, "GET", "me?", *state), 200);
-    assert_int_equal(s->host->borrowed, 0);
+    assert_int_equal(s->host->acquired, 0);
 }
 
 /* ---------------------------------------------------------------- cursors */

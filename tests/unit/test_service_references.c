@@ -50,7 +50,7 @@ typedef struct {
 static void expect(scene *s, int violations, int refusals, const char *refusal)
 {
     s->table = (table){.violations = violations, .refusals = refusals, .refusal = refusal};
-    s->host->told = 0;
+    s->host->notified = 0;
 }
 
 static scene *scene_in(apr_pool_t *pool)
@@ -75,7 +75,7 @@ static void what_is_missing_is_told_and_nothing_else_is_done(void **state)
         assert_refused(s->site, s->host, methods[i][0], methods[i][1], 400, "validation.party.spouse_party_id_not_found",
                        *state);
         assert_int_equal(s->table.writes, 1);
-        assert_int_equal(s->host->told, 0);
+        assert_int_equal(s->host->notified, 0);
         assert_null(header_of(s->host, "Location"));
         assert_null(header_of(s->host, "ETag"));
     }
@@ -105,7 +105,7 @@ static void what_others_delete_meanwhile_is_looked_up_again(void **state)
         expect(s, 2, 0, NULL);
         assert_int_equal(ask(s->site, s->host, methods[i][0], methods[i][1], *state), i == 0 ? 201 : 200);
         assert_int_equal(s->table.writes, 3);
-        assert_int_equal(s->host->told, 1);
+        assert_int_equal(s->host->notified, 1);
     }
 }
 
@@ -132,7 +132,7 @@ static void what_is_in_use_is_not_deleted(void **state)
             assert_refused(s->site, s->host, "DELETE", "brokers/" BROKER, 409, "conflict.in_use", *state);
             assert_string_equal(member_of(s->host, "detail", *state), known[i][1]);
             assert_int_equal(s->table.writes, 1 + violations);
-            assert_int_equal(s->host->told, 0);
+            assert_int_equal(s->host->notified, 0);
         }
 }
 

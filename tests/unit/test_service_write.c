@@ -130,7 +130,7 @@ static void a_body_is_taken_whatever_the_form_of_its_media_type(void **state)
         set(s, "Content-Type", types[i]);
         assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
     }
-    assert_int_equal(s->host->most, s->site->max_body);
+    assert_int_equal(s->host->max, s->site->max_body);
 }
 
 static void a_body_of_another_media_type_is_refused(void **state)
@@ -418,24 +418,24 @@ static void a_write_without_a_condition_is_one_statement(void **state)
     assert_null(s->host->response.media_type);
     assert_int_equal(s->table.updates, 1);
     assert_int_equal(s->table.deletes, 1);
-    assert_int_equal(s->host->borrowed, 2);
+    assert_int_equal(s->host->acquired, 2);
 }
 
 static void a_write_that_made_deliveries_is_told_and_no_other(void **state)
 {
     scene *s = scene_with(ROW, *state);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
-    assert_int_equal(s->host->told, 0);
+    assert_int_equal(s->host->notified, 0);
     s->table.deliveries = "2";
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
     assert_int_equal(send_body(s, "PUT", PATH, BODY, *state), 200);
     assert_int_equal(send_body(s, "PATCH", PATH, BODY, *state), 200);
     assert_int_equal(send_body(s, "DELETE", PATH, NULL, *state), 204);
-    assert_int_equal(s->host->told, 4);
+    assert_int_equal(s->host->notified, 4);
     set(s, "Idempotency-Key", UUID);
     memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW, NULL}, sizeof s->table.once);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201); /* an answer that is repeated makes none */
-    assert_int_equal(s->host->told, 4);
+    assert_int_equal(s->host->notified, 4);
 }
 
 static void what_there_is_not_is_not_found_by_any_method(void **state)

@@ -4,10 +4,10 @@
 #include "model/transition.h"
 
 /* The detail of the refusal; NULL where the change is allowed, and then *moment is what it sets. */
-static const char *refusal(const neo_resource *resource, const char *from, const char *to, const char **moment,
+static const char *refusal(const neo_resource *resource, const char *from, const char *to, const char **timestamp_field,
                            apr_pool_t *pool)
 {
-    neo_problem *problem = neo_transition_check(resource, from, to, pool, moment);
+    neo_problem *problem = neo_transition_check(resource, from, to, pool, timestamp_field);
     if (!problem)
         return NULL;
     assert_int_equal(problem->kind, NEO_CONFLICT_INVALID_TRANSITION);
@@ -20,9 +20,9 @@ static void what_a_row_allows_is_allowed_and_sets_its_moment(void **state)
     static const neo_resource *const machines[] = {&neo_proposal, &neo_contract};
     for (int i = 0; i < COUNT(machines); i++)
         for (const neo_transition *t = machines[i]->transitions; t->from; t++) {
-            const char *moment = "x";
-            assert_null(refusal(machines[i], t->from, t->to, &moment, *state));
-            assert_ptr_equal(moment, t->moment);
+            const char *timestamp_field = "x";
+            assert_null(refusal(machines[i], t->from, t->to, &timestamp_field, *state));
+            assert_ptr_equal(timestamp_field, t->timestamp_field);
         }
 }
 
@@ -33,45 +33,45 @@ static void every_other_change_is_refused(void **state)
         const char *const *statuses = neo_field_named(machines[i]->fields, "status")->values;
         for (const char *const *from = statuses; *from; from++)
             for (const char *const *to = statuses; *to; to++) {
-                const char *moment = "x";
+                const char *timestamp_field = "x";
                 int is_row = strcmp(*from, *to) == 0;
                 for (const neo_transition *t = machines[i]->transitions; t->from; t++)
                     is_row |= strcmp(t->from, *from) == 0 && strcmp(t->to, *to) == 0;
-                assert_int_equal(refusal(machines[i], *from, *to, &moment, *state) == NULL, is_row);
+                assert_int_equal(refusal(machines[i], *from, *to, &timestamp_field, *state) == NULL, is_row);
             }
     }
 }
 
 static void a_refusal_names_what_can_follow(void **state)
 {
-    const char *moment;
-    assert_string_equal(refusal(&neo_contract, "draft", "active", &moment, *state),
+    const char *timestamp_field;
+    assert_string_equal(refusal(&neo_contract, "draft", "active", &timestamp_field, *state),
                         "The status of this contract cannot change from draft to active; it can become pending_signature or "
                         "cancelled.");
-    assert_string_equal(refusal(&neo_proposal, "draft", "accepted", &moment, *state),
+    assert_string_equal(refusal(&neo_proposal, "draft", "accepted", &timestamp_field, *state),
                         "The status of this proposal cannot change from draft to accepted; it can become submitted.");
-    assert_string_equal(refusal(&neo_proposal, "rejected", "draft", &moment, *state),
+    assert_string_equal(refusal(&neo_proposal, "rejected", "draft", &timestamp_field, *state),
                         "The status of this proposal is rejected, which is final: it cannot become draft.");
-    assert_string_equal(refusal(&neo_contract, NULL, "active", &moment, *state),
+    assert_string_equal(refusal(&neo_contract, NULL, "active", &timestamp_field, *state),
                         "A contract cannot be created with the status active; it can be created with draft, "
                         "pending_signature or cancelled.");
 }
 
 static void a_status_that_stays_sets_nothing(void **state)
 {
-    const char *moment = "x";
-    assert_null(refusal(&neo_proposal, "accepted", "accepted", &moment, *state));
-    assert_null(moment);
+    const char *timestamp_field = "x";
+    assert_null(refusal(&neo_proposal, "accepted", "accepted", &timestamp_field, *state));
+    assert_null(timestamp_field);
 }
 
 static void what_has_no_rows_may_have_any_status(void **state)
 {
-    const char *moment = "x";
-    assert_null(refusal(&neo_property, "sold", "draft", &moment, *state));
-    assert_null(moment);
-    moment = "x";
-    assert_null(refusal(&neo_broker, NULL, NULL, &moment, *state));
-    assert_null(moment);
+    const char *timestamp_field = "x";
+    assert_null(refusal(&neo_property, "sold", "draft", &timestamp_field, *state));
+    assert_null(timestamp_field);
+    timestamp_field = "x";
+    assert_null(refusal(&neo_broker, NULL, NULL, &timestamp_field, *state));
+    assert_null(timestamp_field);
 }
 
 static void a_field_that_a_change_sets_is_the_services(void **state)
@@ -79,8 +79,8 @@ static void a_field_that_a_change_sets_is_the_services(void **state)
     (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_transition *t = (*r)->transitions; t && t->from; t++)
-            if (t->moment) {
-                const neo_field *field = neo_field_named((*r)->fields, t->moment);
+            if (t->timestamp_field) {
+                const neo_field *field = neo_field_named((*r)->fields, t->timestamp_field);
                 assert_true(field->flags & NEO_SERVER && field->type == NEO_TIMESTAMP && neo_transition_sets(*r, field));
             }
     assert_false(neo_transition_sets(&neo_contract, neo_field_named(neo_contract.fields, "created_at")));
@@ -91,8 +91,8 @@ static void no_resource_is_created_in_a_status_that_has_an_effect(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (const neo_effect *e = (*r)->effects; e && e->state; e++) {
-            const char *moment;
-            assert_non_null(refusal(*r, NULL, e->state, &moment, *state));
+            const char *timestamp_field;
+            assert_non_null(refusal(*r, NULL, e->state, &timestamp_field, *state));
             assert_non_null(neo_field_named((*r)->fields, e->through)->refers);
         }
 }

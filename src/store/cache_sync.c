@@ -1,8 +1,8 @@
-/* Listening, and being sure of having been heard (see store/hearing.h).
+/* Listening, and being sure of having been heard (see store/cache_sync.h).
  *
  * A moment is a transaction id, its lowest 31 bits: a listener's is that of the next transaction (a snapshot's xmax), so
  * everything with a smaller one began before it asked. */
-#include "store/hearing.h"
+#include "store/cache_sync.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -10,45 +10,46 @@
 
 #include "core/clock.h"
 
-#define CHANNEL  "neoapi_credentials"
-#define CLASS    "hashtext('" CHANNEL "')"
-#define BITS(id) "(" id "::text::bigint & x'7fffffff'::bigint)::int"
-#define SECONDS  11 /* for an answer */
-#define LIMIT_MS 3000
-#define NAP_US   2000
+#define CHANNEL          "neoapi_credentials"
+#define LOCK_CLASS       "hashtext('" CHANNEL "')"
+#define BITS(id)         "(" id "::text::bigint & x'7fffffff'::bigint)::int"
+#define QUERY_TIMEOUT_S  11 /* for an answer */
+#define AWAIT_LIMIT_MS   3000
+#define POLL_INTERVAL_US 2000
 
-neo_pg_status neo_hearing_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
+neo_pg_status neo_cache_sync_begin(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
     return neo_pg_listen(pg, CHANNEL, pool, rows);
 }
 
-void neo_hearing_end(neo_pg *pg, apr_pool_t *pool)
+void neo_cache_sync_end(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    (void)!neo_pg_once(pg, "unlisten *; select pg_advisory_unlock_all()", 3, pool, &rows); /* a lost connection has nothing */
+    (void)!neo_pg_exec_once(pg, "unlisten *; select pg_advisory_unlock_all()", 3, pool,
+                            &rows); /* a lost connection has nothing */
 }
 
-const char *neo_hearing_moment(neo_pg *pg, apr_pool_t *pool)
+const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *sql = "select " BITS("pg_snapshot_xmax(pg_current_snapshot())");
-    return neo_pg_once(pg, sql, SECONDS, pool, &rows) == NEO_PG_OK ? neo_rows_value(&rows, 0, 0) : NULL;
+    return neo_pg_exec_once(pg, sql, QUERY_TIMEOUT_S, pool, &rows) == NEO_PG_OK ? neo_rows_value(&rows, 0, 0) : NULL;
 }
 
-int neo_hearing_confirm(neo_pg *pg, const char *moment, apr_pool_t *pool)
+int neo_cache_sync_confirm(neo_pg *pg, const char *position, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *sql =
-        apr_psprintf(pool, "select pg_advisory_unlock_all(); select pg_advisory_lock_shared(" CLASS ", %s)", moment);
-    return neo_pg_once(pg, sql, SECONDS, pool, &rows) == NEO_PG_OK;
+        apr_psprintf(pool, "select pg_advisory_unlock_all(); select pg_advisory_lock_shared(" LOCK_CLASS ", %s)", position);
+    return neo_pg_exec_once(pg, sql, QUERY_TIMEOUT_S, pool, &rows) == NEO_PG_OK;
 }
 
 #define LISTENERS                                                                                                              \
     "l.locktype = 'advisory' and l.objsubid = 2"                                                                               \
     " and l.database = (select oid from pg_database where datname = current_database())"                                       \
-    " and l.classid = (" CLASS "::bigint & x'ffffffff'::bigint)::oid"
+    " and l.classid = (" LOCK_CLASS "::bigint & x'ffffffff'::bigint)::oid"
 
-neo_pg_status neo_hearing_count(neo_pg *pg, apr_pool_t *pool, int *listeners, int *hosts)
+neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, apr_pool_t *pool, int *listeners, int *hosts)
 {
     neo_rows rows;
     neo_pg_status status = neo_pg_exec(pg,
@@ -62,19 +63,19 @@ neo_pg_status neo_hearing_count(neo_pg *pg, apr_pool_t *pool, int *listeners, in
 
 /* The transaction that asks comes after what was committed, and wakes the listeners once more, so that all come to ask after
  * it. */
-int neo_hearing_await(neo_pg *pg, apr_pool_t *pool)
+int neo_cache_sync_await(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    neo_ms until = neo_now_ms() + LIMIT_MS;
-    if (neo_pg_once(pg, "select " BITS("pg_current_xact_id()") ", pg_notify('" CHANNEL "', '')", SECONDS, pool, &rows) !=
-        NEO_PG_OK)
+    neo_ms until = neo_now_ms() + AWAIT_LIMIT_MS;
+    if (neo_pg_exec_once(pg, "select " BITS("pg_current_xact_id()") ", pg_notify('" CHANNEL "', '')", QUERY_TIMEOUT_S, pool,
+                         &rows) != NEO_PG_OK)
         return 0;
     const char *sql = apr_psprintf(pool,
                                    "select count(*) = 0 from pg_locks l where " LISTENERS
                                    " and (l.objid::bigint - %s) & x'7fffffff'::bigint not between 1 and x'3fffffff'::bigint",
                                    neo_rows_value(&rows, 0, 0));
-    for (; neo_now_ms() < until; usleep(NAP_US))
-        if (neo_pg_once(pg, sql, SECONDS, pool, &rows) != NEO_PG_OK || neo_rows_is_true(&rows, 0, 0))
+    for (; neo_now_ms() < until; usleep(POLL_INTERVAL_US))
+        if (neo_pg_exec_once(pg, sql, QUERY_TIMEOUT_S, pool, &rows) != NEO_PG_OK || neo_rows_is_true(&rows, 0, 0))
             return rows.count == 1;
     return 0;
 }

@@ -8,9 +8,9 @@
 
 #include "core/clock.h"
 #include "core/secret.h"
-#include "service/principals.h"
+#include "service/credential_cache.h"
 
-#define MOST 16384 /* credentials that are kept at a time */
+#define MAX_ENTRIES 16384 /* credentials that are kept at a time */
 
 static const char *const organizations[] = {"org_01jd3x00000000000000000000", "org_01jd3x00000000000000000001"};
 
@@ -37,16 +37,16 @@ static neo_credential *token(const char *id, apr_pool_t *pool)
 }
 
 /* Keeps it as somebody does who has just asked the database. */
-static void keep(neo_principals *principals, const neo_credential *credential)
+static void keep(neo_credential_cache *cache, const neo_credential *credential)
 {
-    neo_principals_keep(principals, neo_principals_generation(principals), credential);
+    neo_credential_cache_put(cache, neo_credential_cache_generation(cache), credential);
 }
 
-static neo_principals *listening(apr_pool_t *pool)
+static neo_credential_cache *listening(apr_pool_t *pool)
 {
-    neo_principals *principals = neo_principals_make(pool);
-    neo_principals_heard(principals);
-    return principals;
+    neo_credential_cache *cache = neo_credential_cache_make(pool);
+    neo_credential_cache_mark_fresh(cache);
+    return cache;
 }
 
 static void assert_is_whole(const neo_credential *c, const char *id)
@@ -73,21 +73,21 @@ static void assert_is_whole(const neo_credential *c, const char *id)
 
 static void what_was_kept_is_found_whole_when_the_original_is_gone(void **state)
 {
-    neo_principals *principals = listening(*state);
+    neo_credential_cache *cache = listening(*state);
     apr_pool_t *reading;
     apr_pool_create(&reading, *state);
-    keep(principals, token(ID, reading));
+    keep(cache, token(ID, reading));
     apr_pool_destroy(reading);
-    assert_is_whole(neo_principals_find(principals, ID, *state), ID);
-    assert_null(neo_principals_find(principals, OTHER_ID, *state));
+    assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
+    assert_null(neo_credential_cache_get(cache, OTHER_ID, *state));
 }
 
 static void a_key_without_a_user_is_kept_as_it_is(void **state)
 {
-    neo_principals *principals = listening(*state);
+    neo_credential_cache *cache = listening(*state);
     neo_credential key = {.id = "nbr_01jd3xabcdefghjkmnpqrstvwx", .is_revoked = 1, .tenant = "t", .role = "org_viewer"};
-    keep(principals, &key);
-    const neo_credential *found = neo_principals_find(principals, key.id, *state);
+    keep(cache, &key);
+    const neo_credential *found = neo_credential_cache_get(cache, key.id, *state);
     assert_non_null(found);
     assert_null(found->user);
     assert_null(found->email);
@@ -99,62 +99,62 @@ static void a_key_without_a_user_is_kept_as_it_is(void **state)
 
 static void nothing_is_believed_before_somebody_listens(void **state)
 {
-    neo_principals *principals = neo_principals_make(*state);
-    keep(principals, token(ID, *state));
-    assert_null(neo_principals_find(principals, ID, *state));
-    neo_principals_heard(principals);
-    assert_is_whole(neo_principals_find(principals, ID, *state), ID);
+    neo_credential_cache *cache = neo_credential_cache_make(*state);
+    keep(cache, token(ID, *state));
+    assert_null(neo_credential_cache_get(cache, ID, *state));
+    neo_credential_cache_mark_fresh(cache);
+    assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
 static void nothing_is_believed_once_the_listener_has_lost_its_connection(void **state)
 {
-    neo_principals *principals = listening(*state);
-    keep(principals, token(ID, *state));
-    neo_principals_doubt(principals);
-    assert_null(neo_principals_find(principals, ID, *state));
-    keep(principals, token(OTHER_ID, *state));
-    assert_null(neo_principals_find(principals, OTHER_ID, *state));
-    neo_principals_heard(principals);
-    assert_null(neo_principals_find(principals, ID, *state)); /* a change may have been missed */
+    neo_credential_cache *cache = listening(*state);
+    keep(cache, token(ID, *state));
+    neo_credential_cache_distrust(cache);
+    assert_null(neo_credential_cache_get(cache, ID, *state));
+    keep(cache, token(OTHER_ID, *state));
+    assert_null(neo_credential_cache_get(cache, OTHER_ID, *state));
+    neo_credential_cache_mark_fresh(cache);
+    assert_null(neo_credential_cache_get(cache, ID, *state)); /* a change may have been missed */
 }
 
 static void a_change_forgets_everything_that_was_kept(void **state)
 {
-    neo_principals *principals = listening(*state);
-    keep(principals, token(ID, *state));
-    keep(principals, token(OTHER_ID, *state));
-    neo_principals_forget(principals);
-    assert_null(neo_principals_find(principals, ID, *state));
-    assert_null(neo_principals_find(principals, OTHER_ID, *state));
-    keep(principals, token(ID, *state));
-    assert_is_whole(neo_principals_find(principals, ID, *state), ID);
+    neo_credential_cache *cache = listening(*state);
+    keep(cache, token(ID, *state));
+    keep(cache, token(OTHER_ID, *state));
+    neo_credential_cache_clear(cache);
+    assert_null(neo_credential_cache_get(cache, ID, *state));
+    assert_null(neo_credential_cache_get(cache, OTHER_ID, *state));
+    keep(cache, token(ID, *state));
+    assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
 static void what_was_read_before_a_change_is_not_kept(void **state)
 {
-    neo_principals *principals = listening(*state);
-    unsigned int before = neo_principals_generation(principals);
-    neo_principals_forget(principals);
-    neo_principals_keep(principals, before, token(ID, *state));
-    assert_null(neo_principals_find(principals, ID, *state));
-    before = neo_principals_generation(principals);
-    neo_principals_doubt(principals);
-    neo_principals_heard(principals);
-    neo_principals_keep(principals, before, token(ID, *state));
-    assert_null(neo_principals_find(principals, ID, *state));
+    neo_credential_cache *cache = listening(*state);
+    unsigned int before = neo_credential_cache_generation(cache);
+    neo_credential_cache_clear(cache);
+    neo_credential_cache_put(cache, before, token(ID, *state));
+    assert_null(neo_credential_cache_get(cache, ID, *state));
+    before = neo_credential_cache_generation(cache);
+    neo_credential_cache_distrust(cache);
+    neo_credential_cache_mark_fresh(cache);
+    neo_credential_cache_put(cache, before, token(ID, *state));
+    assert_null(neo_credential_cache_get(cache, ID, *state));
 }
 
 static void what_was_found_lives_as_long_as_the_request_though_it_is_forgotten(void **state)
 {
-    neo_principals *principals = listening(*state);
+    neo_credential_cache *cache = listening(*state);
     apr_pool_t *first, *second;
     apr_pool_create(&first, *state);
     apr_pool_create(&second, *state);
-    keep(principals, token(ID, *state));
-    const neo_credential *one = neo_principals_find(principals, ID, first);
-    const neo_credential *two = neo_principals_find(principals, ID, second);
+    keep(cache, token(ID, *state));
+    const neo_credential *one = neo_credential_cache_get(cache, ID, first);
+    const neo_credential *two = neo_credential_cache_get(cache, ID, second);
     assert_ptr_equal(one, two);
-    neo_principals_forget(principals);
+    neo_credential_cache_clear(cache);
     assert_is_whole(one, ID);
     apr_pool_destroy(first);
     assert_is_whole(two, ID);
@@ -163,12 +163,12 @@ static void what_was_found_lives_as_long_as_the_request_though_it_is_forgotten(v
 
 static void what_is_kept_twice_is_the_first(void **state)
 {
-    neo_principals *principals = listening(*state);
+    neo_credential_cache *cache = listening(*state);
     neo_credential *again = token(ID, *state);
     again->role = "org_viewer";
-    keep(principals, token(ID, *state));
-    keep(principals, again);
-    assert_is_whole(neo_principals_find(principals, ID, *state), ID);
+    keep(cache, token(ID, *state));
+    keep(cache, again);
+    assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
 static const char *nth_id(char id[NEO_ID_SIZE], int n)
@@ -179,20 +179,20 @@ static const char *nth_id(char id[NEO_ID_SIZE], int n)
 
 static void more_credentials_than_there_is_room_for_are_kept_one_by_one(void **state)
 {
-    neo_principals *principals = listening(*state);
+    neo_credential_cache *cache = listening(*state);
     neo_credential *one = token(ID, *state);
     apr_pool_t *request;
     char id[NEO_ID_SIZE];
     int known = 0;
     apr_pool_create(&request, *state);
-    for (int i = 0; i < 2 * MOST + 100; i++) {
+    for (int i = 0; i < 2 * MAX_ENTRIES + 100; i++) {
         nth_id(one->id, i);
-        keep(principals, one);
-        assert_non_null(neo_principals_find(principals, one->id, request)); /* the last to come always is */
+        keep(cache, one);
+        assert_non_null(neo_credential_cache_get(cache, one->id, request)); /* the last to come always is */
         apr_pool_clear(request);
     }
-    for (int i = 0; i < 2 * MOST + 100; i++)
-        known += neo_principals_find(principals, nth_id(id, i), request) != NULL;
+    for (int i = 0; i < 2 * MAX_ENTRIES + 100; i++)
+        known += neo_credential_cache_get(cache, nth_id(id, i), request) != NULL;
     assert_int_equal(known, 100);
 }
 
@@ -204,54 +204,54 @@ static void more_credentials_than_there_is_room_for_are_kept_one_by_one(void **s
 _Static_assert(sizeof SECRET(ID, "f") == NEO_SECRET_SIZE, "it has the form");
 
 /* Keeps a token and remembers a text as its secret. */
-static const neo_credential *kept_and_remembered(neo_principals *principals, const char *text, apr_pool_t *pool)
+static const neo_credential *kept_and_remembered(neo_credential_cache *cache, const char *text, apr_pool_t *pool)
 {
-    keep(principals, token(ID, pool));
-    const neo_credential *found = neo_principals_find(principals, ID, pool);
-    neo_principals_remember(principals, found, text);
+    keep(cache, token(ID, pool));
+    const neo_credential *found = neo_credential_cache_get(cache, ID, pool);
+    neo_credential_cache_set_verified(cache, found, text);
     return found;
 }
 
 static void only_the_text_that_was_right_last_is_recalled(void **state)
 {
-    neo_principals *principals = listening(*state);
+    neo_credential_cache *cache = listening(*state);
     static const char *const others[] = {
         "", "x", ID, SECRET(ID, "g"), SECRET(OTHER_ID, "f"), SECRET(ID, "f") "f", SECRET(ID, "")};
-    keep(principals, token(OTHER_ID, *state));
-    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
-    const neo_credential *one = kept_and_remembered(principals, SECRET(ID, "f"), *state);
-    assert_ptr_equal(neo_principals_recall(principals, SECRET(ID, "f"), *state), one);
+    keep(cache, token(OTHER_ID, *state));
+    assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
+    const neo_credential *one = kept_and_remembered(cache, SECRET(ID, "f"), *state);
+    assert_ptr_equal(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state), one);
     for (int i = 0; i < COUNT(others); i++)
-        assert_null(neo_principals_recall(principals, others[i], *state));
-    neo_principals_remember(principals, one, SECRET(ID, "g"));
-    assert_ptr_equal(neo_principals_recall(principals, SECRET(ID, "g"), *state), one);
-    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
+        assert_null(neo_credential_cache_get_verified(cache, others[i], *state));
+    neo_credential_cache_set_verified(cache, one, SECRET(ID, "g"));
+    assert_ptr_equal(neo_credential_cache_get_verified(cache, SECRET(ID, "g"), *state), one);
+    assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
 static void a_text_is_not_recalled_when_its_credential_is_not_believed(void **state)
 {
-    neo_principals *principals = listening(*state);
-    kept_and_remembered(principals, SECRET(ID, "f"), *state);
-    neo_principals_forget(principals);
-    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
-    keep(principals, token(ID, *state)); /* read again: the secret may be another */
-    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
-    kept_and_remembered(principals, SECRET(ID, "f"), *state);
-    neo_principals_doubt(principals);
-    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
+    neo_credential_cache *cache = listening(*state);
+    kept_and_remembered(cache, SECRET(ID, "f"), *state);
+    neo_credential_cache_clear(cache);
+    assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
+    keep(cache, token(ID, *state)); /* read again: the secret may be another */
+    assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
+    kept_and_remembered(cache, SECRET(ID, "f"), *state);
+    neo_credential_cache_distrust(cache);
+    assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
 static void the_text_of_an_old_secret_is_not_remembered_for_the_new_one(void **state)
 {
-    neo_principals *principals = listening(*state);
+    neo_credential_cache *cache = listening(*state);
     neo_credential *rotated = token(ID, *state);
     memset(rotated->hash, 0, sizeof rotated->hash);
-    keep(principals, token(ID, *state));
-    const neo_credential *before = neo_principals_find(principals, ID, *state);
-    neo_principals_forget(principals);
-    keep(principals, rotated);
-    neo_principals_remember(principals, before, SECRET(ID, "f"));
-    assert_null(neo_principals_recall(principals, SECRET(ID, "f"), *state));
+    keep(cache, token(ID, *state));
+    const neo_credential *before = neo_credential_cache_get(cache, ID, *state);
+    neo_credential_cache_clear(cache);
+    keep(cache, rotated);
+    neo_credential_cache_set_verified(cache, before, SECRET(ID, "f"));
+    assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
 /* ---------------------------------------------------------------- threads */
@@ -260,7 +260,7 @@ static void the_text_of_an_old_secret_is_not_remembered_for_the_new_one(void **s
 #define IDS     32
 
 typedef struct {
-    neo_principals *principals;
+    neo_credential_cache *cache;
     atomic_int is_over, version; /* the version in the database, which each change makes one greater */
     atomic_int found, stale, changes;
 } hammer;
@@ -269,16 +269,16 @@ typedef struct {
 static void request(hammer *h, const char *id, apr_pool_t *pool)
 {
     int told = atomic_load(&h->version) - 1;
-    const neo_credential *c = neo_principals_find(h->principals, id, pool);
+    const neo_credential *c = neo_credential_cache_get(h->cache, id, pool);
     if (c) {
         atomic_fetch_add(&h->found, 1);
         atomic_fetch_add(&h->stale, c->requests < told || strcmp(c->id, id) != 0 || strcmp(c->email, "ana@example.com") != 0);
         return;
     }
-    unsigned int generation = neo_principals_generation(h->principals);
+    unsigned int generation = neo_credential_cache_generation(h->cache);
     neo_credential *read = token(id, pool);
     read->requests = atomic_load(&h->version);
-    neo_principals_keep(h->principals, generation, read);
+    neo_credential_cache_put(h->cache, generation, read);
 }
 
 static void *find_and_keep(void *data)
@@ -302,8 +302,8 @@ static void *change(void *data)
     hammer *h = data;
     for (int i = 0; i < 2000; i++) {
         atomic_fetch_add(&h->version, 1);
-        i % 16 ? neo_principals_forget(h->principals) : neo_principals_doubt(h->principals);
-        neo_principals_heard(h->principals);
+        i % 16 ? neo_credential_cache_clear(h->cache) : neo_credential_cache_distrust(h->cache);
+        neo_credential_cache_mark_fresh(h->cache);
         atomic_fetch_add(&h->changes, 1);
     }
     return NULL;
@@ -311,7 +311,7 @@ static void *change(void *data)
 
 static void threads_that_find_keep_and_forget_never_see_what_is_out_of_date(void **state)
 {
-    hammer h = {.principals = listening(*state)};
+    hammer h = {.cache = listening(*state)};
     pthread_t finders[FINDERS], changer;
     for (int i = 0; i < FINDERS; i++)
         assert_int_equal(pthread_create(&finders[i], NULL, find_and_keep, &h), 0);

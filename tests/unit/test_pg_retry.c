@@ -92,8 +92,8 @@ static void a_server_that_is_away_and_comes_back_is_found_again(void **state)
     bench *b = set_up(&s, 1, *state);
     atomic_store(&b->server->refuses, 1);
     fake_cut(b->server);
-    assert_int_equal(run(b), NEO_PG_AWAY);
-    assert_int_equal(run(b), NEO_PG_AWAY);
+    assert_int_equal(run(b), NEO_PG_UNAVAILABLE);
+    assert_int_equal(run(b), NEO_PG_UNAVAILABLE);
     assert_int_equal(b->server->executed, 0);
     assert_non_null(b->rows.message);
     atomic_store(&b->server->refuses, 0);
@@ -132,7 +132,7 @@ static void a_read_is_done_again_whatever_ended_its_connection(void **state)
 
 static void a_write_whose_connection_ends_without_a_word_is_not_done_again(void **state)
 {
-    assert_ends(*state, 1, dies_silently, 1, NEO_PG_AWAY);
+    assert_ends(*state, 1, dies_silently, 1, NEO_PG_UNAVAILABLE);
 }
 
 static void a_write_that_the_server_gave_up_before_it_was_complete_is_done_again(void **state)
@@ -142,8 +142,8 @@ static void a_write_that_the_server_gave_up_before_it_was_complete_is_done_again
 
 static void a_write_that_was_complete_is_not_done_again_though_its_end_is_not_known(void **state)
 {
-    assert_ends(*state, 1, dies_when_done, 1, NEO_PG_AWAY);
-    assert_ends(*state, 1, is_shut_down_when_done, 1, NEO_PG_AWAY);
+    assert_ends(*state, 1, dies_when_done, 1, NEO_PG_UNAVAILABLE);
+    assert_ends(*state, 1, is_shut_down_when_done, 1, NEO_PG_UNAVAILABLE);
 }
 
 static void nothing_is_done_more_than_twice(void **state)
@@ -193,9 +193,10 @@ static void every_other_error_is_told_and_nothing_is_done_again(void **state)
         const char *state;
         neo_pg_status status;
     } known[] = {
-        {"23505", NEO_PG_DUPLICATE}, {"23503", NEO_PG_REFERRED}, {"53300", NEO_PG_AWAY},   {"57014", NEO_PG_AWAY},
-        {"55P03", NEO_PG_AWAY},      {"42P01", NEO_PG_SCHEMA},   {"42703", NEO_PG_SCHEMA}, {"42883", NEO_PG_SCHEMA},
-        {"3F000", NEO_PG_SCHEMA},    {"42501", NEO_PG_FAILED},   {"22P02", NEO_PG_FAILED}, {"XX000", NEO_PG_FAILED},
+        {"23505", NEO_PG_UNIQUE_VIOLATION}, {"23503", NEO_PG_FK_VIOLATION}, {"53300", NEO_PG_UNAVAILABLE},
+        {"57014", NEO_PG_UNAVAILABLE},      {"55P03", NEO_PG_UNAVAILABLE},  {"42P01", NEO_PG_SCHEMA},
+        {"42703", NEO_PG_SCHEMA},           {"42883", NEO_PG_SCHEMA},       {"3F000", NEO_PG_SCHEMA},
+        {"42501", NEO_PG_FAILED},           {"22P02", NEO_PG_FAILED},       {"XX000", NEO_PG_FAILED},
     };
     for (int i = 0; i < COUNT(known); i++)
         for (int writes = 0; writes < 2; writes++) {
@@ -225,7 +226,7 @@ static void an_administrators_statement_is_not_done_again_over_a_new_connection(
 {
     script s = {.steps = {is_shut_down, row}, .count = 2};
     bench *b = set_up(&s, 0, *state);
-    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_AWAY);
+    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_UNAVAILABLE);
     assert_int_equal(b->server->executed, 1);
     assert_int_equal(b->server->connections, 1);
 }
@@ -242,10 +243,10 @@ static void assert_executed(apr_pool_t *pool, const char *sql, int params, int e
 static void an_administrators_statement_is_done_again_when_it_was_rolled_back(void **state)
 {
     assert_executed(*state, "select $1", 1, 4, NEO_PG_OK);
-    assert_executed(*state, "select 1; select 2", 0, 1, NEO_PG_AWAY); /* what may have done a part already */
+    assert_executed(*state, "select 1; select 2", 0, 1, NEO_PG_UNAVAILABLE); /* what may have done a part already */
     script s = {.steps = {{.error = "40P01"}}, .count = 1};
     bench *b = set_up(&s, 0, *state);
-    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_AWAY);
+    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_UNAVAILABLE);
     assert_int_equal(b->server->executed, 10);
 }
 
@@ -254,7 +255,7 @@ static void an_administrators_statement_inside_of_a_transaction_is_not_done_agai
     script s = {.steps = {{0}, {.error = "40P01"}, row}, .count = 3};
     bench *b = set_up(&s, 0, *state);
     assert_int_equal(neo_pg_exec(b->pg, "begin", 0, NULL, b->pool, &b->rows), NEO_PG_OK);
-    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_AWAY);
+    assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_UNAVAILABLE);
     assert_int_equal(b->server->executed, 2);
 }
 

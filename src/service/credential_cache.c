@@ -1,0 +1,220 @@
+/* The cache of credentials (see service/credential_cache.h): a hash table of reference-counted copies. Nothing about them
+ * changes but which text is remembered. */
+#include "service/credential_cache.h"
+
+#include <apr_siphash.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/secret.h"
+
+#define BUCKETS     4096
+#define MAX_ENTRIES 16384 /* credentials kept; beyond, all are forgotten */
+
+/* One block of memory: the credential, and behind it the texts that it points to. */
+typedef struct entry {
+    struct entry *next;
+    atomic_int references;
+    _Atomic uint64_t fingerprint; /* of the text to be recalled; 0: none */
+    neo_credential credential;
+    char *next_text;
+} entry;
+
+struct neo_credential_cache {
+    pthread_rwlock_t lock;
+    entry *buckets[BUCKETS];
+    int count;
+    atomic_uint generation;
+    atomic_llong fresh_until;             /* steady seconds */
+    unsigned char key[APR_SIPHASH_KSIZE]; /* of the prints */
+};
+
+static apr_status_t destroy(void *data)
+{
+    neo_credential_cache *cache = data;
+    neo_credential_cache_clear(cache);
+    pthread_rwlock_destroy(&cache->lock);
+    free(cache);
+    return APR_SUCCESS;
+}
+
+neo_credential_cache *neo_credential_cache_make(apr_pool_t *pool)
+{
+    neo_credential_cache *cache = calloc(1, sizeof *cache);
+    if (!cache || pthread_rwlock_init(&cache->lock, NULL) != 0)
+        abort();
+    neo_random(cache->key, sizeof cache->key);
+    apr_pool_cleanup_register(pool, cache, destroy, apr_pool_cleanup_null);
+    return cache;
+}
+
+static void release(entry *e)
+{
+    if (atomic_fetch_sub(&e->references, 1) == 1)
+        free(e);
+}
+
+static apr_status_t release_at_end(void *data)
+{
+    release(data);
+    return APR_SUCCESS;
+}
+
+void neo_credential_cache_mark_fresh(neo_credential_cache *cache)
+{
+    atomic_store(&cache->fresh_until, neo_steady_seconds() + NEO_CREDENTIAL_CACHE_TTL_S);
+}
+
+void neo_credential_cache_distrust(neo_credential_cache *cache)
+{
+    atomic_store(&cache->fresh_until, 0);
+    neo_credential_cache_clear(cache);
+}
+
+static void clear_all(neo_credential_cache *cache)
+{
+    for (int b = 0; b < BUCKETS && cache->count; b++)
+        for (entry *e; (e = cache->buckets[b]); cache->count--) {
+            cache->buckets[b] = e->next;
+            release(e);
+        }
+}
+
+void neo_credential_cache_clear(neo_credential_cache *cache)
+{
+    pthread_rwlock_wrlock(&cache->lock);
+    atomic_fetch_add(&cache->generation, 1);
+    clear_all(cache);
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+unsigned int neo_credential_cache_generation(neo_credential_cache *cache)
+{
+    return atomic_load(&cache->generation);
+}
+
+#define RANDOM_AT (NEO_ID_LEN - 12) /* where an id is random */
+
+static unsigned int bucket_of(const char *id)
+{
+    unsigned int hash = 2166136261u;
+    for (int i = RANDOM_AT; i < NEO_ID_LEN; i++)
+        hash = (hash ^ (unsigned char)id[i]) * 16777619u;
+    return hash % BUCKETS;
+}
+
+/* `id` may be a secret, which begins with one. */
+static entry *find(neo_credential_cache *cache, const char *id)
+{
+    entry *e = cache->buckets[bucket_of(id)];
+    while (e && memcmp(e->credential.id, id, NEO_ID_LEN) != 0)
+        e = e->next;
+    return e;
+}
+
+/* Never 0, which is no text's. */
+static uint64_t fingerprint_of(const neo_credential_cache *cache, const char *text)
+{
+    uint64_t fingerprint = apr_siphash24(text, NEO_SECRET_LEN, cache->key);
+    return fingerprint ? fingerprint : 1;
+}
+
+/* `fingerprint`: of the text that must be the one that is remembered; 0: it need not be. */
+static const neo_credential *lookup(neo_credential_cache *cache, const char *id, uint64_t fingerprint, apr_pool_t *pool)
+{
+    if (neo_steady_seconds() >= atomic_load(&cache->fresh_until))
+        return NULL;
+    pthread_rwlock_rdlock(&cache->lock);
+    entry *e = find(cache, id);
+    if (e && fingerprint && atomic_load(&e->fingerprint) != fingerprint)
+        e = NULL;
+    if (e)
+        atomic_fetch_add(&e->references, 1);
+    pthread_rwlock_unlock(&cache->lock);
+    if (!e)
+        return NULL;
+    apr_pool_cleanup_register(pool, e, release_at_end, apr_pool_cleanup_null);
+    return &e->credential;
+}
+
+const neo_credential *neo_credential_cache_get(neo_credential_cache *cache, const char *id, apr_pool_t *pool)
+{
+    return lookup(cache, id, 0, pool);
+}
+
+const neo_credential *neo_credential_cache_get_verified(neo_credential_cache *cache, const char *text, apr_pool_t *pool)
+{
+    return strnlen(text, NEO_SECRET_SIZE) == NEO_SECRET_LEN ? lookup(cache, text, fingerprint_of(cache, text), pool) : NULL;
+}
+
+/* What is kept may have come after the credential that the text was compared with, and have another secret. */
+void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text)
+{
+    uint64_t fingerprint = fingerprint_of(cache, text);
+    pthread_rwlock_rdlock(&cache->lock);
+    entry *e = find(cache, credential->id);
+    if (e && memcmp(e->credential.hash, credential->hash, sizeof e->credential.hash) == 0)
+        atomic_store(&e->fingerprint, fingerprint);
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+static apr_size_t size_of(const char *text)
+{
+    return text ? strlen(text) + 1 : 0;
+}
+
+static const char *copy_text(entry *e, const char *text)
+{
+    char *copy = e->next_text;
+    if (!text)
+        return NULL;
+    memcpy(copy, text, size_of(text));
+    e->next_text += size_of(text);
+    return copy;
+}
+
+static entry *copy_of(const neo_credential *c)
+{
+    apr_size_t list = (apr_size_t)c->organization_count * sizeof(const char *);
+    apr_size_t size = sizeof(entry) + list + size_of(c->tenant) + size_of(c->role) + size_of(c->user) + size_of(c->email);
+    for (int i = 0; i < c->organization_count; i++)
+        size += size_of(c->organizations[i]);
+    entry *e = malloc(size);
+    if (!e)
+        abort();
+    e->next = NULL;
+    atomic_init(&e->references, 1);
+    atomic_init(&e->fingerprint, 0);
+    e->credential = *c;
+    const char **organizations = (const char **)(e + 1);
+    e->next_text = (char *)(organizations + c->organization_count);
+    for (int i = 0; i < c->organization_count; i++)
+        organizations[i] = copy_text(e, c->organizations[i]);
+    e->credential.organizations = organizations;
+    e->credential.tenant = copy_text(e, c->tenant);
+    e->credential.role = copy_text(e, c->role);
+    e->credential.user = copy_text(e, c->user);
+    e->credential.email = copy_text(e, c->email);
+    return e;
+}
+
+void neo_credential_cache_put(neo_credential_cache *cache, unsigned int generation, const neo_credential *credential)
+{
+    entry *e = copy_of(credential);
+    pthread_rwlock_wrlock(&cache->lock);
+    if (generation == atomic_load(&cache->generation) && !find(cache, credential->id)) {
+        if (cache->count >= MAX_ENTRIES)
+            clear_all(cache);
+        entry **bucket = &cache->buckets[bucket_of(credential->id)];
+        e->next = *bucket;
+        *bucket = e;
+        cache->count++;
+        e = NULL;
+    }
+    pthread_rwlock_unlock(&cache->lock);
+    free(e);
+}
