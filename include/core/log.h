@@ -13,14 +13,14 @@ typedef enum neo_level {
     NEO_LEVELS
 } neo_level;
 
-#define NEO_MESSAGE_NAME(name, id, level, meaning, mend) NEO_LOG_##name,
+#define NEO_MESSAGE_NAME(name, id, level, meaning, fix) NEO_LOG_##name,
 typedef enum neo_message { NEO_MESSAGE_LIST(NEO_MESSAGE_NAME) NEO_MESSAGES } neo_message;
 
 typedef struct neo_message_row {
     const char *id; /* "NEO0201" */
     neo_level level;
     const char *meaning; /* when it is logged */
-    const char *mend;    /* what to do */
+    const char *fix;     /* what to do */
 } neo_message_row;
 
 const neo_message_row *neo_message_row_of(neo_message message);

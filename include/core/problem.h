@@ -59,7 +59,7 @@ typedef struct neo_code_info {
     int status;
     const char *type;
     const char *meaning; /* for people: when it is answered */
-    const char *mend;    /* for people: what to do */
+    const char *fix;     /* for people: what to do */
 } neo_code_info;
 
 const neo_code_info *neo_code_row(neo_code code);

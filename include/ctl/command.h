@@ -1,5 +1,5 @@
 /* neoapictl's commands: one table, from which arguments are read, help is written and completion is drawn.
- * A command is added as a row in its group's file (src/ctl/<group>.c); a new group is added to NEO_CTL_EVERY_GROUP. */
+ * A command is added as a row in its group's file (src/ctl/<group>.c); a new group is added to NEO_CTL_GROUP_LIST. */
 #ifndef NEO_CTL_COMMAND_H
 #define NEO_CTL_COMMAND_H
 
@@ -62,7 +62,7 @@ typedef struct neo_ctl_given {
 } neo_ctl_given;
 
 /* The groups, in the order in which help lists them. */
-#define NEO_CTL_EVERY_GROUP(X)                                                                                                 \
+#define NEO_CTL_GROUP_LIST(X)                                                                                                  \
     X(setup)                                                                                                                   \
     X(migrate)                                                                                                                 \
     X(doctor)                                                                                                                  \
@@ -85,7 +85,7 @@ typedef struct neo_ctl_given {
 /* Each group's commands, ended by one without a group; the list is ended by NULL. */
 extern const neo_ctl_command *const neo_ctl_groups[];
 #define NEO_CTL_DECLARATION(name) extern const neo_ctl_command neo_ctl_##name[];
-NEO_CTL_EVERY_GROUP(NEO_CTL_DECLARATION)
+NEO_CTL_GROUP_LIST(NEO_CTL_DECLARATION)
 
 /* The options that every command has, ended by one without a name. */
 extern const neo_ctl_parameter neo_ctl_globals[];

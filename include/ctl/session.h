@@ -17,6 +17,6 @@ neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **w
 neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **wrong);
 
 /* From here on a statement may take 30 seconds: for commands that look alone, which others wait for. */
-const char *neo_ctl_hurry(const neo_ctl *ctl, neo_pg *pg);
+const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg);
 
 #endif

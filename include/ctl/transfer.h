@@ -10,6 +10,6 @@
 /* For people: what an organization has and the file has not. */
 #define NEO_TRANSFER_LEFT_OUT "WhatsApp numbers, conversations and messages, webhook deliveries, keys, tokens and users"
 
-#define NEO_TRANSFER_LONGEST 1048576 /* bytes of a line; no body of the API is longer, unless NeoAPIMaxBody says so */
+#define NEO_TRANSFER_MAX_LINE 1048576 /* bytes of a line; no body of the API is longer, unless NeoAPIMaxBody says so */
 
 #endif

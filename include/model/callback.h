@@ -36,7 +36,7 @@ typedef struct neo_fact {
     int has_error;
     int error_code;
     const char *error_title;
-    const char *wish; /* "stop" or "resume", also of a message that says just that */
+    const char *preference; /* "stop" or "resume", also of a message that says just that */
     const char *new_wa_id, *new_bsuid;
     neo_ms at; /* 0 where it is not told */
 } neo_fact;

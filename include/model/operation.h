@@ -99,7 +99,7 @@ typedef struct neo_match {
     const neo_operation *operation; /* NULL: the path has not that method, or it is OPTIONS */
     const neo_resource *resource;   /* NULL where the path is no resource's */
     const char *id;                 /* as it stands in the path, also where it is no id at all; NULL where the path has none */
-    const char *part;               /* likewise: the id of something that belongs to the resource */
+    const char *subresource_id;     /* likewise: the id of something that belongs to the resource */
     const char *allow;              /* the methods that the path has, "GET, HEAD, OPTIONS, POST"; NULL with an operation */
     int is_public;                  /* no operation of the path needs a credential */
 } neo_match;

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#define ROW(name, id, level, meaning, mend) {id, NEO_LEVEL_##level, meaning, mend},
+#define ROW(name, id, level, meaning, fix) {id, NEO_LEVEL_##level, meaning, fix},
 static const neo_message_row rows[NEO_MESSAGES] = {NEO_MESSAGE_LIST(ROW)};
 
 const neo_message_row *neo_message_row_of(neo_message message)
@@ -17,7 +17,7 @@ static void to_stderr(const neo_message_row *row, void *context, const char *tex
     static const char *const names[NEO_LEVELS] = {"error", "error", "warning", "notice"};
     (void)context;
     if (row->level <= NEO_LEVEL_WARNING)
-        fprintf(stderr, "%s: %s: %s: %s\n", names[row->level], row->id, text, row->mend);
+        fprintf(stderr, "%s: %s: %s: %s\n", names[row->level], row->id, text, row->fix);
 }
 
 static neo_log_sink current = to_stderr;

@@ -4,7 +4,7 @@
 #include "ctl/session.h"
 
 #define NEO_CTL_GROUP(name) neo_ctl_##name,
-const neo_ctl_command *const neo_ctl_groups[] = {NEO_CTL_EVERY_GROUP(NEO_CTL_GROUP) NULL};
+const neo_ctl_command *const neo_ctl_groups[] = {NEO_CTL_GROUP_LIST(NEO_CTL_GROUP) NULL};
 
 const neo_ctl_parameter neo_ctl_globals[] = {
     {"database", NEO_CTL_CONNINFO, 0, NULL,

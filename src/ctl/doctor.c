@@ -21,16 +21,16 @@ struct check {
     const char *name;
     need need;
     const char *sql; /* answers whether it is well and what was found; $1 is the runtime role. NULL: run is asked */
-    neo_finding (*run)(neo_patient *p, const char **found);
-    const char *mend; /* NULL: run says it */
+    neo_finding (*run)(neo_doctor_context *p, const char **found);
+    const char *fix; /* NULL: run says it */
 };
 
-static neo_finding check_connection(neo_patient *p, const char **found)
+static neo_finding check_connection(neo_doctor_context *p, const char **found)
 {
     p->pg = neo_ctl_connect(p->ctl, neo_ctl_conninfo(p->ctl), found);
     neo_rows rows;
-    if (!p->pg || (*found = neo_ctl_hurry(p->ctl, p->pg)))
-        return NEO_FINDING_ILL;
+    if (!p->pg || (*found = neo_ctl_limit_statement_time(p->ctl, p->pg)))
+        return NEO_FINDING_FAILED;
     if (neo_pg_exec(p->pg, "select format('database %s as %s', current_database(), current_user)", 0, NULL, p->pool, &rows) !=
         NEO_PG_OK) {
         *found = rows.message;
@@ -40,7 +40,7 @@ static neo_finding check_connection(neo_patient *p, const char **found)
     return 1;
 }
 
-static neo_finding check_notifications(neo_patient *p, const char **found)
+static neo_finding check_notifications(neo_doctor_context *p, const char **found)
 {
     neo_rows rows;
     neo_pg_status status = neo_cache_sync_begin(p->pg, p->pool, &rows);
@@ -48,7 +48,7 @@ static neo_finding check_notifications(neo_patient *p, const char **found)
     return status == NEO_PG_OK;
 }
 
-static neo_finding check_clock(neo_patient *p, const char **found)
+static neo_finding check_clock(neo_doctor_context *p, const char **found)
 {
     neo_rows rows;
     neo_ms before = neo_now_ms();
@@ -65,7 +65,7 @@ static neo_finding check_clock(neo_patient *p, const char **found)
     return llabs(difference) < MOST_CLOCK_DIFFERENCE;
 }
 
-static neo_finding check_version(neo_patient *p, const char **found)
+static neo_finding check_version(neo_doctor_context *p, const char **found)
 {
     *found = "the schema's version cannot be read";
     if (neo_schema_version(p->pg, p->pool, &p->version) != NEO_PG_OK)
@@ -78,7 +78,7 @@ static neo_finding check_version(neo_patient *p, const char **found)
     return p->runtime && p->version >= neo_schema_needed();
 }
 
-static int has_schema(const neo_patient *p)
+static int has_schema(const neo_doctor_context *p)
 {
     return p->pg && p->runtime && p->version >= neo_schema_needed();
 }
@@ -89,7 +89,7 @@ static const struct {
 } sealed[] = {{"webhook_subscription", "secret"}, {"whatsapp_number", "access_token"}, {"whatsapp_number", "app_secret"}};
 
 /* Whoever connected may not see all of it: httpd's own role sees an access token when it sends. */
-static const char *look_into(neo_patient *p, const char *table, const char *column, int *seen, int *closed)
+static const char *count_unopenable(neo_doctor_context *p, const char *table, const char *column, int *seen, int *closed)
 {
     neo_rows rows;
     const char *sql = apr_psprintf(p->pool, "select has_column_privilege('neoapi.%s', '%s', 'select')", table, column);
@@ -107,39 +107,39 @@ static const char *look_into(neo_patient *p, const char *table, const char *colu
 }
 
 /* How many there are, as far as that can be seen: none of them is opened without a key. */
-static int count_sealed(neo_patient *p)
+static int count_sealed(neo_doctor_context *p)
 {
     int seen = 0, closed = 0;
     for (apr_size_t i = 0; has_schema(p) && i < sizeof sealed / sizeof *sealed; i++)
-        (void)look_into(p, sealed[i].table, sealed[i].column, &seen, &closed);
+        (void)count_unopenable(p, sealed[i].table, sealed[i].column, &seen, &closed);
     return seen;
 }
 
 /* The deployment's secret is the administrator's to make, once. Whoever named the file expects it to be there. */
-static neo_finding miss_key_file(neo_patient *p, const char **found)
+static neo_finding miss_key_file(neo_doctor_context *p, const char **found)
 {
     int count = count_sealed(p);
     if (count) {
         *found = apr_psprintf(p->pool, "there is no %s, and %d secrets are sealed with its keys", p->key_file, count);
-        p->mend = "put it back, from a copy or from another host: all have the same; a new one opens nothing that is there";
-        return neo_doctor_is_enabled(p) ? NEO_FINDING_ILL : NEO_FINDING_TO_DO;
+        p->fix = "put it back, from a copy or from another host: all have the same; a new one opens nothing that is there";
+        return neo_doctor_is_enabled(p) ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
     }
     const char *slash = strrchr(p->key_file, '/');
     const char *dir = slash > p->key_file ? apr_pstrmemdup(p->pool, p->key_file, (apr_size_t)(slash - p->key_file)) : ".";
     *found = apr_psprintf(p->pool, "there is no %s", p->key_file);
-    p->mend = apr_psprintf(p->pool, "%s(set -C && umask 077 && openssl rand -base64 32 >%s)",
-                           access(dir, F_OK) == 0 ? "" : apr_psprintf(p->pool, "mkdir -p %s && ", dir), p->key_file);
-    return NEO_FINDING_TO_DO;
+    p->fix = apr_psprintf(p->pool, "%s(set -C && umask 077 && openssl rand -base64 32 >%s)",
+                          access(dir, F_OK) == 0 ? "" : apr_psprintf(p->pool, "mkdir -p %s && ", dir), p->key_file);
+    return NEO_FINDING_PENDING;
 }
 
-static neo_finding check_key_file(neo_patient *p, const char **found)
+static neo_finding check_key_file(neo_doctor_context *p, const char **found)
 {
     if (!neo_ctl_value(p->ctl, "key-file")) {
         if (access(p->key_file, F_OK) != 0 && errno == ENOENT)
             return miss_key_file(p, found);
         if (access(p->key_file, R_OK) != 0 && errno == EACCES) {
             *found = apr_psprintf(p->pool, "%s is not for this user to read", p->key_file);
-            return NEO_FINDING_UNSEEN;
+            return NEO_FINDING_SKIPPED;
         }
     }
     const char *wrong = neo_keys_read(&p->keys, p->key_file, p->pool);
@@ -151,18 +151,18 @@ static neo_finding check_key_file(neo_patient *p, const char **found)
 }
 
 /* A subscription whose secret no key opens gets nothing delivered, a number like that sends and receives nothing. */
-static neo_finding check_secrets(neo_patient *p, const char **found)
+static neo_finding check_secrets(neo_doctor_context *p, const char **found)
 {
     int seen = 0, closed = 0;
     for (apr_size_t i = 0; i < sizeof sealed / sizeof *sealed; i++)
-        if ((*found = look_into(p, sealed[i].table, sealed[i].column, &seen, &closed)))
+        if ((*found = count_unopenable(p, sealed[i].table, sealed[i].column, &seen, &closed)))
             return 0;
     *found = closed ? apr_psprintf(p->pool, "%d of %d cannot be opened with the keys of the file", closed, seen)
                     : apr_psprintf(p->pool, "%d, and the file's keys open all", seen);
     return closed == 0;
 }
 
-static neo_finding check_servers(neo_patient *p, const char **found)
+static neo_finding check_servers(neo_doctor_context *p, const char **found)
 {
     int listeners, hosts;
     if (neo_cache_sync_count_listeners(p->pg, p->pool, &listeners, &hosts) != NEO_PG_OK) {
@@ -295,7 +295,7 @@ static const check steps[] = {
 };
 
 /* Why a check can't be made yet; NULL if it can. */
-static const char *obstacle(const neo_patient *p, const check *c)
+static const char *unmet_need(const neo_doctor_context *p, const check *c)
 {
     if (c->need == NEEDS_HTTPD && !p->httpd)
         return apr_psprintf(p->pool, "%s is not httpd's as Debian lays it out, so nothing was looked at there", p->httpd_dir);
@@ -308,7 +308,7 @@ static const char *obstacle(const neo_patient *p, const check *c)
     return c->need == NEEDS_SCHEMA_AND_KEYS && !p->keys.count ? "there are no keys" : NULL;
 }
 
-static neo_finding find(neo_patient *p, const check *c, const char **found)
+static neo_finding find(neo_doctor_context *p, const check *c, const char **found)
 {
     neo_rows rows;
     const char *values[] = {p->runtime};
@@ -316,7 +316,7 @@ static neo_finding find(neo_patient *p, const check *c, const char **found)
         return c->run(p, found);
     if (neo_pg_exec(p->pg, c->sql, strstr(c->sql, "$1") ? 1 : 0, values, p->pool, &rows) != NEO_PG_OK) {
         *found = rows.message;
-        return NEO_FINDING_ILL;
+        return NEO_FINDING_FAILED;
     }
     *found = neo_rows_value(&rows, 0, 1);
     return neo_rows_is_true(&rows, 0, 0);
@@ -328,49 +328,49 @@ static const struct {
     neo_ctl_style style;
     const char *advice; /* what stands before how to mend it; NULL: nothing is to be mended */
 } words[NEO_FINDINGS] = {
-    [NEO_FINDING_ILL] = {"failed", NEO_CTL_BAD, "to mend it"},
-    [NEO_FINDING_WELL] = {"ok", NEO_CTL_GOOD, NULL},
-    [NEO_FINDING_TO_DO] = {"to do", NEO_CTL_FAINT, "next"},
-    [NEO_FINDING_UNSEEN] = {"skipped", NEO_CTL_FAINT, NULL},
+    [NEO_FINDING_FAILED] = {"failed", NEO_CTL_BAD, "to fix it"},
+    [NEO_FINDING_OK] = {"ok", NEO_CTL_GOOD, NULL},
+    [NEO_FINDING_PENDING] = {"to do", NEO_CTL_FAINT, "next"},
+    [NEO_FINDING_SKIPPED] = {"skipped", NEO_CTL_FAINT, NULL},
 };
 
-static void report(const neo_patient *p, neo_json *list, const check *c, neo_finding finding, const char *found)
+static void report(const neo_doctor_context *p, neo_json *list, const check *c, neo_finding finding, const char *found)
 {
     neo_json *row = neo_json_make_object(p->pool);
-    const char *mend = p->mend ? p->mend : c->mend, *advice = words[finding].advice, *result = words[finding].result;
+    const char *fix = p->fix ? p->fix : c->fix, *advice = words[finding].advice, *result = words[finding].result;
     found = neo_ctl_one_line(found, p->pool);
     neo_json_set(row, "check", neo_json_make_string(c->name, p->pool));
     neo_json_set(row, "result", neo_json_make_string(result, p->pool));
     neo_json_set(row, "found", neo_json_make_string(found, p->pool));
     if (advice)
-        neo_json_set(row, "mend", neo_json_make_string(mend, p->pool));
+        neo_json_set(row, "fix", neo_json_make_string(fix, p->pool));
     neo_json_append(list, row);
     if (p->ctl->json || (p->ctl->quiet && !advice))
         return;
     result = neo_ctl_styled(stdout, words[finding].style, apr_psprintf(p->pool, "%-8s", result), p->pool);
     printf("%s %s: %s\n", result, c->name, found);
     if (advice)
-        printf("%-8s %s: %s\n", "", advice, neo_ctl_one_line(mend, p->pool));
+        printf("%-8s %s: %s\n", "", advice, neo_ctl_one_line(fix, p->pool));
 }
 
 /* Makes checks; of the last steps what is not well is to be done. Returns how many failed. */
-static int examine(neo_patient *p, neo_json *list, const check *some, apr_size_t count, int are_steps)
+static int run_checks(neo_doctor_context *p, neo_json *list, const check *some, apr_size_t count, int are_steps)
 {
     int failed = 0;
     for (const check *c = some; c < some + count; c++) {
-        const char *found = obstacle(p, c);
-        p->mend = NULL;
-        neo_finding finding = found ? NEO_FINDING_UNSEEN : find(p, c, &found);
-        if (finding == NEO_FINDING_ILL && are_steps)
-            finding = NEO_FINDING_TO_DO;
-        failed += finding == NEO_FINDING_ILL;
+        const char *found = unmet_need(p, c);
+        p->fix = NULL;
+        neo_finding finding = found ? NEO_FINDING_SKIPPED : find(p, c, &found);
+        if (finding == NEO_FINDING_FAILED && are_steps)
+            finding = NEO_FINDING_PENDING;
+        failed += finding == NEO_FINDING_FAILED;
         report(p, list, c, finding, found);
     }
     return failed;
 }
 
 /* The one that is named; else the one that httpd is told of; else the usual one. */
-static const char *choose_key_file(const neo_patient *p)
+static const char *choose_key_file(const neo_doctor_context *p)
 {
     const neo_httpd_directive *key_directive = p->site ? neo_httpd_conf_next(p->site, NULL, "NeoAPIKeyFile", NULL) : NULL;
     if (!key_directive && p->httpd) /* it may stand for all virtual hosts */
@@ -383,12 +383,12 @@ static const char *choose_key_file(const neo_patient *p)
 
 static neo_ctl_exit run(neo_ctl *ctl)
 {
-    neo_patient p = {.ctl = ctl, .pool = ctl->pool, .httpd_dir = neo_ctl_value(ctl, "httpd-conf")};
+    neo_doctor_context p = {.ctl = ctl, .pool = ctl->pool, .httpd_dir = neo_ctl_value(ctl, "httpd-conf")};
     neo_json *list = neo_json_make_array(ctl->pool);
     neo_doctor_read_httpd(&p);
     p.key_file = choose_key_file(&p);
-    int failed = examine(&p, list, checks, sizeof checks / sizeof *checks, 0);
-    (void)examine(&p, list, steps, sizeof steps / sizeof *steps, 1);
+    int failed = run_checks(&p, list, checks, sizeof checks / sizeof *checks, 0);
+    (void)run_checks(&p, list, steps, sizeof steps / sizeof *steps, 1);
     memset(&p.keys, 0, sizeof p.keys);
     if (ctl->json)
         neo_ctl_print(ctl, list);
@@ -405,7 +405,7 @@ static const neo_ctl_parameter options[] = {
 };
 
 const neo_ctl_command neo_ctl_doctor[] = {
-    {"doctor", NULL, "Check everything that the module needs, and say how to mend it.",
+    {"doctor", NULL, "Check everything that the module needs, and say how to fix it.",
      "Any role that may connect will do. The exit status is 1 if something failed; what is still to be done on the way to the "
      "first request is no failure. With --quiet it writes what failed or is to be done alone.\n"
      "Of httpd's configuration it reads what is enabled, as root or whoever may, and runs nothing: whether a virtual host says "

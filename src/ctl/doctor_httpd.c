@@ -12,7 +12,7 @@
 #define RESTART     "systemctl restart apache2"
 
 /* A configuration that says so is ours; until one is enabled, it is the one that the package has brought. */
-void neo_doctor_read_httpd(neo_patient *p)
+void neo_doctor_read_httpd(neo_doctor_context *p)
 {
     p->httpd = neo_httpd_conf_read(p->httpd_dir, p->pool);
     if (!p->httpd)
@@ -29,7 +29,7 @@ void neo_doctor_read_httpd(neo_patient *p)
 }
 
 /* What is enabled is a link, which an editor of streams would replace by a file. */
-static const char *real(const neo_patient *p, const char *file)
+static const char *real(const neo_doctor_context *p, const char *file)
 {
     char *path = realpath(file, NULL);
     const char *copy = path ? apr_pstrdup(p->pool, path) : file;
@@ -37,7 +37,7 @@ static const char *real(const neo_patient *p, const char *file)
     return copy;
 }
 
-int neo_doctor_is_enabled(const neo_patient *p)
+int neo_doctor_is_enabled(const neo_doctor_context *p)
 {
     return p->httpd && neo_httpd_conf_next(p->httpd, NULL, "NeoAPI", "On") != NULL;
 }
@@ -45,10 +45,10 @@ int neo_doctor_is_enabled(const neo_patient *p)
 static neo_finding has_no_site(const char **found)
 {
     *found = "there is no virtual host yet";
-    return NEO_FINDING_UNSEEN;
+    return NEO_FINDING_SKIPPED;
 }
 
-neo_finding neo_doctor_check_name(neo_patient *p, const char **found)
+neo_finding neo_doctor_check_name(neo_doctor_context *p, const char **found)
 {
     if (!p->site_file)
         return has_no_site(found);
@@ -57,17 +57,17 @@ neo_finding neo_doctor_check_name(neo_patient *p, const char **found)
         if (!strstr(d->args, PLACEHOLDER))
             continue;
         *found = apr_psprintf(p->pool, "%s still says " PLACEHOLDER, d->file);
-        p->mend = apr_psprintf(p->pool, "sed -i \"s/api\\.example\\.com/$(hostname --fqdn)/g\" %s%s", real(p, d->file),
-                               neo_doctor_is_enabled(p) ? " && " RESTART : "");
-        return NEO_FINDING_TO_DO;
+        p->fix = apr_psprintf(p->pool, "sed -i \"s/api\\.example\\.com/$(hostname --fqdn)/g\" %s%s", real(p, d->file),
+                              neo_doctor_is_enabled(p) ? " && " RESTART : "");
+        return NEO_FINDING_PENDING;
     }
     const neo_httpd_directive *name = neo_httpd_conf_next(p->site, NULL, "ServerName", NULL);
     *found =
         name ? apr_psprintf(p->pool, "%s is called %s", p->site_file, neo_httpd_conf_argument(name, p->pool)) : p->site_file;
-    return NEO_FINDING_WELL;
+    return NEO_FINDING_OK;
 }
 
-static const char *missing_file(const neo_patient *p, const char *directive, const char **file)
+static const char *missing_file(const neo_doctor_context *p, const char *directive, const char **file)
 {
     for (const neo_httpd_directive *d = NULL; (d = neo_httpd_conf_next(p->site, d, directive, NULL));) {
         const char *path = neo_httpd_conf_path(p->site, neo_httpd_conf_argument(d, p->pool), p->pool);
@@ -79,23 +79,23 @@ static const char *missing_file(const neo_patient *p, const char *directive, con
     return NULL;
 }
 
-neo_finding neo_doctor_check_certificate(neo_patient *p, const char **found)
+neo_finding neo_doctor_check_certificate(neo_doctor_context *p, const char **found)
 {
     static const char *const directives[] = {"SSLCertificateFile", "SSLCertificateKeyFile", "SSLCertificateChainFile"};
     const char *file, *path;
-    if (!p->site_file || neo_doctor_check_name(p, found) != NEO_FINDING_WELL) {
+    if (!p->site_file || neo_doctor_check_name(p, found) != NEO_FINDING_OK) {
         *found = "the host's name comes first";
-        return NEO_FINDING_UNSEEN;
+        return NEO_FINDING_SKIPPED;
     }
     for (apr_size_t i = 0; i < sizeof directives / sizeof *directives; i++)
         if ((path = missing_file(p, directives[i], &file))) {
             *found = apr_psprintf(p->pool, "there is no %s, which %s names", path, file);
-            p->mend = apr_psprintf(p->pool, "put it there, or say in %s where it is", real(p, file));
-            return NEO_FINDING_TO_DO;
+            p->fix = apr_psprintf(p->pool, "put it there, or say in %s where it is", real(p, file));
+            return NEO_FINDING_PENDING;
         }
     *found = neo_httpd_conf_next(p->site, NULL, directives[0], NULL) ? "what the virtual host names is there"
                                                                      : "the virtual host names none";
-    return NEO_FINDING_WELL;
+    return NEO_FINDING_OK;
 }
 
 /* Which module knows a directive, with that word among its arguments. */
@@ -132,7 +132,7 @@ static const char *joined(const apr_array_header_t *list, const char *between, a
     return text;
 }
 
-neo_finding neo_doctor_check_modules(neo_patient *p, const char **found)
+neo_finding neo_doctor_check_modules(neo_doctor_context *p, const char **found)
 {
     apr_array_header_t *needed = apr_array_make(p->pool, 8, sizeof(const char *)), *missing = apr_array_copy(p->pool, needed);
     if (!p->site_file)
@@ -147,30 +147,30 @@ neo_finding neo_doctor_check_modules(neo_patient *p, const char **found)
     }
     if (missing->nelts && p->httpd->hidden) {
         *found = p->httpd->hidden;
-        return NEO_FINDING_UNSEEN;
+        return NEO_FINDING_SKIPPED;
     }
     if (!missing->nelts) {
         *found = apr_psprintf(p->pool, "%s are enabled", joined(needed, ", ", p->pool));
-        return NEO_FINDING_WELL;
+        return NEO_FINDING_OK;
     }
     *found = apr_psprintf(p->pool, "not enabled: %s", joined(missing, ", ", p->pool));
-    p->mend =
+    p->fix =
         apr_psprintf(p->pool, "a2enmod %s%s", joined(missing, " ", p->pool), neo_doctor_is_enabled(p) ? " && " RESTART : "");
-    return NEO_FINDING_TO_DO;
+    return NEO_FINDING_PENDING;
 }
 
-neo_finding neo_doctor_check_site(neo_patient *p, const char **found)
+neo_finding neo_doctor_check_site(neo_doctor_context *p, const char **found)
 {
     if (!p->site_file) {
         *found = "nothing that is enabled says NeoAPI On, and there is no " SITE;
-        p->mend = apr_pstrcat(p->pool, "install the package, or copy conf/neoapi.conf to ", p->httpd_dir, "/" SITE, NULL);
-        return NEO_FINDING_TO_DO;
+        p->fix = apr_pstrcat(p->pool, "install the package, or copy conf/neoapi.conf to ", p->httpd_dir, "/" SITE, NULL);
+        return NEO_FINDING_PENDING;
     }
     if (neo_doctor_is_enabled(p)) {
         *found = apr_psprintf(p->pool, "%s says NeoAPI On", p->site_file);
-        return NEO_FINDING_WELL;
+        return NEO_FINDING_OK;
     }
     *found = apr_psprintf(p->pool, "%s is not enabled, and nothing that is says NeoAPI On", p->site_file);
-    p->mend = "a2ensite neoapi && " RESTART;
-    return NEO_FINDING_TO_DO;
+    p->fix = "a2ensite neoapi && " RESTART;
+    return NEO_FINDING_PENDING;
 }

@@ -12,8 +12,8 @@
 #include "ctl/progress.h"
 #include "ctl/session.h"
 #include "ctl/transfer.h"
-#include "model/intake.h"
-#include "store/archive.h"
+#include "model/import.h"
+#include "store/export.h"
 
 /* One export. */
 typedef struct {
@@ -30,15 +30,15 @@ typedef struct {
 /* What can be imported, and behind it the subscriptions. */
 static const neo_resource **kinds_of(apr_pool_t *pool)
 {
-    const neo_resource **order = neo_intake_order(pool);
+    const neo_resource **order = neo_import_order(pool);
     int count = 0, all = 0;
     while (order[count])
         count++;
-    while (neo_intake_kinds[all])
+    while (neo_import_kinds[all])
         all++;
     const neo_resource **kinds = apr_pcalloc(pool, (apr_size_t)(all + 1) * sizeof *kinds);
     memcpy(kinds, order, (apr_size_t)count * sizeof *kinds);
-    for (const neo_resource *const *r = neo_intake_kinds; *r; r++) {
+    for (const neo_resource *const *r = neo_import_kinds; *r; r++) {
         int k = 0;
         while (k < count && kinds[k] != *r)
             k++;
@@ -65,7 +65,7 @@ static const char *put_head(work *w, neo_json *head)
     long long count;
     neo_json *rows = neo_json_make_object(w->ctl->pool);
     for (const neo_resource **k = w->kinds; *k && !wrong; k++)
-        if (!(wrong = neo_archive_count(w->pg, *k, w->organization, w->ctl->pool, &count))) {
+        if (!(wrong = neo_export_count(w->pg, *k, w->organization, w->ctl->pool, &count))) {
             neo_json_set(rows, (*k)->name, neo_json_make_integer(count, w->ctl->pool));
             w->all += count;
         }
@@ -80,10 +80,10 @@ static const char *put_head(work *w, neo_json *head)
 static const char *put_kind(work *w, const neo_resource *kind, apr_pool_t *scratch)
 {
     neo_rows rows = {.count = 1};
-    const char *wrong = neo_archive_open(w->pg, kind, w->organization, scratch);
+    const char *wrong = neo_export_open(w->pg, kind, w->organization, scratch);
     while (!wrong && rows.count) {
         apr_pool_clear(scratch);
-        wrong = neo_archive_next(w->pg, scratch, &rows);
+        wrong = neo_export_next(w->pg, scratch, &rows);
         for (int r = 0; !wrong && r < rows.count; r++)
             wrong = put_line(w, kind->name, neo_rows_text(&rows, r, 0));
         w->rows += wrong ? 0 : rows.count;
@@ -97,7 +97,7 @@ static const char *put_all(work *w)
     neo_json *head;
     apr_pool_t *scratch;
     apr_pool_create(&scratch, w->ctl->pool);
-    const char *wrong = neo_archive_begin(w->pg, w->organization, w->ctl->pool, &head);
+    const char *wrong = neo_export_begin(w->pg, w->organization, w->ctl->pool, &head);
     if (!wrong)
         wrong = put_head(w, head);
     neo_ctl_progress_begin(&w->progress, w->ctl, "exporting");
@@ -106,7 +106,7 @@ static const char *put_all(work *w)
     for (const neo_resource **k = w->kinds; *k && !wrong; k++)
         wrong = put_kind(w, *k, scratch);
     neo_ctl_progress_end(&w->progress);
-    neo_archive_end(w->pg, scratch);
+    neo_export_end(w->pg, scratch);
     if (!wrong && (fflush(w->out) != 0 || (w->out != stdout && fsync(fileno(w->out)) != 0)))
         wrong = apr_psprintf(w->ctl->pool, "the export cannot be written: %s", strerror(errno));
     return wrong;

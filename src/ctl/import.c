@@ -33,17 +33,17 @@ static void stop_on_signals(void)
 
 static int compare(const void *a, const void *b)
 {
-    const neo_complaint *x = a, *y = b;
+    const neo_import_problem *x = a, *y = b;
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-static const char *sentence_of(const neo_complaint *c, apr_pool_t *pool)
+static const char *sentence_of(const neo_import_problem *c, apr_pool_t *pool)
 {
     const char *where = c->number ? apr_psprintf(pool, "line %" APR_INT64_T_FMT ": ", (apr_int64_t)c->number) : "";
     return apr_pstrcat(pool, where, c->field ? c->field : "", c->field ? " " : "", c->message, NULL);
 }
 
-static void add_complaint(const neo_ctl *ctl, neo_json *list, const neo_complaint *c)
+static void add_problem(const neo_ctl *ctl, neo_json *list, const neo_import_problem *c)
 {
     neo_json *row = neo_json_make_object(ctl->pool);
     if (c->number)
@@ -54,32 +54,32 @@ static void add_complaint(const neo_ctl *ctl, neo_json *list, const neo_complain
     neo_json_append(list, row);
 }
 
-static neo_ctl_exit refuse(neo_import *import)
+static neo_ctl_exit refuse(neo_import_job *job)
 {
-    const neo_ctl *ctl = import->ctl;
-    apr_array_header_t *all = import->complaints;
+    const neo_ctl *ctl = job->ctl;
+    apr_array_header_t *all = job->problems;
     neo_json *report = neo_json_make_object(ctl->pool), *list = neo_json_make_array(ctl->pool);
-    qsort(all->elts, (size_t)all->nelts, sizeof(neo_complaint), compare);
+    qsort(all->elts, (size_t)all->nelts, sizeof(neo_import_problem), compare);
     for (int i = 0; i < all->nelts; i++) {
-        const neo_complaint *c = &APR_ARRAY_IDX(all, i, neo_complaint);
-        add_complaint(ctl, list, c);
+        const neo_import_problem *c = &APR_ARRAY_IDX(all, i, neo_import_problem);
+        add_problem(ctl, list, c);
         if (!ctl->json)
             fprintf(stderr, "%s\n", neo_ctl_one_line(sentence_of(c, ctl->pool), ctl->pool));
     }
     neo_json_set(report, "errors", list);
     if (ctl->json)
         neo_ctl_print(ctl, report);
-    if (import->complained > all->nelts)
+    if (job->problem_count > all->nelts)
         return neo_ctl_fail(ctl, "nothing was imported: more than %d things are wrong; these were found first", all->nelts);
     return neo_ctl_fail(ctl, "nothing was imported: %d thing%s wrong", all->nelts, all->nelts == 1 ? " is" : "s are");
 }
 
 /* ---------------------------------------------------------------- writing */
 
-static neo_ctl_exit report(const neo_import *import, const neo_intake_portion *sum, int was_written)
+static neo_ctl_exit report(const neo_import_job *job, const neo_import_batch *sum, int was_written)
 {
-    const neo_ctl *ctl = import->ctl;
-    long long rows = import->rows - import->passed_over;
+    const neo_ctl *ctl = job->ctl;
+    long long rows = job->rows - job->skipped;
     neo_json *done = neo_json_make_object(ctl->pool);
     neo_json_set(done, "rows", neo_json_make_integer(rows, ctl->pool));
     if (was_written) {
@@ -87,36 +87,36 @@ static neo_ctl_exit report(const neo_import *import, const neo_intake_portion *s
         neo_json_set(done, "changed", neo_json_make_integer(sum->updated, ctl->pool));
         neo_json_set(done, "unchanged", neo_json_make_integer(rows - sum->created - sum->updated, ctl->pool));
     }
-    neo_json_set(done, "webhooks_passed_over", neo_json_make_integer(import->passed_over, ctl->pool));
+    neo_json_set(done, "webhooks_passed_over", neo_json_make_integer(job->skipped, ctl->pool));
     neo_ctl_print(ctl, done);
     if (!was_written)
         neo_ctl_say(ctl, "Nothing is wrong, and nothing was written.");
-    if (import->passed_over)
+    if (job->skipped)
         neo_ctl_say(ctl, "Webhook subscriptions are made anew by who receives them: their secrets are not in the file.");
     return NEO_CTL_OK;
 }
 
 /* Writes everything that was collected. Where it stops, it says how far it got. */
-static neo_ctl_exit write_all(neo_import *import)
+static neo_ctl_exit write_all(neo_import_job *job)
 {
-    neo_intake_portion sum = {0}, portion = {0};
+    neo_import_batch sum = {0}, batch = {0};
     const char *wrong = NULL;
     apr_pool_t *pool;
-    long long rows = import->rows - import->passed_over;
-    apr_pool_create(&pool, import->ctl->pool);
-    neo_ctl_progress_begin(&import->progress, import->ctl, "writing");
-    while (!wrong && !portion.is_over && !is_interrupted) {
+    long long rows = job->rows - job->skipped;
+    apr_pool_create(&pool, job->ctl->pool);
+    neo_ctl_progress_begin(&job->progress, job->ctl, "writing");
+    while (!wrong && !batch.is_done && !is_interrupted) {
         apr_pool_clear(pool);
-        wrong = neo_intake_write(import->intake, pool, &portion);
-        sum.rows += portion.rows;
-        sum.created += portion.created;
-        sum.updated += portion.updated;
-        neo_ctl_progress_show(&import->progress, sum.rows, sum.rows, rows);
+        wrong = neo_import_write(job->import, pool, &batch);
+        sum.rows += batch.rows;
+        sum.created += batch.created;
+        sum.updated += batch.updated;
+        neo_ctl_progress_show(&job->progress, sum.rows, sum.rows, rows);
     }
-    neo_ctl_progress_end(&import->progress);
-    if (!wrong && portion.is_over)
-        return report(import, &sum, 1);
-    return neo_ctl_fail(import->ctl,
+    neo_ctl_progress_end(&job->progress);
+    if (!wrong && batch.is_done)
+        return report(job, &sum, 1);
+    return neo_ctl_fail(job->ctl,
                         "stopped with %" APR_INT64_T_FMT " of %" APR_INT64_T_FMT
                         " rows written: %s. The same command goes on from there.",
                         (apr_int64_t)sum.rows, (apr_int64_t)rows, wrong ? wrong : "interrupted");
@@ -124,49 +124,49 @@ static neo_ctl_exit write_all(neo_import *import)
 
 /* ---------------------------------------------------------------- the command */
 
-static const char *open_file(neo_import *import, const char *path)
+static const char *open_file(neo_import_job *job, const char *path)
 {
     struct stat info;
-    import->in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
-    if (!import->in)
-        return apr_psprintf(import->ctl->pool, "%s cannot be read: %s", path, strerror(errno));
-    if (fstat(fileno(import->in), &info) == 0 && S_ISREG(info.st_mode))
-        import->size = info.st_size;
+    job->in = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    if (!job->in)
+        return apr_psprintf(job->ctl->pool, "%s cannot be read: %s", path, strerror(errno));
+    if (fstat(fileno(job->in), &info) == 0 && S_ISREG(info.st_mode))
+        job->size = info.st_size;
     return NULL;
 }
 
-static const char *collect(neo_import *import, neo_pg *pg)
+static const char *collect(neo_import_job *job, neo_pg *pg)
 {
-    const char *wrong = neo_intake_begin(pg, import->organization, neo_ctl_value(import->ctl, "tell-webhooks") != NULL,
-                                         import->ctl->pool, &import->intake, &import->tenant);
-    neo_ctl_progress_begin(&import->progress, import->ctl, "checking");
+    const char *wrong = neo_import_begin(pg, job->organization, neo_ctl_value(job->ctl, "tell-webhooks") != NULL,
+                                         job->ctl->pool, &job->import, &job->tenant);
+    neo_ctl_progress_begin(&job->progress, job->ctl, "checking");
     if (!wrong)
-        wrong = neo_import_read(import);
+        wrong = neo_import_job_read(job);
     if (!wrong)
-        wrong = neo_intake_examine(import->intake, neo_import_complain, import, import->ctl->pool);
-    neo_ctl_progress_end(&import->progress);
+        wrong = neo_import_validate(job->import, neo_import_job_add_problem, job, job->ctl->pool);
+    neo_ctl_progress_end(&job->progress);
     return wrong;
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
 {
-    neo_import import = {.ctl = ctl,
-                         .organization = neo_ctl_value(ctl, "organization"),
-                         .complaints = apr_array_make(ctl->pool, 16, sizeof(neo_complaint))};
-    const char *wrong = open_file(&import, neo_ctl_value(ctl, "file"));
+    neo_import_job job = {.ctl = ctl,
+                          .organization = neo_ctl_value(ctl, "organization"),
+                          .problems = apr_array_make(ctl->pool, 16, sizeof(neo_import_problem))};
+    const char *wrong = open_file(&job, neo_ctl_value(ctl, "file"));
     neo_pg *pg = wrong ? NULL : neo_ctl_open(ctl, &wrong);
     if (pg)
-        wrong = collect(&import, pg);
+        wrong = collect(&job, pg);
     if (wrong)
         return neo_ctl_fail(ctl, "nothing was imported: %s", wrong);
-    if (import.complained)
-        return refuse(&import);
+    if (job.problem_count)
+        return refuse(&job);
     if (neo_ctl_value(ctl, "check"))
-        return report(&import, NULL, 0);
-    if ((wrong = neo_intake_accept(import.intake, ctl->pool)))
+        return report(&job, NULL, 0);
+    if ((wrong = neo_import_commit(job.import, ctl->pool)))
         return neo_ctl_fail(ctl, "nothing was imported: %s", wrong);
     stop_on_signals();
-    return write_all(&import);
+    return write_all(&job);
 }
 
 static const neo_ctl_parameter arguments[] = {

@@ -10,7 +10,7 @@
 #include "core/json.h"
 #include "ctl/transfer.h"
 #include "import.h"
-#include "model/intake.h"
+#include "model/import.h"
 
 #define MOST_LINES 500 /* of a chunk */
 #define MOST_BYTES (1024 * 1024)
@@ -21,74 +21,74 @@ typedef struct {
     const neo_resource *kind;
     neo_json *body;
     const char *id;
-    int wish;     /* the place of what is to become its id; -1 where that is known */
+    int lookup;   /* the place of what is to become its id; -1 where that is known */
     int is_moved; /* it was another organization's */
 } line;
 
 /* Lines that are dealt with together. */
 typedef struct {
-    neo_import *import;
+    neo_import_job *job;
     apr_pool_t *pool;
-    apr_array_header_t *lines;  /* of line */
-    apr_array_header_t *wishes; /* of neo_intake_wish: ids of elsewhere */
-    apr_hash_t *places;         /* of the wishes: by kind and given id, to int */
-    const line *renamed;        /* whose references are being renamed */
+    apr_array_header_t *lines;   /* of line */
+    apr_array_header_t *lookups; /* of neo_import_lookup: ids of elsewhere */
+    apr_hash_t *lookup_indexes;  /* of the wishes: by kind and given id, to int */
+    const line *renamed;         /* whose references are being renamed */
 } chunk;
 
-void neo_import_complain(void *data, long long number, const char *field, const char *message)
+void neo_import_job_add_problem(void *data, long long number, const char *field, const char *message)
 {
-    neo_import *import = data;
-    apr_pool_t *pool = import->ctl->pool;
-    if (import->complained++ < NEO_IMPORT_MOST_SHOWN)
-        APR_ARRAY_PUSH(import->complaints, neo_complaint) =
-            (neo_complaint){number, field ? apr_pstrdup(pool, field) : NULL, apr_pstrdup(pool, message)};
+    neo_import_job *job = data;
+    apr_pool_t *pool = job->ctl->pool;
+    if (job->problem_count++ < NEO_IMPORT_MAX_SHOWN)
+        APR_ARRAY_PUSH(job->problems, neo_import_problem) =
+            (neo_import_problem){number, field ? apr_pstrdup(pool, field) : NULL, apr_pstrdup(pool, message)};
 }
 
 /* ---------------------------------------------------------------- one line */
 
-static void take_head(neo_import *import, neo_text text, long long number)
+static void read_head(neo_import_job *job, neo_text text, long long number)
 {
     const char *wrong;
-    neo_json *head = neo_json_get(neo_json_parse(text, import->ctl->pool, &wrong), NEO_TRANSFER_HEAD);
+    neo_json *head = neo_json_get(neo_json_parse(text, job->ctl->pool, &wrong), NEO_TRANSFER_HEAD);
     neo_json *format = neo_json_kind_of(head) == NEO_JSON_OBJECT ? neo_json_get(head, "format") : NULL;
-    if (import->head || import->rows)
-        neo_import_complain(import, number, NULL, "tells of an export, and is not the first line");
+    if (job->head || job->rows)
+        neo_import_job_add_problem(job, number, NULL, "tells of an export, and is not the first line");
     else if (!format || neo_json_kind_of(format) != NEO_JSON_INTEGER || neo_json_integer(format) != NEO_TRANSFER_FORMAT)
-        neo_import_complain(import, number, "format", "is none that this neoapictl can read; a newer one may");
+        neo_import_job_add_problem(job, number, "format", "is none that this neoapictl can read; a newer one may");
     else
-        import->head = head;
+        job->head = head;
 }
 
 /* Whether the line's row was another organization's: it says so itself, or the first line does for all. */
-static int is_moved(const neo_import *import, const neo_json *body)
+static int is_moved(const neo_import_job *job, const neo_json *body)
 {
-    const neo_json *own = neo_json_get(body, "organization_id"), *head = neo_json_get(import->head, "organization");
+    const neo_json *own = neo_json_get(body, "organization_id"), *head = neo_json_get(job->head, "organization");
     const char *from = neo_json_string(own ? own : neo_json_get(head, "id"));
-    return from && strcmp(from, import->organization) != 0;
+    return from && strcmp(from, job->organization) != 0;
 }
 
-static int wish_for(chunk *c, const neo_resource *kind, const char *given, const char *external_id, neo_ms time)
+static int lookup_for(chunk *c, const neo_resource *kind, const char *given, const char *external_id, neo_ms time)
 {
     const char *key = apr_pstrcat(c->pool, kind->name, " ", given, NULL);
-    int *place = given ? apr_hash_get(c->places, key, APR_HASH_KEY_STRING) : NULL;
-    if (!place) {
+    int *index = given ? apr_hash_get(c->lookup_indexes, key, APR_HASH_KEY_STRING) : NULL;
+    if (!index) {
         char *id = apr_palloc(c->pool, NEO_ID_SIZE);
-        neo_intake_new_id(id, kind->prefix, time);
-        place = apr_palloc(c->pool, sizeof *place);
-        *place = c->wishes->nelts;
-        APR_ARRAY_PUSH(c->wishes, neo_intake_wish) = (neo_intake_wish){kind, given, NULL, id};
+        neo_import_new_id(id, kind->prefix, time);
+        index = apr_palloc(c->pool, sizeof *index);
+        *index = c->lookups->nelts;
+        APR_ARRAY_PUSH(c->lookups, neo_import_lookup) = (neo_import_lookup){kind, given, NULL, id};
         if (given)
-            apr_hash_set(c->places, key, APR_HASH_KEY_STRING, place);
+            apr_hash_set(c->lookup_indexes, key, APR_HASH_KEY_STRING, index);
     }
     if (external_id)
-        APR_ARRAY_IDX(c->wishes, *place, neo_intake_wish).external_id = external_id;
-    return *place;
+        APR_ARRAY_IDX(c->lookups, *index, neo_import_lookup).external_id = external_id;
+    return *index;
 }
 
 static const char *collect_reference(void *data, const neo_resource *kind, const char *given)
 {
     if (!neo_id_is(given, kind->prefix))
-        wish_for(data, kind, given, NULL, neo_now_ms());
+        lookup_for(data, kind, given, NULL, neo_now_ms());
     return given;
 }
 
@@ -96,149 +96,149 @@ static const char *renamed_reference(void *data, const neo_resource *kind, const
 {
     const chunk *c = data;
     if (neo_id_is(given, kind->prefix))
-        return c->renamed->is_moved ? neo_intake_moved_id(c->import->organization, given, c->pool) : given;
-    const int *place = apr_hash_get(c->places, apr_pstrcat(c->pool, kind->name, " ", given, NULL), APR_HASH_KEY_STRING);
-    return place ? APR_ARRAY_IDX(c->wishes, *place, neo_intake_wish).id : given;
+        return c->renamed->is_moved ? neo_import_moved_id(c->job->organization, given, c->pool) : given;
+    const int *index = apr_hash_get(c->lookup_indexes, apr_pstrcat(c->pool, kind->name, " ", given, NULL), APR_HASH_KEY_STRING);
+    return index ? APR_ARRAY_IDX(c->lookups, *index, neo_import_lookup).id : given;
 }
 
 /* Finds out the line's id, or asks for it. False where it can have none. */
 static int find_id(chunk *c, line *l)
 {
     const neo_json *id = neo_json_get(l->body, "id");
-    const char *given = neo_intake_given(id, c->pool), *created_at = neo_json_string(neo_json_get(l->body, "created_at"));
+    const char *given = neo_import_given(id, c->pool), *created_at = neo_json_string(neo_json_get(l->body, "created_at"));
     const char *external_id = neo_json_string(neo_json_get(l->body, "external_id"));
     neo_ms time;
-    l->wish = -1;
+    l->lookup = -1;
     if (given && neo_id_is(given, l->kind->prefix)) {
-        l->id = l->is_moved ? neo_intake_moved_id(c->import->organization, given, c->pool) : given;
+        l->id = l->is_moved ? neo_import_moved_id(c->job->organization, given, c->pool) : given;
         return 1;
     }
     if (given && neo_utf8_length(given) > 200) {
-        neo_import_complain(c->import, l->number, "id", "must have at most 200 characters");
+        neo_import_job_add_problem(c->job, l->number, "id", "must have at most 200 characters");
         return 0;
     }
     if (!given && !external_id) {
-        neo_import_complain(c->import, l->number, "id",
-                            "is required, or an external_id, so that the row is known when the import is repeated");
+        neo_import_job_add_problem(c->job, l->number, "id",
+                                   "is required, or an external_id, so that the row is known when the import is repeated");
         return 0;
     }
     if (!created_at || !neo_ms_parse(created_at, &time))
         time = neo_now_ms();
-    l->wish = wish_for(c, l->kind, given, external_id, time);
+    l->lookup = lookup_for(c, l->kind, given, external_id, time);
     return 1;
 }
 
-static void take_row(chunk *c, const neo_resource *kind, neo_json *body, long long number)
+static void add_row(chunk *c, const neo_resource *kind, neo_json *body, long long number)
 {
     line l = {.number = number, .kind = kind, .body = body};
     if (neo_json_kind_of(body) != NEO_JSON_OBJECT) {
-        neo_import_complain(c->import, number, kind->name, "must be an object");
+        neo_import_job_add_problem(c->job, number, kind->name, "must be an object");
         return;
     }
-    l.is_moved = is_moved(c->import, body);
+    l.is_moved = is_moved(c->job, body);
     if (find_id(c, &l)) {
-        neo_intake_rename(kind, body, collect_reference, c, c->pool);
+        neo_import_rename(kind, body, collect_reference, c, c->pool);
         APR_ARRAY_PUSH(c->lines, line) = l;
     }
 }
 
-static void count_row(neo_import *import, const neo_resource *kind)
+static void count_row(neo_import_job *job, const neo_resource *kind)
 {
-    int place = 0;
-    while (neo_intake_kinds[place] != kind)
-        place++;
-    import->counts[place]++;
-    import->rows++;
+    int index = 0;
+    while (neo_import_kinds[index] != kind)
+        index++;
+    job->counts[index]++;
+    job->rows++;
 }
 
 /* What has a secret is passed over: it is not in the file. */
-static int is_taken(const neo_import *import, const neo_resource *kind)
+static int is_taken(const neo_import_job *job, const neo_resource *kind)
 {
-    const neo_resource **k = import->kinds;
+    const neo_resource **k = job->kinds;
     while (*k && *k != kind)
         k++;
     return *k != NULL;
 }
 
 /* The parser counts lines, too, and knows of one. */
-static void complain_of_syntax(const chunk *c, long long number, const char *wrong)
+static void add_syntax_problem(const chunk *c, long long number, const char *wrong)
 {
     static const char own[] = "line 1, ";
     const char *at = strstr(wrong, own);
     if (at)
         wrong = apr_pstrcat(c->pool, apr_pstrmemdup(c->pool, wrong, (apr_size_t)(at - wrong)), at + strlen(own), NULL);
-    neo_import_complain(c->import, number, NULL, apr_pstrcat(c->pool, "is no JSON: ", wrong, NULL));
+    neo_import_job_add_problem(c->job, number, NULL, apr_pstrcat(c->pool, "is no JSON: ", wrong, NULL));
 }
 
-static void take_line(chunk *c, neo_text text, long long number)
+static void read_line_text(chunk *c, neo_text text, long long number)
 {
     const char *wrong;
     neo_json *whole = neo_json_parse(text, c->pool, &wrong);
     void *member =
         whole && neo_json_kind_of(whole) == NEO_JSON_OBJECT && neo_json_size(whole) == 1 ? neo_json_first(whole) : NULL;
-    const neo_resource *kind = member ? neo_intake_kind_named(neo_json_member_key(member)) : NULL;
+    const neo_resource *kind = member ? neo_import_kind_named(neo_json_member_key(member)) : NULL;
     if (!whole)
-        complain_of_syntax(c, number, wrong);
+        add_syntax_problem(c, number, wrong);
     else if (member && strcmp(neo_json_member_key(member), NEO_TRANSFER_HEAD) == 0)
-        take_head(c->import, text, number);
+        read_head(c->job, text, number);
     else if (!kind)
-        neo_import_complain(c->import, number, NULL,
-                            "must be an object with one member, named after what its value is: {\"broker\": {…}}");
+        neo_import_job_add_problem(c->job, number, NULL,
+                                   "must be an object with one member, named after what its value is: {\"broker\": {…}}");
     else {
-        count_row(c->import, kind);
-        if (is_taken(c->import, kind))
-            take_row(c, kind, neo_json_member_value(member), number);
+        count_row(c->job, kind);
+        if (is_taken(c->job, kind))
+            add_row(c, kind, neo_json_member_value(member), number);
         else
-            c->import->passed_over++;
+            c->job->skipped++;
     }
 }
 
 /* ---------------------------------------------------------------- a chunk */
 
-static void complain_of(neo_import *import, long long number, const neo_problem *problem)
+static void add_problems_of(neo_import_job *job, long long number, const neo_problem *problem)
 {
     if (!problem->items)
-        neo_import_complain(import, number, NULL, problem->detail);
+        neo_import_job_add_problem(job, number, NULL, problem->detail);
     for (int i = 0; problem->items && i < problem->items->nelts; i++) {
         const neo_problem_item *item = &APR_ARRAY_IDX(problem->items, i, neo_problem_item);
-        neo_import_complain(import, number, item->field, item->message);
+        neo_import_job_add_problem(job, number, item->field, item->message);
     }
 }
 
-/* Checks the lines and gives them to the intake. */
+/* Checks the lines and gives them to the import. */
 static const char *finish_chunk(chunk *c)
 {
-    neo_import *import = c->import;
+    neo_import_job *job = c->job;
     const char *wrong = NULL;
-    if (c->wishes->nelts)
-        wrong = neo_intake_find(import->intake, (neo_intake_wish *)c->wishes->elts, c->wishes->nelts, c->pool);
-    neo_intake_line *rows = apr_pcalloc(c->pool, (apr_size_t)(c->lines->nelts + 1) * sizeof *rows);
+    if (c->lookups->nelts)
+        wrong = neo_import_find(job->import, (neo_import_lookup *)c->lookups->elts, c->lookups->nelts, c->pool);
+    neo_import_line *rows = apr_pcalloc(c->pool, (apr_size_t)(c->lines->nelts + 1) * sizeof *rows);
     for (int i = 0; !wrong && i < c->lines->nelts; i++) {
         line *l = &APR_ARRAY_IDX(c->lines, i, line);
         neo_json *row, *clean;
         c->renamed = l;
-        if (l->wish >= 0)
-            l->id = APR_ARRAY_IDX(c->wishes, l->wish, neo_intake_wish).id;
-        neo_json *body = neo_intake_rename(l->kind, l->body, renamed_reference, c, c->pool);
-        const neo_intake_place place = {import->tenant, import->organization, l->id};
-        neo_problem *problem = neo_intake_check(l->kind, body, &place, c->pool, &row, &clean);
-        rows[i] = (neo_intake_line){l->number, l->kind, l->id, problem ? NULL : row, problem ? NULL : clean};
+        if (l->lookup >= 0)
+            l->id = APR_ARRAY_IDX(c->lookups, l->lookup, neo_import_lookup).id;
+        neo_json *body = neo_import_rename(l->kind, l->body, renamed_reference, c, c->pool);
+        const neo_import_owner index = {job->tenant, job->organization, l->id};
+        neo_problem *problem = neo_import_check(l->kind, body, &index, c->pool, &row, &clean);
+        rows[i] = (neo_import_line){l->number, l->kind, l->id, problem ? NULL : row, problem ? NULL : clean};
         if (problem)
-            complain_of(import, l->number, problem);
+            add_problems_of(job, l->number, problem);
     }
     if (!wrong && c->lines->nelts)
-        wrong = neo_intake_collect(import->intake, rows, c->lines->nelts, c->pool);
-    return wrong ? apr_pstrdup(import->ctl->pool, wrong) : NULL;
+        wrong = neo_import_collect(job->import, rows, c->lines->nelts, c->pool);
+    return wrong ? apr_pstrdup(job->ctl->pool, wrong) : NULL;
 }
 
 /* The next line, without its end. 0 at the end of the file. */
-static int read_line(neo_import *import, char **buffer, size_t *room, neo_text *text)
+static int read_line(neo_import_job *job, char **buffer, size_t *room, neo_text *text)
 {
-    ssize_t len = getline(buffer, room, import->in);
+    ssize_t len = getline(buffer, room, job->in);
     if (len < 0)
         return 0;
-    import->lines++;
-    import->bytes += len;
+    job->lines++;
+    job->bytes += len;
     while (len > 0 && strchr("\r\n", (*buffer)[len - 1]) && (*buffer)[len - 1])
         len--;
     *text = (neo_text){*buffer, (apr_size_t)len};
@@ -253,21 +253,21 @@ static int is_blank(neo_text text)
     return 1;
 }
 
-static const char *read_chunk(neo_import *import, apr_pool_t *pool, char **buffer, size_t *room, int *is_over)
+static const char *read_chunk(neo_import_job *job, apr_pool_t *pool, char **buffer, size_t *room, int *is_done)
 {
     neo_text text;
-    chunk c = {.import = import,
+    chunk c = {.job = job,
                .pool = pool,
                .lines = apr_array_make(pool, MOST_LINES, sizeof(line)),
-               .wishes = apr_array_make(pool, 16, sizeof(neo_intake_wish)),
-               .places = apr_hash_make(pool)};
-    for (long long from = import->bytes; c.lines->nelts < MOST_LINES && import->bytes - from < MOST_BYTES;) {
-        if ((*is_over = !read_line(import, buffer, room, &text)))
+               .lookups = apr_array_make(pool, 16, sizeof(neo_import_lookup)),
+               .lookup_indexes = apr_hash_make(pool)};
+    for (long long from = job->bytes; c.lines->nelts < MOST_LINES && job->bytes - from < MOST_BYTES;) {
+        if ((*is_done = !read_line(job, buffer, room, &text)))
             break;
-        if (text.len > NEO_TRANSFER_LONGEST)
-            neo_import_complain(import, import->lines, NULL, "has more than 1048576 bytes");
+        if (text.len > NEO_TRANSFER_MAX_LINE)
+            neo_import_job_add_problem(job, job->lines, NULL, "has more than 1048576 bytes");
         else if (!is_blank(text))
-            take_line(&c, text, import->lines);
+            read_line_text(&c, text, job->lines);
     }
     return finish_chunk(&c);
 }
@@ -275,41 +275,41 @@ static const char *read_chunk(neo_import *import, apr_pool_t *pool, char **buffe
 /* ---------------------------------------------------------------- the file */
 
 /* An export says in its first line how much there is of everything. */
-static void check_counts(neo_import *import)
+static void check_counts(neo_import_job *job)
 {
-    neo_json *said = neo_json_get(import->head, "rows");
-    for (int k = 0; said && neo_intake_kinds[k]; k++) {
-        const neo_json *count = neo_json_get(said, neo_intake_kinds[k]->name);
-        if (count && neo_json_integer(count) != import->counts[k])
-            neo_import_complain(import, 0, NULL,
-                                apr_psprintf(import->ctl->pool,
-                                             "the file is not whole: its first line tells of %s %" APR_INT64_T_FMT
-                                             ", and there are %" APR_INT64_T_FMT,
-                                             neo_intake_kinds[k]->collection, (apr_int64_t)neo_json_integer(count),
-                                             (apr_int64_t)import->counts[k]));
+    neo_json *said = neo_json_get(job->head, "rows");
+    for (int k = 0; said && neo_import_kinds[k]; k++) {
+        const neo_json *count = neo_json_get(said, neo_import_kinds[k]->name);
+        if (count && neo_json_integer(count) != job->counts[k])
+            neo_import_job_add_problem(job, 0, NULL,
+                                       apr_psprintf(job->ctl->pool,
+                                                    "the file is not whole: its first line tells of %s %" APR_INT64_T_FMT
+                                                    ", and there are %" APR_INT64_T_FMT,
+                                                    neo_import_kinds[k]->collection, (apr_int64_t)neo_json_integer(count),
+                                                    (apr_int64_t)job->counts[k]));
     }
 }
 
-const char *neo_import_read(neo_import *import)
+const char *neo_import_job_read(neo_import_job *job)
 {
     const char *wrong = NULL;
     char *buffer = NULL;
     size_t room = 0;
     apr_pool_t *pool;
     int kinds = 0;
-    import->kinds = neo_intake_order(import->ctl->pool);
-    while (neo_intake_kinds[kinds])
+    job->kinds = neo_import_order(job->ctl->pool);
+    while (neo_import_kinds[kinds])
         kinds++;
-    import->counts = apr_pcalloc(import->ctl->pool, (apr_size_t)kinds * sizeof *import->counts);
-    apr_pool_create(&pool, import->ctl->pool);
-    for (int is_over = 0; !wrong && !is_over; apr_pool_clear(pool)) {
-        wrong = read_chunk(import, pool, &buffer, &room, &is_over);
-        neo_ctl_progress_show(&import->progress, import->rows, import->bytes, import->size);
+    job->counts = apr_pcalloc(job->ctl->pool, (apr_size_t)kinds * sizeof *job->counts);
+    apr_pool_create(&pool, job->ctl->pool);
+    for (int is_done = 0; !wrong && !is_done; apr_pool_clear(pool)) {
+        wrong = read_chunk(job, pool, &buffer, &room, &is_done);
+        neo_ctl_progress_show(&job->progress, job->rows, job->bytes, job->size);
     }
-    if (!wrong && ferror(import->in))
-        wrong = apr_psprintf(import->ctl->pool, "the file cannot be read: %s", strerror(errno));
+    if (!wrong && ferror(job->in))
+        wrong = apr_psprintf(job->ctl->pool, "the file cannot be read: %s", strerror(errno));
     free(buffer);
-    if (!wrong && import->head)
-        check_counts(import);
+    if (!wrong && job->head)
+        check_counts(job);
     return wrong;
 }

@@ -13,10 +13,10 @@
 #include "model/lead.h"
 #include "store/lead_admin.h"
 
-#define MOST_FILE     (256 << 20)
-#define MOST_PROBLEMS 100   /* that are told one by one */
-#define CHUNK         2000  /* rows in one statement */
-#define LONG          20000 /* rows, from which on it is told how far it has got */
+#define MOST_FILE         (256 << 20)
+#define MOST_PROBLEMS     100   /* that are told one by one */
+#define CHUNK             2000  /* rows in one statement */
+#define PROGRESS_MIN_ROWS 20000 /* rows, from which on it is told how far it has got */
 
 /* An import on its way. */
 typedef struct {
@@ -32,7 +32,7 @@ typedef struct {
     int in_chunk;
 } import;
 
-static void complain(import *i, int line, const char *message)
+static void add_problem(import *i, int line, const char *message)
 {
     if (i->problems++ < MOST_PROBLEMS)
         neo_ctl_fail(i->ctl, "%s, line %d: %s", i->path, line, message);
@@ -40,7 +40,7 @@ static void complain(import *i, int line, const char *message)
 
 static void tell_progress(const import *i, const char *what, int done, int all)
 {
-    if (all >= LONG && isatty(STDERR_FILENO) && !i->ctl->json)
+    if (all >= PROGRESS_MIN_ROWS && isatty(STDERR_FILENO) && !i->ctl->json)
         fprintf(stderr, "\r%s: %d of %d rows%s", what, done, all, done >= all ? "\n" : "");
 }
 
@@ -103,7 +103,7 @@ static int is_repeated(import *i, int line, const char *phone)
     const char *folded = apr_pstrdup(pool, neo_phone_folded(phone, pool));
     const int *before = apr_hash_get(i->phones, folded, APR_HASH_KEY_STRING);
     if (before) {
-        complain(i, line, apr_psprintf(pool, "phone: line %d has this number already", *before));
+        add_problem(i, line, apr_psprintf(pool, "phone: line %d has this number already", *before));
         return 1;
     }
     apr_hash_set(i->phones, folded, APR_HASH_KEY_STRING, apr_pmemdup(pool, &line, sizeof line));
@@ -117,14 +117,14 @@ static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
     int columns = 0;
     i->rows++;
     if (record->wrong) {
-        complain(i, record->line, record->wrong);
+        add_problem(i, record->line, record->wrong);
         return;
     }
     while (i->columns[columns] >= 0)
         columns++;
     if (record->count > columns) {
-        complain(i, record->line,
-                 apr_psprintf(pool, "there are %d columns, and the first line names %d", record->count, columns));
+        add_problem(i, record->line,
+                    apr_psprintf(pool, "there are %d columns, and the first line names %d", record->count, columns));
         return;
     }
     for (int c = 0; c < record->count; c++)
@@ -132,7 +132,7 @@ static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
     int count = neo_lead_check(values, wrong, pool);
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++)
         if (wrong[c])
-            complain(i, record->line, apr_pstrcat(pool, neo_lead_column_name((neo_lead_column)c), ": ", wrong[c], NULL));
+            add_problem(i, record->line, apr_pstrcat(pool, neo_lead_column_name((neo_lead_column)c), ": ", wrong[c], NULL));
     if (!count && !is_repeated(i, record->line, values[NEO_LEAD_PHONE]))
         keep(i, record->line, values);
 }
@@ -168,7 +168,7 @@ static const char *check_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t 
     const char *wrong = neo_admin_check_leads(pg, neo_ctl_value(i->ctl, "organization"), rows, pool, &problems);
     for (apr_size_t p = 0; !wrong && p < neo_json_size(problems); p++) {
         const neo_json *one = neo_json_at(problems, p);
-        complain(i, (int)neo_json_integer(neo_json_get(one, "line")), neo_json_string(neo_json_get(one, "message")));
+        add_problem(i, (int)neo_json_integer(neo_json_get(one, "line")), neo_json_string(neo_json_get(one, "message")));
     }
     return wrong;
 }

@@ -8,9 +8,9 @@
 
 #include "ctl/output.h"
 
-#define PAUSE  APR_TIME_C(100000) /* microseconds between two looks of the line */
-#define BAR    24                 /* characters */
-#define NARROW 76                 /* columns that the line with a bar needs */
+#define REFRESH_INTERVAL APR_TIME_C(100000) /* microseconds between two looks of the line */
+#define BAR_WIDTH        24                 /* characters */
+#define MIN_COLUMNS      76                 /* columns that the line with a bar needs */
 
 void neo_ctl_progress_begin(neo_ctl_progress *progress, const neo_ctl *ctl, const char *what)
 {
@@ -21,7 +21,7 @@ void neo_ctl_progress_begin(neo_ctl_progress *progress, const neo_ctl *ctl, cons
 static int is_wide(void)
 {
     struct winsize size;
-    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_col >= NARROW;
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_col >= MIN_COLUMNS;
 }
 
 /* "12,345" */
@@ -39,11 +39,11 @@ static void put_number(char *out, size_t room, long long number)
 
 static void put_bar(double part)
 {
-    int full = (int)(part * BAR);
-    char bar[BAR + 1];
+    int full = (int)(part * BAR_WIDTH);
+    char bar[BAR_WIDTH + 1];
     memset(bar, '#', (size_t)full);
-    memset(bar + full, ' ', (size_t)(BAR - full));
-    bar[BAR] = '\0';
+    memset(bar + full, ' ', (size_t)(BAR_WIDTH - full));
+    bar[BAR_WIDTH] = '\0';
     fprintf(stderr, "  [%s]", bar);
 }
 
@@ -69,7 +69,7 @@ static void put_line(const neo_ctl_progress *progress, long long rows, double pa
 void neo_ctl_progress_show(neo_ctl_progress *progress, long long rows, long long part, long long whole)
 {
     apr_time_t now = apr_time_now();
-    if (!progress->is_shown || now - progress->last < PAUSE)
+    if (!progress->is_shown || now - progress->last < REFRESH_INTERVAL)
         return;
     progress->last = now;
     double done = whole > 0 ? (double)part / (double)whole : -1;

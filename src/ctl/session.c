@@ -42,7 +42,7 @@ neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **w
     return *wrong ? NULL : pg;
 }
 
-const char *neo_ctl_hurry(const neo_ctl *ctl, neo_pg *pg)
+const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg)
 {
     neo_rows rows;
     return neo_pg_exec(pg, "set statement_timeout to '30s'", 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;

@@ -170,7 +170,7 @@ static const char *conninfo_of(const setup *s, const char *database)
 }
 
 /* From here on everything is made as the owner. */
-static const char *close_to_others(setup *s)
+static const char *revoke_public_access(setup *s)
 {
     return run_sql(
         s, apr_psprintf(s->pool, "cannot act as %s", s->owner),
@@ -179,7 +179,7 @@ static const char *close_to_others(setup *s)
         0, NULL);
 }
 
-static const char *let_runtime_in(setup *s)
+static const char *grant_runtime_access(setup *s)
 {
     return run_sql(s, apr_psprintf(s->pool, "cannot let the role %s connect", s->runtime),
                    apr_psprintf(s->pool, "grant connect on database %s to %s", id_of(s, s->database), id_of(s, s->runtime)), 0,
@@ -212,7 +212,7 @@ static const char *connect_somewhere(setup *s)
     return s->pg ? NULL : wrong;
 }
 
-static void note(setup *s, const char *name, const char *value)
+static void note_result(setup *s, const char *name, const char *value)
 {
     neo_json_set(s->first, name, neo_json_make_string(value, s->pool));
 }
@@ -226,9 +226,9 @@ static const char *make_first(setup *s)
         wrong = neo_admin_add_organization(s->pg, tenant, s->tenant, NULL, s->pool, organization);
     if (!wrong)
         wrong = neo_admin_make_key(s->pg, organization, "org_admin", 0, "first key", s->pool, key, secret);
-    note(s, "tenant", tenant);
-    note(s, "organization", organization);
-    note(s, "secret", secret);
+    note_result(s, "tenant", tenant);
+    note_result(s, "organization", organization);
+    note_result(s, "secret", secret);
     return wrong;
 }
 
@@ -258,11 +258,11 @@ static const char *set_up(setup *s, neo_json *report)
     if (!wrong)
         s->pg = neo_ctl_connect(s->ctl, conninfo_of(s, s->database), &wrong);
     if (!wrong)
-        wrong = close_to_others(s);
+        wrong = revoke_public_access(s);
     if (!wrong)
         wrong = neo_ctl_apply_migrations(s->ctl, s->pg, s->runtime, report);
     if (!wrong)
-        wrong = let_runtime_in(s);
+        wrong = grant_runtime_access(s);
     return wrong || !s->tenant ? wrong : make_tenant(s);
 }
 

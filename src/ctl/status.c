@@ -16,19 +16,19 @@ typedef struct {
     const neo_ctl *ctl;
     neo_json *shown;     /* what is found, in the order in which it is shown */
     neo_json *attention; /* sentences */
-} look;
+} status_view;
 
-static void attend(const look *l, const char *sentence)
+static void add_warning(const status_view *l, const char *sentence)
 {
     neo_json_append(l->attention, neo_json_make_string(sentence, l->ctl->pool));
 }
 
-static void show_number(const look *l, const char *name, long long number)
+static void show_number(const status_view *l, const char *name, long long number)
 {
     neo_json_set(l->shown, name, neo_json_make_integer(number, l->ctl->pool));
 }
 
-static long long limit_of(const look *l, const char *option)
+static long long limit_of(const status_view *l, const char *option)
 {
     const char *value = neo_ctl_value(l->ctl, option);
     return value ? atoll(value) : -1;
@@ -36,7 +36,7 @@ static long long limit_of(const look *l, const char *option)
 
 /* ---------------------------------------------------------------- what is looked at */
 
-static const char *look_at_schema(const look *l, neo_pg *pg)
+static const char *view_schema(const status_view *l, neo_pg *pg)
 {
     int version;
     if (neo_schema_version(pg, l->ctl->pool, &version) != NEO_PG_OK)
@@ -47,7 +47,7 @@ static const char *look_at_schema(const look *l, neo_pg *pg)
 }
 
 /* What there is, and what the janitor has left. */
-static const char *look_at_counts(const look *l, neo_pg *pg)
+static const char *view_counts(const status_view *l, neo_pg *pg)
 {
     char now[NEO_MS_TEXT_SIZE];
     neo_json *counts;
@@ -59,13 +59,15 @@ static const char *look_at_counts(const look *l, neo_pg *pg)
     const char *until = neo_json_string(neo_json_get(counts, "webhook_partitions_until"));
     neo_ms_format(now, neo_now_ms());
     if (!until || strncmp(until, now, strlen("2026-01-31")) <= 0)
-        attend(l, "the janitor has not made tomorrow's partitions for webhooks: no httpd runs, or its log says why it cannot");
+        add_warning(
+            l, "the janitor has not made tomorrow's partitions for webhooks: no httpd runs, or its log says why it cannot");
     if (neo_json_integer(neo_json_get(counts, "keys_overdue")) > 0)
-        attend(l, "the janitor has not removed idempotency keys for an hour: no httpd runs, or its log says why it cannot");
+        add_warning(l,
+                    "the janitor has not removed idempotency keys for an hour: no httpd runs, or its log says why it cannot");
     return NULL;
 }
 
-static const char *look_at_queue(const look *l, neo_pg *pg)
+static const char *view_queue(const status_view *l, neo_pg *pg)
 {
     char oldest[NEO_MS_TEXT_SIZE];
     neo_backlog queue;
@@ -80,14 +82,14 @@ static const char *look_at_queue(const look *l, neo_pg *pg)
     }
     long long overdue = limit_of(l, "max-overdue"), pending = limit_of(l, "max-pending");
     if (queue.overdue / 1000 > overdue)
-        attend(l, apr_psprintf(l->ctl->pool, "a delivery has been due for %ld seconds", (long)(queue.overdue / 1000)));
+        add_warning(l, apr_psprintf(l->ctl->pool, "a delivery has been due for %ld seconds", (long)(queue.overdue / 1000)));
     if (pending >= 0 && queue.pending > pending)
-        attend(l, apr_psprintf(l->ctl->pool, "%ld deliveries are pending", (long)queue.pending));
+        add_warning(l, apr_psprintf(l->ctl->pool, "%ld deliveries are pending", (long)queue.pending));
     return NULL;
 }
 
 /* Who listens is asked as whoever connected: the schema's owner may see less. */
-static const char *look_at_servers(const look *l, neo_pg *pg)
+static const char *view_servers(const status_view *l, neo_pg *pg)
 {
     neo_rows rows;
     int listeners, hosts;
@@ -97,16 +99,15 @@ static const char *look_at_servers(const look *l, neo_pg *pg)
     show_number(l, "hosts", hosts);
     show_number(l, "listening_processes", listeners);
     if (!listeners)
-        attend(l, "no httpd listens for changes of credentials: none runs, or a pooler stands in between");
+        add_warning(l, "no httpd listens for changes of credentials: none runs, or a pooler stands in between");
     return NULL;
 }
 
-static const char *(*const looks[])(const look *l, neo_pg *pg) = {look_at_schema, look_at_counts, look_at_queue,
-                                                                  look_at_servers};
+static const char *(*const views[])(const status_view *l, neo_pg *pg) = {view_schema, view_counts, view_queue, view_servers};
 
 /* ---------------------------------------------------------------- the command */
 
-static void print(const look *l)
+static void print(const status_view *l)
 {
     const neo_ctl *ctl = l->ctl;
     apr_size_t count = neo_json_size(l->attention);
@@ -125,12 +126,12 @@ static void print(const look *l)
 static neo_ctl_exit run(neo_ctl *ctl)
 {
     const char *wrong;
-    look l = {ctl, neo_json_make_object(ctl->pool), neo_json_make_array(ctl->pool)};
+    status_view l = {ctl, neo_json_make_object(ctl->pool), neo_json_make_array(ctl->pool)};
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
-        wrong = neo_ctl_hurry(ctl, pg);
-    for (apr_size_t i = 0; !wrong && i < sizeof looks / sizeof *looks; i++)
-        wrong = looks[i](&l, pg);
+        wrong = neo_ctl_limit_statement_time(ctl, pg);
+    for (apr_size_t i = 0; !wrong && i < sizeof views / sizeof *views; i++)
+        wrong = views[i](&l, pg);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     print(&l);

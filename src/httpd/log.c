@@ -17,10 +17,10 @@ static void write_message(const neo_message_row *row, void *data, const char *te
     const neo_log_context *log_context = data;
     if (log_context && log_context->r)
         ap_log_rerror(APLOG_MARK, levels[row->level], 0, log_context->r, "%s: %s %s: %s: %s", row->id,
-                      neo_request_id(log_context->r), log_context->principal ? log_context->principal : "-", text, row->mend);
+                      neo_request_id(log_context->r), log_context->principal ? log_context->principal : "-", text, row->fix);
     else
         ap_log_error(APLOG_MARK, levels[row->level], 0, log_context ? log_context->server : nobody, "%s: %s: %s", row->id, text,
-                     row->mend);
+                     row->fix);
 }
 
 void neo_log_to_httpd(server_rec *main_server)

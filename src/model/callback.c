@@ -29,7 +29,7 @@ static int unit_at(const char *c, const char *end)
 }
 
 /* How far an escape reaches; one that stands for no character, or for NUL, becomes the one for "not known". */
-static apr_size_t mend_escape(char *c, const char *end)
+static apr_size_t repair_escape(char *c, const char *end)
 {
     int unit = unit_at(c, end);
     if (unit < 0)
@@ -43,7 +43,7 @@ static apr_size_t mend_escape(char *c, const char *end)
 }
 
 /* How far a character of several bytes reaches; one that is none becomes a question mark. */
-static apr_size_t mend_character(char *c, const char *end)
+static apr_size_t repair_character(char *c, const char *end)
 {
     unsigned char first = (unsigned char)*c;
     apr_size_t len = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
@@ -55,14 +55,14 @@ static apr_size_t mend_character(char *c, const char *end)
 
 /* The text without what makes it no JSON inside its strings alone: broken UTF-8, halves of surrogates, control characters. One
  * message with such a thing must not keep the others from being read. */
-static neo_text mended(neo_text raw, apr_pool_t *pool)
+static neo_text repaired(neo_text raw, apr_pool_t *pool)
 {
     char *copy = apr_pstrmemdup(pool, raw.ptr, raw.len), *end = copy + raw.len;
     for (char *c = copy; c < end;) {
         if (*c == '\\')
-            c += mend_escape(c, end);
+            c += repair_escape(c, end);
         else if ((unsigned char)*c >= 0x80)
-            c += mend_character(c, end);
+            c += repair_character(c, end);
         else {
             if ((unsigned char)*c < ' ')
                 *c = ' ';
@@ -166,7 +166,7 @@ static const char *const media[] = {"image", "video", "audio", "document", "stic
 
 /* What a person says with these alone. */
 static const struct {
-    const char *word, *wish;
+    const char *word, *preference;
 } words[] = {
     {"STOP", "stop"},         {"PARAR", "stop"},    {"SAIR", "stop"},     {"CANCELAR", "stop"},
     {"DESCADASTRAR", "stop"}, {"RESUME", "resume"}, {"VOLTAR", "resume"},
@@ -212,7 +212,7 @@ static const char *body_of(const neo_json *message, const char *type, apr_pool_t
     return location ? place_of(location, pool) : NULL;
 }
 
-static const char *wish_of(const neo_fact *fact)
+static const char *preference_of(const neo_fact *fact)
 {
     int says = strcmp(fact->type, "text") == 0 || strcmp(fact->type, "button") == 0 || strcmp(fact->type, "interactive") == 0;
     const char *from = says && fact->body ? fact->body : "", *end = from + strlen(from);
@@ -222,7 +222,7 @@ static const char *wish_of(const neo_fact *fact)
         end--;
     for (apr_size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (strlen(words[i].word) == (size_t)(end - from) && strncasecmp(words[i].word, from, (size_t)(end - from)) == 0)
-            return words[i].wish;
+            return words[i].preference;
     return NULL;
 }
 
@@ -313,7 +313,7 @@ static int read_message(const reader *r, const neo_json *message)
         return 0;
     fact.type = type_of(message, r->pool);
     fact.body = body_of(message, fact.type, r->pool);
-    fact.wish = wish_of(&fact);
+    fact.preference = preference_of(&fact);
     fact.at = moment_of(message);
     set_media(&fact, message, r->pool);
     add(r, &fact);
@@ -347,11 +347,11 @@ static int read_status(const reader *r, const neo_json *reported)
 static int read_preference(const reader *r, const neo_json *reported)
 {
     neo_fact fact = {.kind = NEO_FACT_PREFERENCE, .phone_number_id = r->number};
-    const char *wish = id_at(reported, "value", r->pool);
-    if (!wish || (strcmp(wish, "stop") != 0 && strcmp(wish, "resume") != 0) ||
+    const char *preference = id_at(reported, "value", r->pool);
+    if (!preference || (strcmp(preference, "stop") != 0 && strcmp(preference, "resume") != 0) ||
         !set_contact(r, &fact, reported, "wa_id", "user_id"))
         return 0;
-    fact.wish = wish;
+    fact.preference = preference;
     fact.at = moment_of(reported);
     add(r, &fact);
     return 1;
@@ -381,7 +381,7 @@ static void read_change(reader *r, const neo_json *value)
 
 apr_array_header_t *neo_callback_read(neo_text raw, apr_pool_t *pool, const char **wrong, int *dropped)
 {
-    neo_json *whole = neo_json_parse(mended(raw, pool), pool, wrong), *entries = whole ? neo_json_get(whole, "entry") : NULL;
+    neo_json *whole = neo_json_parse(repaired(raw, pool), pool, wrong), *entries = whole ? neo_json_get(whole, "entry") : NULL;
     reader r = {.pool = pool, .dropped = dropped};
     *dropped = 0;
     if (!whole)

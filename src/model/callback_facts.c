@@ -69,7 +69,7 @@ static void put_fact(neo_buf *out, const neo_fact *fact, int number)
                  {"filename", fact->filename},
                  {"status", fact->status},
                  {"error_title", fact->error_title},
-                 {"wish", fact->wish},
+                 {"wish", fact->preference},
                  {"new_wa_id", fact->new_wa_id},
                  {"new_bsuid", fact->new_bsuid}};
     neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s", number, kinds[fact->kind],

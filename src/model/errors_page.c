@@ -154,8 +154,8 @@ static void add_rows_of_operations(neo_buf *rows, neo_code code, const neo_resou
             add_field_rows(rows, code, o->body, o->body->fields, "");
         if (code != NEO_NOT_FOUND_RESOURCE || !o->part || strcmp(o->part, last) == 0)
             continue;
-        const neo_resource part = {.name = last = o->part};
-        add_row(rows, filled_code(code, &part, "", rows->pool),
+        const neo_resource subresource = {.name = last = o->part};
+        add_row(rows, filled_code(code, &subresource, "", rows->pool),
                 apr_psprintf(rows->pool, "A %s that belongs to a %s.", o->part, resource->name));
     }
 }
@@ -171,13 +171,13 @@ static void add_tables_of_others(neo_buf *out, neo_code code)
 {
     for (int a = 0; a < NEO_ACTIONS; a++) {
         const neo_operation *o = &neo_operations[a];
-        const neo_resource part = {.name = o->part};
+        const neo_resource subresource = {.name = o->part};
         neo_buf rows;
         neo_buf_init(&rows, out->pool, 1024);
         if (o->of && has_field(code))
             add_field_rows(&rows, code, o->of, o->of->fields, "");
         else if (o->of && code == NEO_NOT_FOUND_RESOURCE)
-            add_row(&rows, filled_code(code, &part, "", out->pool),
+            add_row(&rows, filled_code(code, &subresource, "", out->pool),
                     apr_psprintf(out->pool, "A %s of the organization.", o->part));
         add_table(out, o->of ? o->of->title : "", &rows);
     }
@@ -229,7 +229,7 @@ static void add_article(neo_buf *out, neo_code code)
 {
     add_heading(out, code);
     add_paragraph(out, neo_code_row(code)->meaning);
-    add_paragraph(out, neo_code_row(code)->mend);
+    add_paragraph(out, neo_code_row(code)->fix);
     if (is_pattern(code))
         neo_buf_puts(out, tables_of(code, out->pool).ptr);
     neo_buf_puts(out, "</article>\n");

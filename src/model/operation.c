@@ -405,7 +405,7 @@ static int take(const wanted *segment, const char *text, neo_match *match)
     case WORD: return strcmp(text, segment->word) == 0;
     case COLLECTION: return match->resource != NULL;
     case ID: match->id = text; return !is_word(text, match->resource);
-    default: match->part = text; return 1;
+    default: match->subresource_id = text; return 1;
     }
 }
 
@@ -455,7 +455,7 @@ int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, 
         found = has[a] = 1;
         match->resource = neo_operations[a].of ? neo_operations[a].of : trial.resource;
         match->id = trial.id;
-        match->part = trial.part;
+        match->subresource_id = trial.subresource_id;
         match->is_public &= neo_operations[a].access == NEO_ACCESS_PUBLIC;
         if (is_method(&neo_operations[a], method)) {
             match->operation = &neo_operations[a];

@@ -14,7 +14,7 @@
 
 neo_problem *neo_call_not_found(neo_call *call)
 {
-    const char *name = call->match.part ? "delivery" : call->match.resource->name;
+    const char *name = call->match.subresource_id ? "delivery" : call->match.resource->name;
     return neo_problem_about(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this id.", name);
 }
 

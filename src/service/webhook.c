@@ -9,7 +9,7 @@
 static int are_ids(const neo_call *call)
 {
     return neo_id_is(call->match.id, call->match.resource->prefix) &&
-           (!call->match.part || neo_id_is(call->match.part, call->match.operation->prefix));
+           (!call->match.subresource_id || neo_id_is(call->match.subresource_id, call->match.operation->prefix));
 }
 
 neo_problem *neo_call_rotate_secret(neo_call *call)
@@ -38,7 +38,7 @@ neo_problem *neo_call_read_delivery(neo_call *call)
     neo_problem *problem = are_ids(call) ? neo_call_acquire(call, &pg) : neo_call_not_found(call);
     if (problem)
         return problem;
-    neo_pg_status status = neo_delivery_read(pg, &call->actor, call->match.id, call->match.part, call->pool, &rows);
+    neo_pg_status status = neo_delivery_read(pg, &call->actor, call->match.id, call->match.subresource_id, call->pool, &rows);
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
@@ -84,7 +84,7 @@ neo_problem *neo_call_test_webhook(neo_call *call)
 
 neo_problem *neo_call_retry_delivery(neo_call *call)
 {
-    return deliver(call, NEO_DELIVERY_RETRY, call->match.part);
+    return deliver(call, NEO_DELIVERY_RETRY, call->match.subresource_id);
 }
 
 neo_problem *neo_call_recover(neo_call *call)

@@ -10,7 +10,7 @@
 
 #define PLACEHOLDER  ":runtime"
 #define LOCK_TIMEOUT "55P03"              /* SQLSTATE */
-#define PAUSE        apr_time_from_sec(2) /* in which everybody else gets on */
+#define RETRY_DELAY  apr_time_from_sec(2) /* in which everybody else gets on */
 #define MOST_WAITS   30
 
 /* Each migration has a transaction of its own, which starts by waiting for whoever else is migrating. The lock ends with the
@@ -260,7 +260,7 @@ const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress pr
             r.blocked(who, data);
         wrong = NULL;
         left = 1;
-        apr_sleep(PAUSE);
+        apr_sleep(RETRY_DELAY);
     }
     return wrong;
 }

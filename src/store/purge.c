@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "store/intake.h"
+#include "store/import.h"
 
-#define STEP        5000               /* rows */
+#define STEP_ROWS   5000               /* rows */
 #define MOST_IDLE   10                 /* passes that something held up, one after the other */
 #define MOST_MISSED 10                 /* steps that found nothing but what was being changed */
-#define PAUSE       APR_TIME_C(300000) /* microseconds, after one of these */
+#define RETRY_DELAY APR_TIME_C(300000) /* microseconds, after one of these */
 
 /* A table, or a partition of one. */
 typedef struct {
@@ -127,7 +127,7 @@ const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
 const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = neo_intake_reserve(purge->pg, purge->organizations, pool);
+    const char *wrong = neo_import_lock(purge->pg, purge->organizations, pool);
     if (wrong || purge->is_data_only)
         return wrong;
     if (purge->tenant)
@@ -158,10 +158,10 @@ static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *p
                      " limit %d for update%s),"
                      " gone as (delete from %s where ctid = any (array(select at from found)) returning 1)"
                      " select (select count(*) from gone), count(*) from found",
-                     name, STEP, purge->is_at_end ? "" : " skip locked", name);
+                     name, STEP_ROWS, purge->is_at_end ? "" : " skip locked", name);
     neo_pg_status status = neo_pg_exec(purge->pg, sql, 1, &purge->organizations, pool, &rows);
     *removed = status == NEO_PG_OK ? atoll(neo_rows_value(&rows, 0, 0)) : 0;
-    *is_left = status == NEO_PG_OK && (*removed == STEP || *removed < atoll(neo_rows_value(&rows, 0, 1)));
+    *is_left = status == NEO_PG_OK && (*removed == STEP_ROWS || *removed < atoll(neo_rows_value(&rows, 0, 1)));
     purge->is_held_up |= status == NEO_PG_FK_VIOLATION;
     return status == NEO_PG_OK || status == NEO_PG_SCHEMA || status == NEO_PG_FK_VIOLATION ? NULL : rows.message;
 }
@@ -173,7 +173,7 @@ static const char *end_pass(neo_purge *purge, int *is_over)
     *is_over = !purge->is_held_up && (purge->is_data_only || purge->since_pass == 0);
     purge->idle = purge->is_held_up && (purge->is_data_only || purge->since_pass == 0) ? purge->idle + 1 : 0;
     if (purge->idle)
-        apr_sleep(PAUSE);
+        apr_sleep(RETRY_DELAY);
     purge->table = 0;
     purge->since_pass = 0;
     purge->is_held_up = 0;

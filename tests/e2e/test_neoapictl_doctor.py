@@ -37,13 +37,13 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(db, key_file, as_runtime):
     for name in ("host name", "certificate", "modules of httpd", "virtual host"):
         assert checks.pop(name)["result"] == "skipped"
     assert status == 0 and {row["result"] for row in checks.values()} == {"ok"}, checks
-    assert all(row["result"] == "ok" or row["mend"] for row in steps)
+    assert all(row["result"] == "ok" or row["fix"] for row in steps)
 
 
 def test_doctor_says_what_is_still_to_be_done(fresh, key_file):
     status, checks = examined(fresh, "--key-file", str(key_file))
     assert status == 0 and checks["API keys"]["result"] == checks["httpd"]["result"] == "to do"
-    assert "key create" in checks["API keys"]["mend"] and "start httpd" in checks["httpd"]["mend"]
+    assert "key create" in checks["API keys"]["fix"] and "start httpd" in checks["httpd"]["fix"]
     out = fresh.ok("--quiet", *DOCTOR, "--key-file", str(key_file))
     assert [line.split(":")[0].split() for line in out.splitlines()] == [
         ["to", "do", "API", "keys"], ["next"], ["to", "do", "httpd"], ["next"]]
@@ -77,14 +77,14 @@ def test_doctor_finds_secrets_that_no_key_of_the_file_opens(fresh, key_file):
 
 def test_doctor_finds_a_database_that_is_away(db, tmp_path, key_file):
     status, checks = examined(db, "--key-file", str(key_file), dsn=make_dsn(db.dsn, host=str(tmp_path)))
-    assert status == 1 and checks["connection"]["result"] == "failed" and checks["connection"]["mend"]
+    assert status == 1 and checks["connection"]["result"] == "failed" and checks["connection"]["fix"]
     assert checks["schema"]["result"] == "skipped" and checks["key file"]["result"] == "ok"
 
 
 def test_doctor_finds_an_old_schema(fresh):
     fresh.make_old()
     status, checks = examined(fresh)
-    assert status == 1 and checks["schema"]["result"] == "failed" and "neoapictl migrate" in checks["schema"]["mend"]
+    assert status == 1 and checks["schema"]["result"] == "failed" and "neoapictl migrate" in checks["schema"]["fix"]
 
 
 def test_doctor_finds_a_missing_schema(cluster, db):
@@ -102,7 +102,7 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
         key_file.chmod(mode)
     status, checks = examined(db, "--key-file", str(key_file))
     assert status == 1 and checks["key file"]["result"] == "failed"
-    assert "mend it" in db.run(*DOCTOR, "--key-file", str(key_file))[1]
+    assert "fix it" in db.run(*DOCTOR, "--key-file", str(key_file))[1]
 
 
 @pytest.mark.parametrize("fault, check", [
@@ -128,7 +128,7 @@ def test_doctor_finds(fresh, fault, check):
     fresh.sql(fault.format(fresh.name))
     status, checks = examined(fresh)
     assert status == 1 and checks[check]["result"] == "failed", checks
-    assert checks[check]["mend"] and "\n" not in checks[check]["found"]
+    assert checks[check]["fix"] and "\n" not in checks[check]["found"]
 
 
 @pytest.mark.parametrize("kind", ["delivery", "attempt"])
@@ -137,6 +137,6 @@ def test_doctor_finds_a_missing_partition_and_migrate_mends_it(fresh, kind):
     fresh.sql(f"drop table neoapi.webhook_{kind}_{today}")
     status, checks = examined(fresh)
     assert status == 1 and f"webhook_{kind}_{today}" in checks["webhook partitions"]["found"]
-    assert "neoapictl migrate" in checks["webhook partitions"]["mend"]
+    assert "neoapictl migrate" in checks["webhook partitions"]["fix"]
     fresh.ok("migrate")
     assert examined(fresh)[0] == 0

@@ -113,7 +113,7 @@ def test_doctor_says_each_command_of_the_readme_until_it_is_done(layout, fresh):
     """Neither more of them nor others: what the README leads to and what doctor asks for is the same."""
     apt, setup, key, name, enable = commands_of_the_readme()
     assert apt.startswith("apt install") and setup.startswith("runuser")
-    assert setup.partition(" --tenant ")[0] in layout.examined()["connection"]["mend"]
+    assert setup.partition(" --tenant ")[0] in layout.examined()["connection"]["fix"]
     layout.make_certificate()
     layout.env["NEOAPI_DATABASE"] = fresh.dsn
     layout.env["PATH"] = f"{layout.place / 'bin'}:{layout.env['PATH']}"
@@ -122,16 +122,16 @@ def test_doctor_says_each_command_of_the_readme_until_it_is_done(layout, fresh):
     hostname.chmod(0o755)
     before = layout.examined()
     for check, command in (("key file", key), ("host name", name)):
-        assert before[check]["result"] == "to do" and before[check]["mend"] == layout.here(command)
-        layout.run(before[check]["mend"])
+        assert before[check]["result"] == "to do" and before[check]["fix"] == layout.here(command)
+        layout.run(before[check]["fix"])
         assert layout.examined()[check]["result"] == "ok"
     found = layout.examined()
-    assert enable == f"{found['modules of httpd']['mend']} && {found['virtual host']['mend']}"
+    assert enable == f"{found['modules of httpd']['fix']} && {found['virtual host']['fix']}"
     assert found["certificate"]["result"] == "ok"
     layout.run(enable)
     assert layout.results() == ["ok"] * 4
     assert (layout.place / "systemctl").read_text() == "restart apache2\n"
-    assert "systemctl restart apache2" in layout.examined()["httpd"]["mend"]
+    assert "systemctl restart apache2" in layout.examined()["httpd"]["fix"]
 
 
 @pytest.mark.skipif(IS_SANITIZED, reason="httpd cannot load a sanitized module by itself")
@@ -141,11 +141,11 @@ def test_when_doctor_is_content_httpd_is_content(layout):
         if not row:
             break
         if row["check"] == "certificate":
-            assert "api." in row["found"] and "put it there" in row["mend"]
+            assert "api." in row["found"] and "put it there" in row["fix"]
             layout.run(f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={NAME}"
                        f" -keyout {layout.place}/ssl/private/{NAME}.key -out {layout.place}/ssl/certs/{NAME}.pem 2>&1")
         else:
-            layout.run(row["mend"].replace("$(hostname --fqdn)", NAME))
+            layout.run(row["fix"].replace("$(hostname --fqdn)", NAME))
     assert layout.results() == ["ok"] * 4
     layout.run(". $APACHE_CONFDIR/envvars && apache2 -d $APACHE_CONFDIR -f $APACHE_CONFDIR/apache2.conf -t 2>&1")
 
@@ -157,9 +157,9 @@ def test_the_host_is_to_have_a_name_of_its_own(layout):
     found = layout.examined()["host name"]
     assert found["result"] == "to do"
     # The link that is enabled stays one.
-    assert found["mend"].endswith(f" {layout.root}/sites-available/neoapi.conf && systemctl restart apache2")
+    assert found["fix"].endswith(f" {layout.root}/sites-available/neoapi.conf && systemctl restart apache2")
     layout.site(lambda text: text + "# api.example.com in a comment does not matter\n")
-    layout.run(found["mend"].replace("$(hostname --fqdn)", NAME))
+    layout.run(found["fix"].replace("$(hostname --fqdn)", NAME))
     assert layout.results() == ["ok"] * 4
 
 
@@ -180,7 +180,7 @@ def test_a_module_that_is_not_enabled_is_told(layout, module):
     (layout.root / f"mods-enabled/{module}.load").unlink()
     found = layout.examined()
     assert found["modules of httpd"]["result"] == "to do"
-    assert found["modules of httpd"]["mend"] == f"a2enmod {module} && systemctl restart apache2"
+    assert found["modules of httpd"]["fix"] == f"a2enmod {module} && systemctl restart apache2"
     layout.run(f"a2enmod -q {module}")
     assert layout.results() == ["ok"] * 4
 
@@ -246,7 +246,7 @@ def test_where_a_variable_leads_is_not_guessed(layout):
 def test_a_site_that_is_nowhere_is_told(layout):
     (layout.root / "sites-available/neoapi.conf").unlink()
     assert layout.results() == ["skipped", "skipped", "skipped", "to do"]
-    assert layout.examined()["virtual host"]["mend"].endswith(f"{layout.root}/sites-available/neoapi.conf")
+    assert layout.examined()["virtual host"]["fix"].endswith(f"{layout.root}/sites-available/neoapi.conf")
 
 
 # ---------------------------------------------------------------- the key file
@@ -265,8 +265,8 @@ def test_the_key_file_is_the_one_that_httpd_is_told_of(layout):
     assert layout.examined()["key file"]["result"] == "to do"
     assert layout.examined("--key-file", str(layout.key))["key file"]["result"] == "failed"
     shutil.rmtree(layout.key.parent)
-    assert layout.examined()["key file"]["mend"].startswith(f"mkdir -p {layout.key.parent} && (")
-    layout.run(layout.examined()["key file"]["mend"])
+    assert layout.examined()["key file"]["fix"].startswith(f"mkdir -p {layout.key.parent} && (")
+    layout.run(layout.examined()["key file"]["fix"])
     assert layout.results() == ["ok"] * 4
 
 
@@ -291,10 +291,10 @@ def test_a_key_file_that_is_lost_is_not_to_be_made_anew(layout, fresh):
     assert layout.examined()["sealed secrets"]["result"] == "ok"
     layout.key.unlink()
     found = layout.examined()["key file"]
-    assert found["result"] == "failed" and "2 secrets" in found["found"] and "openssl" not in found["mend"]
+    assert found["result"] == "failed" and "2 secrets" in found["found"] and "openssl" not in found["fix"]
     (layout.root / "sites-enabled/neoapi.conf").unlink()  # no host of the module: nobody misses it here
     found = layout.examined()["key file"]
-    assert found["result"] == "to do" and "openssl" not in found["mend"]
+    assert found["result"] == "to do" and "openssl" not in found["fix"]
 
 
 # ---------------------------------------------------------------- other layouts, and odd ones

@@ -15,9 +15,10 @@ static int is_one_of(const char *text, const char *const *words)
 static void check_fact(const neo_fact *fact)
 {
     static const char *const statuses[] = {"sent", "delivered", "read", "failed", NULL};
-    static const char *const wishes[] = {"stop", "resume", NULL};
-    const char *const texts[] = {fact->id,        fact->message,  fact->bsuid,       fact->name, fact->type,     fact->body,
-                                 fact->mime_type, fact->filename, fact->error_title, fact->wish, fact->new_bsuid};
+    static const char *const preferences[] = {"stop", "resume", NULL};
+    const char *const texts[] = {fact->id,          fact->message,    fact->bsuid,     fact->name,
+                                 fact->type,        fact->body,       fact->mime_type, fact->filename,
+                                 fact->error_title, fact->preference, fact->new_bsuid};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check_text(texts[i]);
     check_digits(fact->phone_number_id);
@@ -25,12 +26,12 @@ static void check_fact(const neo_fact *fact)
     check_digits(fact->new_wa_id);
     PROMISED(fact->phone_number_id);
     PROMISED(!fact->status || is_one_of(fact->status, statuses));
-    PROMISED(!fact->wish || is_one_of(fact->wish, wishes));
+    PROMISED(!fact->preference || is_one_of(fact->preference, preferences));
     PROMISED(fact->at >= 0);
     switch (fact->kind) {
     case NEO_FACT_MESSAGE: PROMISED(fact->id && fact->type && (fact->wa_id || fact->bsuid)); break;
     case NEO_FACT_STATUS: PROMISED(fact->id && fact->status); break;
-    case NEO_FACT_PREFERENCE: PROMISED(fact->wish && (fact->wa_id || fact->bsuid)); break;
+    case NEO_FACT_PREFERENCE: PROMISED(fact->preference && (fact->wa_id || fact->bsuid)); break;
     case NEO_FACT_MOVED: PROMISED((fact->wa_id || fact->bsuid) && (fact->new_wa_id || fact->new_bsuid)); break;
     default: broken("it is of a kind that there is", __FILE__, __LINE__);
     }

@@ -53,7 +53,7 @@ static void a_text_is_taken_with_its_sender_and_moment(void **state)
     assert_string_equal(fact->name, "Ana");
     assert_string_equal(fact->body, "Oi");
     assert_true(fact->at == 1770000000000LL);
-    assert_null(fact->wish);
+    assert_null(fact->preference);
 }
 
 static void each_type_has_its_text(void **state)
@@ -93,19 +93,19 @@ static void each_type_has_its_text(void **state)
 static void a_word_alone_is_a_wish(void **state)
 {
     static const struct {
-        const char *said, *wish;
+        const char *said, *preference;
     } known[] = {{"STOP", "stop"},         {" parar\\n", "stop"}, {"Sair", "stop"},     {"CANCELAR", "stop"},
                  {"descadastrar", "stop"}, {"resume", "resume"},  {"Voltar", "resume"}, {"STOP!", NULL},
                  {"please stop", NULL},    {"stopp", NULL},       {"", NULL},           {"PARAR SAIR", NULL}};
     for (int i = 0; i < COUNT(known); i++) {
         const neo_fact *fact =
             message(apr_psprintf(*state, "\"type\":\"text\",\"text\":{\"body\":\"%s\"}", known[i].said), *state);
-        if (known[i].wish)
-            assert_string_equal(fact->wish, known[i].wish);
+        if (known[i].preference)
+            assert_string_equal(fact->preference, known[i].preference);
         else
-            assert_null(fact->wish);
+            assert_null(fact->preference);
     }
-    assert_null(message("\"type\":\"image\",\"image\":{\"id\":\"1\",\"caption\":\"STOP\"}", *state)->wish);
+    assert_null(message("\"type\":\"image\",\"image\":{\"id\":\"1\",\"caption\":\"STOP\"}", *state)->preference);
 }
 
 static void statuses_are_taken_as_they_are_named_here(void **state)
@@ -137,7 +137,7 @@ static void preferences_have_a_number_for_their_moment(void **state)
     const neo_fact *fact =
         only("\"user_preferences\":[{\"wa_id\":\"5511987654321\",\"value\":\"stop\",\"timestamp\":1770000000}]", *state);
     assert_int_equal(fact->kind, NEO_FACT_PREFERENCE);
-    assert_string_equal(fact->wish, "stop");
+    assert_string_equal(fact->preference, "stop");
     assert_true(fact->at == 1770000000000LL);
 }
 

@@ -94,7 +94,7 @@ static void every_message_has_an_identifier_of_its_own_and_says_what_to_do(void 
         assert_int_equal(strncmp(row->id, "NEO", 3), 0);
         assert_int_equal(strspn(row->id + 3, "0123456789"), 4);
         assert_true(i == 0 || strcmp(neo_message_row_of((neo_message)(i - 1))->id, row->id) < 0);
-        assert_true(strlen(row->mend) > 10);
+        assert_true(strlen(row->fix) > 10);
         assert_int_equal(row->meaning[strlen(row->meaning) - 1], '.');
     }
 }

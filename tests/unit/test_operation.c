@@ -130,13 +130,13 @@ static void what_belongs_to_a_resource_has_both_ids(void **state)
     assert_true(neo_operation_match(HOOK "/deliveries/" DELIVERY "/retry", "POST", *state, &match));
     assert_ptr_equal(match.resource, &neo_webhook);
     assert_string_equal(match.id, HOOK + strlen("webhooks/"));
-    assert_string_equal(match.part, DELIVERY);
+    assert_string_equal(match.subresource_id, DELIVERY);
     assert_true(neo_operation_match("webhooks/x/deliveries/y", "GET", *state, &match));
     assert_string_equal(match.id, "x");
-    assert_string_equal(match.part, "y");
+    assert_string_equal(match.subresource_id, "y");
     assert_true(neo_operation_match(HOOK "/deliveries", "GET", *state, &match));
     assert_ptr_equal(match.resource, &neo_webhook);
-    assert_null(match.part);
+    assert_null(match.subresource_id);
 }
 
 static void a_list_has_its_own_filters_or_those_of_its_resource(void **state)

@@ -84,7 +84,7 @@ static void every_row_tells_people_what_it_means_and_what_to_do(void **state)
     (void)state;
     for (int code = 0; code < NEO_CODES; code++) {
         const neo_code_info *row = neo_code_row((neo_code)code);
-        const char *const sentences[] = {row->meaning, row->mend};
+        const char *const sentences[] = {row->meaning, row->fix};
         for (int s = 0; s < 2; s++) {
             assert_non_null(sentences[s]);
             if (!isupper((unsigned char)*sentences[s]) && *sentences[s] != '`' && strncmp(sentences[s], "X-", 2) != 0)

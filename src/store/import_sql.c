@@ -1,5 +1,5 @@
-/* Statements of an intake (see intake_sql.h). */
-#include "intake_sql.h"
+/* Statements of an import (see import_sql.h). */
+#include "import_sql.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static void add_lookup(neo_buf *sql, const neo_resource *const *kinds, const cha
     neo_buf_puts(sql, " end");
 }
 
-const char *neo_intake_find_sql(const neo_resource *const *kinds, apr_pool_t *pool)
+const char *neo_import_find_sql(const neo_resource *const *kinds, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 2048);
@@ -40,12 +40,12 @@ const char *neo_intake_find_sql(const neo_resource *const *kinds, apr_pool_t *po
     return sql.ptr;
 }
 
-const char *neo_intake_missing_sql(const neo_resource *const *kinds, apr_pool_t *pool)
+const char *neo_import_missing_sql(const neo_resource *const *kinds, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 2048);
-    neo_buf_puts(&sql, "with outside as materialized (select * from intake_reference r"
-                       " where not exists (select from intake_line l where l.id = r.target))"
+    neo_buf_puts(&sql, "with outside as materialized (select * from import_reference r"
+                       " where not exists (select from import_line l where l.id = r.target))"
                        " select r.number, r.path from outside r where ");
     add_lookup(&sql, kinds, "$1", "r.target");
     neo_buf_puts(&sql, " is null order by r.number, r.path limit " MOST_SHOWN);
@@ -53,7 +53,7 @@ const char *neo_intake_missing_sql(const neo_resource *const *kinds, apr_pool_t 
 }
 
 /* In the inner query the names of an index's columns mean the row's. */
-const char *neo_intake_duplicates_sql(const neo_resource *kind, const char *columns, const char *present, const char *predicate,
+const char *neo_import_duplicates_sql(const neo_resource *kind, const char *columns, const char *present, const char *predicate,
                                       apr_pool_t *pool)
 {
     const char *where = predicate ? apr_psprintf(pool, "%s and (%s)", present, predicate) : present;
@@ -61,12 +61,12 @@ const char *neo_intake_duplicates_sql(const neo_resource *kind, const char *colu
         pool,
         "with mine as materialized (select l.number, l.id, (select row(%s)::text"
         " from json_populate_record(null::neoapi.%s, l.body) where %s) as key"
-        " from intake_line l where l.kind = '%s' and l.body is not null)"
+        " from import_line l where l.kind = '%s' and l.body is not null)"
         " select m.number, m.first, null from (select number, key, min(number) over (partition by key) as first from mine"
         " where key is not null) m where m.number <> m.first"
         " union all select m.number, null, t.id from mine m join (select id, row(%s)::text as key from neoapi.%s"
         " where organization_id = $1 and %s) t on t.key = m.key"
-        " where t.id <> m.id and not exists (select from intake_line o where o.id = t.id) order by 1 limit " MOST_SHOWN,
+        " where t.id <> m.id and not exists (select from import_line o where o.id = t.id) order by 1 limit " MOST_SHOWN,
         columns, neo_table_of(kind), where, kind->name, columns, neo_table_of(kind), where);
 }
 
@@ -125,7 +125,7 @@ static void add_written(neo_buf *sql, const neo_resource *kind)
                       " returning t.*, t.xmax = 0 as is_made)");
 }
 
-static void add_told(neo_buf *sql, const neo_resource *kind, const char *happened, const char *number, const char *which)
+static void add_deliveries(neo_buf *sql, const neo_resource *kind, const char *happened, const char *number, const char *which)
 {
     neo_buf_printf(sql, ", event%s as (select w.*, p.item_id_block from written w join part p on p.item_id = w.id where %s)",
                    number, which);
@@ -133,21 +133,21 @@ static void add_told(neo_buf *sql, const neo_resource *kind, const char *happene
                              "{now}::timestamptz");
 }
 
-neo_sql *neo_intake_write_sql(const neo_resource *kind, int tells, apr_pool_t *pool)
+neo_sql *neo_import_write_sql(const neo_resource *kind, int sends_webhooks, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
     neo_buf_printf(&sql,
                    "with part as materialized (select l.number as item_number, l.id as item_id, l.id_block as item_id_block,"
-                   " l.body as item_body from intake_line l where l.kind = '%s' and l.number > {before}::bigint"
-                   " order by l.number limit " NEO_INTAKE_PORTION "),"
+                   " l.body as item_body from import_line l where l.kind = '%s' and l.number > {before}::bigint"
+                   " order by l.number limit " NEO_IMPORT_BATCH_ROWS "),"
                    " item as materialized (select p.item_number, b.* from part p"
                    " cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b), ",
                    kind->name, neo_table_of(kind));
     add_written(&sql, kind);
-    if (tells && kind->has_events) {
-        add_told(&sql, kind, "created", "0", "w.is_made");
-        add_told(&sql, kind, "updated", "1", "not w.is_made");
+    if (sends_webhooks && kind->has_events) {
+        add_deliveries(&sql, kind, "created", "0", "w.is_made");
+        add_deliveries(&sql, kind, "updated", "1", "not w.is_made");
     }
     neo_buf_puts(&sql, " select (select max(item_number) from part), (select count(*) from part),"
                        " (select count(*) from written where is_made), (select count(*) from written where not is_made)");
@@ -156,23 +156,23 @@ neo_sql *neo_intake_write_sql(const neo_resource *kind, int tells, apr_pool_t *p
 
 /* The file was looked at as a whole: what a line refers to is there, or stands in the file. There it has been written unless it
  * comes later. */
-neo_sql *neo_intake_refer_sql(const neo_resource *const *kind, int is_settling, apr_pool_t *pool)
+neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resolving, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
     neo_buf_printf(&sql,
-                   "with line as materialized (select l.number, l.id from intake_line l where l.kind = '%s'"
+                   "with line as materialized (select l.number, l.id from import_line l where l.kind = '%s'"
                    " and l.number > {before}::bigint and l.number <= {since}::bigint),"
-                   " due as materialized (select line.id, i.path, i.target from line join intake_reference i using (number)),"
+                   " due as materialized (select line.id, i.path, i.target from line join import_reference i using (number)),"
                    " no_longer as (delete from neoapi.reference r using line where r.organization_id = {organization}"
                    " and r.source_id = line.id and not exists (select from due where due.id = r.source_id"
                    " and due.path = r.path))"
                    " insert into neoapi.reference as r (organization_id, source_id, path, target_id)"
                    " select {organization}, id, path, target from due",
                    (*kind)->name);
-    if (!is_settling) {
+    if (!is_resolving) {
         neo_buf_printf(&sql,
-                       " where not exists (select from intake_line f where f.id = due.target"
+                       " where not exists (select from import_line f where f.id = due.target"
                        " and (f.kind = '%s' and f.number > {since}::bigint",
                        (*kind)->name);
         for (const neo_resource *const *later = kind + 1; *later; later++)

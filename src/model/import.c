@@ -1,5 +1,5 @@
-/* Rows from exports and from elsewhere (see model/intake.h). */
-#include "model/intake.h"
+/* Rows from exports and from elsewhere (see model/import.h). */
+#include "model/import.h"
 
 #include <apr_strings.h>
 #include <string.h>
@@ -9,17 +9,17 @@
 #include "model/references.h"
 #include "model/validate.h"
 
-#define LONGEST 200 /* characters of a name that the service sets */
+#define MAX_NAME 200 /* characters of a name that the service sets */
 
 /* ---------------------------------------------------------------- the kinds, and their order */
 
 #define ADDRESS(name, AREA, collection) &neo_##name,
-const neo_resource *const neo_intake_kinds[] = {NEO_EVERY_RESOURCE(ADDRESS) ADDRESS(lead, , ) ADDRESS(whatsapp_opt_out, , )
+const neo_resource *const neo_import_kinds[] = {NEO_EVERY_RESOURCE(ADDRESS) ADDRESS(lead, , ) ADDRESS(whatsapp_opt_out, , )
                                                     NULL};
 
-const neo_resource *neo_intake_kind_named(const char *name)
+const neo_resource *neo_import_kind_named(const char *name)
 {
-    const neo_resource *const *k = neo_intake_kinds;
+    const neo_resource *const *k = neo_import_kinds;
     while (*k && strcmp((*k)->name, name) != 0)
         k++;
     return *k;
@@ -44,21 +44,21 @@ static int is_among(const neo_resource **some, const neo_resource *resource)
 /* Whether everything that it refers to is among these, beside itself. */
 static int is_ready(const neo_resource *resource, const neo_resource **before)
 {
-    for (const neo_resource *const *r = neo_intake_kinds; *r; r++)
+    for (const neo_resource *const *r = neo_import_kinds; *r; r++)
         if (*r != resource && neo_can_refer_to(resource, *r) && !is_among(before, *r))
             return 0;
     return 1;
 }
 
-const neo_resource **neo_intake_order(apr_pool_t *pool)
+const neo_resource **neo_import_order(apr_pool_t *pool)
 {
     int count = 0, done = 0, wanted = 0;
-    while (neo_intake_kinds[count])
-        wanted += !has_secret(neo_intake_kinds[count++]);
+    while (neo_import_kinds[count])
+        wanted += !has_secret(neo_import_kinds[count++]);
     const neo_resource **order = apr_pcalloc(pool, (apr_size_t)(count + 1) * sizeof *order);
     for (int must_be_ready = 1; done < wanted;) {
         int before = done;
-        for (const neo_resource *const *r = neo_intake_kinds; *r; r++)
+        for (const neo_resource *const *r = neo_import_kinds; *r; r++)
             if (!has_secret(*r) && !is_among(order, *r) && (!must_be_ready || is_ready(*r, order))) {
                 order[done++] = *r;
                 must_be_ready = 1;
@@ -70,7 +70,7 @@ const neo_resource **neo_intake_order(apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- ids */
 
-const char *neo_intake_moved_id(const char *organization, const char *given, apr_pool_t *pool)
+const char *neo_import_moved_id(const char *organization, const char *given, apr_pool_t *pool)
 {
     unsigned char bytes[NEO_ID_BYTES], hash[NEO_SHA256_SIZE];
     char *id = apr_palloc(pool, NEO_ID_SIZE);
@@ -82,7 +82,7 @@ const char *neo_intake_moved_id(const char *organization, const char *given, apr
     return id;
 }
 
-void neo_intake_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms time)
+void neo_import_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms time)
 {
     unsigned char bytes[NEO_ID_BYTES];
     neo_id_bound(id, prefix, time, 0);
@@ -91,7 +91,7 @@ void neo_intake_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms time)
     neo_id_unpack(id, prefix, bytes);
 }
 
-const char *neo_intake_given(const neo_json *value, apr_pool_t *pool)
+const char *neo_import_given(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = value ? neo_json_string(value) : NULL;
     if (value && neo_json_kind_of(value) == NEO_JSON_INTEGER)
@@ -100,7 +100,7 @@ const char *neo_intake_given(const neo_json *value, apr_pool_t *pool)
 }
 
 typedef struct {
-    neo_intake_id id_of;
+    neo_import_id id_of;
     void *data;
     apr_pool_t *pool;
 } renaming;
@@ -110,7 +110,7 @@ static neo_json *rename_in(const renaming *r, const neo_field *fields, neo_json 
 static neo_json *rename_one(const renaming *r, const neo_field *field, neo_json *value, const neo_json *beside)
 {
     const neo_resource *kind = neo_referred(field, beside);
-    const char *given = neo_intake_given(value, r->pool);
+    const char *given = neo_import_given(value, r->pool);
     if (!kind || !given)
         return value;
     return neo_json_make_string(r->id_of(r->data, kind, given), r->pool);
@@ -151,7 +151,7 @@ static neo_json *rename_in(const renaming *r, const neo_field *fields, neo_json 
     return copy;
 }
 
-neo_json *neo_intake_rename(const neo_resource *resource, neo_json *body, neo_intake_id id_of, void *data, apr_pool_t *pool)
+neo_json *neo_import_rename(const neo_resource *resource, neo_json *body, neo_import_id id_of, void *data, apr_pool_t *pool)
 {
     const renaming r = {id_of, data, pool};
     return neo_has_references(resource) ? rename_in(&r, resource->fields, body) : body;
@@ -165,7 +165,7 @@ static void take_server_field(const neo_resource *resource, const neo_field *fie
 {
     neo_json *value = neo_json_get(body, field->name);
     neo_field any = *field;
-    any.max = any.max ? any.max : LONGEST;
+    any.max = any.max ? any.max : MAX_NAME;
     if (!value || neo_json_kind_of(value) == NEO_JSON_NULL || neo_json_get(row, field->name))
         return;
     const char *message = neo_check(&any, value, body, pool);
@@ -175,16 +175,16 @@ static void take_server_field(const neo_resource *resource, const neo_field *fie
         neo_json_set(row, field->name, value);
 }
 
-neo_problem *neo_intake_check(const neo_resource *resource, neo_json *body, const neo_intake_place *place, apr_pool_t *pool,
+neo_problem *neo_import_check(const neo_resource *resource, neo_json *body, const neo_import_owner *owner, apr_pool_t *pool,
                               neo_json **row, neo_json **clean)
 {
     neo_problem *problem = neo_validate(resource, body, pool, clean);
     if (neo_json_kind_of(body) != NEO_JSON_OBJECT)
         return problem;
     *row = neo_json_make_object(pool);
-    neo_json_set(*row, "organization_id", neo_json_make_string(place->organization, pool));
-    neo_json_set(*row, "tenant_id", neo_json_make_string(place->tenant, pool));
-    neo_json_set(*row, "id", neo_json_make_string(place->id, pool));
+    neo_json_set(*row, "organization_id", neo_json_make_string(owner->organization, pool));
+    neo_json_set(*row, "tenant_id", neo_json_make_string(owner->tenant, pool));
+    neo_json_set(*row, "id", neo_json_make_string(owner->id, pool));
     for (const neo_field *f = resource->fields; f->name; f++) {
         neo_json *value = neo_json_get(*clean, f->name);
         if (f->flags & NEO_SERVER)

@@ -1,5 +1,5 @@
-/* Reading an organization (see store/archive.h). */
-#include "store/archive.h"
+/* Reading an organization (see store/export.h). */
+#include "store/export.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "store/migrate.h"
 #include "store/write.h"
 
-#define PORTION "1000" /* rows: some megabytes at most */
+#define FETCH_ROWS "1000" /* rows: some megabytes at most */
 
 static const char head_sql[] =
     "select json_build_object('at', neoapi.instant(now()), 'schema', (select max(number) from neoapi.schema_migration),"
@@ -27,7 +27,7 @@ static const char *exec(neo_pg *pg, const char *sql, const char *organization, a
     return neo_pg_exec(pg, sql, organization ? 1 : 0, &organization, pool, rows) == NEO_PG_OK ? NULL : rows->message;
 }
 
-const char *neo_archive_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **head)
+const char *neo_export_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **head)
 {
     neo_rows rows;
     const char *wrong = exec(pg, "begin isolation level repeatable read read only", NULL, pool, &rows);
@@ -42,14 +42,14 @@ const char *neo_archive_begin(neo_pg *pg, const char *organization, apr_pool_t *
     return wrong;
 }
 
-void neo_archive_end(neo_pg *pg, apr_pool_t *pool)
+void neo_export_end(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     (void)exec(pg, "commit", NULL, pool, &rows); /* nothing was written */
 }
 
-const char *neo_archive_count(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool,
-                              long long *count)
+const char *neo_export_count(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool,
+                             long long *count)
 {
     neo_rows rows;
     const char *sql = apr_psprintf(pool, "select count(*) from neoapi.%s where organization_id = $1", neo_table_of(resource));
@@ -59,18 +59,18 @@ const char *neo_archive_count(neo_pg *pg, const neo_resource *resource, const ch
 }
 
 /* A cursor's statement can have no parameters. */
-const char *neo_archive_open(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool)
+const char *neo_export_open(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool)
 {
     neo_rows rows;
     return exec(pg,
                 apr_psprintf(pool,
-                             "close all; declare archive no scroll cursor for select representation from neoapi.%s"
+                             "close all; declare export_cursor no scroll cursor for select representation from neoapi.%s"
                              " where organization_id = %s order by id",
                              neo_table_of(resource), neo_pg_literal(pg, organization, pool)),
                 NULL, pool, &rows);
 }
 
-const char *neo_archive_next(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
+const char *neo_export_next(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
-    return exec(pg, "fetch " PORTION " from archive", NULL, pool, rows);
+    return exec(pg, "fetch " FETCH_ROWS " from export_cursor", NULL, pool, rows);
 }

@@ -4,7 +4,7 @@
 #include <apr_strings.h>
 
 #include "core/id.h"
-#include "model/intake.h"
+#include "model/import.h"
 #include "model/references.h"
 
 #define HERE  "org_01jp2azpts9g3j7m2n6q0s4v8w"
@@ -12,7 +12,7 @@
 
 static void each_kind_comes_after_those_that_it_refers_to_and_secrets_not_at_all(void **state)
 {
-    const neo_resource **order = neo_intake_order(*state);
+    const neo_resource **order = neo_import_order(*state);
     int count = 0;
     for (; order[count]; count++) {
         assert_true(order[count] != &neo_webhook);
@@ -24,19 +24,19 @@ static void each_kind_comes_after_those_that_it_refers_to_and_secrets_not_at_all
 
 static void a_moved_id_is_always_the_same_of_its_organization_and_keeps_its_moment(void **state)
 {
-    const char *moved = neo_intake_moved_id(HERE, NEO_SAMPLE_BROKER, *state);
+    const char *moved = neo_import_moved_id(HERE, NEO_SAMPLE_BROKER, *state);
     assert_true(neo_id_is(moved, "brk_"));
     assert_string_not_equal(moved, NEO_SAMPLE_BROKER);
     assert_memory_equal(moved, NEO_SAMPLE_BROKER, NEO_PREFIX_LEN + 9); /* 45 of the moment's 48 bits */
-    assert_string_equal(moved, neo_intake_moved_id(HERE, NEO_SAMPLE_BROKER, *state));
-    assert_string_not_equal(moved, neo_intake_moved_id(THERE, NEO_SAMPLE_BROKER, *state));
+    assert_string_equal(moved, neo_import_moved_id(HERE, NEO_SAMPLE_BROKER, *state));
+    assert_string_not_equal(moved, neo_import_moved_id(THERE, NEO_SAMPLE_BROKER, *state));
 }
 
 static void a_new_id_carries_its_moment(void **state)
 {
     char id[NEO_ID_SIZE], first[NEO_ID_SIZE], last[NEO_ID_SIZE];
     (void)state;
-    neo_intake_new_id(id, "pty_", 1557000000123);
+    neo_import_new_id(id, "pty_", 1557000000123);
     neo_id_bound(first, "pty_", 1557000000123, 0);
     neo_id_bound(last, "pty_", 1557000000123, 1);
     assert_true(neo_id_is(id, "pty_") && strcmp(first, id) < 0 && strcmp(id, last) < 0);
@@ -49,7 +49,7 @@ static const char *shouted(void *data, const neo_resource *kind, const char *giv
 
 static const char *renamed(const neo_resource *resource, const char *body, apr_pool_t *pool)
 {
-    return neo_json_text(neo_intake_rename(resource, parsed(body, pool), shouted, pool, pool), pool).ptr;
+    return neo_json_text(neo_import_rename(resource, parsed(body, pool), shouted, pool, pool), pool).ptr;
 }
 
 static void references_are_renamed_wherever_they_stand_and_nothing_else_is(void **state)
@@ -72,9 +72,9 @@ static void references_are_renamed_wherever_they_stand_and_nothing_else_is(void 
 
 static neo_problem *checked(const neo_resource *resource, const char *change, apr_pool_t *pool, neo_json **row)
 {
-    const neo_intake_place place = {"tnt_1", HERE, "brk_1"};
+    const neo_import_owner owner = {"tnt_1", HERE, "brk_1"};
     neo_json *clean;
-    return neo_intake_check(resource, body_of(resource, change, pool), &place, pool, row, &clean);
+    return neo_import_check(resource, body_of(resource, change, pool), &owner, pool, row, &clean);
 }
 
 static void a_row_has_its_place_and_of_what_the_service_sets_what_is_given(void **state)
@@ -109,9 +109,9 @@ static void what_is_wrong_is_named_also_of_what_the_service_sets(void **state)
 
 static const char *phone_of(const neo_resource *kind, const char *body, const char *field, apr_pool_t *pool)
 {
-    const neo_intake_place place = {"tnt_1", HERE, "led_1"};
+    const neo_import_owner owner = {"tnt_1", HERE, "led_1"};
     neo_json *row, *clean;
-    if (neo_intake_check(kind, parsed(body, pool), &place, pool, &row, &clean))
+    if (neo_import_check(kind, parsed(body, pool), &owner, pool, &row, &clean))
         return "refused";
     return neo_json_string(neo_json_get(row, field));
 }
@@ -163,12 +163,12 @@ static void an_opt_out_comes_back_whatever_the_contact_is_called(void **state)
 static void every_kind_that_is_taken_along_is_found_by_its_name_alone(void **state)
 {
     (void)state;
-    for (const neo_resource *const *k = neo_intake_kinds; *k; k++) {
-        assert_ptr_equal(neo_intake_kind_named((*k)->name), *k);
-        for (const neo_resource *const *other = neo_intake_kinds; other < k; other++)
+    for (const neo_resource *const *k = neo_import_kinds; *k; k++) {
+        assert_ptr_equal(neo_import_kind_named((*k)->name), *k);
+        for (const neo_resource *const *other = neo_import_kinds; other < k; other++)
             assert_string_not_equal((*k)->prefix, (*other)->prefix);
     }
-    assert_null(neo_intake_kind_named("planet"));
+    assert_null(neo_import_kind_named("planet"));
     assert_null(neo_resource_named("lead")); /* the API knows nothing of it */
     assert_null(neo_resource_of_collection("leads"));
 }
@@ -186,5 +186,5 @@ int main(void)
         pool_test(an_opt_out_comes_back_whatever_the_contact_is_called),
         pool_test(every_kind_that_is_taken_along_is_found_by_its_name_alone),
     };
-    return run_room("intake", tests);
+    return run_room("import", tests);
 }

@@ -1,0 +1,386 @@
+/* Taking rows in (see store/import.h). */
+#include "store/import.h"
+
+#include <apr_strings.h>
+#include <apr_time.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/id.h"
+#include "import_sql.h"
+#include "model/import.h"
+#include "model/references.h"
+#include "store/write.h"
+
+#define MOST_ATTEMPTS 10                 /* while others are in the way */
+#define RETRY_DELAY   APR_TIME_C(300000) /* microseconds */
+#define ACTOR         "neoapictl"
+
+/* A plan for an organization that has nothing as yet, as far as is known, would be a bad one a moment later. */
+#define GENERIC_PLANS "set plan_cache_mode to force_generic_plan; "
+
+struct neo_import {
+    neo_pg *pg;
+    const char *organization, *tenant;
+    int sends_webhooks;
+    const neo_resource **kinds;
+    neo_sql **write;
+    neo_sql **references,
+        **resolve_references; /* by kind; NULL where there is nothing to be kept, or nothing that comes later */
+    const char *find;
+    int kind;         /* that is being written, then that whose references are being kept once more */
+    int is_resolving; /* all rows are written, so that those can be referred to that came later */
+    long long before; /* the line behind which the next portion begins */
+};
+
+static const char *exec(const neo_import *import, const char *sql, int params, const char *const *values, apr_pool_t *pool,
+                        neo_rows *rows)
+{
+    return neo_pg_exec(import->pg, sql, params, values, pool, rows) == NEO_PG_OK ? NULL : rows->message;
+}
+
+/* ---------------------------------------------------------------- the beginning */
+
+/* The server notices a moment later that whoever had it before is no more. */
+const char *neo_import_lock(neo_pg *pg, const char *organizations, apr_pool_t *pool)
+{
+    neo_rows rows;
+    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+        if (neo_pg_exec(pg,
+                        "select coalesce(bool_and(pg_try_advisory_lock(hashtext('neoapi.import'), hashtext(id))), true)"
+                        " from unnest($1::text[]) id",
+                        1, &organizations, pool, &rows) != NEO_PG_OK)
+            return rows.message;
+        if (neo_rows_is_true(&rows, 0, 0))
+            return NULL;
+        apr_sleep(RETRY_DELAY);
+    }
+    return "another import into this organization, or a purge of it, is under way";
+}
+
+static const char *find_tenant(neo_import *import, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *wrong = neo_import_lock(import->pg, apr_pstrcat(pool, "{", import->organization, "}", NULL), pool);
+    if (!wrong)
+        wrong = exec(import, "select tenant_id from neoapi.organization where id = $1", 1, &import->organization, pool, &rows);
+    if (wrong)
+        return wrong;
+    import->tenant = rows.count ? neo_rows_value(&rows, 0, 0) : NULL;
+    return rows.count ? NULL : "there is no such organization; see: neoapictl organization list";
+}
+
+/* Whether a kind's rows can refer to what is written after them. */
+static int looks_ahead(const neo_import *import, int kind)
+{
+    for (int k = kind; import->kinds[k]; k++)
+        if (neo_can_refer_to(import->kinds[kind], import->kinds[k]))
+            return 1;
+    return 0;
+}
+
+const char *neo_import_begin(neo_pg *pg, const char *organization, int sends_webhooks, apr_pool_t *pool, neo_import **made,
+                             const char **tenant)
+{
+    neo_import *import = apr_pcalloc(pool, sizeof *import);
+    neo_rows rows;
+    int count = 0;
+    *import =
+        (neo_import){.pg = pg, .organization = organization, .sends_webhooks = sends_webhooks, .kinds = neo_import_order(pool)};
+    while (import->kinds[count])
+        count++;
+    import->write = apr_palloc(pool, (apr_size_t)count * sizeof *import->write);
+    import->references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->references);
+    import->resolve_references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->resolve_references);
+    for (int k = 0; k < count; k++) {
+        import->write[k] = neo_import_write_sql(import->kinds[k], sends_webhooks, pool);
+        if (!import->kinds[k]->has_foreign_keys)
+            import->references[k] = neo_import_references_sql(&import->kinds[k], 0, pool);
+        if (looks_ahead(import, k))
+            import->resolve_references[k] = neo_import_references_sql(&import->kinds[k], 1, pool);
+    }
+    import->find = neo_import_find_sql(import->kinds, pool);
+    const char *wrong = find_tenant(import, pool);
+    if (!wrong)
+        wrong = exec(import, GENERIC_PLANS "begin; " NEO_IMPORT_TABLES, 0, NULL, pool, &rows);
+    *made = import;
+    *tenant = import->tenant;
+    return wrong;
+}
+
+/* ---------------------------------------------------------------- collecting */
+
+static void add_member(neo_buf *out, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    neo_buf_printf(out, ",\"%s\":", name);
+    neo_buf_json(out, value);
+}
+
+const char *neo_import_find(neo_import *import, neo_import_lookup *lookups, int count, apr_pool_t *pool)
+{
+    neo_buf list;
+    neo_rows rows;
+    neo_buf_init(&list, pool, (apr_size_t)count * 160 + 2);
+    for (int i = 0; i < count; i++) {
+        neo_buf_printf(&list, "%c{\"n\":%d,\"kind\":\"%s\"", i ? ',' : '[', i, lookups[i].kind->name);
+        add_member(&list, "given", lookups[i].given);
+        add_member(&list, "external", lookups[i].external_id);
+        add_member(&list, "fresh", lookups[i].id);
+        neo_buf_putc(&list, '}');
+    }
+    neo_buf_putc(&list, ']');
+    const char *values[] = {import->organization, list.ptr};
+    const char *wrong = exec(import, import->find, 2, values, pool, &rows);
+    for (int r = 0; !wrong && r < rows.count; r++)
+        lookups[atoi(neo_rows_value(&rows, r, 0))].id = neo_rows_value(&rows, r, 1);
+    return wrong;
+}
+
+static void add_line(const neo_import *import, neo_buf *out, const neo_import_line *line, apr_pool_t *pool)
+{
+    char id_block[NEO_ID_BLOCK_SIZE];
+    neo_buf_printf(out, "%c{\"number\":%lld,\"kind\":\"%s\",\"id\":\"%s\"", out->len ? ',' : '[', line->number,
+                   line->kind->name, line->id);
+    if (import->sends_webhooks) {
+        neo_id_issue_block(id_block, "whd_");
+        neo_buf_printf(out, ",\"id_block\":\"%s\"", id_block);
+    }
+    if (line->row) {
+        neo_text row = neo_json_text(line->row, pool);
+        neo_buf_puts(out, ",\"body\":");
+        neo_buf_add(out, row.ptr, row.len);
+    }
+    neo_buf_putc(out, '}');
+}
+
+static void add_references(neo_buf *out, const neo_import_line *line, apr_pool_t *pool)
+{
+    const apr_array_header_t *all = neo_references(line->kind, line->clean, pool);
+    for (int i = 0; i < all->nelts; i++)
+        neo_buf_printf(out, "%c{\"number\":%lld,\"path\":\"%s\",\"target\":\"%s\"}", out->len ? ',' : '[', line->number,
+                       APR_ARRAY_IDX(all, i, neo_reference).path, APR_ARRAY_IDX(all, i, neo_reference).target);
+}
+
+const char *neo_import_collect(neo_import *import, const neo_import_line *lines, int count, apr_pool_t *pool)
+{
+    neo_buf rows, references;
+    neo_rows done;
+    neo_buf_init(&rows, pool, (apr_size_t)count * 1024 + 2);
+    neo_buf_init(&references, pool, (apr_size_t)count * 256 + 2);
+    for (int i = 0; i < count; i++) {
+        add_line(import, &rows, &lines[i], pool);
+        if (lines[i].row)
+            add_references(&references, &lines[i], pool);
+    }
+    neo_buf_puts(&rows, rows.len ? "]" : "[]");
+    neo_buf_puts(&references, references.len ? "]" : "[]");
+    const char *values[] = {rows.ptr, references.ptr};
+    return exec(import,
+                "with line as (insert into import_line select number, kind, id, id_block, body from json_to_recordset($1::json)"
+                " as l (number bigint, kind text, id text, id_block text, body json))"
+                " insert into import_reference select number, path, target from json_to_recordset($2::json)"
+                " as r (number bigint, path text, target text)",
+                2, values, pool, &done);
+}
+
+/* ---------------------------------------------------------------- examining */
+
+static const char *duplicate_message(const neo_rows *rows, int row, const char *what, apr_pool_t *pool)
+{
+    const char *first = neo_rows_value(rows, row, 1);
+    return first ? apr_psprintf(pool, "is that of the %s on line %s", what, first)
+                 : apr_psprintf(pool, "is that of %s, which is not in the file", neo_rows_value(rows, row, 2));
+}
+
+/* "broker_creci_key" is about the field creci. */
+static const char *field_of(const neo_resource *kind, const char *index, apr_pool_t *pool)
+{
+    const char *field = NULL;
+    for (const neo_field *f = kind->fields; f->name; f++) {
+        const char *end = apr_psprintf(pool, "_%s_key", f->name);
+        size_t len = strlen(index), tail = strlen(end);
+        if (len > tail && strcmp(index + len - tail, end) == 0 && (!field || strlen(field) < strlen(f->name)))
+            field = f->name;
+    }
+    return field ? field : index;
+}
+
+static const char *check_index(const neo_import *import, const neo_resource *kind, const neo_rows *index, int row,
+                               neo_import_report report, void *data, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *sql = neo_import_duplicates_sql(kind, neo_rows_value(index, row, 1), neo_rows_value(index, row, 2),
+                                                neo_rows_value(index, row, 3), pool);
+    const char *wrong = exec(import, sql, 1, &import->organization, pool, &rows);
+    for (int r = 0; !wrong && r < rows.count; r++)
+        report(data, atoll(neo_rows_value(&rows, r, 0)), field_of(kind, neo_rows_value(index, row, 0), pool),
+               duplicate_message(&rows, r, kind->name, pool));
+    return wrong;
+}
+
+/* Every unique index but that of the id: its name, its columns, that these have values, and its condition. */
+static const char *check_unique(const neo_import *import, const neo_resource *kind, neo_import_report report, void *data,
+                                apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *table = apr_psprintf(pool, "neoapi.%s", neo_table_of(kind));
+    const char *wrong =
+        exec(import,
+             "select c.relname, string_agg(k.def, ', ' order by k.n), string_agg('(' || k.def || ') is not null', ' and '),"
+             " pg_get_expr(i.indpred, i.indrelid) from pg_index i join pg_class c on c.oid = i.indexrelid,"
+             " lateral (select n, pg_get_indexdef(i.indexrelid, n, true) as def from generate_series(1, i.indnkeyatts) n) k"
+             " where i.indrelid = $1::regclass and i.indisunique and not i.indisprimary group by 1, 4 order by 1",
+             1, &table, pool, &rows);
+    for (int r = 0; !wrong && r < rows.count; r++)
+        wrong = check_index(import, kind, &rows, r, report, data, pool);
+    return wrong;
+}
+
+static const char *check_ids(const neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *wrong = exec(import,
+                             "select number, first from (select number, min(number) over (partition by id) as first"
+                             " from import_line) l where number <> first order by 1 limit 101",
+                             0, NULL, pool, &rows);
+    for (int r = 0; !wrong && r < rows.count; r++)
+        report(data, atoll(neo_rows_value(&rows, r, 0)), "id", duplicate_message(&rows, r, "row", pool));
+    return wrong;
+}
+
+/* Administrators name a lead by its id alone, so that no two organizations may have the same. */
+static const char *check_leads(const neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *wrong = exec(import,
+                             "select l.number from import_line l join neoapi.lead t on t.id = l.id where l.kind = 'lead'"
+                             " and t.organization_id <> $1 order by 1 limit 101",
+                             1, &import->organization, pool, &rows);
+    for (int r = 0; !wrong && r < rows.count; r++)
+        report(data, atoll(neo_rows_value(&rows, r, 0)), "id", "is that of another organization's lead");
+    return wrong;
+}
+
+const char *neo_import_validate(neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *wrong = exec(import,
+                             "create index on import_line (kind, number); create index on import_line (id);"
+                             "create index on import_reference (number); analyze import_line; analyze import_reference",
+                             0, NULL, pool, &rows);
+    if (!wrong)
+        wrong = check_ids(import, report, data, pool);
+    if (!wrong)
+        wrong = check_leads(import, report, data, pool);
+    for (const neo_resource **k = import->kinds; !wrong && *k; k++)
+        wrong = check_unique(import, *k, report, data, pool);
+    if (!wrong)
+        wrong = exec(import, neo_import_missing_sql(neo_import_kinds, pool), 1, &import->organization, pool, &rows);
+    for (int r = 0; !wrong && r < rows.count; r++)
+        report(data, atoll(neo_rows_value(&rows, r, 0)), neo_rows_value(&rows, r, 1),
+               "names nothing that is in the file or in the organization");
+    return wrong;
+}
+
+const char *neo_import_commit(neo_import *import, apr_pool_t *pool)
+{
+    neo_rows rows;
+    return exec(import, "commit", 0, NULL, pool, &rows);
+}
+
+/* ---------------------------------------------------------------- writing */
+
+static neo_pg_status run(neo_import *import, const neo_sql *sql, const char *since, apr_pool_t *pool, neo_rows *rows)
+{
+    char now[NEO_MS_TEXT_SIZE];
+    neo_values v = {0};
+    neo_ms_format(now, neo_now_ms());
+    v.of[NEO_PARAM_ORGANIZATION] = import->organization;
+    v.of[NEO_PARAM_NOW] = now;
+    v.of[NEO_PARAM_ACTOR] = ACTOR;
+    v.of[NEO_PARAM_BEFORE] = apr_ltoa(pool, (long)import->before);
+    v.of[NEO_PARAM_SINCE] = since;
+    return neo_sql_run(import->pg, sql, &v, pool, rows);
+}
+
+/* One transaction: the rows, and what they refer to as far as that is there. *last is the number of its last line, NULL where
+ * there was none. */
+static neo_pg_status write_batch(neo_import *import, apr_pool_t *pool, neo_import_batch *batch, const char **last,
+                                 neo_rows *rows)
+{
+    neo_pg_status status = neo_pg_begin(import->pg, pool, rows);
+    *last = NULL;
+    if (status == NEO_PG_OK)
+        status = run(import, import->write[import->kind], NULL, pool, rows);
+    if (status == NEO_PG_OK && (*last = neo_rows_value(rows, 0, 0))) {
+        *batch = (neo_import_batch){.rows = atoll(neo_rows_value(rows, 0, 1)),
+                                    .created = atoll(neo_rows_value(rows, 0, 2)),
+                                    .updated = atoll(neo_rows_value(rows, 0, 3))};
+        if (import->references[import->kind])
+            status = run(import, import->references[import->kind], *last, pool, rows);
+    }
+    if (status == NEO_PG_OK)
+        status = neo_pg_commit(import->pg, pool, rows);
+    else
+        neo_pg_roll_back(import->pg);
+    if (status != NEO_PG_OK)
+        *batch = (neo_import_batch){0};
+    return status;
+}
+
+static void advance_kind(neo_import *import, neo_import_batch *batch)
+{
+    import->before = 0;
+    import->kind++;
+    if (!import->kinds[import->kind] && !import->is_resolving) {
+        import->is_resolving = 1;
+        import->kind = 0;
+    }
+    while (import->is_resolving && import->kinds[import->kind] && !import->resolve_references[import->kind])
+        import->kind++;
+    batch->is_done = !import->kinds[import->kind];
+}
+
+static const char *explain(neo_pg_status status, const neo_rows *rows, apr_pool_t *pool)
+{
+    if (status == NEO_PG_UNIQUE_VIOLATION)
+        return apr_psprintf(pool, "a value that must be unique was given to another row meanwhile (%s)", rows->constraint);
+    if (status == NEO_PG_SCHEMA || status == NEO_PG_UNAVAILABLE) /* what was collected went with the connection */
+        return "the connection to the database was lost";
+    if (status == NEO_PG_FK_VIOLATION)
+        return "something that a row refers to was deleted meanwhile";
+    return rows->message ? rows->message : "the database did not do it";
+}
+
+/* What a portion of references is: as many lines as one of rows. */
+static neo_pg_status resolve_batch(neo_import *import, apr_pool_t *pool, const char **last, neo_rows *rows)
+{
+    const char *values[] = {import->kinds[import->kind]->name, apr_ltoa(pool, (long)import->before)};
+    neo_pg_status status = neo_pg_exec(import->pg,
+                                       "select max(number) from (select number from import_line where kind = $1"
+                                       " and number > $2::bigint order by number limit " NEO_IMPORT_BATCH_ROWS ") l",
+                                       2, values, pool, rows);
+    *last = status == NEO_PG_OK ? neo_rows_value(rows, 0, 0) : NULL;
+    return *last ? run(import, import->resolve_references[import->kind], *last, pool, rows) : status;
+}
+
+const char *neo_import_write(neo_import *import, apr_pool_t *pool, neo_import_batch *batch)
+{
+    neo_rows rows;
+    const char *last = NULL;
+    neo_pg_status status = NEO_PG_RETRY;
+    *batch = (neo_import_batch){0};
+    for (int attempt = 0; attempt < MOST_ATTEMPTS && (status == NEO_PG_RETRY || status == NEO_PG_FK_VIOLATION); attempt++)
+        status =
+            import->is_resolving ? resolve_batch(import, pool, &last, &rows) : write_batch(import, pool, batch, &last, &rows);
+    if (status != NEO_PG_OK)
+        return explain(status, &rows, pool);
+    if (last)
+        import->before = atoll(last);
+    else
+        advance_kind(import, batch);
+    return NULL;
+}
