@@ -24,7 +24,7 @@ int neo_histogram_is_coarse(int bucket);
 uint64_t neo_histogram_count(const neo_histogram *histogram);
 
 /* The duration in microseconds that this part of all (0.95) stayed below; 0 where nothing was counted. */
-double neo_histogram_quantile(const neo_histogram *histogram, double part);
+double neo_histogram_quantile(const neo_histogram *histogram, double quantile);
 
 /* The mean in microseconds; 0 where nothing was counted. */
 double neo_histogram_mean(const neo_histogram *histogram);

@@ -86,7 +86,8 @@ typedef struct neo_problem {
 neo_problem *neo_problem_make(apr_pool_t *pool, neo_code kind, const char *fmt, ...) NEO_PRINTF(3, 4);
 
 /* 404 not_found.<resource> and the other codes that hold {resource}. */
-neo_problem *neo_problem_about(apr_pool_t *pool, neo_code kind, const char *resource, const char *fmt, ...) NEO_PRINTF(4, 5);
+neo_problem *neo_problem_for_resource(apr_pool_t *pool, neo_code kind, const char *resource, const char *fmt, ...)
+    NEO_PRINTF(4, 5);
 
 /* Adds one wrong field to a 400: makes the problem where *problem is NULL. With several, the problem's code becomes
  * validation.failed. `resource` fills {resource}; {field} is `field` with indexes left out and dots as underscores. */
@@ -94,7 +95,7 @@ void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, c
                        const char *fmt, ...) NEO_PRINTF(6, 7);
 
 /* The problem of a part of a request as one of the whole: its fields get `path` and a dot before them; where it names none, its
- * detail gets `part` and a colon. */
+ * detail gets `subresource` and a colon. */
 neo_problem *neo_problem_within(apr_pool_t *pool, const neo_problem *problem, const char *part, const char *path);
 
 /* The one problem for everything that is our own fault. */

@@ -23,7 +23,7 @@ typedef struct neo_ctl_parameter {
     const char *name;
     neo_ctl_kind kind;
     unsigned int flags;
-    const char *preset; /* the value where none is given; NULL for none */
+    const char *default_value; /* the value where none is given; NULL for none */
     const char *summary;
 } neo_ctl_parameter;
 

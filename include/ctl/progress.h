@@ -15,7 +15,8 @@ typedef struct neo_ctl_progress {
 
 void neo_ctl_progress_begin(neo_ctl_progress *progress, const neo_ctl *ctl, const char *what);
 
-/* So many rows are done. `part` of `whole`, rows or bytes, says how much of all that is; `whole` 0 where nobody knows. */
+/* So many rows are done. `subresource` of `whole`, rows or bytes, says how much of all that is; `whole` 0 where nobody knows.
+ */
 void neo_ctl_progress_show(neo_ctl_progress *progress, long long rows, long long part, long long whole);
 
 /* Takes the line away. */

@@ -17,6 +17,6 @@ typedef struct neo_ctl_secret {
 const char *neo_ctl_read_secrets(const neo_ctl *ctl, neo_ctl_secret *secrets);
 
 /* The whole of a file, at most so many bytes; "-" is standard input. Returns NULL, or what is wrong with it. */
-const char *neo_ctl_read_all(const char *path, apr_size_t most, apr_pool_t *pool, neo_text *text);
+const char *neo_ctl_read_all(const char *path, apr_size_t max, apr_pool_t *pool, neo_text *text);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "model/resource.h"
 
-#define NEO_BATCH_MOST 100 /* operations */
+#define NEO_BATCH_MAX_OPERATIONS 100 /* operations */
 
 typedef enum neo_method { NEO_METHOD_CREATE, NEO_METHOD_UPDATE, NEO_METHOD_DELETE, NEO_METHODS } neo_method;
 
@@ -19,7 +19,7 @@ typedef struct neo_batch_operation {
 
 typedef struct neo_batch {
     int is_atomic;
-    int count; /* from 1 to NEO_BATCH_MOST */
+    int count; /* from 1 to NEO_BATCH_MAX_OPERATIONS */
     neo_batch_operation *operations;
 } neo_batch;
 

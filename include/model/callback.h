@@ -8,7 +8,7 @@
 #include "core/buf.h"
 #include "core/clock.h"
 
-#define NEO_CALLBACK_MOST (4 << 20) /* bytes; the provider sends up to 3 MB */
+#define NEO_CALLBACK_MAX_BYTES (4 << 20) /* bytes; the provider sends up to 3 MB */
 
 typedef enum neo_fact_kind {
     NEO_FACT_MESSAGE,

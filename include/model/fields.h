@@ -18,8 +18,8 @@
 #define NEO_TEXT(text) "\"" text "\""
 
 /* An amount in cents. Beyond 2^53 - 1 readers in JavaScript would see another number. */
-#define NEO_MOST_CENTS 9007199254740991LL
-#define NEO_MONEY      .type = NEO_INTEGER, .max = NEO_MOST_CENTS, .format = "int64"
+#define NEO_MAX_CENTS 9007199254740991LL
+#define NEO_MONEY     .type = NEO_INTEGER, .max = NEO_MAX_CENTS, .format = "int64"
 
 /* A share of the whole in basis points: 10000 are 100 %. */
 #define NEO_WHOLE_BPS 10000
@@ -39,7 +39,7 @@
      .doc = "Your own system's id of the " thing ". Unique within the organization.",                                          \
      .example = NEO_TEXT("crm-48213")},                                                                                        \
     {                                                                                                                          \
-        .name = "metadata", .type = NEO_MAP, .flags = NEO_IN_EVENT, .min = 40, .max = 500, .most = 50,                         \
+        .name = "metadata", .type = NEO_MAP, .flags = NEO_IN_EVENT, .max_key_length = 40, .max = 500, .max_items = 50,         \
         .doc = "Texts of your own, by keys of your own. Kept and returned; any text will do, also an empty one.",              \
         .example = "{\"campaign\": \"verao-2026\"}"                                                                            \
     }

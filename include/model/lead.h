@@ -29,7 +29,7 @@ const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **di
 
 /* The same as the form and the rule of a field. What is no number stays a text that is none: nobody takes an area code for a
  * country's. */
-const char *neo_normal_phone_digits(const char *text, apr_pool_t *pool);
+const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool);
 const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
 
 /* The digits as two spellings of the same number are compared: Brazilian mobiles without their ninth digit. */

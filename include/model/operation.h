@@ -33,21 +33,21 @@ typedef enum neo_access {
     NEO_ACCESS_WRITE,
 } neo_access;
 
-enum neo_takes {
-    NEO_TAKES_PAGE = 1,        /* limit, cursor and the resource's filters in the query; other operations take no query */
-    NEO_TAKES_BODY = 2,        /* a JSON body, without which it is refused */
-    NEO_TAKES_MERGE_PATCH = 4, /* the body is a merge patch and may say so in its media type */
-    NEO_TAKES_IDEMPOTENCY_KEY = 8,
-    NEO_TAKES_IF_MATCH = 16,
-    NEO_TAKES_IF_NONE_MATCH = 32,
-    NEO_TAKES_BATCH = 64, /* the body has several operations; only of resources that have_batch */
+enum neo_accepts {
+    NEO_ACCEPTS_PAGE = 1,        /* limit, cursor and the resource's filters in the query; other operations take no query */
+    NEO_ACCEPTS_BODY = 2,        /* a JSON body, without which it is refused */
+    NEO_ACCEPTS_MERGE_PATCH = 4, /* the body is a merge patch and may say so in its media type */
+    NEO_ACCEPTS_IDEMPOTENCY_KEY = 8,
+    NEO_ACCEPTS_IF_MATCH = 16,
+    NEO_ACCEPTS_IF_NONE_MATCH = 32,
+    NEO_ACCEPTS_BATCH = 64, /* the body has several operations; only of resources that have_batch */
 };
 
 /* Headers of a success. */
-enum neo_gives {
-    NEO_GIVES_ETAG = 1,
-    NEO_GIVES_LOCATION = 2,
-    NEO_GIVES_LINK = 4, /* where there is a next page */
+enum neo_response_headers {
+    NEO_RESPONSE_ETAG = 1,
+    NEO_RESPONSE_LOCATION = 2,
+    NEO_RESPONSE_LINK = 4, /* where there is a next page */
 };
 
 #define NEO_PROBLEM_BIT(code) (1ULL << (code))
@@ -57,13 +57,13 @@ typedef struct neo_operation {
     const char *method;
     const char *path; /* below the base; {collection} stands for each resource's, {id} and {delivery_id} for one id */
     neo_access access;
-    unsigned int takes;
-    int status;       /* of success */
-    int status_known; /* of success, where what is made is there already; 0: there is no such case */
-    unsigned int gives;
+    unsigned int accepts;
+    int status;          /* of success */
+    int status_existing; /* of success, where what is made is there already; 0: there is no such case */
+    unsigned int response_headers;
     const neo_filter *filters; /* of a list that is not a resource's own; NULL elsewhere */
     const char *prefix;        /* of the ids in such a list, or of what belongs to the resource */
-    const char *part;          /* what belongs to the resource and has its id in the path ("delivery"), or in the body */
+    const char *subresource;   /* what belongs to the resource and has its id in the path ("delivery"), or in the body */
     const neo_resource *of;    /* whose it is, where the path begins with no collection; NULL: nobody's, or the collection's */
     const neo_resource *body;  /* what the body is, where it is not the resource */
     const char *schema;        /* of success in the OpenAPI document, where it is not the resource's own */
@@ -74,7 +74,7 @@ typedef struct neo_operation {
     const char *summary; /* {resource} and {collection} are filled in, as "broker" and "brokers" */
     const char *doc;     /* likewise */
     const char *answer;  /* likewise: what a success answers */
-    const char *answer_known; /* what it answers with status_known */
+    const char *answer_existing; /* what it answers with status_known */
 } neo_operation;
 
 /* One row an action, in the order of the enumeration. */

@@ -17,26 +17,26 @@ typedef enum neo_type {
     NEO_DATE,      /* 2026-01-31 */
     NEO_INTEGER,   /* min to max */
     NEO_DECIMAL,   /* min to max, with a fraction; 15 significant digits are kept */
-    NEO_TEXT_LIST, /* strings of min to max code points; at most `most` */
-    NEO_LIST,      /* objects with the members in `fields`; at most `most` */
-    NEO_MAP, /* an object of strings with keys of the caller's choice: at most `most`, keys of 1 to min code points, values of
-                0 to max, any characters */
+    NEO_TEXT_LIST, /* strings of min to max code points; at most `max_items` */
+    NEO_LIST,      /* objects with the members in `fields`; at most `max_items` */
+    NEO_MAP, /* an object of strings with keys of the caller's choice: at most `max_items`, keys of 1 to `max_key_length` code
+                points, values of 0 to max, any characters */
     NEO_REFERENCE, /* the id of another resource of the organization: of kind `refers`, or of the kind that the member `type`
                       beside it names */
-    NEO_REFERENCE_LIST, /* ids of kind `refers`, none twice; at most `most` */
+    NEO_REFERENCE_LIST, /* ids of kind `refers`, none twice; at most `max_items` */
     NEO_TYPES
 } neo_type;
 
 enum neo_field_flags {
-    NEO_REQUIRED = 1,      /* a create or replace without it is refused */
-    NEO_SERVER = 2,        /* set by the service; in a body it is passed over, so that what was read can be sent back */
-    NEO_IN_EVENT = 4,      /* part of the payload of webhook events */
-    NEO_UNIQUE = 8,        /* within the organization; a unique index enforces it */
-    NEO_ALWAYS = 16,       /* present in every response, also where a body need not have it */
-    NEO_SECRET = 32,       /* made by the service and shown once, in the response to creation */
-    NEO_LINES = 64,        /* a text that may have line breaks and tabs */
-    NEO_CONDITIONAL = 128, /* the resource's rule requires it of some bodies */
-    NEO_ASIDE = 256,       /* not part of the example of a whole resource, where it would not go with the other examples */
+    NEO_REQUIRED = 1,         /* a create or replace without it is refused */
+    NEO_SERVER = 2,           /* set by the service; in a body it is passed over, so that what was read can be sent back */
+    NEO_IN_EVENT = 4,         /* part of the payload of webhook events */
+    NEO_UNIQUE = 8,           /* within the organization; a unique index enforces it */
+    NEO_ALWAYS = 16,          /* present in every response, also where a body need not have it */
+    NEO_SECRET = 32,          /* made by the service and shown once, in the response to creation */
+    NEO_MULTILINE = 64,       /* a text that may have line breaks and tabs */
+    NEO_CONDITIONAL = 128,    /* the resource's rule requires it of some bodies */
+    NEO_NOT_IN_EXAMPLE = 256, /* not part of the example of a whole resource, where it would not go with the other examples */
 };
 
 typedef struct neo_field neo_field;
@@ -44,7 +44,7 @@ typedef struct neo_resource neo_resource;
 
 /* The form in which a text is kept ("01310-100" as "01310100"): applied before it is checked, so rules see that form. A text
  * that has no such form is returned as it is. */
-typedef const char *(*neo_normal)(const char *text, apr_pool_t *pool);
+typedef const char *(*neo_normalizer)(const char *text, apr_pool_t *pool);
 
 /* A rule that a table can't say. Returns NULL, or what is wrong with a value that has the field's type ("must be …"). */
 typedef const char *(*neo_rule)(const neo_json *value, apr_pool_t *pool);
@@ -54,12 +54,13 @@ struct neo_field {
     neo_type type;
     unsigned int flags;
     long long min, max; /* code points of a string, where min 0 means 1, since an empty string is no value; or a number's */
-    int most;           /* of a list: elements */
+    int max_items;      /* of a list: elements */
+    int max_key_length; /* of a map: code points of a key */
     const neo_resource *refers; /* of a reference */
     const char *const *values;  /* of an enum, ended by NULL */
-    const char *preset;         /* the value where a body has none */
+    const char *default_value;  /* the value where a body has none */
     const neo_field *fields;    /* of an object, ended by a field without a name */
-    neo_normal normal;          /* NULL where a text is kept as it was sent */
+    neo_normalizer normalize;   /* NULL where a text is kept as it was sent */
     neo_rule rule;
     const char *pattern; /* of a string: what can be sent, a regular expression in the words that ECMA-262 and POSIX share; the
                             rule may ask for more (check digits) */
@@ -98,7 +99,7 @@ typedef struct neo_filter {
 } neo_filter;
 
 /* A status may change along these rows only; anything else is conflict.invalid_transition. A resource is created in the state
- * that `preset` says, or in one that a row leads to from there. */
+ * that `default_value` says, or in one that a row leads to from there. */
 typedef struct neo_transition {
     const char *from, *to;
     const char *timestamp_field; /* the server's field that is set to the time of the change; NULL for none */
@@ -143,7 +144,7 @@ extern const neo_filter neo_common_filters[];
 
 /* neo_broker and so on. */
 #define NEO_DECLARATION(name, AREA, collection) extern const neo_resource neo_##name;
-NEO_EVERY_RESOURCE(NEO_DECLARATION)
+NEO_RESOURCE_LIST(NEO_DECLARATION)
 
 /* What administrators bring in and take along, and the API has not. */
 extern const neo_resource neo_lead, neo_whatsapp_opt_out;
@@ -152,7 +153,7 @@ extern const neo_resource neo_lead, neo_whatsapp_opt_out;
 extern const neo_resource neo_recovery;
 
 /* The body of POST /whatsapp/conversations, and what it is answered. */
-extern const neo_resource neo_whatsapp, neo_started;
+extern const neo_resource neo_whatsapp, neo_whatsapp_started;
 
 /* NULL where there is none. */
 const neo_resource *neo_resource_of_collection(const char *collection);

@@ -1,5 +1,5 @@
-/* Rules that fields share: what a table of lengths and types can't say about a value. See neo_rule and neo_normal. Beside each
- * rule stands the pattern of what can be sent, for the description. */
+/* Rules that fields share: what a table of lengths and types can't say about a value. See neo_rule and neo_normalizer. Beside
+ * each rule stands the pattern of what can be sent, for the description. */
 #ifndef NEO_MODEL_RULES_H
 #define NEO_MODEL_RULES_H
 
@@ -32,12 +32,12 @@ const char *neo_rule_mime_type(const neo_json *value, apr_pool_t *pool);
 
 /* A SHA-256 digest in hexadecimal digits, kept in lower case. */
 const char *neo_rule_sha256(const neo_json *value, apr_pool_t *pool);
-const char *neo_normal_lower_case(const char *text, apr_pool_t *pool);
+const char *neo_normalize_lower_case(const char *text, apr_pool_t *pool);
 #define NEO_PATTERN_SHA256 "^[0-9A-Fa-f]{64}$"
 
 /* A postal code (CEP): 8 digits. A dash in front of the last three is accepted and dropped. */
 const char *neo_rule_postal_code(const neo_json *value, apr_pool_t *pool);
-const char *neo_normal_postal_code(const char *text, apr_pool_t *pool);
+const char *neo_normalize_postal_code(const char *text, apr_pool_t *pool);
 #define NEO_PATTERN_POSTAL_CODE "^[0-9]{5}-?[0-9]{3}$"
 
 /* The number of a municipality at IBGE: 7 digits. */
@@ -49,7 +49,7 @@ const char *neo_rule_ibge_code(const neo_json *value, apr_pool_t *pool);
 int neo_is_cpf(const char *bare);
 int neo_is_cnpj(const char *bare);
 const char *neo_rule_tax_number(const neo_json *value, apr_pool_t *pool);
-const char *neo_normal_tax_number(const char *text, apr_pool_t *pool);
+const char *neo_normalize_tax_number(const char *text, apr_pool_t *pool);
 #define NEO_PATTERN_TAX_NUMBER "^[0-9A-Za-z./-]{11,18}$"
 
 /* What the fields of a resource cannot say one by one: see neo_body_rule. */

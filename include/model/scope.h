@@ -5,10 +5,10 @@
 #include <apr_pools.h>
 
 #include "core/json.h"
-#include "model/every.h"
+#include "model/resource_list.h"
 
 #define NEO_AREA_OF(name, AREA, collection) NEO_AREA_##AREA,
-typedef enum neo_area { NEO_EVERY_RESOURCE(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AREAS } neo_area;
+typedef enum neo_area { NEO_RESOURCE_LIST(NEO_AREA_OF) NEO_AREA_WHATSAPP, NEO_AREAS } neo_area;
 
 typedef unsigned int neo_scopes;
 

@@ -38,15 +38,15 @@ uint64_t neo_histogram_count(const neo_histogram *histogram)
 }
 
 /* Within a bucket durations are taken to be spread evenly; of the last one nothing is known but where it begins. */
-static double within(int bucket, double part)
+static double within(int bucket, double quantile)
 {
     double from = bucket ? (double)bounds[bucket - 1] : 0;
-    return bucket == NEO_BUCKETS - 1 ? from : from + ((double)bounds[bucket] - from) * part;
+    return bucket == NEO_BUCKETS - 1 ? from : from + ((double)bounds[bucket] - from) * quantile;
 }
 
-double neo_histogram_quantile(const neo_histogram *histogram, double part)
+double neo_histogram_quantile(const neo_histogram *histogram, double quantile)
 {
-    double wanted = part * (double)neo_histogram_count(histogram), before = 0;
+    double wanted = quantile * (double)neo_histogram_count(histogram), before = 0;
     for (int i = 0; i < NEO_BUCKETS; i++) {
         double count = (double)histogram->count[i];
         if (count > 0 && before + count >= wanted)

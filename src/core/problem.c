@@ -8,7 +8,7 @@
 #include "core/clock.h"
 
 /* A body of a megabyte can have a hundred thousand wrong fields; nobody reads on after these. */
-#define MOST_ITEMS    100
+#define MAX_ITEMS     100
 #define TEXT_OF(n)    TEXT_OF_IT(n)
 #define TEXT_OF_IT(n) #n
 
@@ -193,7 +193,7 @@ neo_problem *neo_problem_make(apr_pool_t *pool, neo_code kind, const char *fmt, 
     return new_problem(pool, kind, "", detail);
 }
 
-neo_problem *neo_problem_about(apr_pool_t *pool, neo_code kind, const char *resource, const char *fmt, ...)
+neo_problem *neo_problem_for_resource(apr_pool_t *pool, neo_code kind, const char *resource, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
@@ -205,8 +205,8 @@ neo_problem *neo_problem_about(apr_pool_t *pool, neo_code kind, const char *reso
 /* Several fields are wrong: the problem is no longer that of the first. */
 static void add_item(neo_problem *p, apr_pool_t *pool, neo_problem_item item)
 {
-    if (p->items->nelts == MOST_ITEMS) {
-        p->detail = "More than " TEXT_OF(MOST_ITEMS) " fields or parameters are wrong; errors names the first of them.";
+    if (p->items->nelts == MAX_ITEMS) {
+        p->detail = "More than " TEXT_OF(MAX_ITEMS) " fields or parameters are wrong; errors names the first of them.";
         return;
     }
     APR_ARRAY_PUSH(p->items, neo_problem_item) = item;

@@ -71,7 +71,7 @@ int neo_secret_check(const char *text)
 /* ---------------------------------------------------------------- secrets that are kept */
 
 #define WEBHOOK_BYTES 32
-#define LONGEST       1000
+#define MAX_LEN       1000
 
 const char *neo_webhook_secret_make(apr_pool_t *pool)
 {
@@ -89,7 +89,7 @@ const char *neo_secret_seal(const neo_keys *keys, const char *id, const char *se
 
 const char *neo_secret_open(const neo_keys *keys, const char *id, const char *sealed, apr_pool_t *pool)
 {
-    unsigned char bytes[LONGEST + NEO_SEAL_EXTRA];
+    unsigned char bytes[MAX_LEN + NEO_SEAL_EXTRA];
     char *plain = apr_palloc(pool, sizeof bytes + 1);
     int len = neo_base64_decode(sealed, strlen(sealed), bytes, sizeof bytes);
     if (len >= 0)

@@ -166,7 +166,7 @@ const char *neo_ctl_read(neo_ctl *ctl, int argc, const char *const *argv)
 
 const char *neo_ctl_value(const neo_ctl *ctl, const char *name)
 {
-    const char *preset = NULL;
+    const char *default_value = NULL;
     for (int i = 0; i < ctl->given->nelts; i++) {
         const neo_ctl_given *given = &APR_ARRAY_IDX(ctl->given, i, neo_ctl_given);
         if (strcmp(given->parameter->name, name) == 0)
@@ -174,9 +174,9 @@ const char *neo_ctl_value(const neo_ctl *ctl, const char *name)
     }
     if (ctl->command) {
         const neo_ctl_parameter *option = find(ctl->command->options, name, strlen(name));
-        preset = option ? option->preset : NULL;
+        default_value = option ? option->default_value : NULL;
     }
-    return preset;
+    return default_value;
 }
 
 apr_array_header_t *neo_ctl_values(const neo_ctl *ctl, const char *name)

@@ -11,7 +11,7 @@
 #include "store/cache_sync.h"
 #include "store/migrate.h"
 
-#define MOST_CLOCK_DIFFERENCE 2000 /* milliseconds */
+#define MAX_CLOCK_DIFFERENCE 2000 /* milliseconds */
 
 /* What a check needs to have gone well before. */
 typedef enum { NEEDS_NOTHING, NEEDS_HTTPD, NEEDS_CONNECTION, NEEDS_SCHEMA, NEEDS_SCHEMA_AND_KEYS } need;
@@ -62,7 +62,7 @@ static neo_finding check_clock(neo_doctor_context *p, const char **found)
     neo_buf_init(&text, p->pool, 64);
     neo_buf_printf(&text, "the database's clock differs from this machine's by %lld ms", difference);
     *found = text.ptr;
-    return llabs(difference) < MOST_CLOCK_DIFFERENCE;
+    return llabs(difference) < MAX_CLOCK_DIFFERENCE;
 }
 
 static neo_finding check_version(neo_doctor_context *p, const char **found)

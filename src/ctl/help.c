@@ -5,8 +5,8 @@
 
 #include "ctl/command.h"
 
-#define COLUMN    26 /* where summaries begin */
-#define MOST_LINE 100
+#define COLUMN   26 /* where summaries begin */
+#define MAX_LINE 100
 
 /* Writes `text` at the column, broken between words. */
 static void put_summary(neo_buf *out, const char *label, const char *text)
@@ -18,7 +18,7 @@ static void put_summary(neo_buf *out, const char *label, const char *text)
     }
     for (const char *word = text; *word;) {
         apr_size_t len = strcspn(word, " ");
-        if (at > COLUMN && at + len >= MOST_LINE) {
+        if (at > COLUMN && at + len >= MAX_LINE) {
             neo_buf_printf(out, "\n%*s", COLUMN, "");
             at = COLUMN;
         }
@@ -35,7 +35,7 @@ static void put_text(neo_buf *out, const char *text)
     apr_size_t at = 0;
     while (*text) {
         apr_size_t len = strcspn(text, " \n");
-        if (at && at + len >= MOST_LINE) {
+        if (at && at + len >= MAX_LINE) {
             neo_buf_putc(out, '\n');
             at = 0;
         }
@@ -83,9 +83,10 @@ const char *neo_ctl_synopsis(const neo_ctl_command *command, apr_pool_t *pool)
 
 static const char *option_summary(const neo_ctl_parameter *option, apr_pool_t *pool)
 {
-    const char *preset = option->preset ? apr_pstrcat(pool, " (", option->preset, " if not given)", NULL) : "";
+    const char *default_value =
+        option->default_value ? apr_pstrcat(pool, " (", option->default_value, " if not given)", NULL) : "";
     const char *again = option->flags & NEO_CTL_REPEATED ? "; may be given several times" : "";
-    return apr_pstrcat(pool, option->summary, preset, again, NULL);
+    return apr_pstrcat(pool, option->summary, default_value, again, NULL);
 }
 
 static void put_options(neo_buf *out, const char *title, const neo_ctl_parameter *options)

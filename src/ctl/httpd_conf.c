@@ -10,11 +10,11 @@
 
 #include "ctl/secrets.h"
 
-#define MOST_DEPTH      20 /* of files that include each other */
-#define MOST_DIRECTIVES 100000
-#define MOST_BYTES      (1 << 20) /* of a file */
-#define MOST_BYTES_READ (1 << 25) /* of all of them; one that is included several times counts each time */
-#define BLANKS          " \t\r"
+#define MAX_DEPTH      20 /* of files that include each other */
+#define MAX_DIRECTIVES 100000
+#define MAX_BYTES      (1 << 20) /* of a file */
+#define MAX_BYTES_READ (1 << 25) /* of all of them; one that is included several times counts each time */
+#define BLANKS         " \t\r"
 
 /* ---------------------------------------------------------------- words */
 
@@ -115,7 +115,7 @@ static void include_path(neo_httpd_conf *conf, const char *path, const reading *
         for (size_t i = 0; i < found.gl_pathc && !conf->unread; i++)
             if (!is_folder(found.gl_pathv[i]))
                 read_file(conf, apr_pstrdup(pool, found.gl_pathv[i]), here, pool);
-            else if (depth < MOST_DEPTH)
+            else if (depth < MAX_DEPTH)
                 include_path(conf, apr_pstrdup(pool, found.gl_pathv[i]), here, depth + 1, pool);
         globfree(&found);
     } else
@@ -137,7 +137,7 @@ static void take(neo_httpd_conf *conf, const reading *here, char *line, apr_pool
     size_t len = strcspn(line, BLANKS), end = strlen(line);
     if (!*line || *line == '#' || *line == '<')
         return;
-    if (conf->directives->nelts == MOST_DIRECTIVES) {
+    if (conf->directives->nelts == MAX_DIRECTIVES) {
         conf->unread = "httpd's configuration is too long to be read";
         return;
     }
@@ -182,13 +182,13 @@ static void read_file(neo_httpd_conf *conf, const char *file, const reading *abo
     const reading here = {file, above, above ? above->depth + 1 : 0};
     struct stat info;
     neo_text text = {0};
-    if (conf->unread || here.depth == MOST_DEPTH || is_being_read(file, above))
+    if (conf->unread || here.depth == MAX_DEPTH || is_being_read(file, above))
         return;
     if (stat(file, &info) != 0 ? errno == ENOENT : !S_ISREG(info.st_mode))
         return; /* a link to nothing; and to open a pipe would be to wait */
-    conf->unread = neo_ctl_read_all(file, MOST_BYTES, pool, &text);
+    conf->unread = neo_ctl_read_all(file, MAX_BYTES, pool, &text);
     conf->bytes += text.len;
-    if (!conf->unread && conf->bytes > MOST_BYTES_READ)
+    if (!conf->unread && conf->bytes > MAX_BYTES_READ)
         conf->unread = "httpd's configuration is too long to be read";
     if (!conf->unread)
         take_lines(conf, &here, apr_pstrmemdup(pool, text.ptr, text.len), pool);

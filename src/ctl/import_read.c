@@ -12,8 +12,8 @@
 #include "import.h"
 #include "model/import.h"
 
-#define MOST_LINES 500 /* of a chunk */
-#define MOST_BYTES (1024 * 1024)
+#define MAX_LINES 500 /* of a chunk */
+#define MAX_BYTES (1024 * 1024)
 
 /* A line that has been read. */
 typedef struct {
@@ -258,10 +258,10 @@ static const char *read_chunk(neo_import_job *job, apr_pool_t *pool, char **buff
     neo_text text;
     chunk c = {.job = job,
                .pool = pool,
-               .lines = apr_array_make(pool, MOST_LINES, sizeof(line)),
+               .lines = apr_array_make(pool, MAX_LINES, sizeof(line)),
                .lookups = apr_array_make(pool, 16, sizeof(neo_import_lookup)),
                .lookup_indexes = apr_hash_make(pool)};
-    for (long long from = job->bytes; c.lines->nelts < MOST_LINES && job->bytes - from < MOST_BYTES;) {
+    for (long long from = job->bytes; c.lines->nelts < MAX_LINES && job->bytes - from < MAX_BYTES;) {
         if ((*is_done = !read_line(job, buffer, room, &text)))
             break;
         if (text.len > NEO_TRANSFER_MAX_LINE)

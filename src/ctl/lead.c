@@ -13,8 +13,8 @@
 #include "model/lead.h"
 #include "store/lead_admin.h"
 
-#define MOST_FILE         (256 << 20)
-#define MOST_PROBLEMS     100   /* that are told one by one */
+#define MAX_FILE          (256 << 20)
+#define MAX_PROBLEMS      100   /* that are told one by one */
 #define CHUNK             2000  /* rows in one statement */
 #define PROGRESS_MIN_ROWS 20000 /* rows, from which on it is told how far it has got */
 
@@ -34,7 +34,7 @@ typedef struct {
 
 static void add_problem(import *i, int line, const char *message)
 {
-    if (i->problems++ < MOST_PROBLEMS)
+    if (i->problems++ < MAX_PROBLEMS)
         neo_ctl_fail(i->ctl, "%s, line %d: %s", i->path, line, message);
 }
 
@@ -212,8 +212,8 @@ static const char *write_rows(import *i, neo_pg *pg)
 
 static neo_ctl_exit report(const import *i)
 {
-    if (i->problems > MOST_PROBLEMS)
-        neo_ctl_fail(i->ctl, "and %d more", i->problems - MOST_PROBLEMS);
+    if (i->problems > MAX_PROBLEMS)
+        neo_ctl_fail(i->ctl, "and %d more", i->problems - MAX_PROBLEMS);
     if (i->problems)
         return neo_ctl_fail(i->ctl, "nothing was imported, because %s wrong", i->problems == 1 ? "a row is" : "rows are");
     neo_json *done = neo_json_make_object(i->ctl->pool);
@@ -232,7 +232,7 @@ import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
     if (pg)
         wrong = neo_admin_find_organization(pg, neo_ctl_value(ctl, "organization"), ctl->pool);
     if (!wrong)
-        wrong = neo_ctl_read_all(path, MOST_FILE, ctl->pool, &i.text);
+        wrong = neo_ctl_read_all(path, MAX_FILE, ctl->pool, &i.text);
     if (!wrong && (wrong = read_file(&i)))
         return neo_ctl_fail(ctl, "%s: %s", i.path, wrong);
     if (!wrong)

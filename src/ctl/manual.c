@@ -93,9 +93,9 @@ static void put_entry(neo_buf *out, const neo_ctl_parameter *parameter, int is_o
     }
     neo_buf_putc(out, '\n');
     put_text(out, parameter->summary);
-    if (parameter->preset) {
+    if (parameter->default_value) {
         neo_buf_puts(out, " (");
-        put_text(out, parameter->preset);
+        put_text(out, parameter->default_value);
         neo_buf_puts(out, " if not given)");
     }
     neo_buf_puts(out, parameter->flags & NEO_CTL_REPEATED ? "; may be given several times.\n" : ".\n");

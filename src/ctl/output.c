@@ -71,12 +71,12 @@ static const char *heading(const char *key, apr_pool_t *pool)
     return text;
 }
 
-#define MOST_COLUMNS 16
+#define MAX_COLUMNS 16
 
 /* Rows of cells, and how wide their columns are in characters. */
 typedef struct {
     neo_buf out;
-    apr_size_t width[MOST_COLUMNS];
+    apr_size_t width[MAX_COLUMNS];
     int writing; /* 0: measuring */
     int is_bare; /* without headings and names */
 } table;
@@ -98,7 +98,7 @@ static void put_cell(table *t, int column, const char *text, neo_ctl_style style
 static void put_row(table *t, neo_json *row, int headings)
 {
     int column = 0, columns = (int)neo_json_size(row);
-    for (void *m = neo_json_first(row); m && column < MOST_COLUMNS; m = neo_json_next(row, m), column++)
+    for (void *m = neo_json_first(row); m && column < MAX_COLUMNS; m = neo_json_next(row, m), column++)
         put_cell(t, column,
                  headings ? heading(neo_json_member_key(m), t->out.pool) : cell(neo_json_member_value(m), t->out.pool),
                  headings ? NEO_CTL_HEADING : NEO_CTL_PLAIN, column + 1 == columns);

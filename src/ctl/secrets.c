@@ -9,10 +9,10 @@
 #include <termios.h>
 #include <unistd.h>
 
-#define MOST_BYTES 1048576
-#define MOST_VALUE 900
+#define MAX_BYTES 1048576
+#define MAX_VALUE 900
 
-const char *neo_ctl_read_all(const char *path, apr_size_t most, apr_pool_t *pool, neo_text *text)
+const char *neo_ctl_read_all(const char *path, apr_size_t max, apr_pool_t *pool, neo_text *text)
 {
     int is_input = strcmp(path, "-") == 0, fd = is_input ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     neo_buf out;
@@ -21,7 +21,7 @@ const char *neo_ctl_read_all(const char *path, apr_size_t most, apr_pool_t *pool
     if (fd < 0)
         return apr_psprintf(pool, "%s cannot be read: %s", path, strerror(errno));
     neo_buf_init(&out, pool, sizeof piece);
-    while ((got = read(fd, piece, sizeof piece)) > 0 && out.len + (apr_size_t)got <= most)
+    while ((got = read(fd, piece, sizeof piece)) > 0 && out.len + (apr_size_t)got <= max)
         neo_buf_add(&out, piece, (apr_size_t)got);
     int error = errno;
     if (!is_input)
@@ -29,7 +29,7 @@ const char *neo_ctl_read_all(const char *path, apr_size_t most, apr_pool_t *pool
     *text = neo_buf_text(&out);
     if (got < 0)
         return apr_psprintf(pool, "%s cannot be read: %s", path, strerror(error));
-    return got > 0 ? apr_psprintf(pool, "%s is larger than %ld bytes", path, (long)most) : NULL;
+    return got > 0 ? apr_psprintf(pool, "%s is larger than %ld bytes", path, (long)max) : NULL;
 }
 
 /* ---------------------------------------------------------------- from a file */
@@ -39,8 +39,8 @@ static const char *check_value(const neo_ctl_secret *secret, apr_pool_t *pool)
     for (const char *c = secret->value; *c; c++)
         if (*c < ' ' || *c >= 0x7F || (*c == ' ' && !secret->may_have_blanks))
             return apr_psprintf(pool, "the %s has blanks or characters that no %s has", secret->name, secret->name);
-    if (strlen(secret->value) > MOST_VALUE)
-        return apr_psprintf(pool, "the %s has more than %d characters", secret->name, MOST_VALUE);
+    if (strlen(secret->value) > MAX_VALUE)
+        return apr_psprintf(pool, "the %s has more than %d characters", secret->name, MAX_VALUE);
     return NULL;
 }
 
@@ -72,7 +72,7 @@ static const char *unknown_name_in(const char *line, apr_pool_t *pool)
 static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_pool_t *pool)
 {
     neo_text text;
-    const char *wrong = neo_ctl_read_all(path, MOST_BYTES, pool, &text), *shown = strcmp(path, "-") ? path : "standard input";
+    const char *wrong = neo_ctl_read_all(path, MAX_BYTES, pool, &text), *shown = strcmp(path, "-") ? path : "standard input";
     if (wrong)
         return wrong;
     char *rest = apr_pstrmemdup(pool, text.ptr, text.len), *line;
@@ -96,7 +96,7 @@ static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_poo
 static const char *ask(neo_ctl_secret *secret, apr_pool_t *pool)
 {
     struct termios before, quiet;
-    char line[MOST_VALUE + 2];
+    char line[MAX_VALUE + 2];
     fprintf(stderr, "%s%s: ", secret->prompt, secret->is_needed ? "" : " (may be left empty)");
     fflush(stderr);
     int is_quiet = tcgetattr(STDIN_FILENO, &before) == 0;

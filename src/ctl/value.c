@@ -11,9 +11,9 @@
 #include "model/rules.h"
 #include "model/scope.h"
 
-#define MOST_NAME       200
-#define MOST_GRACE      2592000 /* 30 days */
-#define MOST_IDENTIFIER 63
+#define MAX_NAME       200
+#define MAX_GRACE      2592000 /* 30 days */
+#define MAX_IDENTIFIER 63
 
 static apr_array_header_t *role_words(apr_pool_t *pool)
 {
@@ -55,8 +55,8 @@ static const char *check_name(const char *text, apr_pool_t *pool)
             return "must not hold control characters";
         blank &= *c == ' ';
     }
-    if (blank || neo_utf8_length(text) > MOST_NAME)
-        return apr_psprintf(pool, "must be 1 to %d characters, not blanks alone", MOST_NAME);
+    if (blank || neo_utf8_length(text) > MAX_NAME)
+        return apr_psprintf(pool, "must be 1 to %d characters, not blanks alone", MAX_NAME);
     return NULL;
 }
 
@@ -74,11 +74,11 @@ static const char *check_email(const char *text, apr_pool_t *pool)
     return neo_rule_email(neo_json_make_string(text, pool), pool);
 }
 
-static const char *check_range(const char *text, int most, apr_pool_t *pool)
+static const char *check_range(const char *text, int max, apr_pool_t *pool)
 {
     long long value;
-    if (!neo_integer_parse(text, &value) || value < 1 || value > most)
-        return apr_psprintf(pool, "must be a whole number from 1 to %d", most);
+    if (!neo_integer_parse(text, &value) || value < 1 || value > max)
+        return apr_psprintf(pool, "must be a whole number from 1 to %d", max);
     return NULL;
 }
 
@@ -94,9 +94,9 @@ static const char *check_seconds(const char *text, apr_pool_t *pool)
 
 static const char *check_grace(const char *text, apr_pool_t *pool)
 {
-    return strcmp(text, "0") == 0                ? NULL
-           : check_range(text, MOST_GRACE, pool) ? "must be a whole number from 0 to 2592000"
-                                                 : NULL;
+    return strcmp(text, "0") == 0               ? NULL
+           : check_range(text, MAX_GRACE, pool) ? "must be a whole number from 0 to 2592000"
+                                                : NULL;
 }
 
 static const char *check_some(const char *text, apr_pool_t *pool)
@@ -117,10 +117,10 @@ static const char *check_provider_id(const char *text, apr_pool_t *pool)
 static const char *check_identifier(const char *text, apr_pool_t *pool)
 {
     apr_size_t len = strlen(text);
-    if (len < 1 || len > MOST_IDENTIFIER || isdigit((unsigned char)*text) ||
+    if (len < 1 || len > MAX_IDENTIFIER || isdigit((unsigned char)*text) ||
         strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != len)
         return apr_psprintf(pool, "must be 1 to %d lowercase letters, digits, underscores and hyphens, no digit first",
-                            MOST_IDENTIFIER);
+                            MAX_IDENTIFIER);
     return NULL;
 }
 

@@ -12,8 +12,8 @@
 #include "core/encode.h"
 #include "httpd/db_probe.h"
 
-#define MOST_REFRESH 3600 /* seconds */
-#define REFRESH      10   /* where only "refresh" is said, as in mod_status */
+#define MAX_REFRESH 3600 /* seconds */
+#define REFRESH     10   /* where only "refresh" is said, as in mod_status */
 
 /* ---------------------------------------------------------------- answering */
 
@@ -66,8 +66,8 @@ static const char *read_wishes(request_rec *r, int *is_text, int *refresh)
         else if (strcmp(word, "refresh") == 0)
             *refresh = REFRESH;
         else if (strncmp(word, "refresh=", 8) == 0) {
-            if (!neo_integer_parse(word + 8, &seconds) || seconds < 1 || seconds > MOST_REFRESH)
-                return apr_psprintf(r->pool, "refresh must be a number of seconds from 1 to %d", MOST_REFRESH);
+            if (!neo_integer_parse(word + 8, &seconds) || seconds < 1 || seconds > MAX_REFRESH)
+                return apr_psprintf(r->pool, "refresh must be a number of seconds from 1 to %d", MAX_REFRESH);
             *refresh = (int)seconds;
         }
     }

@@ -26,7 +26,7 @@
 static const struct {
     const char *directive;
     apr_size_t member;
-    long long least, max, preset;
+    long long min, max, default_value;
 } ranges[] = {
     {"NeoAPIMaxBody", offsetof(neo_server_config, max_body), 1024, 64 << 20, 1048576},
     {"NeoAPICursorLifetime", offsetof(neo_server_config, cursor_lifetime), 1, 30 * 86400, 86400},
@@ -49,7 +49,7 @@ static long long number_of(const neo_server_config *config, apr_size_t member)
     long long value = *number_member((neo_server_config *)config, member);
     for (apr_size_t i = 0; value < 0; i++)
         if (ranges[i].member == member)
-            value = ranges[i].preset;
+            value = ranges[i].default_value;
     return value;
 }
 #define NUMBER(config, name) number_of(config, offsetof(neo_server_config, name))
@@ -220,9 +220,9 @@ static const char *set_number(cmd_parms *cmd, void *data, const char *text)
     for (apr_size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
         if (strcasecmp(ranges[i].directive, cmd->cmd->name) != 0)
             continue;
-        if (!neo_integer_parse(text, &value) || value < ranges[i].least || value > ranges[i].max)
+        if (!neo_integer_parse(text, &value) || value < ranges[i].min || value > ranges[i].max)
             return apr_psprintf(cmd->pool, "%s must be a number from %" APR_INT64_T_FMT " to %" APR_INT64_T_FMT, cmd->cmd->name,
-                                (apr_int64_t)ranges[i].least, (apr_int64_t)ranges[i].max);
+                                (apr_int64_t)ranges[i].min, (apr_int64_t)ranges[i].max);
         *number_member(neo_server_config_of(cmd->server), ranges[i].member) = value;
     }
     return NULL;

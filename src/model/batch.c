@@ -6,7 +6,7 @@
 
 #include "core/id.h"
 
-#define LONGEST_SHOWN 60 /* bytes of a name that a message repeats */
+#define MAX_SHOWN 60 /* bytes of a name that a message repeats */
 
 const char *const neo_methods[NEO_METHODS + 1] = {
     [NEO_METHOD_CREATE] = "create", [NEO_METHOD_UPDATE] = "update", [NEO_METHOD_DELETE] = "delete"};
@@ -31,7 +31,7 @@ const neo_field neo_batch_fields[] = {
      .type = NEO_LIST,
      .flags = NEO_REQUIRED,
      .fields = operation_fields,
-     .most = NEO_BATCH_MOST,
+     .max_items = NEO_BATCH_MAX_OPERATIONS,
      .doc = "Of a batch: what is to be done, at least one operation."},
     {0},
 };
@@ -79,7 +79,7 @@ static void check_names(reader *r, neo_json *object, const char *const *names, c
         const char *const *n = names;
         while (*n && strcmp(*n, key) != 0)
             n++;
-        if (!*n && strlen(key) <= LONGEST_SHOWN)
+        if (!*n && strlen(key) <= MAX_SHOWN)
             wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, join(r, path, key), "is not a member of a batch");
         else if (!*n)
             wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, *path ? path : "body", "has a member that a batch has not");
@@ -136,12 +136,12 @@ static void read_operations(reader *r, const neo_json *list, neo_batch *batch)
     if (!is(r, list, NEO_JSON_ARRAY, "operations"))
         return;
     apr_size_t count = neo_json_size(list);
-    if (count > NEO_BATCH_MOST)
+    if (count > NEO_BATCH_MAX_OPERATIONS)
         neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_BATCH_TOO_LARGE, "", "operations",
-                          "must have at most %d elements, not %d", NEO_BATCH_MOST, (int)count);
+                          "must have at most %d elements, not %d", NEO_BATCH_MAX_OPERATIONS, (int)count);
     else if (count == 0)
         wrong(r, NEO_VALIDATION_FIELD_INVALID, "operations", "must have at least one element");
-    if (count == 0 || count > NEO_BATCH_MOST)
+    if (count == 0 || count > NEO_BATCH_MAX_OPERATIONS)
         return;
     batch->count = (int)count;
     batch->operations = apr_pcalloc(r->pool, count * sizeof *batch->operations);

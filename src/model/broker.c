@@ -47,7 +47,7 @@ static const neo_field fields[] = {
      .type = NEO_ENUM,
      .flags = NEO_ALWAYS,
      .values = visibilities,
-     .preset = "restricted",
+     .default_value = "restricted",
      .doc = "Who sees the broker in the platform.",
      .example = "\"restricted\""},
     NEO_FIELDS_OF_TIMES("broker", "2026-01-31T13:45:10.123Z", "2026-02-03T09:12:44.870Z", NEO_IN_EVENT),

@@ -11,10 +11,10 @@
 #include "core/encode.h"
 #include "core/json.h"
 
-#define MOST_ID   255 /* bytes; an index holds it */
-#define MOST_NAME 200
-#define MOST_BODY 65536
-#define MOST_WORD 40
+#define MAX_ID   255 /* bytes; an index holds it */
+#define MAX_NAME 200
+#define MAX_BODY 65536
+#define MAX_WORD 40
 
 /* ---------------------------------------------------------------- what a parser would refuse the whole for */
 
@@ -75,13 +75,13 @@ static neo_text repaired(neo_text raw, apr_pool_t *pool)
 /* ---------------------------------------------------------------- members */
 
 /* A text of so many bytes at most, cut where a character ends; NULL where there is none. */
-static const char *clip(const char *text, apr_size_t most, apr_pool_t *pool)
+static const char *clip(const char *text, apr_size_t max, apr_pool_t *pool)
 {
     if (!text || !*text)
         return NULL;
     apr_size_t len = strlen(text);
-    if (len > most)
-        for (len = most; len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80;)
+    if (len > max)
+        for (len = max; len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80;)
             len--;
     char *copy = apr_pstrmemdup(pool, text, len);
     for (char *c = copy; *c; c++)
@@ -91,18 +91,18 @@ static const char *clip(const char *text, apr_size_t most, apr_pool_t *pool)
 }
 
 /* A text by its path, "interactive.button_reply.title". */
-static const char *text_at(const neo_json *value, const char *path, apr_size_t most, apr_pool_t *pool)
+static const char *text_at(const neo_json *value, const char *path, apr_size_t max, apr_pool_t *pool)
 {
     for (const char *dot; value && (dot = strchr(path, '.')); path = dot + 1)
         value = neo_json_get(value, apr_pstrmemdup(pool, path, (apr_size_t)(dot - path)));
-    return value ? clip(neo_json_string(neo_json_get(value, path)), most, pool) : NULL;
+    return value ? clip(neo_json_string(neo_json_get(value, path)), max, pool) : NULL;
 }
 
 /* An id that is no text for people: NULL where it is too long, or has what no id has. */
 static const char *id_at(const neo_json *value, const char *path, apr_pool_t *pool)
 {
-    const char *id = text_at(value, path, MOST_ID + 1, pool);
-    if (!id || strlen(id) > MOST_ID)
+    const char *id = text_at(value, path, MAX_ID + 1, pool);
+    if (!id || strlen(id) > MAX_ID)
         return NULL;
     for (const char *c = id; *c; c++)
         if (*c <= ' ' || *c == 0x7F)
@@ -136,9 +136,9 @@ static void set_error(neo_fact *fact, const neo_json *value, apr_pool_t *pool)
     long long number = neo_json_integer(code);
     fact->has_error = 1;
     fact->error_code = (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
-    fact->error_title = text_at(first, "title", MOST_NAME, pool);
+    fact->error_title = text_at(first, "title", MAX_NAME, pool);
     if (!fact->error_title)
-        fact->error_title = text_at(first, "message", MOST_NAME, pool);
+        fact->error_title = text_at(first, "message", MAX_NAME, pool);
 }
 
 /* ---------------------------------------------------------------- messages */
@@ -176,8 +176,8 @@ static const char *names_of(const neo_json *contacts, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 128);
-    for (apr_size_t i = 0; contacts && i < neo_json_size(contacts) && out.len < MOST_BODY; i++) {
-        const char *name = text_at(neo_json_at(contacts, i), "name.formatted_name", MOST_NAME, pool);
+    for (apr_size_t i = 0; contacts && i < neo_json_size(contacts) && out.len < MAX_BODY; i++) {
+        const char *name = text_at(neo_json_at(contacts, i), "name.formatted_name", MAX_NAME, pool);
         if (name)
             neo_buf_printf(&out, "%s%s", out.len ? ", " : "", name);
     }
@@ -202,7 +202,7 @@ static const char *place_of(const neo_json *location, apr_pool_t *pool)
 static const char *body_of(const neo_json *message, const char *type, apr_pool_t *pool)
 {
     for (apr_size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
-        const char *text = strcmp(bodies[i].type, type) == 0 ? text_at(message, bodies[i].path, MOST_BODY, pool) : NULL;
+        const char *text = strcmp(bodies[i].type, type) == 0 ? text_at(message, bodies[i].path, MAX_BODY, pool) : NULL;
         if (text)
             return text;
     }
@@ -232,8 +232,8 @@ static void set_media(neo_fact *fact, const neo_json *message, apr_pool_t *pool)
         if (strcmp(media[i], fact->type) == 0) {
             const neo_json *object = neo_json_get(message, fact->type);
             fact->has_media = object && id_at(object, "id", pool) != NULL;
-            fact->mime_type = object ? text_at(object, "mime_type", MOST_NAME, pool) : NULL;
-            fact->filename = object ? text_at(object, "filename", MOST_ID, pool) : NULL;
+            fact->mime_type = object ? text_at(object, "mime_type", MAX_NAME, pool) : NULL;
+            fact->filename = object ? text_at(object, "filename", MAX_ID, pool) : NULL;
         }
 }
 
@@ -241,7 +241,7 @@ static void set_media(neo_fact *fact, const neo_json *message, apr_pool_t *pool)
 static const char *type_of(const neo_json *message, apr_pool_t *pool)
 {
     const char *type = id_at(message, "type", pool);
-    int is_word = type && strlen(type) <= MOST_WORD && strspn(type, "abcdefghijklmnopqrstuvwxyz_") == strlen(type);
+    int is_word = type && strlen(type) <= MAX_WORD && strspn(type, "abcdefghijklmnopqrstuvwxyz_") == strlen(type);
     return is_word ? type : "unsupported";
 }
 
@@ -277,7 +277,7 @@ static int set_contact(const reader *r, neo_fact *fact, const neo_json *value, c
     if (!contact && fact->bsuid)
         contact = apr_hash_get(r->contacts, fact->bsuid, APR_HASH_KEY_STRING);
     if (contact) {
-        fact->name = text_at(contact, "profile.name", MOST_NAME, r->pool);
+        fact->name = text_at(contact, "profile.name", MAX_NAME, r->pool);
         fact->wa_id = fact->wa_id ? fact->wa_id : digits_at(contact, "wa_id", r->pool);
         fact->bsuid = fact->bsuid ? fact->bsuid : id_at(contact, "user_id", r->pool);
     }

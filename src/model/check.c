@@ -27,7 +27,7 @@ static int has_control_character(const char *text, const char *allowed)
 
 static const char *check_string(const neo_field *field, const neo_json *value, apr_pool_t *pool)
 {
-    const char *text = neo_json_string(value), *allowed = field->flags & NEO_LINES ? "\n\r\t" : "";
+    const char *text = neo_json_string(value), *allowed = field->flags & NEO_MULTILINE ? "\n\r\t" : "";
     if (!text)
         return not_kind("must be a string", value, pool);
     if (text[strspn(text, " \n\r\t")] == '\0' && !has_control_character(text, allowed))
@@ -112,8 +112,8 @@ static const char *check_list(const neo_field *field, const neo_json *value, apr
 {
     if (neo_json_kind_of(value) != NEO_JSON_ARRAY)
         return not_kind("must be an array", value, pool);
-    if (neo_json_size(value) > (apr_size_t)field->most)
-        return apr_psprintf(pool, "must have at most %d elements", field->most);
+    if (neo_json_size(value) > (apr_size_t)field->max_items)
+        return apr_psprintf(pool, "must have at most %d elements", field->max_items);
     return neo_json_size(value) == 0 && field->flags & NEO_REQUIRED ? "must not be empty" : NULL;
 }
 
@@ -139,14 +139,14 @@ static const char *check_map(const neo_field *field, const neo_json *value, apr_
     int place = 0;
     if (neo_json_kind_of(value) != NEO_JSON_OBJECT)
         return not_kind("must be an object", value, pool);
-    if (neo_json_size(value) > (apr_size_t)field->most)
-        return apr_psprintf(pool, "must have at most %d members", field->most);
+    if (neo_json_size(value) > (apr_size_t)field->max_items)
+        return apr_psprintf(pool, "must have at most %d members", field->max_items);
     for (void *m = neo_json_first((neo_json *)value); m; m = neo_json_next((neo_json *)value, m)) {
         const neo_json *text = neo_json_member_value(m);
         apr_size_t key = neo_utf8_length(neo_json_member_key(m));
         place++;
-        if (key < 1 || key > (apr_size_t)field->min)
-            return apr_psprintf(pool, "must have keys of 1 to %ld characters; that of member %d has %d", (long)field->min,
+        if (key < 1 || key > (apr_size_t)field->max_key_length)
+            return apr_psprintf(pool, "must have keys of 1 to %d characters; that of member %d has %d", field->max_key_length,
                                 place, (int)key);
         if (neo_json_kind_of(text) == NEO_JSON_NULL)
             continue;

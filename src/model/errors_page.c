@@ -94,7 +94,7 @@ static void add_kind(neo_buf *out, const neo_field *field)
 }
 
 /* What a field takes. */
-static const char *takes(const neo_field *field, apr_pool_t *pool)
+static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 128);
@@ -110,9 +110,9 @@ static const char *takes(const neo_field *field, apr_pool_t *pool)
     case NEO_ENUM_LIST: add_values(&out, field); break;
     case NEO_INTEGER: neo_buf_printf(&out, "An integer from %lld to %lld.", field->min, field->max); break;
     case NEO_DECIMAL: neo_buf_printf(&out, "A number from %lld to %lld.", field->min, field->max); break;
-    case NEO_TEXT_LIST: neo_buf_printf(&out, "Up to %d strings of 1 to %lld characters.", field->most, field->max); break;
-    case NEO_LIST: neo_buf_printf(&out, "Up to %d objects.", field->most); break;
-    case NEO_MAP: neo_buf_printf(&out, "Up to %d strings of at most %lld characters.", field->most, field->max); break;
+    case NEO_TEXT_LIST: neo_buf_printf(&out, "Up to %d strings of 1 to %lld characters.", field->max_items, field->max); break;
+    case NEO_LIST: neo_buf_printf(&out, "Up to %d objects.", field->max_items); break;
+    case NEO_MAP: neo_buf_printf(&out, "Up to %d strings of at most %lld characters.", field->max_items, field->max); break;
     case NEO_REFERENCE:
     case NEO_REFERENCE_LIST: add_kind(&out, field); break;
     case NEO_TYPES: break;
@@ -136,7 +136,7 @@ static void add_field_rows(neo_buf *out, neo_code code, const neo_resource *reso
             continue;
         if (concerns(code, f))
             add_row(out, filled_code(code, resource, path, out->pool),
-                    apr_pstrcat(out->pool, f->doc, " ", takes(f, out->pool), NULL));
+                    apr_pstrcat(out->pool, f->doc, " ", accepted_values(f, out->pool), NULL));
         if (f->fields)
             add_field_rows(out, code, resource, f->fields, apr_pstrcat(out->pool, path, ".", NULL));
     }
@@ -152,11 +152,11 @@ static void add_rows_of_operations(neo_buf *rows, neo_code code, const neo_resou
             continue;
         if (has_field(code) && o->body)
             add_field_rows(rows, code, o->body, o->body->fields, "");
-        if (code != NEO_NOT_FOUND_RESOURCE || !o->part || strcmp(o->part, last) == 0)
+        if (code != NEO_NOT_FOUND_RESOURCE || !o->subresource || strcmp(o->subresource, last) == 0)
             continue;
-        const neo_resource subresource = {.name = last = o->part};
+        const neo_resource subresource = {.name = last = o->subresource};
         add_row(rows, filled_code(code, &subresource, "", rows->pool),
-                apr_psprintf(rows->pool, "A %s that belongs to a %s.", o->part, resource->name));
+                apr_psprintf(rows->pool, "A %s that belongs to a %s.", o->subresource, resource->name));
     }
 }
 
@@ -171,14 +171,14 @@ static void add_tables_of_others(neo_buf *out, neo_code code)
 {
     for (int a = 0; a < NEO_ACTIONS; a++) {
         const neo_operation *o = &neo_operations[a];
-        const neo_resource subresource = {.name = o->part};
+        const neo_resource subresource = {.name = o->subresource};
         neo_buf rows;
         neo_buf_init(&rows, out->pool, 1024);
         if (o->of && has_field(code))
             add_field_rows(&rows, code, o->of, o->of->fields, "");
         else if (o->of && code == NEO_NOT_FOUND_RESOURCE)
             add_row(&rows, filled_code(code, &subresource, "", out->pool),
-                    apr_psprintf(out->pool, "A %s of the organization.", o->part));
+                    apr_psprintf(out->pool, "A %s of the organization.", o->subresource));
         add_table(out, o->of ? o->of->title : "", &rows);
     }
 }

@@ -14,7 +14,7 @@
 /* ---------------------------------------------------------------- the kinds, and their order */
 
 #define ADDRESS(name, AREA, collection) &neo_##name,
-const neo_resource *const neo_import_kinds[] = {NEO_EVERY_RESOURCE(ADDRESS) ADDRESS(lead, , ) ADDRESS(whatsapp_opt_out, , )
+const neo_resource *const neo_import_kinds[] = {NEO_RESOURCE_LIST(ADDRESS) ADDRESS(lead, , ) ADDRESS(whatsapp_opt_out, , )
                                                     NULL};
 
 const neo_resource *neo_import_kind_named(const char *name)

@@ -89,7 +89,7 @@ const char *neo_phone_folded(const char *digits, apr_pool_t *pool)
 }
 
 /* Digits alone are the form that was found: whatever else is digits gets something behind it that no rule passes over. */
-const char *neo_normal_phone_digits(const char *text, apr_pool_t *pool)
+const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool)
 {
     const char *digits;
     if (!neo_phone_digits(text, pool, &digits))
@@ -123,12 +123,12 @@ static const char *in_one_line(const char *text, apr_pool_t *pool)
 /* The columns are those of sql/0012_whatsapp.sql; nobody is shown these sentences but who reads here. */
 static const neo_field fields[] = {
     {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Identifies the lead."},
-    {.name = "name", .type = NEO_STRING, .flags = NEO_REQUIRED, .max = 200, .normal = in_one_line, .doc = "In one line."},
+    {.name = "name", .type = NEO_STRING, .flags = NEO_REQUIRED, .max = 200, .normalize = in_one_line, .doc = "In one line."},
     {.name = "phone",
      .type = NEO_STRING,
      .flags = NEO_REQUIRED,
      .max = 100,
-     .normal = neo_normal_phone_digits,
+     .normalize = neo_normalize_phone_digits,
      .rule = neo_rule_phone_digits,
      .doc = "What is written to over WhatsApp. Kept as digits, shown with a plus sign in front."},
     {.name = "email", .type = NEO_STRING, .max = 254, .rule = neo_rule_email, .doc = "The e-mail address."},
@@ -154,7 +154,7 @@ int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *wrong[NEO_L
     for (int c = 0; c < NEO_LEAD_COLUMNS; c++) {
         const neo_field *field = neo_field_named(fields, headings[c].heading);
         const char *value = values[c] ? in_one_line(values[c], pool) : "";
-        values[c] = *value ? field->normal ? field->normal(value, pool) : value : NULL;
+        values[c] = *value ? field->normalize ? field->normalize(value, pool) : value : NULL;
         wrong[c] = values[c]                       ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
                    : (field->flags & NEO_REQUIRED) ? "is missing"
                                                    : NULL;

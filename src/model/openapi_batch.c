@@ -1,8 +1,8 @@
-/* The schemas of batches, drawn from those of a resource (see model/openapi_draft.h). */
+/* The schemas of batches, drawn from those of a resource (see model/openapi_builder.h). */
 #include <apr_strings.h>
 
 #include "model/batch.h"
-#include "model/openapi_draft.h"
+#include "model/openapi_builder.h"
 
 /* clang-format off */
 static const char batch_schema[] = NEO_JSON({
@@ -128,63 +128,63 @@ static const char error_sample[] = NEO_JSON({
 /* clang-format on */
 
 /* JSON with the names of the resource filled in. */
-static neo_json *filled(const neo_draft *draft, const char *text, const neo_resource *resource)
+static neo_json *filled(const neo_openapi_builder *builder, const char *text, const neo_resource *resource)
 {
-    return neo_draft_json(draft->pool, "%s", neo_draft_fill(draft, text, resource));
+    return neo_openapi_json(builder->pool, "%s", neo_openapi_fill(builder, text, resource));
 }
 
-static neo_json *sample_operation(const neo_draft *draft, const neo_resource *resource, neo_method method)
+static neo_json *sample_operation(const neo_openapi_builder *builder, const neo_resource *resource, neo_method method)
 {
-    apr_pool_t *pool = draft->pool;
+    apr_pool_t *pool = builder->pool;
     neo_json *operation = neo_json_make_object(pool);
-    neo_draft_text(operation, "method", neo_methods[method], pool);
+    neo_openapi_text(operation, "method", neo_methods[method], pool);
     if (method != NEO_METHOD_CREATE)
-        neo_draft_text(operation, "id", neo_draft_fill(draft, "{sample_id}", resource), pool);
+        neo_openapi_text(operation, "id", neo_openapi_fill(builder, "{sample_id}", resource), pool);
     if (method != NEO_METHOD_DELETE)
         neo_json_set(operation, "data",
-                     neo_draft_sample(resource, method == NEO_METHOD_CREATE ? NEO_SHAPE_INPUT : NEO_SHAPE_PATCH, pool));
+                     neo_openapi_sample(resource, method == NEO_METHOD_CREATE ? NEO_SHAPE_INPUT : NEO_SHAPE_PATCH, pool));
     return operation;
 }
 
-static neo_json *sample_batch(const neo_draft *draft, const neo_resource *resource)
+static neo_json *sample_batch(const neo_openapi_builder *builder, const neo_resource *resource)
 {
-    neo_json *batch = neo_draft_json(draft->pool, NEO_JSON({"atomic" : false, "operations" : []}));
+    neo_json *batch = neo_openapi_json(builder->pool, NEO_JSON({"atomic" : false, "operations" : []}));
     for (neo_method method = 0; method < NEO_METHODS; method++)
-        neo_json_append(neo_json_get(batch, "operations"), sample_operation(draft, resource, method));
+        neo_json_append(neo_json_get(batch, "operations"), sample_operation(builder, resource, method));
     return batch;
 }
 
-static neo_json *sample_result(const neo_draft *draft, const neo_resource *resource)
+static neo_json *sample_result(const neo_openapi_builder *builder, const neo_resource *resource)
 {
-    apr_pool_t *pool = draft->pool;
-    neo_json *result = neo_draft_json(pool, NEO_JSON({"succeeded" : 2, "failed" : 1, "results" : []}));
-    neo_json *results = neo_json_get(result, "results"), *error = filled(draft, error_sample, resource);
+    apr_pool_t *pool = builder->pool;
+    neo_json *result = neo_openapi_json(pool, NEO_JSON({"succeeded" : 2, "failed" : 1, "results" : []}));
+    neo_json *results = neo_json_get(result, "results"), *error = filled(builder, error_sample, resource);
     for (int index = 0; index < 2; index++) {
-        neo_json *done = neo_draft_json(pool, "{\"index\": %d, \"status\": %d}", index, index ? 200 : 201);
-        neo_json_set(done, "resource", neo_draft_sample(resource, NEO_SHAPE_ANSWER, pool));
+        neo_json *done = neo_openapi_json(pool, "{\"index\": %d, \"status\": %d}", index, index ? 200 : 201);
+        neo_json_set(done, "resource", neo_openapi_sample(resource, NEO_SHAPE_ANSWER, pool));
         neo_json_append(results, done);
     }
-    neo_draft_text(neo_json_get(error, "error"), "documentation_url",
-                   apr_pstrcat(pool, draft->docs_url, "/errors#not_found.", resource->name, NULL), pool);
+    neo_openapi_text(neo_json_get(error, "error"), "documentation_url",
+                     apr_pstrcat(pool, builder->docs_url, "/errors#not_found.", resource->name, NULL), pool);
     neo_json_append(results, error);
     return result;
 }
 
-void neo_draft_batch(const neo_draft *draft, const neo_resource *resource)
+void neo_openapi_batch(const neo_openapi_builder *builder, const neo_resource *resource)
 {
-    apr_pool_t *pool = draft->pool;
+    apr_pool_t *pool = builder->pool;
     static const char *const names[NEO_METHODS] = {"{Resource}BatchCreate", "{Resource}BatchUpdate", "{Resource}BatchDelete"};
-    const char *batch = neo_draft_fill(draft, "{Resource}Batch", resource);
-    const char *result = neo_draft_fill(draft, "{Resource}BatchResult", resource);
-    neo_draft_add(draft, "schemas", batch, filled(draft, batch_schema, resource));
+    const char *batch = neo_openapi_fill(builder, "{Resource}Batch", resource);
+    const char *result = neo_openapi_fill(builder, "{Resource}BatchResult", resource);
+    neo_openapi_add(builder, "schemas", batch, filled(builder, batch_schema, resource));
     for (neo_method method = 0; method < NEO_METHODS; method++) {
-        neo_json *schema = filled(draft, operation_schemas[method], resource);
+        neo_json *schema = filled(builder, operation_schemas[method], resource);
         neo_json *id = neo_json_get(neo_json_get(schema, "properties"), "id");
         if (id)
-            neo_draft_text(id, "pattern", neo_draft_id_pattern(resource->prefix, pool), pool);
-        neo_draft_add(draft, "schemas", neo_draft_fill(draft, names[method], resource), schema);
+            neo_openapi_text(id, "pattern", neo_openapi_id_pattern(resource->prefix, pool), pool);
+        neo_openapi_add(builder, "schemas", neo_openapi_fill(builder, names[method], resource), schema);
     }
-    neo_draft_add(draft, "schemas", result, filled(draft, result_schema, resource));
-    neo_draft_example(draft, batch, sample_batch(draft, resource));
-    neo_draft_example(draft, result, sample_result(draft, resource));
+    neo_openapi_add(builder, "schemas", result, filled(builder, result_schema, resource));
+    neo_openapi_example(builder, batch, sample_batch(builder, resource));
+    neo_openapi_example(builder, result, sample_result(builder, resource));
 }

@@ -1,9 +1,9 @@
-/* The parts of the description that no table of the model says (see model/openapi_draft.h): what the API is, who calls it, how
- * lists and errors look. */
+/* The parts of the description that no table of the model says (see model/openapi_builder.h): what the API is, who calls it,
+ * how lists and errors look. */
 #include <apr_strings.h>
 #include <string.h>
 
-#include "model/openapi_draft.h"
+#include "model/openapi_builder.h"
 
 /* ---------------------------------------------------------------- the top */
 
@@ -337,10 +337,11 @@ static neo_json *texts(apr_pool_t *pool, const char *const *list)
     return array;
 }
 
-static neo_json *named_values(const neo_draft *draft, const char *name, const char *doc, neo_json *values)
+static neo_json *named_values(const neo_openapi_builder *builder, const char *name, const char *doc, neo_json *values)
 {
-    neo_json *schema = neo_draft_add(draft, "schemas", name, neo_draft_json(draft->pool, NEO_JSON({"type" : "string"})));
-    neo_draft_text(schema, "description", doc, draft->pool);
+    neo_json *schema =
+        neo_openapi_add(builder, "schemas", name, neo_openapi_json(builder->pool, NEO_JSON({"type" : "string"})));
+    neo_openapi_text(schema, "description", doc, builder->pool);
     neo_json_set(schema, "enum", values);
     return schema;
 }
@@ -350,13 +351,13 @@ static neo_json *scopes_of(neo_scopes scopes, apr_pool_t *pool)
     neo_buf text;
     neo_buf_init(&text, pool, 512);
     neo_scopes_json(&text, scopes);
-    return neo_draft_json(pool, "%s", text.ptr);
+    return neo_openapi_json(pool, "%s", text.ptr);
 }
 
 /* The classes of errors and their titles, as the catalogue has them. */
-static void fill_types(const neo_draft *draft)
+static void fill_types(const neo_openapi_builder *builder)
 {
-    neo_json *properties = neo_json_get(neo_json_get(neo_json_get(draft->components, "schemas"), "Problem"), "properties");
+    neo_json *properties = neo_json_get(neo_json_get(neo_json_get(builder->components, "schemas"), "Problem"), "properties");
     neo_json *types = neo_json_get(neo_json_get(properties, "type"), "enum");
     neo_json *titles = neo_json_get(neo_json_get(properties, "title"), "enum");
     const char *last = "";
@@ -364,8 +365,8 @@ static void fill_types(const neo_draft *draft)
         const char *type = neo_code_row(code)->type;
         if (strcmp(type, last) == 0)
             continue;
-        neo_json_append(types, neo_json_make_string(type, draft->pool));
-        neo_json_append(titles, neo_json_make_string(neo_type_title(type), draft->pool));
+        neo_json_append(types, neo_json_make_string(type, builder->pool));
+        neo_json_append(titles, neo_json_make_string(neo_type_title(type), builder->pool));
         last = type;
     }
 }
@@ -390,44 +391,45 @@ static const char *description_of_roles(apr_pool_t *pool)
     return out.ptr;
 }
 
-void neo_draft_fixed_components(const neo_draft *draft)
+void neo_openapi_fixed_components(const neo_openapi_builder *builder)
 {
-    apr_pool_t *pool = draft->pool;
-    neo_json *scheme = neo_draft_add(draft, "securitySchemes", "apiKey", neo_draft_json(pool, "%s", security));
-    neo_draft_text(scheme, "description", description_of_roles(pool), pool);
+    apr_pool_t *pool = builder->pool;
+    neo_json *scheme = neo_openapi_add(builder, "securitySchemes", "apiKey", neo_openapi_json(pool, "%s", security));
+    neo_openapi_text(scheme, "description", description_of_roles(pool), pool);
     for (apr_size_t i = 0; i < sizeof components / sizeof *components; i++)
-        neo_draft_add(draft, components[i].kind, components[i].name, neo_draft_json(pool, "%s", components[i].json));
+        neo_openapi_add(builder, components[i].kind, components[i].name, neo_openapi_json(pool, "%s", components[i].json));
     for (apr_size_t i = 0; i < sizeof response_headers / sizeof *response_headers; i++)
-        neo_json_set(neo_json_get(neo_json_get(draft->components, "responses"), response_headers[i].response), "headers",
-                     neo_draft_headers(draft, response_headers[i].headers));
-    fill_types(draft);
-    named_values(draft, "Role", "The role of a key. More may come.", texts(pool, neo_role_names));
-    named_values(draft, "Scope", "A right. More may come.", scopes_of(NEO_SCOPES_ALL, pool));
+        neo_json_set(neo_json_get(neo_json_get(builder->components, "responses"), response_headers[i].response), "headers",
+                     neo_openapi_headers(builder, response_headers[i].headers));
+    fill_types(builder);
+    named_values(builder, "Role", "The role of a key. More may come.", texts(pool, neo_role_names));
+    named_values(builder, "Scope", "A right. More may come.", scopes_of(NEO_SCOPES_ALL, pool));
 }
 
-neo_json *neo_draft_answer(const neo_draft *draft, neo_action action)
+neo_json *neo_openapi_answer(const neo_openapi_builder *builder, neo_action action)
 {
-    return neo_draft_json(draft->pool, "%s", answers[action]);
+    return neo_openapi_json(builder->pool, "%s", answers[action]);
 }
 
 static void add_tag(neo_json *tags, const char *name, const char *doc, apr_pool_t *pool)
 {
     neo_json *tag = neo_json_make_object(pool);
-    neo_draft_text(tag, "name", name, pool);
-    neo_draft_text(tag, "description", doc, pool);
+    neo_openapi_text(tag, "name", name, pool);
+    neo_openapi_text(tag, "description", doc, pool);
     neo_json_append(tags, tag);
 }
 
-void neo_draft_top(const neo_draft *draft, neo_json *document)
+void neo_openapi_top(const neo_openapi_builder *builder, neo_json *document)
 {
-    apr_pool_t *pool = draft->pool;
-    neo_json *fixed = neo_draft_json(pool, "%s", top), *info = neo_json_get(fixed, "info"), *tags = neo_json_get(fixed, "tags");
-    neo_draft_text(info, "version", NEO_VERSION, pool);
-    neo_draft_text(info, "description", description, pool);
-    neo_draft_text(neo_json_get(info, "contact"), "url", apr_pstrcat(pool, draft->docs_url, "/errors", NULL), pool);
-    neo_draft_text(neo_json_at(neo_json_get(fixed, "servers"), 0), "url", draft->base, pool);
+    apr_pool_t *pool = builder->pool;
+    neo_json *fixed = neo_openapi_json(pool, "%s", top), *info = neo_json_get(fixed, "info"),
+             *tags = neo_json_get(fixed, "tags");
+    neo_openapi_text(info, "version", NEO_VERSION, pool);
+    neo_openapi_text(info, "description", description, pool);
+    neo_openapi_text(neo_json_get(info, "contact"), "url", apr_pstrcat(pool, builder->docs_url, "/errors", NULL), pool);
+    neo_openapi_text(neo_json_at(neo_json_get(fixed, "servers"), 0), "url", builder->base, pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        add_tag(tags, neo_draft_fill(draft, "{Collection}", *r), (*r)->tag_doc, pool);
+        add_tag(tags, neo_openapi_fill(builder, "{Collection}", *r), (*r)->tag_doc, pool);
     for (int a = 0; a < NEO_ACTIONS; a++)
         if (neo_operations[a].of)
             add_tag(tags, neo_operations[a].tag, neo_operations[a].of->tag_doc, pool);

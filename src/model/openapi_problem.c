@@ -1,11 +1,11 @@
 /* The error responses of the description: by status, with the codes that can come and an example of each (see
- * model/openapi_draft.h). The examples are made by the code that makes the real ones. */
+ * model/openapi_builder.h). The examples are made by the code that makes the real ones. */
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/openapi_draft.h"
+#include "model/openapi_builder.h"
 #include "model/references.h"
 #include "model/validate.h"
 
@@ -57,7 +57,7 @@ static const neo_field *first_field(const neo_resource *resource, unsigned int f
 /* A reference that leads nowhere is found out by the database. NULL where the resource has none. */
 static neo_problem *problem_of_reference(const neo_resource *resource, apr_pool_t *pool)
 {
-    neo_json *body = neo_draft_sample(resource, NEO_SHAPE_INPUT, pool);
+    neo_json *body = neo_openapi_sample(resource, NEO_SHAPE_INPUT, pool);
     const apr_array_header_t *references = neo_references(resource, body, pool);
     neo_problem *problem = NULL;
     if (references->nelts)
@@ -71,7 +71,7 @@ static neo_problem *problem_of_body(const neo_resource *resource, neo_code code,
 {
     if (code == NEO_VALIDATION_FIELD_NOT_FOUND)
         return problem_of_reference(resource, pool);
-    neo_json *body = neo_draft_sample(resource, NEO_SHAPE_INPUT, pool), *clean;
+    neo_json *body = neo_openapi_sample(resource, NEO_SHAPE_INPUT, pool), *clean;
     const neo_field *required = first_field(resource, NEO_REQUIRED), *any = required ? required : first_field(resource, 0);
     if ((code == NEO_VALIDATION_FAILED || code == NEO_VALIDATION_FIELD_REQUIRED) && required)
         neo_json_remove(body, required->name);
@@ -91,26 +91,27 @@ static int is_about_body(neo_code code)
 /* What a code with {resource} is about. */
 static const char *subject_of(const neo_operation *operation, const neo_resource *resource, neo_code code)
 {
-    if (code == NEO_NOT_FOUND_RESOURCE && operation->part)
-        return operation->part;
+    if (code == NEO_NOT_FOUND_RESOURCE && operation->subresource)
+        return operation->subresource;
     return resource ? resource->name : "";
 }
 
 static neo_problem *problem_of(const neo_operation *operation, const neo_resource *resource, neo_code code, apr_pool_t *pool)
 {
     neo_problem *problem = NULL;
-    int is_batch = (operation->takes & NEO_TAKES_BATCH) != 0;
-    if (operation->takes & NEO_TAKES_BODY && is_about_body(code))
+    int is_batch = (operation->accepts & NEO_ACCEPTS_BATCH) != 0;
+    if (operation->accepts & NEO_ACCEPTS_BODY && is_about_body(code))
         problem = problem_of_body(operation->body ? operation->body : resource, code, pool);
     if (is_batch && problem)
         return neo_problem_within(pool, problem, "operations[0]", "operations[0].data");
-    if (operation->takes & NEO_TAKES_BODY && is_about_body(code))
+    if (operation->accepts & NEO_ACCEPTS_BODY && is_about_body(code))
         return problem;
     for (size_t i = 0; i < sizeof remarks / sizeof *remarks; i++)
         if (remarks[i].code == code)
             neo_problem_field(&problem, pool, code, "", remarks[i].field, "%s", remarks[i].message);
     if (!problem)
-        problem = neo_problem_about(pool, code, subject_of(operation, resource, code), "%s", neo_code_row(code)->meaning);
+        problem =
+            neo_problem_for_resource(pool, code, subject_of(operation, resource, code), "%s", neo_code_row(code)->meaning);
     problem->retry_after = RETRY_SECONDS; /* where the status has one */
     return problem;
 }
@@ -122,41 +123,41 @@ static const char *put_in(const char *text, const char *hole, const char *value,
 }
 
 /* The path of the base URL, and below it the operation's. */
-static const char *instance_of(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource)
+static const char *instance_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
 {
-    const char *authority = strstr(draft->base, "://");
-    const char *path = authority ? strchr(authority + 3, '/') : draft->base;
-    const char *below = neo_draft_fill(draft, operation->path, resource);
-    below = put_in(below, "{id}", neo_draft_fill(draft, "{sample_id}", resource), draft->pool);
-    below = put_in(below, "{delivery_id}", NEO_SAMPLE_DELIVERY, draft->pool);
-    return apr_pstrcat(draft->pool, path ? path : "", "/", below, NULL);
+    const char *authority = strstr(builder->base, "://");
+    const char *path = authority ? strchr(authority + 3, '/') : builder->base;
+    const char *below = neo_openapi_fill(builder, operation->path, resource);
+    below = put_in(below, "{id}", neo_openapi_fill(builder, "{sample_id}", resource), builder->pool);
+    below = put_in(below, "{delivery_id}", NEO_SAMPLE_DELIVERY, builder->pool);
+    return apr_pstrcat(builder->pool, path ? path : "", "/", below, NULL);
 }
 
-static neo_json *document_of(const neo_draft *draft, const neo_problem *problem, const char *instance)
+static neo_json *document_of(const neo_openapi_builder *builder, const neo_problem *problem, const char *instance)
 {
-    neo_problem_frame frame = {instance, REQUEST_ID, draft->docs_url};
-    neo_json *document = neo_draft_json(draft->pool, "%s", neo_problem_json(problem, &frame, draft->pool).ptr);
-    neo_json_set(document, "timestamp", neo_json_make_string(MOMENT, draft->pool));
+    neo_problem_frame frame = {instance, REQUEST_ID, builder->docs_url};
+    neo_json *document = neo_openapi_json(builder->pool, "%s", neo_problem_json(problem, &frame, builder->pool).ptr);
+    neo_json_set(document, "timestamp", neo_json_make_string(MOMENT, builder->pool));
     return document;
 }
 
 /* Adds the example of a code to a response's, once to the components. What a body can have is the resource's own. */
-static void add_example(const neo_draft *draft, neo_json *examples, const neo_operation *operation,
+static void add_example(const neo_openapi_builder *builder, neo_json *examples, const neo_operation *operation,
                         const neo_resource *resource, neo_code code)
 {
-    neo_problem *problem = problem_of(operation, resource, code, draft->pool);
+    neo_problem *problem = problem_of(operation, resource, code, builder->pool);
     if (!problem)
         return;
     const char *name = problem->code;
-    if (operation->takes & NEO_TAKES_BODY && is_about_body(code) && !strchr(neo_code_row(code)->code, '{'))
-        name = apr_pstrcat(draft->pool, name, ".", operation->body ? operation->verb : resource->name, NULL);
-    if (operation->takes & NEO_TAKES_BATCH)
-        name = apr_pstrcat(draft->pool, name, ".batch", NULL);
-    if (!neo_json_get(neo_json_get(draft->components, "examples"), name)) {
-        neo_json *example = neo_draft_add(draft, "examples", name, neo_json_make_object(draft->pool));
-        neo_json_set(example, "value", document_of(draft, problem, instance_of(draft, operation, resource)));
+    if (operation->accepts & NEO_ACCEPTS_BODY && is_about_body(code) && !strchr(neo_code_row(code)->code, '{'))
+        name = apr_pstrcat(builder->pool, name, ".", operation->body ? operation->verb : resource->name, NULL);
+    if (operation->accepts & NEO_ACCEPTS_BATCH)
+        name = apr_pstrcat(builder->pool, name, ".batch", NULL);
+    if (!neo_json_get(neo_json_get(builder->components, "examples"), name)) {
+        neo_json *example = neo_openapi_add(builder, "examples", name, neo_json_make_object(builder->pool));
+        neo_json_set(example, "value", document_of(builder, problem, instance_of(builder, operation, resource)));
     }
-    neo_json_set(examples, problem->code, neo_draft_ref(draft, "examples", name));
+    neo_json_set(examples, problem->code, neo_openapi_ref(builder, "examples", name));
 }
 
 /* ---------------------------------------------------------------- responses */
@@ -199,21 +200,22 @@ static const char *description_of(const neo_operation *operation, const neo_reso
     return out.ptr;
 }
 
-static neo_json *response_of(const neo_draft *draft, const neo_operation *operation, const neo_resource *resource, int status)
+static neo_json *response_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
+                             int status)
 {
-    apr_pool_t *pool = draft->pool;
+    apr_pool_t *pool = builder->pool;
     unsigned long long codes = codes_of(operation, resource, status);
     neo_json *response = neo_json_make_object(pool), *examples = neo_json_make_object(pool);
     neo_json *content =
-        neo_draft_json(pool, NEO_JSON({"application/problem+json" : {"schema" : {"$ref" : "#/components/schemas/Problem"}}}));
+        neo_openapi_json(pool, NEO_JSON({"application/problem+json" : {"schema" : {"$ref" : "#/components/schemas/Problem"}}}));
     for (neo_code code = 0; code < NEO_CODES; code++)
         if (codes & NEO_PROBLEM_BIT(code))
-            add_example(draft, examples, operation, resource, code);
-    neo_draft_text(response, "description", description_of(operation, resource, status, codes, pool), pool);
+            add_example(builder, examples, operation, resource, code);
+    neo_openapi_text(response, "description", description_of(operation, resource, status, codes, pool), pool);
     neo_json_set(response, "headers",
-                 neo_draft_headers(draft, status == 429 || status == 503 ? NEO_HEADER_RETRY_AFTER
-                                          : status == 401                ? NEO_HEADER_CHALLENGE
-                                                                         : 0));
+                 neo_openapi_headers(builder, status == 429 || status == 503 ? NEO_HEADER_RETRY_AFTER
+                                              : status == 401                ? NEO_HEADER_CHALLENGE
+                                                                             : 0));
     neo_json_set(neo_json_get(content, "application/problem+json"), "examples", examples);
     neo_json_set(response, "content", content);
     return response;
@@ -254,22 +256,22 @@ static const char *component_name(int status, apr_pool_t *pool)
     return name;
 }
 
-void neo_draft_problems(const neo_draft *draft, neo_json *responses, const neo_operation *operation,
-                        const neo_resource *resource)
+void neo_openapi_problems(const neo_openapi_builder *builder, neo_json *responses, const neo_operation *operation,
+                          const neo_resource *resource)
 {
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
         int status = reasons[i].status;
-        const char *name = component_name(status, draft->pool);
+        const char *name = component_name(status, builder->pool);
         neo_json *response;
         if (!codes_of(operation, resource, status))
             continue;
         if (!is_shared(operation, resource, status))
-            response = response_of(draft, operation, resource, status);
+            response = response_of(builder, operation, resource, status);
         else {
-            if (!neo_json_get(neo_json_get(draft->components, "responses"), name))
-                neo_draft_add(draft, "responses", name, response_of(draft, operation, resource, status));
-            response = neo_draft_ref(draft, "responses", name);
+            if (!neo_json_get(neo_json_get(builder->components, "responses"), name))
+                neo_openapi_add(builder, "responses", name, response_of(builder, operation, resource, status));
+            response = neo_openapi_ref(builder, "responses", name);
         }
-        neo_json_set(responses, apr_itoa(draft->pool, status), response);
+        neo_json_set(responses, apr_itoa(builder->pool, status), response);
     }
 }

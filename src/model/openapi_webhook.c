@@ -1,9 +1,9 @@
 /* What the description says of webhooks beside the subscriptions: the deliveries that can be looked at, and under `webhooks`
- * what receivers get (see model/openapi_draft.h). */
+ * what receivers get (see model/openapi_builder.h). */
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-#include "model/openapi_draft.h"
+#include "model/openapi_builder.h"
 
 #define SUBSCRIPTION_ID "whs_01kga4vrzrd2v6x8t1q5m9k7b4"
 #define DELIVERY_ID     NEO_SAMPLE_DELIVERY
@@ -231,51 +231,52 @@ static const char *event_of(const neo_resource *resource, int which, apr_pool_t 
 }
 
 /* {Resource}Event: the envelope with the payload of that resource. */
-static void add_event(const neo_draft *draft, const neo_resource *resource)
+static void add_event(const neo_openapi_builder *builder, const neo_resource *resource)
 {
-    apr_pool_t *pool = draft->pool;
+    apr_pool_t *pool = builder->pool;
     const char *name = apr_pstrcat(pool, resource->title, "Event", NULL);
-    neo_json *schema = neo_draft_add(draft, "schemas", name, neo_draft_json(pool, envelope, resource->name));
+    neo_json *schema = neo_openapi_add(builder, "schemas", name, neo_openapi_json(pool, envelope, resource->name));
     neo_json *properties = neo_json_get(schema, "properties");
-    neo_json *sample = neo_draft_json(pool, envelope_sample, DELIVERY_ID, event_of(resource, 0, pool));
+    neo_json *sample = neo_openapi_json(pool, envelope_sample, DELIVERY_ID, event_of(resource, 0, pool));
     for (int i = 0; i < (int)(sizeof happened / sizeof *happened); i++)
         neo_json_append(neo_json_get(neo_json_get(properties, "event_type"), "enum"),
                         neo_json_make_string(event_of(resource, i, pool), pool));
     neo_json_set(properties, "payload",
-                 neo_draft_ref(draft, "schemas", neo_draft_schema_name(resource, NEO_SHAPE_EVENT, pool)));
-    neo_json_set(sample, "payload", neo_draft_sample(resource, NEO_SHAPE_EVENT, pool));
-    neo_draft_example(draft, name, sample);
+                 neo_openapi_ref(builder, "schemas", neo_openapi_schema_name(resource, NEO_SHAPE_EVENT, pool)));
+    neo_json_set(sample, "payload", neo_openapi_sample(resource, NEO_SHAPE_EVENT, pool));
+    neo_openapi_example(builder, name, sample);
 }
 
-static void add_samples(const neo_draft *draft)
+static void add_samples(const neo_openapi_builder *builder)
 {
-    apr_pool_t *pool = draft->pool;
-    neo_json *detail = neo_draft_json(pool, delivery, DELIVERY_ID, SUBSCRIPTION_ID);
-    neo_json *test = neo_draft_json(pool, envelope_sample, DELIVERY_ID, "webhook.test");
-    neo_json_set(detail, "payload", neo_draft_sample(&neo_broker, NEO_SHAPE_EVENT, pool));
-    neo_json_set(detail, "attempts", neo_draft_json(pool, "%s", attempts));
-    neo_draft_text(neo_json_get(test, "payload"), "subscription_id", SUBSCRIPTION_ID, pool);
-    neo_draft_example(draft, "DeliveryDetail", detail);
-    neo_draft_example(draft, "TestEvent", test);
-    neo_draft_example(draft, "Delivery", neo_draft_json(pool, fresh, DELIVERY_ID, SUBSCRIPTION_ID));
-    neo_draft_example(draft, "Recovered", neo_draft_json(pool, "%s", NEO_JSON({"recovered" : 12})));
+    apr_pool_t *pool = builder->pool;
+    neo_json *detail = neo_openapi_json(pool, delivery, DELIVERY_ID, SUBSCRIPTION_ID);
+    neo_json *test = neo_openapi_json(pool, envelope_sample, DELIVERY_ID, "webhook.test");
+    neo_json_set(detail, "payload", neo_openapi_sample(&neo_broker, NEO_SHAPE_EVENT, pool));
+    neo_json_set(detail, "attempts", neo_openapi_json(pool, "%s", attempts));
+    neo_openapi_text(neo_json_get(test, "payload"), "subscription_id", SUBSCRIPTION_ID, pool);
+    neo_openapi_example(builder, "DeliveryDetail", detail);
+    neo_openapi_example(builder, "TestEvent", test);
+    neo_openapi_example(builder, "Delivery", neo_openapi_json(pool, fresh, DELIVERY_ID, SUBSCRIPTION_ID));
+    neo_openapi_example(builder, "Recovered", neo_openapi_json(pool, "%s", NEO_JSON({"recovered" : 12})));
 }
 
-void neo_draft_delivery_components(const neo_draft *draft)
+void neo_openapi_delivery_components(const neo_openapi_builder *builder)
 {
     for (apr_size_t i = 0; i < sizeof components / sizeof *components; i++) {
-        neo_json *component = neo_draft_json(draft->pool, "%s", components[i].json);
+        neo_json *component = neo_openapi_json(builder->pool, "%s", components[i].json);
         const char *example = neo_json_string(neo_json_get(component, "example"));
         if (example && !*example)
-            neo_draft_text(component, "example", DELIVERY_ID, draft->pool);
-        neo_draft_add(draft, components[i].kind, components[i].name, component);
+            neo_openapi_text(component, "example", DELIVERY_ID, builder->pool);
+        neo_openapi_add(builder, components[i].kind, components[i].name, component);
     }
-    neo_draft_list(draft, "Delivery", "deliveries", neo_draft_json(draft->pool, delivery, DELIVERY_ID, SUBSCRIPTION_ID));
-    add_samples(draft);
-    neo_draft_schema(draft, &neo_recovery, NEO_SHAPE_INPUT, "What is to be sent again.");
+    neo_openapi_list(builder, "Delivery", "deliveries",
+                     neo_openapi_json(builder->pool, delivery, DELIVERY_ID, SUBSCRIPTION_ID));
+    add_samples(builder);
+    neo_openapi_schema(builder, &neo_recovery, NEO_SHAPE_INPUT, "What is to be sent again.");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if ((*r)->has_events)
-            add_event(draft, *r);
+            add_event(builder, *r);
 }
 
 /* ---------------------------------------------------------------- what receivers get */
@@ -295,30 +296,30 @@ static const char *id_of(const char *event, apr_pool_t *pool)
     return out.ptr;
 }
 
-static void add_delivery_post(const neo_draft *draft, neo_json *webhooks, const char *event, const char *schema,
+static void add_delivery_post(const neo_openapi_builder *builder, neo_json *webhooks, const char *event, const char *schema,
                               const char *summary)
 {
-    apr_pool_t *pool = draft->pool;
-    neo_json *item = neo_json_make_object(pool), *post = neo_draft_json(pool, "%s", delivery_post);
-    neo_json *content = neo_draft_content(draft, schema, event);
-    neo_draft_text(post, "summary", summary, pool);
-    neo_draft_text(post, "description",
-                   "Sent to the subscription's `url`. Answer any 2xx within 15 seconds, before doing anything that takes long.",
-                   pool);
-    neo_draft_text(post, "operationId", id_of(event, pool), pool);
+    apr_pool_t *pool = builder->pool;
+    neo_json *item = neo_json_make_object(pool), *post = neo_openapi_json(pool, "%s", delivery_post);
+    neo_json *content = neo_openapi_content(builder, schema, event);
+    neo_openapi_text(post, "summary", summary, pool);
+    neo_openapi_text(
+        post, "description",
+        "Sent to the subscription's `url`. Answer any 2xx within 15 seconds, before doing anything that takes long.", pool);
+    neo_openapi_text(post, "operationId", id_of(event, pool), pool);
     neo_json_set(neo_json_get(neo_json_get(post, "requestBody"), "content"), "application/json", content);
     neo_json_set(item, "post", post);
     neo_json_set(webhooks, event, item);
 }
 
-neo_json *neo_draft_webhooks(const neo_draft *draft)
+neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder)
 {
-    apr_pool_t *pool = draft->pool;
+    apr_pool_t *pool = builder->pool;
     neo_json *webhooks = neo_json_make_object(pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (int i = 0; (*r)->has_events && i < (int)(sizeof happened / sizeof *happened); i++)
-            add_delivery_post(draft, webhooks, event_of(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
+            add_delivery_post(builder, webhooks, event_of(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
                               apr_psprintf(pool, "A %s was %s", (*r)->name, happened[i]));
-    add_delivery_post(draft, webhooks, "webhook.test", "TestEvent", "A subscription is tested");
+    add_delivery_post(builder, webhooks, "webhook.test", "TestEvent", "A subscription is tested");
     return webhooks;
 }

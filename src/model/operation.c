@@ -43,9 +43,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_OPENAPI] = {.method = "GET",
                             .path = "openapi.yaml",
                             .access = NEO_ACCESS_PUBLIC,
-                            .takes = NEO_TAKES_IF_NONE_MATCH,
+                            .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
                             .status = 200,
-                            .gives = NEO_GIVES_ETAG,
+                            .response_headers = NEO_RESPONSE_ETAG,
                             .media_type = "application/yaml",
                             .tag = "Documentation",
                             .verb = "getDescription",
@@ -55,9 +55,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_ERRORS] = {.method = "GET",
                            .path = "docs/errors",
                            .access = NEO_ACCESS_PUBLIC,
-                           .takes = NEO_TAKES_IF_NONE_MATCH,
+                           .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
                            .status = 200,
-                           .gives = NEO_GIVES_ETAG,
+                           .response_headers = NEO_RESPONSE_ETAG,
                            .media_type = "text/html; charset=utf-8",
                            .tag = "Documentation",
                            .verb = "getErrors",
@@ -67,9 +67,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_LIST] = {.method = "GET",
                          .path = "{collection}",
                          .access = NEO_ACCESS_READ,
-                         .takes = NEO_TAKES_PAGE,
+                         .accepts = NEO_ACCEPTS_PAGE,
                          .status = 200,
-                         .gives = NEO_GIVES_LINK,
+                         .response_headers = NEO_RESPONSE_LINK,
                          .media_type = JSON,
                          .problems = BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) |
                                      BIT(NEO_VALIDATION_CURSOR_EXPIRED),
@@ -81,9 +81,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_CREATE] = {.method = "POST",
                            .path = "{collection}",
                            .access = NEO_ACCESS_WRITE,
-                           .takes = NEO_TAKES_BODY | NEO_TAKES_IDEMPOTENCY_KEY,
+                           .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
                            .status = 201,
-                           .gives = NEO_GIVES_ETAG | NEO_GIVES_LOCATION,
+                           .response_headers = NEO_RESPONSE_ETAG | NEO_RESPONSE_LOCATION,
                            .media_type = JSON,
                            .problems = CHECKED_BODY,
                            .verb = "create",
@@ -94,7 +94,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_BATCH] = {.method = "POST",
                           .path = "{collection}/batch",
                           .access = NEO_ACCESS_WRITE,
-                          .takes = NEO_TAKES_BODY | NEO_TAKES_BATCH | NEO_TAKES_IDEMPOTENCY_KEY,
+                          .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_BATCH | NEO_ACCEPTS_IDEMPOTENCY_KEY,
                           .status = 200,
                           .media_type = JSON,
                           .problems = CHECKED_BODY | BIT(NEO_VALIDATION_BATCH_TOO_LARGE) | BIT(NEO_NOT_FOUND_RESOURCE),
@@ -112,9 +112,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_READ] = {.method = "GET",
                          .path = "{collection}/{id}",
                          .access = NEO_ACCESS_READ,
-                         .takes = NEO_TAKES_IF_NONE_MATCH,
+                         .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
                          .status = 200,
-                         .gives = NEO_GIVES_ETAG,
+                         .response_headers = NEO_RESPONSE_ETAG,
                          .media_type = JSON,
                          .verb = "get",
                          .summary = "Read a {resource}",
@@ -123,9 +123,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_PATCH] = {.method = "PATCH",
                           .path = "{collection}/{id}",
                           .access = NEO_ACCESS_WRITE,
-                          .takes = NEO_TAKES_BODY | NEO_TAKES_MERGE_PATCH | NEO_TAKES_IF_MATCH,
+                          .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_MERGE_PATCH | NEO_ACCEPTS_IF_MATCH,
                           .status = 200,
-                          .gives = NEO_GIVES_ETAG,
+                          .response_headers = NEO_RESPONSE_ETAG,
                           .media_type = JSON,
                           .problems = CHECKED_BODY,
                           .verb = "update",
@@ -136,9 +136,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_REPLACE] = {.method = "PUT",
                             .path = "{collection}/{id}",
                             .access = NEO_ACCESS_WRITE,
-                            .takes = NEO_TAKES_BODY | NEO_TAKES_IF_MATCH,
+                            .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IF_MATCH,
                             .status = 200,
-                            .gives = NEO_GIVES_ETAG,
+                            .response_headers = NEO_RESPONSE_ETAG,
                             .media_type = JSON,
                             .problems = CHECKED_BODY,
                             .verb = "replace",
@@ -149,7 +149,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_DELETE] = {.method = "DELETE",
                            .path = "{collection}/{id}",
                            .access = NEO_ACCESS_WRITE,
-                           .takes = NEO_TAKES_IF_MATCH,
+                           .accepts = NEO_ACCEPTS_IF_MATCH,
                            .status = 204,
                            .verb = "delete",
                            .summary = "Delete a {resource}",
@@ -171,7 +171,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_TEST_WEBHOOK] = {.method = "POST",
                                  .path = "webhooks/{id}/test",
                                  .access = NEO_ACCESS_WRITE,
-                                 .takes = NEO_TAKES_IDEMPOTENCY_KEY,
+                                 .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
                                  .status = 201,
                                  .media_type = JSON,
                                  .schema = "Delivery",
@@ -182,7 +182,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_RECOVER] = {.method = "POST",
                             .path = "webhooks/{id}/recover",
                             .access = NEO_ACCESS_WRITE,
-                            .takes = NEO_TAKES_BODY | NEO_TAKES_IDEMPOTENCY_KEY,
+                            .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
                             .status = 200,
                             .media_type = JSON,
                             .problems = BIT(NEO_VALIDATION_FIELD_REQUIRED) | BIT(NEO_VALIDATION_FIELD_INVALID),
@@ -195,9 +195,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_LIST_DELIVERIES] = {.method = "GET",
                                     .path = "webhooks/{id}/deliveries",
                                     .access = NEO_ACCESS_READ,
-                                    .takes = NEO_TAKES_PAGE,
+                                    .accepts = NEO_ACCEPTS_PAGE,
                                     .status = 200,
-                                    .gives = NEO_GIVES_LINK,
+                                    .response_headers = NEO_RESPONSE_LINK,
                                     .filters = delivery_filters,
                                     .prefix = "whd_",
                                     .media_type = JSON,
@@ -214,7 +214,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                   .status = 200,
                                   .prefix = "whd_",
                                   .media_type = JSON,
-                                  .part = "delivery",
+                                  .subresource = "delivery",
                                   .schema = "DeliveryDetail",
                                   .verb = "getDelivery",
                                   .summary = "Read a delivery",
@@ -223,11 +223,11 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_RETRY_DELIVERY] = {.method = "POST",
                                    .path = "webhooks/{id}/deliveries/{delivery_id}/retry",
                                    .access = NEO_ACCESS_WRITE,
-                                   .takes = NEO_TAKES_IDEMPOTENCY_KEY,
+                                   .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
                                    .status = 201,
                                    .prefix = "whd_",
                                    .media_type = JSON,
-                                   .part = "delivery",
+                                   .subresource = "delivery",
                                    .schema = "Delivery",
                                    .verb = "retryDelivery",
                                    .summary = "Send a delivery again",
@@ -237,10 +237,10 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
         {.method = "POST",
          .path = "whatsapp/conversations",
          .access = NEO_ACCESS_WRITE,
-         .takes = NEO_TAKES_BODY | NEO_TAKES_IDEMPOTENCY_KEY,
+         .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
          .status = 201,
-         .status_known = 200,
-         .part = "lead",
+         .status_existing = 200,
+         .subresource = "lead",
          .of = &neo_whatsapp,
          .schema = "StartedConversation",
          .media_type = JSON,
@@ -257,41 +257,41 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
              "is sent again, nor is anything that was sent with the same Idempotency-Key: send one always, and the request "
              "can be repeated whatever happened to the answer.",
          .answer = "The conversation is new.",
-         .answer_known = "The conversation was there already."},
+         .answer_existing = "The conversation was there already."},
 };
 
 const neo_operation neo_operation_docs = {
     .method = "GET",
     .path = "docs",
     .access = NEO_ACCESS_PUBLIC,
-    .takes = NEO_TAKES_IF_NONE_MATCH,
+    .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
     .status = 200,
-    .gives = NEO_GIVES_ETAG,
+    .response_headers = NEO_RESPONSE_ETAG,
     .media_type = "text/html; charset=utf-8",
 };
 
 /* What an operation takes can also be wrong. */
 static const struct {
-    unsigned int takes;
+    unsigned int accepts;
     unsigned long long problems;
 } consequences[] = {
-    {NEO_TAKES_BODY, BIT(NEO_VALIDATION_UNKNOWN_FIELD) | BIT(NEO_VALIDATION_MALFORMED_JSON) |
-                         BIT(NEO_VALIDATION_BODY_REQUIRED) | BIT(NEO_VALIDATION_BODY_TOO_LARGE) |
-                         BIT(NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE)},
-    {NEO_TAKES_IDEMPOTENCY_KEY, BIT(NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID) | BIT(NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED)},
-    {NEO_TAKES_IF_MATCH, BIT(NEO_CONFLICT_PRECONDITION_FAILED)},
+    {NEO_ACCEPTS_BODY, BIT(NEO_VALIDATION_UNKNOWN_FIELD) | BIT(NEO_VALIDATION_MALFORMED_JSON) |
+                           BIT(NEO_VALIDATION_BODY_REQUIRED) | BIT(NEO_VALIDATION_BODY_TOO_LARGE) |
+                           BIT(NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE)},
+    {NEO_ACCEPTS_IDEMPOTENCY_KEY, BIT(NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID) | BIT(NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED)},
+    {NEO_ACCEPTS_IF_MATCH, BIT(NEO_CONFLICT_PRECONDITION_FAILED)},
 };
 
 /* What comes of the other resources and of the state machine. Where the body is not the resource it has neither. */
 static unsigned long long problems_of_resource(const neo_operation *operation, const neo_resource *resource)
 {
-    int is_written = operation->takes & NEO_TAKES_BODY && !operation->body;
+    int is_written = operation->accepts & NEO_ACCEPTS_BODY && !operation->body;
     unsigned long long all = 0;
     if (is_written && neo_has_references(resource))
         all |= BIT(NEO_VALIDATION_FIELD_NOT_FOUND);
     if (is_written && resource->transitions)
         all |= BIT(NEO_CONFLICT_INVALID_TRANSITION);
-    int deletes = operation == &neo_operations[NEO_ACTION_DELETE] || operation->takes & NEO_TAKES_BATCH;
+    int deletes = operation == &neo_operations[NEO_ACTION_DELETE] || operation->accepts & NEO_ACCEPTS_BATCH;
     if (deletes && neo_is_referred_to(resource))
         all |= BIT(NEO_CONFLICT_IN_USE);
     return all;
@@ -304,7 +304,7 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
                              BIT(NEO_VALIDATION_REQUEST_TIMEOUT) | BIT(NEO_RATE_LIMIT_EXCEEDED) | BIT(NEO_INTERNAL_UNEXPECTED) |
                              BIT(NEO_FORBIDDEN_BY_SERVER) | BIT(NEO_INTERNAL_UNAVAILABLE);
     for (apr_size_t i = 0; i < sizeof consequences / sizeof *consequences; i++)
-        if (operation->takes & consequences[i].takes)
+        if (operation->accepts & consequences[i].accepts)
             all |= consequences[i].problems;
     if (operation->access >= NEO_ACCESS_ANY)
         all |= BIT(NEO_UNAUTHORIZED_AUTH_REQUIRED) | BIT(NEO_UNAUTHORIZED_INVALID_CREDENTIAL) |
@@ -318,7 +318,7 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
 
 int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource)
 {
-    return !(operation->takes & NEO_TAKES_BATCH) || resource->has_batch;
+    return !(operation->accepts & NEO_ACCEPTS_BATCH) || resource->has_batch;
 }
 
 const neo_filter *neo_operation_filter(const neo_operation *operation, const neo_resource *resource, const char *name)
@@ -337,11 +337,11 @@ static int is_word(const char *segment, const neo_resource *resource)
     return resource->has_batch && strcmp(segment, "batch") == 0;
 }
 
-#define MOST_SEGMENTS 8 /* more than any path has */
+#define MAX_SEGMENTS 8 /* more than any path has */
 
 /* A path, taken apart once for all that it is compared with. */
 typedef struct {
-    const char *segments[MOST_SEGMENTS];
+    const char *segments[MAX_SEGMENTS];
     int count;                    /* 0: no operation has such a path */
     const neo_resource *resource; /* whose collection the first one is; NULL: nobody's */
 } parts;
@@ -352,7 +352,7 @@ static parts take_apart(const char *path, apr_pool_t *pool)
     for (char *at = apr_pstrdup(pool, path), *next; at; at = next) {
         if ((next = strchr(at, '/')))
             *next++ = '\0';
-        if (*at == '\0' || of.count == MOST_SEGMENTS)
+        if (*at == '\0' || of.count == MAX_SEGMENTS)
             return (parts){.count = 0};
         of.segments[of.count++] = at;
     }
@@ -362,12 +362,12 @@ static parts take_apart(const char *path, apr_pool_t *pool)
 
 /* What an operation's path wants of a segment. */
 typedef struct {
-    enum { WORD, COLLECTION, ID, PART } kind;
+    enum { LITERAL, COLLECTION, ID, SUBRESOURCE } kind;
     char word[16];
 } wanted;
 
 typedef struct {
-    wanted segments[MOST_SEGMENTS];
+    wanted segments[MAX_SEGMENTS];
     int count;
 } template;
 
@@ -376,9 +376,11 @@ static pthread_once_t templates_are_read = PTHREAD_ONCE_INIT;
 
 static wanted read_segment(const char *text, size_t len)
 {
-    wanted segment = {.kind = WORD};
+    wanted segment = {.kind = LITERAL};
     if (*text == '{')
-        segment.kind = strncmp(text, "{collection}", len) == 0 ? COLLECTION : strncmp(text, "{id}", len) == 0 ? ID : PART;
+        segment.kind = strncmp(text, "{collection}", len) == 0 ? COLLECTION
+                       : strncmp(text, "{id}", len) == 0       ? ID
+                                                               : SUBRESOURCE;
     else if (len < sizeof segment.word)
         memcpy(segment.word, text, len);
     else
@@ -402,7 +404,7 @@ static void read_templates(void)
 static int take(const wanted *segment, const char *text, neo_match *match)
 {
     switch (segment->kind) {
-    case WORD: return strcmp(text, segment->word) == 0;
+    case LITERAL: return strcmp(text, segment->word) == 0;
     case COLLECTION: return match->resource != NULL;
     case ID: match->id = text; return !is_word(text, match->resource);
     default: match->subresource_id = text; return 1;

@@ -11,7 +11,7 @@
 static const char *normal_contact(const char *text, apr_pool_t *pool)
 {
     apr_size_t len = *text == '+' ? strspn(text + 1, "0123456789") : 0;
-    return len >= 1 && len <= 20 && text[len + 1] == '\0' ? text + 1 : neo_normal_phone_digits(text, pool);
+    return len >= 1 && len <= 20 && text[len + 1] == '\0' ? text + 1 : neo_normalize_phone_digits(text, pool);
 }
 
 static const char *number_rule(const neo_json *value, apr_pool_t *pool)
@@ -48,7 +48,7 @@ static const neo_field fields[] = {
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
      .max = 100,
-     .normal = normal_contact,
+     .normalize = normal_contact,
      .rule = neo_rule_phone_digits,
      .doc = "The contact's number. Kept as digits, shown with a plus sign in front."},
     {.name = "contact_bsuid",

@@ -5,8 +5,8 @@
 #include <limits.h>
 #include <string.h>
 
-#define MOST_TEXT   300 /* bytes of the provider's own words */
-#define MOST_ID     255
+#define MAX_TEXT    300 /* bytes of the provider's own words */
+#define MAX_ID      255
 #define LEAST_TOKEN 16 /* characters; a shorter one is none of the provider's */
 #define LIKE_TOKEN  40 /* so many characters in a row may be a token */
 
@@ -121,13 +121,13 @@ static const char *without_token(const char *text, const char *token, int is_sus
 }
 
 /* A text as it may be shown and kept; NULL for none. */
-static const char *clean(const char *text, apr_size_t most, apr_pool_t *pool)
+static const char *clean(const char *text, apr_size_t max, apr_pool_t *pool)
 {
     apr_size_t len = text ? strlen(text) : 0;
     if (len == 0)
         return NULL;
-    if (len > most)
-        for (len = most; len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80;)
+    if (len > max)
+        for (len = max; len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80;)
             len--;
     char *copy = apr_pstrmemdup(pool, text, len);
     for (char *c = copy; *c; c++)
@@ -136,16 +136,16 @@ static const char *clean(const char *text, apr_size_t most, apr_pool_t *pool)
     return copy;
 }
 
-static const char *text_of(const neo_json *object, const char *name, apr_size_t most, apr_pool_t *pool)
+static const char *text_of(const neo_json *object, const char *name, apr_size_t max, apr_pool_t *pool)
 {
-    return clean(object ? neo_json_string(neo_json_get(object, name)) : NULL, most, pool);
+    return clean(object ? neo_json_string(neo_json_get(object, name)) : NULL, max, pool);
 }
 
 /* An id that is too long to be kept is none. */
 static const char *id_of(const neo_json *object, const char *name, apr_pool_t *pool)
 {
-    const char *id = text_of(object, name, MOST_ID + 1, pool);
-    return id && strlen(id) <= MOST_ID ? id : NULL;
+    const char *id = text_of(object, name, MAX_ID + 1, pool);
+    return id && strlen(id) <= MAX_ID ? id : NULL;
 }
 
 static int int_of(const neo_json *value)
@@ -181,7 +181,7 @@ static int read_error(const neo_json *error, int http_status, const char *token,
     judge(error, http_status, reply);
     for (int i = 0; i < 3; i++) /* before they are cut, so that half a token stays no more than a whole one */
         *kept[i] = texts[i]
-                       ? clean(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MOST_TEXT, pool)
+                       ? clean(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MAX_TEXT, pool)
                        : NULL;
     reply->title = reply->title ? reply->title : "The provider gave no reason.";
     return 1;
@@ -191,7 +191,7 @@ static void read_success(const neo_json *body, apr_pool_t *pool, neo_reply *repl
 {
     const neo_json *message = neo_json_at(neo_json_get(body, "messages"), 0);
     const neo_json *contact = neo_json_at(neo_json_get(body, "contacts"), 0);
-    const char *status = text_of(message, "message_status", MOST_ID, pool);
+    const char *status = text_of(message, "message_status", MAX_ID, pool);
     const char *wa_id = id_of(contact, "wa_id", pool);
     reply->id = id_of(message, "id", pool);
     if (!reply->id)

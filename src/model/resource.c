@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define ADDRESS(name, AREA, collection) &neo_##name,
-const neo_resource *const neo_resources[] = {NEO_EVERY_RESOURCE(ADDRESS) NULL};
+const neo_resource *const neo_resources[] = {NEO_RESOURCE_LIST(ADDRESS) NULL};
 
 const neo_filter neo_common_filters[] = {
     {.name = "created_gte",

@@ -6,10 +6,10 @@
 
 #include "core/encode.h"
 
-#define MOST 256
+#define MAX_ROUTES 256
 
 static struct {
-    neo_route routes[MOST];
+    neo_route routes[MAX_ROUTES];
     int count;
     short *places; /* by action and resource */
     int resources, callback;
@@ -29,7 +29,7 @@ static const char *path_of(const neo_operation *operation, const neo_resource *r
 
 static short put(neo_route route)
 {
-    if (list.count == MOST)
+    if (list.count == MAX_ROUTES)
         return 0;
     list.routes[list.count] = route;
     return (short)list.count++;

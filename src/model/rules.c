@@ -142,7 +142,7 @@ const char *neo_rule_sha256(const neo_json *value, apr_pool_t *pool)
     return is_run_of(neo_json_string(value), 64, "0123456789abcdef") ? NULL : "must be 64 hexadecimal digits";
 }
 
-const char *neo_normal_lower_case(const char *text, apr_pool_t *pool)
+const char *neo_normalize_lower_case(const char *text, apr_pool_t *pool)
 {
     char *lower = apr_pstrdup(pool, text);
     for (char *c = lower; *c; c++)

@@ -4,8 +4,8 @@
 
 #include "model/rules.h"
 
-#define DIGITS   "0123456789"
-#define TAX_MOST 18 /* 12.ABC.345/01DE-35 */
+#define DIGITS      "0123456789"
+#define TAX_MAX_LEN 18 /* 12.ABC.345/01DE-35 */
 
 /* The text without the characters of `dropped`, in upper case. */
 static const char *without(const char *text, const char *dropped, apr_pool_t *pool)
@@ -53,9 +53,9 @@ int neo_is_cnpj(const char *bare)
            !is_one_character(bare) && has_check_digits(bare, 12, 5, 9);
 }
 
-const char *neo_normal_tax_number(const char *text, apr_pool_t *pool)
+const char *neo_normalize_tax_number(const char *text, apr_pool_t *pool)
 {
-    return strlen(text) <= TAX_MOST ? without(text, "./-", pool) : text;
+    return strlen(text) <= TAX_MAX_LEN ? without(text, "./-", pool) : text;
 }
 
 const char *neo_rule_tax_number(const neo_json *value, apr_pool_t *pool)
@@ -65,7 +65,7 @@ const char *neo_rule_tax_number(const neo_json *value, apr_pool_t *pool)
     return neo_is_cpf(bare) || neo_is_cnpj(bare) ? NULL : "must be a CPF or CNPJ with right check digits";
 }
 
-const char *neo_normal_postal_code(const char *text, apr_pool_t *pool)
+const char *neo_normalize_postal_code(const char *text, apr_pool_t *pool)
 {
     return strlen(text) == 9 && text[5] == '-' ? apr_pstrcat(pool, apr_pstrmemdup(pool, text, 5), text + 6, NULL) : text;
 }

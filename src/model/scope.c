@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define COLLECTION(name, AREA, collection) collection,
-static const char *const areas[NEO_AREAS] = {NEO_EVERY_RESOURCE(COLLECTION) "whatsapp"};
+static const char *const areas[NEO_AREAS] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp"};
 static const char *const accesses[] = {"read", "write"};
 
 const char *const neo_role_names[] = {"org_admin", "org_editor", "org_viewer", NULL};

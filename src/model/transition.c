@@ -34,13 +34,14 @@ static int is_final(const neo_resource *resource, const char *status)
     return 1;
 }
 
-static neo_problem *refuse(const neo_resource *resource, const char *from, const char *to, const char *preset, apr_pool_t *pool)
+static neo_problem *refuse(const neo_resource *resource, const char *from, const char *to, const char *default_value,
+                           apr_pool_t *pool)
 {
     const char *name = resource->name;
     if (!from)
         return neo_problem_make(pool, NEO_CONFLICT_INVALID_TRANSITION,
                                 "A %s cannot be created with the status %s; it can be created with %s.", name, to,
-                                list_from(resource, preset, preset, pool));
+                                list_from(resource, default_value, default_value, pool));
     if (is_final(resource, from))
         return neo_problem_make(pool, NEO_CONFLICT_INVALID_TRANSITION,
                                 "The status of this %s is %s, which is final: it cannot become %s.", name, from, to);
@@ -55,7 +56,8 @@ neo_problem *neo_transition_check(const neo_resource *resource, const char *from
     *timestamp_field = NULL;
     if (!resource->transitions)
         return NULL;
-    const char *preset = neo_field_named(resource->fields, "status")->preset, *start = from ? from : preset;
+    const char *default_value = neo_field_named(resource->fields, "status")->default_value,
+               *start = from ? from : default_value;
     if (strcmp(start, to) == 0)
         return NULL;
     for (const neo_transition *t = resource->transitions; t->from; t++)
@@ -63,7 +65,7 @@ neo_problem *neo_transition_check(const neo_resource *resource, const char *from
             *timestamp_field = t->timestamp_field;
             return NULL;
         }
-    return refuse(resource, from, to, preset, pool);
+    return refuse(resource, from, to, default_value, pool);
 }
 
 static int differs(const neo_json *before, const neo_json *after, const char *field)

@@ -56,7 +56,7 @@ static void check_names_within(walk *w, const neo_field *field, neo_json *value,
     neo_json_kind kind = neo_json_kind_of(value);
     if (field->type == NEO_OBJECT && kind == NEO_JSON_OBJECT)
         check_names(w, field->fields, value, at);
-    if (field->type != NEO_LIST || kind != NEO_JSON_ARRAY || neo_json_size(value) > (apr_size_t)field->most)
+    if (field->type != NEO_LIST || kind != NEO_JSON_ARRAY || neo_json_size(value) > (apr_size_t)field->max_items)
         return;
     for (apr_size_t i = 0; i < neo_json_size(value); i++)
         if (neo_json_kind_of(neo_json_at(value, i)) == NEO_JSON_OBJECT)
@@ -146,8 +146,8 @@ static neo_json *clean_timestamp(walk *w, const neo_json *value)
 /* A value that was sent, as the row will hold it; NULL where it is wrong, or an object or list without a single value. */
 static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const place *at)
 {
-    if (field->normal && neo_json_string(value))
-        value = neo_json_make_string(field->normal(neo_json_string(value), w->pool), w->pool);
+    if (field->normalize && neo_json_string(value))
+        value = neo_json_make_string(field->normalize(neo_json_string(value), w->pool), w->pool);
     const char *message = neo_check(field, value, beside, w->pool);
     if (message) {
         wrong(w, NEO_VALIDATION_FIELD_INVALID, at, message);
@@ -169,9 +169,9 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
         place at = {in, f->name, 0};
         if (value && neo_json_kind_of(value) != NEO_JSON_NULL)
             kept = clean_value(w, f, value, clean, &at);
-        else if (f->preset)
-            kept = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->preset, "true") == 0, w->pool)
-                                          : neo_json_make_string(f->preset, w->pool);
+        else if (f->default_value)
+            kept = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->default_value, "true") == 0, w->pool)
+                                          : neo_json_make_string(f->default_value, w->pool);
         else if (f->flags & NEO_REQUIRED)
             wrong(w, NEO_VALIDATION_FIELD_REQUIRED, &at, "is required");
         if (kept)

@@ -4,7 +4,7 @@
 
 /* Every event there is: a resource's name and what happened to it. */
 #define EVENTS(name, AREA, collection) #name ".created", #name ".updated", #name ".deleted",
-static const char *const events[] = {NEO_EVERY_TOLD(EVENTS) "*", NULL};
+static const char *const events[] = {NEO_RESOURCES_WITH_EVENTS(EVENTS) "*", NULL};
 
 static const neo_field fields[] = {
     NEO_FIELD_ID("subscription", "whs_01kga4vrzrd2v6x8t1q5m9k7b4", 0),
@@ -30,7 +30,7 @@ static const neo_field fields[] = {
     {.name = "is_active",
      .type = NEO_BOOLEAN,
      .flags = NEO_ALWAYS,
-     .preset = "true",
+     .default_value = "true",
      .doc = "Whether events are told. What is pending when it becomes inactive is kept for later.",
      .example = "true"},
     NEO_FIELDS_OF_TIMES("subscription", "2026-01-31T13:46:14.904Z", "2026-01-31T13:46:14.904Z", 0),

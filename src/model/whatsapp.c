@@ -63,7 +63,7 @@ static const neo_field fields[] = {
     {.name = "template_language",
      .type = NEO_STRING,
      .max = 8,
-     .preset = "pt_BR",
+     .default_value = "pt_BR",
      .rule = language_rule,
      .pattern = "^[a-z]{2,3}(_[A-Z0-9]{2,4})?$",
      .doc = "The template's language.",
@@ -71,7 +71,7 @@ static const neo_field fields[] = {
     {.name = "template_parameters",
      .type = NEO_TEXT_LIST,
      .max = 1024,
-     .most = 50,
+     .max_items = 50,
      .doc = "What stands in the places that the template's body has for it, in their order.",
      .example = "[\"Marina\", \"Rua Augusta 1508\"]"},
     {.name = "number_id",
@@ -207,9 +207,9 @@ static const neo_field started[] = {
     {0},
 };
 
-const neo_resource neo_started = {.name = "whatsapp",
-                                  .collection = "whatsapp",
-                                  .prefix = "wac_",
-                                  .title = "StartedConversation",
-                                  .area = NEO_AREA_WHATSAPP,
-                                  .fields = started};
+const neo_resource neo_whatsapp_started = {.name = "whatsapp",
+                                           .collection = "whatsapp",
+                                           .prefix = "wac_",
+                                           .title = "StartedConversation",
+                                           .area = NEO_AREA_WHATSAPP,
+                                           .fields = started};

@@ -14,9 +14,9 @@
 #include "store/batch.h"
 
 /* While others are in the way. PostgreSQL needs a second to find out that two wait for each other. */
-#define MOST_ATTEMPTS 10
-#define MOST_SECONDS  20
-#define PAUSE         APR_TIME_C(10000) /* microseconds */
+#define MAX_ATTEMPTS 10
+#define MAX_SECONDS  20
+#define RETRY_DELAY  APR_TIME_C(10000) /* microseconds */
 
 /* One operation, and what became of it. */
 typedef struct {
@@ -160,7 +160,7 @@ static neo_pg_status write_rows(work *w, neo_method method, int is_strict, const
 static neo_pg_status write_alone(work *w, item *i)
 {
     neo_pg_status status = NEO_PG_FK_VIOLATION;
-    for (int attempt = 0; attempt < MOST_ATTEMPTS && status == NEO_PG_FK_VIOLATION; attempt++)
+    for (int attempt = 0; attempt < MAX_ATTEMPTS && status == NEO_PG_FK_VIOLATION; attempt++)
         status = write_rows(w, i->operation->method, 1, &i->row, 1);
     if (status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
         i->problem = neo_call_failed(w->call, status, &w->failure);
@@ -375,16 +375,16 @@ neo_problem *neo_call_batch(neo_call *call)
 {
     work w = {.call = call};
     int again = 1;
-    long long until = neo_steady_seconds() + MOST_SECONDS;
+    long long until = neo_steady_seconds() + MAX_SECONDS;
     neo_problem *problem = neo_batch_read(call->match.resource, call->body, call->pool, &w.batch);
     if (!problem)
         problem = neo_call_count_more(call, w.batch.count - 1);
     if (problem || (problem = neo_call_acquire(call, &w.pg)))
         return problem;
     w.items = apr_palloc(call->pool, (apr_size_t)w.batch.count * sizeof *w.items);
-    for (int n = 0; n < MOST_ATTEMPTS && again && neo_steady_seconds() < until; n++) {
+    for (int n = 0; n < MAX_ATTEMPTS && again && neo_steady_seconds() < until; n++) {
         w.is_first = n == 0;
-        apr_sleep(n * PAUSE); /* whoever was in the way shall be gone */
+        apr_sleep(n * RETRY_DELAY); /* whoever was in the way shall be gone */
         problem = attempt(&w, &again);
     }
     neo_call_release(call, w.pg);

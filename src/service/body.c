@@ -19,7 +19,7 @@ static neo_problem *check_media_type(neo_call *call)
 {
     const char *header = neo_call_header(call, "Content-Type");
     const char *type = header ? media_type_of(header, call->pool) : "";
-    int may_patch = call->match.operation->takes & NEO_TAKES_MERGE_PATCH;
+    int may_patch = call->match.operation->accepts & NEO_ACCEPTS_MERGE_PATCH;
     if (strcmp(type, "application/json") == 0 || (may_patch && strcmp(type, "application/merge-patch+json") == 0))
         return NULL;
     return neo_problem_make(call->pool, NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, "The body must be sent with Content-Type: %s.",
@@ -30,7 +30,7 @@ neo_problem *neo_call_read_body(neo_call *call)
 {
     const neo_request *request = call->request;
     const char *wrong;
-    if (!(call->match.operation->takes & NEO_TAKES_BODY))
+    if (!(call->match.operation->accepts & NEO_ACCEPTS_BODY))
         return NULL;
     neo_problem *problem = request->host->body(request->context, call->site->max_body, &call->raw);
     if (problem)
@@ -74,7 +74,7 @@ neo_problem *neo_call_read_idempotency_key(neo_call *call)
 {
     const char *header = neo_call_header(call, "Idempotency-Key");
     neo_problem *problem = NULL;
-    if (!header || !(call->match.operation->takes & NEO_TAKES_IDEMPOTENCY_KEY))
+    if (!header || !(call->match.operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY))
         return NULL;
     neo_idempotency *idempotency = apr_pcalloc(call->pool, sizeof *idempotency);
     idempotency->key = uuid_of(header, call->pool);

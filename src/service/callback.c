@@ -15,10 +15,10 @@
 #include "model/route.h"
 #include "store/whatsapp.h"
 
-#define SIGNATURE      "sha256="
-#define RETRY_SECONDS  "5"
-#define MOST_CHALLENGE 255
-#define QUIET_SECONDS  60 /* between two messages of the log about the same kind of trouble, in one process */
+#define SIGNATURE     "sha256="
+#define RETRY_SECONDS "5"
+#define MAX_CHALLENGE 255
+#define QUIET_SECONDS 60 /* between two messages of the log about the same kind of trouble, in one process */
 
 /* ---------------------------------------------------------------- answers */
 
@@ -77,7 +77,7 @@ static int is_challenge(const char *text)
     for (const char *c = text; *c; c++)
         if (*c < ' ' || *c >= 0x7F)
             return 0;
-    return len > 0 && len <= MOST_CHALLENGE;
+    return len > 0 && len <= MAX_CHALLENGE;
 }
 
 static void handle_verification(neo_call *call)
@@ -283,7 +283,7 @@ static void receive(neo_call *call)
         refuse(call);
         return;
     }
-    if ((problem = request->host->body(request->context, NEO_CALLBACK_MOST, &call->raw))) {
+    if ((problem = request->host->body(request->context, NEO_CALLBACK_MAX_BYTES, &call->raw))) {
         answer(call, neo_problem_status(problem), "not read\n");
         return;
     }

@@ -48,7 +48,8 @@ static int has_tag(const char *list, const char *etag, int weak_too)
 
 static void respond(neo_call *call, int status, neo_text body, const char *etag)
 {
-    const char *known = call->match.operation->takes & NEO_TAKES_IF_NONE_MATCH ? neo_call_header(call, "If-None-Match") : NULL;
+    const char *known =
+        call->match.operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH ? neo_call_header(call, "If-None-Match") : NULL;
     neo_call_set_header(call, "ETag", etag);
     if (known && has_tag(known, etag, 1))
         call->response->status = 304;

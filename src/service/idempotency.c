@@ -8,7 +8,7 @@
 #include "store/idempotency.h"
 
 /* Attempts while others use the same key. Each failure is another's success. */
-#define MOST_ATTEMPTS 100
+#define MAX_ATTEMPTS 100
 
 /* The answer with the secret at its place in the resource's table. */
 static neo_text with_secret(neo_call *call, neo_text answer, const char *secret)
@@ -26,11 +26,11 @@ static neo_text with_secret(neo_call *call, neo_text answer, const char *secret)
 void neo_call_respond_created(neo_call *call, int status, neo_text answer, const char *secret)
 {
     const neo_operation *operation = call->match.operation;
-    if (operation->gives & NEO_GIVES_LOCATION)
+    if (operation->response_headers & NEO_RESPONSE_LOCATION)
         neo_call_set_header(call, "Location",
                             apr_pstrcat(call->pool, call->site->base_url, call->match.resource->collection, "/",
                                         neo_call_id_of(answer, call->pool), NULL));
-    if (operation->gives & NEO_GIVES_ETAG)
+    if (operation->response_headers & NEO_RESPONSE_ETAG)
         neo_call_set_header(call, "ETag", neo_etag(answer, call->pool));
     neo_call_respond(call, status, secret ? with_secret(call, answer, secret) : answer);
 }
@@ -98,7 +98,7 @@ neo_problem *neo_call_write_idempotent(neo_call *call, neo_pg *pg, neo_idempoten
                                        int *made)
 {
     *made = 0;
-    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         int done = attempt > 0;
         neo_pg_status status = write(call, pg, what, rows);
         *made = status == NEO_PG_OK && rows->count;

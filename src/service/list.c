@@ -8,8 +8,8 @@
 #include "store/delivery.h"
 
 #define DEFAULT_LIMIT 25
-#define MOST          100
-#define MOST_VALUES   100 /* of one filter */
+#define MAX_LIMIT     100
+#define MAX_VALUES    100 /* of one filter */
 
 enum { ANSWER, HAS_EARLIER };
 
@@ -25,9 +25,9 @@ static int read_limit(neo_call *call, neo_problem **problem)
 {
     const char *text = apr_table_get(call->query, "limit");
     long long limit = DEFAULT_LIMIT;
-    if (text && (!neo_integer_parse(text, &limit) || limit < 1 || limit > MOST))
+    if (text && (!neo_integer_parse(text, &limit) || limit < 1 || limit > MAX_LIMIT))
         neo_problem_field(problem, call->pool, NEO_VALIDATION_LIMIT_OUT_OF_RANGE, "", "limit",
-                          "must be an integer from 1 to %d", MOST);
+                          "must be an integer from 1 to %d", MAX_LIMIT);
     return (int)limit;
 }
 
@@ -45,8 +45,8 @@ static void read_values(neo_call *call, const neo_filter *filter, const char *te
     while ((one = takes_several(filter) ? strsep(&rest, ",") : rest)) {
         const char *wrong =
             neo_condition_value(filter, neo_call_list_prefix(call), one, call->pool, &APR_ARRAY_PUSH(values, const char *));
-        if (!wrong && values->nelts > MOST_VALUES)
-            wrong = apr_psprintf(call->pool, "must have at most %d values", MOST_VALUES);
+        if (!wrong && values->nelts > MAX_VALUES)
+            wrong = apr_psprintf(call->pool, "must have at most %d values", MAX_VALUES);
         if (wrong) {
             neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", filter->name, "%s", wrong);
             return;

@@ -8,7 +8,7 @@
 
 static int is_parameter(const neo_call *call, const char *name)
 {
-    return call->match.operation->takes & NEO_TAKES_PAGE &&
+    return call->match.operation->accepts & NEO_ACCEPTS_PAGE &&
            (strcmp(name, "limit") == 0 || strcmp(name, "cursor") == 0 ||
             neo_operation_filter(call->match.operation, call->match.resource, name));
 }
@@ -62,7 +62,7 @@ neo_problem *neo_call_read_query(neo_call *call)
     while ((pair = strsep(&rest, "&")))
         if (*pair)
             read_pair(call, pair, &problem);
-    if (!(call->match.operation->takes & NEO_TAKES_PAGE))
+    if (!(call->match.operation->accepts & NEO_ACCEPTS_PAGE))
         return problem;
     call->wrong_query = problem; /* the list finds out what else is wrong */
     return NULL;

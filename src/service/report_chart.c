@@ -7,7 +7,7 @@
 
 /* What stands at the top, and at the bottom, of a chart. */
 typedef struct {
-    double least, most;
+    double min, max;
     int is_logarithmic;
 } scale;
 
@@ -39,19 +39,19 @@ static scale scale_of(const neo_report_chart *chart)
         double value = chart->is_stacked ? stack_at(chart, m) : 0;
         for (int i = 0; !chart->is_stacked && i < chart->count; i++) {
             value = chart->series[i].values[m];
-            s.least = value > 0 && (s.least == 0 || value < s.least) ? value : s.least;
-            s.most = value > s.most ? value : s.most;
+            s.min = value > 0 && (s.min == 0 || value < s.min) ? value : s.min;
+            s.max = value > s.max ? value : s.max;
         }
-        s.most = value > s.most ? value : s.most;
+        s.max = value > s.max ? value : s.max;
     }
     if (chart->is_stacked) {
-        s.most = round_up(s.most > chart->least ? s.most : chart->least);
+        s.max = round_up(s.max > chart->min ? s.max : chart->min);
         return s;
     }
     double bottom = 100, top = 10000; /* at least from 0.1 to 10 milliseconds */
-    while (s.least > 0 && bottom > s.least)
+    while (s.min > 0 && bottom > s.min)
         bottom /= 10;
-    while (top < s.most)
+    while (top < s.max)
         top *= 10;
     return (scale){bottom, top, 1};
 }
@@ -75,8 +75,8 @@ static double decades(double ratio)
 static double depth(const scale *s, double value)
 {
     if (!s->is_logarithmic)
-        return 100 - 100 * value / s->most;
-    return value <= s->least ? 100 : 100 - 100 * decades(value / s->least) / decades(s->most / s->least);
+        return 100 - 100 * value / s->max;
+    return value <= s->min ? 100 : 100 - 100 * decades(value / s->min) / decades(s->max / s->min);
 }
 
 /* ---------------------------------------------------------------- drawing */
@@ -98,8 +98,8 @@ static void draw_mark(neo_buf *out, const scale *s, double value)
 static void draw_scale(neo_buf *out, const scale *s)
 {
     double step = s->is_logarithmic ? 10 : 2;
-    draw_mark(out, s, s->most);
-    for (double value = s->most / step; s->is_logarithmic ? value > s->least * 1.5 : value == s->most / 2; value /= step)
+    draw_mark(out, s, s->max);
+    for (double value = s->max / step; s->is_logarithmic ? value > s->min * 1.5 : value == s->max / 2; value /= step)
         draw_mark(out, s, value);
 }
 

@@ -27,10 +27,10 @@ const char *neo_report_policy(apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- parts */
 
-static void put_time(neo_buf *out, const neo_histogram *histogram, double part)
+static void put_quantile(neo_buf *out, const neo_histogram *histogram, double quantile)
 {
     if (neo_histogram_count(histogram))
-        neo_report_time(out, neo_histogram_quantile(histogram, part));
+        neo_report_time(out, neo_histogram_quantile(histogram, quantile));
     else
         neo_buf_puts(out, "–");
 }
@@ -82,11 +82,11 @@ static void put_tiles_of_requests(const neo_report *report, neo_buf *out)
     neo_buf_printf(out, "</b> %.3g a second in the last whole minute", (double)neo_histogram_count(&last) / 60);
     close_tile(out);
     open_tile(out, "95&nbsp;% answered within", 0);
-    put_time(out, &all, 0.95);
+    put_quantile(out, &all, 0.95);
     neo_buf_puts(out, "</b> median ");
-    put_time(out, &all, 0.5);
+    put_quantile(out, &all, 0.5);
     neo_buf_puts(out, ", 99&nbsp;% within ");
-    put_time(out, &all, 0.99);
+    put_quantile(out, &all, 0.99);
     close_tile(out);
     open_tile(out, "Server errors, last hour", bad > 0);
     neo_report_count(out, bad);
@@ -129,7 +129,7 @@ static void put_tiles_of_work(const neo_report *report, neo_buf *out)
     open_tile(out, "Connections in use", report->sum.waiting > 0);
     neo_buf_printf(out, "%d</b> of %d; %d %s for one; 95&nbsp;%% waited less than ", report->sum.in_use,
                    report->sum.connections, report->sum.waiting, report->sum.waiting == 1 ? "waits" : "wait");
-    put_time(out, &report->hour.wait, 0.95);
+    put_quantile(out, &report->hour.wait, 0.95);
     close_tile(out);
     put_queue(report, out);
     open_tile(out, "Webhooks in flight", 0);
@@ -149,11 +149,11 @@ static void put_times(neo_buf *out, const neo_histogram *histogram)
 {
     static const struct {
         const char *name;
-        double part;
+        double quantile;
     } columns[] = {{"median", 0.5}, {"95 %", 0.95}, {"99 %", 0.99}};
     for (int i = 0; i < 3; i++) {
         neo_buf_printf(out, "<td data-name=\"%s\">", columns[i].name);
-        put_time(out, histogram, columns[i].part);
+        put_quantile(out, histogram, columns[i].quantile);
         neo_buf_puts(out, "</td>");
     }
 }

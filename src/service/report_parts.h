@@ -31,7 +31,7 @@ typedef struct neo_report_chart {
     const char *title, *unit;
     const neo_report_series *series;
     int count;
-    double least;   /* what the top stands for, if not for more */
+    double min;     /* what the top stands for, if not for more */
     int is_stacked; /* bars on top of one another, from 0; otherwise lines of durations on a logarithmic scale */
 } neo_report_chart;
 

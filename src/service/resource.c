@@ -10,12 +10,12 @@
 #include "model/validate.h"
 
 /* Attempts to change a row that others change at the same time. Each failure is another's success. */
-#define MOST_ATTEMPTS 100
+#define MAX_ATTEMPTS 100
 
 neo_problem *neo_call_not_found(neo_call *call)
 {
     const char *name = call->match.subresource_id ? "delivery" : call->match.resource->name;
-    return neo_problem_about(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this id.", name);
+    return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this id.", name);
 }
 
 /* Borrows a connection for an operation on one id. What is no id of the kind is no resource either. */
@@ -169,7 +169,7 @@ typedef neo_problem *(*writer)(neo_call *call, neo_pg *pg, const char *version, 
 static neo_problem *write_version(neo_call *call, neo_pg *pg, writer write)
 {
     neo_rows rows;
-    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         outcome done = NOT_THERE;
         neo_pg_status status =
             neo_table_read_version(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);

@@ -31,7 +31,8 @@ static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_co
     if (!refusal)
         return NULL;
     if (strcmp(refusal, "no_lead") == 0)
-        return neo_problem_about(call->pool, NEO_NOT_FOUND_RESOURCE, "lead", "The organization has no lead with this id.");
+        return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, "lead",
+                                        "The organization has no lead with this id.");
     if (strcmp(refusal, "opted_out") == 0)
         return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has asked for no more messages.");
     if (strcmp(refusal, "several_numbers") == 0)

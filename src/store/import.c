@@ -13,9 +13,9 @@
 #include "model/references.h"
 #include "store/write.h"
 
-#define MOST_ATTEMPTS 10                 /* while others are in the way */
-#define RETRY_DELAY   APR_TIME_C(300000) /* microseconds */
-#define ACTOR         "neoapictl"
+#define MAX_ATTEMPTS 10                 /* while others are in the way */
+#define RETRY_DELAY  APR_TIME_C(300000) /* microseconds */
+#define ACTOR        "neoapictl"
 
 /* A plan for an organization that has nothing as yet, as far as is known, would be a bad one a moment later. */
 #define GENERIC_PLANS "set plan_cache_mode to force_generic_plan; "
@@ -46,7 +46,7 @@ static const char *exec(const neo_import *import, const char *sql, int params, c
 const char *neo_import_lock(neo_pg *pg, const char *organizations, apr_pool_t *pool)
 {
     neo_rows rows;
-    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         if (neo_pg_exec(pg,
                         "select coalesce(bool_and(pg_try_advisory_lock(hashtext('neoapi.import'), hashtext(id))), true)"
                         " from unnest($1::text[]) id",
@@ -373,7 +373,7 @@ const char *neo_import_write(neo_import *import, apr_pool_t *pool, neo_import_ba
     const char *last = NULL;
     neo_pg_status status = NEO_PG_RETRY;
     *batch = (neo_import_batch){0};
-    for (int attempt = 0; attempt < MOST_ATTEMPTS && (status == NEO_PG_RETRY || status == NEO_PG_FK_VIOLATION); attempt++)
+    for (int attempt = 0; attempt < MAX_ATTEMPTS && (status == NEO_PG_RETRY || status == NEO_PG_FK_VIOLATION); attempt++)
         status =
             import->is_resolving ? resolve_batch(import, pool, &last, &rows) : write_batch(import, pool, batch, &last, &rows);
     if (status != NEO_PG_OK)

@@ -7,7 +7,7 @@
 #include "model/references.h"
 #include "store/write.h"
 
-#define MOST_SHOWN "101" /* complaints of one sort: one more than are shown */
+#define MAX_SHOWN "101" /* complaints of one sort: one more than are shown */
 
 /* An SQL case: the id `what`, looked up among the rows of the kind that its prefix says; null where there is none. */
 static void add_lookup(neo_buf *sql, const neo_resource *const *kinds, const char *organization, const char *what)
@@ -48,7 +48,7 @@ const char *neo_import_missing_sql(const neo_resource *const *kinds, apr_pool_t 
                        " where not exists (select from import_line l where l.id = r.target))"
                        " select r.number, r.path from outside r where ");
     add_lookup(&sql, kinds, "$1", "r.target");
-    neo_buf_puts(&sql, " is null order by r.number, r.path limit " MOST_SHOWN);
+    neo_buf_puts(&sql, " is null order by r.number, r.path limit " MAX_SHOWN);
     return sql.ptr;
 }
 
@@ -66,7 +66,7 @@ const char *neo_import_duplicates_sql(const neo_resource *kind, const char *colu
         " where key is not null) m where m.number <> m.first"
         " union all select m.number, null, t.id from mine m join (select id, row(%s)::text as key from neoapi.%s"
         " where organization_id = $1 and %s) t on t.key = m.key"
-        " where t.id <> m.id and not exists (select from import_line o where o.id = t.id) order by 1 limit " MOST_SHOWN,
+        " where t.id <> m.id and not exists (select from import_line o where o.id = t.id) order by 1 limit " MAX_SHOWN,
         columns, neo_table_of(kind), where, kind->name, columns, neo_table_of(kind), where);
 }
 

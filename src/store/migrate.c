@@ -11,7 +11,7 @@
 #define PLACEHOLDER  ":runtime"
 #define LOCK_TIMEOUT "55P03"              /* SQLSTATE */
 #define RETRY_DELAY  apr_time_from_sec(2) /* in which everybody else gets on */
-#define MOST_WAITS   30
+#define MAX_WAITS    30
 
 /* Each migration has a transaction of its own, which starts by waiting for whoever else is migrating. The lock ends with the
  * transaction, so that it also holds through a pooler. What the connecting role has set for itself must not reach in here. A
@@ -254,7 +254,7 @@ const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress pr
             continue;
         }
         const char *who = blockers(&r);
-        if (r.waits++ == MOST_WAITS)
+        if (r.waits++ == MAX_WAITS)
             return apr_psprintf(pool, "%s; in the way: %s; end that, or run this again later", wrong, who);
         if (r.blocked)
             r.blocked(who, data);

@@ -11,7 +11,7 @@
 #include "core/log.h"
 #include "libpq.h"
 
-#define MOST_ATTEMPTS 10 /* of an administrator's statement, while others are in its way */
+#define MAX_ATTEMPTS 10 /* of an administrator's statement, while others are in its way */
 
 /* mod_dbd answers a broken connection with PQreset and reports success; this is how we learn of it. */
 static int on_event(PGEventId id, void *info, void *data)
@@ -332,7 +332,7 @@ neo_pg_status neo_pg_exec(neo_pg *pg, const char *sql, int params, const char *c
 {
     PGresult *result = NULL;
     int is_retry = 1;
-    for (int attempt = 0; attempt < MOST_ATTEMPTS && is_retry; attempt++) {
+    for (int attempt = 0; attempt < MAX_ATTEMPTS && is_retry; attempt++) {
         PQclear(result);
         result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_NO_TIMEOUT);
         is_retry = params && was_rolled_back(result) && PQtransactionStatus(pg->conn) == PQTRANS_IDLE;

@@ -10,8 +10,8 @@
 #include "store/import.h"
 
 #define STEP_ROWS   5000               /* rows */
-#define MOST_IDLE   10                 /* passes that something held up, one after the other */
-#define MOST_MISSED 10                 /* steps that found nothing but what was being changed */
+#define MAX_IDLE    10                 /* passes that something held up, one after the other */
+#define MAX_MISSED  10                 /* steps that found nothing but what was being changed */
 #define RETRY_DELAY APR_TIME_C(300000) /* microseconds, after one of these */
 
 /* A table, or a partition of one. */
@@ -177,7 +177,7 @@ static const char *end_pass(neo_purge *purge, int *is_over)
     purge->table = 0;
     purge->since_pass = 0;
     purge->is_held_up = 0;
-    return purge->idle < MOST_IDLE ? NULL : "something that is not to go refers to what is left, or somebody still writes";
+    return purge->idle < MAX_IDLE ? NULL : "something that is not to go refers to what is left, or somebody still writes";
 }
 
 const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *removed, int *is_over)
@@ -190,7 +190,7 @@ const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *remove
     const char *wrong = remove_some(purge, APR_ARRAY_IDX(purge->tables, purge->table, table).name, pool, removed, &is_left);
     purge->since_pass += *removed;
     purge->missed = is_left && !*removed ? purge->missed + 1 : 0;
-    if (purge->missed == MOST_MISSED) {
+    if (purge->missed == MAX_MISSED) {
         purge->is_held_up = 1;
         is_left = purge->missed = 0;
     }

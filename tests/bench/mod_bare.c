@@ -38,7 +38,7 @@ typedef struct {
 
 /* A parameter of a list's query, and what it is where it is not given. */
 typedef struct {
-    const char *name, *preset;
+    const char *name, *default_value;
 } parameter;
 
 typedef struct {
@@ -81,8 +81,8 @@ static const collection collections[] = {
     returning
 
 /* What is to be told to the subscription that wants to know. */
-#define TOLD                                                                                                                   \
-    "told as (insert into neoapi.webhook_delivery"                                                                             \
+#define DELIVERIES                                                                                                             \
+    "queued_deliveries as (insert into neoapi.webhook_delivery"                                                                \
     " (organization_id, id, subscription_id, event_type, payload, created_at)"                                                 \
     " select r.organization_id, 'whd_' || right(r.id, 26), s.id, 'broker.created',"                                            \
     " '{' || concat_ws(',', '\"id\":' || to_json(r.id), '\"name\":' || to_json(r.name), '\"creci\":' || to_json(r.creci),"     \
@@ -92,11 +92,12 @@ static const collection collections[] = {
     " from r join neoapi.webhook_subscription s on s.organization_id = r.organization_id and s.is_active"                      \
     " and s.events && array['broker.created', '*'] returning organization_id, id, subscription_id),"                           \
     " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"                              \
-    " select id, organization_id, subscription_id, now() from told) "
+    " select id, organization_id, subscription_id, now() from queued_deliveries) "
 
-static const statement create = {"bare_create", "with r as (" ONE("*") "), " TOLD "select representation from r", 4};
+static const statement create = {"bare_create", "with r as (" ONE("*") "), " DELIVERIES "select representation from r", 4};
 static const statement create_many = {
-    "bare_create_many", "with r as (" MANY("*") "), " TOLD "select '[' || string_agg(representation, ',') || ']' from r", 4};
+    "bare_create_many", "with r as (" MANY("*") "), " DELIVERIES "select '[' || string_agg(representation, ',') || ']' from r",
+    4};
 
 /* The row alone. */
 static const statement insert = {"bare_insert", ONE("representation"), 4};
@@ -214,7 +215,7 @@ static int answer_list(request_rec *r, const place *where)
     for (int i = 1; i < where->of->list.params; i++) {
         const parameter *wanted = &where->of->parameters[i - 1];
         const char *value = given ? apr_table_get(given, wanted->name) : NULL;
-        values[i] = value ? value : wanted->preset;
+        values[i] = value ? value : wanted->default_value;
     }
     return answer_rows(r, run(r, &where->of->list, values));
 }

@@ -52,5 +52,5 @@ int main(void)
         pool_test(no_value_is_told_from_a_text_of_that_name),
         pool_test(quotes_and_backslashes_are_escaped_wherever_they_stand),
     };
-    return run_room("array", tests);
+    return run_test_group("array", tests);
 }

@@ -75,7 +75,7 @@ static void a_batch_has_from_1_to_100_operations(void **state)
 {
     neo_batch batch;
     assert_null(read_text(batch_of(1, *state), &batch, *state));
-    assert_null(read_text(batch_of(NEO_BATCH_MOST, *state), &batch, *state));
+    assert_null(read_text(batch_of(NEO_BATCH_MAX_OPERATIONS, *state), &batch, *state));
     assert_int_equal(batch.count, 100);
     assert_string_equal(complaints(batch_of(0, *state), *state), "validation.broker.operations_invalid operations");
     assert_string_equal(complaints(batch_of(101, *state), *state), "validation.batch_too_large operations");
@@ -159,5 +159,5 @@ int main(void)
         pool_test(a_problem_of_a_part_is_one_of_the_whole),
         cmocka_unit_test(every_resource_with_batches_can_have_them),
     };
-    return run_room("batch", tests);
+    return run_test_group("batch", tests);
 }

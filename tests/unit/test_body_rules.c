@@ -157,5 +157,5 @@ int main(void)
         pool_test(the_parts_of_a_commission_sum_to_the_whole),
         pool_test(a_patch_is_held_to_the_rules_with_what_stays),
     };
-    return run_room("body rules", tests);
+    return run_test_group("body rules", tests);
 }

@@ -123,5 +123,5 @@ int main(void)
         pool_test(json_escapes_every_control_character),
         pool_test(json_leaves_every_other_character_as_it_is),
     };
-    return run_room("buf", tests);
+    return run_test_group("buf", tests);
 }

@@ -263,5 +263,5 @@ int main(void)
         pool_test(candidates_are_found_without_reading),
         pool_test(facts_are_json),
     };
-    return run_room("callback", tests);
+    return run_test_group("callback", tests);
 }

@@ -201,5 +201,5 @@ int main(void)
         cmocka_unit_test(a_moment_that_has_no_text_of_four_digits_for_its_year_is_refused),
         cmocka_unit_test(a_date_is_ten_characters_and_nothing_else),
     };
-    return run_room("clock", tests);
+    return run_test_group("clock", tests);
 }

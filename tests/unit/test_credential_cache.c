@@ -344,5 +344,5 @@ int main(void)
         pool_test(the_text_of_an_old_secret_is_not_remembered_for_the_new_one),
         pool_test(threads_that_find_keep_and_forget_never_see_what_is_out_of_date),
     };
-    return run_room("principals", tests);
+    return run_test_group("principals", tests);
 }

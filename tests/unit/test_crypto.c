@@ -367,5 +367,5 @@ int main(void)
         pool_test(a_file_that_is_not_there_is_named_with_the_way_to_make_it),
         pool_test(a_directory_is_no_key_file),
     };
-    return run_room("crypto", tests);
+    return run_test_group("crypto", tests);
 }

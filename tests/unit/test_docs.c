@@ -97,5 +97,5 @@ int main(void)
         pool_test(what_pages_are_made_of_is_sent_as_it_is_packed_and_its_name_lasts),
         pool_test(only_what_is_packed_is_found),
     };
-    return run_room("docs", tests);
+    return run_test_group("docs", tests);
 }

@@ -341,5 +341,5 @@ int main(void)
         cmocka_unit_test(malformed_sequences_are_refused_wherever_they_stand),
         cmocka_unit_test(well_formed_texts_are_counted_in_code_points),
     };
-    return run_room("encode", tests);
+    return run_test_group("encode", tests);
 }

@@ -142,5 +142,5 @@ int main(void)
         pool_test(anchors_are_unique_and_every_link_leads_to_one),
         pool_test(each_explanation_says_the_status_the_meaning_and_what_to_do),
     };
-    return run_room("errors page", tests);
+    return run_test_group("errors page", tests);
 }

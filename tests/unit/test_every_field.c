@@ -191,5 +191,5 @@ int main(void)
         pool_test(every_enumeration_takes_its_values_only),
         pool_test(every_required_field_is),
     };
-    return run_room("every field", tests);
+    return run_test_group("every field", tests);
 }

@@ -335,5 +335,5 @@ int main(void)
         pool_test(references_in_lists_are_checked_one_by_one),
         pool_test(what_a_document_is_about_has_an_id_of_the_kind_that_it_names),
     };
-    return run_room("field types", tests);
+    return run_test_group("field types", tests);
 }

@@ -88,5 +88,5 @@ int main(void)
         cmocka_unit_test(what_is_longer_than_every_bound_is_said_to_be_as_long_as_the_last),
         cmocka_unit_test(histograms_add_up),
     };
-    return run_room("histogram", tests);
+    return run_test_group("histogram", tests);
 }

@@ -257,5 +257,5 @@ int main(void)
         cmocka_unit_test(only_the_digits_of_lowercase_crockford_make_an_id),
         cmocka_unit_test(only_thirty_characters_make_an_id),
     };
-    return run_room("id", tests);
+    return run_test_group("id", tests);
 }

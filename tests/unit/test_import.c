@@ -186,5 +186,5 @@ int main(void)
         pool_test(an_opt_out_comes_back_whatever_the_contact_is_called),
         pool_test(every_kind_that_is_taken_along_is_found_by_its_name_alone),
     };
-    return run_room("import", tests);
+    return run_test_group("import", tests);
 }

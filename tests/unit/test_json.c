@@ -401,5 +401,5 @@ int main(void)
         pool_test(a_merge_patch_leaves_the_rest_and_its_order),
         pool_test(a_merge_patch_may_be_deep),
     };
-    return run_room("json", tests);
+    return run_test_group("json", tests);
 }

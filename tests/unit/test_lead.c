@@ -149,5 +149,5 @@ int main(void)
         pool_test(a_lead_is_kept_in_one_form),
         pool_test(columns_have_several_names),
     };
-    return run_room("lead", tests);
+    return run_test_group("lead", tests);
 }

@@ -393,5 +393,5 @@ int main(void)
         cmocka_unit_test(exactly_the_limit_passes_of_several_processes),
         cmocka_unit_test(a_process_that_is_killed_leaves_nothing_locked),
     };
-    return run_room("limiter", tests);
+    return run_test_group("limiter", tests);
 }

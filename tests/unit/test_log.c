@@ -107,5 +107,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(without_a_sink_what_matters_goes_to_standard_error, start_listening, stop_listening),
         cmocka_unit_test(every_message_has_an_identifier_of_its_own_and_says_what_to_do),
     };
-    return run_room("log", tests);
+    return run_test_group("log", tests);
 }

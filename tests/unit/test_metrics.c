@@ -339,5 +339,5 @@ int main(void)
         cmocka_unit_test(a_process_without_a_place_works_all_the_same),
         cmocka_unit_test(the_janitors_rounds_are_told),
     };
-    return run_room("figures", tests);
+    return run_test_group("figures", tests);
 }

@@ -47,5 +47,5 @@ int main(void)
         cmocka_unit_test(a_migration_is_called_by_its_number),
         cmocka_unit_test(a_migration_has_no_transaction_of_its_own),
     };
-    return run_room("migrate", tests);
+    return run_test_group("migrate", tests);
 }

@@ -7,7 +7,7 @@
 #include "core/clock.h"
 #include "core/id.h"
 #include "model/openapi.h"
-#include "model/openapi_draft.h"
+#include "model/openapi_builder.h"
 #include "model/validate.h"
 
 #define BASE "https://api.example.com/public/v1/"
@@ -120,10 +120,10 @@ static void every_field_is_in_the_schema_of_each_shape_that_has_it(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (neo_shape shape = 0; shape < NEO_SHAPES; shape++) {
-            if (!neo_draft_has(*r, shape))
+            if (!neo_openapi_has_schema(*r, shape))
                 continue;
-            const char *schema = component("schemas", neo_draft_schema_name(*r, shape, *state), *state);
-            neo_json *sample = neo_draft_sample(*r, shape, *state);
+            const char *schema = component("schemas", neo_openapi_schema_name(*r, shape, *state), *state);
+            neo_json *sample = neo_openapi_sample(*r, shape, *state);
             for (const neo_field *f = (*r)->fields; f->name; f++) {
                 assert_int_equal(is_wanted(f, shape), strstr(schema, key_of(f->name, *state)) != NULL);
                 assert_false(!is_wanted(f, shape) && neo_json_get(sample, f->name));
@@ -213,12 +213,15 @@ static void assert_success(const neo_operation *operation, const neo_resource *r
 {
     const char *success = below(made, 8, apr_psprintf(pool, "\"%d\"", operation->status), pool);
     (void)resource;
-    assert_int_equal(operation->gives & NEO_GIVES_ETAG, strstr(success, "\n            ETag:") ? NEO_GIVES_ETAG : 0);
-    assert_int_equal(operation->gives & NEO_GIVES_LOCATION,
-                     strstr(success, "\n            Location:") ? NEO_GIVES_LOCATION : 0);
-    assert_int_equal(operation->gives & NEO_GIVES_LINK, strstr(success, "\n            Link:") ? NEO_GIVES_LINK : 0);
-    assert_int_equal(!!(operation->takes & NEO_TAKES_IDEMPOTENCY_KEY), !!strstr(success, "\n            Idempotent-Replayed:"));
-    assert_int_equal(!!(operation->takes & NEO_TAKES_IF_NONE_MATCH), !!strstr(made, "\n        \"304\":\n"));
+    assert_int_equal(operation->response_headers & NEO_RESPONSE_ETAG,
+                     strstr(success, "\n            ETag:") ? NEO_RESPONSE_ETAG : 0);
+    assert_int_equal(operation->response_headers & NEO_RESPONSE_LOCATION,
+                     strstr(success, "\n            Location:") ? NEO_RESPONSE_LOCATION : 0);
+    assert_int_equal(operation->response_headers & NEO_RESPONSE_LINK,
+                     strstr(success, "\n            Link:") ? NEO_RESPONSE_LINK : 0);
+    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY),
+                     !!strstr(success, "\n            Idempotent-Replayed:"));
+    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH), !!strstr(made, "\n        \"304\":\n"));
     assert_int_equal(!!operation->media_type, !!strstr(success, "\n          content:\n"));
 }
 
@@ -235,9 +238,9 @@ static void assert_problems(const neo_operation *operation, const neo_resource *
         neo_problem *problem = NULL;
         if (!(problems & NEO_PROBLEM_BIT(code)))
             continue;
-        const char *subject = code == NEO_NOT_FOUND_RESOURCE && operation->part ? operation->part
-                              : resource                                        ? resource->name
-                                                                                : "";
+        const char *subject = code == NEO_NOT_FOUND_RESOURCE && operation->subresource ? operation->subresource
+                              : resource                                               ? resource->name
+                                                                                       : "";
         neo_problem_field(&problem, pool, code, subject, "<field>", "%s", "");
         assert_has(made, apr_psprintf(pool, "\n        \"%d\":\n", neo_code_row(code)->status));
         assert_has(text, apr_psprintf(pool, "- `%s`: ", problem->code));
@@ -252,25 +255,25 @@ static void every_operation_tells_every_status_it_can_answer(void **state)
 static void assert_parameters(const neo_operation *operation, const neo_resource *resource, const char *made, apr_pool_t *pool)
 {
     static const struct {
-        unsigned int takes;
+        unsigned int accepts;
         const char *parameter;
-    } taken[] = {{NEO_TAKES_PAGE, "Limit"},
-                 {NEO_TAKES_PAGE, "Cursor"},
-                 {NEO_TAKES_IDEMPOTENCY_KEY, "IdempotencyKey"},
-                 {NEO_TAKES_IF_MATCH, "IfMatch"},
-                 {NEO_TAKES_IF_NONE_MATCH, "IfNoneMatch"}};
+    } taken[] = {{NEO_ACCEPTS_PAGE, "Limit"},
+                 {NEO_ACCEPTS_PAGE, "Cursor"},
+                 {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
+                 {NEO_ACCEPTS_IF_MATCH, "IfMatch"},
+                 {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"}};
     for (int i = 0; i < COUNT(taken); i++)
-        assert_int_equal(!!(operation->takes & taken[i].takes),
+        assert_int_equal(!!(operation->accepts & taken[i].accepts),
                          !!strstr(made, apr_psprintf(pool, "\"#/components/parameters/%s\"", taken[i].parameter)));
-    int is_of_resource = operation->takes & NEO_TAKES_PAGE && !operation->filters;
+    int is_of_resource = operation->accepts & NEO_ACCEPTS_PAGE && !operation->filters;
     assert_int_equal(is_of_resource, !!strstr(made, "\"#/components/parameters/created_gte\""));
     for (const neo_filter *f = is_of_resource ? resource->filters : NULL; f && f->name; f++)
         assert_has(made, apr_psprintf(pool, "\"#/components/parameters/%s_%s\"", resource->name, f->name));
     for (const neo_filter *f = operation->filters; f && f->name; f++)
         assert_has(made, apr_psprintf(pool, "\n        - name: %s\n", f->name));
     assert_int_equal(operation->access != NEO_ACCESS_PUBLIC, !!strstr(made, "\"#/components/parameters/Organization\""));
-    assert_int_equal(!!(operation->takes & NEO_TAKES_BODY), !!strstr(made, "\n      requestBody:\n"));
-    assert_int_equal(!!(operation->takes & NEO_TAKES_MERGE_PATCH),
+    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_BODY), !!strstr(made, "\n      requestBody:\n"));
+    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_MERGE_PATCH),
                      !!strstr(made, "\n          application/merge-patch+json:\n"));
 }
 
@@ -351,18 +354,18 @@ static void what_is_answered_of_a_delivery_is_described(void **state)
 static void the_bodies_of_the_examples_are_valid(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
-        neo_shape most = neo_draft_has(*r, NEO_SHAPE_MADE) ? NEO_SHAPE_MADE : NEO_SHAPE_ANSWER;
-        neo_json *clean, *whole = neo_draft_sample(*r, most, *state); /* what was read can be sent back */
-        assert_null(neo_validate(*r, neo_draft_sample(*r, NEO_SHAPE_INPUT, *state), *state, &clean));
+        neo_shape most = neo_openapi_has_schema(*r, NEO_SHAPE_CREATED) ? NEO_SHAPE_CREATED : NEO_SHAPE_ANSWER;
+        neo_json *clean, *whole = neo_openapi_sample(*r, most, *state); /* what was read can be sent back */
+        assert_null(neo_validate(*r, neo_openapi_sample(*r, NEO_SHAPE_INPUT, *state), *state, &clean));
         assert_null(neo_validate(*r, whole, *state, &clean));
-        assert_null(neo_validate_patch(*r, whole, neo_draft_sample(*r, NEO_SHAPE_PATCH, *state), *state, &clean));
+        assert_null(neo_validate_patch(*r, whole, neo_openapi_sample(*r, NEO_SHAPE_PATCH, *state), *state, &clean));
     }
 }
 
 static void the_ids_of_the_examples_are_ids(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
-        neo_json *sample = neo_draft_sample(*r, NEO_SHAPE_ANSWER, *state);
+        neo_json *sample = neo_openapi_sample(*r, NEO_SHAPE_ANSWER, *state);
         for (void *m = neo_json_first(sample); m; m = neo_json_next(sample, m)) {
             const char *text = neo_json_string(neo_json_member_value(m));
             if (text && strlen(text) > NEO_PREFIX_LEN && text[3] == '_')
@@ -375,7 +378,7 @@ static void the_ids_of_the_examples_are_ids(void **state)
 static void the_id_of_an_example_was_issued_when_it_was_created(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
-        neo_json *sample = neo_draft_sample(*r, NEO_SHAPE_ANSWER, *state);
+        neo_json *sample = neo_openapi_sample(*r, NEO_SHAPE_ANSWER, *state);
         char first[NEO_ID_SIZE];
         neo_ms ms;
         assert_true(neo_ms_parse(neo_json_string(neo_json_get(sample, "created_at")), &ms));
@@ -422,5 +425,5 @@ int main(void)
         pool_test(the_id_of_an_example_was_issued_when_it_was_created),
         pool_test(an_example_of_a_problem_is_what_the_service_answers),
     };
-    return run_room("openapi", tests);
+    return run_test_group("openapi", tests);
 }

@@ -4,13 +4,13 @@
 #include <apr_hash.h>
 #include <apr_strings.h>
 
-#include "model/openapi_draft.h"
+#include "model/openapi_builder.h"
 
 static neo_json *components_of(const neo_resource *resource, apr_pool_t *pool)
 {
-    neo_draft draft = {pool, "https://api.example.com/public/v1", "https://docs.example.com", neo_json_make_object(pool),
-                       apr_hash_make(pool)};
-    neo_draft_schemas(&draft, resource);
+    neo_openapi_builder draft = {pool, "https://api.example.com/public/v1", "https://docs.example.com",
+                                 neo_json_make_object(pool), apr_hash_make(pool)};
+    neo_openapi_schemas(&draft, resource);
     return draft.components;
 }
 
@@ -105,13 +105,13 @@ static int is_writable(const neo_field *field)
 static void the_whole_examples_are_taken_and_go_together(void **state)
 {
     for (int i = 0; i < COUNT(least); i++) {
-        neo_json *clean, *sample = neo_draft_sample(least[i].resource, NEO_SHAPE_INPUT, *state);
+        neo_json *clean, *sample = neo_openapi_sample(least[i].resource, NEO_SHAPE_INPUT, *state);
         neo_problem *problem = neo_validate(least[i].resource, sample, *state, &clean);
         if (problem)
             fail_msg("%s: %s", least[i].resource->name, problem->detail);
         for (const neo_field *f = least[i].resource->fields; f->name; f++)
             if (is_writable(f))
-                assert_int_equal(!neo_json_get(sample, f->name), !!(f->flags & NEO_ASIDE));
+                assert_int_equal(!neo_json_get(sample, f->name), !!(f->flags & NEO_NOT_IN_EXAMPLE));
         assert_string_equal(neo_json_text(clean, *state).ptr, neo_json_text(sample, *state).ptr);
     }
 }
@@ -125,16 +125,16 @@ static void the_examples_refer_to_one_another(void **state)
         const neo_resource *const *r = neo_resources;
         while (strncmp((*r)->prefix, ids[i], strlen((*r)->prefix)) != 0)
             r++;
-        const neo_json *sample = neo_draft_sample(*r, NEO_SHAPE_ANSWER, *state);
+        const neo_json *sample = neo_openapi_sample(*r, NEO_SHAPE_ANSWER, *state);
         assert_string_equal(neo_json_string(neo_json_get(sample, "id")), ids[i]);
     }
 }
 
 static void every_event_is_told_as_a_webhook(void **state)
 {
-    neo_draft draft = {*state, "https://api.example.com/public/v1", "https://docs.example.com", neo_json_make_object(*state),
-                       apr_hash_make(*state)};
-    neo_json *webhooks = neo_draft_webhooks(&draft);
+    neo_openapi_builder draft = {*state, "https://api.example.com/public/v1", "https://docs.example.com",
+                                 neo_json_make_object(*state), apr_hash_make(*state)};
+    neo_json *webhooks = neo_openapi_webhooks(&draft);
     const neo_field *events = neo_field_named(neo_webhook.fields, "events");
     int count = 0;
     for (; events->values[count] && strcmp(events->values[count], "*") != 0; count++)
@@ -154,5 +154,5 @@ int main(void)
         pool_test(the_examples_refer_to_one_another),
         pool_test(every_event_is_told_as_a_webhook),
     };
-    return run_room("schemas", tests);
+    return run_test_group("schemas", tests);
 }

@@ -287,23 +287,23 @@ static void what_an_operation_takes_follows_the_method(void **state)
     (void)state;
     for (int a = 0; a < NEO_ACTIONS; a++) {
         const char *method = row(a)->method;
-        unsigned int takes = row(a)->takes;
+        unsigned int accepts = row(a)->accepts;
         int posts = strcmp(method, "POST") == 0, gets = strcmp(method, "GET") == 0, deletes = strcmp(method, "DELETE") == 0;
         if (!is_command(a))
-            assert_int_equal(!!(takes & NEO_TAKES_BODY), !gets && !deletes);
-        assert_int_equal(!!(takes & NEO_TAKES_MERGE_PATCH), strcmp(method, "PATCH") == 0);
-        if (posts && (row(a)->status == 201 || takes & NEO_TAKES_BODY))
-            assert_true(posts && takes & NEO_TAKES_IDEMPOTENCY_KEY);
-        assert_false((takes & NEO_TAKES_IDEMPOTENCY_KEY) && !posts);
-        assert_int_equal(!!(takes & NEO_TAKES_IF_MATCH), !gets && !posts);
-        assert_false((takes & NEO_TAKES_IF_NONE_MATCH) && !gets);
+            assert_int_equal(!!(accepts & NEO_ACCEPTS_BODY), !gets && !deletes);
+        assert_int_equal(!!(accepts & NEO_ACCEPTS_MERGE_PATCH), strcmp(method, "PATCH") == 0);
+        if (posts && (row(a)->status == 201 || accepts & NEO_ACCEPTS_BODY))
+            assert_true(posts && accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY);
+        assert_false((accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY) && !posts);
+        assert_int_equal(!!(accepts & NEO_ACCEPTS_IF_MATCH), !gets && !posts);
+        assert_false((accepts & NEO_ACCEPTS_IF_NONE_MATCH) && !gets);
         if (!is_command(a) && a != NEO_ACTION_BATCH)
             assert_int_equal(row(a)->status, posts ? 201 : deletes ? 204 : 200);
         assert_int_equal(row(a)->media_type == NULL, deletes);
-        assert_int_equal(!!(takes & NEO_TAKES_PAGE), !!(row(a)->gives & NEO_GIVES_LINK));
+        assert_int_equal(!!(accepts & NEO_ACCEPTS_PAGE), !!(row(a)->response_headers & NEO_RESPONSE_LINK));
     }
-    assert_int_equal(row(NEO_ACTION_LIST)->takes & NEO_TAKES_PAGE, NEO_TAKES_PAGE);
-    assert_int_equal(row(NEO_ACTION_RECOVER)->takes & NEO_TAKES_BODY, NEO_TAKES_BODY);
+    assert_int_equal(row(NEO_ACTION_LIST)->accepts & NEO_ACCEPTS_PAGE, NEO_ACCEPTS_PAGE);
+    assert_int_equal(row(NEO_ACTION_RECOVER)->accepts & NEO_ACCEPTS_BODY, NEO_ACCEPTS_BODY);
 }
 
 static void problems_follow_from_access_and_what_is_taken(void **state)
@@ -326,15 +326,15 @@ static void problems_follow_from_access_and_what_is_taken(void **state)
             {NEO_FORBIDDEN_PERMISSIONS, row(a)->access >= NEO_ACCESS_READ},
             {NEO_VALIDATION_ORGANIZATION_REQUIRED, row(a)->access >= NEO_ACCESS_READ},
             {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") || a == NEO_ACTION_BATCH || row(a)->of},
-            {NEO_VALIDATION_MALFORMED_JSON, !!(row(a)->takes & NEO_TAKES_BODY)},
-            {NEO_VALIDATION_FIELD_REQUIRED, !!(row(a)->takes & NEO_TAKES_BODY)},
-            {NEO_CONFLICT_DUPLICATE, row(a)->takes & NEO_TAKES_BODY && !is_command(a)},
-            {NEO_VALIDATION_BODY_TOO_LARGE, !!(row(a)->takes & NEO_TAKES_BODY)},
-            {NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, !!(row(a)->takes & NEO_TAKES_BODY)},
-            {NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED, !!(row(a)->takes & NEO_TAKES_IDEMPOTENCY_KEY)},
-            {NEO_CONFLICT_PRECONDITION_FAILED, !!(row(a)->takes & NEO_TAKES_IF_MATCH)},
-            {NEO_VALIDATION_CURSOR_EXPIRED, !!(row(a)->takes & NEO_TAKES_PAGE)},
-            {NEO_VALIDATION_LIMIT_OUT_OF_RANGE, !!(row(a)->takes & NEO_TAKES_PAGE)},
+            {NEO_VALIDATION_MALFORMED_JSON, !!(row(a)->accepts & NEO_ACCEPTS_BODY)},
+            {NEO_VALIDATION_FIELD_REQUIRED, !!(row(a)->accepts & NEO_ACCEPTS_BODY)},
+            {NEO_CONFLICT_DUPLICATE, row(a)->accepts & NEO_ACCEPTS_BODY && !is_command(a)},
+            {NEO_VALIDATION_BODY_TOO_LARGE, !!(row(a)->accepts & NEO_ACCEPTS_BODY)},
+            {NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, !!(row(a)->accepts & NEO_ACCEPTS_BODY)},
+            {NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED, !!(row(a)->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY)},
+            {NEO_CONFLICT_PRECONDITION_FAILED, !!(row(a)->accepts & NEO_ACCEPTS_IF_MATCH)},
+            {NEO_VALIDATION_CURSOR_EXPIRED, !!(row(a)->accepts & NEO_ACCEPTS_PAGE)},
+            {NEO_VALIDATION_LIMIT_OUT_OF_RANGE, !!(row(a)->accepts & NEO_ACCEPTS_PAGE)},
             {NEO_CONFLICT_IN_USE, a == NEO_ACTION_DELETE || a == NEO_ACTION_BATCH},
             {NEO_VALIDATION_BATCH_TOO_LARGE, a == NEO_ACTION_BATCH},
         };
@@ -375,5 +375,5 @@ int main(void)
         cmocka_unit_test(problems_follow_from_access_and_what_is_taken),
         cmocka_unit_test(every_row_is_described),
     };
-    return run_room("operation", tests);
+    return run_test_group("operation", tests);
 }

@@ -67,5 +67,5 @@ int main(void)
         pool_test(a_statements_name_is_that_of_its_sql_alone),
         pool_test(a_statement_made_when_it_is_needed_is_the_same_each_time_while_there_is_room),
     };
-    return run_room("pg", tests);
+    return run_test_group("pg", tests);
 }

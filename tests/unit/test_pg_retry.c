@@ -1,11 +1,11 @@
 /* Statements and connections that end: what is done again, and that nothing that writes is done twice. */
 #include "fake_pg.h"
 
-#define MOST_STEPS 8
+#define MAX_STEPS 8
 
 /* What the server answers, one after the other; the last one again and again. */
 typedef struct {
-    fake_reply steps[MOST_STEPS];
+    fake_reply steps[MAX_STEPS];
     int count;
     atomic_int at, deallocated;
 } script;
@@ -279,5 +279,5 @@ int main(void)
         pool_test(an_administrators_statement_is_done_again_when_it_was_rolled_back),
         pool_test(an_administrators_statement_inside_of_a_transaction_is_not_done_again),
     };
-    return run_room("pg_repeat", tests);
+    return run_test_group("pg_repeat", tests);
 }

@@ -148,5 +148,5 @@ int main(void)
         pool_test(what_was_rolled_back_is_done_again),
         pool_test(a_failure_is_told),
     };
-    return run_room("pg_send", tests);
+    return run_test_group("pg_send", tests);
 }

@@ -220,5 +220,5 @@ int main(void)
         pool_test(a_failed_transaction_is_never_taken_for_committed),
         pool_test(a_connection_is_never_left_inside_a_transaction),
     };
-    return run_room("pg_transaction", tests);
+    return run_test_group("pg_transaction", tests);
 }

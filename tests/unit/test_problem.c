@@ -126,7 +126,7 @@ static void a_problem_has_its_rows_code_and_status(void **state)
     assert_string_equal(problem->detail, "creci is taken: 100%");
     assert_int_equal(neo_problem_status(problem), 409);
     assert_null(problem->items);
-    assert_string_equal(neo_problem_about(*state, NEO_NOT_FOUND_RESOURCE, "broker", "No.")->code, "not_found.broker");
+    assert_string_equal(neo_problem_for_resource(*state, NEO_NOT_FOUND_RESOURCE, "broker", "No.")->code, "not_found.broker");
     problem = neo_problem_internal(*state);
     assert_string_equal(problem->code, "internal.unexpected");
     assert_int_equal(neo_problem_status(problem), 500);
@@ -192,7 +192,7 @@ static void every_document_has_the_members_of_the_contract(void **state)
         "type", "title", "status", "detail", "code", "instance", "request_id", "timestamp", "documentation_url", NULL};
     for (int code = 0; code < NEO_CODES; code++) {
         const neo_code_info *row = neo_code_row((neo_code)code);
-        neo_problem *problem = neo_problem_about(*state, (neo_code)code, "broker", "What happened.");
+        neo_problem *problem = neo_problem_for_resource(*state, (neo_code)code, "broker", "What happened.");
         neo_json *document = document_of(problem, &frame, *state);
         neo_ms at;
         assert_keys(document, keys);
@@ -237,7 +237,7 @@ static void wrong_fields_are_listed_in_errors(void **state)
 static void retry_after_is_a_member_of_429_alone(void **state)
 {
     for (int code = 0; code < NEO_CODES; code++) {
-        neo_problem *problem = neo_problem_about(*state, (neo_code)code, "broker", "Wait.");
+        neo_problem *problem = neo_problem_for_resource(*state, (neo_code)code, "broker", "Wait.");
         problem->retry_after = 7;
         neo_json *retry_after = neo_json_get(document_of(problem, &frame, *state), "retry_after");
         if (neo_problem_status(problem) == 429)
@@ -277,5 +277,5 @@ int main(void)
         pool_test(retry_after_is_a_member_of_429_alone),
         pool_test(what_a_caller_sent_cannot_break_the_document),
     };
-    return run_room("problem", tests);
+    return run_test_group("problem", tests);
 }

@@ -164,5 +164,5 @@ int main(void)
         pool_test(what_is_no_whole_answer_leaves_it_open),
         pool_test(somebody_else_who_refuses_has_sent_nothing),
     };
-    return run_room("provider", tests);
+    return run_test_group("provider", tests);
 }

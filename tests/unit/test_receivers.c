@@ -106,5 +106,5 @@ int main(void)
         cmocka_unit_test(what_was_before_the_last_half_hour_is_forgotten),
         cmocka_unit_test(more_hosts_than_places_push_out_the_oldest),
     };
-    return run_room("receivers", tests);
+    return run_test_group("receivers", tests);
 }

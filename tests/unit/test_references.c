@@ -94,5 +94,5 @@ int main(void)
         cmocka_unit_test(who_refers_and_who_is_referred_to_follows_from_the_tables),
         cmocka_unit_test(every_effect_goes_through_a_reference_to_a_resource_with_that_status),
     };
-    return run_room("references", tests);
+    return run_test_group("references", tests);
 }

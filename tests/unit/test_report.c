@@ -259,5 +259,5 @@ int main(void)
         pool_test(mod_status_gets_a_section_in_either_form),
         pool_test(metrics_hold_cumulative_buckets),
     };
-    return run_room("report", tests);
+    return run_test_group("report", tests);
 }

@@ -39,16 +39,17 @@ static int is_one_of(neo_type type, neo_type a, neo_type b, neo_type c)
 static void check_limits(const neo_field *f)
 {
     int is_list = f->type == NEO_LIST || f->type == NEO_TEXT_LIST || f->type == NEO_REFERENCE_LIST;
-    assert_int_equal(f->most > 0, is_list || f->type == NEO_MAP);
+    assert_int_equal(f->max_items > 0, is_list || f->type == NEO_MAP);
+    assert_int_equal(f->max_key_length > 0, f->type == NEO_MAP);
     assert_int_equal(f->fields != NULL, f->type == NEO_OBJECT || f->type == NEO_LIST);
     assert_int_equal(f->values != NULL, f->type == NEO_ENUM || f->type == NEO_ENUM_LIST);
     if (is_one_of(f->type, NEO_STRING, NEO_TEXT_LIST, NEO_MAP) && !(f->flags & NEO_SERVER))
         assert_true(f->max >= 1 && f->min <= f->max);
     if (f->type == NEO_INTEGER || f->type == NEO_DECIMAL)
-        assert_true(f->min < f->max && f->max <= NEO_MOST_CENTS);
+        assert_true(f->min < f->max && f->max <= NEO_MAX_CENTS);
     if (f->refers)
         assert_true(f->type == NEO_REFERENCE || f->type == NEO_REFERENCE_LIST);
-    if (f->normal || f->pattern)
+    if (f->normalize || f->pattern)
         assert_true(f->type == NEO_STRING && f->rule && f->pattern);
 }
 
@@ -59,14 +60,14 @@ static void check_shape(const neo_field *f, apr_pool_t *pool)
     check_limits(f);
     if (f->flags & NEO_SERVER)
         assert_false(f->flags & (NEO_REQUIRED | NEO_CONDITIONAL));
-    if (f->preset)
+    if (f->default_value)
         assert_true(f->flags & NEO_ALWAYS);
     if (f->flags & NEO_SECRET) { /* no body sets it, and nothing but the answer to its making has it */
         assert_true(f->flags & NEO_SERVER);
         assert_false(f->flags & (NEO_ALWAYS | NEO_IN_EVENT));
     }
-    if (f->type == NEO_BOOLEAN && f->preset)
-        assert_true(strcmp(f->preset, "true") == 0 || strcmp(f->preset, "false") == 0);
+    if (f->type == NEO_BOOLEAN && f->default_value)
+        assert_true(strcmp(f->default_value, "true") == 0 || strcmp(f->default_value, "false") == 0);
 }
 
 static void every_field_has_what_its_type_needs(void **state)
@@ -94,8 +95,8 @@ static void check_example(const neo_field *f, apr_pool_t *pool)
     as_sent.max = f->type == NEO_STRING && !f->max ? 100 : f->max; /* what the service sets has no limit */
     if ((wrong = neo_check(&as_sent, example, neo_json_make_object(pool), pool)))
         fail_msg("%s %s", f->name, wrong);
-    if (f->preset && f->type == NEO_ENUM)
-        assert_true(is_value(f, f->preset));
+    if (f->default_value && f->type == NEO_ENUM)
+        assert_true(is_value(f, f->default_value));
 }
 
 static void every_field_is_described_with_an_example_that_it_would_take(void **state)
@@ -275,7 +276,7 @@ static void what_callers_know_a_resource_by_is_theirs_to_set(void **state)
         const neo_field *id = neo_field_named(five[i]->fields, "external_id"),
                         *data = neo_field_named(five[i]->fields, "metadata");
         assert_true(id && id->max == 100 && id->flags & NEO_UNIQUE && !(id->flags & NEO_SERVER));
-        assert_true(data && data->type == NEO_MAP && data->most == 50 && data->min == 40 && data->max == 500);
+        assert_true(data && data->type == NEO_MAP && data->max_items == 50 && data->max_key_length == 40 && data->max == 500);
         assert_non_null(neo_filter_named(five[i], "external_id"));
     }
     assert_null(neo_field_named(neo_broker.fields, "external_id"));
@@ -333,5 +334,5 @@ int main(void)
         cmocka_unit_test(an_event_tells_all_but_bank_data_identity_cards_and_birthdays),
         pool_test(every_list_has_its_filters),
     };
-    return run_room("resource", tests);
+    return run_test_group("resource", tests);
 }

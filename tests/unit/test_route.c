@@ -65,5 +65,5 @@ int main(void)
         pool_test(what_leads_nowhere_has_a_route_as_well),
         pool_test(no_two_routes_are_the_same_and_none_is_lost),
     };
-    return run_room("route", tests);
+    return run_test_group("route", tests);
 }

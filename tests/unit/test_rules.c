@@ -96,5 +96,5 @@ int main(void)
         pool_test(an_email_keeps_to_the_limits_of_its_parts),
         pool_test(punctuation_alone_has_no_letter_or_digit),
     };
-    return run_room("rules", tests);
+    return run_test_group("rules", tests);
 }

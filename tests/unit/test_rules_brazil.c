@@ -7,7 +7,7 @@
 #include "model/rules.h"
 
 /* Whether a text is taken as it is sent. What is taken must fit the pattern. */
-static int passes(neo_rule rule, neo_normal normal, const char *pattern, const char *text, apr_pool_t *pool)
+static int passes(neo_rule rule, neo_normalizer normal, const char *pattern, const char *text, apr_pool_t *pool)
 {
     regex_t expression;
     const char *normalised = normal ? normal(text, pool) : text;
@@ -21,7 +21,7 @@ static int passes(neo_rule rule, neo_normal normal, const char *pattern, const c
 }
 
 /* The same, where the pattern says all that the rule does. */
-static int passes_exactly(neo_rule rule, neo_normal normal, const char *pattern, const char *text, apr_pool_t *pool)
+static int passes_exactly(neo_rule rule, neo_normalizer normal, const char *pattern, const char *text, apr_pool_t *pool)
 {
     regex_t expression;
     assert_int_equal(regcomp(&expression, pattern, REG_EXTENDED | REG_NOSUB), 0);
@@ -76,7 +76,7 @@ static void what_has_another_form_is_no_tax_number(void **state)
                                         "------52998224725------",
                                         "529.982.247-25, 111.444.777-35"};
     for (int i = 0; i < COUNT(texts); i++)
-        assert_false(passes(neo_rule_tax_number, neo_normal_tax_number, NEO_PATTERN_TAX_NUMBER, texts[i], *state));
+        assert_false(passes(neo_rule_tax_number, neo_normalize_tax_number, NEO_PATTERN_TAX_NUMBER, texts[i], *state));
 }
 
 static void a_tax_number_is_kept_bare(void **state)
@@ -88,8 +88,8 @@ static void a_tax_number_is_kept_bare(void **state)
         {"6a3.edmwp-000168", "6A3EDMWP000168"},
     };
     for (int i = 0; i < COUNT(forms); i++) {
-        assert_string_equal(neo_normal_tax_number(forms[i][0], *state), forms[i][1]);
-        assert_true(passes(neo_rule_tax_number, neo_normal_tax_number, NEO_PATTERN_TAX_NUMBER, forms[i][0], *state));
+        assert_string_equal(neo_normalize_tax_number(forms[i][0], *state), forms[i][1]);
+        assert_true(passes(neo_rule_tax_number, neo_normalize_tax_number, NEO_PATTERN_TAX_NUMBER, forms[i][0], *state));
     }
 }
 
@@ -99,10 +99,11 @@ static void a_postal_code_has_eight_digits_and_maybe_a_dash(void **state)
     static const char *const texts[] = {"",         "0131010",   "013101000", "0131-0100",  "01310--100",
                                         "01310-10", "01310 100", "0131010a",  "01.310-100", "-01310100"};
     for (int i = 0; i < COUNT(right); i++)
-        assert_true(passes_exactly(neo_rule_postal_code, neo_normal_postal_code, NEO_PATTERN_POSTAL_CODE, right[i], *state));
+        assert_true(passes_exactly(neo_rule_postal_code, neo_normalize_postal_code, NEO_PATTERN_POSTAL_CODE, right[i], *state));
     for (int i = 0; i < COUNT(texts); i++)
-        assert_false(passes_exactly(neo_rule_postal_code, neo_normal_postal_code, NEO_PATTERN_POSTAL_CODE, texts[i], *state));
-    assert_string_equal(neo_normal_postal_code("01310-100", *state), "01310100");
+        assert_false(
+            passes_exactly(neo_rule_postal_code, neo_normalize_postal_code, NEO_PATTERN_POSTAL_CODE, texts[i], *state));
+    assert_string_equal(neo_normalize_postal_code("01310-100", *state), "01310100");
 }
 
 static void a_municipality_has_seven_digits(void **state)
@@ -186,11 +187,11 @@ static void a_digest_has_64_digits_and_is_kept_in_lower_case(void **state)
     char longer[70], wrong[70];
     snprintf(longer, sizeof longer, "%s0", digest);
     snprintf(wrong, sizeof wrong, "g%s", digest + 1);
-    assert_true(passes_exactly(neo_rule_sha256, neo_normal_lower_case, NEO_PATTERN_SHA256, digest, *state));
-    assert_memory_equal(neo_normal_lower_case(digest, *state), "9f86d081884c", 12);
-    assert_false(passes_exactly(neo_rule_sha256, neo_normal_lower_case, NEO_PATTERN_SHA256, digest + 1, *state));
-    assert_false(passes_exactly(neo_rule_sha256, neo_normal_lower_case, NEO_PATTERN_SHA256, longer, *state));
-    assert_false(passes_exactly(neo_rule_sha256, neo_normal_lower_case, NEO_PATTERN_SHA256, wrong, *state));
+    assert_true(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, digest, *state));
+    assert_memory_equal(neo_normalize_lower_case(digest, *state), "9f86d081884c", 12);
+    assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, digest + 1, *state));
+    assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, longer, *state));
+    assert_false(passes_exactly(neo_rule_sha256, neo_normalize_lower_case, NEO_PATTERN_SHA256, wrong, *state));
 }
 
 int main(void)
@@ -208,5 +209,5 @@ int main(void)
         pool_test(a_media_type_has_two_names),
         pool_test(a_digest_has_64_digits_and_is_kept_in_lower_case),
     };
-    return run_room("rules of Brazil", tests);
+    return run_test_group("rules of Brazil", tests);
 }

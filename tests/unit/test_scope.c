@@ -5,7 +5,7 @@
 #include "model/scope.h"
 
 #define COLLECTION(name, AREA, collection) collection,
-static const char *const areas[] = {NEO_EVERY_RESOURCE(COLLECTION) "whatsapp"};
+static const char *const areas[] = {NEO_RESOURCE_LIST(COLLECTION) "whatsapp"};
 _Static_assert(COUNT(areas) == NEO_AREAS, "every area is tested");
 
 static neo_json *json_of(neo_scopes scopes, apr_pool_t *pool)
@@ -125,5 +125,5 @@ int main(void)
         cmocka_unit_test(roles_have_the_scopes_of_the_reference),
         cmocka_unit_test(there_are_no_other_roles),
     };
-    return run_room("scope", tests);
+    return run_test_group("scope", tests);
 }

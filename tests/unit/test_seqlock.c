@@ -38,5 +38,5 @@ int main(void)
         cmocka_unit_test(what_was_written_is_read),
         cmocka_unit_test(a_killed_writer_is_forgotten_with_the_next),
     };
-    return run_room("board", tests);
+    return run_test_group("board", tests);
 }

@@ -460,5 +460,5 @@ int main(void)
         pool_test(what_the_host_refuses_is_answered_and_counted_like_everything_else),
         pool_test(a_refusal_by_the_hosts_own_rules_keeps_the_hosts_challenge),
     };
-    return run_room("service", tests);
+    return run_test_group("service", tests);
 }

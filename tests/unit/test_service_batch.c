@@ -198,5 +198,5 @@ int main(void)
         pool_test(a_batch_without_a_database_is_not_done),
         pool_test(a_batch_of_the_wrong_form_needs_no_database),
     };
-    return run_room("service_batch", tests);
+    return run_test_group("service_batch", tests);
 }

@@ -323,5 +323,5 @@ int main(void)
         pool_test(a_cursor_that_is_too_old_is_told_so),
         pool_test(a_cursor_opens_with_any_key_of_the_deployment),
     };
-    return run_room("service_list", tests);
+    return run_test_group("service_list", tests);
 }

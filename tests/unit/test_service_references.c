@@ -169,5 +169,5 @@ int main(void)
         pool_test(what_is_in_use_no_longer_is_deleted),
         pool_test(what_refers_is_written_by_its_version_and_what_does_not_without_a_look),
     };
-    return run_room("service_references", tests);
+    return run_test_group("service_references", tests);
 }

@@ -488,5 +488,5 @@ int main(void)
         pool_test(what_there_is_not_is_not_found_by_any_method),
         pool_test(a_body_that_is_wrong_is_told_before_anything_is_written),
     };
-    return run_room("service_write", tests);
+    return run_test_group("service_write", tests);
 }

@@ -139,5 +139,5 @@ int main(void)
         pool_test(what_can_be_referred_to_has_a_column),
         pool_test(references_become_two_arrays),
     };
-    return run_room("table", tests);
+    return run_test_group("table", tests);
 }

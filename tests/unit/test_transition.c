@@ -108,5 +108,5 @@ int main(void)
         pool_test(a_field_that_a_change_sets_is_the_services),
         pool_test(no_resource_is_created_in_a_status_that_has_an_effect),
     };
-    return run_room("transition", tests);
+    return run_test_group("transition", tests);
 }

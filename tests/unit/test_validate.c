@@ -337,5 +337,5 @@ int main(void)
         pool_test(a_message_says_what_was_sent_instead),
         pool_test(a_body_that_is_no_object_is_malformed),
     };
-    return run_room("validate", tests);
+    return run_test_group("validate", tests);
 }

@@ -127,5 +127,5 @@ int main(void)
         pool_test(what_the_service_sets_stays_out_of_the_result),  pool_test(wrong_patches_are_refused),
         pool_test(everything_wrong_in_a_patch_is_named_at_once),
     };
-    return run_room("validate_patch", tests);
+    return run_test_group("validate_patch", tests);
 }

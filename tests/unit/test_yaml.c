@@ -168,5 +168,5 @@ int main(void)
         pool_test(a_long_line_is_folded_between_words),
         pool_test(a_long_line_that_folding_would_change_is_not_folded),
     };
-    return run_room("yaml", tests);
+    return run_test_group("yaml", tests);
 }

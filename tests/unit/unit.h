@@ -19,7 +19,7 @@
 #define pool_test(test) cmocka_unit_test_setup_teardown(test, open_pool, close_pool)
 
 /* Runs the tests of a room; the value is what main returns. */
-#define run_room(room, tests) cmocka_run_group_tests_name(room, tests, start_apr, stop_apr)
+#define run_test_group(name, tests) cmocka_run_group_tests_name(name, tests, start_apr, stop_apr)
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
 

@@ -1,12 +1,12 @@
-/* The small tools that every part of the description is made with, and the response headers (see model/openapi_draft.h). */
-#include "model/openapi_draft.h"
+/* The small tools that every part of the description is made with, and the response headers (see model/openapi_builder.h). */
+#include "model/openapi_builder.h"
 
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
-neo_json *neo_draft_json(apr_pool_t *pool, const char *fmt, ...)
+neo_json *neo_openapi_json(apr_pool_t *pool, const char *fmt, ...)
 {
     const char *wrong;
     va_list args;
@@ -19,26 +19,26 @@ neo_json *neo_draft_json(apr_pool_t *pool, const char *fmt, ...)
     return value;
 }
 
-void neo_draft_text(neo_json *object, const char *key, const char *text, apr_pool_t *pool)
+void neo_openapi_text(neo_json *object, const char *key, const char *text, apr_pool_t *pool)
 {
     if (text)
         neo_json_set(object, key, neo_json_make_string(text, pool));
 }
 
-neo_json *neo_draft_add(const neo_draft *draft, const char *kind, const char *name, neo_json *value)
+neo_json *neo_openapi_add(const neo_openapi_builder *builder, const char *kind, const char *name, neo_json *value)
 {
-    neo_json *members = neo_json_get(draft->components, kind);
+    neo_json *members = neo_json_get(builder->components, kind);
     if (!members) {
-        members = neo_json_make_object(draft->pool);
-        neo_json_set(draft->components, kind, members);
+        members = neo_json_make_object(builder->pool);
+        neo_json_set(builder->components, kind, members);
     }
     neo_json_set(members, name, value);
     return value;
 }
 
-neo_json *neo_draft_ref(const neo_draft *draft, const char *kind, const char *name)
+neo_json *neo_openapi_ref(const neo_openapi_builder *builder, const char *kind, const char *name)
 {
-    return neo_draft_json(draft->pool, "{\"$ref\": \"#/components/%s/%s\"}", kind, name);
+    return neo_openapi_json(builder->pool, "{\"$ref\": \"#/components/%s/%s\"}", kind, name);
 }
 
 /* ---------------------------------------------------------------- texts */
@@ -52,15 +52,15 @@ static const char *capitalised(const char *text, apr_pool_t *pool)
 
 static const char *sample_id(const neo_resource *resource, apr_pool_t *pool)
 {
-    neo_json *sample = neo_draft_sample(resource, NEO_SHAPE_ANSWER, pool);
+    neo_json *sample = neo_openapi_sample(resource, NEO_SHAPE_ANSWER, pool);
     return neo_json_string(neo_json_get(sample, "id"));
 }
 
 /* What a name between braces stands for; NULL where it is left as it is. */
-static const char *value_of(const neo_draft *draft, const neo_resource *resource, const char *name)
+static const char *value_of(const neo_openapi_builder *builder, const neo_resource *resource, const char *name)
 {
     if (strcmp(name, "base") == 0)
-        return draft->base;
+        return builder->base;
     if (!resource)
         return NULL;
     if (strcmp(name, "resource") == 0)
@@ -70,17 +70,17 @@ static const char *value_of(const neo_draft *draft, const neo_resource *resource
     if (strcmp(name, "Resource") == 0)
         return resource->title;
     if (strcmp(name, "Collection") == 0)
-        return capitalised(resource->collection, draft->pool);
-    return strcmp(name, "sample_id") == 0 ? sample_id(resource, draft->pool) : NULL;
+        return capitalised(resource->collection, builder->pool);
+    return strcmp(name, "sample_id") == 0 ? sample_id(resource, builder->pool) : NULL;
 }
 
-const char *neo_draft_fill(const neo_draft *draft, const char *text, const neo_resource *resource)
+const char *neo_openapi_fill(const neo_openapi_builder *builder, const char *text, const neo_resource *resource)
 {
     neo_buf out;
-    neo_buf_init(&out, draft->pool, strlen(text) + 32);
+    neo_buf_init(&out, builder->pool, strlen(text) + 32);
     for (const char *open; (open = strchr(text, '{'));) {
         const char *end = open + 1 + strcspn(open + 1, "}");
-        const char *value = value_of(draft, resource, apr_pstrmemdup(draft->pool, open + 1, (apr_size_t)(end - open - 1)));
+        const char *value = value_of(builder, resource, apr_pstrmemdup(builder->pool, open + 1, (apr_size_t)(end - open - 1)));
         neo_buf_add(&out, text, (apr_size_t)(open - text));
         neo_buf_puts(&out, value ? value : "{");
         text = value ? end + 1 : open + 1;
@@ -156,26 +156,26 @@ static const struct {
 };
 /* clang-format on */
 
-static neo_json *header_of(const neo_draft *draft, int row)
+static neo_json *header_of(const neo_openapi_builder *builder, int row)
 {
-    neo_json *header = neo_draft_json(draft->pool, "%s", headers[row].json);
+    neo_json *header = neo_openapi_json(builder->pool, "%s", headers[row].json);
     const char *example = neo_json_string(neo_json_get(header, "example"));
     if (example)
-        neo_draft_text(header, "example", neo_draft_fill(draft, example, neo_resources[0]), draft->pool);
+        neo_openapi_text(header, "example", neo_openapi_fill(builder, example, neo_resources[0]), builder->pool);
     if (headers[row].is_certain)
-        neo_json_set(header, "required", neo_json_make_boolean(1, draft->pool));
+        neo_json_set(header, "required", neo_json_make_boolean(1, builder->pool));
     return header;
 }
 
-neo_json *neo_draft_headers(const neo_draft *draft, unsigned int set)
+neo_json *neo_openapi_headers(const neo_openapi_builder *builder, unsigned int set)
 {
-    neo_json *all = neo_json_make_object(draft->pool);
+    neo_json *all = neo_json_make_object(builder->pool);
     for (int i = 0; i < (int)(sizeof headers / sizeof *headers); i++) {
         if (headers[i].of && !(headers[i].of & set))
             continue;
-        if (!neo_json_get(neo_json_get(draft->components, "headers"), headers[i].component))
-            neo_draft_add(draft, "headers", headers[i].component, header_of(draft, i));
-        neo_json_set(all, headers[i].name, neo_draft_ref(draft, "headers", headers[i].component));
+        if (!neo_json_get(neo_json_get(builder->components, "headers"), headers[i].component))
+            neo_openapi_add(builder, "headers", headers[i].component, header_of(builder, i));
+        neo_json_set(all, headers[i].name, neo_openapi_ref(builder, "headers", headers[i].component));
     }
     return all;
 }

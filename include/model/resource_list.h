@@ -1,10 +1,10 @@
 /* The list of the resources. A resource that is added here has its declaration, its scopes, its place among all resources and
  * its events; the rest is its table. */
-#ifndef NEO_MODEL_EVERY_H
-#define NEO_MODEL_EVERY_H
+#ifndef NEO_MODEL_RESOURCE_LIST_H
+#define NEO_MODEL_RESOURCE_LIST_H
 
 /* Resources with events, in the order in which the description has them: X(name, AREA, "collection"). */
-#define NEO_EVERY_TOLD(X)                                                                                                      \
+#define NEO_RESOURCES_WITH_EVENTS(X)                                                                                           \
     X(broker, BROKERS, "brokers")                                                                                              \
     X(property, PROPERTIES, "properties")                                                                                      \
     X(party, PARTIES, "parties")                                                                                               \
@@ -13,6 +13,6 @@
     X(document, DOCUMENTS, "documents")
 
 /* All resources. Nobody is told of changes to subscriptions. */
-#define NEO_EVERY_RESOURCE(X) NEO_EVERY_TOLD(X) X(webhook, WEBHOOKS, "webhooks")
+#define NEO_RESOURCE_LIST(X) NEO_RESOURCES_WITH_EVENTS(X) X(webhook, WEBHOOKS, "webhooks")
 
 #endif
