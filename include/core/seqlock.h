@@ -1,4 +1,5 @@
-/* A board in shared memory: one writes, any number read, and nobody waits. Who reads gets what was written whole, or nothing.
+/* A sequence lock for data in shared memory: one writes, any number read, and nobody waits. A reader gets a consistent copy, or
+ * none.
  *
  * A writer that is killed in the middle leaves what cannot be read; the next one's is read again. */
 #ifndef NEO_CORE_SEQLOCK_H

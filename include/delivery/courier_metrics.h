@@ -1,4 +1,4 @@
-/* What couriers tell of their work, for the status page. */
+/* The metrics of couriers, for the status page. */
 #ifndef NEO_DELIVERY_COURIER_METRICS_H
 #define NEO_DELIVERY_COURIER_METRICS_H
 

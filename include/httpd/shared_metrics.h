@@ -1,4 +1,4 @@
-/* This httpd's figures: the memory that they are in, and what is counted there of requests and connections. */
+/* This httpd's metrics: the shared memory that they are in, and what is counted there of requests and connections. */
 #ifndef NEO_HTTPD_SHARED_METRICS_H
 #define NEO_HTTPD_SHARED_METRICS_H
 

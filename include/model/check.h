@@ -9,6 +9,6 @@
 const char *neo_check(const neo_field *field, const neo_json *value, const neo_json *beside, apr_pool_t *pool);
 
 /* The kind of resource that a reference is to, NULL where the member `type` beside it names none. */
-const neo_resource *neo_referred(const neo_field *field, const neo_json *beside);
+const neo_resource *neo_referenced_resource(const neo_field *field, const neo_json *beside);
 
 #endif

@@ -1,4 +1,4 @@
-/* Counters, and copies of their sums (see core/metrics.h). */
+/* Counters, and snapshots of their sums (see core/metrics.h). */
 #include "core/metrics.h"
 
 #include <errno.h>

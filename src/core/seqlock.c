@@ -1,4 +1,4 @@
-/* A board in shared memory (see core/seqlock.h). */
+/* A sequence lock for data in shared memory (see core/seqlock.h). */
 #include "core/seqlock.h"
 
 #include <string.h>

@@ -113,7 +113,7 @@ static void put_names(neo_buf *out, const neo_ctl_parameter *options)
         neo_buf_printf(out, "--%s ", options->name);
 }
 
-static int takes_file(const neo_ctl_command *command)
+static int expects_file(const neo_ctl_command *command)
 {
     for (const neo_ctl_parameter *p = command->arguments; p && p->name; p++)
         if (is_path(p))
@@ -125,7 +125,7 @@ static int takes_file(const neo_ctl_command *command)
 static void put_command(neo_buf *out, const neo_ctl_command *command)
 {
     neo_buf_printf(out, "        '%s/%s'*) %swords=\"", command->group, command->verb ? command->verb : "",
-                   takes_file(command) ? "[[ $cur == -* ]] || files=yes; " : "");
+                   expects_file(command) ? "[[ $cur == -* ]] || files=yes; " : "");
     put_names(out, command->options);
     put_names(out, neo_ctl_globals);
     neo_buf_puts(out, "\" ;;\n");

@@ -232,9 +232,9 @@ static const char *finish_chunk(chunk *c)
 }
 
 /* The next line, without its end. 0 at the end of the file. */
-static int read_line(neo_import_job *job, char **buffer, size_t *room, neo_text *text)
+static int read_line(neo_import_job *job, char **buffer, size_t *capacity, neo_text *text)
 {
-    ssize_t len = getline(buffer, room, job->in);
+    ssize_t len = getline(buffer, capacity, job->in);
     if (len < 0)
         return 0;
     job->lines++;
@@ -253,7 +253,7 @@ static int is_blank(neo_text text)
     return 1;
 }
 
-static const char *read_chunk(neo_import_job *job, apr_pool_t *pool, char **buffer, size_t *room, int *is_done)
+static const char *read_chunk(neo_import_job *job, apr_pool_t *pool, char **buffer, size_t *capacity, int *is_done)
 {
     neo_text text;
     chunk c = {.job = job,
@@ -262,7 +262,7 @@ static const char *read_chunk(neo_import_job *job, apr_pool_t *pool, char **buff
                .lookups = apr_array_make(pool, 16, sizeof(neo_import_lookup)),
                .lookup_indexes = apr_hash_make(pool)};
     for (long long from = job->bytes; c.lines->nelts < MAX_LINES && job->bytes - from < MAX_BYTES;) {
-        if ((*is_done = !read_line(job, buffer, room, &text)))
+        if ((*is_done = !read_line(job, buffer, capacity, &text)))
             break;
         if (text.len > NEO_TRANSFER_MAX_LINE)
             neo_import_job_add_problem(job, job->lines, NULL, "has more than 1048576 bytes");
@@ -294,7 +294,7 @@ const char *neo_import_job_read(neo_import_job *job)
 {
     const char *wrong = NULL;
     char *buffer = NULL;
-    size_t room = 0;
+    size_t capacity = 0;
     apr_pool_t *pool;
     int kinds = 0;
     job->kinds = neo_import_order(job->ctl->pool);
@@ -303,7 +303,7 @@ const char *neo_import_job_read(neo_import_job *job)
     job->counts = apr_pcalloc(job->ctl->pool, (apr_size_t)kinds * sizeof *job->counts);
     apr_pool_create(&pool, job->ctl->pool);
     for (int is_done = 0; !wrong && !is_done; apr_pool_clear(pool)) {
-        wrong = read_chunk(job, pool, &buffer, &room, &is_done);
+        wrong = read_chunk(job, pool, &buffer, &capacity, &is_done);
         neo_ctl_progress_show(&job->progress, job->rows, job->bytes, job->size);
     }
     if (!wrong && ferror(job->in))

@@ -81,7 +81,7 @@ static void end_chunk(import *i)
     i->in_chunk = 0;
 }
 
-static void keep(import *i, int line, const char *const values[NEO_LEAD_COLUMNS])
+static void add_lead(import *i, int line, const char *const values[NEO_LEAD_COLUMNS])
 {
     if (!i->in_chunk)
         neo_buf_init(&i->chunk, i->ctl->pool, CHUNK * 96);
@@ -134,7 +134,7 @@ static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
         if (wrong[c])
             add_problem(i, record->line, apr_pstrcat(pool, neo_lead_column_name((neo_lead_column)c), ": ", wrong[c], NULL));
     if (!count && !is_repeated(i, record->line, values[NEO_LEAD_PHONE]))
-        keep(i, record->line, values);
+        add_lead(i, record->line, values);
 }
 
 static const char *read_file(import *i)
@@ -178,13 +178,13 @@ static const char *add_chunk(import *i, neo_pg *pg, neo_text rows, apr_pool_t *p
     return neo_admin_add_leads(pg, neo_ctl_value(i->ctl, "organization"), rows, pool);
 }
 
-static const char *each_chunk(import *i, neo_pg *pg, const char *what, step act)
+static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_step)
 {
     apr_pool_t *pool;
     const char *wrong = NULL;
     apr_pool_create(&pool, i->ctl->pool);
     for (int c = 0; c < i->chunks->nelts && !wrong; c++) {
-        wrong = act(i, pg, APR_ARRAY_IDX(i->chunks, c, neo_text), pool);
+        wrong = run_step(i, pg, APR_ARRAY_IDX(i->chunks, c, neo_text), pool);
         wrong = wrong ? apr_pstrdup(i->ctl->pool, wrong) : NULL;
         apr_pool_clear(pool);
         tell_progress(i, what, c + 1 == i->chunks->nelts ? i->rows : (c + 1) * CHUNK, i->rows);

@@ -151,7 +151,7 @@ const char *neo_ctl_flush(const neo_ctl *ctl)
     return apr_psprintf(ctl->pool, "what was asked for could not be written: %s", errno ? strerror(errno) : "output error");
 }
 
-static void complain(const char *message, apr_pool_t *pool)
+static void report_error(const char *message, apr_pool_t *pool)
 {
     fflush(stdout);
     fprintf(stderr, "%s %s\n", neo_ctl_styled(stderr, NEO_CTL_BAD, "neoapictl:", pool), neo_ctl_one_line(message, pool));
@@ -161,7 +161,7 @@ neo_ctl_exit neo_ctl_fail(const neo_ctl *ctl, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    complain(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
+    report_error(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
     va_end(args);
     return NEO_CTL_FAILED;
 }
@@ -170,7 +170,7 @@ neo_ctl_exit neo_ctl_misused(const neo_ctl *ctl, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    complain(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
+    report_error(apr_pvsprintf(ctl->pool, fmt, args), ctl->pool);
     va_end(args);
     if (ctl->command)
         fprintf(stderr, "usage: neoapictl %s\n", neo_ctl_synopsis(ctl->command, ctl->pool));

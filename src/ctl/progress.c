@@ -25,14 +25,14 @@ static int is_wide(void)
 }
 
 /* "12,345" */
-static void put_number(char *out, size_t room, long long number)
+static void put_number(char *out, size_t capacity, long long number)
 {
     char digits[24];
     int len = snprintf(digits, sizeof digits, "%lld", number);
-    for (int i = 0; i < len && room > 2; i++) {
+    for (int i = 0; i < len && capacity > 2; i++) {
         if (i && (len - i) % 3 == 0)
-            *out++ = ',', room--;
-        *out++ = digits[i], room--;
+            *out++ = ',', capacity--;
+        *out++ = digits[i], capacity--;
     }
     *out = '\0';
 }

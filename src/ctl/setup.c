@@ -7,7 +7,7 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 
-#define LEAST_SERVER 150000
+#define MIN_SERVER_VERSION 150000
 /* Another key than that of neo_migrate, which may run in the same database over a second connection. */
 #define LOCK_SQL "select pg_advisory_lock(5653418271301)"
 
@@ -35,7 +35,7 @@ static const char *id_of(const setup *s, const char *name)
 
 static const char *check_server(setup *s)
 {
-    const char *values[] = {apr_itoa(s->pool, LEAST_SERVER)};
+    const char *values[] = {apr_itoa(s->pool, MIN_SERVER_VERSION)};
     const char *wrong =
         run_sql(s, "cannot ask for the server's version",
                 "select current_setting('server_version_num')::int >= $1::int, current_setting('server_version')", 1, values);

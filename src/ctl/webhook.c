@@ -26,7 +26,7 @@ static neo_ctl_exit deliveries(neo_ctl *ctl)
     return NEO_CTL_OK;
 }
 
-static neo_ctl_exit show_made(const neo_ctl *ctl, const char *wrong, neo_json *answer, int is_waiting)
+static neo_ctl_exit print_result(const neo_ctl *ctl, const char *wrong, neo_json *answer, int is_waiting)
 {
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
@@ -44,7 +44,7 @@ static neo_ctl_exit retry(neo_ctl *ctl)
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
         wrong = neo_admin_retry(pg, neo_ctl_value(ctl, "delivery"), ctl->pool, &answer, &is_waiting);
-    return show_made(ctl, wrong, answer, is_waiting);
+    return print_result(ctl, wrong, answer, is_waiting);
 }
 
 static neo_ctl_exit recover(neo_ctl *ctl)
@@ -59,7 +59,7 @@ static neo_ctl_exit recover(neo_ctl *ctl)
         neo_ms_format(since, ms);
     if (pg)
         wrong = neo_admin_recover(pg, neo_ctl_value(ctl, "subscription"), since, ctl->pool, &answer, &is_waiting);
-    return show_made(ctl, wrong, answer, is_waiting);
+    return print_result(ctl, wrong, answer, is_waiting);
 }
 
 /* ---------------------------------------------------------------- tail */
@@ -103,7 +103,7 @@ static void print_attempt(const neo_ctl *ctl, neo_json *attempt)
 }
 
 /* Writes what is new. `ctl` has this look's pool. */
-static const char *look(const neo_ctl *ctl, neo_pg *pg, neo_follower *follower)
+static const char *print_new_attempts(const neo_ctl *ctl, neo_pg *pg, neo_follower *follower)
 {
     neo_json *list;
     const char *wrong = neo_admin_follow(pg, follower, ctl->pool, &list);
@@ -128,10 +128,10 @@ static const char *follow(const neo_ctl *ctl, neo_pg *pg, const char *seconds)
         now.pool = pools[turn];
         apr_time_t before = apr_time_now();
         is_last = is_over || (until && before >= until);
-        wrong = look(&now, pg, &follower);
-        apr_time_t pause = 2 * (apr_time_now() - before), least = apr_time_from_msec(INTERVAL);
+        wrong = print_new_attempts(&now, pg, &follower);
+        apr_time_t pause = 2 * (apr_time_now() - before), min_pause = apr_time_from_msec(INTERVAL);
         if (!wrong && !is_last && !is_over)
-            apr_sleep(pause > least ? pause : least);
+            apr_sleep(pause > min_pause ? pause : min_pause);
     }
     return wrong ? apr_pstrdup(ctl->pool, wrong) : NULL;
 }

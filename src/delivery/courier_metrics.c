@@ -1,4 +1,4 @@
-/* Counting what couriers do (see delivery/courier_metrics.h). */
+/* The metrics of couriers (see delivery/courier_metrics.h). */
 #include "delivery/courier_metrics.h"
 
 #define US_PER_MS 1000 /* microseconds of a millisecond */

@@ -1,4 +1,4 @@
-/* Deliveries on their way (see in_flight.h). */
+/* Deliveries in flight (see in_flight.h). */
 #include "in_flight.h"
 
 #include <apr_strings.h>

@@ -1,4 +1,4 @@
-/* Which deliveries are on their way, and how many of each subscription. */
+/* The deliveries in flight, and their number per subscription. */
 #ifndef NEO_DELIVERY_IN_FLIGHT_H
 #define NEO_DELIVERY_IN_FLIGHT_H
 

@@ -50,8 +50,8 @@ static void note_health(neo_results *results, const neo_outcome *o, int was_fail
     if (health != NEO_HEALTH_OK)
         is_news = !was_failing || is_last || health == NEO_HEALTH_GONE;
     for (int i = 0; is_news && i < results->health_changes->nelts; i++) {
-        const health_change *known = &APR_ARRAY_IDX(results->health_changes, i, health_change);
-        if (strcmp(known->subscription, o->subscription) == 0 && known->health == health)
+        const health_change *recorded = &APR_ARRAY_IDX(results->health_changes, i, health_change);
+        if (strcmp(recorded->subscription, o->subscription) == 0 && recorded->health == health)
             is_news = 0;
     }
     if (is_news)

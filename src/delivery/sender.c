@@ -252,7 +252,7 @@ static int on_timer(CURLM *multi, long milliseconds, void *data)
     return 0;
 }
 
-static void act_on_timer(neo_sender *sender)
+static void drive_timeout(neo_sender *sender)
 {
     int running;
     if (sender->next_timeout == NEVER || neo_steady_ms() < sender->next_timeout)
@@ -261,7 +261,7 @@ static void act_on_timer(neo_sender *sender)
     curl_multi_socket_action(sender->multi, CURL_SOCKET_TIMEOUT, 0, &running);
 }
 
-static void act_on(neo_sender *sender, const struct epoll_event *event)
+static void drive_socket(neo_sender *sender, const struct epoll_event *event)
 {
     uint64_t wakes;
     int running, flags = (event->events & EPOLLIN ? CURL_CSELECT_IN : 0) | (event->events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
@@ -278,8 +278,8 @@ static void advance(neo_sender *sender)
     struct epoll_event events[EVENTS];
     int count = epoll_wait(sender->epoll, events, EVENTS, 0);
     for (int i = 0; i < count; i++)
-        act_on(sender, &events[i]);
-    act_on_timer(sender);
+        drive_socket(sender, &events[i]);
+    drive_timeout(sender);
     take_ended(sender);
 }
 
@@ -307,8 +307,8 @@ void neo_sender_work(neo_sender *sender, int milliseconds, int socket)
 
 void neo_sender_wake(neo_sender *sender)
 {
-    uint64_t once = 1;
-    (void)!write(sender->wake, &once, sizeof once);
+    uint64_t one = 1;
+    (void)!write(sender->wake, &one, sizeof one);
 }
 
 /* ---------------------------------------------------------------- a question */

@@ -56,7 +56,7 @@ static neo_report *make_report(request_rec *r)
 /* ---------------------------------------------------------------- status */
 
 /* What the query asks for. Returns NULL, or what is wrong with it; what is not known is passed over, as in mod_status. */
-static const char *read_wishes(request_rec *r, int *is_text, int *refresh)
+static const char *read_parameters(request_rec *r, int *is_text, int *refresh)
 {
     char *last, *query = apr_pstrdup(r->pool, r->args ? r->args : "");
     for (char *word = apr_strtok(query, "&", &last); word; word = apr_strtok(NULL, "&", &last)) {
@@ -77,7 +77,7 @@ static const char *read_wishes(request_rec *r, int *is_text, int *refresh)
 static int handle_status(request_rec *r)
 {
     int is_text = 0, refresh = 0;
-    const char *wrong = read_wishes(r, &is_text, &refresh);
+    const char *wrong = read_parameters(r, &is_text, &refresh);
     neo_buf out;
     if (wrong)
         return send_line(r, HTTP_BAD_REQUEST, wrong);
@@ -121,9 +121,9 @@ static int handle_health(request_rec *r)
         return send_line(r, HTTP_BAD_REQUEST, "ask for ?live (does this Apache answer), or ?ready (can it serve requests)");
     if (is_live)
         return send_line(r, HTTP_OK, "alive");
-    const char *trouble = neo_shared_metrics_get() ? neo_db_probe_readiness(r) : not_used;
-    return trouble ? send_line(r, HTTP_SERVICE_UNAVAILABLE, apr_pstrcat(r->pool, "not ready: ", trouble, NULL))
-                   : send_line(r, HTTP_OK, "ready");
+    const char *error = neo_shared_metrics_get() ? neo_db_probe_readiness(r) : not_used;
+    return error ? send_line(r, HTTP_SERVICE_UNAVAILABLE, apr_pstrcat(r->pool, "not ready: ", error, NULL))
+                 : send_line(r, HTTP_OK, "ready");
 }
 
 /* ---------------------------------------------------------------- hooks */

@@ -337,7 +337,7 @@ int neo_config_connections(void)
     return max ? atoi(max) : 10;
 }
 
-static int complain(server_rec *server, neo_message message, const char *what)
+static int report_error(server_rec *server, neo_message message, const char *what)
 {
     neo_log(message, &(neo_log_context){.server = server}, "%s", what);
     return 0;
@@ -348,17 +348,18 @@ static int is_dbd_right(server_rec *server, apr_pool_t *pool)
     const char *driver = directive_value(ap_conftree, "DBDriver"), *max = directive_value(ap_conftree, "DBDMax");
     int threads = 0;
     if (!neo_database_has_mod_dbd())
-        return complain(server, NEO_LOG_NO_DBD, "mod_dbd is not loaded");
+        return report_error(server, NEO_LOG_NO_DBD, "mod_dbd is not loaded");
     if (!driver)
-        return complain(server, NEO_LOG_NO_DRIVER, "there is no DBDriver");
+        return report_error(server, NEO_LOG_NO_DRIVER, "there is no DBDriver");
     if (strcasecmp(driver, "pgsql") != 0)
-        return complain(server, NEO_LOG_OTHER_DRIVER,
-                        apr_psprintf(pool, "DBDriver is %s, but the API needs PostgreSQL", driver));
+        return report_error(server, NEO_LOG_OTHER_DRIVER,
+                            apr_psprintf(pool, "DBDriver is %s, but the API needs PostgreSQL", driver));
     if (!directive_value(ap_conftree, "DBDParams"))
-        return complain(server, NEO_LOG_NO_PARAMS, "there is no DBDParams");
+        return report_error(server, NEO_LOG_NO_PARAMS, "there is no DBDParams");
     if (max && atoi(max) < 2)
-        return complain(server, NEO_LOG_ONE_CONNECTION,
-                        "DBDMax leaves no connection for requests, because one is used to listen for changes of credentials");
+        return report_error(
+            server, NEO_LOG_ONE_CONNECTION,
+            "DBDMax leaves no connection for requests, because one is used to listen for changes of credentials");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     if (atoi(max ? max : "10") < threads + 1)
         neo_log(NEO_LOG_FEW_CONNECTIONS, &(neo_log_context){.server = server},
@@ -371,12 +372,12 @@ static int is_server_right(server_rec *server, const neo_server_config *config, 
 {
     neo_keys keys;
     if (!config->base_url)
-        return complain(server, NEO_LOG_NO_BASE_URL, "there is no NeoAPIBaseURL");
+        return report_error(server, NEO_LOG_NO_BASE_URL, "there is no NeoAPIBaseURL");
     if (!config->key_file)
-        return complain(server, NEO_LOG_NO_KEY_FILE, "there is no NeoAPIKeyFile");
+        return report_error(server, NEO_LOG_NO_KEY_FILE, "there is no NeoAPIKeyFile");
     const char *wrong = neo_keys_read(&keys, config->key_file, pool);
     memset(&keys, 0, sizeof keys);
-    return wrong ? complain(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", wrong, NULL)) : 1;
+    return wrong ? report_error(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", wrong, NULL)) : 1;
 }
 
 /* Virtual hosts in which it is on; others have no roots. */
@@ -452,7 +453,7 @@ int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
         neo_server_config *config = neo_server_config_of(s);
         long long wanted = NUMBER(config, rate_entries);
         if (is_used(s) && !(config->site = make_site(config, pool)))
-            return complain(s, NEO_LOG_KEY_FILE_CHANGED, "the key file changed while httpd started");
+            return report_error(s, NEO_LOG_KEY_FILE_CHANGED, "the key file changed while httpd started");
         if (is_used(s) && wanted > entries)
             entries = wanted;
     }

@@ -1,4 +1,4 @@
-/* Asking the databases for administrators' pages (see httpd/db_probe.h). */
+/* Probes of the databases for administrators' pages (see httpd/db_probe.h). */
 #include "httpd/db_probe.h"
 
 #include <apr_strings.h>

@@ -7,14 +7,14 @@
 #include "httpd/log.h"
 
 /* It is kept with the process, not with its configuration, under this name; another layout needs another name. */
-#define KEPT "neoapi_limiters_2"
+#define USERDATA_KEY "neoapi_limiters_2"
 
 typedef struct {
     char *memory;
     apr_size_t entries;
-} kept;
+} shared_limiters;
 
-static kept *make(server_rec *server, apr_size_t entries)
+static shared_limiters *make(server_rec *server, apr_size_t entries)
 {
     apr_pool_t *pool = server->process->pool;
     apr_size_t size = 2 * neo_limiter_size(entries);
@@ -27,18 +27,18 @@ static kept *make(server_rec *server, apr_size_t entries)
                 apr_strerror(rv, reason, sizeof reason));
         return NULL;
     }
-    kept *made = apr_palloc(pool, sizeof *made);
-    *made = (kept){apr_shm_baseaddr_get(shm), entries};
+    shared_limiters *made = apr_palloc(pool, sizeof *made);
+    *made = (shared_limiters){apr_shm_baseaddr_get(shm), entries};
     memset(made->memory, 0, size);
-    apr_pool_userdata_set(made, KEPT, NULL, pool); /* with a copy of the name: ours goes when the module is unloaded */
+    apr_pool_userdata_set(made, USERDATA_KEY, NULL, pool); /* with a copy of the name: ours goes when the module is unloaded */
     return made;
 }
 
 int neo_memory_limiters(server_rec *main_server, apr_size_t entries, neo_limiter **credentials, neo_limiter **addresses)
 {
     void *data = NULL;
-    apr_pool_userdata_get(&data, KEPT, main_server->process->pool);
-    kept *have = data;
+    apr_pool_userdata_get(&data, USERDATA_KEY, main_server->process->pool);
+    shared_limiters *have = data;
     if (!have || have->entries != entries)
         have = make(main_server, entries);
     if (!have)

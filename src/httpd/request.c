@@ -18,9 +18,9 @@
 
 const char *neo_request_id(request_rec *r)
 {
-    const char *known = apr_table_get(r->notes, ID_NOTE);
-    if (known)
-        return known;
+    const char *existing_id = apr_table_get(r->notes, ID_NOTE);
+    if (existing_id)
+        return existing_id;
     char *id = apr_palloc(r->pool, NEO_ID_SIZE);
     neo_id_issue(id, "req_");
     apr_table_setn(r->notes, ID_NOTE, id);
@@ -161,7 +161,7 @@ static int drain(request_rec *r)
     neo_buf ignored;
     neo_buf_init(&ignored, r->pool, 4096);
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    for (int naps = 0; rv == APR_SUCCESS || (APR_STATUS_IS_EAGAIN(rv) && naps++ < MAX_DRAIN_POLLS);) {
+    for (int polls = 0; rv == APR_SUCCESS || (APR_STATUS_IS_EAGAIN(rv) && polls++ < MAX_DRAIN_POLLS);) {
         if (rv != APR_SUCCESS)
             apr_sleep(DRAIN_POLL_US);
         rv = read_chunk(r, brigade, APR_NONBLOCK_READ, MAX_DRAIN_BYTES, &ignored);

@@ -29,7 +29,7 @@ static apr_bucket *bucket_of(request_rec *r, const neo_response *response)
     return apr_bucket_pool_create(response->body.ptr, response->body.len, r->pool, r->connection->bucket_alloc);
 }
 
-static int takes_gzip(const request_rec *r, const char *codings)
+static int accepts_gzip(const request_rec *r, const char *codings)
 {
     for (const char *one; (one = ap_get_list_item(r->pool, &codings));) {
         const char *weight = strstr(one, ";q=");
@@ -46,7 +46,7 @@ static int takes_gzip(const request_rec *r, const char *codings)
 static void expand(request_rec *r)
 {
     const char *codings = apr_table_get(r->headers_in, "Accept-Encoding");
-    if (apr_table_get(r->headers_out, "Content-Encoding") && codings && !takes_gzip(r, codings) &&
+    if (apr_table_get(r->headers_out, "Content-Encoding") && codings && !accepts_gzip(r, codings) &&
         ap_get_output_filter_handle("INFLATE"))
         ap_add_output_filter("INFLATE", NULL, r, r->connection);
 }

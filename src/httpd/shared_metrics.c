@@ -1,4 +1,4 @@
-/* Figures in shared memory (see httpd/shared_metrics.h). */
+/* Metrics in shared memory (see httpd/shared_metrics.h). */
 #include "httpd/shared_metrics.h"
 
 #include <ap_mpm.h>

@@ -11,10 +11,10 @@ typedef struct {
     const neo_json *body;
     neo_problem **problem;
     apr_pool_t *pool;
-} look;
+} checked_body;
 
 /* Whether something is wrong already with the field or within it: a rule that counts on it would only add noise. */
-static int is_wrong(const look *l, const char *path)
+static int is_wrong(const checked_body *l, const char *path)
 {
     size_t len = strlen(path);
     for (int i = 0; *l->problem && (*l->problem)->items && i < (*l->problem)->items->nelts; i++) {
@@ -25,7 +25,7 @@ static int is_wrong(const look *l, const char *path)
     return 0;
 }
 
-static void complain(const look *l, neo_code code, const char *path, const char *message)
+static void add_error(const checked_body *l, neo_code code, const char *path, const char *message)
 {
     if (!is_wrong(l, path))
         neo_problem_field(l->problem, l->pool, code, l->resource->name, path, "%s", message);
@@ -43,10 +43,10 @@ static int is(const neo_json *object, const char *name, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
-static void require(const look *l, const char *name, const char *message)
+static void require(const checked_body *l, const char *name, const char *message)
 {
     if (!neo_json_get(l->body, name))
-        complain(l, NEO_VALIDATION_FIELD_REQUIRED, name, message);
+        add_error(l, NEO_VALIDATION_FIELD_REQUIRED, name, message);
 }
 
 /* What the member of that name makes over all elements. Elements are few and members below 2^53, so it fits. */
@@ -60,17 +60,17 @@ static long long sum_of(const neo_json *list, const char *member)
     return sum;
 }
 
-static void check_sum(const look *l, const neo_json *list, const char *member, const char *path, long long wanted)
+static void check_sum(const checked_body *l, const neo_json *list, const char *member, const char *path, long long wanted)
 {
     long long sum = list ? sum_of(list, member) : wanted;
     if (sum != wanted)
-        complain(l, NEO_VALIDATION_FIELD_INVALID, path,
-                 apr_psprintf(l->pool, "must have elements whose %s sums to %ld, not %ld", member, (long)wanted, (long)sum));
+        add_error(l, NEO_VALIDATION_FIELD_INVALID, path,
+                  apr_psprintf(l->pool, "must have elements whose %s sums to %ld, not %ld", member, (long)wanted, (long)sum));
 }
 
 void neo_property_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
 {
-    const look l = {resource, clean, problem, pool};
+    const checked_body l = {resource, clean, problem, pool};
     int is_both = is(clean, "transaction_type", "sale_rent");
     if (is_both || is(clean, "transaction_type", "sale"))
         require(&l, "sale_price", "is required for sale");
@@ -81,34 +81,34 @@ void neo_property_rule(const neo_resource *resource, const neo_json *clean, neo_
 
 void neo_party_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
 {
-    const look l = {resource, clean, problem, pool};
+    const checked_body l = {resource, clean, problem, pool};
     const char *number = text_of(clean, "document_number");
     if (number && is(clean, "kind", "person") && !neo_is_cpf(number))
-        complain(&l, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CPF, since the party is a person");
+        add_error(&l, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CPF, since the party is a person");
     if (number && is(clean, "kind", "company") && !neo_is_cnpj(number))
-        complain(&l, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CNPJ, since the party is a company");
+        add_error(&l, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CNPJ, since the party is a company");
 }
 
 void neo_proposal_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
 {
-    const look l = {resource, clean, problem, pool};
+    const checked_body l = {resource, clean, problem, pool};
     const neo_json *amount = neo_json_get(clean, "amount");
     if (amount)
         check_sum(&l, neo_json_get(clean, "payment_terms"), "amount", "payment_terms", neo_json_integer(amount));
 }
 
 /* Lei 8.245/1991, art. 38, § 2º */
-static void check_deposit(const look *l, const neo_json *guarantee)
+static void check_deposit(const checked_body *l, const neo_json *guarantee)
 {
     const neo_json *amount = neo_json_get(l->body, "amount"), *deposit = guarantee ? neo_json_get(guarantee, "amount") : NULL;
     if (amount && deposit && is(guarantee, "kind", "deposit") && is(l->body, "kind", "rental") &&
         neo_json_integer(deposit) > 3 * neo_json_integer(amount))
-        complain(l, NEO_VALIDATION_FIELD_INVALID, "guarantee.amount", "must be at most three rents, since it is a deposit");
+        add_error(l, NEO_VALIDATION_FIELD_INVALID, "guarantee.amount", "must be at most three rents, since it is a deposit");
 }
 
 void neo_contract_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
 {
-    const look l = {resource, clean, problem, pool};
+    const checked_body l = {resource, clean, problem, pool};
     const neo_json *commission = neo_json_get(clean, "commission");
     const char *start = text_of(clean, "start_date"), *end = text_of(clean, "end_date");
     if (is(clean, "kind", "rental") || is(clean, "kind", "exclusive_listing")) {
@@ -117,7 +117,7 @@ void neo_contract_rule(const neo_resource *resource, const neo_json *clean, neo_
         require(&l, "end_date", message);
     }
     if (start && end && strcmp(end, start) < 0)
-        complain(&l, NEO_VALIDATION_FIELD_INVALID, "end_date", "must not be before start_date");
+        add_error(&l, NEO_VALIDATION_FIELD_INVALID, "end_date", "must not be before start_date");
     check_deposit(&l, neo_json_get(clean, "guarantee"));
     if (commission)
         check_sum(&l, neo_json_get(commission, "splits"), "bps", "commission.splits", NEO_WHOLE_BPS);

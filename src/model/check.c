@@ -162,7 +162,7 @@ static const char *check_map(const neo_field *field, const neo_json *value, apr_
 
 /* ---------------------------------------------------------------- references */
 
-const neo_resource *neo_referred(const neo_field *field, const neo_json *beside)
+const neo_resource *neo_referenced_resource(const neo_field *field, const neo_json *beside)
 {
     const neo_json *type = field->refers ? NULL : neo_json_get(beside, "type");
     const char *name = type ? neo_json_string(type) : NULL;
@@ -172,7 +172,7 @@ const neo_resource *neo_referred(const neo_field *field, const neo_json *beside)
 /* Where `type` is wrong it is told of that alone. */
 static const char *check_reference(const neo_field *field, const neo_json *value, const neo_json *beside, apr_pool_t *pool)
 {
-    const neo_resource *kind = neo_referred(field, beside);
+    const neo_resource *kind = neo_referenced_resource(field, beside);
     const char *id = neo_json_string(value);
     if (!id || (kind && !neo_id_is(id, kind->prefix)))
         return not_kind(kind ? apr_psprintf(pool, "must be the id of a %s (%s…)", kind->name, kind->prefix) : "must be an id",

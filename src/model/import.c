@@ -109,7 +109,7 @@ static neo_json *rename_in(const renaming *r, const neo_field *fields, neo_json 
 
 static neo_json *rename_one(const renaming *r, const neo_field *field, neo_json *value, const neo_json *beside)
 {
-    const neo_resource *kind = neo_referred(field, beside);
+    const neo_resource *kind = neo_referenced_resource(field, beside);
     const char *given = neo_import_given(value, r->pool);
     if (!kind || !given)
         return value;

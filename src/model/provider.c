@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <string.h>
 
-#define MAX_TEXT    300 /* bytes of the provider's own words */
-#define MAX_ID      255
-#define LEAST_TOKEN 16 /* characters; a shorter one is none of the provider's */
-#define LIKE_TOKEN  40 /* so many characters in a row may be a token */
+#define MAX_TEXT      300 /* bytes of the provider's own words */
+#define MAX_ID        255
+#define MIN_TOKEN_LEN 16 /* characters; a shorter one is none of the provider's */
+#define LIKE_TOKEN    40 /* so many characters in a row may be a token */
 
 /* ---------------------------------------------------------------- what is sent */
 
@@ -102,7 +102,7 @@ static const struct {
 static const char *without_token(const char *text, const char *token, int is_suspect, apr_pool_t *pool)
 {
     static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    apr_size_t len = token && strlen(token) >= LEAST_TOKEN ? strlen(token) : 0;
+    apr_size_t len = token && strlen(token) >= MIN_TOKEN_LEN ? strlen(token) : 0;
     neo_buf out;
     neo_buf_init(&out, pool, 256);
     while (*text) {
@@ -175,14 +175,14 @@ static int read_error(const neo_json *error, int http_status, const char *token,
     const char *const texts[] = {neo_json_string(neo_json_get(error, "message")),
                                  data ? neo_json_string(neo_json_get(data, "details")) : NULL,
                                  neo_json_string(neo_json_get(error, "fbtrace_id"))};
-    const char **const kept[] = {&reply->title, &reply->details, &reply->trace};
+    const char **const stored[] = {&reply->title, &reply->details, &reply->trace};
     if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
         return 0;
     judge(error, http_status, reply);
     for (int i = 0; i < 3; i++) /* before they are cut, so that half a token stays no more than a whole one */
-        *kept[i] = texts[i]
-                       ? clean(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MAX_TEXT, pool)
-                       : NULL;
+        *stored[i] = texts[i]
+                         ? clean(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MAX_TEXT, pool)
+                         : NULL;
     reply->title = reply->title ? reply->title : "The provider gave no reason.";
     return 1;
 }

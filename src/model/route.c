@@ -92,9 +92,9 @@ int neo_route_of_callbacks(void)
 
 unsigned int neo_routes_fingerprint(void)
 {
-    unsigned int print = 0;
+    unsigned int fingerprint = 0;
     for (int i = 0; i < list.count; i++)
-        print = print * 31 + neo_crc32(list.routes[i].method, strlen(list.routes[i].method)) +
-                neo_crc32(list.routes[i].path, strlen(list.routes[i].path));
-    return print;
+        fingerprint = fingerprint * 31 + neo_crc32(list.routes[i].method, strlen(list.routes[i].method)) +
+                      neo_crc32(list.routes[i].path, strlen(list.routes[i].path));
+    return fingerprint;
 }

@@ -101,11 +101,11 @@ static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *lis
     neo_json *clean = neo_json_make_array(w->pool);
     for (apr_size_t i = 0; i < neo_json_size(list); i++) {
         place at = {in, NULL, i};
-        neo_json *kept = clean_value(w, &element, neo_json_at(list, i), NULL, &at);
-        if (kept && field->type == NEO_REFERENCE_LIST && is_there_before(clean, neo_json_string(kept)))
+        neo_json *stored = clean_value(w, &element, neo_json_at(list, i), NULL, &at);
+        if (stored && field->type == NEO_REFERENCE_LIST && is_there_before(clean, neo_json_string(stored)))
             wrong(w, NEO_VALIDATION_FIELD_INVALID, &at, "is there twice");
-        else if (kept)
-            neo_json_append(clean, kept);
+        else if (stored)
+            neo_json_append(clean, stored);
     }
     return clean;
 }
@@ -165,17 +165,17 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
     for (const neo_field *f = fields; f->name; f++) {
         if (f->flags & NEO_SERVER)
             continue;
-        neo_json *value = neo_json_get(object, f->name), *kept = NULL;
+        neo_json *value = neo_json_get(object, f->name), *stored = NULL;
         place at = {in, f->name, 0};
         if (value && neo_json_kind_of(value) != NEO_JSON_NULL)
-            kept = clean_value(w, f, value, clean, &at);
+            stored = clean_value(w, f, value, clean, &at);
         else if (f->default_value)
-            kept = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->default_value, "true") == 0, w->pool)
-                                          : neo_json_make_string(f->default_value, w->pool);
+            stored = f->type == NEO_BOOLEAN ? neo_json_make_boolean(strcmp(f->default_value, "true") == 0, w->pool)
+                                            : neo_json_make_string(f->default_value, w->pool);
         else if (f->flags & NEO_REQUIRED)
             wrong(w, NEO_VALIDATION_FIELD_REQUIRED, &at, "is required");
-        if (kept)
-            neo_json_set(clean, f->name, kept);
+        if (stored)
+            neo_json_set(clean, f->name, stored);
     }
     return clean;
 }

@@ -109,9 +109,9 @@ static void add_folded(neo_buf *out, const char *text, int indent)
 {
     neo_buf_puts(out, ">-");
     while (*text) {
-        size_t room = (size_t)(WIDTH - indent), len = strlen(text);
-        if (len > room) {
-            const char *space = memrchr(text, ' ', room + 1);
+        size_t columns_left = (size_t)(WIDTH - indent), len = strlen(text);
+        if (len > columns_left) {
+            const char *space = memrchr(text, ' ', columns_left + 1);
             len = space ? (size_t)(space - text) : strcspn(text, " ");
         }
         neo_buf_putc(out, '\n');

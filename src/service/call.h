@@ -83,7 +83,7 @@ void neo_call_set_header(neo_call *call, const char *name, const char *value);
 /* conditions.c: entity tags are made of what they stand for, so that they are the same on every host. */
 const char *neo_etag(neo_text body, apr_pool_t *pool);
 /* Responds with the body and its ETag, or with 304 where If-None-Match has it. */
-void neo_call_respond_tagged(neo_call *call, int status, neo_text body);
+void neo_call_respond_with_etag(neo_call *call, int status, neo_text body);
 /* The same with a tag that is known already. */
 void neo_call_respond_document(neo_call *call, const neo_static_document *page);
 /* NULL where there is no If-Match or it has the tag of `current`. */

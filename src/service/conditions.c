@@ -9,9 +9,9 @@
  */
 const char *neo_etag(neo_text body, apr_pool_t *pool)
 {
-    char print[NEO_FINGERPRINT_SIZE];
-    neo_fingerprint(body.ptr, body.len, print);
-    return apr_pstrcat(pool, "\"", print, "\"", NULL);
+    char fingerprint[NEO_FINGERPRINT_SIZE];
+    neo_fingerprint(body.ptr, body.len, fingerprint);
+    return apr_pstrcat(pool, "\"", fingerprint, "\"", NULL);
 }
 
 /* mod_deflate and mod_brotli mark the tag of what they compress or expand; it still stands for the same resource. */
@@ -57,7 +57,7 @@ static void respond(neo_call *call, int status, neo_text body, const char *etag)
         neo_call_respond(call, status, body);
 }
 
-void neo_call_respond_tagged(neo_call *call, int status, neo_text body)
+void neo_call_respond_with_etag(neo_call *call, int status, neo_text body)
 {
     respond(call, status, body, neo_etag(body, call->pool));
 }

@@ -1,4 +1,4 @@
-/* Writes that are done once, and what they are answered (see call.h). */
+/* Idempotent writes: the Idempotency-Key, and the replay of its first response (see call.h). */
 #include <apr_strings.h>
 #include <string.h>
 

@@ -31,7 +31,7 @@ static int read_limit(neo_call *call, neo_problem **problem)
     return (int)limit;
 }
 
-static int takes_several(const neo_filter *filter)
+static int accepts_several(const neo_filter *filter)
 {
     return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS;
 }
@@ -42,7 +42,7 @@ static void read_values(neo_call *call, const neo_filter *filter, const char *te
 {
     apr_array_header_t *values = apr_array_make(call->pool, 2, sizeof(const char *));
     char *rest = apr_pstrdup(call->pool, text), *one;
-    while ((one = takes_several(filter) ? strsep(&rest, ",") : rest)) {
+    while ((one = accepts_several(filter) ? strsep(&rest, ",") : rest)) {
         const char *wrong =
             neo_condition_value(filter, neo_call_list_prefix(call), one, call->pool, &APR_ARRAY_PUSH(values, const char *));
         if (!wrong && values->nelts > MAX_VALUES)
@@ -51,7 +51,7 @@ static void read_values(neo_call *call, const neo_filter *filter, const char *te
             neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", filter->name, "%s", wrong);
             return;
         }
-        if (!takes_several(filter))
+        if (!accepts_several(filter))
             break;
     }
     *condition = (neo_condition){filter, (const char *const *)values->elts, values->nelts};

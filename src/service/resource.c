@@ -135,7 +135,7 @@ neo_problem *neo_call_read(neo_call *call)
         return neo_call_failed(call, status, &rows);
     if (rows.count == 0)
         return neo_call_not_found(call);
-    neo_call_respond_tagged(call, 200, neo_rows_text(&rows, 0, 0));
+    neo_call_respond_with_etag(call, 200, neo_rows_text(&rows, 0, 0));
     return NULL;
 }
 
@@ -233,7 +233,7 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
     neo_pg_status status = neo_table_update(pg, resource, &call->actor, &row, call->pool, &rows);
     neo_problem *problem = outcome_of(call, status, &rows, done);
     if (!problem && *done == WRITTEN && !(problem = check_references(call, &rows)))
-        neo_call_respond_tagged(call, 200, neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER));
+        neo_call_respond_with_etag(call, 200, neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER));
     return problem;
 }
 

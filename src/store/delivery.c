@@ -37,8 +37,8 @@ static neo_sql *make[NEO_DELIVERY_KINDS][2], *read_one, *rotate; /* [1]: with an
 
 static neo_sql *make_sql(neo_delivery_kind kind, int idempotency, apr_pool_t *pool)
 {
-    const char *kept = kind == NEO_DELIVERY_RECOVER ? NEO_IDEMPOTENCY_STORE_KEY("200", "answer", "null", "answer")
-                                                    : NEO_IDEMPOTENCY_STORE_KEY("201", "answer", "null", "answer");
+    const char *stored = kind == NEO_DELIVERY_RECOVER ? NEO_IDEMPOTENCY_STORE_KEY("200", "answer", "null", "answer")
+                                                      : NEO_IDEMPOTENCY_STORE_KEY("201", "answer", "null", "answer");
     const char *sql = apr_pstrcat(
         pool, "with may as (select", idempotency ? " where " NEO_IDEMPOTENCY_KEY_IS_FREE : "", "), source as (", sources[kind],
         "),",
@@ -49,7 +49,7 @@ static neo_sql *make_sql(neo_delivery_kind kind, int idempotency, apr_pool_t *po
         " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
         " select id, organization_id, subscription_id, now() from queued_deliveries),"
         " answer as (",
-        answers[kind], ")", idempotency ? kept : "", " select answer, (select count(*) from queued_deliveries) from answer",
+        answers[kind], ")", idempotency ? stored : "", " select answer, (select count(*) from queued_deliveries) from answer",
         NULL);
     return neo_sql_make(pool, sql, 1);
 }

@@ -1,4 +1,4 @@
-/* Taking rows in (see store/import.h). */
+/* Importing rows (see store/import.h). */
 #include "store/import.h"
 
 #include <apr_strings.h>
@@ -72,7 +72,7 @@ static const char *find_tenant(neo_import *import, apr_pool_t *pool)
 }
 
 /* Whether a kind's rows can refer to what is written after them. */
-static int looks_ahead(const neo_import *import, int kind)
+static int refers_to_later_kind(const neo_import *import, int kind)
 {
     for (int k = kind; import->kinds[k]; k++)
         if (neo_can_refer_to(import->kinds[kind], import->kinds[k]))
@@ -97,7 +97,7 @@ const char *neo_import_begin(neo_pg *pg, const char *organization, int sends_web
         import->write[k] = neo_import_write_sql(import->kinds[k], sends_webhooks, pool);
         if (!import->kinds[k]->has_foreign_keys)
             import->references[k] = neo_import_references_sql(&import->kinds[k], 0, pool);
-        if (looks_ahead(import, k))
+        if (refers_to_later_kind(import, k))
             import->resolve_references[k] = neo_import_references_sql(&import->kinds[k], 1, pool);
     }
     import->find = neo_import_find_sql(import->kinds, pool);

@@ -41,7 +41,7 @@ static const char recorded_sql[] = "select from pg_catalog.pg_class c join pg_ca
 
 static const char version_sql[] = "select coalesce(max(number), 0) from neoapi.schema_migration";
 
-static const char known_sql[] = "select number, name from neoapi.schema_migration order by number";
+static const char applied_sql[] = "select number, name from neoapi.schema_migration order by number";
 
 static const char runtime_sql[] = "select value from neoapi.setting where name = 'runtime_role'";
 
@@ -95,7 +95,7 @@ static const char *foreign_migration_in(const neo_rows *rows, apr_pool_t *pool)
 const char *neo_schema_foreign_migration(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    if (neo_pg_exec(pg, known_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
+    if (neo_pg_exec(pg, applied_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
         return apr_psprintf(pool, "which migrations were applied cannot be read: %s", rows.message);
     return foreign_migration_in(&rows, pool);
 }
@@ -208,7 +208,7 @@ static const char *apply_next(const run *r, int *left)
     if (!wrong)
         wrong = check_runtime(r);
     if (!wrong)
-        wrong = run_sql(r, known_sql, &rows);
+        wrong = run_sql(r, applied_sql, &rows);
     if (!wrong)
         wrong = foreign_migration_in(&rows, r->pool);
     if (!wrong)

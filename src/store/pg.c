@@ -77,10 +77,10 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wron
  * closes a connection first says why, and the end comes behind that. */
 int neo_pg_is_alive(neo_pg *pg)
 {
-    struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
+    struct pollfd polled = {PQsocket(pg->conn), POLLIN, 0};
     if (PQstatus(pg->conn) != CONNECTION_OK)
         return 0;
-    while (poll(&look, 1, 0) > 0)
+    while (poll(&polled, 1, 0) > 0)
         if (!PQconsumeInput(pg->conn))
             return 0;
     return PQstatus(pg->conn) == CONNECTION_OK;
@@ -180,13 +180,13 @@ neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, ne
  * libpq sees it as lost. */
 static int wait_for_more(neo_pg *pg, long long until)
 {
-    struct pollfd look = {PQsocket(pg->conn), POLLIN, 0};
+    struct pollfd polled = {PQsocket(pg->conn), POLLIN, 0};
     long long left = until - neo_steady_seconds();
     if (until != NEO_PG_NO_TIMEOUT && left <= 0) {
         pg->timed_out = 1;
-        shutdown(look.fd, SHUT_RDWR);
+        shutdown(polled.fd, SHUT_RDWR);
     }
-    return poll(&look, 1, until == NEO_PG_NO_TIMEOUT ? -1 : (int)(left > 0 ? left * 1000 : 0)) >= 0 || errno == EINTR;
+    return poll(&polled, 1, until == NEO_PG_NO_TIMEOUT ? -1 : (int)(left > 0 ? left * 1000 : 0)) >= 0 || errno == EINTR;
 }
 
 /* Waits until libpq has a result to take. Returns 0 where the connection is lost, or given up. When the first piece of a long
