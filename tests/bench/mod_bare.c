@@ -225,13 +225,13 @@ static char *read_body(request_rec *r)
 {
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     const char *length = apr_table_get(r->headers_in, "Content-Length");
-    apr_size_t len = 0, size, most = length ? (apr_size_t)apr_atoi64(length) : 0;
-    if (most == 0 || most > MAX_BODY)
+    apr_size_t len = 0, size, max = length ? (apr_size_t)apr_atoi64(length) : 0;
+    if (max == 0 || max > MAX_BODY)
         return NULL;
-    char *body = apr_palloc(r->pool, most + 2);
+    char *body = apr_palloc(r->pool, max + 2);
     int ended = 0;
-    while (!ended && len <= most) {
-        size = most + 1 - len; /* the end comes with it */
+    while (!ended && len <= max) {
+        size = max + 1 - len; /* the end comes with it */
         if (ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ, (apr_off_t)size) != APR_SUCCESS ||
             apr_brigade_flatten(bb, body + len, &size) != APR_SUCCESS)
             return NULL;
