@@ -16,6 +16,7 @@
 
 #define CONNECT_SECONDS    5
 #define MAX_READ_BYTES     16384 /* bytes of a response */
+#define MAX_HEADER_BYTES   65536 /* of a response's headers and trailers, as count_header counts them */
 #define EVENTS             64    /* sockets that are looked at together */
 #define NEVER              -1
 #define MAX_RESPONSE_BYTES 262144 /* of one to a question */
@@ -30,6 +31,7 @@ typedef struct transfer {
     neo_ms started;
     int was_blocked; /* by the guard */
     size_t read;
+    size_t header_bytes;
     char excerpt[NEO_EXCERPT_BYTES + 1];
 } transfer;
 
@@ -63,6 +65,22 @@ static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_s
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
+/* libcurl keeps every header, trailer and header of a 1xx response until the handle is used again. Each is counted as 32 bytes
+ * longer, as in RFC 9113, section 6.5.2: the shortest cost the most memory per byte. */
+static size_t count_header(char *line, size_t size, size_t count, void *to)
+{
+    size_t *total = to;
+    (void)line;
+    *total += size * count + 32;
+    return *total > MAX_HEADER_BYTES ? 0 : size * count;
+}
+
+static void limit_headers(CURL *curl, size_t *total)
+{
+    curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, count_header);
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, total);
+}
+
 /* Keeps the beginning, and ends the transfer where a receiver has more to say than anybody wants to hear. */
 static size_t take(char *data, size_t size, size_t count, void *to)
 {
@@ -91,6 +109,7 @@ static void set_options(transfer *t)
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, t);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
+    limit_headers(curl, &t->header_bytes);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "neoapi-webhooks/" NEO_VERSION);
     curl_easy_setopt(curl, CURLOPT_POST, 1L);
     if (s->ca_bundle)
@@ -153,7 +172,7 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
     t->baton = baton;
     t->started = neo_now_ms();
     t->was_blocked = 0;
-    t->read = 0;
+    t->read = t->header_bytes = 0;
     if (set_request(t, url, headers, count, body) && curl_multi_add_handle(sender->multi, t->curl) == CURLM_OK)
         return 1;
     put_back(t);
@@ -173,6 +192,7 @@ static const char *error_of(CURLcode code)
     case CURLE_SSL_CONNECT_ERROR: return "tls_failed";
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL: return "address_invalid";
+    case CURLE_WRITE_ERROR: return "response_too_large"; /* one of the callbacks here refused more */
     default: return "connection_closed";
     }
 }
@@ -316,6 +336,7 @@ void neo_sender_wake(neo_sender *sender)
 /* An answer while it arrives. */
 typedef struct {
     neo_buf body;
+    size_t header_bytes;
 } response_reader;
 
 static size_t read_response(char *data, size_t size, size_t count, void *to)
@@ -357,6 +378,7 @@ static void set_post_once(CURL *curl, const neo_provider_request *request, struc
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "mod-neoapi/" NEO_VERSION);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, read_response);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, reader);
+    limit_headers(curl, &reader->header_bytes);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.ptr);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
@@ -377,7 +399,7 @@ static void finish_post_once(CURL *curl, CURLcode code, const response_reader *r
 
 void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *answer)
 {
-    response_reader reader;
+    response_reader reader = {.header_bytes = 0};
     neo_buf_init(&reader.body, pool, 2048);
     *answer = (neo_provider_response){.outcome = NEO_PROVIDER_NOT_SENT, .error = "no_memory", .body = {"", 0}};
     CURL *curl = curl_easy_init();

@@ -84,7 +84,7 @@ static const struct {
             },
             "error": {
                 "type": "string",
-                "description": "What went wrong before a whole answer came, in one word: `timeout`, `connection_failed`, `name_not_resolved`, `certificate_not_trusted`, `blocked_address` (an address that is not delivered to) and others. More may come."
+                "description": "What went wrong before a whole answer came, in one word: `timeout`, `connection_failed`, `name_not_resolved`, `certificate_not_trusted`, `blocked_address` (an address that is not delivered to), `response_too_large` (more than 64 KiB of headers and trailers) and others. More may come."
             },
             "response_excerpt": {"type": "string", "description": "The first 1024 bytes of the answer's body."}
         }

@@ -125,3 +125,16 @@ class Instance:
         """The processes of Apache that serve requests."""
         with open(f"/proc/{self.pid}/task/{self.pid}/children") as found:
             return [int(pid) for pid in found.read().split()]
+
+    def peak_memory(self):
+        """The most memory that each of these processes has used, in KiB."""
+        return {pid: int(re.search(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) for pid in self.children()}
+
+    @contextlib.contextmanager
+    def memory_limited(self, megabytes=8):
+        """Fails if one of these processes needs so much more memory than it has used so far. Not measured with AddressSanitizer,
+        which keeps up to 256 MiB of freed memory."""
+        before = self.peak_memory()
+        yield
+        growth = {pid: peak - before[pid] for pid, peak in self.peak_memory().items()}
+        assert IS_SANITIZED or max(growth.values()) < 1024 * megabytes, growth

@@ -107,6 +107,30 @@ def huge(handler, _):
         handler.server.was_cut_off.set()
 
 
+def endless(beginning, piece):
+    """Begins a response and repeats a piece of it until the client closes the connection."""
+    def behave(handler, _):
+        handler.close_connection = True
+        handler.wfile.write(beginning)
+        while not handler.server.closing.is_set():
+            handler.wfile.write(piece * (65536 // len(piece)))
+    return behave
+
+
+# Responses whose header section, trailer section or framing does not end, and the error that the attempt ends with.
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+ENDLESS = {
+    "trailers": (endless(CHUNKED + b"0\r\n", b"X-Trailer: " + b"a" * 100 + b"\r\n"), "response_too_large"),
+    "short trailers": (endless(CHUNKED + b"0\r\n", b"a:\r\n"), "response_too_large"),
+    "headers": (endless(b"HTTP/1.1 200 OK\r\n", b"X-Header: " + b"a" * 100 + b"\r\n"), "response_too_large"),
+    "1xx": (endless(b"", b"HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n"), "response_too_large"),
+    "trailer line": (endless(CHUNKED + b"0\r\nX-Trailer: ", b"a"), "connection_closed"),
+    "header line": (endless(b"HTTP/1.1 200 OK\r\nX-Header: ", b"a"), "connection_closed"),
+    "chunk size": (endless(CHUNKED, b"0"), "connection_closed"),
+    "chunk extension": (endless(CHUNKED + b"1;", b"a"), "timeout"),
+}
+
+
 # ---------------------------------------------------------------- servers
 
 class Handler(BaseHTTPRequestHandler):

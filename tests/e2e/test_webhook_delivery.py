@@ -237,6 +237,17 @@ def test_nobody_listens_to_a_receiver_that_does_not_stop_talking(admin, receiver
     assert receiver.server.was_cut_off.wait(10)
 
 
+@pytest.mark.parametrize("name", behaviours.ENDLESS)
+@pytest.mark.parametrize("is_secure", [False, True], ids=["http", "https"])
+def test_a_response_that_does_not_end_is_aborted_in_bounded_memory(admin, there, name, is_secure):
+    behaviour, error = behaviours.ENDLESS[name]
+    files = there.state / "tls/server.pem", there.state / "tls/server.key"
+    with Receiver(behaviour, certificate=files if is_secure else None) as endless, there.memory_limited():
+        attempt = attempted(admin, one_delivery(admin, endless.url))["attempts"][0]
+    assert attempt["error"] == error and "http_status" not in attempt and "response_excerpt" not in attempt
+    assert error == "timeout" or attempt["duration_ms"] < 1000
+
+
 # ---------------------------------------------------------------- the wire
 
 def test_connections_are_kept_and_used_again(admin, receiver, there):

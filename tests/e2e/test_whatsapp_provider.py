@@ -13,6 +13,7 @@ for module in ("hooks", "whatsapp"):
     pytest.register_assert_rewrite(module)
 
 from client import ok, refused  # noqa: E402
+from receiver import ENDLESS  # noqa: E402
 from waiting import LIMIT, eventually  # noqa: E402
 from whatsapp import PHONE, TIMEOUT, Office, make_there, meta, office, provider, there  # noqa: E402 (fixtures among them)
 
@@ -178,6 +179,17 @@ def test_a_message_whose_answer_is_lost_is_never_sent_again_and_completed_by_its
     message = office.message(made)
     assert (message["status"], message["provider_message_id"]) == ("delivered", send.id)
     assert office.start(lead, key=key).json()["message"]["id"] == made["message"]["id"] and len(office.meta.sends) == 1
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_an_answer_that_does_not_end_is_aborted_in_bounded_memory(office, there, name):
+    behaviour, error = ENDLESS[name]
+    office.meta.behave(behaviour)
+    lead, begun = office.lead(), time.monotonic()
+    with there.memory_limited():
+        made = ok(office.start(lead), 201)
+    assert made["message"]["status"] == "pending" and len(office.meta.sends) == 1
+    assert error == "timeout" or time.monotonic() - begun < TIMEOUT / 2
 
 
 def test_an_answer_that_is_lost_on_a_connection_that_was_kept_is_no_reason_to_send_again(office):
