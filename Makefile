@@ -1,4 +1,10 @@
-# mod_neoapi: `make` builds, `make demo` runs, `make check` proves. `make help` lists the rest.
+# mod_neoapi: `make` builds, `make demo` runs, `make check` tests. `make help` lists the rest.
+
+# Settings of this file are given behind `make` (make demo DEMO_PORT=9443). A variable of the environment with the same name is something
+# else, so it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere.
+SETTINGS := BUILD FETCHED SAN APXS CLANG MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
+            DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES PREFIX DESTDIR
+$(foreach name,$(SETTINGS),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
 VERSION := 0.1.0
 BUILD   ?= build
@@ -8,6 +14,9 @@ APXS    ?= apxs
 # What npm fetches is the same for every build.
 FETCHED ?= $(BUILD)/fetched
 FETCHED := $(FETCHED)
+
+# One line for each file that is built; V=1 shows whole commands. run NAME,FILE goes before a command.
+run = @$(if $(filter 1,$(V)),set -x;,printf '%-5s %s\n' $(1) '$(2)';)
 
 # SAN=1 builds everything with AddressSanitizer and UBSan, beside the ordinary build.
 ifeq ($(SAN),1)
@@ -26,7 +35,7 @@ CFLAGS   += -std=gnu11 -fPIC -fvisibility=hidden -fstack-protector-strong $(WARN
 LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
 LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lcrypto -lcurl -lpq -lpthread
 
-# Floors 0 to 3 are the library; httpd and neoapictl stand on it.
+# Layers 0 to 3 are the library that the module and neoapictl use.
 LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)
 MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
 CTL_SRC  := $(wildcard src/ctl/*.c)
@@ -42,38 +51,38 @@ LIB    := $(BUILD)/libneoapi.a
 MODULE := $(BUILD)/mod_neoapi.so
 CTL    := $(BUILD)/neoapictl
 
-.PHONY: all help clean unit install e2e check
+.PHONY: all help clean unit install e2e check check-all check-rest
 .DEFAULT_GOAL := all
 
 all: $(MODULE) $(CTL) ## build the module and neoapictl (needs the packages that `make deps` installs)
 
 $(MODULE): $(MOD_OBJ) $(LIB)
-	$(CC) -shared $(LDFLAGS) -o $@ $(MOD_OBJ) $(LIB) $(LDLIBS)
+	$(call run,LD,$@) $(CC) -shared $(LDFLAGS) -o $@ $(MOD_OBJ) $(LIB) $(LDLIBS)
 
 $(CTL): $(CTL_OBJ) $(LIB)
-	$(CC) $(LDFLAGS) -o $@ $(CTL_OBJ) $(LIB) $(LDLIBS)
+	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $(CTL_OBJ) $(LIB) $(LDLIBS)
 
 $(LIB): $(LIB_OBJ)
 	@rm -f $@
-	ar rcs $@ $(LIB_OBJ)
+	$(call run,AR,$@) ar rcs $@ $(LIB_OBJ)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 # The migrations travel inside the programs, so that a module and its schema cannot be mixed up.
 $(BUILD)/gen/migrations.c: sql/embed.sh $(wildcard sql/*.sql)
 	@mkdir -p $(@D)
-	sh sql/embed.sh sql/[0-9]*.sql > $@.new && mv $@.new $@
+	$(call run,GEN,$@) sh sql/embed.sh sql/[0-9]*.sql >$@.new && mv $@.new $@
 
 # So does the look of the status page.
 $(BUILD)/gen/status_style.c: src/service/status.css
 	@mkdir -p $(@D)
-	{ echo 'extern const char neo_report_style[];'; echo 'const char neo_report_style[] ='; \
+	$(call run,GEN,$@) { echo 'extern const char neo_report_style[];'; echo 'const char neo_report_style[] ='; \
 		sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@.new && mv $@.new $@
 
 # The documentation as well. Where Swagger UI could not be fetched for its reference, the next make tries again.
@@ -91,7 +100,7 @@ unit: $(TESTS) ## run the unit tests (SAN=1: built with the sanitizers)
 
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS) -lcmocka
+	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS) -lcmocka
 
 clean: ## remove what was built (a running demo is stopped first)
 	rm -rf $(BUILD)
@@ -113,15 +122,15 @@ manuals: $(BUILD)/man/neoapictl.1 $(BUILD)/man/mod_neoapi.7 $(BUILD)/man/neoapic
 
 $(BUILD)/man/neoapictl.1: $(CTL)
 	@mkdir -p $(@D)
-	$(CTL) manual >$@.new && mv $@.new $@
+	$(call run,GEN,$@) $(CTL) manual >$@.new && mv $@.new $@
 
 $(BUILD)/man/neoapictl.bash: $(CTL)
 	@mkdir -p $(@D)
-	$(CTL) completion bash >$@.new && mv $@.new $@
+	$(call run,GEN,$@) $(CTL) completion bash >$@.new && mv $@.new $@
 
 $(BUILD)/man/mod_neoapi.7: $(wildcard doc/*) conf/neoapi.conf include/core/messages.h
 	@mkdir -p $(@D)
-	sh doc/manual.sh '$(VERSION)' >$@.new && mv $@.new $@
+	$(call run,GEN,$@) sh doc/manual.sh '$(VERSION)' >$@.new && mv $@.new $@
 
 .PHONY: check-manuals
 check-manuals: all manuals
@@ -129,42 +138,52 @@ check-manuals: all manuals
 
 # ---------------------------------------------------------------- the tests
 
-# PYTEST_ARGS='-k pagination -x' and the like choose some of them. Much of their time they wait, so several processes run them,
-# each with servers of its own, module by module.
-# Those that measure times (marked "alone") come after them, one after the other. No test chosen (5) is no failure.
+# PYTEST_ARGS='-k pagination -x' and the like choose some of them. They wait much of their time, so several processes run them, each with
+# servers of its own, module by module. Those that measure times (marked "alone") come after them, one after the other.
+# 5: no test was chosen, which is no failure.
 PYTEST_PROCESSES ?= 4
-PYTEST := NEOAPI_TEST_BUILD='$(BUILD)' /usr/bin/python3 -m pytest -q
-.PHONY: e2e-together e2e-alone
-e2e: e2e-together ## run the end-to-end tests against real servers (PYTEST_ARGS=..., PYTEST_PROCESSES=4; SAN=1 with the sanitizers)
+MPM    ?= event
+MARKS  ?= not alone
+PYTEST := NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TEST_MPM='$(MPM)' /usr/bin/python3 -m pytest -q
+.PHONY: e2e-parallel e2e-alone
+e2e: e2e-parallel ## run the end-to-end tests against real servers (PYTEST_ARGS=..., PYTEST_PROCESSES=4, MPM=worker; SAN=1 with the sanitizers)
 	@$(MAKE) --no-print-directory e2e-alone
 
-e2e-together: all
-	$(PYTEST) -m 'not alone' -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
+e2e-parallel: all
+	@$(PYTEST) -m '$(MARKS)' -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 e2e-alone: all
-	$(PYTEST) -m alone tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	@$(PYTEST) -m alone tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 # The steps are a make of their own, because this one may have been started before the packages were there.
-check: ## install what is missing and run everything
-	@sh tests/deploy/packages.sh build run check fuzz
+check: ## before a commit: build, unit tests, end-to-end tests of the API (four minutes)
+	@sh tests/deploy/packages.sh build run check
 	@sh tests/check.sh
+
+check-all: ## check, then the rest: sanitizers, slow and timing tests, browsers, fuzz corpora, linters (twelve minutes)
+	@sh tests/deploy/packages.sh build run check check-all fuzz
+	@sh tests/check.sh all
+
+check-rest: ## the rest alone
+	@sh tests/deploy/packages.sh build run check check-all fuzz
+	@sh tests/check.sh rest
 
 # ---------------------------------------------------------------- packages, and the demo
 
 .PHONY: deps demo demo-receiver demo-stop demo-remove
 deps: ## install the Debian packages that are missing
-	@sh tests/deploy/packages.sh build run check fuzz
+	@sh tests/deploy/packages.sh build run check check-all fuzz
 
 # The build is a make of its own, because this one may have been started before the packages were there.
 demo: ## build it and run it with data (DEMO_PORT=8443, DEMO_RETRY_DELAYS="0 1 2 3 4", DEMO_CONF=file with httpd directives)
 	@sh tests/deploy/packages.sh build run
 	@$(MAKE) --no-print-directory all
-	@DEMO_PORT='$(DEMO_PORT)' DEMO_CONF='$(DEMO_CONF)' DEMO_RETRY_DELAYS='$(DEMO_RETRY_DELAYS)' \
+	@NEOAPI_DEMO_PORT='$(DEMO_PORT)' NEOAPI_DEMO_CONF='$(DEMO_CONF)' NEOAPI_DEMO_RETRY_DELAYS='$(DEMO_RETRY_DELAYS)' \
 		sh tests/demo/demo.sh start '$(BUILD)'
 
 demo-receiver: ## show the webhooks that the running demo sends, until Ctrl-C (DEMO_RECEIVER_PORT=8555)
 	@sh tests/deploy/packages.sh run
-	@DEMO_RECEIVER_PORT='$(DEMO_RECEIVER_PORT)' /usr/bin/python3 -B tests/demo/receiver.py '$(BUILD)'
+	@NEOAPI_DEMO_RECEIVER_PORT='$(DEMO_RECEIVER_PORT)' /usr/bin/python3 -B tests/demo/receiver.py '$(BUILD)'
 
 demo-stop: ## stop the demo and keep its data
 	@sh tests/demo/demo.sh stop '$(BUILD)'
@@ -188,15 +207,15 @@ package: ## build the Debian package, into BUILD/package
 package-test: package ## try the package on throwaway Debian systems: lintian, piuparts, autopkgtest, upgrades (PACKAGE_TESTS='lintian walk ...')
 	@bash tests/package/test.sh '$(BUILD)/package' $(PACKAGE_TESTS)
 
-# ---------------------------------------------------------------- house
+# ---------------------------------------------------------------- lint
 
-.PHONY: house format
-format: ## bring the C files into the project's format
+.PHONY: lint format
+format: ## format the C files
 	clang-format -i mod_neoapi.c $$(find src include tests -name '*.[ch]')
 
-house: ## check format, floors, sizes and texts; then that each check can fail
-	@sh tests/house/check.sh
-	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/house
+lint: ## check format, layers, sizes and texts; then that each check can fail
+	@sh tests/lint/check.sh . format layers sizes texts
+	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/lint
 
 # ---------------------------------------------------------------- openapi
 
@@ -212,7 +231,7 @@ openapi-check: $(BUILD)/openapi/print ## lint the API's description and compile 
 
 $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
+	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS)
 
 # ---------------------------------------------------------------- fuzz
 
@@ -221,13 +240,14 @@ FUZZERS   := callback reply
 FUZZ_SRC  := $(wildcard src/core/*.c src/model/callback*.c) src/model/provider.c
 FUZZ      := $(BUILD)/fuzz
 FUZZ_OBJ  := $(FUZZ_SRC:%.c=$(FUZZ)/obj/%.o)
+CLANG     ?= $(firstword $(foreach name,clang $(foreach n,21 20 19 18 17 16 15 14,clang-$(n)),$(shell command -v $(name))))
 FUZZFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: fuzz fuzz-check fuzz-keep
 fuzz: ## feed inputs to what reads those of strangers, with the sanitizers (FUZZ_RUNS=10000000)
 	@sh tests/deploy/packages.sh build fuzz
 	@$(MAKE) --no-print-directory $(FUZZERS:%=$(FUZZ)/%)
-	@FUZZ_RUNS='$(FUZZ_RUNS)' sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
+	@NEOAPI_FUZZ_RUNS='$(FUZZ_RUNS)' sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
 
 fuzz-check: $(FUZZERS:%=$(FUZZ)/%) ## the same for a moment, from the inputs that are kept
 	@sh tests/fuzz/fuzz.sh check '$(FUZZ)' $(FUZZERS)
@@ -238,11 +258,11 @@ fuzz-keep: $(FUZZERS:%=$(FUZZ)/%) ## keep what `make fuzz` has found: the fewest
 .SECONDARY: $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o)
 
 $(FUZZ)/%: $(FUZZ)/obj/tests/fuzz/%.o $(FUZZ_OBJ)
-	clang-14 -fsanitize=fuzzer $(FUZZFLAGS) -o $@ $^ $(LDLIBS)
+	$(call run,LD,$@) $(CLANG) -fsanitize=fuzzer $(FUZZFLAGS) -o $@ $^ $(LDLIBS)
 
 $(FUZZ)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	clang-14 $(CPPFLAGS) $(CFLAGS) $(FUZZFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
+	$(call run,CC,$<) $(CLANG) $(CPPFLAGS) $(CFLAGS) $(FUZZFLAGS) -fsanitize=fuzzer-no-link -MMD -MP -c -o $@ $<
 
 # ---------------------------------------------------------------- bench
 
@@ -250,13 +270,13 @@ $(FUZZ)/obj/%.o: %.c
 bench: ## measure it beside a bare handler (BENCH='get list create insert property find batch bulk batches walk deep memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@sh tests/deploy/packages.sh build run bench
 	@$(MAKE) --no-print-directory all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns
-	@BENCH='$(BENCH)' BENCH_SECONDS='$(BENCH_SECONDS)' BENCH_PAIRS='$(BENCH_PAIRS)' \
+	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
 
 bench-webhooks: ## measure deliveries beside a queue of jobs (BENCH='throughput latency idle backlog', BENCH_ROUNDS=5)
 	@sh tests/deploy/packages.sh build run bench
 	@$(MAKE) --no-print-directory all
-	@BENCH='$(BENCH)' BENCH_ROUNDS='$(BENCH_ROUNDS)' BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
+	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_ROUNDS='$(BENCH_ROUNDS)' NEOAPI_BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
 		/usr/bin/python3 -B tests/bench-webhooks/bench.py '$(BUILD)'
 
 bench-remove: ## stop what the benches measure and delete their data
@@ -267,11 +287,11 @@ clean: bench-remove
 
 $(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
 	@mkdir -p $(@D)
-	$(CC) -shared $(LDFLAGS) -o $@ $< -lpq
+	$(call run,LD,$@) $(CC) -shared $(LDFLAGS) -o $@ $< -lpq
 
 $(BUILD)/bench/turns: $(BUILD)/obj/tests/bench/turns.o
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -o $@ $<
+	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $<
 
 # ----------------------------------------------------------------
 

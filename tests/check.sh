@@ -1,68 +1,103 @@
 #!/bin/sh
-# Everything that must hold before a change is merged, step by step, whatever fails. Its last line sums up.
+# The project's checks, step by step, all of them whatever fails; the last line sums up.
 #
-# What only computes runs beside the end-to-end tests, which wait much of their time; it yields to them, and what it says is shown
-# when they have ended. Nothing runs beside the tests that measure times.
+#   check.sh        before a commit: build, unit tests, the end-to-end tests of the API
+#   check.sh all    everything: the same, then sanitizers, slow and timing tests, browsers, linters, fuzz corpora
+#   check.sh rest   what `all` has and `check.sh` has not
+#
+# What mostly computes runs beside the end-to-end tests, which mostly wait; its output is shown when they have ended. Nothing runs beside
+# the tests that measure times.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MAKELEVEL MFLAGS # each step is a make of its own
+for name in $(env | sed -n 's/^\(NEOAPI_[A-Z_]*\|PYTEST_[A-Z_]*\|PG[A-Z]*\)=.*/\1/p'); do
+    unset "$name" # a check gives the same result whatever is set where it is started
+done
 jobs=-j$(nproc)
 
-# The number before a word ("12 passed"), of the last line that has it.
+# The number before a word ("12 passed") in the last line that has it.
 number() {
-    sed -n "s/.*\b\([0-9][0-9]*\) $1.*/\1/p" "$said" | tail -n 1 | grep . || echo 0
+    sed -n "s/.*\b\([0-9][0-9]*\) $1.*/\1/p" "$output" | tail -n 1 | grep . || echo 0
 }
 
-# A step says how many tests passed and failed; one that says nothing is a test itself. Both numbers go to a file, for the sum.
+# Runs a step, shows how many tests passed and failed, and adds both numbers to the sum. A step without tests counts as one.
 step() {
-    name=$1 said=$(mktemp "$place/step.XXXXXX")
+    name=$1 output=$(mktemp "$work/step.XXXXXX")
     shift
     begun=$(date +%s)
     printf '\n== %s\n' "$name"
-    { "$@" 2>&1; echo $? >"$said.status"; } | tee "$said"
-    status=$(cat "$said.status")
+    { "$@" 2>&1; echo $? >"$output.status"; } | tee "$output"
+    status=$(cat "$output.status")
     good=$(number passed) bad=$(($(number failed) + $(number error)))
     [ "$good$bad" != 00 ] || good=$((status == 0))
     [ "$status" -eq 0 ] || [ "$bad" -gt 0 ] || bad=1
-    echo "$good $bad" >>"$place/sum"
+    echo "$good $bad" >>"$work/sum"
     printf '== %s: %d passed, %d failed, %d s\n' "$name" "$good" "$bad" $(($(date +%s) - begun))
 }
 
+# Steps that run beside the end-to-end tests: `beside FUNCTION` starts them, `finish_beside` waits and shows what they printed.
 beside() {
-    step 'format and structure' make -s house
+    setsid nice sh tests/check.sh "$1" "$work" >"$work/beside" 2>&1 &
+    other=$!
+}
+
+finish_beside() {
+    wait "$other" || echo '0 1' >>"$work/sum" # it did not finish
+    other=
+    cat "$work/beside"
+}
+
+computing() {
+    step 'layers and texts' sh tests/lint/check.sh . layers texts
     step 'unit tests' make -s "$jobs" unit
-    step 'build with sanitizers' make -s "$jobs" SAN=1 all
+    step 'shipped configuration' sh tests/deploy/check-conf.sh build/mod_neoapi.so
+}
+
+computing_rest() {
+    step 'format, sizes, and that each lint check can fail' make -s lint
+    step 'manuals' make -s check-manuals
+    step 'OpenAPI document' make -s openapi-check
+    step 'fuzz corpora' make -s "$jobs" fuzz-check
     step 'unit tests with sanitizers' make -s "$jobs" SAN=1 unit
 }
 
-if [ "${1:-}" = beside ]; then
-    place=$2
-    beside
-    exit 0
-fi
+check() {
+    step 'build, warnings as errors' make -s "$jobs" all
+    beside computing
+    step 'end-to-end tests' make -s e2e-parallel MARKS='not alone and not plain and not slow'
+    finish_beside
+}
+
+rest() {
+    step 'build with sanitizers' make -s "$jobs" SAN=1 all
+    beside computing_rest
+    step 'end-to-end tests with sanitizers' make -s SAN=1 e2e-parallel MARKS='not alone and not plain'
+    finish_beside
+    step 'end-to-end tests with browsers and tools' make -s e2e-parallel MARKS='plain'
+    for mpm in worker prefork; do
+        step "end-to-end tests with the $mpm MPM" make -s e2e-parallel MPM=$mpm MARKS='smoke'
+    done
+    step 'end-to-end tests that measure times' make -s e2e-alone
+}
+
+case ${1:-check} in
+    computing | computing_rest) work=$2 && "$1" && exit ;;
+esac
 
 started=$(date +%s)
-place=$(mktemp -d "${TMPDIR:-/tmp}/neoapi-check.XXXXXX") || exit 1
+work=$(mktemp -d "${TMPDIR:-/tmp}/neoapi-check.XXXXXX") || exit 1
 other=
-trap 'rm -rf "$place"' EXIT
+trap 'rm -rf "$work"' EXIT
 trap '[ -z "$other" ] || kill -- "-$other" 2>/dev/null; exit 130' INT TERM HUP
 
-step 'build, warnings as errors' make -s "$jobs" all
-setsid nice sh tests/check.sh beside "$place" >"$place/beside" 2>&1 &
-other=$!
-step 'shipped configuration' sh tests/deploy/check-conf.sh build/mod_neoapi.so
-step 'manuals' make -s check-manuals
-step 'OpenAPI document' make -s openapi-check
-step 'what reads the input of strangers' make -s "$jobs" fuzz-check
-step 'end-to-end tests' make -s e2e-together
-wait "$other" || echo '0 1' >>"$place/sum" # it did not come to its end
-other=
-cat "$place/beside"
-step 'end-to-end tests with sanitizers' make -s SAN=1 e2e-together
-step 'end-to-end tests that measure times' make -s e2e-alone
-step 'end-to-end tests that measure times, with sanitizers' make -s SAN=1 e2e-alone
+case ${1:-check} in
+    check) check ;;
+    rest) rest ;;
+    all) check && rest ;;
+    *) echo 'usage: check.sh [all|rest]' >&2 && exit 2 ;;
+esac
 
-passed=$(awk '{ sum += $1 } END { print sum + 0 }' "$place/sum")
-failed=$(awk '{ sum += $2 } END { print sum + 0 }' "$place/sum")
+passed=$(awk '{ sum += $1 } END { print sum + 0 }' "$work/sum")
+failed=$(awk '{ sum += $2 } END { print sum + 0 }' "$work/sum")
 printf '\ncheck: %d passed, %d failed, in %d s\n' "$passed" "$failed" $(($(date +%s) - started))
 [ "$failed" -eq 0 ]

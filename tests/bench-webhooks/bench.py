@@ -25,8 +25,8 @@ class Bench:
     def __init__(self, build):
         self.deployment = Deployment(build)
         self.nginx = Nginx(self.deployment.place / "nginx")
-        self.rounds = int(os.environ.get("BENCH_ROUNDS") or 5)
-        self.deliveries = int(os.environ.get("BENCH_DELIVERIES") or 20_000)
+        self.rounds = int(os.environ.get("NEOAPI_BENCH_ROUNDS") or 5)
+        self.deliveries = int(os.environ.get("NEOAPI_BENCH_DELIVERIES") or 20_000)
         self.client = None
         self.findings = []  # (part, what was found, the goal, whether it was reached)
         self.wrong = []
@@ -74,7 +74,7 @@ def run(bench, parts):
 
 
 def main():
-    parts = (os.environ.get("BENCH") or " ".join(PARTS)).split()
+    parts = (os.environ.get("NEOAPI_BENCH") or " ".join(PARTS)).split()
     if len(sys.argv) != 2 or set(parts) - set(PARTS):
         sys.exit(f"usage: [BENCH='{' '.join(PARTS)}'] [BENCH_ROUNDS=5] [BENCH_DELIVERIES=20000] bench.py BUILD")
     bench = Bench(sys.argv[1])

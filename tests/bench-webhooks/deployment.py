@@ -3,7 +3,6 @@
 import contextlib
 import http.client
 import json
-import os
 import pathlib
 import shlex
 import ssl
@@ -37,9 +36,10 @@ class Deployment:
         self.conf = self.place / "host.conf"
         self.connection = None
 
-    def instance(self, command, **variables):
+    def instance(self, command, **settings):
         with open(self.place / "instance.log", "a", encoding="utf-8") as log:
-            done = subprocess.run(["sh", INSTANCE, command, self.dir], env={**os.environ, **variables}, stdout=log, stderr=log)
+            arguments = [f"{name}={value}" for name, value in settings.items()]
+            done = subprocess.run(["sh", INSTANCE, command, self.dir, *arguments], stdout=log, stderr=log)
         if done.returncode:
             raise SystemExit((self.place / "instance.log").read_text()[-2000:])
 

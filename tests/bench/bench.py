@@ -43,8 +43,8 @@ class Bench:
 
     def __init__(self, build):
         self.deployment = Deployment(build)
-        self.seconds = int(os.environ.get("BENCH_SECONDS") or 4)
-        self.pairs = int(os.environ.get("BENCH_PAIRS") or 9)
+        self.seconds = int(os.environ.get("NEOAPI_BENCH_SECONDS") or 4)
+        self.pairs = int(os.environ.get("NEOAPI_BENCH_PAIRS") or 9)
         self.findings = []  # (part, what was found, whether the goal was reached; None where there is none)
         self.wrong = []
 
@@ -89,7 +89,7 @@ def run(bench, parts):
 
 
 def main():
-    parts = (os.environ.get("BENCH") or USUAL).split()
+    parts = (os.environ.get("NEOAPI_BENCH") or USUAL).split()
     unknown = set(parts) - set(PARTS)
     if len(sys.argv) != 2 or unknown:
         sys.exit(f"usage: [BENCH='{' '.join(PARTS)}'] [BENCH_SECONDS=4] [BENCH_PAIRS=9] bench.py BUILD")

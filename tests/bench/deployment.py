@@ -79,9 +79,9 @@ class Deployment:
 
     # ------------------------------------------------------------ servers
 
-    def instance(self, command, **variables):
+    def instance(self, command, **settings):
         script = HERE.parent / "deploy" / "instance.sh"
-        subprocess.run(["sh", script, command, self.dir], env={**os.environ, **variables}, check=True)
+        subprocess.run(["sh", script, command, self.dir, *(f"{name}={value}" for name, value in settings.items())], check=True)
 
     def up(self):
         self.instance("down")

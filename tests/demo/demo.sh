@@ -2,25 +2,28 @@
 # The demo: a private deployment under BUILD/demo with two tenants, three organizations, 200 brokers, 200 properties, the
 # parties, proposals, contracts and documents that go with them, and leads who answer by WhatsApp, through a stand-in for Meta.
 #
-#   demo.sh start BUILD     brings it up from BUILD/mod_neoapi.so and BUILD/neoapictl; again, it is harmless
+#   demo.sh start BUILD [NAME=VALUE...]    starts it from BUILD/mod_neoapi.so and BUILD/neoapictl, with more settings of instance.sh
 #   demo.sh stop BUILD      stops it and keeps its data
 #   demo.sh remove BUILD    stops it and deletes everything
 #
-# DEMO_PORT is Apache's port (8443), DEMO_CONF a file of httpd directives to include in the virtual host, DEMO_RETRY_DELAYS the
-# seconds before each attempt to deliver a webhook ("0 1 2 3 4" for the impatient; otherwise as shipped).
+# NEOAPI_DEMO_PORT is Apache's port (8443), NEOAPI_DEMO_CONF a file of httpd directives to include in the virtual host,
+# NEOAPI_DEMO_RETRY_DELAYS the seconds before each attempt to deliver a webhook ("0 1 2 3 4" for the impatient; otherwise as shipped).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=/dev/null
 . "$here/../deploy/common.sh"
 
+# deploy COMMAND [NAME=VALUE...]: see instance.sh.
 deploy() {
-    sh "$here/../deploy/instance.sh" "$1" "$demo/instance"
+    command=$1
+    shift
+    sh "$here/../deploy/instance.sh" "$command" "$demo/instance" "$@"
 }
 
 # A demo that runs keeps its port, unless another is asked for.
 port() {
-    if [ -n "${DEMO_PORT:-}" ]; then
-        echo "$DEMO_PORT"
+    if [ -n "${NEOAPI_DEMO_PORT:-}" ]; then
+        echo "$NEOAPI_DEMO_PORT"
     elif running "$demo/instance/run/httpd.pid" httpd.conf >/dev/null; then
         echo ''
     else
@@ -46,7 +49,7 @@ whatsapp_pid() {
 # a new one.
 make_conf() {
     conf=$demo/demo.conf
-    more=$(absolute "${DEMO_CONF:-}")
+    more=$(absolute "${NEOAPI_DEMO_CONF:-}")
     [ -z "$more" ] || [ -r "$more" ] || die "cannot read $more"
     mkdir -p "$demo"
     choose_whatsapp_port
@@ -54,7 +57,7 @@ make_conf() {
         printf 'NeoAPIWhatsAppURL http://127.0.0.1:%s\n' "$whatsapp_port"
         printf '<Location "/whatsapp/callback">\n    SetHandler neoapi-whatsapp\n</Location>\n'
         printf 'NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookAllowAddress 127.0.0.0/8 ::1\n'
-        [ -z "${DEMO_RETRY_DELAYS:-}" ] || printf 'NeoAPIWebhookRetryDelays %s\n' "$DEMO_RETRY_DELAYS"
+        [ -z "${NEOAPI_DEMO_RETRY_DELAYS:-}" ] || printf 'NeoAPIWebhookRetryDelays %s\n' "$NEOAPI_DEMO_RETRY_DELAYS"
         [ -z "$more" ] || printf 'Include "%s"\n' "$more"
     } >"$conf.new"
     if cmp -s "$conf.new" "$conf" && { [ -z "$more" ] || [ -z "$(find "$more" -newer "$conf")" ]; }; then
@@ -66,8 +69,7 @@ make_conf() {
 
 up() {
     make_conf
-    env PORT="$(port)" INSTANCE_CONF="$conf" MODULE="$build/mod_neoapi.so" CTL="$build/neoapictl" \
-        sh "$here/../deploy/instance.sh" up "$demo/instance" ||
+    deploy up PORT="$(port)" INSTANCE_CONF="$conf" MODULE="$build/mod_neoapi.so" CTL="$build/neoapictl" "$@" ||
         die "it could not be brought up; the reason is above (another port: make demo DEMO_PORT=N)"
     # shellcheck source=/dev/null
     . "$demo/instance/env"
@@ -117,7 +119,7 @@ make_credentials() {
     if [ ! -f "$made" ] && "$NEOAPI_CTL" --json tenant list | grep -q tnt_; then
         say "an earlier run did not finish: making the demo anew"
         deploy remove
-        up
+        up "$@"
     fi
     if [ ! -f "$made" ]; then
         say "making tenants, organizations, users and credentials"
@@ -252,13 +254,15 @@ make demo-stop stops it and keeps its data.
 END
 }
 
-[ $# -eq 2 ] || die "usage: demo.sh start|stop|remove BUILD"
+[ $# -ge 2 ] || die "usage: demo.sh start|stop|remove BUILD [NAME=VALUE...]"
+action=$1
 build=$(absolute "$2")
 demo=$build/demo
-case $1 in
+shift 2
+case $action in
     start)
-        up
-        make_credentials
+        up "$@"
+        make_credentials "$@"
         load
         make_whatsapp
         start_whatsapp
@@ -275,6 +279,6 @@ case $1 in
         rm -rf "$demo"
         ;;
     *)
-        die "usage: demo.sh start|stop|remove BUILD"
+        die "usage: demo.sh start|stop|remove BUILD [NAME=VALUE...]"
         ;;
 esac

@@ -194,7 +194,7 @@ Ctrl-C ends it. The subscription stays: what happens meanwhile is sent again unt
 
 
 def port():
-    text = os.environ.get("DEMO_RECEIVER_PORT") or "8555"
+    text = os.environ.get("NEOAPI_DEMO_RECEIVER_PORT") or "8555"
     if not text.isdecimal() or not 0 < int(text) < 65536:
         die(f"DEMO_RECEIVER_PORT must be a port, from 1 to 65535, not {text}")
     return int(text)

@@ -38,6 +38,7 @@ httpd_conf() {
     define HOST_CONF "$INSTANCE_CONF"
     define SERVER_CONF "$SERVER_CONF"
     define PORT "$PORT"
+    define MPM "$MPM"
     define PROCESSES "$PROCESSES"
     define THREADS "$THREADS"
     define WORKERS $((PROCESSES * THREADS))
@@ -49,7 +50,7 @@ httpd_conf() {
 # What Apache is started with, and with what the other commands start it again.
 settings() {
     for name in PORT PGBIN APACHE HTTPD_PRELOAD HTTPD_WRAPPER ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS; do
-        eval "value=\${$name:-}"
+        eval "value=\$$name"
         # shellcheck disable=SC2154 # set by eval
         printf '%s=%s\n' "$name" "$(quoted "$value")"
     done
@@ -58,7 +59,7 @@ settings() {
 # Runs Apache in a session of its own, in place of the (sub)shell. Its environment is its own as well: nothing of the caller's
 # (PGHOST, say) reaches the module. Sanitizers write where Apache's children may.
 apache() {
-    if [ -n "${HTTPD_PRELOAD:-}" ]; then
+    if [ -n "$HTTPD_PRELOAD" ]; then
         ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$state/sanitizer/asan
         UBSAN_OPTIONS=${UBSAN_OPTIONS:+$UBSAN_OPTIONS:}log_path=$state/sanitizer/ubsan
     fi
@@ -66,7 +67,7 @@ apache() {
     exec setsid env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
         ${ASAN_OPTIONS:+ASAN_OPTIONS="$ASAN_OPTIONS"} ${UBSAN_OPTIONS:+UBSAN_OPTIONS="$UBSAN_OPTIONS"} \
         ${LSAN_OPTIONS:+LSAN_OPTIONS="$LSAN_OPTIONS"} ${HTTPD_PRELOAD:+LD_PRELOAD="$HTTPD_PRELOAD"} \
-        ${HTTPD_WRAPPER:-} "$APACHE" -f "$state/httpd.conf" "$@"
+        $HTTPD_WRAPPER "$APACHE" -f "$state/httpd.conf" "$@"
 }
 
 httpd_pid() {

@@ -2,22 +2,25 @@
 # A private deployment in one directory: a PostgreSQL cluster on a Unix socket and an Apache on 127.0.0.1, for the demo, the
 # tests and the benchmarks. Touches no system service and no other instance.
 #
-#   instance.sh up DIR          makes what is missing, starts what is not running; again, it is harmless
+#   instance.sh up DIR [NAME=VALUE...]   makes what is missing, starts what is not running; again, it is harmless
 #   instance.sh down DIR        stops both servers and keeps the data
 #   instance.sh remove DIR      stops both servers and deletes everything
 #   instance.sh start-db DIR    stop-db DIR, kill-db DIR (SIGKILL for every process of PostgreSQL)
 #   instance.sh start-httpd DIR stop-httpd DIR, graceful DIR
 #
-# `up` is told by environment variables what to bring up; the other commands use what the last `up` was told.
+# `up` takes settings as arguments, NAME=VALUE; the other commands use those of the last `up`. Nothing is read from the environment.
 #   PORT            Apache's port (default: the one of last time, else a free one)
 #   MODULE, CTL     mod_neoapi.so and neoapictl. Without MODULE Apache runs without the module; without CTL the database is empty
 #   INSTANCE_CONF   a file of httpd directives to include inside the virtual host
 #   SERVER_CONF     a file of httpd directives to include outside it
-#   PROCESSES, THREADS   Apache's processes (2) and the threads of each (25)
-#   SHORT_LIVED     if set, a new cluster does not wait for the disk: its data survives the end of processes, not of the machine
+#   MPM             event (default), worker or prefork
+#   PROCESSES, THREADS   Apache's processes (2) and the threads of each (25); prefork has as many processes as these have threads
+#   FSYNC           off: a new cluster does not wait for the disk. Its data survives the end of processes, not of the machine
+#   CLUSTER         the data directory of a stopped server, of which a new cluster becomes a copy
+#   TEMPLATES       a directory of clusters that CTL has set up: a new one is copied from there, and put there first if it is missing
 #   HTTPD_PRELOAD, HTTPD_WRAPPER   LD_PRELOAD for Apache; a command with arguments to run it under
-#   ASAN_OPTIONS, UBSAN_OPTIONS, LSAN_OPTIONS   are handed to Apache; with HTTPD_PRELOAD reports go to DIR/sanitizer
-#   PGBIN, APACHE   PostgreSQL's directory of programs and Apache's program, where they are not Debian's
+#   ASAN_OPTIONS, UBSAN_OPTIONS, LSAN_OPTIONS   are handed to Apache and to CTL; with HTTPD_PRELOAD reports go to DIR/sanitizer
+#   PGBIN, APACHE   PostgreSQL's directory of programs and Apache's program, if they are not Debian's
 #
 # DIR/env, shell assignments, tells where everything is. As root PostgreSQL runs as postgres and Apache's children as www-data;
 # where these cannot enter DIR, or its path is too long for a socket or has unusual characters, DIR becomes a symbolic link to
@@ -25,9 +28,9 @@
 set -eu
 umask 022
 here=$(cd "$(dirname "$0")" && pwd)
-for room in common postgresql apache; do
+for part in common postgresql apache; do
     # shellcheck source=/dev/null
-    . "$here/$room.sh"
+    . "$here/$part.sh"
 done
 
 usage() {
@@ -86,7 +89,7 @@ write_ctl() {
 }
 
 set_up_schema() {
-    [ -n "$CTL" ] || return 0
+    if [ -z "$CTL" ] || [ "$is_copy" = yes ]; then return 0; fi
     "$CTL" --database "host=$state/socket port=5432 dbname=postgres user=postgres" setup >"$state/log/setup.log" 2>&1 ||
         { cat "$state/log/setup.log" >&2; die "neoapictl setup failed"; }
 }
@@ -116,11 +119,12 @@ tidy_up() {
 }
 
 up() {
-    : "${PORT:=}" "${PROCESSES:=2}" "${THREADS:=25}" "${HTTPD_WRAPPER:=}" "${HTTPD_PRELOAD:=}"
-    MODULE=$(absolute "${MODULE:-}")
-    CTL=$(absolute "${CTL:-}")
-    INSTANCE_CONF=$(absolute "${INSTANCE_CONF:-}")
-    SERVER_CONF=$(absolute "${SERVER_CONF:-}")
+    : "${MPM:=event}" "${PROCESSES:=2}" "${THREADS:=25}"
+    MODULE=$(absolute "$MODULE")
+    CTL=$(absolute "$CTL")
+    INSTANCE_CONF=$(absolute "$INSTANCE_CONF")
+    SERVER_CONF=$(absolute "$SERVER_CONF")
+    TEMPLATES=$(absolute "$TEMPLATES")
     for file in "$MODULE" "$CTL" "$INSTANCE_CONF" "$SERVER_CONF"; do
         [ -z "$file" ] || [ -r "$file" ] || die "cannot read $file"
     done
@@ -130,9 +134,9 @@ up() {
     choose_port
     make_certificate
     make_key
-    make_cluster
-    started_db=no
+    started_db=no is_copy=no
     trap tidy_up EXIT
+    make_cluster
     start_db
     know_dsn
     write_ctl
@@ -158,15 +162,31 @@ remove() {
     rm -f "$dir" 2>/dev/null || true # where it is a link
 }
 
-[ $# -eq 2 ] || usage
+# A variable of the environment with a setting's name is no setting.
+settings='PORT MODULE CTL INSTANCE_CONF SERVER_CONF MPM PROCESSES THREADS FSYNC CLUSTER TEMPLATES HTTPD_PRELOAD HTTPD_WRAPPER'
+settings="$settings ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS PGBIN APACHE"
+for setting in $settings; do unset "$setting"; eval "$setting="; done
+
+take_settings() {
+    for setting; do
+        name=${setting%%=*}
+        case " $settings " in *" $name "*) ;; *) die "$name is not a setting" ;; esac
+        case $setting in *=*) eval "$name=\${setting#*=}" ;; *) usage ;; esac
+    done
+}
+
+[ $# -ge 2 ] || usage
 command=$1
 dir=$(absolute "$2")
+shift 2
+take_settings "$@"
+export ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS
 case $command in
     up | down | remove | start-db | stop-db | kill-db | start-httpd | stop-httpd | graceful) ;;
     *) usage ;;
 esac
-# PostgreSQL's variables of the caller mean another database.
-unset PGHOST PGHOSTADDR PGPORT PGDATABASE PGUSER PGPASSWORD PGPASSFILE PGSERVICE PGSERVICEFILE PGOPTIONS PGDATA PGSSLMODE
+# libpq's variables of the caller mean another database.
+for name in $(env | sed -n 's/^\(PG[A-Z]*\)=.*/\1/p'); do unset "$name"; done
 
 if [ "$command" != up ]; then
     if ! find_place; then

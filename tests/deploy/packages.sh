@@ -22,8 +22,6 @@ run   curl
 run   openssl
 run   ca-certificates
 run   python3
-check apache2
-check clang-format
 check libcmocka-dev
 check python3-pytest
 check python3-pytest-xdist
@@ -33,18 +31,21 @@ check python3-jsonschema
 check python3-yaml
 check python3-h2
 check python3-hypothesis
-check python3-pyflakes
-check universal-ctags
-check shellcheck
-check nodejs  node
-check npm     npm
-check chromium
-check chromium-driver
-check python3-selenium
-check php-cli php
-check prometheus promtool
-fuzz  clang-14
-fuzz  libclang-rt-14-dev
+check-all apache2
+check-all clang-format
+check-all python3-pyflakes
+check-all universal-ctags
+check-all shellcheck
+check-all man-db
+check-all nodejs  node
+check-all npm     npm
+check-all chromium
+check-all chromium-driver
+check-all python3-selenium
+check-all php-cli php
+check-all prometheus promtool
+fuzz  clang
+fuzz  libclang-rt-dev
 bench wrk
 bench python3
 bench nginx-light nginx
@@ -108,7 +109,7 @@ loud_services() {
     rmdir "$cluster_dir" 2>/dev/null || true
 }
 
-usage='usage: packages.sh GROUP…, of build, run, check, fuzz, bench, package'
+usage='usage: packages.sh GROUP…, of build, run, check, check-all, fuzz, bench, package'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }

@@ -2,40 +2,69 @@
 # The PostgreSQL cluster of an instance: made, started, stopped, killed. Sourced by instance.sh; $state is the instance.
 
 find_programs() {
-    if [ -z "${PGBIN:-}" ]; then
+    if [ -z "$PGBIN" ]; then
         for PGBIN in /usr/lib/postgresql/*/bin; do :; done
         # the version that made the cluster, if there is one already
         if [ -f "$state/pg/PG_VERSION" ]; then PGBIN=/usr/lib/postgresql/$(as_db cat "$state/pg/PG_VERSION")/bin; fi
     fi
     [ -x "$PGBIN/initdb" ] || die "PostgreSQL is not installed: make deps"
-    if [ -z "${APACHE:-}" ]; then
-        APACHE=$(command -v apache2 || command -v httpd || echo /usr/sbin/apache2)
-    fi
+    [ -n "$APACHE" ] || APACHE=$(command -v apache2 || command -v httpd || echo /usr/sbin/apache2)
     [ -x "$APACHE" ] || die "Apache is not installed: make deps"
     modules=$(apxs -q LIBEXECDIR 2>/dev/null || echo /usr/lib/apache2/modules)
 }
 
-# Whether nothing must outlive the machine: what the processes write survives their end all the same.
-short_lived() {
-    [ -n "${SHORT_LIVED:-}" ]
-}
-
+# Makes $state/pg if there is none. is_copy becomes yes if the schema is in it already.
 make_cluster() {
     [ ! -f "$state/pg/PG_VERSION" ] || return 0
-    say "making a PostgreSQL cluster in $state/pg"
     rm -rf "$state/pg"
-    mkdir -m 700 "$state/pg"
     : >"$state/log/postgresql.log"
-    is_root && chown postgres: "$state/pg" "$state/log/postgresql.log"
-    # shellcheck disable=SC2046 # one word or none
-    as_db "$PGBIN/initdb" -D "$state/pg" -U postgres -E UTF8 --locale=C.UTF-8 -A peer $(short_lived && echo --no-sync) \
-        >"$state/log/initdb.log" 2>&1 ||
+    is_root && chown postgres: "$state/log/postgresql.log"
+    if [ -z "$CLUSTER$TEMPLATES" ]; then
+        init_cluster
+    else
+        [ -n "$CLUSTER" ] || find_template
+        cp -a --reflink=auto "$CLUSTER" "$state/pg"
+        is_copy=yes
+    fi
+}
+
+# Sets CLUSTER to the template for this build. The first process that needs it makes it, others wait.
+find_template() {
+    mkdir -p "$TEMPLATES"
+    CLUSTER=$TEMPLATES/$(template_name)
+    exec 9>"$TEMPLATES/lock"
+    flock 9
+    [ -d "$CLUSTER" ] || make_template
+    exec 9>&-
+}
+
+# Depends on everything that a cluster with the schema is made of.
+template_name() {
+    { id -u; "$PGBIN/postgres" --version; echo "FSYNC=$FSYNC"; cat "$here/postgresql.sh" "$here/postgresql.conf" "$CTL"; } | sha256sum |
+        cut -c 1-32
+}
+
+# Sets up a cluster here and moves it to the templates. Those of earlier builds are removed.
+make_template() {
+    init_cluster
+    start_db
+    set_up_schema
+    stop_db
+    find "$TEMPLATES" -mindepth 1 -maxdepth 1 -type d -mmin +60 -exec rm -rf {} +
+    mv "$state/pg" "$CLUSTER"
+}
+
+init_cluster() {
+    say "making a PostgreSQL cluster in $state/pg"
+    mkdir -m 700 "$state/pg"
+    is_root && chown postgres: "$state/pg"
+    no_sync=
+    [ "$FSYNC" != off ] || no_sync=--no-sync
+    as_db "$PGBIN/initdb" -D "$state/pg" -U postgres -E UTF8 --locale=C.UTF-8 -A peer $no_sync >"$state/log/initdb.log" 2>&1 ||
         { rm -rf "$state/pg"; tail "$state/log/initdb.log" >&2; die "initdb failed"; }
     {
-        echo "listen_addresses = ''"
-        echo "unix_socket_directories = '$state/socket'"
         cat "$here/postgresql.conf"
-        if short_lived; then echo 'fsync = off'; fi
+        [ -z "$FSYNC" ] || echo "fsync = $FSYNC"
     } | as_db tee -a "$state/pg/postgresql.conf" >/dev/null
     echo 'local all all peer map=neoapi' | as_db tee "$state/pg/pg_hba.conf" >/dev/null
     ident | as_db tee "$state/pg/pg_ident.conf" >/dev/null
@@ -54,7 +83,7 @@ start_db() {
     # After a crash it takes a moment until the last process of the old server has gone, and PostgreSQL will not start before.
     tries=1
     if as_db test -e "$state/pg/postmaster.pid"; then tries=40; fi
-    until as_db "$PGBIN/pg_ctl" start -s -w -t 60 -D "$state/pg" -l "$state/log/postgresql.log" \
+    until as_db "$PGBIN/pg_ctl" start -s -w -t 60 -D "$state/pg" -o "-c listen_addresses= -k $state/socket" -l "$state/log/postgresql.log" \
         >"$state/log/pg_ctl.log" 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; do
         tries=$((tries - 1))
         if [ "$tries" -le 0 ]; then

@@ -22,6 +22,7 @@ import itertools
 import os
 import shutil
 import signal
+import threading
 
 import pytest
 
@@ -67,16 +68,29 @@ def clean_up():
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "alone: measures times, so that no other test may run beside it")
+    for mark in MARKS:
+        config.addinivalue_line("markers", mark)
     if not hasattr(config, "workerinput"):  # the first of the session's processes, before the others begin
         clean_up()
-    # Its servers are stopped also where the session is.
-    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 143))
+    # Stop the servers also when the session is terminated. xdist sometimes runs a worker outside the main thread, which takes no
+    # signals; what such a worker leaves, the next session removes.
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: pytest.exit("terminated", 143))
+    for name in [name for name in os.environ if name.startswith("PG")]:  # libpq's: they mean another database
+        del os.environ[name]
     os.environ["NEOAPI_CTL_BIN"] = str(BUILD / "neoapictl")
     for name, value in sanitizer_settings().items():
         if name != "HTTPD_PRELOAD":
-            os.environ.setdefault(name, value)
+            os.environ[name] = value
 
+
+# Where a test runs. Without a mark: in `make check`, and in `make check-all` once more with the sanitizers.
+MARKS = [
+    "slow: only in `make check-all`, with the sanitizers",
+    "plain: only in `make check-all`, without the sanitizers: it is about browsers, other tools or PostgreSQL's plans",
+    "alone: as plain, and measures times, so that no other test may run beside it",
+    "smoke: in `make check-all` also with the other MPMs",
+]
 
 # Modules that take longest begin first, so that at the end no process waits for one of them: half of them compute, half wait.
 LONGEST = ["test_filters_explain", "test_webhook_promises", "test_document_driven", "test_webhook_delivery", "test_docs_browser",

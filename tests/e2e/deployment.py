@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("NEOAPI_TEST_BUILD") or ROOT / "build").absolute()
 IS_SANITIZED = BUILD.name == "san"
 PLACE = BUILD / "e2e"  # one directory a test process, named after its pid; logs of failures
+MPM = os.environ.get("NEOAPI_TEST_MPM") or "event"
 LIMIT = 120  # seconds for any command
 CRASH = re.compile(r"exit signal (?!Killed|Terminated).*|.*(?:Sanitizer|runtime error):.*")  # of a process, in the error log
 
@@ -39,8 +40,7 @@ def remove_what_the_dead_left():
 
 
 class Instance:
-    """An Apache and a PostgreSQL cluster of one's own. `more` are variables of instance.sh (SERVER_CONF, PROCESSES, …); the
-    cluster does not wait for the disk unless SHORT_LIVED="".
+    """An Apache and a PostgreSQL cluster of one's own. `more` are settings of instance.sh (SERVER_CONF, PROCESSES, …).
 
     After `up`: url, ca, port, state (its directory), admin_dsn (superuser, database neoapi), dsn (runtime role), and what else
     instance.sh writes to DIR/env, in `env`.
@@ -48,7 +48,8 @@ class Instance:
 
     def __init__(self, name, **more):
         self.directory = PLACE / str(os.getpid()) / name
-        programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl"), "SHORT_LIVED": "yes"}
+        programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl"), "FSYNC": "off",
+                    "MPM": MPM, "TEMPLATES": str(PLACE / "templates")}
         self.settings = {**programs, **sanitizer_settings(), **more}
         self.reports = ""  # of sanitizers and of processes that crashed, once it is down
 
@@ -56,9 +57,10 @@ class Instance:
         """instance.sh NAME. Its output goes to a file: servers that it starts would keep a pipe open."""
         PLACE.mkdir(parents=True, exist_ok=True)
         said = PLACE / f"{os.getpid()}.{self.directory.name}.out"
+        settings = [f"{key}={value}" for key, value in self.settings.items()] if name == "up" else []
         with open(said, "w") as out:
-            done = subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", name, self.directory], timeout=LIMIT, stdout=out,
-                                  stderr=out, stdin=subprocess.DEVNULL, env={**os.environ, **self.settings})
+            done = subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", name, self.directory, *settings], timeout=LIMIT,
+                                  stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         text = said.read_text()
         said.unlink()
         assert not check or done.returncode == 0, f"instance.sh {name}: {text}"

@@ -3,8 +3,12 @@
 import os
 import subprocess
 
+import pytest
+
 from client import Api
 from deployment import ROOT
+
+pytestmark = pytest.mark.plain
 
 
 def test_a_generated_client_lives_a_whole_story(instance, make, tmp_path):

@@ -10,6 +10,8 @@ from deployment import BUILD, LIMIT, ROOT, sanitizer_settings
 from test_demo_receiver import free_port
 from waiting import eventually
 
+pytestmark = pytest.mark.slow
+
 
 class Demo:
     """tests/demo/demo.sh with a build directory of its own, which has the programs under test."""
@@ -22,10 +24,11 @@ class Demo:
 
     def run(self, command):
         """Output goes to files: the servers that it starts would keep a pipe open."""
-        said, words = self.build / "said", ["sh", ROOT / "tests/demo/demo.sh", command, self.build]
+        settings = [f"{key}={value}" for key, value in sanitizer_settings().items()] if command == "start" else []
+        said, words = self.build / "said", ["sh", ROOT / "tests/demo/demo.sh", command, self.build, *settings]
         with open(said, "w") as out:
             done = subprocess.run(words, timeout=2 * LIMIT, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
-                                  env={**os.environ, **sanitizer_settings(), "DEMO_PORT": str(self.port)})
+                                  env={**os.environ, "NEOAPI_DEMO_PORT": str(self.port)})
         assert done.returncode == 0, said.read_text()
         return said.read_text()
 

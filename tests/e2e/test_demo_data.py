@@ -18,6 +18,8 @@ from estate import NAMES, SERVER, cnpj, cpf  # noqa: E402
 from waiting import eventually  # noqa: E402
 from world import ids_in  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 TWO_HUNDRED = {"brokers", "properties"}
 # The first two digits of each state's postal codes.
 POSTAL_CODES = {"SP": range(1, 20), "RJ": range(20, 29), "ES": range(29, 30), "MG": range(30, 40), "BA": range(40, 49),

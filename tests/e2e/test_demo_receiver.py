@@ -47,7 +47,7 @@ class DemoReceiver:
         with open(self.said, "w") as out:
             self.running.append(subprocess.Popen(
                 ["/usr/bin/python3", "-B", ROOT / "tests/demo/receiver.py", self.place], stdout=out, stderr=out,
-                stdin=subprocess.DEVNULL, env={**os.environ, "DEMO_RECEIVER_PORT": str(self.port)}))
+                stdin=subprocess.DEVNULL, env={**os.environ, "NEOAPI_DEMO_RECEIVER_PORT": str(self.port)}))
         return self
 
     def until_it_says(self, text):

@@ -9,11 +9,11 @@ pytest.register_assert_rewrite("browser")
 
 from browser import DESK, PHONE, Browser  # noqa: E402
 from client import ok  # noqa: E402
-from deployment import IS_SANITIZED, PLACE  # noqa: E402
+from deployment import PLACE  # noqa: E402
 from pages import PAGES, page_of  # noqa: E402
 from waiting import eventually  # noqa: E402
 
-pytestmark = pytest.mark.skipif(IS_SANITIZED, reason="what a browser shows has nothing to do with sanitizers")
+pytestmark = pytest.mark.plain
 
 LOOKS = {"desk": (DESK, False), "desk-dark": (DESK, True), "phone": (PHONE, False), "phone-dark": (PHONE, True)}
 FITS = "return document.documentElement.scrollWidth <= innerWidth"

@@ -17,6 +17,8 @@ from pages import page_of  # noqa: E402
 from test_docs import examples  # noqa: E402
 from waiting import LIMIT  # noqa: E402
 
+pytestmark = pytest.mark.plain
+
 CONF = HERE
 
 

@@ -22,16 +22,18 @@ for name in ("asking", "described", "world"):
 
 from asking import Target, Walk, failures  # noqa: E402
 from client import Api, ok  # noqa: E402
-from deployment import BUILD, IS_SANITIZED  # noqa: E402
+from deployment import BUILD  # noqa: E402
 from described import Document  # noqa: E402
 from generate import Generator, get, put, spelled  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from world import NOWHERE, World  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 hypothesis.configuration.set_hypothesis_home_dir(BUILD / "e2e" / "hypothesis")
 SEED = os.environ.get("NEOAPI_TEST_SEED") or "1"
 SEED = random.randrange(2**32) if SEED == "random" else int(SEED)
-EXAMPLES = int(os.environ.get("NEOAPI_TEST_EXAMPLES") or (2 if IS_SANITIZED else 3))
+EXAMPLES = int(os.environ.get("NEOAPI_TEST_EXAMPLES") or 3)
 SETTINGS = hypothesis.settings(deadline=None, database=None, phases=[hypothesis.Phase.generate],
                                suppress_health_check=list(hypothesis.HealthCheck))
 # What a valid body may still be refused for: a value that no schema can check, or one that another makes necessary.

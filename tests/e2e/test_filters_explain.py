@@ -7,10 +7,9 @@ import pytest
 from client import ok, refused
 from conftest import remove
 from crowd import TABLES, Crowd, id_of, nodes_of, rows_seen
-from deployment import IS_SANITIZED, Instance
 from estate import Estate
 
-pytestmark = pytest.mark.skipif(IS_SANITIZED, reason="what PostgreSQL plans has nothing to do with sanitizers")
+pytestmark = pytest.mark.plain
 
 MOST_ROWS = 20_000  # that a list may look at: of a million properties 2 %
 
@@ -79,11 +78,9 @@ CASES = [(collection, {name: value}) for collection, own in FILTERS.items() for 
 
 @pytest.fixture(scope="module")
 def crowd():
-    instance = Instance("crowd", PROCESSES="1")
-    try:
-        yield Crowd(instance.up())
-    finally:
-        remove(instance)
+    made = Crowd()
+    yield made
+    remove(made.instance)
 
 
 def check(plan, what, most=MOST_ROWS):

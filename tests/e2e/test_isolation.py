@@ -19,7 +19,6 @@ for name in ("described", "world"):
     pytest.register_assert_rewrite(name)
 
 from client import Api, ok  # noqa: E402
-from deployment import IS_SANITIZED  # noqa: E402
 from described import NOBODY, Document  # noqa: E402
 from generate import Generator, get, put, spelled  # noqa: E402
 from world import NOWHERE, World, ids_in  # noqa: E402
@@ -285,7 +284,7 @@ def test_events_of_others_are_not_told(document, owner_itself, stranger):
 
 # ---------------------------------------------------------------- in time
 
-ROUNDS = (20, 40, 80, 80, 80, 80) if IS_SANITIZED else (50, 100, 200, 400, 400, 400)  # pairs of requests
+ROUNDS = (50, 100, 200, 400, 400, 400)  # pairs of requests
 
 
 class Stopwatch:

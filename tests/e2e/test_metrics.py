@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import subprocess
 import time
 
@@ -37,7 +36,7 @@ def busy(admin, receiver):
     until(admin, subscription, "success")
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
+@pytest.mark.plain
 def test_promtool_finds_nothing_wrong(busy, seeing):
     eventually(lambda: "neoapi_webhook_deliveries_total{outcome=\"success\"} 0" not in seeing.metrics(), "a delivery is counted")
     checked = subprocess.run(["promtool", "check", "metrics"], input=seeing.metrics(), text=True, capture_output=True, timeout=LIMIT)
@@ -58,7 +57,7 @@ def test_the_dashboard_asks_for_metrics_that_there_are(busy, seeing):
     assert asked <= told
 
 
-@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool (Debian: prometheus) is not installed")
+@pytest.mark.plain
 def test_what_the_dashboard_asks_is_promql(tmp_path):
     rules = [{"record": f"neoapi:panel_{number}", "expr": one} for number, one in enumerate(expressions())]
     (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from ctl_database import bare, db, fresh  # noqa: F401 (fixtures)
-from deployment import BUILD, IS_SANITIZED, LIMIT, ROOT
+from deployment import BUILD, LIMIT, ROOT
+
+pytestmark = pytest.mark.slow
 
 DEBIAN = Path("/etc/apache2")  # is copied from
 ENABLED = "authz_core deflate filter mime mpm_event neoapi reqtimeout setenvif dbd".split()  # as they are then
@@ -134,7 +136,7 @@ def test_doctor_says_each_command_of_the_readme_until_it_is_done(layout, fresh):
     assert "systemctl restart apache2" in layout.examined()["httpd"]["fix"]
 
 
-@pytest.mark.skipif(IS_SANITIZED, reason="httpd cannot load a sanitized module by itself")
+@pytest.mark.plain  # httpd cannot load a sanitized module by itself
 def test_when_doctor_is_content_httpd_is_content(layout):
     for _ in range(10):
         row = layout.next()

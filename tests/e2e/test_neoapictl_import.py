@@ -12,7 +12,6 @@ for module in ("ctl_instance", "receiver"):
 
 from client import Api, moment, ok  # noqa: E402
 from ctl_instance import Ctl, peak_memory  # noqa: E402
-from deployment import IS_SANITIZED  # noqa: E402
 from waiting import LIMIT, eventually  # noqa: E402
 
 PLACE = {"postal_code": "04101300", "city": "São Paulo", "state": "SP"}
@@ -278,7 +277,6 @@ def test_one_import_at_a_time(own, ctl, organization, tmp_path):
 
 
 @pytest.mark.alone
-@pytest.mark.skipif(IS_SANITIZED, reason="sanitizers keep what was freed")
 def test_a_hundred_thousand_rows_need_no_more_memory_than_a_few(own, ctl, make, tmp_path, tell):
     peaks, rows = {}, 100_000
     for count in (1000, rows):

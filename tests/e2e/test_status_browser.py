@@ -9,13 +9,13 @@ pytest.register_assert_rewrite("browser", "hooks", "seeing")
 
 from browser import DESK, Browser  # noqa: E402
 from client import ok  # noqa: E402
-from deployment import IS_SANITIZED, PLACE  # noqa: E402
+from deployment import PLACE  # noqa: E402
 from hooks import admin, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures among them)
 from seeing import CONF as SEEING  # noqa: E402
 from test_docs_browser import CONTRAST, FITS, LOOKS  # noqa: E402
 from waiting import eventually  # noqa: E402
 
-pytestmark = pytest.mark.skipif(IS_SANITIZED, reason="what a browser shows has nothing to do with sanitizers")
+pytestmark = pytest.mark.plain
 
 CONF = SEEING.replace("127.0.0.5", "127.0.0.2")  # an address that the browser may reach
 

@@ -25,6 +25,8 @@ from receiver import (Receiver, Refusing, close_in_the_middle, drip, hang, ok, s
                       untrusted_certificate)
 from waiting import eventually  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))
 BROKERS = int(5000 * SCALE)
 DELIVERIES = int(10_000 * SCALE)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Feeds inputs to the fuzzers in a folder: fuzz.sh run|check|keep FOLDER FUZZER…
 #
-#   run     FUZZ_RUNS executions (10,000,000), shared by as many processes as there are processors. What is found new is added
+#   run     NEOAPI_FUZZ_RUNS executions (10,000,000), shared by as many processes as there are processors. What is found new is added
 #           to FOLDER/<fuzzer>.corpus. An input that breaks something is written to FOLDER
 #   check   the inputs that are kept, and a few thousand more made of them: always the same ones
 #   keep    tests/fuzz/<fuzzer>.txt becomes the fewest inputs that reach what is known to be reachable
@@ -41,7 +41,7 @@ run() {
     jobs=$(nproc)
     pids=''
     for job in $(seq "$jobs"); do
-        fuzz "$name" -runs=$(((${FUZZ_RUNS:-10000000} + jobs - 1) / jobs)) -reload=30 "$folder/$name.corpus" \
+        fuzz "$name" -runs=$(((${NEOAPI_FUZZ_RUNS:-10000000} + jobs - 1) / jobs)) -reload=30 "$folder/$name.corpus" \
             >"$folder/$name.$job.log" 2>&1 &
         pids="$pids $!"
     done

@@ -1,6 +1,6 @@
 #!/bin/sh
 # What check.sh and story.sh have in common: sourced, with the folder of both in $here.
-tools=${OPENAPI_TOOLS:-$here/../../build/openapi-tools}
+tools=${NEOAPI_OPENAPI_TOOLS:-$here/../../build/openapi-tools}
 export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS=false
 
 install_tools() {

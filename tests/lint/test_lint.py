@@ -1,4 +1,4 @@
-"""Every house check can fail: each passes over a small house, and names what is planted in it."""
+"""Every lint check can fail: each passes on a small project, and names the defect that is put into it."""
 import pathlib
 import shutil
 import subprocess
@@ -6,6 +6,8 @@ import subprocess
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
+
+CHECKS = ("format", "layers", "sizes", "texts")
 
 FUNCTION = "int neo_{0}(void);\n\nint neo_{0}(void)\n{{\n{1}    return 0;\n}}\n"
 
@@ -19,10 +21,10 @@ def long_file(lines):
     return "/* A remark. */\n" * lines
 
 
-HOUSE = {
+PROJECT = {
     "Makefile": "all:\n\techo all\n",
     "mod_neoapi.c": '#include <httpd.h>\n\n#include "httpd/config.h"\n',
-    "README.md": "# A house\n\nInstall it with `make deps`.\n",
+    "README.md": "# A project\n\nInstall it with `make deps`.\n",
     "include/core/json.h": "/* Values. */\nint neo_json(void);\n",
     "include/model/rules.h": '#include "core/json.h"\n',
     "include/store/pg.h": '#include "model/rules.h"\n',
@@ -45,8 +47,8 @@ HOUSE = {
     "tests/run.sh": '#!/bin/sh\necho "$1"\n',
 }
 
-# The check, the file, what is planted in it, and what the check must say.
-PLANTED = {
+# The check, the file, its defective content, and what the check must say.
+DEFECTS = {
     "a line that clang-format would change": ("format", "src/core/id.c", "int  x;\n", "clang-format -i src/core/id.c"),
     "a header that clang-format would change": ("format", "include/core/id.h", "int\tx;\n", "include/core/id.h:1"),
     "an unquoted variable in a script": ("format", "tests/start.sh", "#!/bin/sh\necho $1\n", "SC2086"),
@@ -57,38 +59,38 @@ PLANTED = {
     "white space at the end of a line": ("format", "README.md", "a \nb\n", "README.md:1: white space"),
     "a last line without an end": ("format", "README.md", "a\nb", "README.md: the last line"),
     "a tab in front": ("format", "conf/neoapi.conf", "<If>\n\tx\n</If>\n", "conf/neoapi.conf:2: a tab"),
-    "core includes model": ("floors", "src/core/x.c", '#include "model/rules.h"\n', "model is above it"),
-    "model includes store": ("floors", "include/model/x.h", '\n#include "store/pg.h"\n', "include/model/x.h:2: model"),
-    "store includes service": ("floors", "src/store/x.c", '#  include "service/service.h"\n', "service is above it"),
-    "service includes httpd": ("floors", "src/service/x.c", '#include "httpd/config.h"\n', "httpd is above it"),
-    "service includes delivery": ("floors", "src/service/x.c", '#include "delivery/courier.h"\n', "delivery stands beside it"),
-    "delivery includes service": ("floors", "src/delivery/x.c", '#include "service/service.h"\n', "service stands beside it"),
-    "ctl includes httpd": ("floors", "src/ctl/x.c", '#include "httpd/config.h"\n', "httpd stands beside it"),
-    "the module includes ctl": ("floors", "mod_neoapi.c", '#include "ctl/command.h"\n', "ctl stands beside it"),
-    "a unit test includes httpd": ("floors", "tests/unit/test_x.c", '#include "httpd/config.h"\n', "httpd is above it"),
-    "one's own header in angle brackets": ("floors", "src/core/x.c", "#include <store/pg.h>\n", "store is above it"),
-    "a way around by dots": ("floors", "src/core/x.c", '#include "../../include/store/pg.h"\n', "store is above it"),
-    "a floor that there is not": ("floors", "src/attic/x.c", "int x;\n", "lies on no floor"),
-    "a header that there is not": ("floors", "src/core/x.c", '#include "core/nothing.h"\n', "is no header of include/"),
-    "another room's private header": ("floors", "src/httpd/x.c", '#include "../service/call.h"\n', "private to src/service/"),
-    "a private header in a test": ("floors", "tests/unit/test_x.c", '#include "../../src/service/call.h"\n', "is private to"),
-    "jansson outside json.c": ("floors", "src/model/x.c", "#include <jansson.h>\n", "belongs to jansson"),
-    "jansson in a header": ("floors", "include/core/json.h", "#include <jansson.h>\n", "belongs to jansson"),
-    "OpenSSL outside crypto.c": ("floors", "src/core/x.c", "#include <openssl/sha.h>\n", "belongs to OpenSSL"),
-    "libpq outside pg.c": ("floors", "src/ctl/x.c", "#include <libpq-fe.h>\n", "belongs to libpq"),
-    "libpq in a unit test": ("floors", "tests/unit/test_x.c", "#include <libpq-fe.h>\n", "belongs to libpq"),
-    "libcurl outside delivery": ("floors", "src/service/x.c", "#include <curl/curl.h>\n", "belongs to libcurl"),
-    "libcurl in two files": ("floors", "src/delivery/x.c", "#include <curl/multi.h>\n", "send.c, src/delivery/x.c"),
-    "httpd.h outside httpd": ("floors", "src/service/x.c", "#include <httpd.h>\n", "belongs to httpd"),
-    "another header of httpd": ("floors", "src/ctl/x.c", '#include "http_log.h"\n', "belongs to httpd"),
-    "mod_dbd.h in store": ("floors", "src/store/x.c", "#include <mod_dbd.h>\n", "belongs to httpd"),
+    "core includes model": ("layers", "src/core/x.c", '#include "model/rules.h"\n', "model is a higher layer"),
+    "model includes store": ("layers", "include/model/x.h", '\n#include "store/pg.h"\n', "include/model/x.h:2: model"),
+    "store includes service": ("layers", "src/store/x.c", '#  include "service/service.h"\n', "service is a higher layer"),
+    "service includes httpd": ("layers", "src/service/x.c", '#include "httpd/config.h"\n', "httpd is a higher layer"),
+    "service includes delivery": ("layers", "src/service/x.c", '#include "delivery/courier.h"\n', "delivery is the same layer"),
+    "delivery includes service": ("layers", "src/delivery/x.c", '#include "service/service.h"\n', "service is the same layer"),
+    "ctl includes httpd": ("layers", "src/ctl/x.c", '#include "httpd/config.h"\n', "httpd is the same layer"),
+    "the module includes ctl": ("layers", "mod_neoapi.c", '#include "ctl/command.h"\n', "ctl is the same layer"),
+    "a unit test includes httpd": ("layers", "tests/unit/test_x.c", '#include "httpd/config.h"\n', "httpd is a higher layer"),
+    "one's own header in angle brackets": ("layers", "src/core/x.c", "#include <store/pg.h>\n", "store is a higher layer"),
+    "a path with dots": ("layers", "src/core/x.c", '#include "../../include/store/pg.h"\n', "store is a higher layer"),
+    "a layer that does not exist": ("layers", "src/attic/x.c", "int x;\n", "belongs to no layer"),
+    "a header that does not exist": ("layers", "src/core/x.c", '#include "core/nothing.h"\n', "is neither in include/"),
+    "another layer's private header": ("layers", "src/httpd/x.c", '#include "../service/call.h"\n', "private to src/service/"),
+    "a private header in a test": ("layers", "tests/unit/test_x.c", '#include "../../src/service/call.h"\n', "is private to"),
+    "jansson outside json.c": ("layers", "src/model/x.c", "#include <jansson.h>\n", "belongs to jansson"),
+    "jansson in a header": ("layers", "include/core/json.h", "#include <jansson.h>\n", "belongs to jansson"),
+    "OpenSSL outside crypto.c": ("layers", "src/core/x.c", "#include <openssl/sha.h>\n", "belongs to OpenSSL"),
+    "libpq outside pg.c": ("layers", "src/ctl/x.c", "#include <libpq-fe.h>\n", "belongs to libpq"),
+    "libpq in a unit test": ("layers", "tests/unit/test_x.c", "#include <libpq-fe.h>\n", "belongs to libpq"),
+    "libcurl outside delivery": ("layers", "src/service/x.c", "#include <curl/curl.h>\n", "belongs to libcurl"),
+    "libcurl in two files": ("layers", "src/delivery/x.c", "#include <curl/multi.h>\n", "send.c, src/delivery/x.c"),
+    "httpd.h outside httpd": ("layers", "src/service/x.c", "#include <httpd.h>\n", "belongs to httpd"),
+    "another header of httpd": ("layers", "src/ctl/x.c", '#include "http_log.h"\n', "belongs to httpd"),
+    "mod_dbd.h in store": ("layers", "src/store/x.c", "#include <mod_dbd.h>\n", "belongs to httpd"),
     "a file that is too long": ("sizes", "src/core/x.c", long_file(501), "src/core/x.c: 501 lines; at most 500"),
     "a header that is too long": ("sizes", "include/core/x.h", long_file(501), "include/core/x.h: 501 lines"),
     "a module file that is too long": ("sizes", "mod_neoapi.c", long_file(250), "mod_neoapi.c: 250 lines; at most 249"),
     "a function that is too long": ("sizes", "src/core/x.c", long_function(46), "src/core/x.c:3: neo_long has 46 lines"),
     "a long function in a header": ("sizes", "include/core/x.h", long_function(46), "neo_long has 46 lines"),
     "a body that hides in a macro": ("sizes", "src/core/x.c", "BODY(\n{\n    x\n}\n)\n", "src/core/x.c:2: ctags sees"),
-    "a note to oneself": ("texts", "src/core/x.c", "/* TO" "DO: think */\n", "src/core/x.c:1: a note of what is still"),
+    "a note of what is to be done": ("texts", "src/core/x.c", "/* TO" "DO: think */\n", "src/core/x.c:1: a note of what is still"),
     "another note to oneself": ("texts", "README.md", "FIX" "ME\n", "README.md:1: a note"),
     "a third note to oneself": ("texts", "README.md", "XX" "X what now\n", "README.md:1: a note"),
     "a home folder": ("texts", "conf/x.conf", "Include /ho" "me/ana/x.conf\n", "conf/x.conf:1: a path of somebody's machine"),
@@ -98,7 +100,7 @@ PLANTED = {
     "a mirror": ("texts", "tests/x.sh", "curl http://mirror" ".example:8080/debian\n", "a package registry's host"),
 }
 
-# What lies just within the limits, or only looks like what is forbidden.
+# What is just within the limits, or only looks like what is forbidden.
 HARMLESS = {
     "a file of 500 lines": ("sizes", "src/core/x.c", long_file(500)),
     "a module file of 249 lines": ("sizes", "mod_neoapi.c", long_file(249)),
@@ -108,8 +110,8 @@ HARMLESS = {
     "an address that ends like a home": ("texts", "README.md", "https://example.com/ho" "me/page\n"),
     "a word in another case": ("texts", "README.md", "Registro de todo imóvel\n"),
     "bytes that are no text": ("texts", "doc/x.png", "\0/ro" "ot/x\n"),
-    "a header of the same folder": ("floors", "src/service/list.c", '#include "call.h"\n#include <stdio.h>\n'),
-    "a header of the system": ("floors", "src/core/x.c", "#include <apr_strings.h>\n#include <sys/types.h>\n"),
+    "a header of the same folder": ("layers", "src/service/list.c", '#include "call.h"\n#include <stdio.h>\n'),
+    "a header of the system": ("layers", "src/core/x.c", "#include <apr_strings.h>\n#include <sys/types.h>\n"),
 }
 
 
@@ -125,51 +127,51 @@ def run(check, root):
 
 
 @pytest.fixture
-def house(tmp_path):
+def project(tmp_path):
     shutil.copy(HERE.parent.parent / ".clang-format", tmp_path)
-    build(tmp_path, HOUSE)
+    build(tmp_path, PROJECT)
     return tmp_path
 
 
-@pytest.mark.parametrize("check", ["format", "floors", "sizes", "texts"])
-def test_a_house_in_order_passes(house, check):
-    assert run(check, house)[0] == 0, run(check, house)[1]
+@pytest.mark.parametrize("check", CHECKS)
+def test_a_project_in_order_passes(project, check):
+    assert run(check, project)[0] == 0, run(check, project)[1]
 
 
-@pytest.mark.parametrize("what", PLANTED)
-def test_what_is_planted_is_named(house, what):
-    check, path, content, message = PLANTED[what]
-    build(house, {path: content})
-    status, said = run(check, house)
+@pytest.mark.parametrize("what", DEFECTS)
+def test_a_defect_is_named(project, what):
+    check, path, content, message = DEFECTS[what]
+    build(project, {path: content})
+    status, said = run(check, project)
     assert status == 1
     assert message in said
 
 
 @pytest.mark.parametrize("what", HARMLESS)
-def test_what_is_harmless_passes(house, what):
+def test_what_is_harmless_passes(project, what):
     check, path, content = HARMLESS[what]
-    build(house, {path: content})
-    assert run(check, house) == (0, run(check, house)[1])
+    build(project, {path: content})
+    assert run(check, project) == (0, run(check, project)[1])
 
 
 def check_all(root):
-    done = subprocess.run(["sh", HERE / "check.sh", root], capture_output=True, text=True, timeout=120)
-    return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("house: ")]
+    done = subprocess.run(["sh", HERE / "check.sh", root, *CHECKS], capture_output=True, text=True, timeout=120)
+    return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("lint: ")]
 
 
-def test_all_checks_run_with_a_line_each_whatever_fails(house):
-    status, lines = check_all(house)
+def test_all_checks_run_with_a_line_each_whatever_fails(project):
+    status, lines = check_all(project)
     assert status == 0
-    assert [line.split(" (")[0] for line in lines] == [f"house: {c}: ok" for c in ("format", "floors", "sizes", "texts")]
-    build(house, {"src/core/x.c": '#include "store/pg.h"\n'})
-    status, lines = check_all(house)
+    assert [line.split(" (")[0] for line in lines] == [f"lint: {c}: ok" for c in CHECKS]
+    build(project, {"src/core/x.c": '#include "store/pg.h"\n'})
+    status, lines = check_all(project)
     assert status == 1
-    assert "house: floors: failed" in lines and len(lines) == 4
+    assert "lint: layers: failed" in lines and len(lines) == 4
 
 
-def test_what_git_ignores_is_not_looked_at(house):
-    build(house, {".gitignore": "made/\n", "made/x.c": '#include "nothing.h"\n', "src/core/y.c": "int y;\n"})
-    subprocess.run(["git", "-C", house, "init", "-q"], check=True)
-    assert run("floors", house)[0] == 0
-    build(house, {"src/core/y.c": '#include "nothing.h"\n'})
-    assert "src/core/y.c:1" in run("floors", house)[1]
+def test_what_git_ignores_is_not_looked_at(project):
+    build(project, {".gitignore": "made/\n", "made/x.c": '#include "nothing.h"\n', "src/core/y.c": "int y;\n"})
+    subprocess.run(["git", "-C", project, "init", "-q"], check=True)
+    assert run("layers", project)[0] == 0
+    build(project, {"src/core/y.c": '#include "nothing.h"\n'})
+    assert "src/core/y.c:1" in run("layers", project)[1]

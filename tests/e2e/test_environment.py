@@ -1,0 +1,59 @@
+"""What is set in the environment of a build or of a test changes nothing: settings are arguments, or have a prefix of our own."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from client import Api, ok
+from deployment import LIMIT, ROOT
+from makers import Maker
+
+INSTANCE = (ROOT / "tests/deploy/instance.sh").read_text()
+MAKEFILE = (ROOT / "Makefile").read_text()
+SETTINGS = {*re.search(r"^settings='(.*)'$", INSTANCE, re.M).group(1).split(),
+            *re.search(r'^settings="\$settings (.*)"$', INSTANCE, re.M).group(1).split()}
+OF_MAKE = {*re.search(r"^SETTINGS := ((?:.*\\\n)*.*)$", MAKEFILE, re.M).group(1).replace("\\", "").split()}
+OF_LIBPQ = {"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS", "PGSERVICE", "PGSSLMODE", "PGPASSWORD"}
+# Of the system, sudo and others' programs.
+ALLOWED = {"PATH", "HOME", "TMPDIR", "SUDO_USER", "SUDO_UID", "SUDO_GID"}
+
+
+def test_servers_start_and_serve_whatever_is_set(monkeypatch, new_instance):
+    for name in SETTINGS | OF_MAKE | OF_LIBPQ:
+        monkeypatch.setenv(name, "nonsense")
+    instance = new_instance()
+    monkeypatch.undo()
+    assert ok(Api(instance, Maker(instance).key()).get("me"))["type"] == "api_key"
+
+
+def commands_of(target, **env):
+    """What make would do for a target whose files are all missing."""
+    done = subprocess.run(["make", "-C", ROOT, "-B", "-n", target], env={**os.environ, **env}, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("target", ["all", "check", "demo", "e2e-parallel", "bench", "package"])
+def test_make_does_the_same_whatever_is_set(target):
+    assert OF_MAKE >= {"BUILD", "SAN", "MPM", "BENCH"}
+    assert commands_of(target) == commands_of(target, **dict.fromkeys(OF_MAKE | SETTINGS, "nonsense"))
+
+
+def read_by_shell(text):
+    return set(re.findall(r"\$\{([A-Z][A-Z_]+):?[-=+?]", text)) - set(re.findall(r"^\s*(?:for )?([A-Z][A-Z_]+)(?:=| in )", text, re.M))
+
+
+def read_by_python(text):
+    return set(re.findall(r'environ(?:\.get\(|\[)"([A-Z_]+)"', text)) - set(re.findall(r'environ\["([A-Z_]+)"\] =', text))
+
+
+def test_no_script_reads_a_variable_without_our_prefix():
+    found = {}
+    for path in [*ROOT.glob("tests/**/*.sh"), *ROOT.glob("src/**/*.sh"), *ROOT.glob("doc/*.sh")]:
+        found[path.name] = read_by_shell(path.read_text()) - SETTINGS
+    for path in ROOT.glob("tests/**/*.py"):
+        found.setdefault(path.name, set()).update(read_by_python(path.read_text()))
+    assert any("NEOAPI_TEST_BUILD" in names for names in found.values())
+    wrong = {(name, one) for name, names in found.items() for one in names if not one.startswith("NEOAPI_") and one not in ALLOWED}
+    assert not wrong
