@@ -1,15 +1,18 @@
--- What every other migration stands on: tenants, organizations, plans, users, credentials, idempotency keys.
+-- Creates what all other tables need: common functions, tenants, organizations, users, credentials, idempotency keys.
 --
 -- Rules of this schema
---   The primary key of everything that an organization owns is (organization_id, id). Ids sort by time of creation, so this one
---   index serves reading, newest-first lists, paging and the separation of tenants. Every unique key begins with the
---   organization too.
---   Text that identifies is compared bytewise: collate "C".
---   Resources have no foreign key to their organization: it comes from the credential, never from a body, and the check would
---   lock the same organization's row in every write.
---   The runtime role gets exactly the privileges that its statements need, column by column where a table holds more.
+--   The primary key of every table that an organization owns is (organization_id, id). Ids sort by creation time, so this one
+--   index serves reads, newest-first lists, keyset pagination and the separation of organizations. Unique indexes begin with
+--   organization_id, too.
+--   Unique indexes are named <table>_<field>_key: the module derives the field of a unique violation from the name.
+--   Identifiers are collate "C", which compares bytes.
+--   Resources have no foreign key to their organization: the id comes from the credential, never from a request's body, and the
+--   foreign key would lock the same organization's row in every write.
+--   The check of an id compares prefix and length only; the module checks the characters. A regular expression would cost twenty
+--   times as much, and an SQL function would be inlined again in every execution of a statement.
+--   The runtime role gets only the privileges that its statements need, by column if a table also holds other data.
 --
--- :runtime is the runtime role's name; neoapictl fills it in.
+-- neoapictl replaces :runtime with the name of the runtime role.
 
 create extension if not exists btree_gin with schema public;
 create extension if not exists pg_trgm with schema public;
@@ -19,28 +22,37 @@ grant usage on schema neoapi to :runtime;
 
 -- ---------------------------------------------------------------- functions
 
--- A moment as the API writes it: 2026-01-31T13:45:10.123Z
-create function neoapi.instant(at timestamptz) returns text
+-- A timestamp in the format of the API: 2026-01-31T13:45:10.123Z
+create function neoapi.format_timestamp(at timestamptz) returns text
     language sql stable strict parallel safe
     return to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 
--- A name as searches compare it: without case and accents. The dictionary is named, so that the result depends on nothing else.
--- (plpgsql, because an SQL function that promises more than its body keeps is planned anew for every row.)
+-- A name without case and accents, for searches. The dictionary is explicit, so that the result does not depend on search_path.
+-- PL/pgSQL, because an SQL function that is declared immutable but calls a stable one is not inlined and is planned for every
+-- row.
 create function neoapi.folded(name text) returns text
     language plpgsql immutable strict parallel safe as $$
 begin
     return lower(public.unaccent('public.unaccent'::regdictionary, name));
 end $$;
 
--- The n-th id of a block that the module has reserved: a stem of 26 characters, and n in four base32 digits.
-create function neoapi.block_id(stem text, n bigint) returns text
+-- The n-th id of a block that the module has reserved: the block's 26 common characters, and n as four base32 digits.
+create function neoapi.block_id(block text, n bigint) returns text
     language sql immutable strict parallel safe
-    return stem || substr('0123456789abcdefghjkmnpqrstvwxyz', (n >> 15 & 31)::int + 1, 1)
-                || substr('0123456789abcdefghjkmnpqrstvwxyz', (n >> 10 & 31)::int + 1, 1)
-                || substr('0123456789abcdefghjkmnpqrstvwxyz', (n >> 5 & 31)::int + 1, 1)
-                || substr('0123456789abcdefghjkmnpqrstvwxyz', (n & 31)::int + 1, 1);
+    return block || substr('0123456789abcdefghjkmnpqrstvwxyz', (n >> 15 & 31)::int + 1, 1)
+                 || substr('0123456789abcdefghjkmnpqrstvwxyz', (n >> 10 & 31)::int + 1, 1)
+                 || substr('0123456789abcdefghjkmnpqrstvwxyz', (n >> 5 & 31)::int + 1, 1)
+                 || substr('0123456789abcdefghjkmnpqrstvwxyz', (n & 31)::int + 1, 1);
 
--- ---------------------------------------------------------------- who there is
+-- Its cost makes PostgreSQL choose custom plans for a prepared statement that contains it (see src/store/page.c). A custom plan
+-- drops the condition that contains it, so it is never executed.
+create function neoapi.force_custom_plan() returns boolean
+    language plpgsql volatile cost 1e12 as $$
+begin
+    return true;
+end $$;
+
+-- ---------------------------------------------------------------- tenants, organizations, users
 
 create table neoapi.plan (
     name           text primary key check (name ~ '^[a-z0-9_-]{1,40}$'),
@@ -50,14 +62,14 @@ create table neoapi.plan (
 insert into neoapi.plan (name, requests, window_seconds) values ('default', 600, 60);
 
 create table neoapi.tenant (
-    id         text collate "C" primary key check (id ~ '^tnt_[0-9a-hjkmnp-tv-z]{26}$'),
+    id         text collate "C" primary key check (id like 'tnt\_%' and octet_length(id) = 30),
     name       text not null check (length(name) between 1 and 200),
     plan       text not null default 'default' references neoapi.plan (name) on update cascade,
     created_at timestamptz not null default now()
 );
 
 create table neoapi.organization (
-    id         text collate "C" primary key check (id ~ '^org_[0-9a-hjkmnp-tv-z]{26}$'),
+    id         text collate "C" primary key check (id like 'org\_%' and octet_length(id) = 30),
     tenant_id  text collate "C" not null references neoapi.tenant (id),
     name       text not null check (length(name) between 1 and 200),
     created_at timestamptz not null default now(),
@@ -65,7 +77,7 @@ create table neoapi.organization (
 );
 
 create table neoapi.app_user (
-    id         text collate "C" primary key check (id ~ '^usr_[0-9a-hjkmnp-tv-z]{26}$'),
+    id         text collate "C" primary key check (id like 'usr\_%' and octet_length(id) = 30),
     tenant_id  text collate "C" not null references neoapi.tenant (id),
     email      text not null check (length(email) between 3 and 254),
     name       text not null check (length(name) between 1 and 200),
@@ -75,28 +87,34 @@ create table neoapi.app_user (
 );
 create unique index app_user_email_key on neoapi.app_user (tenant_id, lower(email));
 
--- API keys (nbr_) and personal access tokens (pat_). The id is public; of the secret only its SHA-256 is kept.
+-- ---------------------------------------------------------------- credentials
+
+-- API keys (nbr_) and personal access tokens (pat_). Only the SHA-256 of the secret is stored.
 create table neoapi.credential (
-    id              text collate "C" primary key check (id ~ '^(nbr|pat)_[0-9a-hjkmnp-tv-z]{26}$'),
-    tenant_id       text collate "C" not null references neoapi.tenant (id),
-    organization_id text collate "C",
-    user_id         text collate "C",
-    name            text not null check (length(name) between 1 and 200),
-    role            text check (role in ('org_admin', 'org_editor', 'org_viewer')),
-    scopes          text[],
-    secret_hash     bytea not null check (length(secret_hash) = 32),
-    created_at      timestamptz not null default now(),
-    revoked_at      timestamptz,
+    id                    text collate "C" primary key
+                          check ((id like 'nbr\_%' or id like 'pat\_%') and octet_length(id) = 30),
+    tenant_id             text collate "C" not null references neoapi.tenant (id),
+    organization_id       text collate "C",
+    user_id               text collate "C",
+    name                  text not null check (length(name) between 1 and 200),
+    role                  text check (role in ('org_admin', 'org_editor', 'org_viewer')),
+    scopes                text[],
+    secret_hash           bytea not null check (length(secret_hash) = 32),
+    created_at            timestamptz not null default now(),
+    revoked_at            timestamptz,
+    previous_secret_hash  bytea check (length(previous_secret_hash) = 32),
+    previous_secret_until timestamptz, -- until then the secret before the last rotation is valid, too
     unique (tenant_id, id),
     foreign key (tenant_id, organization_id) references neoapi.organization (tenant_id, id),
     foreign key (tenant_id, user_id) references neoapi.app_user (tenant_id, id),
-    -- a key belongs to one organization and has a role, and maybe fewer scopes than the role has; a token belongs to a user,
-    -- whose role it has
+    -- An API key belongs to one organization and has a role, and optionally scopes that restrict it. A token belongs to a user
+    -- and has the user's role.
     check (case when id like 'nbr\_%' then organization_id is not null and user_id is null and role is not null
-                else organization_id is null and user_id is not null and role is null and scopes is null end)
+                else organization_id is null and user_id is not null and role is null and scopes is null end),
+    check ((previous_secret_hash is null) = (previous_secret_until is null))
 );
 
--- The organizations that a personal access token reaches, in the order in which they were given.
+-- The organizations that a personal access token has access to, in the order in which the administrator named them.
 create table neoapi.token_organization (
     credential_id   text collate "C" not null,
     tenant_id       text collate "C" not null,
@@ -107,45 +125,56 @@ create table neoapi.token_organization (
     foreign key (tenant_id, organization_id) references neoapi.organization (tenant_id, id)
 );
 
--- Every process keeps what it has read of credentials until something here changes, by whatever hand.
-create function neoapi.tell_credentials_changed() returns trigger language plpgsql as $$
+-- Every process caches credentials. Triggers invalidate the caches, so that changes made by hand in psql count as well.
+create function neoapi.notify_credentials_changed() returns trigger language plpgsql as $$
 begin
     perform pg_notify('neoapi_credentials', '');
     return null;
 end $$;
 
-create trigger changed after insert or update or delete or truncate on neoapi.plan
-    for each statement execute function neoapi.tell_credentials_changed();
-create trigger changed after insert or update or delete or truncate on neoapi.tenant
-    for each statement execute function neoapi.tell_credentials_changed();
-create trigger changed after insert or update or delete or truncate on neoapi.organization
-    for each statement execute function neoapi.tell_credentials_changed();
-create trigger changed after insert or update or delete or truncate on neoapi.app_user
-    for each statement execute function neoapi.tell_credentials_changed();
-create trigger changed after insert or update or delete or truncate on neoapi.credential
-    for each statement execute function neoapi.tell_credentials_changed();
-create trigger changed after insert or update or delete or truncate on neoapi.token_organization
-    for each statement execute function neoapi.tell_credentials_changed();
+create trigger notify_credentials_changed after insert or update or delete or truncate on neoapi.plan
+    for each statement execute function neoapi.notify_credentials_changed();
+create trigger notify_credentials_changed after insert or update or delete or truncate on neoapi.tenant
+    for each statement execute function neoapi.notify_credentials_changed();
+create trigger notify_credentials_changed after insert or update or delete or truncate on neoapi.organization
+    for each statement execute function neoapi.notify_credentials_changed();
+create trigger notify_credentials_changed after insert or update or delete or truncate on neoapi.app_user
+    for each statement execute function neoapi.notify_credentials_changed();
+create trigger notify_credentials_changed after insert or update or delete or truncate on neoapi.credential
+    for each statement execute function neoapi.notify_credentials_changed();
+create trigger notify_credentials_changed after insert or update or delete or truncate on neoapi.token_organization
+    for each statement execute function neoapi.notify_credentials_changed();
 
-grant select on neoapi.plan to :runtime;
+grant select on neoapi.plan, neoapi.token_organization to :runtime;
 grant select (id, plan) on neoapi.tenant to :runtime;
 grant select (id, email, role) on neoapi.app_user to :runtime;
-grant select (id, tenant_id, organization_id, user_id, role, scopes, secret_hash, revoked_at) on neoapi.credential to :runtime;
-grant select on neoapi.token_organization to :runtime;
+grant select (id, tenant_id, organization_id, user_id, role, scopes, secret_hash, revoked_at, previous_secret_hash,
+              previous_secret_until) on neoapi.credential to :runtime;
 
--- ---------------------------------------------------------------- idempotency
+-- ---------------------------------------------------------------- idempotency keys
 
--- Written in the transaction of the write that it stands for. `answer` is the response's body.
+-- A key is inserted in the transaction of its write. A batch inserts its key first and stores the response at the end.
 create table neoapi.idempotency_key (
     organization_id text collate "C" not null,
     credential_id   text collate "C" not null,
     key             uuid not null,
     request_hash    bytea not null,
     status          smallint not null,
-    answer          text not null,
-    secret          text, -- what was shown with the answer once, sealed
+    response_body   text not null,
+    secret          text, -- encrypted; the secret that only this response contains
     expires_at      timestamptz not null,
     primary key (organization_id, credential_id, key)
 );
-create index idempotency_key_expiry on neoapi.idempotency_key (expires_at);
-grant select, insert, delete on neoapi.idempotency_key to :runtime;
+create index idempotency_key_expires_at on neoapi.idempotency_key (expires_at);
+grant select, insert, delete, update (response_body) on neoapi.idempotency_key to :runtime;
+
+-- ---------------------------------------------------------------- imports
+
+-- The original id of an imported row that got a new id, so that a repeated import finds the row. Written by neoapictl only.
+create table neoapi.imported_id (
+    organization_id text collate "C" not null,
+    kind            text collate "C" not null, -- the resource's name
+    original_id     text collate "C" not null check (length(original_id) between 1 and 200),
+    id              text collate "C" not null,
+    primary key (organization_id, kind, original_id)
+);

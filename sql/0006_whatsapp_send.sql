@@ -1,0 +1,218 @@
+-- Creates the functions that send a WhatsApp message: what is committed before the provider is called, and what is recorded
+-- after.
+--
+-- All functions lock in this order: contacts (see whatsapp_receive), conversations, provider message ids, messages.
+
+-- Locks names until the end of the transaction. They are hashed to 128 locks per namespace, because PostgreSQL's lock table is
+-- limited.
+create function neoapi.whatsapp_lock(namespace text, names text[]) returns void
+    language sql volatile
+    as $$
+        select pg_advisory_xact_lock(hashtext(namespace), l.slot)
+        from (select distinct hashtext(n) & 127 as slot from unnest(names) n where n is not null order by 1) l
+    $$;
+
+-- Locks and returns the conversation of a number with a contact, or returns null. The business-scoped id takes precedence. Each
+-- id is a query of its own, because PostgreSQL then uses its index whatever the table's statistics are.
+create function neoapi.whatsapp_find_conversation(organization text, number text, wa_id text, bsuid text) returns text
+    language plpgsql volatile as $$
+declare
+    conversation text;
+begin
+    if bsuid is not null then
+        select c.id into conversation from neoapi.whatsapp_conversation c
+        where c.organization_id = organization and c.number_id = number and c.contact_bsuid = bsuid for update;
+    end if;
+    if conversation is null and wa_id is not null then
+        select c.id into conversation from neoapi.whatsapp_conversation c
+        where c.organization_id = organization and c.number_id = number
+          and neoapi.whatsapp_phone_key(c.contact_wa_id) = neoapi.whatsapp_phone_key(wa_id) for update;
+    end if;
+    return conversation;
+end $$;
+
+-- Stores the contact's ids and name. An id that another conversation of the number has is not stored.
+create function neoapi.whatsapp_update_contact(organization text, conversation text, wa_id text, bsuid text, name text) returns void
+    language sql volatile
+    as $$
+        update neoapi.whatsapp_conversation c
+        set contact_wa_id = case when wa_id is null or exists (
+                select from neoapi.whatsapp_conversation o where o.organization_id = organization and o.number_id = c.number_id
+                and neoapi.whatsapp_phone_key(o.contact_wa_id) = neoapi.whatsapp_phone_key(wa_id) and o.id <> c.id)
+                then c.contact_wa_id else wa_id end,
+            contact_bsuid = case when bsuid is null or exists (
+                select from neoapi.whatsapp_conversation o where o.organization_id = organization and o.number_id = c.number_id
+                and o.contact_bsuid = bsuid and o.id <> c.id)
+                then c.contact_bsuid else bsuid end,
+            contact_name = coalesce(name, c.contact_name),
+            updated_at = now()
+        where c.organization_id = organization and c.id = conversation
+          and (coalesce(wa_id <> c.contact_wa_id, wa_id is not null) or coalesce(bsuid <> c.contact_bsuid, bsuid is not null)
+               or coalesce(name <> c.contact_name, name is not null))
+    $$;
+
+-- The number to send from: the given one, or the organization's only one. If there is none, refusal is no_number or
+-- several_numbers.
+create function neoapi.whatsapp_choose_number(organization text, number text, out id text, out refusal text)
+    language plpgsql stable as $$
+declare
+    numbers text[] := array(select n.id from neoapi.whatsapp_number n
+                            where n.organization_id = organization and (number is null or n.id = number) limit 2);
+begin
+    id := case when cardinality(numbers) = 1 then numbers[1] end;
+    refusal := case cardinality(numbers) when 0 then 'no_number' when 2 then 'several_numbers' end;
+end $$;
+
+-- Locks the conversation with a lead, or inserts it. The conversation is found by the lead's phone number or, if the provider
+-- uses another number for the contact, by the lead. `created` is true if no response has reported the conversation yet.
+create function neoapi.whatsapp_open_conversation(organization text, number text, lead neoapi.lead, new_id text,
+                                                  out conversation text, out created boolean)
+    language plpgsql volatile as $$
+begin
+    loop
+        conversation := neoapi.whatsapp_find_conversation(organization, number, lead.phone, null);
+        if conversation is null then
+            select c.id into conversation from neoapi.whatsapp_conversation c
+            where c.organization_id = organization and c.number_id = number and c.lead_id = lead.id
+            order by c.id desc limit 1 for update;
+        end if;
+        exit when conversation is not null;
+        insert into neoapi.whatsapp_conversation
+            (organization_id, id, number_id, contact_wa_id, contact_name, triage, lead_id, created_at, updated_at, is_provisional)
+        values (organization, new_id, number, lead.phone, lead.name, 'assigned', lead.id, now(), now(), true)
+        on conflict do nothing;
+    end loop;
+    select c.is_provisional into created from neoapi.whatsapp_conversation c
+    where c.organization_id = organization and c.id = conversation;
+    update neoapi.whatsapp_conversation c
+    set is_provisional = false, lead_id = lead.id, contact_name = coalesce(c.contact_name, lead.name), updated_at = now(),
+        triage = case c.triage when 'pending' then 'assigned' else c.triage end
+    where c.organization_id = organization and c.id = conversation;
+end $$;
+
+-- Inserts a pending message to a lead, and the idempotency key unless it is null. Until whatsapp_finish the key's response_body
+-- is the message's id. Returns one row: what the provider's API needs, or a refusal, after which nothing is inserted. Returns
+-- no row if the key exists.
+create function neoapi.whatsapp_start(
+    organization text, credential text, idempotency_key uuid, request_hash bytea, actor text, actor_type text, lead text,
+    number text, template text, language text, conversation text, message text)
+    returns table (refusal text, deliveries int, created boolean, number_id text, phone_number_id text, access_token text,
+                   wa_id text, bsuid text)
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    recipient neoapi.lead;
+    opened text; -- the conversation
+begin
+    if idempotency_key is not null then
+        insert into neoapi.idempotency_key (organization_id, credential_id, key, request_hash, status, response_body, expires_at)
+        values (organization, credential, idempotency_key, request_hash, 200, message, now() + interval '24 hours')
+        on conflict do nothing;
+        if not found then
+            return;
+        end if;
+    end if;
+    deliveries := 0;
+    select l.* into recipient from neoapi.lead l where l.organization_id = organization and l.id = lead;
+    if not found then
+        refusal := 'no_lead';
+    else
+        select c.id, c.refusal into number_id, refusal from neoapi.whatsapp_choose_number(organization, number) c;
+    end if;
+    if refusal is null then
+        select o.conversation, o.created into opened, created
+        from neoapi.whatsapp_open_conversation(organization, number_id, recipient, conversation) o;
+        select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token,
+               case when c.opted_out_at is not null then 'opted_out' end
+        into wa_id, bsuid, phone_number_id, access_token, refusal
+        from neoapi.whatsapp_conversation c
+        join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
+        where c.organization_id = organization and c.id = opened;
+    end if;
+    if refusal is not null then
+        delete from neoapi.idempotency_key k
+        where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
+        update neoapi.whatsapp_conversation c set is_provisional = true
+        where created and c.organization_id = organization and c.id = opened;
+        return next;
+        return;
+    end if;
+    insert into neoapi.whatsapp_message (organization_id, id, conversation_id, direction, source, type, template_name,
+        template_language, status, status_at, actor_id, actor_type, occurred_at, created_conversation)
+    values (organization, message, opened, 'outbound', 'api', 'template', template, language, 'pending', now(), actor,
+        actor_type, now(), created);
+    update neoapi.idempotency_key k set status = 201
+    where created and k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
+    return next;
+end $$;
+
+-- Records the outcome of a message of whatsapp_start: accepted; failed (rejected for good, which is the response); unknown; or
+-- refused, opted_out, unsent, which delete the idempotency key, so that the request can be retried. Returns the response, or
+-- null.
+create function neoapi.whatsapp_finish(
+    organization text, credential text, idempotency_key uuid, message text, outcome text, provider_id text, wa_id text, bsuid text,
+    is_held boolean, code int, title text)
+    returns text
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    m neoapi.whatsapp_message;
+    reported neoapi.whatsapp_status; -- by a callback that was faster than the provider's response
+    response text;
+begin
+    perform from neoapi.whatsapp_message x
+    join neoapi.whatsapp_conversation c on c.organization_id = x.organization_id and c.id = x.conversation_id
+    where x.organization_id = organization and x.id = message for update of c;
+    if outcome = 'accepted' then
+        perform neoapi.whatsapp_lock('neoapi.whatsapp_status', array[provider_id]);
+        select s.* into reported from neoapi.whatsapp_status s
+        where s.organization_id = organization and s.provider_message_id = provider_id
+        order by neoapi.whatsapp_status_rank(s.status) desc limit 1;
+    end if;
+    select x.* into m from neoapi.whatsapp_message x where x.organization_id = organization and x.id = message for update;
+    if outcome = 'accepted' then
+        m.provider_message_id := coalesce(m.provider_message_id, (select provider_id where not exists (
+            select from neoapi.whatsapp_message o where o.organization_id = organization and o.provider_message_id = provider_id)));
+        if m.status = 'pending' then
+            m.status := 'accepted';
+            m.status_at := now();
+        end if;
+        if neoapi.whatsapp_status_rank(reported.status) > neoapi.whatsapp_status_rank(m.status) then
+            m.status := reported.status;
+            m.status_at := reported.occurred_at;
+            m.error_code := reported.error_code;
+            m.error_title := reported.error_title;
+        end if;
+        perform neoapi.whatsapp_update_contact(organization, m.conversation_id, wa_id, bsuid, null);
+    elsif outcome <> 'unknown' and m.status = 'pending' then
+        m.status := 'failed';
+        m.status_at := now();
+        m.error_code := code;
+        m.error_title := title;
+    end if;
+    update neoapi.whatsapp_message x
+    set provider_message_id = m.provider_message_id, status = m.status, status_at = m.status_at, error_code = m.error_code,
+        error_title = m.error_title
+    where x.organization_id = organization and x.id = message;
+    update neoapi.whatsapp_conversation c
+    set held = is_held and m.status in ('pending', 'accepted'),
+        opted_out_at = case outcome when 'opted_out' then coalesce(c.opted_out_at, now()) else c.opted_out_at end,
+        preference_at = case outcome when 'opted_out' then now() else c.preference_at end,
+        is_provisional = m.created_conversation and outcome in ('refused', 'opted_out', 'unsent') and not exists (
+            select from neoapi.whatsapp_message o where o.organization_id = organization and o.conversation_id = c.id
+            and o.status <> 'failed'),
+        updated_at = now()
+    where c.organization_id = organization and c.id = m.conversation_id;
+    if outcome in ('refused', 'opted_out', 'unsent') then
+        delete from neoapi.idempotency_key k
+        where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key
+          and k.response_body = message;
+        return null;
+    end if;
+    response := neoapi.whatsapp_response(organization, message);
+    update neoapi.idempotency_key k set response_body = response
+    where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key
+      and k.response_body = message;
+    return response;
+end $$;
+
+revoke execute on function neoapi.whatsapp_start, neoapi.whatsapp_finish from public;
+grant execute on function neoapi.whatsapp_start, neoapi.whatsapp_finish to :runtime;
