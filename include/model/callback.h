@@ -49,7 +49,7 @@ const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool);
  * many messages, statuses and preferences made no sense. */
 apr_array_header_t *neo_callback_read(neo_text raw, apr_pool_t *pool, const char **wrong, int *dropped);
 
-/* The facts as the database is given them (see sql/0014_whatsapp_receive.sql). */
+/* The facts as the database is given them (see sql/0007_whatsapp_receive.sql). */
 neo_text neo_facts_json(const apr_array_header_t *facts, apr_pool_t *pool);
 
 #endif

@@ -28,7 +28,7 @@ typedef struct neo_idempotency {
     " and credential_id = {credential} and key = {key}::uuid)"
 #define NEO_IDEMPOTENCY_STORE_KEY(status, answer, secret, from)                                                                \
     ", stored_key as (insert into neoapi.idempotency_key"                                                                      \
-    " (organization_id, credential_id, key, request_hash, status, answer, secret, expires_at)"                                 \
+    " (organization_id, credential_id, key, request_hash, status, response_body, secret, expires_at)"                          \
     " select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), " status ", " answer ", " secret                \
     ", now() + interval '24 hours' from " from ")"
 

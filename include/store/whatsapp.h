@@ -1,5 +1,5 @@
 /* Conversations over WhatsApp, as requests begin them and as the provider's callbacks continue them. What is done is written in
- * functions of the schema (sql/0013_whatsapp_send.sql, sql/0014_whatsapp_receive.sql), each one round trip and one transaction.
+ * functions of the schema (sql/0006_whatsapp_send.sql, sql/0007_whatsapp_receive.sql), each one round trip and one transaction.
  */
 #ifndef NEO_STORE_WHATSAPP_H
 #define NEO_STORE_WHATSAPP_H

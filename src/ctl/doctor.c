@@ -233,11 +233,11 @@ static const check checks[] = {
      " ('webhook_attempt', 'select,insert')) as tables (t, privileges), unnest(string_to_array(privileges, ',')) p"
      " where not has_table_privilege($1, 'neoapi.' || t, p)"
      " union all select p || ' on ' || c.relname from pg_trigger g join pg_class c on c.oid = g.tgrelid,"
-     " unnest('{select,insert,update,delete}'::text[]) p where g.tgname = 'represent'"
+     " unnest('{select,insert,update,delete}'::text[]) p where g.tgname = 'set_representation'"
      " and c.relnamespace = 'neoapi'::regnamespace and c.relname not in ('broker', 'webhook_subscription')"
      " and not has_table_privilege($1, c.oid, p)"
-     " union all select 'execute of webhook_keep_partitions'"
-     " where not has_function_privilege($1, 'neoapi.webhook_keep_partitions(int)', 'execute')) as things",
+     " union all select 'execute of webhook_maintain_partitions'"
+     " where not has_function_privilege($1, 'neoapi.webhook_maintain_partitions(int)', 'execute')) as things",
      NULL, "neoapictl setup; if that does not help, the grants in sql/ have been revoked by hand"},
     {"runtime role sees no more", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce('it may ' || string_agg(thing, ', '), 'no names, no changes to who there is')"

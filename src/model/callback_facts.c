@@ -53,7 +53,7 @@ static void put_text(neo_buf *out, const char *name, const char *value)
 
 static void put_fact(neo_buf *out, const neo_fact *fact, int number)
 {
-    static const char *const kinds[] = {"message", "status", "preference", "moved"};
+    static const char *const kinds[] = {"message", "status", "preference", "number_changed"};
     _Static_assert(sizeof kinds / sizeof *kinds == NEO_FACT_KINDS, "every kind has its name");
     const struct {
         const char *name, *value;
@@ -69,7 +69,7 @@ static void put_fact(neo_buf *out, const neo_fact *fact, int number)
                  {"filename", fact->filename},
                  {"status", fact->status},
                  {"error_title", fact->error_title},
-                 {"wish", fact->preference},
+                 {"preference", fact->preference},
                  {"new_wa_id", fact->new_wa_id},
                  {"new_bsuid", fact->new_bsuid}};
     neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s", number, kinds[fact->kind],

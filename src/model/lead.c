@@ -80,7 +80,7 @@ const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **di
     return NULL;
 }
 
-/* The same as neoapi.whatsapp_folded of sql/0012_whatsapp.sql. */
+/* The same as neoapi.whatsapp_phone_key of sql/0005_whatsapp.sql. */
 const char *neo_phone_folded(const char *digits, apr_pool_t *pool)
 {
     int is_mobile = strlen(digits) == 13 && strncmp(digits, "55", 2) == 0 && digits[2] != '0' && digits[3] != '0' &&
@@ -120,7 +120,7 @@ static const char *in_one_line(const char *text, apr_pool_t *pool)
     return line;
 }
 
-/* The columns are those of sql/0012_whatsapp.sql; nobody is shown these sentences but who reads here. */
+/* The columns are those of sql/0005_whatsapp.sql; nobody is shown these sentences but who reads here. */
 static const neo_field fields[] = {
     {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Identifies the lead."},
     {.name = "name", .type = NEO_STRING, .flags = NEO_REQUIRED, .max = 200, .normalize = in_one_line, .doc = "In one line."},

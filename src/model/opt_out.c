@@ -1,4 +1,4 @@
-/* Opt-outs: who has said stop over WhatsApp, as an organization takes it along (see sql/0017_opt_out.sql). */
+/* Opt-outs: who has said stop over WhatsApp, as an organization takes it along (see sql/0005_whatsapp.sql). */
 #include <apr_strings.h>
 #include <string.h>
 

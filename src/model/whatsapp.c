@@ -133,7 +133,7 @@ static const neo_field last_message[] = {
     {0},
 };
 
-/* The columns are those of sql/0012_whatsapp.sql. */
+/* The columns are those of sql/0005_whatsapp.sql. */
 static const neo_field conversation[] = {
     IDENTIFIER("id", "wac_", NEO_ALWAYS, "Identifies the conversation.", SAMPLE_CONVERSATION),
     IDENTIFIER("number_id", "wan_", NEO_ALWAYS, "The organization's number.", SAMPLE_NUMBER),

@@ -73,7 +73,8 @@ static neo_problem *resolve_conflict(neo_call *call, neo_pg *pg, neo_pg_status s
 {
     int is_first = !*done, is_free;
     *done = 1;
-    if (status == NEO_PG_UNIQUE_VIOLATION && rows->constraint && strcmp(rows->constraint, "webhook_subscription_ending") == 0) {
+    if (status == NEO_PG_UNIQUE_VIOLATION && rows->constraint &&
+        strcmp(rows->constraint, "webhook_subscription_id_suffix") == 0) {
         *done = 0; /* the next id ends otherwise */
         return NULL;
     }

@@ -83,35 +83,40 @@ const char *neo_admin_missing(neo_admin_listing what)
 
 /* Each answers rows in their order; $1 is `of`. */
 static const char *const listings[NEO_ADMIN_LISTINGS] = {
-    [NEO_ADMIN_TENANTS] = "select id, name, plan, neoapi.instant(created_at) as created_at from neoapi.tenant"
+    [NEO_ADMIN_TENANTS] = "select id, name, plan, neoapi.format_timestamp(created_at) as created_at from neoapi.tenant"
                           " where $1::text is null order by id",
-    [NEO_ADMIN_ORGANIZATIONS] = "select id, tenant_id, name, neoapi.instant(created_at) as created_at from neoapi.organization"
-                                " where $1::text is null or tenant_id = $1 order by id",
-    [NEO_ADMIN_USERS] = "select id, tenant_id, email, role, name, neoapi.instant(created_at) as created_at from neoapi.app_user"
-                        " where $1::text is null or tenant_id = $1 order by id",
+    [NEO_ADMIN_ORGANIZATIONS] =
+        "select id, tenant_id, name, neoapi.format_timestamp(created_at) as created_at from neoapi.organization"
+        " where $1::text is null or tenant_id = $1 order by id",
+    [NEO_ADMIN_USERS] =
+        "select id, tenant_id, email, role, name, neoapi.format_timestamp(created_at) as created_at from neoapi.app_user"
+        " where $1::text is null or tenant_id = $1 order by id",
     [NEO_ADMIN_PLANS] = "select name, requests, window_seconds from neoapi.plan where $1::text is null order by name",
-    [NEO_ADMIN_KEYS] = "select id, tenant_id, organization_id, role, scopes, name, neoapi.instant(created_at) as created_at,"
-                       " neoapi.instant(revoked_at) as revoked_at,"
-                       " neoapi.instant(case when previous_secret_until > now() then previous_secret_until end)"
-                       " as previous_secret_until from neoapi.credential"
-                       " where id like 'nbr\\_%' and ($1::text is null or organization_id = $1) order by id",
-    [NEO_ADMIN_TOKENS] = "select c.id, c.tenant_id, c.user_id, u.email,"
-                         " array(select o.organization_id from neoapi.token_organization o where o.credential_id = c.id"
-                         " order by o.position) as allowed_organization_ids,"
-                         " c.name, neoapi.instant(c.created_at) as created_at, neoapi.instant(c.revoked_at) as revoked_at,"
-                         " neoapi.instant(case when c.previous_secret_until > now() then c.previous_secret_until end)"
-                         " as previous_secret_until"
-                         " from neoapi.credential c join neoapi.app_user u on u.id = c.user_id"
-                         " where $1::text is null or c.user_id = $1 order by c.id",
+    [NEO_ADMIN_KEYS] =
+        "select id, tenant_id, organization_id, role, scopes, name, neoapi.format_timestamp(created_at) as created_at,"
+        " neoapi.format_timestamp(revoked_at) as revoked_at,"
+        " neoapi.format_timestamp(case when previous_secret_until > now() then previous_secret_until end)"
+        " as previous_secret_until from neoapi.credential"
+        " where id like 'nbr\\_%' and ($1::text is null or organization_id = $1) order by id",
+    [NEO_ADMIN_TOKENS] =
+        "select c.id, c.tenant_id, c.user_id, u.email,"
+        " array(select o.organization_id from neoapi.token_organization o where o.credential_id = c.id"
+        " order by o.position) as allowed_organization_ids,"
+        " c.name, neoapi.format_timestamp(c.created_at) as created_at, neoapi.format_timestamp(c.revoked_at) as revoked_at,"
+        " neoapi.format_timestamp(case when c.previous_secret_until > now() then c.previous_secret_until end)"
+        " as previous_secret_until"
+        " from neoapi.credential c join neoapi.app_user u on u.id = c.user_id"
+        " where $1::text is null or c.user_id = $1 order by c.id",
     [NEO_ADMIN_WEBHOOKS] = "select w.id, w.organization_id, w.url, w.events, w.is_active, w.disabled_reason,"
-                           " neoapi.instant(w.failing_since) as failing_since,"
+                           " neoapi.format_timestamp(w.failing_since) as failing_since,"
                            " (select count(*) from neoapi.webhook_queue q where q.subscription_id = w.id) as pending"
                            " from neoapi.webhook_subscription w where $1::text is null or w.organization_id = $1 order by w.id",
     [NEO_ADMIN_NUMBERS] = "select id, organization_id, display_phone_number, phone_number_id, waba_id,"
-                          " neoapi.instant(created_at) as created_at from neoapi.whatsapp_number"
+                          " neoapi.format_timestamp(created_at) as created_at from neoapi.whatsapp_number"
                           " where $1::text is null or organization_id = $1 order by id",
-    [NEO_ADMIN_LEADS] = "select id, organization_id, name, phone, email, party_id, neoapi.instant(created_at) as created_at"
-                        " from neoapi.lead where $1::text is null or organization_id = $1 order by id",
+    [NEO_ADMIN_LEADS] =
+        "select id, organization_id, name, phone, email, party_id, neoapi.format_timestamp(created_at) as created_at"
+        " from neoapi.lead where $1::text is null or organization_id = $1 order by id",
 };
 
 const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list)

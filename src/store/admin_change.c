@@ -122,7 +122,7 @@ static const char *why_not_rotated(neo_pg *pg, const char *id, apr_pool_t *pool)
     neo_rows rows;
     const char *values[] = {id};
     const char *wrong = neo_admin_exec(pg,
-                                       "select revoked_at is not null, neoapi.instant(previous_secret_until)"
+                                       "select revoked_at is not null, neoapi.format_timestamp(previous_secret_until)"
                                        " from neoapi.credential where id = $1",
                                        1, values, pool, &rows);
     if (wrong)
@@ -272,7 +272,7 @@ static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, cons
         wrong = neo_admin_exec(pg,
                                "delete from neoapi.whatsapp_opt_out o using neoapi.lead l where l.id = $1"
                                " and o.organization_id = l.organization_id and (o.lead_id = l.id"
-                               " or neoapi.whatsapp_folded(o.contact_phone) = neoapi.whatsapp_folded(l.phone))",
+                               " or neoapi.whatsapp_phone_key(o.contact_phone) = neoapi.whatsapp_phone_key(l.phone))",
                                1, &id, pool, &rows);
     return wrong;
 }

@@ -24,7 +24,7 @@ static const char *const sources[NEO_DELIVERY_KINDS] = {
 /* What they are answered with: one row for the one that was made, or one for all. */
 #define RECORD                                                                                                                 \
     "select json_strip_nulls(json_build_object('id', id, 'subscription_id', subscription_id, 'event_type', event_type,"        \
-    " 'status', 'pending', 'attempt_count', 0, 'created_at', neoapi.instant(created_at)))::text as answer from "               \
+    " 'status', 'pending', 'attempt_count', 0, 'created_at', neoapi.format_timestamp(created_at)))::text as answer from "      \
     "queued_deliveries"
 static const char *const answers[NEO_DELIVERY_KINDS] = {
     [NEO_DELIVERY_TEST] = RECORD,

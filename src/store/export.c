@@ -10,11 +10,11 @@
 
 #define FETCH_ROWS "1000" /* rows: some megabytes at most */
 
-static const char head_sql[] =
-    "select json_build_object('at', neoapi.instant(now()), 'schema', (select max(number) from neoapi.schema_migration),"
-    " 'tenant', json_build_object('id', t.id, 'name', t.name, 'plan', t.plan),"
-    " 'organization', json_build_object('id', o.id, 'name', o.name))"
-    " from neoapi.organization o join neoapi.tenant t on t.id = o.tenant_id where o.id = $1";
+static const char head_sql[] = "select json_build_object('at', neoapi.format_timestamp(now()), 'schema', (select max(number) "
+                               "from neoapi.schema_migration),"
+                               " 'tenant', json_build_object('id', t.id, 'name', t.name, 'plan', t.plan),"
+                               " 'organization', json_build_object('id', o.id, 'name', o.name))"
+                               " from neoapi.organization o join neoapi.tenant t on t.id = o.tenant_id where o.id = $1";
 
 /* What the file does not have, so that nobody learns it after a purge. */
 static const char left_out_sql[] =

@@ -15,17 +15,17 @@ static neo_sql *lookup, *remove_old, *reserve, *store;
 void neo_idempotency_make_statements(apr_pool_t *pool)
 {
     lookup = neo_sql_make(pool,
-                          "select request_hash = decode({hash}, 'hex'), expires_at <= now(), status, answer, secret"
+                          "select request_hash = decode({hash}, 'hex'), expires_at <= now(), status, response_body, secret"
                           " from neoapi.idempotency_key where " THIS_KEY,
                           0);
     remove_old = neo_sql_make(pool, "delete from neoapi.idempotency_key where " THIS_KEY " and expires_at <= now()", 1);
     reserve = neo_sql_make(pool,
                            "insert into neoapi.idempotency_key"
-                           " (organization_id, credential_id, key, request_hash, status, answer, expires_at)"
+                           " (organization_id, credential_id, key, request_hash, status, response_body, expires_at)"
                            " values ({organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), 200, '',"
                            " now() + interval '24 hours') on conflict do nothing returning 1",
                            1);
-    store = neo_sql_make(pool, "update neoapi.idempotency_key set answer = {answer} where " THIS_KEY, 1);
+    store = neo_sql_make(pool, "update neoapi.idempotency_key set response_body = {answer} where " THIS_KEY, 1);
 }
 
 void neo_idempotency_add(neo_values *values, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool)

@@ -33,8 +33,8 @@ const char *neo_import_find_sql(const neo_resource *const *kinds, apr_pool_t *po
                            " and t.external_id = w.external)",
                            (*k)->name, neo_table_of(*k));
     neo_buf_puts(&sql, " end, w.fresh) as id from wish w left join neoapi.imported_id i on i.organization_id = $1"
-                       " and i.kind = w.kind and i.given = w.given),"
-                       " kept as (insert into neoapi.imported_id (organization_id, kind, given, id)"
+                       " and i.kind = w.kind and i.original_id = w.given),"
+                       " kept as (insert into neoapi.imported_id (organization_id, kind, original_id, id)"
                        " select $1, kind, given, id from found where given is not null on conflict do nothing)"
                        " select n, id from found");
     return sql.ptr;

@@ -34,8 +34,8 @@ const char *neo_admin_check_leads(neo_pg *pg, const char *organization, neo_text
              " where r.party_id is not null and not exists (select from neoapi.party p"
              " where p.organization_id = $1 and p.id = r.party_id)"
              " union all select r.line, 'phone: the organization has a lead with this number already: ' || l.id from " ROWS
-             " join neoapi.lead l on l.organization_id = $1 and neoapi.whatsapp_folded(l.phone) = "
-             "neoapi.whatsapp_folded(r.phone)) p",
+             " join neoapi.lead l on l.organization_id = $1 and neoapi.whatsapp_phone_key(l.phone) = "
+             "neoapi.whatsapp_phone_key(r.phone)) p",
              2, values, pool, &found);
     if (!wrong)
         *problems = neo_json_parse(neo_rows_text(&found, 0, 0), pool, &wrong);

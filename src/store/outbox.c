@@ -43,7 +43,7 @@
 
 /* The limit keeps the join in this order, whatever the planner thinks of: a look into the history for each delivery. */
 #define HISTORY                                                                                                                \
-    "(select d.event_type, neoapi.instant(d.created_at) as created_at, d.payload from neoapi.webhook_delivery d"               \
+    "(select d.event_type, neoapi.format_timestamp(d.created_at) as created_at, d.payload from neoapi.webhook_delivery d"      \
     " where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id = t.id limit 1)"
 
 /* A claim that a crash of the database undoes is as if it had not been made: nothing waits until it is on disk. */
@@ -63,7 +63,7 @@ static const char claim_sql[] =
 enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 
 /* The rows are locked in the order of their ids before anything is done to them: whoever else takes several rows of the queue
- * and waits for them does it in that order as well, or nearly so (see sql/0020_ending_order.sql), so that no two wait for each
+ * and waits for them does it in that order as well, or nearly so (see sql/0004_webhooks.sql), so that no two wait for each
  * other. In which order a `delete` comes to them is the planner's choice. */
 #define LOCKED                                                                                                                 \
     "claimed as materialized (select from neoapi.webhook_queue q join done o on q.id = o.id and q.claim = o.claim"             \
@@ -113,9 +113,9 @@ static const char cleanup_sql[] =
     " keys as (delete from neoapi.idempotency_key where (select acquired from lock) and ctid = any (array("
     " select ctid from neoapi.idempotency_key where expires_at <= now() limit " CLEANUP_ROWS ")) returning 1),"
     " orphans as (delete from neoapi.webhook_queue where (select acquired from lock)"
-    " and id < neoapi.webhook_day_id(current_date - $1::int) returning 1)"
+    " and id < neoapi.webhook_min_id(current_date - $1::int) returning 1)"
     " select (select count(*) from keys) = " CLEANUP_ROWS " from lock";
-static const char partitions_sql[] = "select neoapi.webhook_keep_partitions($1::int)";
+static const char partitions_sql[] = "select neoapi.webhook_maintain_partitions($1::int)";
 
 enum { COLUMNS = 12, RELEASE_COLUMNS = 2 }; /* of outcomes; of those that are given back: the first two */
 

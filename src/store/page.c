@@ -200,7 +200,8 @@ const char *neo_page_sql(const neo_listed *listed, const char *limit, const char
  * takes the whole condition away. */
 static void add_plan_for_values(filtering *f)
 {
-    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and (not ", parameter(f, "false"), "::boolean or neoapi.costly())", NULL));
+    neo_buf_puts(&f->where,
+                 apr_pstrcat(f->pool, " and (not ", parameter(f, "false"), "::boolean or neoapi.force_custom_plan())", NULL));
 }
 
 /* Preparing saves PostgreSQL reading the text. It pays for texts that come again: with one value to each filter. */

@@ -24,9 +24,9 @@ static const char *exec(neo_pg *pg, const char *sql, int params, const char *con
 /* $1 organization, $2 subscription, $3 status, $4 limit */
 static const char deliveries_sql[] =
     "select coalesce(json_agg(l), '[]') from (select d.id, d.event_type, s.status, coalesce(a.number, 0) as attempt_count,"
-    " a.http_status, a.error, neoapi.instant(d.created_at) as created_at, case when q.id is null then"
-    " neoapi.instant(a.started_at + a.duration_ms * interval '1 millisecond') end as completed_at,"
-    " neoapi.instant(q.due_at) as due_at"
+    " a.http_status, a.error, neoapi.format_timestamp(d.created_at) as created_at, case when q.id is null then"
+    " neoapi.format_timestamp(a.started_at + a.duration_ms * interval '1 millisecond') end as completed_at,"
+    " neoapi.format_timestamp(q.due_at) as due_at"
     " from neoapi.webhook_delivery d left join neoapi.webhook_queue q on q.id = d.id"
     " left join lateral (select * from neoapi.webhook_attempt l where l.organization_id = d.organization_id"
     " and l.delivery_id = d.id order by l.number desc limit 1) a on true,"
@@ -123,7 +123,7 @@ static const char follow_sql[] =
     " select state.now::text, least((select q.id from neoapi.webhook_queue q join neoapi.webhook_subscription w"
     " on w.organization_id = q.organization_id and w.id = q.subscription_id and w.is_active order by q.id limit 1), $5),"
     " (now() - interval '10 minutes')::text, (select coalesce(json_agg(l order by l.at, l.delivery_id), '[]') from ("
-    " select neoapi.instant(a.started_at + a.duration_ms * interval '1 millisecond') as at,"
+    " select neoapi.format_timestamp(a.started_at + a.duration_ms * interval '1 millisecond') as at,"
     " coalesce(a.outcome, 'retry') as result, a.http_status, a.error, a.number as attempt, a.duration_ms, d.event_type,"
     " a.delivery_id, a.subscription_id, a.organization_id"
     " from neoapi.organization o cross join lateral (select * from neoapi.webhook_attempt x"
@@ -155,5 +155,5 @@ const char *neo_admin_follow(neo_pg *pg, neo_follower *follower, apr_pool_t *poo
 const char *neo_admin_make_partitions(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    return exec(pg, "select neoapi.webhook_keep_partitions(36500)", 0, NULL, pool, &rows);
+    return exec(pg, "select neoapi.webhook_maintain_partitions(36500)", 0, NULL, pool, &rows);
 }

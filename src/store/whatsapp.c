@@ -15,7 +15,7 @@ void neo_whatsapp_make_statements(apr_pool_t *pool)
                                " from neoapi.whatsapp_start($1, $2, $3, decode($4, 'hex'), $5, $6, $7, $8, $9, $10, $11, $12)",
                                12, 1);
     end = neo_statement_make(pool, "select neoapi.whatsapp_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)", 11, 1);
-    answer = neo_statement_make(pool, "select neoapi.whatsapp_answer($1, $2)", 2, 0);
+    answer = neo_statement_make(pool, "select neoapi.whatsapp_response($1, $2)", 2, 0);
     numbers_of = neo_statement_make(pool,
                                     "select id, phone_number_id, app_secret from neoapi.whatsapp_number"
                                     " where phone_number_id = any ($1) or waba_id = any ($1) limit 1000",

@@ -80,10 +80,10 @@ void neo_write_add_returning(neo_buf *sql, const neo_resource *resource)
 
 /* ---------------------------------------------------------------- events */
 
-/* The payload made of the row r: as its representation, put together as text (see sql/0018_representation.sql). */
+/* The payload made of the row r: as its representation, put together as text (see sql/0002_resources.sql). */
 static void add_payload(neo_buf *sql, const neo_resource *resource)
 {
-    static const char *const text[2] = {"to_json(", ")"}, *const moment[2] = {"'\"' || neoapi.instant(", ") || '\"'"},
+    static const char *const text[2] = {"to_json(", ")"}, *const moment[2] = {"'\"' || neoapi.format_timestamp(", ") || '\"'"},
                              *const json[2] = {"", ""};
     static const char *const *const around[NEO_TYPES] = {
         [NEO_STRING] = text,  [NEO_ENUM] = text,    [NEO_REFERENCE] = text, [NEO_TIMESTAMP] = moment,    [NEO_DATE] = text,

@@ -1,6 +1,6 @@
 -- Deliveries of one subscription that are due now, of an event whose whole body has %(size)s bytes. Ids are of today.
 with event (n, id, body) as (
-    select n, left(neoapi.webhook_day_id(current_date), 14) || lpad(n::text, 16, '0'),
+    select n, left(neoapi.webhook_min_id(current_date), 14) || lpad(n::text, 16, '0'),
            jsonb_build_object('id', 'brk_' || lpad(n::text, 26, '0'), 'name', 'Maria Aparecida dos Santos', 'creci', 'CRECISP' || n,
                               'email', 'broker.' || n || '@example.com')::text
     from generate_series(1, %(count)s) n),

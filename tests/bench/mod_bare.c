@@ -87,8 +87,9 @@ static const collection collections[] = {
     " select r.organization_id, 'whd_' || right(r.id, 26), s.id, 'broker.created',"                                            \
     " '{' || concat_ws(',', '\"id\":' || to_json(r.id), '\"name\":' || to_json(r.name), '\"creci\":' || to_json(r.creci),"     \
     " '\"email\":' || to_json(r.email), '\"tenant_id\":' || to_json(r.tenant_id),"                                             \
-    " '\"organization_id\":' || to_json(r.organization_id), '\"created_at\":\"' || neoapi.instant(r.created_at) || '\"',"      \
-    " '\"updated_at\":\"' || neoapi.instant(r.updated_at) || '\"') || '}', r.created_at"                                       \
+    " '\"organization_id\":' || to_json(r.organization_id), '\"created_at\":\"' || neoapi.format_timestamp(r.created_at) || "  \
+    "'\"',"                                                                                                                    \
+    " '\"updated_at\":\"' || neoapi.format_timestamp(r.updated_at) || '\"') || '}', r.created_at"                              \
     " from r join neoapi.webhook_subscription s on s.organization_id = r.organization_id and s.is_active"                      \
     " and s.events && array['broker.created', '*'] returning organization_id, id, subscription_id),"                           \
     " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"                              \

@@ -118,7 +118,7 @@ def queued(instance, subscription=None):
 
 def pile_up(instance, subscription, count):
     """Puts deliveries of today into the history and the queue; there the newest comes first."""
-    instance.sql("""with made as (select neoapi.webhook_day_id(current_date) as first),
+    instance.sql("""with made as (select neoapi.webhook_min_id(current_date) as first),
         told as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload, created_at)
             select organization_id, left((select first from made), 20) || right(id, 4) || lpad(n::text, 6, '0'), id,
                 'broker.created', '{}', now()

@@ -24,7 +24,7 @@ def test_a_repeated_batch_is_answered_alike_and_does_nothing(own, instance, told
     assert count(own) == 2 and len(told()) == 3
     refused(send(own, *batch[:2], key=key), 409, "conflict.idempotency_key_reused")
     refused(own.post("brokers", json={"name": "A"}, headers={"Idempotency-Key": key}), 409, "conflict.idempotency_key_reused")
-    rows = instance.sql("select status, answer, expires_at > now() + interval '23 hours' from neoapi.idempotency_key"
+    rows = instance.sql("select status, response_body, expires_at > now() + interval '23 hours' from neoapi.idempotency_key"
                         " where key = %s::uuid", key)
     assert rows == [(200, first.text, True)]
 

@@ -31,13 +31,13 @@ def name_of(there, kind, days):
 def make_partitions(there, days):
     for kind in ("delivery", "attempt"):
         there.sql(f"create table neoapi.{name_of(there, kind, days)} partition of neoapi.webhook_{kind}"
-                  f" for values from (neoapi.webhook_day_id(current_date + %s)) to (neoapi.webhook_day_id(current_date + %s))",
+                  f" for values from (neoapi.webhook_min_id(current_date + %s)) to (neoapi.webhook_min_id(current_date + %s))",
                   days, days + 1)
 
 
 def age(there, delivery, days):
     """A copy of a delivery and its attempts, that many days older, as it is in the queue as well. Returns its id."""
-    old = there.sql("select overlay(neoapi.webhook_day_id(current_date - %s) placing right(%s, 8) from 23)", days, delivery)[0][0]
+    old = there.sql("select overlay(neoapi.webhook_min_id(current_date - %s) placing right(%s, 8) from 23)", days, delivery)[0][0]
     there.sql("insert into neoapi.webhook_delivery select organization_id, %s, subscription_id, event_type, payload, created_at"
               " from neoapi.webhook_delivery where id = %s", old, delivery)
     there.sql("insert into neoapi.webhook_attempt select organization_id, %s, subscription_id, number, started_at, duration_ms,"
@@ -82,7 +82,7 @@ def test_idempotency_keys_that_are_over_are_removed_however_many_and_no_others(t
     key = str(uuid.uuid4())
     assert admin.post("brokers", json={"name": "Ana"}, headers={"Idempotency-Key": key}).status_code == 201
     there.sql("insert into neoapi.idempotency_key select organization_id, credential_id, gen_random_uuid(), request_hash, status,"
-              " answer, secret, now() - interval '1 second' from neoapi.idempotency_key, generate_series(1, 4500) where key = %s",
+              " response_body, secret, now() - interval '1 second' from neoapi.idempotency_key, generate_series(1, 4500) where key = %s",
               key)
     begin_again(there)
     eventually(lambda: there.sql("select count(*) from neoapi.idempotency_key where expires_at < now()") == [(0,)],
@@ -90,7 +90,7 @@ def test_idempotency_keys_that_are_over_are_removed_however_many_and_no_others(t
     assert count(there, "idempotency_key", "key", key) == 1
 
 
-@pytest.mark.parametrize("lock", ["neoapi.tidy", "neoapi.webhook_keep_partitions"])
+@pytest.mark.parametrize("lock", ["neoapi.tidy", "neoapi.webhook_maintain_partitions"])
 def test_while_one_process_tidies_the_others_go_on_without_waiting(there, admin, receiver, lock):
     """Somebody holds the lock; deliveries leave all the same, and nothing is tidied until it is free."""
     connection = psycopg2.connect(there.admin_dsn)

@@ -114,7 +114,7 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
     ("revoke update on neoapi.broker from neoapi", "runtime role sees what it needs"),
     ("revoke update on neoapi.webhook_queue from neoapi", "runtime role sees what it needs"),
     ("revoke insert on neoapi.webhook_attempt from neoapi", "runtime role sees what it needs"),
-    ("revoke execute on function neoapi.webhook_keep_partitions from neoapi", "runtime role sees what it needs"),
+    ("revoke execute on function neoapi.webhook_maintain_partitions from neoapi", "runtime role sees what it needs"),
     ("grant connect on database {0} to public", "closed to others"),
     ("drop extension unaccent", "extensions"),
     ("revoke delete on neoapi.document from neoapi", "runtime role sees what it needs"),

@@ -220,7 +220,7 @@ def test_a_schema_of_another_build_is_not_taken_for_this_builds(fresh):
 
 def test_deliveries_from_before_their_key_changed_are_found_by_the_new_one(fresh):
     organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
-    subscription, old, recent = "whs_" + NOBODY, "whd_" + NOBODY, fresh.sql("select neoapi.webhook_day_id(current_date)")[0][0]
+    subscription, old, recent = "whs_" + NOBODY, "whd_" + NOBODY, fresh.sql("select neoapi.webhook_min_id(current_date)")[0][0]
     fresh.sql("alter table neoapi.webhook_delivery drop constraint webhook_delivery_pkey, add primary key (organization_id, id);"
               "create index webhook_delivery_of_subscription on neoapi.webhook_delivery (organization_id, subscription_id, id)")
     fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
@@ -236,7 +236,7 @@ def test_deliveries_from_before_their_key_changed_are_found_by_the_new_one(fresh
     latest, = fresh.sql("select max(inhrelid::regclass::text) from pg_inherits where inhrelid::regclass::text"
                         " ~ 'neoapi.webhook_delivery_[0-9]{8}$'")[0]
     fresh.sql("drop table " + latest)
-    fresh.sql("select neoapi.webhook_keep_partitions(30)")
+    fresh.sql("select neoapi.webhook_maintain_partitions(30)")
     keys = fresh.sql("select c.oid, array_agg(pg_get_indexdef(indexrelid, 0, true)) from pg_partition_tree('neoapi.webhook_delivery')"
                      " join pg_class c on c.oid = relid left join pg_index on indrelid = c.oid group by c.oid")
     assert len(keys) >= 6

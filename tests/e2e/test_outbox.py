@@ -69,7 +69,7 @@ def test_every_write_is_told_with_the_eight_fields_and_no_others(own, instance, 
 def test_a_delivery_is_pending_and_belongs_to_the_organization(own, instance, subscribe):
     subscription = subscribe("*")
     broker = own.broker()
-    rows = instance.sql("select d.organization_id, d.id, d.event_type, neoapi.instant(d.created_at), q.subscription_id"
+    rows = instance.sql("select d.organization_id, d.id, d.event_type, neoapi.format_timestamp(d.created_at), q.subscription_id"
                         " from neoapi.webhook_delivery d join neoapi.webhook_queue q using (organization_id, id)"
                         " where d.subscription_id = %s", subscription)
     (organization, id, event, at, queued), = rows
