@@ -7,6 +7,7 @@ session   instance    deployment.Instance: url, ca, port, state, sql(), error_lo
           make        makers.Maker: tenant(), organization(), key(), user(), token(), plan(), revoke(), set_plan()
           realm       what most tests need of these: one tenant with a plan that is never used up (see class Realm)
           cluster     for the tests of neoapictl (see ctl_database.py)
+          newer       newer.Newer: neoapictl and the module with one migration more
 test      api         client.Api with an org_admin's key to realm.organization, where other tests work as well
           own         the same to an organization that no other test uses, for tests that count
           anonymous   without a credential, from an address of its own: what it does wrong is counted for no other test
@@ -33,6 +34,7 @@ import deployment  # noqa: E402
 from client import Api  # noqa: E402
 from deployment import BUILD, Instance, remove_what_the_dead_left, sanitizer_settings  # noqa: E402
 from makers import Maker  # noqa: E402
+from newer import NEXT, Newer  # noqa: E402
 from provider import taking_all  # noqa: E402
 from psycopg2.extensions import make_dsn  # noqa: E402
 
@@ -158,6 +160,12 @@ class Cluster:
 
     def __init__(self, admin_dsn):
         self.admin_dsn = admin_dsn
+
+
+@pytest.fixture(scope="session")
+def newer(tmp_path_factory):
+    """The programs of a next version, with one migration more."""
+    return Newer(tmp_path_factory.mktemp("newer"), ("next", NEXT))
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,8 @@ import subprocess
 
 import psycopg2
 import pytest
-from deployment import ROOT
 from psycopg2.extensions import make_dsn
 
-MIGRATIONS = ROOT / "sql"
 LIMIT = 30  # seconds that anything may take
 NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
 numbers = itertools.count(1)
@@ -29,10 +27,11 @@ class Database:
         self.admin = cluster.admin_dsn
         self.dsn = make_dsn(self.admin, dbname=self.name)
         self.runtime_dsn = make_dsn(self.dsn, user="neoapi")
+        self.program = os.environ["NEOAPI_CTL_BIN"]
 
     def start(self, *args, dsn=None, **more):
         env = {**os.environ, "NEOAPI_DATABASE": dsn or self.dsn, "LC_ALL": "C.UTF-8"}
-        return subprocess.Popen([os.environ["NEOAPI_CTL_BIN"], *args], env=env, text=True, stdin=subprocess.DEVNULL,
+        return subprocess.Popen([self.program, *args], env=env, text=True, stdin=subprocess.DEVNULL,
                                 **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **more})
 
     def run(self, *args, **more):
@@ -84,25 +83,6 @@ class Database:
                  "alter table kept.schema_migration set schema neoapi; alter table kept.setting set schema neoapi;"
                  "drop schema kept; delete from neoapi.schema_migration")
         return names
-
-    def make_old(self):
-        """As if only the first migration had been applied: nothing is left that the others made."""
-        first = re.findall(r"^create (?:table|function) neoapi\.(\w+)", next(MIGRATIONS.glob("0001_*.sql")).read_text(), re.M)
-        kept = [*first, "schema_migration", "setting"]
-        for name, in self.sql("select oid::regclass::text from pg_class where relnamespace = 'neoapi'::regnamespace"
-                              " and relkind in ('r', 'p') and not relispartition and relname <> all (%s)", kept):
-            self.sql(f"drop table {name} cascade")
-        for name, in self.sql("select oid::regprocedure::text from pg_proc where pronamespace = 'neoapi'::regnamespace"
-                              " and proname <> all (%s)", kept):
-            self.sql(f"drop function if exists {name} cascade")  # some are made of others
-        for name, in self.sql("select oid::regclass::text from pg_class where relnamespace = 'neoapi'::regnamespace"
-                              " and relkind = 'c'"):
-            self.sql(f"drop type {name}")
-        for file in sorted(MIGRATIONS.glob("*.sql"))[1:]:
-            for table, change in re.findall(r"^alter table neoapi\.(\w+)(.*?);", file.read_text(), re.M | re.S):
-                for column in re.findall(r"add column (\w+)", change) if table in first else ():
-                    self.sql(f"alter table neoapi.{table} drop column {column}")
-        self.sql("delete from neoapi.schema_migration where number > 1")
 
 
 @pytest.fixture

@@ -216,7 +216,7 @@ def test_status_tells_what_there_is_and_who_is_connected(ctl, make, own):
     assert ctl.ok("--quiet", "status") == ""
 
 
-def test_status_has_an_exit_status_for_whoever_watches(ctl, fresh, own):  # noqa: F811
+def test_status_has_an_exit_status_for_whoever_watches(ctl, fresh, own, newer):  # noqa: F811
     status, out, _ = fresh.run("--json", "status")
     found = json.loads(out)
     assert (status, found["state"]) == (3, "attention") and "no httpd" in found["attention"][0]
@@ -225,7 +225,7 @@ def test_status_has_an_exit_status_for_whoever_watches(ctl, fresh, own):  # noqa
               " ('o', 'k', gen_random_uuid(), '', 200, '', null, now() - interval '2 hours')")
     assert any("janitor" in sentence for sentence in json.loads(fresh.run("--json", "status")[1])["attention"])
     assert fresh.run("status", dsn="host=/nonexistent")[0] == 1
-    fresh.make_old()
+    fresh.program = newer.ctl
     status, _, err = fresh.run("status")
     assert status == 1 and "neoapictl migrate" in err
 

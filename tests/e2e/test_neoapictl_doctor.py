@@ -81,8 +81,8 @@ def test_doctor_finds_a_database_that_is_away(db, tmp_path, key_file):
     assert checks["schema"]["result"] == "skipped" and checks["key file"]["result"] == "ok"
 
 
-def test_doctor_finds_an_old_schema(fresh):
-    fresh.make_old()
+def test_doctor_finds_an_old_schema(fresh, newer):
+    fresh.program = newer.ctl
     status, checks = examined(fresh)
     assert status == 1 and checks["schema"]["result"] == "failed" and "neoapictl migrate" in checks["schema"]["fix"]
 

@@ -1,64 +1,41 @@
 """Upgrades: a newer neoapictl migrates while the module serves, and the module goes on serving on a schema that is newer than it."""
 
-import re
-import subprocess
+import contextlib
+from concurrent.futures import ThreadPoolExecutor
 
+import psycopg2
 import pytest
 from client import Api
-from deployment import BUILD, IS_SANITIZED, LIMIT, ROOT
+from ctl_database import LIMIT, bare, fresh  # noqa: F401 (fixtures)
 from load import Load
 from makers import Maker
+from newer import Newer, run
+from waiting import eventually
 
-# As CONTRIBUTING describes a new field, and a constraint that every row is looked at for.
-NEXT = """
-alter table neoapi.broker add column website text check (length(website) <= 200);
-{function}
-create table neoapi.next_one (organization_id text not null, id text not null, primary key (organization_id, id));
-grant select on neoapi.next_one to :runtime;
-"""
-SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if IS_SANITIZED else []
+PHONE = "5511987654321"
 
-
-def run(*command, **more):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=LIMIT, cwd=ROOT, **more)
-    assert done.returncode == 0, (command, done.stdout, done.stderr)
-    return done.stdout
-
-
-@pytest.fixture(scope="module")
-def newer(tmp_path_factory):
-    """A neoapictl of the next version: everything that this build is made of, with one migration more. Its path, and the number."""
-    place = tmp_path_factory.mktemp("newer")
-    migrations = sorted((ROOT / "sql").glob("[0-9]*.sql"))
-    represent = re.search(r"create or replace function neoapi\.broker_represent.*?end \$\$;",
-                          (ROOT / "sql/0018_representation.sql").read_text(), re.S)
-    email = "'\"email\":' || to_json(new.email),"
-    function = represent.group(0).replace(email, email + email.replace("email", "website"))
-    number = int(migrations[-1].name[:4]) + 1
-    extra = place / f"{number:04}_next.sql"
-    extra.write_text(NEXT.format(function=function))
-    (place / "migrations.c").write_text(run("sh", "sql/embed.sh", *migrations, extra))
-    flags = run("pkg-config", "--cflags", "apr-1", "apr-util-1").split()
-    run("gcc", "-Iinclude", *flags, "-c", "-o", place / "migrations.o", place / "migrations.c")
-    # The linker takes this table, and not the library's.
-    run("gcc", *SANITIZERS, "-o", place / "neoapictl", *sorted((BUILD / "obj/src/ctl").glob("*.o")), place / "migrations.o",
-        BUILD / "libneoapi.a", *re.search(r"^LDLIBS *:= *(.*)$", (ROOT / "Makefile").read_text(), re.M).group(1).split())
-    return place / "neoapictl", number
+# Two migrations, because the module locks a conversation before it reads a lead: one that kept both from it could deadlock with it.
+COPIES = [
+    ("lead_title", "alter table neoapi.lead add column title text; update neoapi.lead set title = name || ' (lead)';"
+                   "alter table neoapi.lead alter column title set not null;\n"),
+    ("stopped", "lock table neoapi.whatsapp_conversation in share row exclusive mode;"
+                "create table neoapi.stopped (organization_id text not null, contact text not null);"
+                "insert into neoapi.stopped select organization_id, contact_wa_id from neoapi.whatsapp_conversation"
+                " where opted_out_at is not null;\n")]
 
 
 def test_a_migration_runs_while_the_module_serves_which_then_serves_on_a_newer_schema(new_instance, newer, tell):
-    program, number = newer
     instance = new_instance()
     make = Maker(instance)
     api = Api(instance, make.key())
     before = [api.broker()["id"] for _ in range(20)]
     with Load(api) as load:
-        said = run(program, "--database", instance.admin_dsn, "migrate")
-        assert f"applying {number:04}_next" in said
+        said = run(newer.ctl, "--database", instance.admin_dsn, "migrate")
+        assert f"applying {newer.names[0]}" in said
         load.wait_for(200)
     failed = [one for one in load.sent if one.status not in (200, 201)]
     assert not failed, failed[:5]
-    assert instance.sql("select max(number) from neoapi.schema_migration") == [(number,)]
+    assert instance.sql("select max(number) from neoapi.schema_migration") == [(newer.number,)]
     tell(f"{len(load.sent)} requests while a migration ran, the longest {max(one.seconds for one in load.sent) * 1000:.0f} ms")
 
     # Started anew, the module meets the newer schema.
@@ -68,9 +45,61 @@ def test_a_migration_runs_while_the_module_serves_which_then_serves_on_a_newer_s
     assert api.patch(f"brokers/{before[0]}", json={"name": "Bia"}).status_code == 200
     api.broker()
     assert "migrate" not in instance.error_log, instance.error_log
+    instance.sql("update neoapi.broker set website = 'https://bia.example.com' where id = %s", before[0])
+    assert api.get(f"brokers/{before[0]}").json()["website"] == "https://bia.example.com"
 
     # The older neoapictl, too: it looks, adds, and has nothing to migrate.
     make.ctl("doctor")
     make.key()
     assert make.ctl("migrate")["applied"] == []
-    assert instance.sql("select max(number) from neoapi.schema_migration") == [(number,)]
+    assert instance.sql("select max(number) from neoapi.schema_migration") == [(newer.number,)]
+
+
+# ---------------------------------------------------------------- migrations of data
+
+
+@pytest.fixture(scope="module")
+def copying(tmp_path_factory):
+    return Newer(tmp_path_factory.mktemp("copying"), *COPIES)
+
+
+@pytest.fixture
+def before(fresh, copying):  # noqa: F811
+    """A database before the migrations, with a lead and two conversations; the second one's contact has said stop."""
+    fresh.organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
+    fresh.sql("insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
+              fresh.organization)
+    fresh.sql("insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
+              fresh.organization, PHONE)
+    fresh.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
+              " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
+              " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
+              " from unnest('{0,1}'::text[]) n", fresh.organization)
+    fresh.program = copying.ctl
+    return fresh
+
+
+def copied(database):
+    return database.sql("select (select title from neoapi.lead), array_agg(contact order by contact) from neoapi.stopped")
+
+
+def test_rows_from_before_a_migration_are_kept_by_it(before, copying):
+    """As if nothing of it had been there, with conversations and leads from before."""
+    assert before.json("migrate")["applied"] == copying.names
+    assert copied(before) == [("Ana (lead)", ["5511900000001"])]
+
+
+def test_rows_written_during_a_migration_are_kept_by_it_and_neither_waits_for_the_other_for_ever(before, copying):
+    """What the module does when it records a stop, or what became of a message: it changes a conversation, and looks at its lead."""
+    with ThreadPoolExecutor() as aside, contextlib.closing(psycopg2.connect(before.dsn)) as module, module.cursor() as cursor:
+        cursor.execute("set statement_timeout = '20s'; update neoapi.whatsapp_conversation set opted_out_at = now(),"
+                       " preference_at = now() where organization_id = %s and opted_out_at is null", [before.organization])
+        migrating = aside.submit(before.json, "migrate")
+        eventually(lambda: before.sql("select 1 from pg_locks where not granted and locktype = 'relation'") or migrating.done(),
+                   "a migration that waits for the module")
+        cursor.execute("select name from neoapi.lead where organization_id = %s", [before.organization])
+        assert cursor.fetchall() == [("Ana",)]
+        assert not migrating.done()
+        module.commit()
+        assert migrating.result(LIMIT)["applied"] == copying.names
+    assert copied(before) == [("Ana (lead)", ["5511900000000", "5511900000001"])]

@@ -1,15 +1,11 @@
 """An organization moves: its leads, and who has said stop, come along by `neoapictl export` and `import`. A number moves: it goes on."""
 
-import contextlib
 import dataclasses
 import itertools
 import json
-import re
 import signal
 import time
-from concurrent.futures import ThreadPoolExecutor
 
-import psycopg2
 import pytest
 
 for module in ("hooks", "whatsapp", "ctl_instance"):
@@ -18,10 +14,9 @@ for module in ("hooks", "whatsapp", "ctl_instance"):
 from client import Api, ok, refused  # noqa: E402
 from ctl_database import bare, fresh  # noqa: E402, F401
 from ctl_instance import Ctl  # noqa: E402
-from deployment import ROOT  # noqa: E402
 from hooks import bring_up, take_down  # noqa: E402
 from makers import Maker  # noqa: E402
-from waiting import LIMIT, eventually  # noqa: E402
+from waiting import eventually  # noqa: E402
 from whatsapp import HERE, PATH, PHONE, SHORT, TIMEOUT, Office, make_there, meta, office, provider, there  # noqa: E402, F401
 
 from callbacks import preference, status, system, text  # noqa: E402
@@ -315,64 +310,24 @@ def test_an_organization_with_opt_outs_is_not_removed_without_a_word(there, make
     assert "it still has 1 WhatsApp opt-out" in Ctl(there).refused("organization", "remove", office.organization)
 
 
-# ---------------------------------------------------------------- the migrations
+# ---------------------------------------------------------------- what a conversation knows
 
 
-MIGRATIONS = [(ROOT / f"sql/{name}.sql").read_text() for name in ("0016_archive", "0017_opt_out")]
-
-
-@pytest.fixture
-def before(fresh):
-    """A database as it was before the migrations, with a lead and two conversations, of which the second is with who has said stop."""
-    for function in re.findall(r"^create function (neoapi\.\w+)", "\n".join(MIGRATIONS), re.M):
-        fresh.sql(f"drop function {function} cascade")
-    fresh.sql("drop table neoapi.whatsapp_opt_out; alter table neoapi.lead drop column representation")
-    fresh.organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
+def test_a_lead_and_a_conversation_s_opt_out_are_exported(fresh):
+    organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
     fresh.sql("insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
-              fresh.organization)
+              organization)
     fresh.sql("insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
-              fresh.organization, PHONE)
+              organization, PHONE)
     fresh.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
               " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
               " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
-              " from unnest('{0,1}'::text[]) n", fresh.organization)
-    return fresh
-
-
-def migrate(database):
-    for migration in MIGRATIONS:
-        database.sql("set role neoapi_owner;" + migration)
-
-
-def exported(database):
-    _, *lines = database.ok("export", database.organization).splitlines()
-    return lines
-
-
-def test_who_had_said_stop_before_the_migration_is_kept_by_it(before):
-    """As if nothing of it had been there, with conversations and leads from before."""
-    migrate(before)
-    lines = exported(before)
+              " from unnest('{0,1}'::text[]) n", organization)
+    _, *lines = fresh.ok("export", organization).splitlines()
     assert [json.loads(line) for line in lines if "lead" in line][0]["lead"]["phone"] == "+" + PHONE
     one, = opt_outs(lines)
     assert one == {"id": "wao_" + "1" * 26, "phone_number_id": "10001", "contact_phone": "+5511900000001",
-                   "opted_out_at": "2026-01-31T00:00:00.000Z", "organization_id": before.organization}
-
-
-def test_who_says_stop_during_the_migration_is_kept_by_it_and_neither_waits_for_the_other_for_ever(before):
-    """What the module does when it records a stop, or what became of a message: it changes a conversation, and looks at its lead."""
-    with ThreadPoolExecutor() as aside, contextlib.closing(psycopg2.connect(before.dsn)) as module, module.cursor() as cursor:
-        cursor.execute("set statement_timeout = '20s'; update neoapi.whatsapp_conversation set opted_out_at = now(),"
-                       " preference_at = now() where organization_id = %s and opted_out_at is null", [before.organization])
-        migrating = aside.submit(migrate, before)
-        eventually(lambda: before.sql("select 1 from pg_locks where not granted and locktype = 'relation'") or migrating.done(),
-                   "a migration that waits for the module")
-        cursor.execute("select name from neoapi.lead where organization_id = %s", [before.organization])
-        assert cursor.fetchall() == [("Ana",)]
-        assert not migrating.done()
-        module.commit()
-        migrating.result(LIMIT)
-    assert [one["contact_phone"] for one in opt_outs(exported(before))] == ["+5511900000000", "+5511900000001"]
+                   "opted_out_at": "2026-01-31T00:00:00.000Z", "organization_id": organization}
 
 
 # ---------------------------------------------------------------- what is wrong
