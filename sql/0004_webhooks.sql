@@ -1,5 +1,4 @@
--- Creates the tables of webhooks: subscriptions, deliveries, attempts and the queue; and the functions that maintain
--- partitions.
+-- Creates the tables of webhooks: subscriptions, deliveries, attempts, queue; and the function that maintains partitions.
 --
 -- The statement that changes a resource inserts a delivery for each subscription to the event, and a narrow row into the queue.
 -- Deliveries are never updated. Each attempt inserts a row; the last one has the outcome. Deliveries and attempts are

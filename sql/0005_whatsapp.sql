@@ -1,5 +1,4 @@
--- Creates the tables of WhatsApp: numbers, leads, conversations, messages, opt-outs; and the functions that return them as
--- JSON.
+-- Creates the tables of WhatsApp: numbers, leads, conversations, messages, opt-outs; and functions that return them as JSON.
 --
 -- The runtime role has no privileges on these tables, except to look up a number by the provider's id. It calls the security
 -- definer functions here and in the next two files. Administrators create numbers and leads with neoapictl.

@@ -1,5 +1,4 @@
--- Creates the functions that send a WhatsApp message: what is committed before the provider is called, and what is recorded
--- after.
+-- Creates the functions that record a WhatsApp message before the provider is called, and the outcome after.
 --
 -- All functions lock in this order: contacts (see whatsapp_receive), conversations, provider message ids, messages.
 

@@ -1,5 +1,6 @@
--- Creates the functions that store what the provider's callbacks report. One call of whatsapp_receive stores a callback's
--- facts. The provider repeats callbacks; a repetition changes nothing.
+-- Creates the functions that store the messages, statuses and preferences of the provider's callbacks.
+--
+-- One call of whatsapp_receive stores the facts of one callback. The provider repeats callbacks; a repetition changes nothing.
 
 -- A fact of a callback, as src/model/callback.c reads it.
 create type neoapi.whatsapp_fact as (
