@@ -48,7 +48,8 @@ fuzz  clang
 fuzz  libclang-rt-dev
 bench wrk
 bench python3
-bench nginx-light nginx
+bench nginx   nginx
+bench python3-psycopg2
 bench nodejs  node
 bench npm     npm
 package debhelper
