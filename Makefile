@@ -150,10 +150,10 @@ e2e: e2e-parallel ## run the end-to-end tests against real servers (PYTEST_ARGS=
 	@$(MAKE) --no-print-directory e2e-alone
 
 e2e-parallel: all
-	@$(PYTEST) -m '$(MARKS)' -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	@$(PYTEST) -m '$(MARKS)' -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ] || $(MISSING)
 
 e2e-alone: all
-	@$(PYTEST) -m alone tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
+	@$(PYTEST) -m alone tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ] || $(MISSING)
 
 # The steps are a make of their own, because this one may have been started before the packages were there.
 check: ## before a commit: build, unit tests, end-to-end tests of the API (four minutes)
@@ -214,6 +214,7 @@ format: ## format the C files
 	clang-format -i mod_neoapi.c $$(find src include tests -name '*.[ch]')
 
 lint: ## check format, layers, sizes and texts; then that each check can fail
+	@sh tests/deploy/packages.sh check-all
 	@sh tests/lint/check.sh . format layers sizes texts
 	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/lint
 
@@ -224,10 +225,10 @@ OPENAPI_URL := https://api.imobiliaria.example/public/v1/
 
 .PHONY: openapi-check
 openapi-check: $(BUILD)/openapi/print ## lint the API's description and compile a client with its types
-	@/usr/bin/python3 -B tests/openapi/roundtrip.py $<
+	@/usr/bin/python3 -B tests/openapi/roundtrip.py $< || $(MISSING)
 	@$< description $(OPENAPI_URL) $(OPENAPI_URL)docs >$(BUILD)/openapi/openapi.yaml
 	@$< errors >$(BUILD)/openapi/errors.html
-	@sh tests/openapi/check.sh $(BUILD)/openapi/openapi.yaml
+	@sh tests/openapi/check.sh $(BUILD)/openapi/openapi.yaml || $(MISSING)
 
 $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 	@mkdir -p $(@D)
@@ -292,6 +293,22 @@ $(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
 $(BUILD)/bench/turns: $(BUILD)/obj/tests/bench/turns.o
 	@mkdir -p $(@D)
 	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $<
+
+# ---------------------------------------------------------------- what is missing
+
+# A step that fails says which Debian packages are missing, if any: they may be the reason.
+MISSING = { sh tests/deploy/packages.sh --missing build run check; exit 1; }
+
+# Without a compiler or a library, one line says so before anything is compiled.
+HEADERS := apr.h apu.h httpd.h curl/curl.h jansson.h libpq-fe.h openssl/evp.h
+$(LIB_OBJ) $(MOD_OBJ) $(CTL_OBJ) $(GEN): | $(HEADERS:%=$(BUILD)/has/%)
+$(TEST_SRC:%.c=$(BUILD)/obj/%.o): | $(BUILD)/has/cmocka.h
+
+$(BUILD)/has/%:
+	@mkdir -p $(@D)
+	@echo '#include <$*>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || \
+		{ echo 'A compiler or a library is missing ($*): run make deps' >&2; exit 1; }
+	@touch $@
 
 # ----------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Installs the Debian packages that are missing from the groups named: packages.sh build run check
+# packages.sh --missing GROUP… only says which ones are missing.
 # Starts no service and makes no database cluster: what needs a server brings up a private one (instance.sh).
 set -eu
 
@@ -110,7 +111,13 @@ loud_services() {
     rmdir "$cluster_dir" 2>/dev/null || true
 }
 
-usage='usage: packages.sh GROUP…, of build, run, check, check-all, fuzz, bench, package'
+only_say=
+if [ "${1:-}" = --missing ]; then
+    command -v dpkg-query >/dev/null || exit 0
+    only_say=yes
+    shift
+fi
+usage='usage: packages.sh [--missing] GROUP…, of build, run, check, check-all, fuzz, bench, package'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }
@@ -119,6 +126,10 @@ done
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | tr '\n' ' ')
 wanted=$(missing "$@" | tr '\n' ' ')
 [ -n "$wanted" ] || exit 0
+if [ -n "$only_say" ]; then
+    say "missing: ${wanted}(run make deps)"
+    exit 0
+fi
 
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
