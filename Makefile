@@ -301,7 +301,7 @@ MISSING = { sh tests/deploy/packages.sh --missing build run check; exit 1; }
 
 # Without a compiler or a library, one line says so before anything is compiled.
 HEADERS := apr.h apu.h httpd.h curl/curl.h jansson.h libpq-fe.h openssl/evp.h
-$(LIB_OBJ) $(MOD_OBJ) $(CTL_OBJ) $(GEN): | $(HEADERS:%=$(BUILD)/has/%)
+$(LIB_OBJ) $(MOD_OBJ) $(CTL_OBJ) $(GEN) $(BUILD)/obj/tests/openapi/print.o $(FUZZ_OBJ) $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o): | $(HEADERS:%=$(BUILD)/has/%)
 $(TEST_SRC:%.c=$(BUILD)/obj/%.o): | $(BUILD)/has/cmocka.h
 
 $(BUILD)/has/%:
