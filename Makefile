@@ -199,13 +199,16 @@ clean: demo-remove
 fetch: ## fetch what a build needs beside Debian's packages (Swagger UI, for the reference page), so that later none needs a network
 	@sh src/docs/fetch.sh '$(FETCHED)'
 
-package: ## build the Debian package, into BUILD/package
+# RELEASE names the Debian release to build and test for; another one than this machine's has a folder of its own.
+PACKAGE := $(BUILD)/package$(RELEASE:%=/%)
+
+package: ## build the Debian package, into BUILD/package (RELEASE=trixie for that release of Debian, into BUILD/package/trixie)
 	@sh tests/deploy/packages.sh build package
 	@$(MAKE) --no-print-directory fetch || echo 'package: it is built without the interactive reference' >&2
-	@sh tests/package/build.sh '$(BUILD)/package' '$(FETCHED)'
+	@NEOAPI_RELEASE='$(RELEASE)' sh tests/package/build.sh '$(PACKAGE)' '$(FETCHED)'
 
-package-test: package ## try the package on throwaway Debian systems: lintian, piuparts, autopkgtest, upgrades (PACKAGE_TESTS='lintian walk ...')
-	@bash tests/package/test.sh '$(BUILD)/package' $(PACKAGE_TESTS)
+package-test: package ## try the package on throwaway Debian systems: lintian, piuparts, autopkgtest, upgrades (RELEASE=trixie, PACKAGE_TESTS='lintian walk ...')
+	@NEOAPI_RELEASE='$(RELEASE)' bash tests/package/test.sh '$(PACKAGE)' $(PACKAGE_TESTS)
 
 # ---------------------------------------------------------------- lint
 

@@ -56,12 +56,8 @@ bench npm     npm
 package debhelper
 package dpkg-dev
 package fakeroot
-package lintian
 package piuparts
-package autopkgtest
 package mmdebstrap
-package man-db
-package groff
 package nodejs  node
 package npm     npm
 '

@@ -1,11 +1,16 @@
 #!/bin/sh
-# Builds the Debian package in a copy of the source: build.sh DIR FETCHED
-# DIR/source is the copy, with what was fetched where debian/rules looks for it; beside it are the package and what belongs to it.
+# Builds the Debian package from a copy of the source: build.sh DIR FETCHED
+# NEOAPI_RELEASE=trixie: on a clean system of that release, if it is not this machine's. DIR/source is the copy, with what was
+# fetched in the place where debian/rules looks for it; the package and what belongs to it are put beside it.
+# The changelog says "unstable" for every release: there is one source, and no archive that it is uploaded to.
 set -eu
-root=$(cd "$(dirname "$0")/../.." && pwd)
+here=$(dirname "$(realpath "$0")")
+root=$(realpath "$here/../..")
+# shellcheck source=tests/package/release.sh
+. "$here/release.sh"
 [ $# -eq 2 ] || { echo 'usage: build.sh DIR FETCHED' >&2; exit 2; }
 mkdir -p "$1"
-dir=$(cd "$1" && pwd)
+dir=$(realpath "$1")
 
 rm -rf "$dir/source" "$dir"/*.deb "$dir"/*.changes "$dir"/*.buildinfo
 mkdir "$dir/source"
@@ -16,7 +21,16 @@ if [ -d "$2/swagger-ui" ]; then
 fi
 chown -R "$(id -u):$(id -g)" "$dir/source"
 
-cd "$dir/source"
-dpkg-buildpackage -us -uc -b >"$dir/build.log" 2>&1 || { tail -n 40 "$dir/build.log" >&2; exit 1; }
+# The caller's variables (BUILD, FETCHED, CFLAGS) and those of make do not reach debian/rules.
+build() {
+    if [ "$release" = "$own_release" ]; then
+        cd "$dir/source"
+        env -i PATH="$PATH" HOME="$HOME" LANG=C.UTF-8 dpkg-buildpackage -us -uc -b
+    else
+        bash "$here/clean-build.sh" "$release" "$dir"
+    fi
+}
+
+build >"$dir/build.log" 2>&1 || { tail -n 40 "$dir/build.log" >&2; exit 1; }
 grep '^docs: ' "$dir/build.log" >&2 || true
 ls "$dir"/libapache2-mod-neoapi_*.deb

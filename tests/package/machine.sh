@@ -1,21 +1,23 @@
 #!/bin/bash
-# A throwaway Debian 12 with systemd and no network but loopback: machine.sh DIR SCRIPT [FILE...]
+# A throwaway Debian with systemd and no network but loopback: machine.sh DIR SCRIPT [FILE...]
 #
 # Boots a fresh copy of a base system, runs SCRIPT in it as root in its home with the FILEs beside it, writes what it says, powers off, and
 # ends with its status. Bases are made once, in DIR. It needs root; this machine's own systemd and network are not touched.
-#   HOSTNAME_OF   the machine's full name (api.imobiliaria.example)
-#   INSTALLED     further packages that the base has
-#   AT_HAND       packages that it has not, but can install without a network, because apt has fetched them already
-#   LIMIT         seconds after which it is given up (600)
+#   NEOAPI_RELEASE     its release (this machine's)
+#   NEOAPI_INSTALLED   further packages that the base has
+#   NEOAPI_AT_HAND     packages that it has not, but can install without a network, because apt has fetched them already
+#   NEOAPI_LIMIT       seconds after which it is given up (600)
 set -euo pipefail
 
 [ $# -ge 2 ] || { echo 'usage: machine.sh DIR SCRIPT [FILE...]' >&2; exit 2; }
 [ "$(id -u)" -eq 0 ] || { echo 'machine: only root can boot one' >&2; exit 1; }
+# shellcheck source=tests/package/release.sh
+. "$(dirname "$(realpath "$0")")/release.sh"
 mkdir -p "$1"
-dir=$(cd "$1" && pwd)
+dir=$(realpath "$1")
 script=$2
 shift 2
-name=${HOSTNAME_OF:-api.imobiliaria.example} limit=${LIMIT:-600}
+name=api.imobiliaria.example limit=${NEOAPI_LIMIT:-600} installed=${NEOAPI_INSTALLED:-} at_hand=${NEOAPI_AT_HAND:-}
 always=systemd-sysv,dbus,mount,iproute2,procps,curl,ca-certificates
 work=$(mktemp -d "$dir/run.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
@@ -23,19 +25,19 @@ trap 'exit 130' INT TERM HUP
 
 # make TAR mmdebstrap's arguments: a base, put into place when it is whole.
 make() {
-    [ -s "$1" ] || { mmdebstrap --quiet "${@:2}" bookworm "$1.new.tar" && mv "$1.new.tar" "$1"; }
+    [ -s "$1" ] || { mmdebstrap --quiet "${@:2}" "$release" "$1.new.tar" && mv "$1.new.tar" "$1"; }
 }
 
-base=$dir/base-$(printf '%s' "${INSTALLED:-}/${AT_HAND:-}" | md5sum | cut -c1-8).tar
+base=$dir/base-$release-$(printf '%s' "$installed/$at_hand" | md5sum | cut -c1-8).tar
 # shellcheck disable=SC2016 # mmdebstrap fills in $1
-make "$base" --variant=minbase --include="$always${INSTALLED:+,$INSTALLED}" --skip=cleanup/apt \
-    --customize-hook='chroot "$1" apt-get -qq -y --download-only -o APT::Install-Recommends=true install '"${AT_HAND:-}"
-make "$dir/outer.tar" --variant=apt --include=systemd-container,mount,procps
+make "$base" --variant=minbase --include="$always${installed:+,$installed}" --skip=cleanup/apt \
+    --customize-hook='chroot "$1" apt-get -qq -y --download-only -o APT::Install-Recommends=true install '"$at_hand"
+make "$dir/outer-$release.tar" --variant=apt --include=systemd-container,mount,procps
 
 # The machine lies in an outer system, which has systemd-nspawn.
 machine=$work/machine
 mkdir "$machine"
-tar -C "$work" -x --exclude=./dev -f "$dir/outer.tar"
+tar -C "$work" -x --exclude=./dev -f "$dir/outer-$release.tar"
 tar -C "$machine" -x --exclude=./dev -f "$base"
 mkdir -p "$work/dev" "$machine/dev"
 cp "$script" "$machine/root/script"
@@ -66,10 +68,7 @@ for one in null zero full random urandom tty; do touch /dev/\$one; mount --bind 
 mkdir /dev/pts /dev/shm
 mount -t devpts -o newinstance,ptmxmode=0666 devpts /dev/pts
 ln -s pts/ptmx /dev/ptmx
-mount -t tmpfs cgroups /sys/fs/cgroup
-mkdir /sys/fs/cgroup/unified /sys/fs/cgroup/systemd
-mount -t cgroup2 cgroup2 /sys/fs/cgroup/unified
-mount -t cgroup -o none,name=systemd systemd /sys/fs/cgroup/systemd
+mount -t cgroup2 cgroup2 /sys/fs/cgroup
 tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id
 mount --bind /machine /machine
 timeout $limit systemd-nspawn --quiet --register=no --keep-unit --private-network --console=pipe --boot --directory=/machine \

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Tries the Debian package on systems of its own: test.sh DIR [STEP...]
-# DIR is where build.sh has put it. The steps, all where none is named:
-#   clean_build   from its source on a clean Debian 12 with its build dependencies, without a network
+# DIR is where build.sh has put it, NEOAPI_RELEASE (this machine's) the release that it was built for. The steps, all where none is named:
+#   clean_build   from its source on a clean system with its build dependencies, without a network
 #   lintian       has nothing to complain of
 #   walk          a newcomer's way through the README, from the package to a request and a webhook
 #   autopkgtest   the same as Debian does it
@@ -10,9 +10,11 @@
 #   piuparts      install, upgrade, remove, purge: nothing is left
 # What a step says is in DIR/STEP.log. The base systems in DIR/machines are made once, for which apt needs a network.
 set -euo pipefail
-here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
-dir=$(cd "$1" && pwd)
+here=$(dirname "$(realpath "$0")")
+root=$(realpath "$here/../..")
+# shellcheck source=tests/package/release.sh
+. "$here/release.sh"
+dir=$(realpath "$1")
 shift
 deb=$(echo "$dir"/libapache2-mod-neoapi_*.deb)
 source=$dir/source
@@ -21,9 +23,12 @@ mkdir -p "$dir/machines"
 
 # What the package needs and the README asks for, to be installed in machines without a network.
 at_hand='apache2 postgresql libaprutil1-dbd-pgsql openssl pgbouncer'
+# What lintian and autopkgtest need.
+tools=autopkgtest,lintian
 
+# machine PACKAGES SCRIPT [FILE...]: a machine that has these packages, too.
 machine() {
-    INSTALLED=python3${more:+,$more} AT_HAND=$at_hand bash "$here/machine.sh" "$dir/machines" "$@"
+    NEOAPI_RELEASE=$release NEOAPI_INSTALLED=python3${1:+,$1} NEOAPI_AT_HAND=$at_hand bash "$here/machine.sh" "$dir/machines" "${@:2}"
 }
 
 # The version before, which is this one under another name.
@@ -38,55 +43,42 @@ make_older() {
 }
 
 clean_build() {
-    local needs base=$dir/machines/builder.tar work=$dir/builder
-    needs=$(sed -n '/^Build-Depends:/,/^[A-Z].*:/{s/^Build-Depends://;/^[A-Z]/d;p}' "$root/debian/control" | tr -d '\n ' |
-        sed 's/debhelper-compat([^)]*)/debhelper/g; s/([^)]*)//g')
-    [ -s "$base" ] || { mmdebstrap --quiet --variant=buildd --include="$needs" bookworm "$base.new.tar" && mv "$base.new.tar" "$base"; }
-    rm -rf --one-file-system "$work"
-    mkdir "$work"
-    tar -C "$work" -x --exclude=./dev -f "$base"
-    mkdir -p "$work/dev" "$work/build/source"
-    cp -r "$source/." "$work/build/source/"
-    (cd "$work/build/source" && debian/rules clean >/dev/null)
-    # shellcheck disable=SC2016 # the inner shell fills in $1
-    unshare --mount --net --pid --fork --kill-child sh -c '
-        mount --make-rprivate / && mount --bind /dev "$1/dev" && mount -t proc proc "$1/proc"
-        exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 \
-            sh -c "cd /build/source && dpkg-buildpackage -us -uc -b"' - "$work"
+    rm -rf "$dir/rebuilt"
+    mkdir "$dir/rebuilt"
+    bash "$here/clean-build.sh" "$release" "$dir" "$dir/rebuilt"
     dpkg-deb -c "$deb" | awk '{print $6}' >"$dir/contents"
-    dpkg-deb -c "$work"/build/libapache2-mod-neoapi_*.deb | awk '{print $6}' | diff "$dir/contents" -
-    rm -rf --one-file-system "$work"
+    dpkg-deb -c "$dir"/rebuilt/libapache2-mod-neoapi_*.deb | awk '{print $6}' | diff "$dir/contents" -
 }
 
 lintian() {
-    command lintian --allow-root -EvIL +pedantic --fail-on error,warning "$dir"/mod-neoapi_*.changes
+    machine "$tools" "$here/lintian.sh" "$dir"/*.changes "$dir"/*.buildinfo "$dir"/*.deb
 }
 
 walk() {
-    machine "$root/debian/tests/walk" "$root/README.md" "$root/debian/tests/receive.py" "$deb"
+    machine '' "$root/debian/tests/walk" "$root/README.md" "$root/debian/tests/receive.py" "$deb"
 }
 
 autopkgtest() {
-    more=autopkgtest,dpkg-dev machine "$here/autopkgtest.sh" "$source" "$deb"
+    machine "$tools" "$here/autopkgtest.sh" "$source" "$deb"
 }
 
 upgrade() {
     make_older
-    machine "$here/upgrade.sh" "$root/README.md" "$root/debian/tests" "$dir"/older/*.deb "$deb"
+    machine '' "$here/upgrade.sh" "$root/README.md" "$root/debian/tests" "$dir"/older/*.deb "$deb"
 }
 
 pgbouncer() {
-    machine "$here/pgbouncer.sh" "$root/README.md" "$root/debian/tests" "$root/conf" "$deb"
+    machine '' "$here/pgbouncer.sh" "$root/README.md" "$root/debian/tests" "$root/conf" "$deb"
 }
 
 piuparts() {
     local base
     make_older
     # The base knows the version before, so that piuparts finds what to upgrade from; it is for this folder alone.
-    base=$dir/machines/piuparts-$(printf %s "$dir" | cksum | cut -d ' ' -f 1).tar.gz
+    base=$dir/machines/piuparts-$release-$(printf %s "$dir" | cksum | cut -d ' ' -f 1).tar.gz
     [ -s "$base" ] || { mmdebstrap --quiet --variant=apt --customize-hook="echo 'deb [trusted=yes] file:$dir/older ./' \
-        >\"\$1/etc/apt/sources.list.d/older.list\"" bookworm "$base.new.tar.gz" && mv "$base.new.tar.gz" "$base"; }
-    command piuparts --distribution bookworm --basetgz "$base" --keep-sources-list --bindmount "$dir/older" --install-recommends "$deb"
+        >\"\$1/etc/apt/sources.list.d/older.list\"" "$release" "$base.new.tar.gz" && mv "$base.new.tar.gz" "$base"; }
+    command piuparts --distribution "$release" --basetgz "$base" --keep-sources-list --bindmount "$dir/older" --install-recommends "$deb"
     grep -q 'PASS: Installation, upgrade and purging' "$dir/piuparts.log" || { echo 'piuparts had nothing to upgrade'; return 1; }
 }
 

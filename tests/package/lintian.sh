@@ -1,0 +1,4 @@
+#!/bin/sh
+# Runs lintian on the package in the machine that it is started in (see machine.sh), so that it is the one of the machine's release.
+set -eu
+lintian --allow-root -EvIL +pedantic --fail-on error,warning ./mod-neoapi_*.changes

@@ -1,0 +1,13 @@
+# shellcheck shell=sh disable=SC2034 # the scripts beside this one use both
+# Sets $release, the Debian release to build and test for: NEOAPI_RELEASE, else the one of this machine, else the newest one tested.
+# $own_release is the one of this machine, empty if it is not Debian. Sourced, not run.
+own_release=$(
+    ID='' VERSION_CODENAME=''
+    # shellcheck source=/dev/null
+    [ ! -r /etc/os-release ] || . /etc/os-release
+    [ "$ID" != debian ] || echo "$VERSION_CODENAME"
+)
+release=${NEOAPI_RELEASE:-${own_release:-trixie}}
+case $release in
+    *[!a-z]*) echo "'$release' is not the name of a Debian release, such as trixie" >&2; exit 2 ;;
+esac
