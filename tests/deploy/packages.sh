@@ -54,7 +54,7 @@ bench python3-psycopg2
 bench nodejs  node
 bench npm     npm
 package debhelper
-package dpkg-dev
+package build-essential
 package fakeroot
 package piuparts
 package mmdebstrap
