@@ -1,10 +1,43 @@
 # mod_neoapi: `make` builds, `make demo` runs, `make check` tests. `make help` lists the rest.
 
-# Settings of this file are given behind `make` (make demo DEMO_PORT=9443). A variable of the environment with the same name is something
+# Settings of this file are arguments of make (make demo DEMO_PORT=9443). A variable of the environment with the same name is something
 # else, so it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere.
-SETTINGS := BUILD FETCHED SAN APXS CLANG MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
+SETTINGS := BUILD FETCHED SAN APXS CLANG MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
             DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES PREFIX DESTDIR
 $(foreach name,$(SETTINGS),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
+
+# A target first installs the Debian packages that it needs and that are missing: groups of tests/deploy/packages.sh. It happens while this file is
+# read, because pkg-config and apxs are used below. Plain `make` installs nothing.
+NEEDS.deps           := build run unit check check-all
+NEEDS.unit           := build unit
+NEEDS.e2e            := build run check
+NEEDS.e2e-parallel   := $(NEEDS.e2e)
+NEEDS.e2e-alone      := $(NEEDS.e2e)
+NEEDS.check          := build run unit check
+NEEDS.check-all      := $(NEEDS.deps)
+NEEDS.check-rest     := $(NEEDS.deps)
+NEEDS.check-manuals  := $(NEEDS.deps)
+NEEDS.openapi-check  := $(NEEDS.deps)
+NEEDS.lint           := check-all
+NEEDS.format         := check-all
+NEEDS.fuzz           := build check-all
+NEEDS.fuzz-check     := build check-all
+NEEDS.manuals        := build
+NEEDS.demo           := build run
+NEEDS.demo-receiver  := run
+NEEDS.package        := build package
+NEEDS.package-test   := build package
+NEEDS.bench          := build run bench
+NEEDS.bench-webhooks := build run bench
+ifndef NEOAPI_FETCH # set while the Debian package is built
+ifeq (,$(findstring n,$(firstword -$(MAKEFLAGS))))
+needs := $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS.$(goal))))
+$(if $(needs),$(if $(filter-out 0,$(lastword $(shell sh tests/deploy/packages.sh $(needs) >&2; echo $$?))),$(error packages are missing)))
+endif
+endif
+ifneq (,$(filter all install,$(or $(MAKECMDGOALS),all)))
+$(shell pkg-config --exists apr-1 apr-util-1 libpq jansson libcrypto libcurl || echo 'Packages are missing: run `make deps`.' >&2)
+endif
 
 VERSION := 0.1.0
 BUILD   ?= build
@@ -150,39 +183,31 @@ e2e: e2e-parallel ## run the end-to-end tests against real servers (PYTEST_ARGS=
 	@$(MAKE) --no-print-directory e2e-alone
 
 e2e-parallel: all
-	@$(PYTEST) -m '$(MARKS)' -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ] || $(MISSING)
+	@$(PYTEST) -m '$(MARKS)' -n $(PYTEST_PROCESSES) --dist loadfile tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
 e2e-alone: all
-	@$(PYTEST) -m alone tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ] || $(MISSING)
+	@$(PYTEST) -m alone tests/e2e $(PYTEST_ARGS) || [ $$? -eq 5 ]
 
-# The steps are a make of their own, because this one may have been started before the packages were there.
 check: ## before a commit: build, unit tests, end-to-end tests of the API (four minutes)
-	@sh tests/deploy/packages.sh build run check
 	@sh tests/check.sh
 
 check-all: ## check, then the rest: sanitizers, slow and timing tests, browsers, fuzz corpora, linters (twelve minutes)
-	@sh tests/deploy/packages.sh build run check check-all fuzz
 	@sh tests/check.sh all
 
 check-rest: ## the rest alone
-	@sh tests/deploy/packages.sh build run check check-all fuzz
 	@sh tests/check.sh rest
 
 # ---------------------------------------------------------------- packages, and the demo
 
 .PHONY: deps demo demo-receiver demo-stop demo-remove
 deps: ## install the Debian packages that are missing
-	@sh tests/deploy/packages.sh build run check check-all fuzz
+	@:
 
-# The build is a make of its own, because this one may have been started before the packages were there.
-demo: ## build it and run it with data (DEMO_PORT=8443, DEMO_RETRY_DELAYS="0 1 2 3 4", DEMO_CONF=file with httpd directives)
-	@sh tests/deploy/packages.sh build run
-	@$(MAKE) --no-print-directory all
+demo: all ## build it and run it with data (DEMO_PORT=8443, DEMO_RETRY_DELAYS="0 1 2 3 4", DEMO_CONF=file with httpd directives)
 	@NEOAPI_DEMO_PORT='$(DEMO_PORT)' NEOAPI_DEMO_CONF='$(DEMO_CONF)' NEOAPI_DEMO_RETRY_DELAYS='$(DEMO_RETRY_DELAYS)' \
 		sh tests/demo/demo.sh start '$(BUILD)'
 
 demo-receiver: ## show the webhooks that the running demo sends, until Ctrl-C (DEMO_RECEIVER_PORT=8555)
-	@sh tests/deploy/packages.sh run
 	@NEOAPI_DEMO_RECEIVER_PORT='$(DEMO_RECEIVER_PORT)' /usr/bin/python3 -B tests/demo/receiver.py '$(BUILD)'
 
 demo-stop: ## stop the demo and keep its data
@@ -203,7 +228,6 @@ fetch: ## fetch what a build needs beside Debian's packages (Swagger UI, for the
 PACKAGE := $(BUILD)/package$(RELEASE:%=/%)
 
 package: ## build the Debian package, into BUILD/package (RELEASE=trixie for that release of Debian, into BUILD/package/trixie)
-	@sh tests/deploy/packages.sh build package
 	@$(MAKE) --no-print-directory fetch || echo 'package: it is built without the interactive reference' >&2
 	@NEOAPI_RELEASE='$(RELEASE)' sh tests/package/build.sh '$(PACKAGE)' '$(FETCHED)'
 
@@ -217,7 +241,6 @@ format: ## format the C files
 	clang-format -i mod_neoapi.c $$(find src include tests -name '*.[ch]')
 
 lint: ## check format, layers, sizes and texts; then that each check can fail
-	@sh tests/deploy/packages.sh check-all
 	@sh tests/lint/check.sh . format layers sizes texts
 	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/lint
 
@@ -228,10 +251,10 @@ OPENAPI_URL := https://api.imobiliaria.example/public/v1/
 
 .PHONY: openapi-check
 openapi-check: $(BUILD)/openapi/print ## lint the API's description and compile a client with its types
-	@/usr/bin/python3 -B tests/openapi/roundtrip.py $< || $(MISSING)
+	@/usr/bin/python3 -B tests/openapi/roundtrip.py $<
 	@$< description $(OPENAPI_URL) $(OPENAPI_URL)docs >$(BUILD)/openapi/openapi.yaml
 	@$< errors >$(BUILD)/openapi/errors.html
-	@sh tests/openapi/check.sh $(BUILD)/openapi/openapi.yaml || $(MISSING)
+	@sh tests/openapi/check.sh $(BUILD)/openapi/openapi.yaml
 
 $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 	@mkdir -p $(@D)
@@ -248,9 +271,7 @@ CLANG     ?= $(firstword $(foreach name,clang $(foreach n,21 20 19 18 17 16 15 1
 FUZZFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: fuzz fuzz-check fuzz-keep
-fuzz: ## feed inputs to what reads those of strangers, with the sanitizers (FUZZ_RUNS=10000000)
-	@sh tests/deploy/packages.sh build fuzz
-	@$(MAKE) --no-print-directory $(FUZZERS:%=$(FUZZ)/%)
+fuzz: $(FUZZERS:%=$(FUZZ)/%) ## feed inputs to what reads those of strangers, with the sanitizers (FUZZ_RUNS=10000000)
 	@NEOAPI_FUZZ_RUNS='$(FUZZ_RUNS)' sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
 
 fuzz-check: $(FUZZERS:%=$(FUZZ)/%) ## the same for a moment, from the inputs that are kept
@@ -271,15 +292,11 @@ $(FUZZ)/obj/%.o: %.c
 # ---------------------------------------------------------------- bench
 
 .PHONY: bench bench-webhooks bench-remove
-bench: ## measure it beside a bare handler (BENCH='get list create insert property find batch bulk batches walk deep memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
-	@sh tests/deploy/packages.sh build run bench
-	@$(MAKE) --no-print-directory all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns
+bench: all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns ## measure it beside a bare handler (BENCH='get list create insert property find batch bulk batches walk deep memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
 
-bench-webhooks: ## measure deliveries beside a queue of jobs (BENCH='throughput latency idle backlog', BENCH_ROUNDS=5)
-	@sh tests/deploy/packages.sh build run bench
-	@$(MAKE) --no-print-directory all
+bench-webhooks: all ## measure deliveries beside a queue of jobs (BENCH='throughput latency idle backlog', BENCH_ROUNDS=5)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_ROUNDS='$(BENCH_ROUNDS)' NEOAPI_BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
 		/usr/bin/python3 -B tests/bench-webhooks/bench.py '$(BUILD)'
 
@@ -296,22 +313,6 @@ $(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
 $(BUILD)/bench/turns: $(BUILD)/obj/tests/bench/turns.o
 	@mkdir -p $(@D)
 	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $<
-
-# ---------------------------------------------------------------- what is missing
-
-# A step that fails says which Debian packages are missing, if any: they may be the reason.
-MISSING = { sh tests/deploy/packages.sh --missing build run check; exit 1; }
-
-# Without a compiler or a library, one line says so before anything is compiled.
-HEADERS := apr.h apu.h httpd.h curl/curl.h jansson.h libpq-fe.h openssl/evp.h
-$(LIB_OBJ) $(MOD_OBJ) $(CTL_OBJ) $(GEN) $(BUILD)/obj/tests/openapi/print.o $(FUZZ_OBJ) $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o): | $(HEADERS:%=$(BUILD)/has/%)
-$(TEST_SRC:%.c=$(BUILD)/obj/%.o): | $(BUILD)/has/cmocka.h
-
-$(BUILD)/has/%:
-	@mkdir -p $(@D)
-	@echo '#include <$*>' | $(CC) $(CPPFLAGS) -E - >/dev/null 2>&1 || \
-		{ echo 'A compiler or a library is missing ($*): run make deps' >&2; exit 1; }
-	@touch $@
 
 # ----------------------------------------------------------------
 

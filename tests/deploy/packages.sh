@@ -1,6 +1,5 @@
 #!/bin/sh
 # Installs the Debian packages that are missing from the groups named: packages.sh build run check
-# packages.sh --missing GROUP… only says which ones are missing.
 # Starts no service and makes no database cluster: what needs a server brings up a private one (instance.sh).
 set -eu
 
@@ -23,7 +22,7 @@ run   curl
 run   openssl
 run   ca-certificates
 run   python3
-check libcmocka-dev
+unit  libcmocka-dev
 check python3-pytest
 check python3-pytest-xdist
 check python3-requests
@@ -45,8 +44,8 @@ check-all chromium-driver
 check-all python3-selenium
 check-all php-cli php
 check-all prometheus promtool
-fuzz  clang
-fuzz  libclang-rt-dev
+check-all clang
+check-all libclang-rt-dev
 bench wrk
 bench python3
 bench nginx   nginx
@@ -107,13 +106,7 @@ loud_services() {
     rmdir "$cluster_dir" 2>/dev/null || true
 }
 
-only_say=
-if [ "${1:-}" = --missing ]; then
-    command -v dpkg-query >/dev/null || exit 0
-    only_say=yes
-    shift
-fi
-usage='usage: packages.sh [--missing] GROUP…, of build, run, check, check-all, fuzz, bench, package'
+usage='usage: packages.sh GROUP…, of build, run, unit, check, check-all, bench, package'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }
@@ -122,10 +115,6 @@ done
 installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | tr '\n' ' ')
 wanted=$(missing "$@" | tr '\n' ' ')
 [ -n "$wanted" ] || exit 0
-if [ -n "$only_say" ]; then
-    say "missing: ${wanted}(run make deps)"
-    exit 0
-fi
 
 if [ "$(id -u)" -ne 0 ]; then
     if ! command -v sudo >/dev/null; then
