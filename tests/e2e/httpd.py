@@ -66,7 +66,7 @@ class Httpd:
         return path.read_text() if path.exists() else ""
 
     def answers(self):
-        assert self.process.poll() is None, self.log
+        assert self.process.poll() is None, (self.place / "out").read_text() + self.log
         with socket.socket() as one:
             return one.connect_ex(("127.0.0.1", self.port)) == 0
 

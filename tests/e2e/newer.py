@@ -41,9 +41,13 @@ class Newer:
         flags = run("pkg-config", "--cflags", "apr-1", "apr-util-1").split()
         run("gcc", "-fPIC", "-Iinclude", *flags, "-c", "-o", place / "migrations.o", place / "migrations.c")
         self.ctl, self.module = place / "neoapictl", place / "mod_neoapi.so"
-        objects = BUILD / "obj"
-        self.link(self.ctl, *(objects / "src/ctl").glob("*.o"))
-        self.link(self.module, "-shared", objects / "mod_neoapi.o", *(objects / "src/httpd").glob("*.o"))
+        self.link(self.ctl, *self.objects("src/ctl/*.c"))
+        self.link(self.module, "-shared", *self.objects("mod_neoapi.c"), *self.objects("src/httpd/*.c"))
+
+    @staticmethod
+    def objects(sources):
+        """Of the sources that exist: a build may have objects of others."""
+        return [(BUILD / "obj" / source.relative_to(ROOT)).with_suffix(".o") for source in ROOT.glob(sources)]
 
     def link(self, program, *what):
         """The linker takes the table of migrations.o, not the library's, because it comes first."""

@@ -315,10 +315,10 @@ def test_the_table_has_the_columns_that_answers_show(instance, estate, collectio
 
 @every
 def test_the_table_takes_no_id_that_is_none(instance, estate, collection):
+    """It checks prefix and length. The module checks the characters, which would cost the database more than an index."""
     good = estate.create(collection)["id"]
     prefix, digits = good[:4], good[4:]
-    for wrong in ("", prefix, digits, "xxx_" + digits, "." + good[1:], good[:-1], good + "0", good[:-1] + "\n", good[:-1] + "u",
-                  prefix + "Z" + digits[1:], prefix + "ã" + digits[1:], " " + good[:-1]):
+    for wrong in ("", prefix, digits, "xxx_" + digits, "." + good[1:], good[:-1], good + "0", good + "\n", " " + good[:-1]):
         with pytest.raises(psycopg2.errors.CheckViolation, match=f"{NAMES[collection]}_id_check"):
             instance.sql(f"update neoapi.{NAMES[collection]} set id = %s where id = %s", wrong, good)
 
