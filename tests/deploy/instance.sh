@@ -15,7 +15,7 @@
 #   SERVER_CONF     a file of httpd directives to include outside it
 #   MPM             event (default), worker or prefork
 #   PROCESSES, THREADS   Apache's processes (2) and the threads of each (25); prefork has as many processes as these have threads
-#   FSYNC           off: a new cluster does not wait for the disk. Its data survives the end of processes, not of the machine
+#   FSYNC           off: a new cluster does not wait for the disk and uses little memory. Its data survives the end of processes, not of the machine
 #   CLUSTER         the data directory of a stopped server, of which a new cluster becomes a copy
 #   TEMPLATES       a directory of clusters that CTL has set up: a new one is copied from there, and put there first if it is missing
 #   HTTPD_PRELOAD, HTTPD_WRAPPER   LD_PRELOAD for Apache; a command with arguments to run it under
