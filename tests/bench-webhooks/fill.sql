@@ -4,10 +4,10 @@ with event (n, id, body) as (
            jsonb_build_object('id', 'brk_' || lpad(n::text, 26, '0'), 'name', 'Maria Aparecida dos Santos', 'creci', 'CRECISP' || n,
                               'email', 'broker.' || n || '@example.com')::text
     from generate_series(1, %(count)s) n),
-told as (
+deliveries as (
     insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload, created_at)
     select %(organization)s, id, %(subscription)s, 'broker.created',
            left(body, -1) || ', "note": "' || repeat('x', %(size)s - 131 - length(body)) || '"}', date_trunc('milliseconds', now())
     from event returning organization_id, id, subscription_id)
 insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-select id, organization_id, subscription_id, now() from told order by id
+select id, organization_id, subscription_id, now() from deliveries order by id

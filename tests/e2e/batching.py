@@ -9,7 +9,7 @@ from client import check_items, ok
 COLLECTIONS = ["brokers", "properties", "parties"]
 KINDS = {"brokers": "broker", "properties": "property", "parties": "party"}
 MINE = {"brokers": "creci", "properties": "code", "parties": "document_number"}  # what is unique, of a value that we choose
-NOWHERE = "https://127.0.0.1:9/"  # nothing is ever sent there
+UNREACHABLE_URL = "https://127.0.0.1:9/"  # nothing is ever sent there
 
 
 def create(**data):
@@ -61,9 +61,9 @@ def count(api, collection="brokers"):
 
 
 @pytest.fixture
-def told(own, instance):
-    """told(): event and payload of every delivery of the organization so far, in their order."""
-    subscription = ok(own.post("webhooks", json={"url": NOWHERE, "events": ["*"]}), 201)["id"]
+def queued_events(own_api, instance):
+    """queued_events(): event and payload of every delivery of the organization so far, in their order."""
+    subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     yield lambda: [(event, json.loads(payload)) for event, payload in instance.sql(
         "select event_type, payload from neoapi.webhook_delivery where subscription_id = %s order by id", subscription)]
-    ok(own.with_().delete("webhooks/" + subscription), 204)
+    ok(own_api.with_().delete("webhooks/" + subscription), 204)

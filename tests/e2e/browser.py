@@ -6,10 +6,11 @@ import os
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
-from waiting import LIMIT, eventually
+from wait import TIMEOUT_S, eventually
 
 OPTIONS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-           "--no-proxy-server", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
+           "--no-proxy-server", "--disable-background-networking", "--disable-component-update", "--disable-sync",
+           "--disable-extensions",
            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.2"]
 DESK, PHONE = (1280, 900), (390, 844)
 
@@ -27,8 +28,8 @@ class Browser:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         service = Service("/usr/bin/chromedriver", log_path=f"{place}/chromedriver.log")
         self.driver = webdriver.Chrome(service=service, options=options)
-        self.driver.set_page_load_timeout(LIMIT)
-        self.driver.set_script_timeout(LIMIT)
+        self.driver.set_page_load_timeout(TIMEOUT_S)
+        self.driver.set_script_timeout(TIMEOUT_S)
 
     def close(self):
         self.driver.quit()

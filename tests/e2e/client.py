@@ -15,7 +15,7 @@ import requests
 import yaml
 from requests.adapters import HTTPAdapter
 from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
-from waiting import LIMIT, eventually
+from wait import TIMEOUT_S, eventually
 
 ULID = "[0-7][0-9a-hjkmnp-tv-z]{25}"
 MOMENT = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"
@@ -67,7 +67,7 @@ def check_limits(status, headers, path=None):
         assert re.fullmatch(r"\d+", value), dict(headers)
     now = time.time()
     assert 0 <= int(remaining) <= int(limit) and int(limit) > 0, dict(headers)
-    assert now - LIMIT <= int(reset) <= now + WINDOW + 1, dict(headers)
+    assert now - TIMEOUT_S <= int(reset) <= now + WINDOW + 1, dict(headers)
     if status == 429 and not (path or "").endswith("/batch"):  # which may ask for more than is left
         assert int(remaining) == 0, dict(headers)
 
@@ -79,7 +79,7 @@ def check_problem(status, headers, problem, path):
     assert problem["type"] == TYPES[status] and problem["title"] == TITLES[problem["type"]], problem
     assert re.fullmatch(CODES[status], problem["code"]), problem
     assert problem["request_id"] == headers["X-Request-ID"], problem
-    assert abs(moment(problem["timestamp"]) - time.time()) < LIMIT, problem
+    assert abs(moment(problem["timestamp"]) - time.time()) < TIMEOUT_S, problem
     assert re.fullmatch(r"https?://[^ #]+[^/ #]/errors#" + re.escape(problem["code"]), problem["documentation_url"]), problem
     assert isinstance(problem["detail"], str) and problem["detail"].strip(), problem
     assert not INSIDE.search(problem["detail"]), problem
@@ -91,7 +91,7 @@ def check_problem(status, headers, problem, path):
         assert re.fullmatch(r"[1-9]\d*", headers.get("Retry-After", "")), dict(headers)
     if status == 429:
         assert problem["retry_after"] == int(headers["Retry-After"]), problem
-        assert abs(time.time() + problem["retry_after"] - int(headers["X-RateLimit-Reset"])) < LIMIT, problem
+        assert abs(time.time() + problem["retry_after"] - int(headers["X-RateLimit-Reset"])) < TIMEOUT_S, problem
     if status == 405:
         assert headers.get("Allow"), dict(headers)
 
@@ -188,7 +188,7 @@ class Api:
 
     def request(self, method, path="", **more):
         url = path if path.startswith("https://") else self.url + path
-        more.setdefault("timeout", LIMIT)
+        more.setdefault("timeout", TIMEOUT_S)
         response = self.session.request(method, url, allow_redirects=False, **more)
         check(response.status_code, response.headers, response.content, method, urlsplit(response.request.url).path)
         return response
@@ -224,7 +224,7 @@ class Api:
         context = ssl.create_default_context(cafile=self.instance.ca)
         if protocols:
             context.set_alpn_protocols(protocols)
-        plain = socket.create_connection((at.hostname, at.port), timeout=LIMIT,
+        plain = socket.create_connection((at.hostname, at.port), timeout=TIMEOUT_S,
                                          source_address=(self.source, 0) if self.source else None)
         plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return context.wrap_socket(plain, server_hostname="localhost")

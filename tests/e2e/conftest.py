@@ -4,19 +4,19 @@ The build under test is NEOAPI_TEST_BUILD (default: build/). A build/san is load
 a sanitizer has anything to say or a process crashes. Where a test fails, the servers' logs stay in BUILD/e2e/log-*.
 
 session   instance    deployment.Instance: url, ca, port, state, sql(), error_log, access_log, pid, children(), command()
-          make        makers.Maker: tenant(), organization(), key(), user(), token(), plan(), revoke(), set_plan()
-          realm       what most tests need of these: one tenant with a plan that is never used up (see class Realm)
+          admin_factory  AdminFactory: tenant(), organization(), key(), user(), token(), plan(), revoke(), set_plan()
+          principals  what most tests need of these: one tenant with a plan that is never used up (see class Principals)
           cluster     for the tests of neoapictl (see ctl_database.py)
-          newer       newer.Newer: neoapictl and the module with one migration more
-test      api         client.Api with an org_admin's key to realm.organization, where other tests work as well
-          own         the same to an organization that no other test uses, for tests that count
+          next_version  NextVersion: neoapictl and the module with one migration more
+test      api         client.Api with an org_admin's key to principals.organization, where other tests work as well
+          own_api     the same to an organization that no other test uses, for tests that count
           anonymous   without a credential, from an address of its own: what it does wrong is counted for no other test
-          short       like `own`, to the second virtual host: cursors live 1 second, bodies have 4096 bytes (see SECOND_HOST)
+          second_host_api  like own_api, to the second virtual host, with short-lived cursors and small bodies (see SECOND_HOST)
           new_instance   makes further Instances, for tests that break theirs: new_instance(PROCESSES="1"); removed at the end
-          tell        tell("3 kills") says in the session's report what a test has measured
+          report      report("3 kills") says in the session's report what a test has measured
           log_since   log_since() is what the error log has got since the test began
 
-Other modules: client (Api, ok, refused, wrong_fields, moment), waiting (eventually, together), makers (Maker, Credential).
+Other modules: client (Api, ok, refused, wrong_fields, moment), wait (eventually, together), admin_factory (AdminFactory, Credential).
 """
 
 import itertools
@@ -27,15 +27,15 @@ import threading
 
 import pytest
 
-for name in ("client", "deployment", "makers", "waiting"):
+for name in ("client", "deployment", "admin_factory", "wait"):
     pytest.register_assert_rewrite(name)
 
 import deployment  # noqa: E402
 from client import Api  # noqa: E402
 from deployment import BUILD, Instance, remove_what_the_dead_left, sanitizer_settings  # noqa: E402
-from makers import Maker  # noqa: E402
-from newer import NEXT, Newer  # noqa: E402
-from provider import taking_all  # noqa: E402
+from admin_factory import AdminFactory  # noqa: E402
+from next_version import NEXT, NextVersion  # noqa: E402
+from accepting_provider import accept_all_messages  # noqa: E402
 from psycopg2.extensions import make_dsn  # noqa: E402
 
 # On an address of its own, with the same certificate and database as the first.
@@ -95,7 +95,8 @@ MARKS = [
 ]
 
 # Modules that take longest begin first, so that at the end no process waits for one of them: half of them compute, half wait.
-LONGEST = ["test_filters_explain", "test_webhook_promises", "test_document_driven", "test_webhook_delivery", "test_docs_browser",
+LONGEST = ["test_filters_explain", "test_webhook_promises", "test_document_driven", "test_webhook_delivery",
+           "test_docs_browser",
            "test_isolation", "test_failures", "test_webhooks", "test_references"]
 
 
@@ -114,15 +115,15 @@ def remove(instance):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """What tests have measured (see `tell`)."""
+    """What tests have measured (see `report`)."""
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties if report.when == "call" else []:
             terminalreporter.line(f"{name}: {value}")
 
 
 @pytest.fixture
-def tell(request, record_property):
-    """tell("3 kills"): what a test has measured, for the end of the session's report."""
+def report(request, record_property):
+    """report("3 kills"): what a test has measured, for the end of the session's report."""
     return lambda text: record_property(request.node.name, text)
 
 
@@ -131,7 +132,7 @@ def instance():
     deployment.PLACE.mkdir(parents=True, exist_ok=True)
     second, first = (deployment.PLACE / f"{os.getpid()}.{name}-host.conf" for name in ("second", "first"))
     second.write_text(SECOND_HOST)
-    with taking_all() as provider:
+    with accept_all_messages() as provider:
         first.write_text(f"NeoAPIWhatsAppURL {provider}\n")
         made = Instance("main", SERVER_CONF=str(second), INSTANCE_CONF=str(first))
         try:
@@ -163,9 +164,9 @@ class Cluster:
 
 
 @pytest.fixture(scope="session")
-def newer(tmp_path_factory):
+def next_version(tmp_path_factory):
     """The programs of a next version, with one migration more."""
-    return Newer(tmp_path_factory.mktemp("newer"), ("next", NEXT))
+    return NextVersion(tmp_path_factory.mktemp("newer"), ("next", NEXT))
 
 
 @pytest.fixture(scope="session")
@@ -174,39 +175,39 @@ def cluster(instance):
 
 
 @pytest.fixture(scope="session")
-def make(instance):
-    return Maker(instance)
+def admin_factory(instance):
+    return AdminFactory(instance)
 
 
-class Realm:
+class Principals:
     """A tenant with two organizations, a key for each role in the first, a user and tokens that reach one and both; and an
     org_admin's key in an organization of another tenant."""
 
-    def __init__(self, make):
-        self.tenant, self.other_tenant = make.tenant(), make.tenant()
-        self.organization, self.organization_2 = make.organization(self.tenant), make.organization(self.tenant)
-        self.admin, self.editor, self.viewer = (make.key(self.organization, role)
+    def __init__(self, admin_factory):
+        self.tenant, self.other_tenant = admin_factory.tenant(), admin_factory.tenant()
+        self.organization, self.organization_2 = (admin_factory.organization(self.tenant) for _ in range(2))
+        self.admin, self.editor, self.viewer = (admin_factory.key(self.organization, role)
                                                 for role in ("org_admin", "org_editor", "org_viewer"))
-        self.user = make.user(self.tenant)
-        self.token_one = make.token(self.user, self.organization)
-        self.token_both = make.token(self.user, self.organization_2, self.organization)
-        self.other_organization = make.organization(self.other_tenant)
-        self.other = make.key(self.other_organization)
+        self.user = admin_factory.user(self.tenant)
+        self.token_one = admin_factory.token(self.user, self.organization)
+        self.token_both = admin_factory.token(self.user, self.organization_2, self.organization)
+        self.other_organization = admin_factory.organization(self.other_tenant)
+        self.other = admin_factory.key(self.other_organization)
 
 
 @pytest.fixture(scope="session")
-def realm(make):
-    return Realm(make)
+def principals(admin_factory):
+    return Principals(admin_factory)
 
 
 @pytest.fixture
-def api(instance, realm):
-    return Api(instance, realm.admin)
+def api(instance, principals):
+    return Api(instance, principals.admin)
 
 
 @pytest.fixture
-def own(instance, make, realm):
-    return Api(instance, make.key(make.organization(realm.tenant)))
+def own_api(instance, admin_factory, principals):
+    return Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
 
 
 @pytest.fixture
@@ -215,8 +216,8 @@ def anonymous(instance):
 
 
 @pytest.fixture
-def short(own, instance):
-    return own.with_(url=f"https://127.0.0.2:{instance.port}/public/v1/")
+def second_host_api(own_api, instance):
+    return own_api.with_(url=f"https://127.0.0.2:{instance.port}/public/v1/")
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ import psycopg2
 import pytest
 from psycopg2.extensions import make_dsn
 
-LIMIT = 30  # seconds that anything may take
-NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
+TIMEOUT_S = 30  # seconds that anything may take
+UNKNOWN_ULID = "00000000000000000000000000"  # the rest of an id that nothing has
 numbers = itertools.count(1)
 
 
@@ -37,7 +37,7 @@ class Database:
     def run(self, *args, **more):
         """Status, standard output, standard error."""
         process = self.start(*args, **more)
-        out, err = process.communicate(timeout=LIMIT)
+        out, err = process.communicate(timeout=TIMEOUT_S)
         return process.returncode, out, err
 
     def ok(self, *args, **more):
@@ -86,16 +86,16 @@ class Database:
 
 
 @pytest.fixture
-def bare(cluster):
+def new_database(cluster):
     database = Database(cluster)
     yield database
     database.drop()
 
 
 @pytest.fixture
-def fresh(bare):
-    assert bare.setup()[0] == 0
-    return bare
+def own_database(new_database):
+    assert new_database.setup()[0] == 0
+    return new_database
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import select
 import subprocess
 import time
 
-from waiting import LIMIT
+from wait import TIMEOUT_S
 
 
 class Ctl:
@@ -23,7 +23,7 @@ class Ctl:
     def run(self, *args, stdin=None, **more):
         """Status, standard output, standard error."""
         process = self.start(*args, **({"stdin": subprocess.PIPE} if stdin is not None else {}), **more)
-        out, err = process.communicate(stdin, timeout=LIMIT)
+        out, err = process.communicate(stdin, timeout=TIMEOUT_S)
         return process.returncode, out, err
 
     def ok(self, *args, **more):
@@ -44,11 +44,12 @@ class Ctl:
         """Status, and all that a terminal got. What is to be typed is typed when a question ends in a colon."""
         ours, theirs = pty.openpty()
         settings = {**os.environ, "TERM": "xterm", **env}
-        settings = {name: value for name, value in settings.items() if value is not None and (name != "NO_COLOR" or name in env)}
+        settings = {name: value for name,
+                    value in settings.items() if value is not None and (name != "NO_COLOR" or name in env)}
         process = subprocess.Popen([self.program, *args], stdin=theirs, stdout=stdout or theirs, stderr=theirs, env=settings,
                                    start_new_session=True)
         os.close(theirs)
-        got, deadline = b"", time.monotonic() + LIMIT
+        got, deadline = b"", time.monotonic() + TIMEOUT_S
         try:
             while time.monotonic() < deadline:
                 if select.select([ours], [], [], 0.1)[0]:
@@ -61,7 +62,7 @@ class Ctl:
                     typed = ""
         finally:
             os.close(ours)
-            process.wait(LIMIT)
+            process.wait(TIMEOUT_S)
         return process.returncode, got.decode()
 
 

@@ -16,7 +16,7 @@ BUILD = Path(os.environ.get("NEOAPI_TEST_BUILD") or ROOT / "build").absolute()
 IS_SANITIZED = BUILD.name == "san"
 PLACE = BUILD / "e2e"  # one directory a test process, named after its pid; logs of failures
 MPM = os.environ.get("NEOAPI_TEST_MPM") or "event"
-LIMIT = 120  # seconds for any command
+TIMEOUT_S = 120  # seconds for any command
 CRASH = re.compile(r"exit signal (?!Killed|Terminated).*|.*(?:Sanitizer|runtime error):.*")  # of a process, in the error log
 
 
@@ -35,7 +35,7 @@ def remove_what_the_dead_left():
     for directory in glob.glob(str(PLACE / "[0-9]*")):
         if not os.path.exists(f"/proc/{Path(directory).name}"):
             for instance in glob.glob(directory + "/*") + glob.glob(directory + "/*/demo/instance"):
-                subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", "remove", instance], timeout=LIMIT, check=True)
+                subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", "remove", instance], timeout=TIMEOUT_S, check=True)
             shutil.rmtree(directory, ignore_errors=True)
 
 
@@ -59,7 +59,7 @@ class Instance:
         said = PLACE / f"{os.getpid()}.{self.directory.name}.out"
         settings = [f"{key}={value}" for key, value in self.settings.items()] if name == "up" else []
         with open(said, "w") as out:
-            done = subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", name, self.directory, *settings], timeout=LIMIT,
+            done = subprocess.run(["sh", ROOT / "tests/deploy/instance.sh", name, self.directory, *settings], timeout=TIMEOUT_S,
                                   stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         text = said.read_text()
         said.unlink()

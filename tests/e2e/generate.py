@@ -7,7 +7,7 @@ import string
 from collections import namedtuple
 from datetime import date, datetime
 
-from described import ID, NOBODY
+from openapi_doc import ID, UNKNOWN_ULID
 from hypothesis import strategies as st
 
 LARGEST = 2**53 - 1
@@ -96,7 +96,7 @@ class Generator:
     def string(self, schema):
         kinds = self.document.prefixes_of(schema)
         if kinds:
-            return st.sampled_from([one for kind in kinds for one in self.ids.get(kind, [])] or [kinds[0] + NOBODY])
+            return st.sampled_from([one for kind in kinds for one in self.ids.get(kind, [])] or [kinds[0] + UNKNOWN_ULID])
         examples = [one for one in schema.get("examples", []) if isinstance(one, str)]
         if "pattern" in schema:
             made = st.from_regex(re.compile(schema["pattern"], re.ASCII), fullmatch=True).filter(is_one_line)

@@ -7,8 +7,8 @@ import socket
 import subprocess
 
 from client import Api
-from deployment import CRASH, LIMIT, ROOT, sanitizer_settings
-from waiting import eventually
+from deployment import CRASH, TIMEOUT_S, ROOT, sanitizer_settings
+from wait import eventually
 
 TEMPLATE = ROOT / "tests/deploy/httpd.conf"
 
@@ -57,7 +57,7 @@ class Httpd:
     def check(self):
         """Whether `httpd -t` is content, and what it said."""
         process = self.run("-t", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        said, _ = process.communicate(timeout=LIMIT)
+        said, _ = process.communicate(timeout=TIMEOUT_S)
         return process.returncode == 0, said + self.log
 
     @property
@@ -81,7 +81,7 @@ class Httpd:
             return
         self.process.send_signal(signal.SIGTERM)
         try:
-            self.process.wait(LIMIT)
+            self.process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             os.killpg(self.process.pid, signal.SIGKILL)
             raise

@@ -9,10 +9,10 @@ import uuid
 from dataclasses import dataclass
 
 from client import check
-from waiting import LIMIT, eventually
-from wire import GONE, Broken, Closed, Wire, message
+from wait import TIMEOUT_S, eventually
+from raw_http import GONE, Broken, Closed, RawConnection, message
 
-PATIENCE = 20  # seconds that a request may take, whatever has failed: a statement's 12, and those that others need to connect
+REQUEST_TIMEOUT_S = 20  # a statement's limit of 12 s, and the time to connect
 JSON = ("Content-Type", "application/json")
 runs = itertools.count(1)
 
@@ -55,7 +55,7 @@ class Load:
     def __exit__(self, *_):
         self.stop.set()
         for thread in self.threads:
-            thread.join(LIMIT)
+            thread.join(TIMEOUT_S)
             assert not thread.is_alive(), "a client waits for ever"
         assert not self.errors, self.errors[0]
 
@@ -124,7 +124,7 @@ class Load:
                     sent.passed_over = True
                     return None, None
                 sent.retried = True
-        wire = Wire(self.api)
+        wire = RawConnection(self.api)
         try:
             return wire, wire.send(data).answer()
         except BaseException:
@@ -159,7 +159,7 @@ class Load:
             assert ids == [sent.id] if sent.status == 201 else len(ids) <= 1, (sent, ids)
         unsure = [sent for sent in self.creates() if sent.key and sent.status != 201]
         for sent in unsure:
-            with Wire(self.api) as wire:
+            with RawConnection(self.api) as wire:
                 again = wire.send(self.bytes_of(sent)).answer()
             assert again.status_code == 201, again.content
             sent.id = again.json()["id"]
@@ -173,7 +173,7 @@ class Load:
         passed_over = [sent for sent in self.sent if sent.passed_over]
         for sent in self.sent:
             assert (sent.status in statuses or sent.passed_over) and not sent.broken, sent
-            assert sent.seconds < PATIENCE, sent
+            assert sent.seconds < REQUEST_TIMEOUT_S, sent
         rows = self.rows()
         assert not [sent for sent in passed_over if sent.name in rows], passed_over
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ssl import PROTOCOL_TLS_SERVER, SSLContext
 
-from waiting import LIMIT, eventually
+from wait import TIMEOUT_S, eventually
 
 
 @dataclass
@@ -74,7 +74,7 @@ def slowly(seconds, then=ok):
 
 def hang(handler, _):
     """Never answers."""
-    handler.server.closing.wait(LIMIT)
+    handler.server.closing.wait(TIMEOUT_S)
     handler.close_connection = True
 
 
@@ -168,7 +168,7 @@ class Server(ThreadingHTTPServer):
 
     def finish_request(self, request, client_address):
         if self.tls:
-            request.settimeout(LIMIT)
+            request.settimeout(TIMEOUT_S)
             try:
                 request = self.tls.wrap_socket(request, server_side=True)
             except OSError:  # the other side does not trust us
@@ -202,7 +202,7 @@ class Receiver:
         self.server.closing.set()
         self.server.shutdown()
         self.server.server_close()
-        self.thread.join(LIMIT)
+        self.thread.join(TIMEOUT_S)
 
     def behave(self, behaviour):
         self.server.behave = behaviour
@@ -215,13 +215,13 @@ class Receiver:
     def connections(self):
         return self.server.connections
 
-    def wait_for(self, count, limit=LIMIT):
+    def wait_for(self, count, limit=TIMEOUT_S):
         """Waits until so many have arrived, and returns all."""
         eventually(lambda: len(self.server.arrivals) >= count, f"{count} deliveries", limit)
         return self.arrivals
 
 
-class Refusing:
+class ClosedPort:
     """A port that nobody listens at, kept from others."""
 
     def __enter__(self):

@@ -4,11 +4,11 @@ import zlib
 
 import pytest
 from client import Api, ok, refused
-from makers import Maker
-from waiting import eventually, together
+from admin_factory import AdminFactory
+from wait import eventually, together
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-NOBODY = "01" + 24 * "0"  # the rest of an id that nothing has
+UNKNOWN_ULID = "01" + 24 * "0"  # the rest of an id that nothing has
 
 
 def with_check(text):
@@ -28,38 +28,38 @@ def changed(text, at):
 
 
 def test_without_a_credential_one_is_asked_for(anonymous):
-    for path in ("me", "brokers", "brokers/brk_" + NOBODY):
+    for path in ("me", "brokers", "brokers/brk_" + UNKNOWN_ULID):
         refused(anonymous.get(path), 401, "unauthorized.auth_required")
     refused(anonymous.post("brokers", json={"name": "Ana"}), 401, "unauthorized.auth_required")
 
 
-def test_a_credential_elsewhere_than_in_its_header_is_none(anonymous, realm):
-    secret = realm.admin.secret
+def test_a_credential_elsewhere_than_in_its_header_is_none(anonymous, principals):
+    secret = principals.admin.secret
     refused(anonymous.get("me", headers={"Authorization": "Bearer " + secret}), 401, "unauthorized.auth_required")
     assert anonymous.get("me", params={"api_key": secret}).status_code == 401
     refused(anonymous.get("me", headers={"Cookie": "X-API-Key=" + secret}), 401, "unauthorized.auth_required")
 
 
 @pytest.mark.parametrize("spoil", [
-    lambda key, realm: "nonsense",
-    lambda key, realm: key.secret[:-1],
-    lambda key, realm: key.secret + "0",
-    lambda key, realm: key.secret.upper(),
-    lambda key, realm: changed(key.secret, -1),
-    lambda key, realm: changed(key.secret, 40),
-    lambda key, realm: with_check(changed(key.secret, 40)[:-6]),
-    lambda key, realm: with_check("nbr_" + NOBODY + key.secret[30:-6]),
-    lambda key, realm: with_check("pat_" + key.secret[4:-6]),
-    lambda key, realm: with_check(realm.editor.id + key.secret[30:-6]),
-    lambda key, realm: key.id,
-    lambda key, realm: "brk_" + key.secret[4:],
-    lambda key, realm: "%00" + key.secret,
-    lambda key, realm: "x" * 5000,
-    lambda key, realm: "é" * 80,
+    lambda key, principals: "nonsense",
+    lambda key, principals: key.secret[:-1],
+    lambda key, principals: key.secret + "0",
+    lambda key, principals: key.secret.upper(),
+    lambda key, principals: changed(key.secret, -1),
+    lambda key, principals: changed(key.secret, 40),
+    lambda key, principals: with_check(changed(key.secret, 40)[:-6]),
+    lambda key, principals: with_check("nbr_" + UNKNOWN_ULID + key.secret[30:-6]),
+    lambda key, principals: with_check("pat_" + key.secret[4:-6]),
+    lambda key, principals: with_check(principals.editor.id + key.secret[30:-6]),
+    lambda key, principals: key.id,
+    lambda key, principals: "brk_" + key.secret[4:],
+    lambda key, principals: "%00" + key.secret,
+    lambda key, principals: "x" * 5000,
+    lambda key, principals: "é" * 80,
 ], ids=["nonsense", "cut", "longer", "upper case", "typo in the check", "typo in the secret", "another secret", "unknown id",
         "a token's prefix", "another key's id", "the id alone", "another kind", "percent", "huge", "not ASCII"])
-def test_a_credential_that_is_not_right_is_invalid(anonymous, realm, spoil):
-    key = spoil(realm.admin, realm).encode()
+def test_a_credential_that_is_not_right_is_invalid(anonymous, principals, spoil):
+    key = spoil(principals.admin, principals).encode()
     refused(anonymous.get("me", headers={"X-API-Key": key}), 401, "unauthorized.invalid_credential")
 
 
@@ -67,16 +67,16 @@ def test_an_empty_credential_is_none(anonymous):
     assert anonymous.get("me", headers={"X-API-Key": ""}).status_code == 401
 
 
-def test_two_credentials_at_once_are_refused(anonymous, realm):
-    line = f"X-API-Key: {realm.admin.secret}\r\n".encode()
+def test_two_credentials_at_once_are_refused(anonymous, principals):
+    line = f"X-API-Key: {principals.admin.secret}\r\n".encode()
     head = anonymous.head_of("GET", "me")[:-2]
     assert anonymous.raw(head + line + line + b"\r\n").status_code in (400, 401)
 
 
-def test_an_error_does_not_repeat_the_secret(api, realm, log_since):
-    response = api.get("me", headers={"X-API-Key": changed(realm.admin.secret, -1)})
-    assert realm.admin.secret[31:60] not in response.text
-    assert realm.admin.secret[31:60] not in log_since()
+def test_an_error_does_not_repeat_the_secret(api, principals, log_since):
+    response = api.get("me", headers={"X-API-Key": changed(principals.admin.secret, -1)})
+    assert principals.admin.secret[31:60] not in response.text
+    assert principals.admin.secret[31:60] not in log_since()
 
 
 # ---------------------------------------------------------------- scopes
@@ -110,94 +110,94 @@ NO_WRITE = dict.fromkeys(WRITE, 403)
     ("org_admin", ["brokers:write"], {**NO_READ, **WRITE}),
     ("org_editor", ["properties:read", "properties:write", "webhooks:read"], {**NO_READ, **NO_WRITE}),
 ])
-def test_a_key_may_do_what_its_scopes_say(instance, make, realm, api, role, scopes, may):
-    key = make.key(realm.organization, role, scopes)
+def test_a_key_may_do_what_its_scopes_say(instance, admin_factory, principals, api, role, scopes, may):
+    key = admin_factory.key(principals.organization, role, scopes)
     assert attempts(Api(instance, key), api.broker()) == may
 
 
 @pytest.mark.parametrize("role, may", [("org_editor", {**READ, **WRITE}), ("org_viewer", {**READ, **NO_WRITE})])
-def test_a_token_may_do_what_its_users_role_says(instance, make, realm, api, role, may):
-    token = make.token(make.user(realm.tenant, role), realm.organization)
+def test_a_token_may_do_what_its_users_role_says(instance, admin_factory, principals, api, role, may):
+    token = admin_factory.token(admin_factory.user(principals.tenant, role), principals.organization)
     assert attempts(Api(instance, token), api.broker()) == may
 
 
-def test_a_forbidden_request_names_the_scope_it_lacks(instance, realm):
-    problem = refused(Api(instance, realm.viewer).post("brokers", json={"name": "Ana"}), 403,
+def test_a_forbidden_request_names_the_scope_it_lacks(instance, principals):
+    problem = refused(Api(instance, principals.viewer).post("brokers", json={"name": "Ana"}), 403,
                       "forbidden.insufficient_permissions")
     assert "brokers:write" in problem["detail"]
 
 
-def test_permission_is_asked_for_before_the_body_is_looked_at(instance, realm):
-    viewer = Api(instance, realm.viewer)
+def test_permission_is_asked_for_before_the_body_is_looked_at(instance, principals):
+    viewer = Api(instance, principals.viewer)
     for more in ({"data": b"{"}, {"data": b""}, {"data": b"x", "headers": {"Content-Type": "text/plain"}}):
         refused(viewer.post("brokers", **more), 403, "forbidden.insufficient_permissions")
-    refused(viewer.delete("brokers/brk_" + NOBODY), 403, "forbidden.insufficient_permissions")
+    refused(viewer.delete("brokers/brk_" + UNKNOWN_ULID), 403, "forbidden.insufficient_permissions")
 
 
 # ---------------------------------------------------------------- organizations
 
 
-def test_a_key_may_name_its_own_organization_and_no_other(instance, realm):
-    ok(Api(instance, realm.admin, realm.organization).get("brokers"))
-    for foreign in (realm.organization_2, realm.other_organization, "org_" + NOBODY):
-        refused(Api(instance, realm.admin, foreign).get("brokers"), 403, "forbidden.organization")
-        refused(Api(instance, realm.admin, foreign).post("brokers", json={"name": "Ana"}), 403, "forbidden.organization")
+def test_a_key_may_name_its_own_organization_and_no_other(instance, principals):
+    ok(Api(instance, principals.admin, principals.organization).get("brokers"))
+    for foreign in (principals.organization_2, principals.other_organization, "org_" + UNKNOWN_ULID):
+        refused(Api(instance, principals.admin, foreign).get("brokers"), 403, "forbidden.organization")
+        refused(Api(instance, principals.admin, foreign).post("brokers", json={"name": "Ana"}), 403, "forbidden.organization")
 
 
-@pytest.mark.parametrize("nonsense", ["x", "org_", "brk_" + NOBODY, "org_" + NOBODY + "0", "x" * 1000])
-def test_nonsense_is_no_organization(instance, realm, nonsense):
-    for credential in (realm.admin, realm.token_one, realm.token_both):
+@pytest.mark.parametrize("nonsense", ["x", "org_", "brk_" + UNKNOWN_ULID, "org_" + UNKNOWN_ULID + "0", "x" * 1000])
+def test_nonsense_is_no_organization(instance, principals, nonsense):
+    for credential in (principals.admin, principals.token_one, principals.token_both):
         assert Api(instance, credential, nonsense).get("brokers").status_code in (400, 403)
 
 
-def test_a_token_that_reaches_one_need_not_name_it(instance, realm):
-    broker = Api(instance, realm.token_one).broker()
-    assert broker["organization_id"] == realm.organization
-    assert ok(Api(instance, realm.token_one, realm.organization).get("brokers/" + broker["id"])) == broker
+def test_a_token_that_reaches_one_need_not_name_it(instance, principals):
+    broker = Api(instance, principals.token_one).broker()
+    assert broker["organization_id"] == principals.organization
+    assert ok(Api(instance, principals.token_one, principals.organization).get("brokers/" + broker["id"])) == broker
 
 
-def test_a_token_that_reaches_several_must_say_which(instance, realm):
-    both = Api(instance, realm.token_both)
+def test_a_token_that_reaches_several_must_say_which(instance, principals):
+    both = Api(instance, principals.token_both)
     refused(both.get("brokers"), 400, "validation.organization_required")
     refused(both.post("brokers", json={"name": "Ana"}), 400, "validation.organization_required")
-    refused(both.get("brokers/brk_" + NOBODY), 400, "validation.organization_required")
+    refused(both.get("brokers/brk_" + UNKNOWN_ULID), 400, "validation.organization_required")
 
 
-def test_a_token_works_in_the_organization_that_it_names(instance, realm):
-    for organization in realm.token_both.organizations:
-        assert Api(instance, realm.token_both, organization).broker()["organization_id"] == organization
-    refused(Api(instance, realm.token_both, realm.other_organization).get("brokers"), 403, "forbidden.organization")
-    refused(Api(instance, realm.token_one, realm.organization_2).get("brokers"), 403, "forbidden.organization")
+def test_a_token_works_in_the_organization_that_it_names(instance, principals):
+    for organization in principals.token_both.organizations:
+        assert Api(instance, principals.token_both, organization).broker()["organization_id"] == organization
+    refused(Api(instance, principals.token_both, principals.other_organization).get("brokers"), 403, "forbidden.organization")
+    refused(Api(instance, principals.token_one, principals.organization_2).get("brokers"), 403, "forbidden.organization")
 
 
-def assert_cannot_be_seen(stranger, broker):
+def assert_cannot_be_seen(other_org_api, broker):
     path, before = "brokers/" + broker["id"], broker
-    refused(stranger.get(path), 404, "not_found.broker")
-    assert stranger.head(path).status_code == 404
+    refused(other_org_api.get(path), 404, "not_found.broker")
+    assert other_org_api.head(path).status_code == 404
     for etag in ({}, {"If-Match": "*"}):
-        refused(stranger.delete(path, headers=etag), 404, "not_found.broker")
-        refused(stranger.patch(path, json={"name": "Mine"}, headers=etag), 404, "not_found.broker")
-        refused(stranger.put(path, json={"name": "Mine"}, headers=etag), 404, "not_found.broker")
-    listed = ok(stranger.get("brokers", params={"creci": before["creci"]}))
+        refused(other_org_api.delete(path, headers=etag), 404, "not_found.broker")
+        refused(other_org_api.patch(path, json={"name": "Mine"}, headers=etag), 404, "not_found.broker")
+        refused(other_org_api.put(path, json={"name": "Mine"}, headers=etag), 404, "not_found.broker")
+    listed = ok(other_org_api.get("brokers", params={"creci": before["creci"]}))
     assert before["id"] not in [item["id"] for item in listed["items"]]
 
 
-def test_another_tenant_sees_nothing(instance, realm, api):
+def test_another_tenant_sees_nothing(instance, principals, api):
     broker = api.broker(creci="SEEN 1")
-    assert_cannot_be_seen(Api(instance, realm.other), broker)
+    assert_cannot_be_seen(Api(instance, principals.other), broker)
     assert ok(api.get("brokers/" + broker["id"])) == broker
 
 
-def test_another_organization_of_the_tenant_sees_nothing(instance, realm, api):
+def test_another_organization_of_the_tenant_sees_nothing(instance, principals, api):
     broker = api.broker(creci="SEEN 2")
-    assert_cannot_be_seen(Api(instance, realm.token_both, realm.organization_2), broker)
-    assert ok(Api(instance, realm.token_both, realm.organization).get("brokers/" + broker["id"])) == broker
+    assert_cannot_be_seen(Api(instance, principals.token_both, principals.organization_2), broker)
+    assert ok(Api(instance, principals.token_both, principals.organization).get("brokers/" + broker["id"])) == broker
 
 
-def test_a_404_is_the_same_whether_it_exists_elsewhere_or_not(instance, realm, api):
-    stranger, broker = Api(instance, realm.other), api.broker()
-    elsewhere, nowhere = (stranger.get("brokers/" + id).json() for id in (broker["id"], "brk_" + NOBODY))
-    assert elsewhere["detail"].replace(broker["id"], "") == nowhere["detail"].replace("brk_" + NOBODY, "")
+def test_a_404_is_the_same_whether_it_exists_elsewhere_or_not(instance, principals, api):
+    stranger, broker = Api(instance, principals.other), api.broker()
+    elsewhere, nowhere = (stranger.get("brokers/" + id).json() for id in (broker["id"], "brk_" + UNKNOWN_ULID))
+    assert elsewhere["detail"].replace(broker["id"], "") == nowhere["detail"].replace("brk_" + UNKNOWN_ULID, "")
 
 
 # ---------------------------------------------------------------- changes take effect at once, in every process
@@ -209,32 +209,33 @@ def statuses_over_fresh_connections(api, credential, count=24):
             together(*[lambda: Api(api.instance, credential, source=api.source).get("me")] * count)]
 
 
-def test_a_revoked_credential_is_refused_at_once_everywhere(anonymous, make, realm):
-    for made in (lambda: make.key(realm.organization), lambda: make.token(realm.user, realm.organization)):
+def test_a_revoked_credential_is_refused_at_once_everywhere(anonymous, admin_factory, principals):
+    for made in (lambda: admin_factory.key(principals.organization),
+                 lambda: admin_factory.token(principals.user, principals.organization)):
         for _ in range(3):
             credential = made()
             assert set(statuses_over_fresh_connections(anonymous, credential)) == {200}
-            make.revoke(credential)
+            admin_factory.revoke(credential)
             assert set(statuses_over_fresh_connections(anonymous, credential)) == {"unauthorized.revoked_credential"}
 
 
-def test_a_kept_connection_does_not_keep_a_revoked_credential(instance, make, realm):
-    kept = [Api(instance, make.key(realm.organization)) for _ in range(4)]
+def test_a_kept_connection_does_not_keep_a_revoked_credential(instance, admin_factory, principals):
+    kept = [Api(instance, admin_factory.key(principals.organization)) for _ in range(4)]
     for one in kept:
         ok(one.get("brokers"))
-        make.revoke(one.credential)
+        admin_factory.revoke(one.credential)
         refused(one.get("brokers"), 401, "unauthorized.revoked_credential")
         refused(one.post("brokers", json={"name": "Ana"}), 401, "unauthorized.revoked_credential")
 
 
-def test_a_new_credential_works_at_once_everywhere(anonymous, make, realm):
-    key = make.key(realm.organization)
+def test_a_new_credential_works_at_once_everywhere(anonymous, admin_factory, principals):
+    key = admin_factory.key(principals.organization)
     assert set(statuses_over_fresh_connections(anonymous, key)) == {200}
 
 
-def test_a_role_that_is_taken_away_is_gone_in_every_process(instance, make, realm):
-    user = make.user(realm.tenant)
-    clients = [Api(instance, make.token(user, realm.organization)) for _ in range(6)]
+def test_a_role_that_is_taken_away_is_gone_in_every_process(instance, admin_factory, principals):
+    user = admin_factory.user(principals.tenant)
+    clients = [Api(instance, admin_factory.token(user, principals.organization)) for _ in range(6)]
     for api in clients:
         api.broker()
     instance.sql("update neoapi.app_user set role = 'org_viewer' where id = %s", user)
@@ -246,7 +247,7 @@ def test_a_role_that_is_taken_away_is_gone_in_every_process(instance, make, real
 def test_a_revocation_that_could_not_be_heard_is_seen_all_the_same(new_instance):
     """The processes' connections are cut, so that no message of the database reaches them."""
     instance = new_instance()
-    make = Maker(instance)
+    make = AdminFactory(instance)
     for _ in range(5):
         credential = make.key()
         clients = [Api(instance, credential) for _ in range(8)]
@@ -261,11 +262,11 @@ def test_a_revocation_that_could_not_be_heard_is_seen_all_the_same(new_instance)
 # ---------------------------------------------------------------- logs
 
 
-def test_the_access_log_knows_who_asked_and_the_requests_id(instance, api, anonymous, realm):
+def test_the_access_log_knows_who_asked_and_the_requests_id(instance, api, anonymous, principals):
     def line_of(response):
         id = response.headers["X-Request-ID"]
         found = eventually(lambda: [line for line in instance.access_log.splitlines() if line.endswith(id)], "a line of " + id)
         return found[0]
 
-    assert f" {realm.admin.id} " in line_of(api.get("me"))
+    assert f" {principals.admin.id} " in line_of(api.get("me"))
     assert " - " in line_of(anonymous.get("me")) and " 401 " in line_of(anonymous.get("me"))

@@ -5,10 +5,11 @@ import socket
 
 import pytest
 
-pytest.register_assert_rewrite("wire")
+pytest.register_assert_rewrite("raw_http")
 
 from client import ok, refused  # noqa: E402
-from wire import Broken, Closed, Wire, check_wholly, chunked, message, short, survives  # noqa: E402, F401
+from raw_http import (Broken, Closed, RawConnection, check_wholly, chunked, message, no_child_crashes,  # noqa: E402, F401
+                      param_id)
 
 JSON = [("Content-Type", "application/json")]
 CHUNKED = [*JSON, ("Transfer-Encoding", "chunked")]
@@ -19,7 +20,7 @@ MALFORMED = "validation.malformed_request"
 
 def exchange(api, data, method="GET"):
     """Bytes, and the answer to them, checked. Afterwards the server answers others."""
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         answer = check_wholly(wire.send(data).answer(method), method)
     assert api.get("me").status_code == 200
     return answer
@@ -59,7 +60,7 @@ def test_a_length_that_is_too_large_is_refused_before_the_body_is_sent(api):
                                                                               "brokers/brk_01jd3x8m5t9w2q7r4y6z0a1b3c"),
                                           ("OPTIONS", "brokers"), ("HEAD", "me")])
 def test_a_body_that_nobody_asked_for_is_passed_over(api, method, path):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         for headers, body in (([], b"x" * 1000), ([("Transfer-Encoding", "chunked")], chunked(b"x" * 1000))):
             answer = check_wholly(wire.send(message(api, method, path, headers, body)).answer(method), method)
             assert answer.status_code in (200, 204, 404)
@@ -86,7 +87,7 @@ def test_two_lengths_are_refused(api):
                                   b"2 2\r\n{}\r\n0\r\n\r\n", b"0x2\r\n{}\r\n0\r\n\r\n", b"F" * 17 + b"\r\n{}\r\n",
                                   b"f" * 500 + b"\r\n",
                                   b"8000000000000000\r\n", b"2;" + b"x" * 10_000 + b"\r\n{}\r\n0\r\n\r\n",
-                                  b"+2\r\n{}\r\n0\r\n\r\n"], ids=short)
+                                  b"+2\r\n{}\r\n0\r\n\r\n"], ids=param_id)
 def test_a_broken_chunk_is_refused(api, body):
     answer = exchange(api, create(api, CHUNKED, body), "POST")
     assert (answer.status_code, answer.json()["code"]) in ((400, MALFORMED), (413, "validation.body_too_large")), answer.content
@@ -104,7 +105,7 @@ def test_chunks_may_have_all_that_http_allows(api, body):
 
 @pytest.mark.parametrize("coding", ["gzip", "chunked, gzip", "xchunked", "identity", "chunked, identity", "chunke",
                                     "\x0bchunked", "", "chunked;", '"chunked"',
-                                    "chunked\xff"], ids=short)
+                                    "chunked\xff"], ids=param_id)
 def test_another_transfer_coding_is_refused(api, coding):
     answer = exchange(api, create(api, [*JSON, ("Transfer-Encoding", coding)], chunked(BODY)), "POST")
     assert answer.status_code in (400, 501), answer.content
@@ -136,11 +137,11 @@ LENGTH, TE = ("Content-Length", 6), "Transfer-Encoding"
     [LENGTH, (TE, "x"), (TE, "chunked")], [LENGTH, (TE, "chunked"), (TE, "x")], [LENGTH, (TE, "\x0bchunked")],
     [LENGTH, (TE + " ", "chunked")], [LENGTH, ("Transfer_Encoding", "chunked")], [LENGTH, (TE, "chunked, chunked")],
     [LENGTH, ("X", "x\nTransfer-Encoding: chunked")],
-], ids=short)
+], ids=param_id)
 def test_no_second_request_is_smuggled_in_a_body_with_a_length_and_chunks(api, headers):
     marker = "smuggled-name"
     inner = message(api, "POST", "brokers", JSON, b'{"name":"%s"}' % marker.encode())
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         wire.send(message(api, "POST", "brokers", [*JSON, *headers], b"0\r\n\r\n" + inner))
         found = answers(wire)
     assert found and all(answer.status_code in (400, 501) for answer in found), [answer.content for answer in found]
@@ -157,31 +158,31 @@ def half_close(wire):
     ([*JSON, ("Content-Length", 1000)], BODY), ([*JSON, ("Content-Length", 1)], b""), (CHUNKED, b""), (CHUNKED, b"5"),
     (CHUNKED, b"1c\r\n" + BODY), (CHUNKED, b"1c\r\n" + BODY + b"\r\n"), (CHUNKED, b"1c\r\n" + BODY + b"\r\n0\r\n"),
 ])
-def test_a_body_that_is_cut_off_creates_nothing(own, headers, body):
-    with Wire(own) as wire:
-        wire.send(create(own, headers, body))
+def test_a_body_that_is_cut_off_creates_nothing(own_api, headers, body):
+    with RawConnection(own_api) as wire:
+        wire.send(create(own_api, headers, body))
         half_close(wire)
         try:
             refused(check_wholly(wire.answer("POST"), "POST"), 400, MALFORMED)
         except Closed:
             pass  # who says that the connection ends need not be answered
-    assert own.walk() == []
+    assert own_api.walk() == []
 
 
-def test_clients_that_go_away_leave_nothing_behind(own, instance):
+def test_clients_that_go_away_leave_nothing_behind(own_api, instance):
     """More of them than there are threads and connections to the database."""
-    half, whole = create(own, [*JSON, ("Content-Length", 1000)], BODY), message(own, "GET", "brokers")
+    half, whole = create(own_api, [*JSON, ("Content-Length", 1000)], BODY), message(own_api, "GET", "brokers")
     for data in [half, whole] * 30:
-        with Wire(own) as wire:
+        with RawConnection(own_api) as wire:
             wire.send(data)
     for _ in range(60):
-        assert own.walk() == []
+        assert own_api.walk() == []
 
 
 # ---------------------------------------------------------------- Expect
 
 def test_a_client_that_expects_to_be_told_to_continue_is_told(api):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         wire.send(create(api, [*JSON, ("Expect", "100-continue"), ("Content-Length", len(BODY))], b""))
         assert wire.file.readline() == b"HTTP/1.1 100 Continue\r\n" and wire.file.readline() == b"\r\n"
         assert check_wholly(wire.send(BODY).answer("POST"), "POST").status_code == 201
@@ -189,7 +190,7 @@ def test_a_client_that_expects_to_be_told_to_continue_is_told(api):
 
 @pytest.mark.parametrize("length, key, status", [(10 << 20, True, 413), (28, False, 401)])
 def test_a_client_that_will_be_refused_is_not_told_to_continue(api, length, key, status):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         headers = [*JSON, ("Expect", "100-continue"), ("Content-Length", length)]
         wire.send(message(api, "POST", "brokers", headers, key=key))
         answer = check_wholly(wire.answer("POST"), "POST")
@@ -232,10 +233,10 @@ def test_a_request_line_that_is_too_long_is_refused(api):
     "GET /public/v1/me\x7f HTTP/1.1", "GET /public/v1/é HTTP/1.1", "GET public/v1/me HTTP/1.1", "{}",
     "G@T /public/v1/me HTTP/1.1", "(GET) /public/v1/me HTTP/1.1", "GET /public/v1/me http/1.1", "GET /public/v1/me HTTP/1.1.1",
     "GET /public/v1/me HTTP/a.b", "GET /public/v1/me#x HTTP/1.1", "GET *  HTTP/1.1", "PRI * HTTP/2.0", "\x16\x03\x01",
-], ids=short)
+], ids=param_id)
 def test_a_broken_request_line_is_refused(api, line):
     head = message(api, "GET", "me").split(b"\r\n", 1)[1]
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         try:
             answer = wire.send(line.encode("latin-1") + b"\r\n" + head).answer()
         except (Closed, Broken):
@@ -246,7 +247,7 @@ def test_a_broken_request_line_is_refused(api, line):
 
 @pytest.mark.parametrize("version", ["HTTP/2.0", "HTTP/3.0", "HTTP/9.9", "HTTP/1.2", "HTTP/0.9", "HTTP/11.1"])
 def test_another_version_of_http_is_answered(api, version):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         try:
             answer = wire.send(message(api, "GET", "me", version=version)).answer()
         except (Closed, Broken):
@@ -256,13 +257,13 @@ def test_another_version_of_http_is_answered(api, version):
 
 
 @pytest.mark.parametrize("header", [b"no colon here", b": no name", b"A B: x", b"X-Nul: a\x00b", b"X-Cr: a\rb",
-                                    b"X\x01: x", b"X : x", b"\xff: x", b"X-Bell: a\x07b", b"(X): x"], ids=short)
+                                    b"X\x01: x", b"X : x", b"\xff: x", b"X-Bell: a\x07b", b"(X): x"], ids=param_id)
 def test_a_broken_header_is_refused(api, header):
     refused(exchange(api, message(api, "GET", "me").replace(b"\r\n\r\n", b"\r\n" + header + b"\r\n\r\n")), 400, MALFORMED)
 
 
 @pytest.mark.parametrize("hosts", [[], ["a", "b"], ["a b"], ["a/b"], ["localhost:x"], ["[::1"], ["\xff"], ["a" * 5000 + "/"]],
-                         ids=short)
+                         ids=param_id)
 def test_a_request_with_a_wrong_host_is_refused(api, hosts):
     lines = message(api, "GET", "me").decode("latin-1").split("\r\n")
     data = "\r\n".join([lines[0], *(f"Host: {host}" for host in hosts), *lines[2:]]).encode("latin-1")
@@ -275,7 +276,7 @@ def test_a_folded_header_does_not_hide_another(api):
 
 
 def test_lines_that_end_without_a_carriage_return_make_no_second_request(api):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         found = answers(wire.send(message(api, "GET", "me", [("Connection", "close")]).replace(b"\r\n", b"\n")))
     assert [answer.status_code for answer in found] in ([200], [400])
 
@@ -283,7 +284,7 @@ def test_lines_that_end_without_a_carriage_return_make_no_second_request(api):
 # ---------------------------------------------------------------- methods and forms
 
 @pytest.mark.parametrize("method", ["TRACE", "TRACK", "BREW", "PROPFIND", "CONNECTX", "get", "M-SEARCH", "LOCK", "QUERY",
-                                    "X" * 1000], ids=short)
+                                    "X" * 1000], ids=param_id)
 def test_a_method_that_a_path_does_not_have_is_refused(api, method):
     for path, allow in (("me", "GET, HEAD, OPTIONS"), ("brokers", "GET, HEAD, OPTIONS, POST"),
                         ("brokers/brk_01jd3x8m5t9w2q7r4y6z0a1b3c", "DELETE, GET, HEAD, OPTIONS, PATCH, PUT")):
@@ -298,14 +299,14 @@ def test_trace_repeats_nothing(api):
 
 
 def test_the_servers_own_options_tell_nothing(api):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         answer = wire.send(message(api, "OPTIONS", "*")).answer("OPTIONS")
     assert answer.status_code in (200, 204, 400, 403, 404, 405)
     assert not re.search(rb"Apache/|mod_", answer.content + str(answer.headers).encode())
 
 
 def test_connect_is_no_way_through(api):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         data = message(api, "GET", "me").replace(b"GET /public/v1/me", b"CONNECT localhost:22")
         try:
             assert wire.send(data).answer().status_code in (400, 403, 404, 405)
@@ -314,7 +315,7 @@ def test_connect_is_no_way_through(api):
 
 
 def test_http_1_0_is_answered_and_closed(api):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         answer = check_wholly(wire.send(message(api, "GET", "me", version="HTTP/1.0")).answer())
         assert answer.status_code == 200 and wire.is_ended()
     assert exchange(api, create(api, JSON, BODY, version="HTTP/1.0"), "POST").status_code == 201
@@ -327,7 +328,7 @@ def test_a_whole_url_can_be_asked_for(api):
 def test_another_hosts_url_is_not_fetched(api):
     for url in ("http://example.com/public/v1/me", "https://example.com/x", "http://127.0.0.1:1/public/v1/me", "ftp://x/",
                 "https://"):
-        with Wire(api) as wire:
+        with RawConnection(api) as wire:
             answer = wire.send(message(api, "GET", url)).answer()
         assert answer.status_code in (200, 400, 403, 404, 421)
 
@@ -335,7 +336,7 @@ def test_another_hosts_url_is_not_fetched(api):
 # ---------------------------------------------------------------- several requests on a connection
 
 def test_requests_sent_together_are_answered_in_order(api):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         wire.send(b"".join(message(api, "GET", path) for path in ("me", "brokers?limit=1", "nothing", "openapi.yaml", "me")))
         assert [check_wholly(wire.answer()).status_code for _ in range(5)] == [200, 200, 404, 200, 200]
 
@@ -345,7 +346,7 @@ def test_what_follows_a_refused_body_is_not_taken_for_a_request(api):
     inner = message(api, "POST", "brokers", JSON, b'{"name":"smuggled-body"}')
     last = message(api, "GET", "me", [("Connection", "close")])
     for headers, key, status in ((JSON, False, 401), ([("Content-Type", "text/plain")], True, 415)):
-        with Wire(api) as wire:
+        with RawConnection(api) as wire:
             found = answers(wire.send(message(api, "POST", "brokers", headers, inner, key=key) + last))
         assert [answer.status_code for answer in found] in ([status, 200], [status])
     assert ok(api.get("brokers?q=smuggled-body"))["items"] == []
@@ -356,7 +357,7 @@ def test_a_refused_request_leaves_the_connection_usable_or_closed(api):
     for bad in (message(api, "POST", "brokers", JSON, b"{"), message(api, "GET", "brokers?limit=0"),
                 message(api, "GET", "nothing"), message(api, "DELETE", "me"), message(api, "POST", "brokers", [], BODY),
                 message(api, "GET", "me", key=False)):
-        with Wire(api) as wire:
+        with RawConnection(api) as wire:
             first = check_wholly(wire.send(bad).answer())
             if "close" in first.headers.get("Connection", ""):
                 assert wire.is_ended()

@@ -5,10 +5,10 @@ import re
 
 import pytest
 
-pytest.register_assert_rewrite("wire")
+pytest.register_assert_rewrite("raw_http")
 
 from client import Api, ok, refused, wrong_fields  # noqa: E402
-from wire import check_wholly, short, survives  # noqa: E402, F401
+from raw_http import check_wholly, no_child_crashes, param_id  # noqa: E402, F401
 
 JSON = {"Content-Type": "application/json"}
 GOOD = {"name": "Ana Paula Ribeiro", "creci": "CRECI-SP 123456-F", "bank_account": {"pix_key": "ana@example.com"}}
@@ -139,7 +139,7 @@ def test_a_number_of_any_size_is_refused_where_a_text_belongs(api, number):
                                    "multipart/form-data; boundary=x", "application/jsonx",
                                    "json", "application/", "/json", "application/xml", "application/json/x", "text/json",
                                    "application/problem+json",
-                                   "application/jso", "applicationXjson", "a" * 4000], ids=short)
+                                   "application/jso", "applicationXjson", "a" * 4000], ids=param_id)
 def test_a_body_that_is_not_declared_as_json_is_refused(api, broker, type_):
     for method, path in (("POST", "brokers"), ("PUT", "brokers/" + broker["id"]), ("PATCH", "brokers/" + broker["id"])):
         refused(send(api, method, path, b'{"name":"x"}', {"Content-Type": type_}), 415, "validation.unsupported_media_type")
@@ -161,10 +161,10 @@ def test_json_may_be_declared_in_any_way_that_http_has(api, type_):
 @pytest.mark.parametrize("text", ["😀 José Ñandú", "e\u0301\u0327", "\u202eolleh", "\ufffe\uffff\ufdd0", "\U0010ffff",
                                   "\u2028\u2029\u200b", "'; drop table broker; --",
                                   "%s %n $1 \\ \\u0041 \"", "</script><b>", "../../x"])
-def test_odd_texts_come_back_as_they_were_sent(own, text):
-    made = own.broker(name=text)
+def test_odd_texts_come_back_as_they_were_sent(own_api, text):
+    made = own_api.broker(name=text)
     assert made["name"] == text
-    assert [b["name"] for b in own.walk()] == [text]
+    assert [b["name"] for b in own_api.walk()] == [text]
 
 
 # ---------------------------------------------------------------- fields
@@ -275,7 +275,7 @@ def test_a_text_that_is_too_long_or_blank_is_refused_in_every_field(api, fields)
 
 @pytest.mark.parametrize("key", ["nobody", "Name", "name ", "", "bank_account.pix_key", "__proto__", "constructor", "naïve",
                                  "\u0001", "x" * 100_000, "😀" * 1000, "representation",
-                                 "organization_id); --"], ids=short)
+                                 "organization_id); --"], ids=param_id)
 def test_an_unknown_field_is_refused_and_named_in_short(api, broker, key):
     for method, path in (("POST", "brokers"), ("PUT", "brokers/" + broker["id"]), ("PATCH", "brokers/" + broker["id"])):
         for body in ({"name": "x", key: 1}, {"name": "x", "bank_account": {key: None}}):

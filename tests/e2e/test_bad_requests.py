@@ -4,13 +4,13 @@ import uuid
 
 import pytest
 
-pytest.register_assert_rewrite("wire")
+pytest.register_assert_rewrite("raw_http")
 
 from client import Api, ok, refused  # noqa: E402
-from wire import Wire, ask, check_wholly, message, short, survives  # noqa: E402, F401
+from raw_http import RawConnection, ask, check_wholly, message, no_child_crashes, param_id  # noqa: E402, F401
 
 JSON = [("Content-Type", "application/json")]
-NOBODY = "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
+UNKNOWN_BROKER = "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
 
 
 @pytest.fixture
@@ -22,15 +22,16 @@ def broker(api):
 
 # ---------------------------------------------------------------- the query
 
-@pytest.mark.parametrize("path", ["brokers", "me", f"brokers/{NOBODY}", "openapi.yaml"])
+@pytest.mark.parametrize("path", ["brokers", "me", f"brokers/{UNKNOWN_BROKER}", "openapi.yaml"])
 @pytest.mark.parametrize("query", ["nobody=1", "Limit=1", "limit%5b%5d=1", "nobody", "=1", "%F0%9F%98%80=1", "a" * 4000],
-                         ids=short)
+                         ids=param_id)
 def test_an_unknown_parameter_is_refused(api, path, query):
     refused(check_wholly(api.get(f"{path}?{query}")), 400, "validation.unknown_parameter")
 
 
-@pytest.mark.parametrize("method, path", [("POST", "brokers"), ("PUT", f"brokers/{NOBODY}"), ("PATCH", f"brokers/{NOBODY}"),
-                                          ("DELETE", f"brokers/{NOBODY}")])
+@pytest.mark.parametrize("method, path",
+                         [("POST", "brokers"), ("PUT", f"brokers/{UNKNOWN_BROKER}"), ("PATCH", f"brokers/{UNKNOWN_BROKER}"),
+                          ("DELETE", f"brokers/{UNKNOWN_BROKER}")])
 def test_writes_take_no_parameters(api, method, path):
     refused(api.request(method, path + "?limit=5", json={"name": "x"}), 400, "validation.unknown_parameter")
 
@@ -46,11 +47,11 @@ def test_broken_percent_encoding_in_the_query_is_refused(api, value):
 
 @pytest.mark.parametrize("value", ["' or 1=1 --", "'; drop table neoapi.broker; --", "\\", "$1", "%s%n", '" or ""="',
                                    "x" * 3000,
-                                   "😀"], ids=short)
-def test_a_filter_is_never_taken_for_anything_but_a_value(own, value):
-    own.broker()
+                                   "😀"], ids=param_id)
+def test_a_filter_is_never_taken_for_anything_but_a_value(own_api, value):
+    own_api.broker()
     for name in ("q", "creci", "email", "document_number"):
-        assert ok(own.get("brokers", params={name: value}))["items"] == []
+        assert ok(own_api.get("brokers", params={name: value}))["items"] == []
 
 
 def test_very_many_parameters_are_borne(api):
@@ -62,9 +63,9 @@ def test_very_many_parameters_are_borne(api):
 # ---------------------------------------------------------------- cursors
 
 @pytest.fixture(scope="module")
-def cursor(instance, make, realm):
+def cursor(instance, admin_factory, principals):
     """A good one, and who may use it."""
-    api = Api(instance, make.key(make.organization(realm.tenant)))
+    api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     for _ in range(3):
         api.broker()
     return ok(api.get("brokers?limit=1"))["page_info"]["end_cursor"], api
@@ -84,8 +85,9 @@ def test_a_cursor_that_was_changed_anywhere_is_refused(cursor):
 
 @pytest.mark.parametrize("forge", [
     lambda good: good.swapcase(), lambda good: good[::-1], lambda good: " " + good, lambda good: "A" * len(good),
-    lambda good: "_" * 5000, lambda good: NOBODY, lambda good: "eyJpZCI6MX0=", lambda good: good + " ", lambda good: "'; --",
-], ids=short)
+    lambda good: "_" * 5000, lambda good: UNKNOWN_BROKER, lambda good: "eyJpZCI6MX0=", lambda good: good + " ",
+    lambda good: "'; --",
+], ids=param_id)
 def test_a_forged_cursor_is_refused(cursor, forge):
     good, api = cursor
     refused(check_wholly(api.get("brokers", params={"cursor": forge(good)})), 400, "validation.cursor_invalid")
@@ -93,24 +95,26 @@ def test_a_forged_cursor_is_refused(cursor, forge):
 
 # ---------------------------------------------------------------- ids and paths
 
-REST = NOBODY[4:]
+REST = UNKNOWN_BROKER[4:]
 
 
 @pytest.mark.parametrize("id_", [
-    NOBODY, NOBODY.upper(), "BRK_" + REST, "brk_" + REST.upper(), NOBODY[:-1], NOBODY + "0", "brk_", "brk", "whs_" + REST,
+    UNKNOWN_BROKER, UNKNOWN_BROKER.upper(), "BRK_" + REST, "brk_" + REST.upper(), UNKNOWN_BROKER[:-1], UNKNOWN_BROKER + "0",
+    "brk_", "brk", "whs_" + REST,
     "org_" + REST, REST, "brk-" + REST, "brk_8" + REST[1:], "brk_" + "z" * 26, "brk_" + "0" * 26, "brk_" + "u" * 26, "1", "-1",
-    "null", "me", "*", "brk_" + "a" * 7000, "'", "%27%20or%20%271%27=%271", "%20", "%F0%9F%98%80", NOBODY + "%20",
-    "%20" + NOBODY, NOBODY + ";v=1", "~", "brk_%25", NOBODY + "%3F", NOBODY + "%23", NOBODY + ".json",
-], ids=short)
+    "null", "me", "*", "brk_" + "a" * 7000, "'", "%27%20or%20%271%27=%271", "%20", "%F0%9F%98%80", UNKNOWN_BROKER + "%20",
+    "%20" + UNKNOWN_BROKER, UNKNOWN_BROKER + ";v=1", "~", "brk_%25", UNKNOWN_BROKER + "%3F", UNKNOWN_BROKER + "%23",
+    UNKNOWN_BROKER + ".json",
+], ids=param_id)
 def test_an_id_that_nothing_has_is_not_found(api, id_):
     for method in ("GET", "PUT", "PATCH", "DELETE"):
         body = b"" if method in ("GET", "DELETE") else b'{"name":"x"}'
         refused(ask(api, method, "brokers/" + id_, JSON, body), 404, "not_found.broker")
 
 
-def test_what_belongs_to_others_is_not_found_and_not_touched(api, realm):
-    stranger = api.with_(credential=realm.other)
-    sibling = api.with_(credential=realm.token_both, organization=realm.organization_2)
+def test_what_belongs_to_others_is_not_found_and_not_touched(api, principals):
+    stranger = api.with_(credential=principals.other)
+    sibling = api.with_(credential=principals.token_both, organization=principals.organization_2)
     for other in (stranger, sibling):
         theirs = other.broker(name="Theirs")
         for method in ("GET", "PUT", "PATCH", "DELETE"):
@@ -122,7 +126,7 @@ def test_what_belongs_to_others_is_not_found_and_not_touched(api, realm):
 @pytest.mark.parametrize("path", ["brokers/%zz", "brokers/%", "brokers/%4", "brokers/a%00b", "brokers/%00", "brokers/%2F",
                                   "brokers%2Fx", "%2e%2e%2fbrokers", "brokers/%ff", "brokers/%c0%af", "brokers/%ed%a0%80",
                                   "brokers/%01", "brokers/%0d%0aX-Evil:%201", "brokers/%7f", "brokers/%E2%82",
-                                  "brokers/" + NOBODY + "%0A"])
+                                  "brokers/" + UNKNOWN_BROKER + "%0A"])
 def test_a_path_with_broken_or_forbidden_encoding_is_refused(api, path):
     answer = ask(api, "GET", path)
     assert answer.status_code in (400, 404), answer.content
@@ -132,7 +136,7 @@ def test_a_path_with_broken_or_forbidden_encoding_is_refused(api, path):
 @pytest.mark.parametrize("path", ["", "nobody", "broker", "Brokers", "BROKERS", "brokers/", "brokers/x/y", "brokers/x/", "me/",
                                   "me/x", "v1/me", "brokers.json", "openapi.yml", "docs/x", "%20me", "me%20", "me;x",
                                   "brokers%3Flimit=1", "%6De%2e", "a/" * 2000, "x" * 7000, "__proto__", ".git/config",
-                                  ".htaccess", "server-status"], ids=short)
+                                  ".htaccess", "server-status"], ids=param_id)
 def test_a_path_that_the_api_does_not_have_is_not_found(api, path):
     for method, body in (("GET", b""), ("POST", b"{}"), ("OPTIONS", b"")):
         refused(ask(api, method, path, JSON, body), 404, "not_found.route")
@@ -147,9 +151,9 @@ def test_a_path_means_what_it_is_when_it_is_made_plain(api, path):
 
 @pytest.mark.parametrize("path", ["../../etc/passwd", "../../../../etc/passwd", "%2e%2e/%2e%2e/etc/passwd",
                                   "..%2f..%2fetc/passwd",
-                                  ".%00./x", "..\\..\\x"], ids=short)
+                                  ".%00./x", "..\\..\\x"], ids=param_id)
 def test_no_path_leads_to_a_file(api, path):
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         answer = wire.send(message(api, "GET", path)).answer()
     assert answer.status_code in (400, 403, 404) and b"root:" not in answer.content
 
@@ -157,13 +161,13 @@ def test_no_path_leads_to_a_file(api, path):
 # ---------------------------------------------------------------- headers
 
 @pytest.mark.parametrize("secret", ["x", "nbr_", "pat_", "nbr_" + REST, "a" * 8000, "é" * 100, f"nbr_{REST}_" + "A" * 49,
-                                    f"nbr_{REST}_", "'; --", "\xff\xfe", "Bearer x", "a\tb", ",", "nbr_" * 1000], ids=short)
+                                    f"nbr_{REST}_", "'; --", "\xff\xfe", "Bearer x", "a\tb", ",", "nbr_" * 1000], ids=param_id)
 def test_what_is_no_credential_is_refused(anonymous, secret):
     refused(ask(anonymous, "GET", "me", [("X-API-Key", secret)]), 401, "unauthorized.invalid_credential")
 
 
-def test_a_credential_that_was_changed_anywhere_is_refused(anonymous, realm):
-    good = realm.admin.secret
+def test_a_credential_that_was_changed_anywhere_is_refused(anonymous, principals):
+    good = principals.admin.secret
     for at in range(len(good)):
         changed = good[:at] + ("x" if good[at] != "x" else "y") + good[at + 1:]
         refused(anonymous.get("me", headers={"X-API-Key": changed}), 401, "unauthorized.invalid_credential")
@@ -171,10 +175,11 @@ def test_a_credential_that_was_changed_anywhere_is_refused(anonymous, realm):
         refused(anonymous.get("me", headers={"X-API-Key": changed}), 401, "unauthorized.invalid_credential")
 
 
-@pytest.mark.parametrize("organization", ["x", "org_", "org_" + "0" * 26, "'", "a" * 8000, "\xff", "org_a,org_b", NOBODY],
-                         ids=short)
-def test_what_is_no_organization_of_ones_own_is_refused(api, realm, organization):
-    for credential in (realm.admin, realm.token_one, realm.token_both):
+@pytest.mark.parametrize("organization",
+                         ["x", "org_", "org_" + "0" * 26, "'", "a" * 8000, "\xff", "org_a,org_b", UNKNOWN_BROKER],
+                         ids=param_id)
+def test_what_is_no_organization_of_ones_own_is_refused(api, principals, organization):
+    for credential in (principals.admin, principals.token_one, principals.token_both):
         answer = ask(api.with_(credential=credential), "GET", "brokers", [("X-Organization-ID", organization)])
         refused(answer, 403, "forbidden.organization")
 
@@ -184,7 +189,7 @@ UUID = "7f3b2c1d-9a8e-4b6f-8d2a-1c3e5f7a9b0d"
 
 @pytest.mark.parametrize("key", ["x", "1", "d9428888-122b-11e1-b85c-61cd3cbb3210", str(uuid.UUID(int=0)), "{" + UUID + "}", "'",
                                  '""', "urn:uuid:" + UUID, "a" * 8000, "\xff", f"{UUID}, {UUID}",
-                                 UUID[:-1], UUID + "0", '"' + UUID, UUID.replace("-", "")], ids=short)
+                                 UUID[:-1], UUID + "0", '"' + UUID, UUID.replace("-", "")], ids=param_id)
 def test_an_idempotency_key_that_is_no_random_uuid_is_refused(api, key):
     answer = ask(api, "POST", "brokers", [*JSON, ("Idempotency-Key", key)], b'{"name":"x"}')
     refused(answer, 400, "validation.idempotency_key_invalid")
@@ -196,7 +201,7 @@ def test_two_idempotency_keys_are_none(api):
 
 
 @pytest.mark.parametrize("tag", ["x", '"', '"x', 'W/"', '"a" "b"', ",,,", "*x", "\xff", "a" * 8000, '"\x80"',
-                                 ", ".join(f'"{n}"' for n in range(1000))], ids=short)
+                                 ", ".join(f'"{n}"' for n in range(1000))], ids=param_id)
 def test_an_entity_tag_of_any_form_is_borne(api, broker, tag):
     path = "brokers/" + broker["id"]
     assert ask(api, "GET", path, [("If-None-Match", tag)]).status_code in (200, 400)

@@ -1,134 +1,135 @@
 """Batches: every operation is what the single request would be, in order; all or nothing where asked for."""
 
 import pytest
-from batching import (COLLECTIONS, KINDS, MINE, count, create, delete, fields, results, send, told, update)
+from batching import (COLLECTIONS, KINDS, MINE, count, create, delete, fields, results, send, queued_events, update)
 from client import ok, refused, wrong_fields
-from estate import NOBODY, Estate, cpf
+from factories import UNKNOWN_ULID, ResourceFactory, cpf
 
 
 # ---------------------------------------------------------------- what it does
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_a_batch_does_what_single_requests_do(own, collection):
-    estate = Estate(own)
+def test_a_batch_does_what_single_requests_do(own_api, collection):
+    estate = ResourceFactory(own_api)
     bodies = [estate.body(collection), estate.body(collection)]
-    made = [result["resource"] for result in results(send(own, *[create(**body) for body in bodies], collection=collection),
+    made = [result["resource"] for result in results(send(own_api, *[create(**body) for body in bodies], collection=collection),
                                                      201, 201)]
     for resource, body in zip(made, bodies):
         assert body.items() <= resource.items()
-        assert resource["created_at"] == resource["updated_at"] and resource["created_by"] == own.credential.id
-        assert ok(own.get(f"{collection}/{resource['id']}")) == resource
+        assert resource["created_at"] == resource["updated_at"] and resource["created_by"] == own_api.credential.id
+        assert ok(own_api.get(f"{collection}/{resource['id']}")) == resource
     assert made[0]["id"] < made[1]["id"]
-    changed, gone = results(send(own, update(made[0], email="a@example.com") if collection != "properties" else
+    changed, gone = results(send(own_api, update(made[0], email="a@example.com") if collection != "properties" else
                                  update(made[0], title="A"), delete(made[1]), collection=collection), 200, 204)
-    assert ok(own.get(f"{collection}/{made[0]['id']}")) == changed["resource"] != made[0]
-    assert own.get(f"{collection}/{made[1]['id']}").status_code == 404
+    assert ok(own_api.get(f"{collection}/{made[0]['id']}")) == changed["resource"] != made[0]
+    assert own_api.get(f"{collection}/{made[1]['id']}").status_code == 404
 
 
 @pytest.mark.parametrize("collection", ["properties", "parties"])
-def test_every_field_comes_back_as_from_a_single_create(own, collection):
-    estate = Estate(own)
+def test_every_field_comes_back_as_from_a_single_create(own_api, collection):
+    estate = ResourceFactory(own_api)
     body = estate.full(collection)
-    single = ok(own.post(collection, json=body), 201)
-    ok(own.delete(f"{collection}/{single['id']}"), 204)
-    batched, = results(send(own, create(**body), collection=collection), 201)
+    single = ok(own_api.post(collection, json=body), 201)
+    ok(own_api.delete(f"{collection}/{single['id']}"), 204)
+    batched, = results(send(own_api, create(**body), collection=collection), 201)
     times = ("id", "created_at", "updated_at")
     assert {n: v for n, v in batched["resource"].items() if n not in times} == \
         {n: v for n, v in single.items() if n not in times}
     assert list(batched["resource"]) == list(single)
-    changed, = results(send(own, update(batched["resource"], **body), collection=collection), 200)
+    changed, = results(send(own_api, update(batched["resource"], **body), collection=collection), 200)
     assert {**changed["resource"], "updated_at": ""} == {**batched["resource"], "updated_at": ""}
     cleared = {name: None for name in ("metadata", "external_id", "address" if collection == "parties" else "owners")}
-    bare, = results(send(own, update(batched["resource"], **cleared), collection=collection), 200)
+    bare, = results(send(own_api, update(batched["resource"], **cleared), collection=collection), 200)
     assert not cleared.keys() & bare["resource"].keys()
 
 
-def test_operations_see_what_those_before_them_have_done(own):
-    ana, = results(send(own, create(name="Ana", creci="1")), 201)
+def test_operations_see_what_those_before_them_have_done(own_api):
+    ana, = results(send(own_api, create(name="Ana", creci="1")), 201)
     id = ana["resource"]["id"]
-    done = results(send(own, update(id, name="Bia"), update(id, creci="2"), create(name="Caio", creci="1"), delete(id),
+    done = results(send(own_api, update(id, name="Bia"), update(id, creci="2"), create(name="Caio", creci="1"), delete(id),
                         create(name="Davi", creci="2"), update(id, name="Eva"), delete(id)), 200, 200, 201, 204, 201, 404, 404)
     assert (done[1]["resource"]["name"], done[1]["resource"]["creci"]) == ("Bia", "2")
-    assert [broker["name"] for broker in own.walk()] == ["Davi", "Caio"]
+    assert [broker["name"] for broker in own_api.walk()] == ["Davi", "Caio"]
 
 
-def test_an_update_is_a_merge_patch(own):
-    broker = own.broker(creci="1", email="a@example.com", bank_account={"bank_code": "341", "pix_key": "x"})
-    done, = results(send(own, update(broker, email=None, bank_account={"pix_key": "y"})), 200)
+def test_an_update_is_a_merge_patch(own_api):
+    broker = own_api.broker(creci="1", email="a@example.com", bank_account={"bank_code": "341", "pix_key": "x"})
+    done, = results(send(own_api, update(broker, email=None, bank_account={"pix_key": "y"})), 200)
     assert "email" not in done["resource"] and done["resource"]["creci"] == "1"
     assert done["resource"]["bank_account"] == {"bank_code": "341", "pix_key": "y"}
 
 
-def test_each_operation_succeeds_or_fails_by_itself(own):
-    broker = own.broker(creci="SP 1")
-    done = results(send(own, create(name="A", creci="sp-1"), create(name="B"), create(creci="2"), create(name="C", x=1),
-                        update(broker, email="no"), update("brk_" + NOBODY, name="D"), update("x", name="E"),
-                        delete("pty_" + NOBODY), delete(broker), create(name="F", creci="SP 1")),
+def test_each_operation_succeeds_or_fails_by_itself(own_api):
+    broker = own_api.broker(creci="SP 1")
+    done = results(send(own_api, create(name="A", creci="sp-1"), create(name="B"), create(creci="2"), create(name="C", x=1),
+                        update(broker, email="no"), update("brk_" + UNKNOWN_ULID, name="D"), update("x", name="E"),
+                        delete("pty_" + UNKNOWN_ULID), delete(broker), create(name="F", creci="SP 1")),
                    409, 201, 400, 400, 400, 404, 404, 404, 204, 201)
     assert done[0]["error"]["code"] == "conflict.duplicate" and "creci" in done[0]["error"]["detail"]
     assert fields(done[2]) == {"name": "validation.broker.name_required"}
     assert fields(done[3]) == {"x": "validation.unknown_field"}
     assert fields(done[4]) == {"email": "validation.broker.email_invalid"}
     assert all(done[i]["error"]["code"] == "not_found.broker" for i in (5, 6, 7))
-    assert [found["name"] for found in own.walk()] == ["F", "B"]
+    assert [found["name"] for found in own_api.walk()] == ["F", "B"]
 
 
 # ---------------------------------------------------------------- what must be unique
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_of_equals_in_one_batch_the_first_is_made(own, collection):
-    estate, value = Estate(own), cpf()
+def test_of_equals_in_one_batch_the_first_is_made(own_api, collection):
+    estate, value = ResourceFactory(own_api), cpf()
     same = [create(**estate.body(collection, **{MINE[collection]: value})) for _ in range(3)]
-    done = results(send(own, *same, create(**estate.body(collection)), collection=collection), 201, 409, 409, 201)
+    done = results(send(own_api, *same, create(**estate.body(collection)), collection=collection), 201, 409, 409, 201)
     assert MINE[collection] in done[1]["error"]["detail"] and done[1]["error"]["code"] == "conflict.duplicate"
-    other = results(send(own, create(**estate.body(collection)), *same, collection=collection), 201, 409, 409, 409)
-    assert count(own, collection) == 3 and other[0]["resource"]
+    other = results(send(own_api, create(**estate.body(collection)), *same, collection=collection), 201, 409, 409, 409)
+    assert count(own_api, collection) == 3 and other[0]["resource"]
 
 
-def test_every_field_that_must_be_unique_is_named(own):
-    estate, number = Estate(own), cpf()
+def test_every_field_that_must_be_unique_is_named(own_api):
+    estate, number = ResourceFactory(own_api), cpf()
     estate.party(external_id="e-1")
     estate.party(document_number=number)
-    done = results(send(own, create(**estate.body("parties", external_id="e-1")),
+    done = results(send(own_api, create(**estate.body("parties", external_id="e-1")),
                         create(**estate.body("parties", document_number=number)), collection="parties"), 409, 409)
     assert "external_id" in done[0]["error"]["detail"] and "document_number" in done[1]["error"]["detail"]
 
 
-def test_updates_that_clash_fail_alone(own):
-    a, b, c = (own.broker(creci=str(n)) for n in range(3))
-    done = results(send(own, update(a, creci="1"), update(b, name="B"), update(c, creci="9")), 409, 200, 200)
+def test_updates_that_clash_fail_alone(own_api):
+    a, b, c = (own_api.broker(creci=str(n)) for n in range(3))
+    done = results(send(own_api, update(a, creci="1"), update(b, name="B"), update(c, creci="9")), 409, 200, 200)
     assert "creci" in done[0]["error"]["detail"]
-    assert [broker["creci"] for broker in own.walk()] == ["9", "1", "0"]
+    assert [broker["creci"] for broker in own_api.walk()] == ["9", "1", "0"]
 
 
-def test_a_value_is_free_for_what_comes_after_whoever_gives_it_up_and_not_before(own):
-    a, b = own.broker(creci="a"), own.broker(creci="b")
-    results(send(own, update(a, creci="b"), update(b, creci="c"), update(a, creci="b")), 409, 200, 200)
-    results(send(own, update(b, creci=None), update(a, creci="c")), 200, 200)
-    results(send(own, update(a, creci="d"), update(b, creci="c"), create(name="E", creci="d")), 200, 200, 409)
-    assert {broker["id"]: broker["creci"] for broker in own.walk()} == {a["id"]: "d", b["id"]: "c"}
+def test_a_value_is_free_for_what_comes_after_whoever_gives_it_up_and_not_before(own_api):
+    a, b = own_api.broker(creci="a"), own_api.broker(creci="b")
+    results(send(own_api, update(a, creci="b"), update(b, creci="c"), update(a, creci="b")), 409, 200, 200)
+    results(send(own_api, update(b, creci=None), update(a, creci="c")), 200, 200)
+    results(send(own_api, update(a, creci="d"), update(b, creci="c"), create(name="E", creci="d")), 200, 200, 409)
+    assert {broker["id"]: broker["creci"] for broker in own_api.walk()} == {a["id"]: "d", b["id"]: "c"}
 
 
-def test_a_hundred_updates_that_pass_values_on_end_as_single_ones_would(own):
-    made = [result["resource"] for result in results(send(own, *[create(name="A", creci=f"n{n}") for n in range(100)]),
+def test_a_hundred_updates_that_pass_values_on_end_as_single_ones_would(own_api):
+    made = [result["resource"] for result in results(send(own_api, *[create(name="A", creci=f"n{n}") for n in range(100)]),
                                                      *[201] * 100)]
     up = [update(broker, creci=f"n{n + 1}") for n, broker in enumerate(made)]
-    results(send(own, *up), *[409] * 99, 200)
-    results(send(own, *reversed(up)), *[200] * 100)
-    assert sorted(broker["creci"] for broker in own.walk(limit=100)) == sorted(f"n{n + 1}" for n in range(100))
+    results(send(own_api, *up), *[409] * 99, 200)
+    results(send(own_api, *reversed(up)), *[200] * 100)
+    assert sorted(broker["creci"] for broker in own_api.walk(limit=100)) == sorted(f"n{n + 1}" for n in range(100))
 
 
 # ---------------------------------------------------------------- references
 
 
-def test_references_to_what_there_is_not_are_named_for_each_operation(own):
-    estate = Estate(own)
+def test_references_to_what_there_is_not_are_named_for_each_operation(own_api):
+    estate = ResourceFactory(own_api)
     broker = estate.broker()["id"]
-    done = results(send(own, create(**estate.body("parties", broker_id=broker)),
-                        create(**estate.body("parties", broker_id="brk_" + NOBODY, spouse_party_id="pty_" + NOBODY)),
-                        create(**estate.body("parties", legal_representatives=[{"party_id": "pty_" + NOBODY}])),
+    done = results(send(own_api, create(**estate.body("parties", broker_id=broker)),
+                        create(**estate.body("parties", broker_id="brk_" + UNKNOWN_ULID,
+                                             spouse_party_id="pty_" + UNKNOWN_ULID)),
+                        create(**estate.body("parties", legal_representatives=[{"party_id": "pty_" + UNKNOWN_ULID}])),
                         create(**estate.body("parties", broker_id="x")), collection="parties"), 201, 400, 400, 400)
     assert fields(done[1]) == {"broker_id": "validation.party.broker_id_not_found",
                                "spouse_party_id": "validation.party.spouse_party_id_not_found"}
@@ -136,50 +137,51 @@ def test_references_to_what_there_is_not_are_named_for_each_operation(own):
                                "validation.party.legal_representatives_party_id_not_found"}
     assert fields(done[3]) == {"broker_id": "validation.party.broker_id_invalid"}
     party = done[0]["resource"]
-    done = results(send(own, update(party, broker_id="brk_" + NOBODY), update(party, name="Z"), collection="parties"), 400, 200)
+    done = results(send(own_api, update(party, broker_id="brk_" + UNKNOWN_ULID), update(party, name="Z"),
+                        collection="parties"), 400, 200)
     assert fields(done[0]) == {"broker_id": "validation.party.broker_id_not_found"}
 
 
-def test_references_of_what_a_batch_writes_are_kept_and_let_go(own):
-    estate = Estate(own)
+def test_references_of_what_a_batch_writes_are_kept_and_let_go(own_api):
+    estate = ResourceFactory(own_api)
     one, two = estate.broker()["id"], estate.broker()["id"]
-    party = results(send(own, create(**estate.body("parties", broker_id=one)), collection="parties"), 201)[0]["resource"]
-    assert refused(own.delete("brokers/" + one), 409, "conflict.in_use")["detail"].endswith("a party refers to it.")
-    results(send(own, update(party, broker_id=two), collection="parties"), 200)
-    done = results(send(own, delete(one), delete(two)), 204, 409)
+    party = results(send(own_api, create(**estate.body("parties", broker_id=one)), collection="parties"), 201)[0]["resource"]
+    assert refused(own_api.delete("brokers/" + one), 409, "conflict.in_use")["detail"].endswith("a party refers to it.")
+    results(send(own_api, update(party, broker_id=two), collection="parties"), 200)
+    done = results(send(own_api, delete(one), delete(two)), 204, 409)
     assert done[1]["error"]["code"] == "conflict.in_use" and "a party refers to it" in done[1]["error"]["detail"]
-    results(send(own, delete(party), collection="parties"), 204)
-    results(send(own, delete(two)), 204)
+    results(send(own_api, delete(party), collection="parties"), 204)
+    results(send(own_api, delete(two)), 204)
 
 
-def test_what_refers_to_another_is_deleted_before_it(own):
-    estate = Estate(own)
+def test_what_refers_to_another_is_deleted_before_it(own_api):
+    estate = ResourceFactory(own_api)
     def couple():
         a = estate.party()
         return a, estate.party(spouse_party_id=a["id"])
     a, b = couple()
-    results(send(own, delete(a), delete(b), collection="parties"), 409, 204)
-    results(send(own, delete(a), delete(a), collection="parties"), 204, 404)
+    results(send(own_api, delete(a), delete(b), collection="parties"), 409, 204)
+    results(send(own_api, delete(a), delete(a), collection="parties"), 204, 404)
     a, b = couple()
-    results(send(own, delete(b), delete(a), collection="parties"), 204, 204)
+    results(send(own_api, delete(b), delete(a), collection="parties"), 204, 204)
 
 
-def test_what_cannot_be_deleted_still_protects_what_it_refers_to(own):
-    estate = Estate(own)
+def test_what_cannot_be_deleted_still_protects_what_it_refers_to(own_api):
+    estate = ResourceFactory(own_api)
     a = estate.party()
     b = estate.party(spouse_party_id=a["id"])
     c = estate.party(spouse_party_id=b["id"])
-    results(send(own, delete(b), delete(a), collection="parties"), 409, 409)
-    results(send(own, delete(c), delete(b), delete(a), collection="parties"), 204, 204, 204)
+    results(send(own_api, delete(b), delete(a), collection="parties"), 409, 409)
+    results(send(own_api, delete(c), delete(b), delete(a), collection="parties"), 204, 204, 204)
 
 
 # ---------------------------------------------------------------- all or nothing
 
 
-def test_an_atomic_batch_is_done_whole(own):
-    broker = own.broker()
-    done = results(send(own, create(name="A"), update(broker, name="B"), delete(broker), atomic=True), 201, 200, 204)
-    assert [found["id"] for found in own.walk()] == [done[0]["resource"]["id"]]
+def test_an_atomic_batch_is_done_whole(own_api):
+    broker = own_api.broker()
+    done = results(send(own_api, create(name="A"), update(broker, name="B"), delete(broker), atomic=True), 201, 200, 204)
+    assert [found["id"] for found in own_api.walk()] == [done[0]["resource"]["id"]]
 
 
 @pytest.mark.parametrize("wrong, status, code, field", [
@@ -187,15 +189,15 @@ def test_an_atomic_batch_is_done_whole(own):
     (create(name="A", bank_account={"x": 1}), 400, "validation.unknown_field", "operations[2].data.bank_account.x"),
     (create(creci="9", email="x"), 400, "validation.failed", None),
     (create(name="A", creci="taken"), 409, "conflict.duplicate", None),
-    (update("brk_" + NOBODY, name="A"), 404, "not_found.broker", None),
+    (update("brk_" + UNKNOWN_ULID, name="A"), 404, "not_found.broker", None),
     (delete("x"), 404, "not_found.broker", None),
     (update("$taken", visibility="x"), 400, "validation.broker.visibility_invalid", "operations[2].data.visibility"),
 ])
-def test_the_first_failure_of_an_atomic_batch_is_its_answer_and_nothing_is_done(own, wrong, status, code, field):
-    taken = own.broker(creci="taken")
+def test_the_first_failure_of_an_atomic_batch_is_its_answer_and_nothing_is_done(own_api, wrong, status, code, field):
+    taken = own_api.broker(creci="taken")
     if wrong.get("id") == "$taken":
         wrong = {**wrong, "id": taken["id"]}
-    response = send(own, create(name="A"), update(taken, name="Changed"), wrong, create(nothing=1), atomic=True)
+    response = send(own_api, create(name="A"), update(taken, name="Changed"), wrong, create(nothing=1), atomic=True)
     problem = refused(response, status, code)
     if field:
         assert list(wrong_fields(response)) == [field]
@@ -204,45 +206,45 @@ def test_the_first_failure_of_an_atomic_batch_is_its_answer_and_nothing_is_done(
                                           "operations[2].data.email": "validation.broker.email_invalid"}
     else:
         assert problem["detail"].startswith("operations[2]: ")
-    assert own.walk() == [taken]
+    assert own_api.walk() == [taken]
 
 
-def test_the_first_failure_is_the_first_in_order_whatever_is_found_first(own):
-    own.broker(creci="1")
-    refused(send(own, create(name="A", creci="1"), create(creci="x"), atomic=True), 409, "conflict.duplicate")
-    response = send(own, create(creci="x"), create(name="A", creci="1"), atomic=True)
+def test_the_first_failure_is_the_first_in_order_whatever_is_found_first(own_api):
+    own_api.broker(creci="1")
+    refused(send(own_api, create(name="A", creci="1"), create(creci="x"), atomic=True), 409, "conflict.duplicate")
+    response = send(own_api, create(creci="x"), create(name="A", creci="1"), atomic=True)
     refused(response, 400, "validation.broker.name_required")
-    estate = Estate(own)
+    estate = ResourceFactory(own_api)
     body = estate.body("parties", document_number=cpf())
-    response = send(own, create(**body), create(**body), create(**estate.body("parties", broker_id="brk_" + NOBODY)),
+    response = send(own_api, create(**body), create(**body), create(**estate.body("parties", broker_id="brk_" + UNKNOWN_ULID)),
                     collection="parties", atomic=True)
     assert refused(response, 409, "conflict.duplicate")["detail"].startswith("operations[1]: ")
-    response = send(own, create(**body), create(**estate.body("parties", broker_id="brk_" + NOBODY)), create(**body),
+    response = send(own_api, create(**body), create(**estate.body("parties", broker_id="brk_" + UNKNOWN_ULID)), create(**body),
                     collection="parties", atomic=True)
     assert list(wrong_fields(response)) == ["operations[1].data.broker_id"]
-    assert count(own, "parties") == 0
+    assert count(own_api, "parties") == 0
 
 
 # ---------------------------------------------------------------- events
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_every_change_has_its_own_event_in_the_order_of_the_operations(own, told, collection):
-    estate, kind = Estate(own), KINDS[collection]
+def test_every_change_has_its_own_event_in_the_order_of_the_operations(own_api, queued_events, collection):
+    estate, kind = ResourceFactory(own_api), KINDS[collection]
     made = [result["resource"] for result in results(send(
-        own, *[create(**estate.body(collection, **{MINE[collection]: cpf()})) for _ in range(100)], collection=collection),
+        own_api, *[create(**estate.body(collection, **{MINE[collection]: cpf()})) for _ in range(100)], collection=collection),
         *[201] * 100)]
-    results(send(own, *[update(one, **{MINE[collection]: cpf()}) for one in made[:3]], delete(made[0]), delete("x"),
+    results(send(own_api, *[update(one, **{MINE[collection]: cpf()}) for one in made[:3]], delete(made[0]), delete("x"),
                  collection=collection), 200, 200, 200, 204, 404)
-    events = told()
+    events = queued_events()
     assert [event for event, _ in events] == [kind + ".created"] * 100 + [kind + ".updated"] * 3 + [kind + ".deleted"]
     assert [payload["id"] for _, payload in events] == [one["id"] for one in [*made, *made[:3], made[0]]]
     assert all(payload[MINE[collection]] == one[MINE[collection]] for (_, payload), one in zip(events, made))
 
 
-def test_what_was_not_done_has_no_event(own, told):
-    own.broker(creci="1")
-    before = len(told())
-    results(send(own, create(name="A", creci="1"), create(), delete("x")), 409, 400, 404)
-    refused(send(own, create(name="A"), create(name="B", creci="1"), atomic=True), 409, "conflict.duplicate")
-    assert len(told()) == before
+def test_what_was_not_done_has_no_event(own_api, queued_events):
+    own_api.broker(creci="1")
+    before = len(queued_events())
+    results(send(own_api, create(name="A", creci="1"), create(), delete("x")), 409, 400, 404)
+    refused(send(own_api, create(name="A"), create(name="B", creci="1"), atomic=True), 409, "conflict.duplicate")
+    assert len(queued_events()) == before

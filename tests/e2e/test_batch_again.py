@@ -5,117 +5,118 @@ import uuid
 
 import psycopg2
 import pytest
-from batching import count, create, delete, results, send, told, update
+from batching import count, create, delete, results, send, queued_events, update
 from client import ok, refused
-from estate import Estate, many
-from waiting import eventually, together
+from factories import ResourceFactory, many
+from wait import eventually, together
 
 
 # ---------------------------------------------------------------- the same again
 
 
-def test_a_repeated_batch_is_answered_alike_and_does_nothing(own, instance, told):
-    key, broker = str(uuid.uuid4()), own.broker()
+def test_a_repeated_batch_is_answered_alike_and_does_nothing(own_api, instance, queued_events):
+    key, broker = str(uuid.uuid4()), own_api.broker()
     batch = [create(name="A", creci="1"), create(), update(broker, name="B"), create(name="C", creci="1")]
-    first, again = send(own, *batch, key=key), send(own, *batch, key=key)
+    first, again = send(own_api, *batch, key=key), send(own_api, *batch, key=key)
     results(first, 201, 400, 200, 409)
     assert (again.status_code, again.content) == (200, first.content)
     assert "Idempotent-Replayed" not in first.headers and again.headers["Idempotent-Replayed"] == "true"
-    assert count(own) == 2 and len(told()) == 3
-    refused(send(own, *batch[:2], key=key), 409, "conflict.idempotency_key_reused")
-    refused(own.post("brokers", json={"name": "A"}, headers={"Idempotency-Key": key}), 409, "conflict.idempotency_key_reused")
+    assert count(own_api) == 2 and len(queued_events()) == 3
+    refused(send(own_api, *batch[:2], key=key), 409, "conflict.idempotency_key_reused")
+    refused(own_api.post("brokers", json={"name": "A"}, headers={"Idempotency-Key": key}), 409,
+            "conflict.idempotency_key_reused")
     rows = instance.sql("select status, response_body, expires_at > now() + interval '23 hours' from neoapi.idempotency_key"
                         " where key = %s::uuid", key)
     assert rows == [(200, first.text, True)]
 
 
-def test_the_key_of_a_single_create_is_no_batchs(own):
+def test_the_key_of_a_single_create_is_no_batchs(own_api):
     key = str(uuid.uuid4())
-    ok(own.post("brokers", json={"name": "A"}, headers={"Idempotency-Key": key}), 201)
-    refused(send(own, create(name="A"), key=key), 409, "conflict.idempotency_key_reused")
+    ok(own_api.post("brokers", json={"name": "A"}, headers={"Idempotency-Key": key}), 201)
+    refused(send(own_api, create(name="A"), key=key), 409, "conflict.idempotency_key_reused")
 
 
-def test_a_batch_that_was_refused_leaves_its_key_free(own, instance):
-    key, broker = str(uuid.uuid4()), own.broker(creci="1")
-    refused(send(own, create(name="A", creci="1"), key=key, atomic=True), 409, "conflict.duplicate")
-    refused(send(own, key=key), 400, "validation.broker.operations_invalid")
+def test_a_batch_that_was_refused_leaves_its_key_free(own_api, instance):
+    key, broker = str(uuid.uuid4()), own_api.broker(creci="1")
+    refused(send(own_api, create(name="A", creci="1"), key=key, atomic=True), 409, "conflict.duplicate")
+    refused(send(own_api, key=key), 400, "validation.broker.operations_invalid")
     assert instance.sql("select count(*) from neoapi.idempotency_key where key = %s::uuid", key) == [(0,)]
-    ok(own.delete("brokers/" + broker["id"]), 204)
-    response = send(own, create(name="A", creci="1"), key=key, atomic=True)
+    ok(own_api.delete("brokers/" + broker["id"]), 204)
+    response = send(own_api, create(name="A", creci="1"), key=key, atomic=True)
     results(response, 201)
     assert "Idempotent-Replayed" not in response.headers
 
 
-def test_a_key_whose_time_is_over_is_free(own, instance):
+def test_a_key_whose_time_is_over_is_free(own_api, instance):
     key = str(uuid.uuid4())
-    results(send(own, create(name="A"), key=key), 201)
+    results(send(own_api, create(name="A"), key=key), 201)
     instance.sql("update neoapi.idempotency_key set expires_at = now() where key = %s::uuid", key)
-    again = send(own, create(name="A"), key=key)
+    again = send(own_api, create(name="A"), key=key)
     results(again, 201)
-    assert "Idempotent-Replayed" not in again.headers and count(own) == 2
+    assert "Idempotent-Replayed" not in again.headers and count(own_api) == 2
 
 
 @pytest.mark.parametrize("atomic", [False, True])
-def test_a_hundred_copies_at_once_are_done_once(own, told, atomic):
+def test_a_hundred_copies_at_once_are_done_once(own_api, queued_events, atomic):
     key, batch = str(uuid.uuid4()), [create(name="A", creci=f"{n}") for n in range(20)]
-    answers = together(*[lambda: send(own.with_(), *batch, key=key, atomic=atomic)] * 100)
+    answers = together(*[lambda: send(own_api.with_(), *batch, key=key, atomic=atomic)] * 100)
     results(answers[0], *[201] * 20) if "Idempotent-Replayed" not in answers[0].headers else ok(answers[0])
     assert {(answer.status_code, answer.content) for answer in answers} == {(200, answers[0].content)}
     assert sum("Idempotent-Replayed" not in answer.headers for answer in answers) == 1
-    assert count(own) == 20 and len(told()) == 20
+    assert count(own_api) == 20 and len(queued_events()) == 20
 
 
 # ---------------------------------------------------------------- at the same time
 
 
-def test_batches_that_lock_the_same_in_different_orders_are_all_done(own):
-    brokers = many(own.broker, 12)
+def test_batches_that_lock_the_same_in_different_orders_are_all_done(own_api):
+    brokers = many(own_api.broker, 12)
     def rename(name):
         ids = brokers if name % 2 else brokers[::-1]
         # alternating, so that each operation is a statement of its own
         operations = itertools.chain.from_iterable((update(one, name=f"N{name}"), create(name="x")) for one in ids)
-        return send(own.with_(), *operations)
+        return send(own_api.with_(), *operations)
     for response in together(*[lambda n=n: rename(n) for n in range(6)]):
         results(response, *[200, 201] * 12)
-    names = {broker["name"] for broker in own.walk(limit=100)} - {"x"}
+    names = {broker["name"] for broker in own_api.walk(limit=100)} - {"x"}
     assert len(names) == 1
 
 
-def test_batches_that_make_the_same_in_different_orders_make_each_once(own):
+def test_batches_that_make_the_same_in_different_orders_make_each_once(own_api):
     numbers = [f"{n}" for n in range(50)]
     def make(n):
-        return send(own.with_(), *[create(name="A", creci=number) for number in (numbers if n % 2 else numbers[::-1])])
+        return send(own_api.with_(), *[create(name="A", creci=number) for number in (numbers if n % 2 else numbers[::-1])])
     done = [ok(response) for response in together(*[lambda n=n: make(n) for n in range(8)])]
     assert sum(answer["succeeded"] for answer in done) == 50
     assert all(result["status"] in (201, 409) for answer in done for result in answer["results"])
-    assert sorted(broker["creci"] for broker in own.walk(limit=100)) == sorted(numbers)
+    assert sorted(broker["creci"] for broker in own_api.walk(limit=100)) == sorted(numbers)
 
 
-def test_single_requests_and_batches_change_the_same_without_losing_anything(own):
-    broker = own.broker()
+def test_single_requests_and_batches_change_the_same_without_losing_anything(own_api):
+    broker = own_api.broker()
     fields = ["creci", "email", "phone", "document_number"]
     def change(n):
         value = {fields[n % 4]: f"v{n}@example.com" if n % 4 == 1 else f"{n}"}
         if n % 2:
-            return ok(own.with_().patch("brokers/" + broker["id"], json=value))
-        return results(send(own.with_(), update(broker, **value)), 200)
+            return ok(own_api.with_().patch("brokers/" + broker["id"], json=value))
+        return results(send(own_api.with_(), update(broker, **value)), 200)
     together(*[lambda n=n: change(n) for n in range(24)])
-    assert set(fields) <= set(ok(own.get("brokers/" + broker["id"])))
+    assert set(fields) <= set(ok(own_api.get("brokers/" + broker["id"])))
 
 
-def test_references_and_deletions_at_the_same_time_leave_nothing_dangling(own, instance):
-    estate = Estate(own)
+def test_references_and_deletions_at_the_same_time_leave_nothing_dangling(own_api, instance):
+    estate = ResourceFactory(own_api)
     for _ in range(10):
         broker = estate.broker()
         made, gone = together(
-            lambda: send(own.with_(), *[create(**estate.body("parties", broker_id=broker["id"])) for _ in range(5)],
+            lambda: send(own_api.with_(), *[create(**estate.body("parties", broker_id=broker["id"])) for _ in range(5)],
                          collection="parties"),
-            lambda: send(own.with_(), delete(broker)))
+            lambda: send(own_api.with_(), delete(broker)))
         statuses = {result["status"] for result in ok(made)["results"]}
         assert (statuses, ok(gone)["results"][0]["status"]) in [({201}, 409), ({400}, 204)]
     left = instance.sql("select count(*) from neoapi.party p where organization_id = %s and broker_id is not null and not exists"
                         " (select from neoapi.broker b where b.organization_id = p.organization_id and b.id = p.broker_id)",
-                        own.credential.organizations[0])
+                        own_api.credential.organizations[0])
     assert left == [(0,)]
     assert instance.sql("select count(*) from pg_stat_activity where state like 'idle in transaction%%' and usename = %s",
                         "neoapi") == [(0,)]
@@ -149,40 +150,40 @@ def no_transaction_is_left(instance):
                                            " and state like 'idle in transaction%%'") == [(0,)], "connections that are free")
 
 
-def test_a_batch_whose_connection_is_lost_midway_is_done_again_and_once(own, instance, other, told):
-    broker, key = own.broker(), str(uuid.uuid4())
+def test_a_batch_whose_connection_is_lost_midway_is_done_again_and_once(own_api, instance, other, queued_events):
+    broker, key = own_api.broker(), str(uuid.uuid4())
     hold(other, broker)
     def end():
         instance.sql("select pg_terminate_backend(%s)", waiting_pid(instance))
         waiting_pid(instance)  # the same batch again
         other.connection.rollback()
-    response, _ = together(lambda: send(own.with_(), create(name="A"), update(broker, name="B"), key=key), end)
+    response, _ = together(lambda: send(own_api.with_(), create(name="A"), update(broker, name="B"), key=key), end)
     results(response, 201, 200)
-    assert count(own) == 2 and [event for event, _ in told()] == ["broker.created"] * 2 + ["broker.updated"]
+    assert count(own_api) == 2 and [event for event, _ in queued_events()] == ["broker.created"] * 2 + ["broker.updated"]
     assert no_transaction_is_left(instance)
 
 
-def test_a_batch_that_takes_too_long_does_nothing_and_leaves_no_transaction_behind(own, instance, other):
-    broker, key = own.broker(), str(uuid.uuid4())
+def test_a_batch_that_takes_too_long_does_nothing_and_leaves_no_transaction_behind(own_api, instance, other):
+    broker, key = own_api.broker(), str(uuid.uuid4())
     hold(other, broker)
     batch = [create(name="A"), update(broker, name="B")]
-    response, _ = together(lambda: send(own.with_(), *batch, key=key),
+    response, _ = together(lambda: send(own_api.with_(), *batch, key=key),
                            lambda: instance.sql("select pg_cancel_backend(%s)", waiting_pid(instance)))
     problem = refused(response, 503, "internal.unavailable")
     assert "nothing was done" in problem["detail"]
     assert no_transaction_is_left(instance)
     other.connection.rollback()
-    assert own.walk() == [broker]
-    results(send(own, *batch, key=key), 201, 200)
+    assert own_api.walk() == [broker]
+    results(send(own_api, *batch, key=key), 201, 200)
 
 
-def test_a_batch_that_would_wait_for_ever_begins_again(own, instance, other):
-    a, b = own.broker(), own.broker()
+def test_a_batch_that_would_wait_for_ever_begins_again(own_api, instance, other):
+    a, b = own_api.broker(), own_api.broker()
     hold(other, b)
     def cross():
         waiting_pid(instance)  # it has locked a, which comes before b
         hold(other, a)
         other.connection.rollback()
-    response, _ = together(lambda: send(own.with_(), update(b, name="B"), update(a, name="A")), cross)
+    response, _ = together(lambda: send(own_api.with_(), update(b, name="B"), update(a, name="A")), cross)
     results(response, 200, 200)
     assert no_transaction_is_left(instance)

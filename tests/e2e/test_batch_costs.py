@@ -7,12 +7,12 @@ import uuid
 import pytest
 from batching import COLLECTIONS, MINE, create, delete, results, send, update
 from client import ok
-from estate import Estate, cpf
-from waiting import eventually
+from factories import ResourceFactory, cpf
+from wait import eventually
 
 
 @pytest.fixture
-def trips(instance):
+def round_trips(instance):
     """trips(work): what has been sent to the database from the beginning of the first transaction in `work` to its end."""
     def set_logging(how):
         instance.sql("alter system " + how)
@@ -23,7 +23,8 @@ def trips(instance):
 
     def during(work):
         before = log.stat().st_size
-        eventually(lambda: (work(), "begin isolation" in log.read_bytes()[before:].decode(errors="replace"))[1], "a logged batch")
+        eventually(lambda: (work(), "begin isolation" in log.read_bytes()[before:].decode(errors="replace"))[1],
+                   "a logged batch")
         found = sent.findall(log.read_bytes()[before:].decode(errors="replace"))
         first = next(n for n, (_, text) in enumerate(found) if text.startswith("begin isolation"))
         mine = [text for pid, text in found[first:] if pid == found[first][0]]
@@ -33,36 +34,36 @@ def trips(instance):
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_a_batch_costs_few_round_trips(own, trips, collection):
-    estate = Estate(own)
+def test_a_batch_costs_few_round_trips(own_api, round_trips, collection):
+    estate = ResourceFactory(own_api)
     broker = estate.broker()["id"]
     more = {} if collection == "brokers" else {"broker_id": broker}
     made = []
 
     def create_all():
-        made[:] = results(send(own, *[create(**estate.body(collection, **more)) for _ in range(100)], collection=collection,
+        made[:] = results(send(own_api, *[create(**estate.body(collection, **more)) for _ in range(100)], collection=collection,
                                key=str(uuid.uuid4())), *[201] * 100)
     name = "title" if collection == "properties" else "name"
     costs = {
         "creates with a key": (create_all, 6),
-        "updates": (lambda: results(send(own, *[update(one["resource"], **{name: "B"}) for one in made],
+        "updates": (lambda: results(send(own_api, *[update(one["resource"], **{name: "B"}) for one in made],
                                          collection=collection), *[200] * 100), 5),
-        "of them 50 duplicates": (lambda: results(send(own, *[create(**estate.body(
+        "of them 50 duplicates": (lambda: results(send(own_api, *[create(**estate.body(
             collection, **{MINE[collection]: "SP 7" if collection != "parties" else "52998224725"})) for _ in range(51)],
             collection=collection), *([201] + [409] * 50)), 160),
-        "deletes": (lambda: results(send(own, *[delete(one["resource"]) for one in made], collection=collection),
+        "deletes": (lambda: results(send(own_api, *[delete(one["resource"]) for one in made], collection=collection),
                                     *[204] * 100), 5),
     }
     for what, (work, most) in costs.items():
-        sent = trips(work)
+        sent = round_trips(work)
         print(f"{collection}: 100 {what}: {len(sent)} round trips")
         assert len(sent) <= most, sent
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_a_batch_makes_at_least_eight_times_as_many_rows_a_second(own, collection):
-    estate = Estate(own)
+def test_a_batch_makes_at_least_eight_times_as_many_rows_a_second(own_api, collection):
+    estate = ResourceFactory(own_api)
     bodies = [estate.body(collection) for _ in range(100)]
 
     def rate(work):
@@ -75,12 +76,12 @@ def test_a_batch_makes_at_least_eight_times_as_many_rows_a_second(own, collectio
 
     def singly(bodies):
         for body in bodies:
-            ok(own.post(collection, json=body), 201)
+            ok(own_api.post(collection, json=body), 201)
 
     def together(bodies):
-        results(send(own, *[create(**body) for body in bodies], collection=collection), *[201] * 100)
+        results(send(own_api, *[create(**body) for body in bodies], collection=collection), *[201] * 100)
 
-    own.get("me")
+    own_api.get("me")
     best = {singly: 0, together: 0}  # in turns, so that what else the machine does takes from both
     for work in [singly, together] * 15:
         best[work] = max(best[work], rate(lambda made=fresh(), work=work: work(made)))

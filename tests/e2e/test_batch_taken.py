@@ -3,27 +3,27 @@
 import pytest
 from batching import COLLECTIONS, count, create, delete, fields, results, send, update
 from client import WINDOW, Api, ok, refused, wrong_fields
-from estate import Estate, unique
-from waiting import together
+from factories import ResourceFactory, unique
+from wait import together
 
 
 # ---------------------------------------------------------------- who may, and of whom
 
 
-def test_the_scope_is_the_resources_write_scope(instance, realm, make):
-    viewer = Api(instance, realm.viewer)
+def test_the_scope_is_the_resources_write_scope(instance, principals, admin_factory):
+    viewer = Api(instance, principals.viewer)
     refused(send(viewer, create(name="A")), 403, "forbidden.insufficient_permissions")
     refused(send(viewer, collection="parties"), 403, "forbidden.insufficient_permissions")
-    results(send(Api(instance, realm.editor), create(name="A")), 201)
+    results(send(Api(instance, principals.editor), create(name="A")), 201)
 
 
-def test_another_organizations_resources_are_not_there(own, instance, realm):
-    other = Api(instance, realm.other)
-    theirs, estate = other.broker(creci="theirs"), Estate(own)
-    done = results(send(own, update(theirs, name="X"), delete(theirs), create(name="A", creci="theirs")), 404, 404, 201)
+def test_another_organizations_resources_are_not_there(own_api, instance, principals):
+    other = Api(instance, principals.other)
+    theirs, estate = other.broker(creci="theirs"), ResourceFactory(own_api)
+    done = results(send(own_api, update(theirs, name="X"), delete(theirs), create(name="A", creci="theirs")), 404, 404, 201)
     assert all(result["error"]["code"] == "not_found.broker" for result in done[:2])
-    refused(send(own, delete(theirs), atomic=True), 404, "not_found.broker")
-    done = results(send(own, create(**estate.body("parties", broker_id=theirs["id"])), collection="parties"), 400)
+    refused(send(own_api, delete(theirs), atomic=True), 404, "not_found.broker")
+    done = results(send(own_api, create(**estate.body("parties", broker_id=theirs["id"])), collection="parties"), 400)
     assert fields(done[0]) == {"broker_id": "validation.party.broker_id_not_found"}
     assert ok(other.get("brokers/" + theirs["id"])) == theirs
 
@@ -31,14 +31,14 @@ def test_another_organizations_resources_are_not_there(own, instance, realm):
 # ---------------------------------------------------------------- what is taken
 
 
-def test_a_batch_has_from_one_to_a_hundred_operations(own):
-    refused(send(own), 400, "validation.broker.operations_invalid")
-    results(send(own, create(name="A")), 201)
-    results(send(own, *[create(name="A")] * 100), *[201] * 100)
-    problem = refused(send(own, *[create(name="A")] * 101), 400, "validation.batch_too_large")
+def test_a_batch_has_from_one_to_a_hundred_operations(own_api):
+    refused(send(own_api), 400, "validation.broker.operations_invalid")
+    results(send(own_api, create(name="A")), 201)
+    results(send(own_api, *[create(name="A")] * 100), *[201] * 100)
+    problem = refused(send(own_api, *[create(name="A")] * 101), 400, "validation.batch_too_large")
     assert problem["errors"] == [{"field": "operations", "message": "must have at most 100 elements, not 101",
                                   "code": "validation.batch_too_large"}]
-    assert count(own) == 101
+    assert count(own_api) == 101
 
 
 @pytest.mark.parametrize("body, fields", [
@@ -53,46 +53,46 @@ def test_a_batch_has_from_one_to_a_hundred_operations(own):
       "operations[1].id": "operations_id_required", "operations[1].data": "operations_data_invalid",
       "operations[2].id": "operations_id_invalid", "operations[2].data": "operations_data_invalid"}),
 ])
-def test_a_body_of_the_wrong_form_is_refused_whole_with_every_place(own, body, fields):
-    found = wrong_fields(own.post("brokers/batch", json=body))
+def test_a_body_of_the_wrong_form_is_refused_whole_with_every_place(own_api, body, fields):
+    found = wrong_fields(own_api.post("brokers/batch", json=body))
     assert found == {path: "validation.broker." + code for path, code in fields.items()}
 
 
-def test_unknown_members_are_refused(own):
-    found = wrong_fields(own.post("brokers/batch", json={"operations": [{**create(name="A"), "if_match": "x"}], "mode": 1}))
+def test_unknown_members_are_refused(own_api):
+    found = wrong_fields(own_api.post("brokers/batch", json={"operations": [{**create(name="A"), "if_match": "x"}], "mode": 1}))
     assert found == {"mode": "validation.unknown_field", "operations[0].if_match": "validation.unknown_field"}
-    assert count(own) == 0
+    assert count(own_api) == 0
 
 
 @pytest.mark.parametrize("body", ["[]", "null", "7", '"x"', "{", "[{}]"])
-def test_what_is_no_object_is_refused(own, body):
-    response = own.request("POST", "brokers/batch", data=body, headers={"Content-Type": "application/json"})
+def test_what_is_no_object_is_refused(own_api, body):
+    response = own_api.request("POST", "brokers/batch", data=body, headers={"Content-Type": "application/json"})
     refused(response, 400, "validation.malformed_json")
 
 
-def test_a_body_that_is_too_large_or_missing_or_no_json_is_refused(own, short):
-    refused(own.request("POST", "brokers/batch", data=""), 400, "validation.body_required")
-    refused(own.request("POST", "brokers/batch", data="a=b"), 415, "validation.unsupported_media_type")
-    refused(send(short, *[create(name="A" * 100)] * 50), 413, "validation.body_too_large")
-    results(send(short, *[create(name="A" * 100)] * 10), *[201] * 10)
+def test_a_body_that_is_too_large_or_missing_or_no_json_is_refused(own_api, second_host_api):
+    refused(own_api.request("POST", "brokers/batch", data=""), 400, "validation.body_required")
+    refused(own_api.request("POST", "brokers/batch", data="a=b"), 415, "validation.unsupported_media_type")
+    refused(send(second_host_api, *[create(name="A" * 100)] * 50), 413, "validation.body_too_large")
+    results(send(second_host_api, *[create(name="A" * 100)] * 10), *[201] * 10)
 
 
-def test_a_hundred_of_the_fullest_fit_in_a_body(own):
-    estate = Estate(own)
+def test_a_hundred_of_the_fullest_fit_in_a_body(own_api):
+    estate = ResourceFactory(own_api)
     body = estate.full("properties")
-    done = send(own, *[create(**{**body, "code": unique(), "external_id": unique(), "description": "A" * 3000})
-                       for _ in range(100)], collection="properties")
+    done = send(own_api, *[create(**{**body, "code": unique(), "external_id": unique(), "description": "A" * 3000})
+                           for _ in range(100)], collection="properties")
     results(done, *[201] * 100)
 
 
-def test_only_some_resources_have_batches(own):
+def test_only_some_resources_have_batches(own_api):
     for collection in ("proposals", "contracts", "documents", "webhooks"):
-        refused(send(own, create(), collection=collection), 405, "validation.method_not_allowed")
+        refused(send(own_api, create(), collection=collection), 405, "validation.method_not_allowed")
     for collection in COLLECTIONS:
-        response = own.get(collection + "/batch")
+        response = own_api.get(collection + "/batch")
         refused(response, 405, "validation.method_not_allowed")
-        assert response.headers["Allow"] == own.options(collection + "/batch").headers["Allow"] == "OPTIONS, POST"
-    refused(own.post("brokers/batch?x=1", json={"operations": [create(name="A")]}), 400, "validation.unknown_parameter")
+        assert response.headers["Allow"] == own_api.options(collection + "/batch").headers["Allow"] == "OPTIONS, POST"
+    refused(own_api.post("brokers/batch?x=1", json={"operations": [create(name="A")]}), 400, "validation.unknown_parameter")
 
 
 # ---------------------------------------------------------------- the rate limit
@@ -102,8 +102,8 @@ def remaining(response):
     return int(response.headers["X-RateLimit-Remaining"])
 
 
-def test_a_batch_counts_as_one_request_for_each_operation(instance, make):
-    api = Api(instance, make.key(make.organization(make.tenant(make.plan(30, WINDOW)))))
+def test_a_batch_counts_as_one_request_for_each_operation(instance, admin_factory):
+    api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(30, WINDOW)))))
     assert remaining(send(api, *[create(name="A")] * 10)) == 20
     assert remaining(send(api, create(name="A"))) == 19
     assert remaining(send(api, create(), create(x=1))) == 17
@@ -117,8 +117,8 @@ def test_a_batch_counts_as_one_request_for_each_operation(instance, make):
     refused(send(api, create(name="A")), 429, "rate_limit.exceeded")
 
 
-def test_batches_at_once_never_get_more_than_the_plan_has(instance, make):
-    api = Api(instance, make.key(make.organization(make.tenant(make.plan(100, WINDOW)))))
+def test_batches_at_once_never_get_more_than_the_plan_has(instance, admin_factory):
+    api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(100, WINDOW)))))
     answers = together(*[lambda: send(api.with_(), *[create(name="A")] * 7)] * 40)
     passed = sum(answer.status_code == 200 for answer in answers)
     refusals = sum(answer.status_code == 429 for answer in answers)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from client import ULID, Api, moment, ok, refused
-from waiting import together
+from wait import together
 
 BANK = {"bank_code": "341", "bank_name": "Itaú Unibanco", "agency": "0423", "account_number": "18765-4",
         "account_type": "checking", "pix_key": "ana@example.com.br"}
@@ -30,14 +30,14 @@ def full(**changes):
 # ---------------------------------------------------------------- create and read
 
 
-def test_a_name_is_enough(api, realm):
+def test_a_name_is_enough(api, principals):
     response = api.post("brokers", json={"name": "Ana"})
     broker = ok(response, 201)
     assert given(broker) == {"name": "Ana", "visibility": "restricted"}
     assert set(broker) == {"name", "visibility"} | SERVER
     assert re.fullmatch("brk_" + ULID, broker["id"])
-    assert (broker["tenant_id"], broker["organization_id"]) == (realm.tenant, realm.organization)
-    assert broker["created_by"] == broker["updated_by"] == realm.admin.id
+    assert (broker["tenant_id"], broker["organization_id"]) == (principals.tenant, principals.organization)
+    assert broker["created_by"] == broker["updated_by"] == principals.admin.id
     assert broker["created_at"] == broker["updated_at"]
 
 
@@ -69,11 +69,11 @@ def test_ids_of_one_connection_grow(api):
     assert ids == sorted(set(ids))
 
 
-def test_many_at_once_all_get_an_id_of_their_own(own):
+def test_many_at_once_all_get_an_id_of_their_own(own_api):
     with ThreadPoolExecutor(16) as pool:
-        ids = list(pool.map(lambda n: own.broker(name=f"Broker {n}")["id"], range(160)))
+        ids = list(pool.map(lambda n: own_api.broker(name=f"Broker {n}")["id"], range(160)))
     assert len(set(ids)) == 160
-    assert [item["id"] for item in own.walk(limit=100)] == sorted(ids, reverse=True)
+    assert [item["id"] for item in own_api.walk(limit=100)] == sorted(ids, reverse=True)
 
 
 @pytest.mark.parametrize("name", [
@@ -84,11 +84,12 @@ def test_text_is_kept_to_the_letter(api, name):
     assert broker["name"] == name and ok(api.get("brokers/" + broker["id"]))["name"] == name
 
 
-def test_what_the_service_sets_is_passed_over_in_a_body(api, realm):
-    broker = api.broker(id="brk_x", tenant_id=5, organization_id=realm.other_organization, created_at=None, updated_at="never",
+def test_what_the_service_sets_is_passed_over_in_a_body(api, principals):
+    broker = api.broker(id="brk_x", tenant_id=5, organization_id=principals.other_organization, created_at=None,
+                        updated_at="never",
                         created_by=[], updated_by={"x": 1})
-    assert broker["id"] != "brk_x" and broker["organization_id"] == realm.organization
-    assert broker["created_by"] == realm.admin.id
+    assert broker["id"] != "brk_x" and broker["organization_id"] == principals.organization
+    assert broker["created_by"] == principals.admin.id
 
 
 @pytest.mark.parametrize("field", [name for name in FULL if name not in ("name", "visibility")])
@@ -113,11 +114,11 @@ def test_every_documented_value_is_accepted(api, field, values):
         assert made.get(field, made.get("bank_account", {}).get(field)) == value
 
 
-ULID_OF_NOBODY = "01" + 24 * "0"
+UNKNOWN_ULID = "01" + 24 * "0"
 
 
-@pytest.mark.parametrize("id", ["brk_" + ULID_OF_NOBODY, "brk_" + ULID_OF_NOBODY[:-1], "brk_" + ULID_OF_NOBODY + "0", "brk_",
-                                "org_" + ULID_OF_NOBODY, "nbr_" + ULID_OF_NOBODY, ULID_OF_NOBODY, "BRK_" + ULID_OF_NOBODY,
+@pytest.mark.parametrize("id", ["brk_" + UNKNOWN_ULID, "brk_" + UNKNOWN_ULID[:-1], "brk_" + UNKNOWN_ULID + "0", "brk_",
+                                "org_" + UNKNOWN_ULID, "nbr_" + UNKNOWN_ULID, UNKNOWN_ULID, "BRK_" + UNKNOWN_ULID,
                                 "brk_" + "z" * 26, "brk_" + "u" * 26, "x" * 2000, "1", "null", "%27", "brk_%00", "%C3%A9", "*"])
 def test_an_id_that_nothing_has_is_not_found(api, id):
     for response in (api.get("brokers/" + id), api.delete("brokers/" + id), api.patch("brokers/" + id, json={"phone": "1"}),
@@ -194,7 +195,7 @@ def test_what_was_read_can_be_sent_back(api):
 # ---------------------------------------------------------------- PUT and DELETE
 
 
-def test_a_put_replaces_every_writable_field(api, realm):
+def test_a_put_replaces_every_writable_field(api, principals):
     created = ok(api.post("brokers", json=full()), 201)
     answer = ok(api.put("brokers/" + created["id"], json={"name": "Bia", "phone": "0800"}))
     assert given(answer) == {"name": "Bia", "phone": "0800", "visibility": "restricted"}
@@ -210,20 +211,20 @@ def test_a_put_has_the_rules_of_a_create(api):
     assert ok(api.get("brokers/" + broker["id"])) == broker
 
 
-def test_a_put_creates_nothing(own):
-    refused(own.put("brokers/brk_" + ULID_OF_NOBODY, json={"name": "Ana"}), 404, "not_found.broker")
-    assert ok(own.get("brokers"))["items"] == []
+def test_a_put_creates_nothing(own_api):
+    refused(own_api.put("brokers/brk_" + UNKNOWN_ULID, json={"name": "Ana"}), 404, "not_found.broker")
+    assert ok(own_api.get("brokers"))["items"] == []
 
 
-def test_what_is_deleted_is_gone(own):
-    broker = own.broker()
-    response = own.delete("brokers/" + broker["id"])
+def test_what_is_deleted_is_gone(own_api):
+    broker = own_api.broker()
+    response = own_api.delete("brokers/" + broker["id"])
     assert response.status_code == 204 and not response.content and "Content-Type" not in response.headers
-    for again in (own.get, own.delete):
+    for again in (own_api.get, own_api.delete):
         refused(again("brokers/" + broker["id"]), 404, "not_found.broker")
-    refused(own.patch("brokers/" + broker["id"], json={"phone": "1"}), 404, "not_found.broker")
-    refused(own.put("brokers/" + broker["id"], json={"name": "Ana"}), 404, "not_found.broker")
-    assert ok(own.get("brokers"))["items"] == []
+    refused(own_api.patch("brokers/" + broker["id"], json={"phone": "1"}), 404, "not_found.broker")
+    refused(own_api.put("brokers/" + broker["id"], json={"name": "Ana"}), 404, "not_found.broker")
+    assert ok(own_api.get("brokers"))["items"] == []
 
 
 def test_of_many_who_delete_at_once_one_does_it(api):
@@ -236,21 +237,21 @@ def test_of_many_who_delete_at_once_one_does_it(api):
 # ---------------------------------------------------------------- who and when
 
 
-def test_a_change_is_dated_and_signed(instance, realm, api):
+def test_a_change_is_dated_and_signed(instance, principals, api):
     broker = api.broker()
     api.pass_by(broker["updated_at"])
-    changed = ok(Api(instance, realm.editor).patch("brokers/" + broker["id"], json={"phone": "1"}))
-    assert moment(changed["updated_at"]) > moment(broker["updated_at"]) and changed["updated_by"] == realm.editor.id
-    assert (changed["created_at"], changed["created_by"]) == (broker["created_at"], realm.admin.id)
+    changed = ok(Api(instance, principals.editor).patch("brokers/" + broker["id"], json={"phone": "1"}))
+    assert moment(changed["updated_at"]) > moment(broker["updated_at"]) and changed["updated_by"] == principals.editor.id
+    assert (changed["created_at"], changed["created_by"]) == (broker["created_at"], principals.admin.id)
     api.pass_by(changed["updated_at"])
-    replaced = ok(Api(instance, realm.token_one).put("brokers/" + broker["id"], json={"name": "Bia"}))
-    assert moment(replaced["updated_at"]) > moment(changed["updated_at"]) and replaced["updated_by"] == realm.user
-    assert (replaced["created_at"], replaced["created_by"]) == (broker["created_at"], realm.admin.id)
+    replaced = ok(Api(instance, principals.token_one).put("brokers/" + broker["id"], json={"name": "Bia"}))
+    assert moment(replaced["updated_at"]) > moment(changed["updated_at"]) and replaced["updated_by"] == principals.user
+    assert (replaced["created_at"], replaced["created_by"]) == (broker["created_at"], principals.admin.id)
 
 
-def test_what_a_token_creates_is_its_users(instance, realm):
-    broker = Api(instance, realm.token_one).broker()
-    assert broker["created_by"] == broker["updated_by"] == realm.user
+def test_what_a_token_creates_is_its_users(instance, principals):
+    broker = Api(instance, principals.token_one).broker()
+    assert broker["created_by"] == broker["updated_by"] == principals.user
 
 
 def test_a_change_that_is_refused_leaves_no_trace(api):
@@ -269,52 +270,52 @@ OTHERS = ["ÇRECI-SP 123456-F", "CRECI-SP 123457-F", "CRECI-SP 12345-F", "CRECI-
 
 
 @pytest.mark.parametrize("other", SAME)
-def test_a_creci_is_unique_whatever_its_spelling(own, other):
-    first = own.broker(creci=SAME[0])
-    problem = refused(own.post("brokers", json={"name": "Bia", "creci": other}), 409, "conflict.duplicate")
+def test_a_creci_is_unique_whatever_its_spelling(own_api, other):
+    first = own_api.broker(creci=SAME[0])
+    problem = refused(own_api.post("brokers", json={"name": "Bia", "creci": other}), 409, "conflict.duplicate")
     assert "creci" in problem["detail"]
-    second = own.broker(creci="RJ 1")
-    for send in (own.patch, own.put):
+    second = own_api.broker(creci="RJ 1")
+    for send in (own_api.patch, own_api.put):
         refused(send("brokers/" + second["id"], json={"name": "Bia", "creci": other}), 409, "conflict.duplicate")
-    assert ok(own.get("brokers"))["items"] == [second, first]
+    assert ok(own_api.get("brokers"))["items"] == [second, first]
 
 
-def test_a_creci_of_other_letters_or_digits_is_another(own):
+def test_a_creci_of_other_letters_or_digits_is_another(own_api):
     """Letters and digits are those of ASCII, so that nothing that looks like one counts as one."""
-    assert len({own.broker(creci=creci)["id"] for creci in SAME[:1] + OTHERS}) == 1 + len(OTHERS)
+    assert len({own_api.broker(creci=creci)["id"] for creci in SAME[:1] + OTHERS}) == 1 + len(OTHERS)
 
 
-def test_a_creci_is_answered_as_it_was_given(own):
-    assert [own.broker(creci=creci)["creci"] for creci in ("sp-1/f", " Sp.2 ")] == ["sp-1/f", " Sp.2 "]
+def test_a_creci_is_answered_as_it_was_given(own_api):
+    assert [own_api.broker(creci=creci)["creci"] for creci in ("sp-1/f", " Sp.2 ")] == ["sp-1/f", " Sp.2 "]
 
 
-def test_ones_own_creci_is_no_duplicate(own):
-    broker = own.broker(creci="SP 1")
-    assert ok(own.patch("brokers/" + broker["id"], json={"creci": "sp-1"}))["creci"] == "sp-1"
-    assert ok(own.put("brokers/" + broker["id"], json={"name": "Ana", "creci": "SP 1"}))["creci"] == "SP 1"
+def test_ones_own_creci_is_no_duplicate(own_api):
+    broker = own_api.broker(creci="SP 1")
+    assert ok(own_api.patch("brokers/" + broker["id"], json={"creci": "sp-1"}))["creci"] == "sp-1"
+    assert ok(own_api.put("brokers/" + broker["id"], json={"name": "Ana", "creci": "SP 1"}))["creci"] == "SP 1"
 
 
-def test_every_organization_has_its_own_crecis(instance, realm, own):
+def test_every_organization_has_its_own_crecis(instance, principals, own_api):
     creci = "UNIQUE " + uuid.uuid4().hex[:8]
-    own.broker(creci=creci)
-    Api(instance, realm.token_both, realm.organization_2).broker(creci=creci)
-    Api(instance, realm.other).broker(creci=creci)
+    own_api.broker(creci=creci)
+    Api(instance, principals.token_both, principals.organization_2).broker(creci=creci)
+    Api(instance, principals.other).broker(creci=creci)
 
 
-def test_a_creci_is_free_again_once_its_broker_has_it_no_more(own):
-    first = own.broker(creci="SP 1")
-    ok(own.patch("brokers/" + first["id"], json={"creci": None}))
-    second = own.broker(creci="SP 1")
-    ok(own.delete("brokers/" + second["id"]), 204)
-    own.broker(creci="SP 1")
+def test_a_creci_is_free_again_once_its_broker_has_it_no_more(own_api):
+    first = own_api.broker(creci="SP 1")
+    ok(own_api.patch("brokers/" + first["id"], json={"creci": None}))
+    second = own_api.broker(creci="SP 1")
+    ok(own_api.delete("brokers/" + second["id"]), 204)
+    own_api.broker(creci="SP 1")
 
 
-def test_many_may_have_none(own):
+def test_many_may_have_none(own_api):
     for _ in range(3):
-        own.broker()
+        own_api.broker()
 
 
-def test_of_many_who_take_a_creci_at_once_one_gets_it(own):
+def test_of_many_who_take_a_creci_at_once_one_gets_it(own_api):
     for number in range(5):
-        answers = together(*[lambda: own.with_().post("brokers", json={"name": "Ana", "creci": f"SP {number}"})] * 8)
+        answers = together(*[lambda: own_api.with_().post("brokers", json={"name": "Ana", "creci": f"SP {number}"})] * 8)
         assert sorted(answer.status_code for answer in answers) == [201] + [409] * 7

@@ -11,10 +11,10 @@ from deployment import ROOT
 pytestmark = pytest.mark.plain
 
 
-def test_a_generated_client_lives_a_whole_story(instance, make, tmp_path):
+def test_a_generated_client_lives_a_whole_story(instance, admin_factory, tmp_path):
     description = tmp_path / "openapi.yaml"
     description.write_bytes(Api(instance, source="127.0.0.9").get("openapi.yaml").content)
-    settings = {"NEOAPI_URL": instance.url, "NEOAPI_KEY": make.key().secret, "NODE_EXTRA_CA_CERTS": instance.ca}
+    settings = {"NEOAPI_URL": instance.url, "NEOAPI_KEY": admin_factory.key().secret, "NODE_EXTRA_CA_CERTS": instance.ca}
     done = subprocess.run(["sh", ROOT / "tests/openapi/story.sh", description, tmp_path], capture_output=True, text=True,
                           timeout=600, env={**os.environ, **settings})
     assert done.returncode == 0, done.stdout + done.stderr

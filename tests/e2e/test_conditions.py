@@ -4,7 +4,7 @@ import re
 
 import pytest
 from client import ok, refused
-from waiting import together
+from wait import together
 
 PLAIN = {"Accept-Encoding": "identity"}
 

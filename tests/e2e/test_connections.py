@@ -1,8 +1,8 @@
 """Connections to the database that end between two requests."""
 
 from client import Api
-from makers import Maker
-from waiting import eventually, together
+from admin_factory import AdminFactory
+from wait import eventually, together
 
 OURS = "select pid from pg_stat_activity where application_name = 'neoapi'"
 
@@ -10,7 +10,7 @@ OURS = "select pid from pg_stat_activity where application_name = 'neoapi'"
 def test_connections_that_the_database_closed_cost_no_request(new_instance):
     """What had not been sent is sent over a new connection, also where it writes."""
     instance = new_instance()
-    api = Api(instance, Maker(instance).key())
+    api = Api(instance, AdminFactory(instance).key())
     for _ in range(10):
         assert together(*[lambda: api.with_().broker()["name"] for _ in range(12)])
         closed = set(instance.sql(OURS))

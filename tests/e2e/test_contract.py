@@ -2,28 +2,28 @@
 
 import pytest
 from client import Api, ok, refused, wrong_fields
-from estate import NOBODY, Estate, unique
+from factories import UNKNOWN_ULID, ResourceFactory, unique
 
 MOST_CENTS = 2**53 - 1
 TERM = {"start_date": "2026-03-01", "end_date": "2028-08-31"}
 
 
 @pytest.fixture
-def estate(own):
-    return Estate(own)
+def factory(own_api):
+    return ResourceFactory(own_api)
 
 
 @pytest.fixture
-def body(estate):
+def body(factory):
     """body(**fields): of a contract about one property with one party."""
-    property, party = estate.property()["id"], estate.party()["id"]
-    return lambda **fields: {**estate.body("contracts", property_id=property, parties=[{"party_id": party, "role": "buyer"}]),
+    property, party = factory.property()["id"], factory.party()["id"]
+    return lambda **fields: {**factory.body("contracts", property_id=property, parties=[{"party_id": party, "role": "buyer"}]),
                              **fields}
 
 
 @pytest.fixture
-def post(own, body):
-    return lambda **fields: own.post("contracts", json=body(**fields))
+def post(own_api, body):
+    return lambda **fields: own_api.post("contracts", json=body(**fields))
 
 
 def invalid(response, *paths, what="invalid"):
@@ -31,8 +31,9 @@ def invalid(response, *paths, what="invalid"):
     assert set(found) == set(paths) and all(code.endswith("_" + what) for code in found.values()), found
 
 
-@pytest.mark.parametrize("kind, needed", [("sale", False), ("management", False), ("rental", True), ("exclusive_listing", True)])
-def test_a_term_is_required_where_the_kind_has_one(own, post, kind, needed):
+@pytest.mark.parametrize("kind, needed",
+                         [("sale", False), ("management", False), ("rental", True), ("exclusive_listing", True)])
+def test_a_term_is_required_where_the_kind_has_one(own_api, post, kind, needed):
     ok(post(kind=kind, **TERM), 201)
     if not needed:
         ok(post(kind=kind), 201)
@@ -40,7 +41,7 @@ def test_a_term_is_required_where_the_kind_has_one(own, post, kind, needed):
     invalid(post(kind=kind), "start_date", "end_date", what="required")
     invalid(post(kind=kind, start_date="2026-03-01"), "end_date", what="required")
     made = ok(post(kind=kind, **TERM), 201)
-    invalid(own.patch("contracts/" + made["id"], json={"end_date": None}), "end_date", what="required")
+    invalid(own_api.patch("contracts/" + made["id"], json={"end_date": None}), "end_date", what="required")
 
 
 def test_a_term_does_not_end_before_it_begins(post):
@@ -63,11 +64,12 @@ def test_there_is_one_guarantee_at_most(post):
     invalid(post(guarantee={"amount": 5}), "guarantee.kind", what="required")
 
 
-def test_the_parts_of_a_commission_sum_to_the_whole(post, estate):
-    brokers = [estate.broker()["id"] for _ in range(2)]
+def test_the_parts_of_a_commission_sum_to_the_whole(post, factory):
+    brokers = [factory.broker()["id"] for _ in range(2)]
 
     def split(*shares):
-        return post(commission={"total_amount": 100, "splits": [{"broker_id": id, "bps": one} for id, one in zip(brokers, shares)]})
+        return post(commission={"total_amount": 100,
+                                "splits": [{"broker_id": id, "bps": one} for id, one in zip(brokers, shares)]})
 
     for shares in ((10000,), (1, 9999)):
         ok(split(*shares), 201)
@@ -77,14 +79,14 @@ def test_the_parts_of_a_commission_sum_to_the_whole(post, estate):
     invalid(split(0, 10000), "commission.splits[0].bps")
 
 
-def test_a_number_is_unique_in_the_organization(own, instance, realm, estate):
+def test_a_number_is_unique_in_the_organization(own_api, instance, principals, factory):
     number = unique()
-    estate.contract(number=number)
-    problem = refused(own.post("contracts", json=estate.body("contracts", number=number)), 409, "conflict.duplicate")
+    factory.contract(number=number)
+    problem = refused(own_api.post("contracts", json=factory.body("contracts", number=number)), 409, "conflict.duplicate")
     assert problem["detail"] == "Another contract of the organization has this number."
     for _ in range(2):
-        estate.contract(number=None)
-    Estate(Api(instance, realm.other)).contract(number=number)
+        factory.contract(number=None)
+    ResourceFactory(Api(instance, principals.other)).contract(number=number)
 
 
 @pytest.mark.parametrize("field, right, wrong", [
@@ -94,7 +96,7 @@ def test_a_number_is_unique_in_the_organization(own, instance, realm, estate):
     ("start_date", ["2026-02-28"], ["2026-02-30", "x"]), ("notes", ["a\nb"], ["x" * 3001]),
     ("termination_reason", ["x" * 1000], ["x" * 1001]), ("status", ["draft", "pending_signature"], ["signed"]),
     ("parties", [], [[], {}, "x", [{}], [{"role": "buyer"}]])])
-def test_every_field_has_its_form(own, post, field, right, wrong):
+def test_every_field_has_its_form(own_api, post, field, right, wrong):
     for value in right:
         assert ok(post(**{field: value}), 201)[field] == value
     for value in wrong:
@@ -102,8 +104,8 @@ def test_every_field_has_its_form(own, post, field, right, wrong):
         assert found and all(path.startswith(field) for path in found), (value, found)
 
 
-def test_a_party_of_the_contract_has_its_form(post, estate):
-    party = {"party_id": estate.party()["id"], "role": "seller"}
+def test_a_party_of_the_contract_has_its_form(post, factory):
+    party = {"party_id": factory.party()["id"], "role": "seller"}
     kept = {**party, "share_bps": 5000, "signed_at": "2026-02-11T18:30:00.000Z"}
     sent = {**kept, "signed_at": "2026-02-11T15:30:00-03:00"}
     assert ok(post(parties=[sent]), 201)["parties"] == [kept]
@@ -115,9 +117,9 @@ def test_a_party_of_the_contract_has_its_form(post, estate):
 
 
 @pytest.fixture(scope="module")
-def drawer(instance, make, realm):
-    api = Api(instance, make.key(make.organization(realm.tenant)))
-    estate = Estate(api)
+def sample_contracts(instance, admin_factory, principals):
+    api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
+    estate = ResourceFactory(api)
     n = api.names = {"flat": estate.property()["id"], "house": estate.property()["id"], "ana": estate.party()["id"],
                      "bia": estate.party()["id"], "caio": estate.broker()["id"], "duda": estate.broker()["id"]}
 
@@ -127,7 +129,8 @@ def drawer(instance, make, realm):
     made = {
         "a": {"property_id": n["flat"], "parties": parties("ana"), "number": "1/26",
               "commission": {"splits": [{"broker_id": n["caio"], "bps": 10000}]}},
-        "b": {"property_id": n["house"], "parties": parties("bia", "ana"), "kind": "rental", **TERM, "status": "pending_signature",
+        "b": {"property_id": n["house"], "parties": parties("bia", "ana"), "kind": "rental", **TERM,
+              "status": "pending_signature",
               "commission": {"splits": [{"broker_id": n["duda"], "bps": 5000}, {"broker_id": n["caio"], "bps": 5000}]}},
         "c": {"property_id": n["house"], "parties": parties("bia"), "kind": "exclusive_listing", "start_date": "2026-01-01",
               "end_date": "2026-06-30", "guarantee": {"kind": "guarantor", "party_id": n["ana"]}, "external_id": "x"},
@@ -138,18 +141,20 @@ def drawer(instance, make, realm):
 
 @pytest.mark.parametrize("params, names", [
     ({"kind": "sale,rental"}, "ab"), ({"status": "draft"}, "ac"), ({"status": "active"}, ""), ({"property_id": "house"}, "bc"),
-    ({"party_id": "ana"}, "ab"), ({"party_id": "bia"}, "bc"), ({"party_id": "caio"}, ""), ({"party_id": "pty_" + NOBODY}, ""),
+    ({"party_id": "ana"}, "ab"), ({"party_id": "bia"}, "bc"), ({"party_id": "caio"}, ""),
+    ({"party_id": "pty_" + UNKNOWN_ULID}, ""),
     ({"broker_id": "caio"}, "ab"), ({"broker_id": "duda"}, "b"), ({"number": "1/26"}, "a"), ({"number": "1"}, ""),
     ({"end_date_lte": "2026-06-30"}, "c"), ({"end_date_lte": "2028-08-31"}, "bc"), ({"end_date_lte": "2026-06-29"}, ""),
-    ({"external_id": "x"}, "c"), ({"party_id": "ana", "broker_id": "duda"}, "b"), ({"party_id": "bia", "broker_id": "caio"}, "b"),
+    ({"external_id": "x"}, "c"), ({"party_id": "ana", "broker_id": "duda"}, "b"),
+    ({"party_id": "bia", "broker_id": "caio"}, "b"),
     ({"party_id": "bia", "property_id": "house", "kind": "exclusive_listing"}, "c")])
-def test_filters_find(drawer, params, names):
-    params = {name: drawer.names.get(value, value) for name, value in params.items()}
-    whole = [drawer.ids[item["id"]] for item in drawer.walk("contracts", **params)]
-    paged = [drawer.ids[item["id"]] for item in drawer.walk("contracts", limit=1, **params)]
+def test_filters_find(sample_contracts, params, names):
+    params = {name: sample_contracts.names.get(value, value) for name, value in params.items()}
+    whole = [sample_contracts.ids[item["id"]] for item in sample_contracts.walk("contracts", **params)]
+    paged = [sample_contracts.ids[item["id"]] for item in sample_contracts.walk("contracts", limit=1, **params)]
     assert whole == paged == sorted(names, reverse=True)
 
 
 @pytest.mark.parametrize("name, value", [("kind", "x"), ("status", "signed"), ("end_date_lte", "soon"), ("number", "")])
-def test_values_that_a_filter_cannot_have_are_refused(drawer, name, value):
-    assert wrong_fields(drawer.get("contracts", params={name: value})) == {name: "validation.parameter_invalid"}
+def test_values_that_a_filter_cannot_have_are_refused(sample_contracts, name, value):
+    assert wrong_fields(sample_contracts.get("contracts", params={name: value})) == {name: "validation.parameter_invalid"}

@@ -6,9 +6,9 @@ import shutil
 import subprocess
 
 import pytest
-from deployment import BUILD, LIMIT, ROOT, sanitizer_settings
+from deployment import BUILD, TIMEOUT_S, ROOT, sanitizer_settings
 from test_demo_receiver import free_port
-from waiting import eventually
+from wait import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ class Demo:
         settings = [f"{key}={value}" for key, value in sanitizer_settings().items()] if command == "start" else []
         said, words = self.build / "said", ["sh", ROOT / "tests/demo/demo.sh", command, self.build, *settings]
         with open(said, "w") as out:
-            done = subprocess.run(words, timeout=2 * LIMIT, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
+            done = subprocess.run(words, timeout=2 * TIMEOUT_S, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
                                   env={**os.environ, "NEOAPI_DEMO_PORT": str(self.port)})
         assert done.returncode == 0, said.read_text()
         return said.read_text()
@@ -42,7 +42,7 @@ def demo(instance):
 
 
 def paste(line):
-    done = subprocess.run(["sh", "-c", line], timeout=LIMIT, capture_output=True, text=True)
+    done = subprocess.run(["sh", "-c", line], timeout=TIMEOUT_S, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

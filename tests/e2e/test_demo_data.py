@@ -8,15 +8,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-for module in ("described", "world"):
+for module in ("openapi_doc", "sample_org"):
     pytest.register_assert_rewrite(module)
 
 from client import Api, ok  # noqa: E402
-from deployment import LIMIT, ROOT  # noqa: E402
-from described import Document  # noqa: E402
-from estate import NAMES, SERVER, cnpj, cpf  # noqa: E402
-from waiting import eventually  # noqa: E402
-from world import ids_in  # noqa: E402
+from deployment import TIMEOUT_S, ROOT  # noqa: E402
+from openapi_doc import Document  # noqa: E402
+from factories import NAMES, SERVER, cnpj, cpf  # noqa: E402
+from wait import eventually  # noqa: E402
+from sample_org import ids_in  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -33,11 +33,11 @@ IBGE_STATES = {"SP": "35", "RJ": "33", "ES": "32", "MG": "31", "BA": "29", "PE":
 class Demo:
     """Three organizations with the demo's data, as `make demo` makes them. `rows`: of each, by collection."""
 
-    def __init__(self, instance, make):
-        tenant, self.instance = make.tenant(), instance
-        first, second, other = make.organization(tenant), make.organization(tenant), make.organization()
-        key, other_key = make.key(first), make.key(other)
-        token = make.token(make.user(tenant), first, second)
+    def __init__(self, instance, admin_factory):
+        tenant, self.instance = admin_factory.tenant(), instance
+        first, second, other = (admin_factory.organization(of) for of in (tenant, tenant, None))
+        key, other_key = admin_factory.key(first), admin_factory.key(other)
+        token = admin_factory.token(admin_factory.user(tenant), first, second)
         self.env = {"NEOAPI_URL": instance.url, "NEOAPI_CA": instance.ca, "NEOAPI_KEY": key.secret, "NEOAPI_ORG": first,
                     "NEOAPI_TOKEN": token.secret, "NEOAPI_ORG_2": second, "NEOAPI_OTHER_KEY": other_key.secret,
                     "NEOAPI_OTHER_ORG": other}
@@ -49,7 +49,7 @@ class Demo:
 
     def load(self):
         with self.start() as loader:
-            self.said, wrong = loader.communicate(timeout=LIMIT)
+            self.said, wrong = loader.communicate(timeout=TIMEOUT_S)
         assert loader.returncode == 0, wrong
         self.rows = self.read()
         return self
@@ -69,8 +69,8 @@ class Demo:
 
 
 @pytest.fixture(scope="module")
-def demo(instance, make):
-    return Demo(instance, make).load()
+def demo(instance, admin_factory):
+    return Demo(instance, admin_factory).load()
 
 
 @pytest.fixture(scope="module")
@@ -90,8 +90,8 @@ def test_loading_the_demo_again_changes_nothing(demo):
     assert (demo.said, demo.rows) == (said, rows)
 
 
-def test_loading_the_demo_goes_on_where_it_was_interrupted(demo, instance, make):
-    other = Demo(instance, make)
+def test_loading_the_demo_goes_on_where_it_was_interrupted(demo, instance, admin_factory):
+    other = Demo(instance, admin_factory)
     with other.start() as loader:
         eventually(lambda: len(other.apis[0].walk("contracts", limit=100)) > 10, "some contracts")
         loader.kill()
@@ -215,16 +215,19 @@ def members(row, *path):
     """What stands at a path, with all elements of lists."""
     found = [row]
     for name in path:
-        found = [one for value in found if name in value for one in (value[name] if isinstance(value[name], list) else [value[name]])]
+        found = [one for value in found if name in value
+                 for one in (value[name] if isinstance(value[name], list) else [value[name]])]
     return found
 
 
 # Where a filter looks, if not in the field of its name.
 PLACES = {
     "city": ("address", "city"), "state": ("address", "state"), "neighborhood": ("address", "neighborhood"),
-    "owner_id": ("owners", "party_id"), "role": ("roles",), "proponent_id": ("proponent_ids",), "party_id": ("parties", "party_id"),
+    "owner_id": ("owners", "party_id"), "role": ("roles",), "proponent_id": ("proponent_ids",),
+    "party_id": ("parties", "party_id"),
     ("contracts", "broker_id"): ("commission", "splits", "broker_id"), "related_id": ("related", "id"),
-    "created": ("created_at",), "updated": ("updated_at",), "expires": ("expires_at",), ("properties", "q"): ("title",), "q": ("name",)}
+    "created": ("created_at",), "updated": ("updated_at",), "expires": ("expires_at",), ("properties", "q"): ("title",),
+    "q": ("name",)}
 
 
 def looked_at(collection, name, row):

@@ -9,13 +9,13 @@ import subprocess
 
 import pytest
 
-pytest.register_assert_rewrite("hooks")
+pytest.register_assert_rewrite("webhook_fixtures")
 
 import requests  # noqa: E402
 from client import ok  # noqa: E402
 from deployment import ROOT  # noqa: E402
-from hooks import HERE, admin, make_there, there  # noqa: E402 (fixtures among them)
-from waiting import LIMIT, eventually  # noqa: E402
+from webhook_fixtures import HERE, admin, module_admin_factory, module_instance  # noqa: E402 (fixtures among them)
+from wait import TIMEOUT_S, eventually  # noqa: E402
 
 CONF = HERE
 
@@ -57,12 +57,12 @@ class DemoReceiver:
     def stop(self):
         """As Ctrl-C does. Returns what it said."""
         self.running[-1].send_signal(signal.SIGINT)
-        assert self.running[-1].wait(LIMIT) == 0, self.said.read_text()
+        assert self.running[-1].wait(TIMEOUT_S) == 0, self.said.read_text()
         return self.said.read_text()
 
     def refused(self):
         """Ends by itself with a failure. Returns the sentence."""
-        assert self.start().running[-1].wait(LIMIT) == 1
+        assert self.start().running[-1].wait(TIMEOUT_S) == 1
         said = self.said.read_text()
         assert said.startswith("receiver: ") and "Traceback" not in said, said
         return said
@@ -77,13 +77,13 @@ def demo(admin, tmp_path):
     yield made
     for process in made.running:
         process.kill()
-        process.wait(LIMIT)
+        process.wait(TIMEOUT_S)
 
 
 def test_the_demo_receiver_shows_an_event_that_its_own_curl_line_causes(demo):
     said = demo.start().until_it_says("Ctrl-C")
     line, = re.findall("^curl .*$", said, re.M)
-    subprocess.run(["sh", "-c", line + " -sS --noproxy '*' -o /dev/null"], check=True, timeout=LIMIT)
+    subprocess.run(["sh", "-c", line + " -sS --noproxy '*' -o /dev/null"], check=True, timeout=TIMEOUT_S)
     shown = demo.until_it_says("}\n")
     assert "broker.created" in shown and "both signatures are right" in shown and "Maria Exemplo" in shown
     demo.stop()
@@ -116,7 +116,7 @@ def test_the_demo_receiver_refuses_what_is_not_signed_with_its_secret(demo):
     demo.start().until_it_says("Ctrl-C")
     headers = {"X-Webhook-Signature": "sha256=" + "0" * 64}
     for more in ({}, headers):
-        answer = requests.post(demo.url, json={"id": "whd_1"}, headers=more, timeout=LIMIT, proxies={"http": ""})
+        answer = requests.post(demo.url, json={"id": "whd_1"}, headers=more, timeout=TIMEOUT_S, proxies={"http": ""})
         assert answer.status_code == 400
     assert "X-Webhook-Signature is wrong" in demo.stop()
 

@@ -11,7 +11,7 @@ import pytest
 from client import ok, refused
 from deployment import ROOT
 from pages import PAGES, Page, page_of, without_fragment
-from waiting import LIMIT
+from wait import TIMEOUT_S
 
 
 @pytest.fixture(params=PAGES)
@@ -123,8 +123,8 @@ def test_each_page_leads_to_each(anonymous):
         assert {anonymous.url + other for other in PAGES} <= {without_fragment(url) for url in page_of(anonymous, path).links}
 
 
-def test_errors_lead_to_their_explanation_on_the_page(anonymous, api, own):
-    proposal = own.post("proposals", json={"kind": "?", "payment_terms": [{"amount": "x"}, 5], "property_id": "prp_x"})
+def test_errors_lead_to_their_explanation_on_the_page(anonymous, api, own_api):
+    proposal = own_api.post("proposals", json={"kind": "?", "payment_terms": [{"amount": "x"}, 5], "property_id": "prp_x"})
     problems = [api.get("nothing"), api.get("brokers/brk_x"), anonymous.get("me"), api.post("me"), proposal,
                 api.post("brokers", json={}), api.get("brokers?limit=0"), api.patch("parties/pty_x", json={})]
     page = page_of(anonymous, "docs/errors")
@@ -156,9 +156,9 @@ def test_titles_tell_pages_apart(anonymous):
     assert len(set(titles)) == len(PAGES)
 
 
-def test_examples_name_the_deployment(anonymous, short):
+def test_examples_name_the_deployment(anonymous, second_host_api):
     assert anonymous.url + "me" in page_of(anonymous, "docs/").text
-    assert "https://api.example.com/public/v1/me" in Page("", short.get("docs/").text).text
+    assert "https://api.example.com/public/v1/me" in Page("", second_host_api.get("docs/").text).text
 
 
 # ---------------------------------------------------------------- what pages are made of
@@ -195,13 +195,13 @@ def test_who_says_nothing_of_compression_gets_it(anonymous, assets):
 
 
 @pytest.fixture
-def run(own, tmp_path):
+def run(own_api, tmp_path):
     """run(example, **variables): what curl said, and the status."""
-    (tmp_path / ".curlrc").write_text(f'silent\ncacert = "{own.instance.ca}"\nnoproxy = "*"\nwrite-out = "\\n%{{http_code}}"\n')
+    (tmp_path / ".curlrc").write_text(f'silent\ncacert = "{own_api.instance.ca}"\nnoproxy = "*"\nwrite-out = "\\n%{{http_code}}"\n')
 
     def start(example, **variables):
-        done = subprocess.run(["sh", "-eu", "-c", example], capture_output=True, text=True, timeout=LIMIT,
-                              env={**os.environ, "CURL_HOME": str(tmp_path), "KEY": own.credential.secret, **variables})
+        done = subprocess.run(["sh", "-eu", "-c", example], capture_output=True, text=True, timeout=TIMEOUT_S,
+                              env={**os.environ, "CURL_HOME": str(tmp_path), "KEY": own_api.credential.secret, **variables})
         said, _, status = done.stdout.rpartition("\n")
         assert done.returncode == 0, (example, done.stderr)
         return said, int(status)
@@ -212,11 +212,11 @@ def examples(api, path):
     return [text for language, _, text in page_of(api, path).examples if language == "sh"]
 
 
-def test_the_examples_of_the_first_page_work(own, run):
-    setting, me, brokers, create, change, batch, whatsapp = examples(own, "docs/")
+def test_the_examples_of_the_first_page_work(own_api, run):
+    setting, me, brokers, create, change, batch, whatsapp = examples(own_api, "docs/")
     assert setting == "export KEY='nbr_…'"
-    assert own.credential.id in run(me)[0]
-    own.broker(visibility="public")
+    assert own_api.credential.id in run(me)[0]
+    own_api.broker(visibility="public")
     said, status = run(brokers)
     assert status == 200 and '"has_next_page":false' in said and "Ana" in said
     said, status = run(create)
@@ -225,17 +225,17 @@ def test_the_examples_of_the_first_page_work(own, run):
     again, status = run(create)
     assert status == 201 and re.search("(?i)idempotent-replayed: true", again) and made in again
     assert run(change, ID=made, ETAG=etag)[1] == 200
-    assert ok(own.get("brokers/" + made))["phone"] == "+55 11 91234-5678"
+    assert ok(own_api.get("brokers/" + made))["phone"] == "+55 11 91234-5678"
     assert run(change, ID=made, ETAG=etag)[1] == 412
-    said, status = run(batch, ID=made, OLD=own.broker()["id"])
+    said, status = run(batch, ID=made, OLD=own_api.broker()["id"])
     assert status == 200 and [result["status"] for result in json.loads(said)["results"]] == [201, 200, 204]
     said, status = run(whatsapp, LEAD="led_" + "0" * 26)  # nothing else is wrong with it
     assert status == 404 and '"not_found.lead"' in said
 
 
-def test_the_error_that_the_first_page_shows_is_the_one_that_is_answered(own):
-    problem = own.post("brokers", json={}).json()
-    shown, = [text for _, _, text in page_of(own, "docs/").examples if '"type"' in text]
+def test_the_error_that_the_first_page_shows_is_the_one_that_is_answered(own_api):
+    problem = own_api.post("brokers", json={}).json()
+    shown, = [text for _, _, text in page_of(own_api, "docs/").examples if '"type"' in text]
     for name in ("type", "title", "status", "detail", "code"):
         assert f'"{name}": {json.dumps(problem[name])},' in shown, (name, problem)
     item = problem["errors"][0]
@@ -249,10 +249,10 @@ def pack(tmp_path, path):
     """Runs the packing with that PATH. Returns what it said, and the pages by their addresses."""
     out = tmp_path / "docs.c"
     done = subprocess.run(["sh", ROOT / "src/docs/pack.sh", "1.2.3", tmp_path / "fetched", out], capture_output=True, text=True,
-                          timeout=LIMIT, env={**os.environ, "PATH": str(path)})
+                          timeout=TIMEOUT_S, env={**os.environ, "PATH": str(path)})
     assert done.returncode == 0, done.stderr
     subprocess.run(["gcc", "-fsyntax-only", f"-I{ROOT}/include", "-isystem", "/usr/include/apr-1.0", "-D_GNU_SOURCE", out],
-                   check=True, timeout=LIMIT)
+                   check=True, timeout=TIMEOUT_S)
     rows = re.findall(r'\.path = "([^"]*)".*?\.bytes = .*?\{(.*?)\}', out.read_text(), re.S)
     return done.stderr, {name: bytes(int(byte, 16) for byte in re.findall("0x(..)", row)) for name, row in rows}
 

@@ -11,7 +11,7 @@ from browser import DESK, PHONE, Browser  # noqa: E402
 from client import ok  # noqa: E402
 from deployment import PLACE  # noqa: E402
 from pages import PAGES, page_of  # noqa: E402
-from waiting import eventually  # noqa: E402
+from wait import eventually  # noqa: E402
 
 pytestmark = pytest.mark.plain
 
@@ -134,31 +134,31 @@ def try_out(browser, operation):
     return int(status.split()[0]), shown
 
 
-def test_trying_it_out_with_a_key_gets_real_answers(reference, own):
-    authorize(reference, own.credential.secret)
+def test_trying_it_out_with_a_key_gets_real_answers(reference, own_api):
+    authorize(reference, own_api.credential.secret)
     status, shown = try_out(reference, "getPrincipal")
-    assert status == 200 and own.credential.id in shown
+    assert status == 200 and own_api.credential.id in shown
     status, shown = try_out(reference, "createBroker")
-    made, = own.walk()
+    made, = own_api.walk()
     assert status == 201 and made["id"] in shown
     status, shown = try_out(reference, "listBrokers")
     assert status == 200 and made["id"] in shown and "end_cursor" in shown
     reference.screenshot(PLACE / "screenshots/try-it-out.png")
     assert reference.console() == []
-    assert all(url.startswith(own.url) for url in reference.requests())
+    assert all(url.startswith(own_api.url) for url in reference.requests())
 
 
-def test_trying_it_out_works_by_whatever_name_the_page_was_reached(browser, short):
+def test_trying_it_out_works_by_whatever_name_the_page_was_reached(browser, second_host_api):
     """The base URL of this virtual host names another one."""
     browser.look()
-    browser.open(short.url + "docs/reference")
-    authorize(browser, short.credential.secret)
+    browser.open(second_host_api.url + "docs/reference")
+    authorize(browser, second_host_api.credential.secret)
     assert try_out(browser, "getPrincipal")[0] == 200
 
 
-def test_lists_are_tried_out_with_what_is_proposed(reference, own):
+def test_lists_are_tried_out_with_what_is_proposed(reference, own_api):
     """What may be left out is left out, examples of it included."""
-    authorize(reference, own.credential.secret)
+    authorize(reference, own_api.credential.secret)
     for name in ("listProperties", "listContracts", "listWebhooks"):
         status, shown = try_out(reference, name)
         assert status == 200 and "items" in shown, name
@@ -179,11 +179,11 @@ def test_trying_it_out_without_a_key_says_so(reference):
     assert status == 401 and "unauthorized.auth_required" in shown
 
 
-def test_a_key_is_kept_nowhere(reference, own):
-    authorize(reference, own.credential.secret)
+def test_a_key_is_kept_nowhere(reference, own_api):
+    authorize(reference, own_api.credential.secret)
     assert try_out(reference, "getPrincipal")[0] == 200
     assert reference.run("return localStorage.length + sessionStorage.length + document.cookie.length") == 0
-    reference.open(own.url + "docs/reference")
+    reference.open(own_api.url + "docs/reference")
     assert try_out(reference, "getPrincipal")[0] == 401
 
 
@@ -196,12 +196,12 @@ def test_an_address_leads_to_an_operation(browser, anonymous, size):
     assert browser.run(FITS), "it is wider than the screen"
 
 
-def test_a_page_of_text_runs_no_script(browser, own):
+def test_a_page_of_text_runs_no_script(browser, own_api):
     """The policy holds: what would be run on another page is not on this one."""
     browser.look()
-    browser.open(own.url + "docs/")
+    browser.open(own_api.url + "docs/")
     browser.run("const s = document.createElement('script'); s.textContent = 'window.ran = 1'; document.body.append(s)")
     browser.run("document.body.setAttribute('onclick', 'window.ran = 1'); document.body.click()")
     assert browser.run("return window.ran === undefined")
     assert any("Content Security Policy" in message for message in browser.console())
-    assert page_of(own, "docs/").all("script") == [] and ok(own.get("me"))
+    assert page_of(own_api, "docs/").all("script") == [] and ok(own_api.get("me"))

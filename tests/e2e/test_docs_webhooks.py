@@ -8,14 +8,15 @@ import subprocess
 
 import pytest
 
-for module in ("hooks", "receiver"):
+for module in ("webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import ok  # noqa: E402
-from hooks import HERE, admin, make_there, receiver, subscribe, there  # noqa: E402 (fixtures among them)
+from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
+                              subscribe)
 from pages import page_of  # noqa: E402
 from test_docs import examples  # noqa: E402
-from waiting import LIMIT  # noqa: E402
+from wait import TIMEOUT_S  # noqa: E402
 
 pytestmark = pytest.mark.plain
 
@@ -38,7 +39,7 @@ def truth(done):
 def in_shell(text, what, place):
     (place / "body").write_bytes(what["body"])
     variables = {name.replace("-", "_"): value for name, value in what["headers"].items()}
-    done = subprocess.run(["sh", "-c", text], cwd=place, capture_output=True, timeout=LIMIT,
+    done = subprocess.run(["sh", "-c", text], cwd=place, capture_output=True, timeout=TIMEOUT_S,
                           env={**os.environ, **variables, "secret": what["secret"]})
     assert done.stdout in (b"genuine\n", b"") and (done.returncode == 0) == (done.stdout != b""), done
     return done.stdout == b"genuine\n"
@@ -58,7 +59,7 @@ def in_php(text, what, place, *rest):
         f"<?php\n{text}\n[, $secret, $file] = $argv;\n"
         "echo is_genuine($secret, file_get_contents($file), ...array_slice($argv, 3)) ? 'true' : 'false', PHP_EOL;")
     command = ["php", "-d", "display_errors=stderr", place / "example.php", what["secret"], place / "body", *rest]
-    return truth(subprocess.run(command, capture_output=True, timeout=LIMIT))
+    return truth(subprocess.run(command, capture_output=True, timeout=TIMEOUT_S))
 
 
 def in_javascript(text, what, place, third):
@@ -67,7 +68,7 @@ def in_javascript(text, what, place, third):
         f"{text}\nimport {{ readFileSync }} from 'node:fs';\nconst [, , secret, file, third] = process.argv;\n"
         "console.log(isGenuine(secret, readFileSync(file), JSON.parse(third)));\n")
     return truth(subprocess.run(["node", place / "example.mjs", what["secret"], place / "body", json.dumps(third)],
-                                capture_output=True, timeout=LIMIT))
+                                capture_output=True, timeout=TIMEOUT_S))
 
 
 RUNS = {
@@ -127,7 +128,7 @@ def test_the_requests_that_the_page_shows_work(admin, tmp_path):
     made, listed = [text for text in examples(admin, "docs/webhooks") if text.startswith("curl")]
 
     def run(text, **variables):
-        done = subprocess.run(["sh", "-eu", "-c", text], capture_output=True, check=True, timeout=LIMIT,
+        done = subprocess.run(["sh", "-eu", "-c", text], capture_output=True, check=True, timeout=TIMEOUT_S,
                               env={**os.environ, "CURL_HOME": str(tmp_path), "KEY": admin.credential.secret, **variables})
         return json.loads(done.stdout)
 

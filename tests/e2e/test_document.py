@@ -2,23 +2,24 @@
 
 import pytest
 from client import Api, ok, wrong_fields
-from estate import FILE, NOBODY, Estate
+from factories import FILE, UNKNOWN_ULID, ResourceFactory
 
-KINDS = ["matricula", "encumbrance_certificate", "tax_clearance", "condo_clearance", "cndt", "protest_certificate", "civil_actions",
+KINDS = ["matricula", "encumbrance_certificate", "tax_clearance", "condo_clearance", "cndt", "protest_certificate",
+         "civil_actions",
          "iptu_bill", "habite_se", "floor_plan", "rg", "cpf", "cnh", "marriage_certificate", "birth_certificate",
          "proof_of_address", "proof_of_income", "articles_of_association", "power_of_attorney", "proposal", "contract", "deed",
          "inspection_report", "other"]
 
 
 @pytest.fixture
-def estate(own):
-    return Estate(own)
+def factory(own_api):
+    return ResourceFactory(own_api)
 
 
 @pytest.fixture
-def post(own, estate):
-    related = {"type": "party", "id": estate.party()["id"]}
-    return lambda **fields: own.post("documents", json={**estate.body("documents", related=related), **fields})
+def post(own_api, factory):
+    related = {"type": "party", "id": factory.party()["id"]}
+    return lambda **fields: own_api.post("documents", json={**factory.body("documents", related=related), **fields})
 
 
 def invalid(response, *paths, what="invalid"):
@@ -53,8 +54,8 @@ def test_a_digest_is_kept_in_lower_case(post):
     assert ok(post(file={**FILE, "sha256": FILE["sha256"].upper()}), 201)["file"] == FILE
 
 
-def test_what_it_is_about_is_named_by_kind_and_id(post, estate):
-    party = estate.party()["id"]
+def test_what_it_is_about_is_named_by_kind_and_id(post, factory):
+    party = factory.party()["id"]
     invalid(post(related={"id": party}), "related.type", what="required")
     invalid(post(related={"type": "party"}), "related.id", what="required")
     invalid(post(related={"type": "lead", "id": party}), "related.type")
@@ -76,9 +77,9 @@ def test_every_field_has_its_form(post, field, right, wrong):
 
 
 @pytest.fixture(scope="module")
-def cabinet(instance, make, realm):
-    api = Api(instance, make.key(make.organization(realm.tenant)))
-    estate = Estate(api)
+def sample_documents(instance, admin_factory, principals):
+    api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
+    estate = ResourceFactory(api)
     n = api.names = {"flat": estate.property()["id"], "ana": estate.party()["id"], "bia": estate.party()["id"]}
     made = {
         "a": {"related": {"type": "property", "id": n["flat"]}, "kind": "deed", "expires_at": "2026-03-01T12:00:00Z"},
@@ -91,22 +92,25 @@ def cabinet(instance, make, realm):
 
 @pytest.mark.parametrize("params, names", [
     ({"kind": "deed,rg"}, "ac"), ({"kind": "cnh"}, ""), ({"status": "pending"}, "ac"), ({"status": "valid,expired"}, "b"),
-    ({"related_id": "flat"}, "ab"), ({"related_id": "ana"}, "c"), ({"related_id": "bia"}, ""), ({"related_id": "ctr_" + NOBODY}, ""),
-    ({"related_id": "doc_" + NOBODY}, ""), ({"related_id": "x"}, ""), ({"expires_lte": "2026-03-01T12:00:00Z"}, "a"),
+    ({"related_id": "flat"}, "ab"), ({"related_id": "ana"}, "c"), ({"related_id": "bia"}, ""),
+    ({"related_id": "ctr_" + UNKNOWN_ULID}, ""),
+    ({"related_id": "doc_" + UNKNOWN_ULID}, ""), ({"related_id": "x"}, ""), ({"expires_lte": "2026-03-01T12:00:00Z"}, "a"),
     ({"expires_lte": "2026-03-01T09:00:00.001-03:00"}, "a"), ({"expires_lte": "2026-03-01T11:59:59.999Z"}, ""),
     ({"external_id": "x"}, "b"), ({"related_id": "flat", "status": "pending"}, "a")])
-def test_filters_find(cabinet, params, names):
-    params = {name: cabinet.names.get(value, value) for name, value in params.items()}
-    whole = [cabinet.ids[item["id"]] for item in cabinet.walk("documents", **params)]
-    paged = [cabinet.ids[item["id"]] for item in cabinet.walk("documents", limit=1, **params)]
+def test_filters_find(sample_documents, params, names):
+    params = {name: sample_documents.names.get(value, value) for name, value in params.items()}
+    whole = [sample_documents.ids[item["id"]] for item in sample_documents.walk("documents", **params)]
+    paged = [sample_documents.ids[item["id"]] for item in sample_documents.walk("documents", limit=1, **params)]
     assert whole == paged == sorted(names, reverse=True)
 
 
-def test_what_several_are_about_may_be_asked_for(cabinet):
-    several = ",".join([*cabinet.names.values(), "brk_" + NOBODY])
-    assert [cabinet.ids[item["id"]] for item in cabinet.walk("documents", related_id=several)] == ["c", "b", "a"]
+def test_what_several_are_about_may_be_asked_for(sample_documents):
+    several = ",".join([*sample_documents.names.values(), "brk_" + UNKNOWN_ULID])
+    assert [sample_documents.ids[item["id"]] for item in sample_documents.walk("documents", related_id=several)] == ["c", "b",
+                                                                                                                     "a"]
 
 
-@pytest.mark.parametrize("name, value", [("kind", "passport"), ("status", "ok"), ("expires_lte", "2026-03-01"), ("related_id", "")])
-def test_values_that_a_filter_cannot_have_are_refused(cabinet, name, value):
-    assert wrong_fields(cabinet.get("documents", params={name: value})) == {name: "validation.parameter_invalid"}
+@pytest.mark.parametrize("name, value",
+                         [("kind", "passport"), ("status", "ok"), ("expires_lte", "2026-03-01"), ("related_id", "")])
+def test_values_that_a_filter_cannot_have_are_refused(sample_documents, name, value):
+    assert wrong_fields(sample_documents.get("documents", params={name: value})) == {name: "validation.parameter_invalid"}

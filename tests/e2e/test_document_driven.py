@@ -17,16 +17,16 @@ from urllib.parse import quote
 import hypothesis
 import pytest
 
-for name in ("asking", "described", "world"):
+for name in ("contract_requests", "openapi_doc", "sample_org"):
     pytest.register_assert_rewrite(name)
 
-from asking import Target, Walk, failures  # noqa: E402
+from contract_requests import Target, ResponseCoverage, failures  # noqa: E402
 from client import Api, ok  # noqa: E402
 from deployment import BUILD  # noqa: E402
-from described import Document  # noqa: E402
+from openapi_doc import Document  # noqa: E402
 from generate import Generator, get, put, spelled  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
-from world import NOWHERE, World  # noqa: E402
+from sample_org import UNREACHABLE_URL, SampleOrg  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
@@ -46,16 +46,16 @@ def document(instance):
 
 
 @pytest.fixture(scope="module")
-def worlds(instance, make, document):
-    """worlds(collection) is a World in an organization of its own, whose key may do everything."""
+def sample_orgs(instance, admin_factory, document):
+    """sample_orgs(collection) is a SampleOrg in an organization of its own, whose key may do everything."""
     made = {}
 
-    def world(collection):
+    def sample_org(collection):
         if collection not in made:
-            made[collection] = World(document, Api(instance, make.key()))
+            made[collection] = SampleOrg(document, Api(instance, admin_factory.key()))
         return made[collection]
 
-    return world
+    return sample_org
 
 
 def explore(what, strategy, check, examples=EXAMPLES):
@@ -85,14 +85,14 @@ def report(wrong):
     assert not wrong, "\n\n" + "\n\n".join(wrong)
 
 
-def with_bodies(document, worlds):
+def with_bodies(document, sample_orgs):
     """Each operation that takes a body, and how many examples each place of it is worth: a create is worth more than the rest."""
     for operation in document.operations:
         if operation.bodies:
-            world = worlds(operation.collection)
-            target = Target(operation, world)
+            sample_org = sample_orgs(operation.collection)
+            target = Target(operation, sample_org)
             examples = EXAMPLES if operation.method == "post" and target.is_whole else max(1, EXAMPLES // 2)
-            yield operation, Generator(document, world.ids), target, examples
+            yield operation, Generator(document, sample_org.ids), target, examples
 
 
 # ---------------------------------------------------------------- bodies
@@ -115,10 +115,10 @@ def is_plain(schema):
     return "enum" in schema or schema.get("type") in ("string", "boolean") and not {"pattern", "format"} & set(schema)
 
 
-def test_valid_bodies_are_never_refused_as_malformed(document, worlds):
+def test_valid_bodies_are_never_refused_as_malformed(document, sample_orgs):
     """And each member of a resource's own that can be any value of its type is accepted with one."""
     wrong, taken = [], Counter()
-    for operation, generator, target, examples in with_bodies(document, worlds):
+    for operation, generator, target, examples in with_bodies(document, sample_orgs):
         for name, among in target.places(generator).items():
             changed = generator.changed(among[:8])
 
@@ -126,7 +126,7 @@ def test_valid_bodies_are_never_refused_as_malformed(document, worlds):
                 place, body = value
                 hypothesis.assume(document.takes(body, operation.body))  # not where one is there twice now
                 if target.is_whole and operation.method != "patch":
-                    body = target.world.varied(operation.collection, body, keep=place.path[0])
+                    body = target.sample_org.varied(operation.collection, body, keep=place.path[0])
                 response = target.ask(body)
                 said = f"{json.dumps(body, ensure_ascii=False)[:2000]} got {response.status_code} {response.text[:2000]}"
                 if judge_valid(response, target.is_whole, said):
@@ -170,9 +170,9 @@ def names(problem, path):
         said == one or said.startswith((one + ".", one + "[")) or one.startswith((said + ".", said + "[")) for one in fields)
 
 
-def test_invalid_bodies_are_refused_with_the_place_of_the_mistake(document, worlds):
+def test_invalid_bodies_are_refused_with_the_place_of_the_mistake(document, sample_orgs):
     wrong = []
-    for operation, generator, target, examples in with_bodies(document, worlds):
+    for operation, generator, target, examples in with_bodies(document, sample_orgs):
         for name, [(base, place), *_] in target.places(generator).items():
             every = st.sampled_from(list(generator.spoiled(base, place))).filter(
                 lambda one: not document.takes(one.body, operation.body))
@@ -192,10 +192,10 @@ def test_invalid_bodies_are_refused_with_the_place_of_the_mistake(document, worl
 NUMBERS = ["1.0", "1e3", "100.5", "1E+2", "9007199254740993", "-9007199254740993", "1e400", '"100"', "18446744073709551616"]
 
 
-def test_an_amount_is_written_as_an_integer(document, worlds):
+def test_an_amount_is_written_as_an_integer(document, sample_orgs):
     """Also where JSON Schema would take 1.0 for one."""
     wrong = []
-    for operation, generator, target, examples in with_bodies(document, worlds):
+    for operation, generator, target, examples in with_bodies(document, sample_orgs):
         for name, [(base, place), *_] in target.places(generator).items():
             if "integer" not in json.dumps(place.schema.get("type")):
                 continue
@@ -209,18 +209,18 @@ def test_an_amount_is_written_as_an_integer(document, worlds):
     report(wrong)
 
 
-def test_what_was_made_is_there_and_can_be_sent_back(document, worlds):
+def test_what_was_made_is_there_and_can_be_sent_back(document, sample_orgs):
     """Every resource that was made by now, from bodies of every kind."""
     for collection in document.collections:
-        world = worlds(collection)
+        sample_org = sample_orgs(collection)
         read, replace = (document.operation(method, f"/{collection}/{{id}}") for method in ("get", "put"))
-        listed = ok(world.api.get(collection, params={"limit": 100}))["items"]
+        listed = ok(sample_org.api.get(collection, params={"limit": 100}))["items"]
         assert listed
         for one in listed:
-            answer = world.api.get(f"{collection}/{one['id']}")
+            answer = sample_org.api.get(f"{collection}/{one['id']}")
             read.check(answer)
             assert ok(answer) == one
-            again = world.api.put(f"{collection}/{one['id']}", json=one)
+            again = sample_org.api.put(f"{collection}/{one['id']}", json=one)
             replace.check(again)
             assert {**ok(again), "updated_at": 0, "updated_by": 0} == {**one, "updated_at": 0, "updated_by": 0}
 
@@ -228,12 +228,12 @@ def test_what_was_made_is_there_and_can_be_sent_back(document, worlds):
 # ---------------------------------------------------------------- lists
 
 
-def lists(document, worlds):
+def lists(document, sample_orgs):
     for operation in document.operations:
         parameters = [one for (where, _), one in operation.parameters.items() if where == "query"]
         if operation.method == "get" and parameters:
-            world = worlds(operation.collection)
-            yield operation, parameters, Generator(document, world.ids), Target(operation, world)
+            sample_org = sample_orgs(operation.collection)
+            yield operation, parameters, Generator(document, sample_org.ids), Target(operation, sample_org)
 
 
 def written(value):
@@ -254,9 +254,9 @@ def queries(draw, generator, parameters):
     return {one["name"]: draw(generator.values(one["schema"])) for one in asked}
 
 
-def test_lists_take_what_is_described_and_lead_to_their_end(document, worlds):
+def test_lists_take_what_is_described_and_lead_to_their_end(document, sample_orgs):
     wrong = []
-    for operation, parameters, generator, target in lists(document, worlds):
+    for operation, parameters, generator, target in lists(document, sample_orgs):
         def check(asked):
             path, seen = target.path(), []
             for _ in range(3):
@@ -294,12 +294,12 @@ def flat(value, path=()):
     return found
 
 
-def test_a_resource_is_found_by_what_it_has(document, worlds):
+def test_a_resource_is_found_by_what_it_has(document, sample_orgs):
     tried = Counter()
-    for operation, parameters, _, target in lists(document, worlds):
+    for operation, parameters, _, target in lists(document, sample_orgs):
         if not target.is_whole:
             continue
-        made = ok(target.world.create(operation.collection, target.world.full[operation.collection]), 201)
+        made = ok(target.sample_org.create(operation.collection, target.sample_org.full[operation.collection]), 201)
         has = flat(made)
         for parameter in parameters:
             name, limit = parameter["name"], re.sub("_(gte|lte)$", "", parameter["name"])
@@ -332,8 +332,8 @@ def wrong_parameters(parameter):
     yield ("%00", "%0a", "%ff", "%C3")[len(parameter["name"]) % 4]
 
 
-def test_a_query_that_is_not_described_is_refused(document, worlds):
-    for operation, parameters, _, target in lists(document, worlds):
+def test_a_query_that_is_not_described_is_refused(document, sample_orgs):
+    for operation, parameters, _, target in lists(document, sample_orgs):
         path = target.path()
         for parameter in parameters:
             name = parameter["name"]
@@ -347,17 +347,17 @@ def test_a_query_that_is_not_described_is_refused(document, worlds):
 # ---------------------------------------------------------------- events
 
 
-def test_events_are_as_described(document, make, instance):
+def test_events_are_as_described(document, admin_factory, instance):
     """Every event that the description has, but that of a test."""
-    world = World(document, Api(instance, make.key()))
-    subscription = ok(world.api.post("webhooks", json={"url": NOWHERE, "events": ["*"]}), 201)["id"]
+    sample_org = SampleOrg(document, Api(instance, admin_factory.key()))
+    subscription = ok(sample_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     for collection in document.collections:
-        made = world.another(collection, world.full)["id"]
-        ok(world.api.put(f"{collection}/{made}", json=world.varied(collection, world.full[collection])))
-        ok(world.api.delete(f"{collection}/{made}"), 204)
+        made = sample_org.another(collection, sample_org.full)["id"]
+        ok(sample_org.api.put(f"{collection}/{made}", json=sample_org.varied(collection, sample_org.full[collection])))
+        ok(sample_org.api.delete(f"{collection}/{made}"), 204)
     path, seen = f"webhooks/{subscription}/deliveries", set()
-    for one in ok(world.api.get(path, params={"limit": 100}))["items"]:
-        whole = ok(world.api.get(f"{path}/{one['id']}"))
+    for one in ok(sample_org.api.get(path, params={"limit": 100}))["items"]:
+        whole = ok(sample_org.api.get(f"{path}/{one['id']}"))
         body = {name: whole[name] for name in ("id", "event_type", "created_at", "payload")}
         described = document.resolve(document.whole["webhooks"][one["event_type"]]["post"]["requestBody"])
         wrong = document.wrong(body, described["content"]["application/json"]["schema"])
@@ -369,13 +369,14 @@ def test_events_are_as_described(document, make, instance):
 # ---------------------------------------------------------------- every status
 
 
-def test_every_answer_that_a_client_can_bring_about_is_as_described(document, worlds, make, anonymous):
+def test_every_answer_that_a_client_can_bring_about_is_as_described(document, sample_orgs, admin_factory, anonymous):
     wrong, viewers = [], {}
     for operation in document.operations:
-        world = worlds(operation.collection)
-        if world not in viewers:
-            viewers[world] = Api(world.api.instance, make.key(world.api.credential.organizations[0], "org_viewer"))
-        walk = Walk(operation, world, viewers[world], anonymous)
+        sample_org = sample_orgs(operation.collection)
+        if sample_org not in viewers:
+            viewers[sample_org] = Api(sample_org.api.instance,
+                                      admin_factory.key(sample_org.api.credential.organizations[0], "org_viewer"))
+        walk = ResponseCoverage(operation, sample_org, viewers[sample_org], anonymous)
         try:
             walk.everything()
             described = {int(status) for status in operation.spec["responses"] if status.isdigit()}

@@ -6,8 +6,8 @@ import subprocess
 
 import pytest
 from client import Api, ok
-from deployment import LIMIT, ROOT
-from makers import Maker
+from deployment import TIMEOUT_S, ROOT
+from admin_factory import AdminFactory
 
 INSTANCE = (ROOT / "tests/deploy/instance.sh").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -24,12 +24,13 @@ def test_servers_start_and_serve_whatever_is_set(monkeypatch, new_instance):
         monkeypatch.setenv(name, "nonsense")
     instance = new_instance()
     monkeypatch.undo()
-    assert ok(Api(instance, Maker(instance).key()).get("me"))["type"] == "api_key"
+    assert ok(Api(instance, AdminFactory(instance).key()).get("me"))["type"] == "api_key"
 
 
 def commands_of(target, **env):
     """What make would do for a target whose files are all missing."""
-    done = subprocess.run(["make", "-C", ROOT, "-B", "-n", target], env={**os.environ, **env}, capture_output=True, text=True, timeout=LIMIT)
+    done = subprocess.run(["make", "-C", ROOT, "-B", "-n", target], env={**os.environ, **env}, capture_output=True, text=True,
+                          timeout=TIMEOUT_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -41,7 +42,8 @@ def test_make_does_the_same_whatever_is_set(target):
 
 
 def read_by_shell(text):
-    return set(re.findall(r"\$\{([A-Z][A-Z_]+):?[-=+?]", text)) - set(re.findall(r"^\s*(?:for )?([A-Z][A-Z_]+)(?:=| in )", text, re.M))
+    return set(re.findall(r"\$\{([A-Z][A-Z_]+):?[-=+?]", text)) - set(re.findall(r"^\s*(?:for )?([A-Z][A-Z_]+)(?:=| in )",
+                                                                                 text, re.M))
 
 
 def read_by_python(text):
@@ -55,5 +57,6 @@ def test_no_script_reads_a_variable_without_our_prefix():
     for path in ROOT.glob("tests/**/*.py"):
         found.setdefault(path.name, set()).update(read_by_python(path.read_text()))
     assert any("NEOAPI_TEST_BUILD" in names for names in found.values())
-    wrong = {(name, one) for name, names in found.items() for one in names if not one.startswith("NEOAPI_") and one not in ALLOWED}
+    wrong = {(name, one) for name,
+             names in found.items() for one in names if not one.startswith("NEOAPI_") and one not in ALLOWED}
     assert not wrong

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import pytest
 
-for module in ("wire", "load"):
+for module in ("raw_http", "load"):
     pytest.register_assert_rewrite(module)
 
 import psycopg2  # noqa: E402
 from client import Api, ok, refused  # noqa: E402
 from conftest import remove  # noqa: E402
 from deployment import PLACE, Instance  # noqa: E402
-from load import PATIENCE, Load  # noqa: E402
-from makers import Maker  # noqa: E402
-from waiting import eventually, together  # noqa: E402
-from wire import Closed, Wire, check_wholly, message  # noqa: E402
+from load import REQUEST_TIMEOUT_S, Load  # noqa: E402
+from admin_factory import AdminFactory  # noqa: E402
+from wait import eventually, together  # noqa: E402
+from raw_http import Closed, RawConnection, check_wholly, message  # noqa: E402
 
 JSON = [("Content-Type", "application/json")]
 
@@ -57,11 +57,11 @@ NARROW = """
 
 
 @pytest.fixture(scope="module")
-def victim():
+def module_instance():
     PLACE.mkdir(parents=True, exist_ok=True)
-    conf = PLACE / f"{os.getpid()}.victim.conf"
+    conf = PLACE / f"{os.getpid()}.failures.conf"
     conf.write_text(SERVER + HOST.format(address="127.0.0.2", more=IMPATIENT) + HOST.format(address="127.0.0.3", more=NARROW))
-    instance = Instance("victim", SERVER_CONF=str(conf))
+    instance = Instance("failures", SERVER_CONF=str(conf))
     try:
         yield instance.up()
     finally:
@@ -74,22 +74,22 @@ def is_running(pid_file):
 
 
 @pytest.fixture(autouse=True)
-def mended(victim):
+def repair(module_instance):
     """A test that fails half-way does not leave its damage to the next."""
     yield
-    if not all(is_running(victim.state / file) for file in ("pg/postmaster.pid", "run/httpd.pid")):
-        victim.command("up")
+    if not all(is_running(module_instance.state / file) for file in ("pg/postmaster.pid", "run/httpd.pid")):
+        module_instance.command("up")
 
 
 @pytest.fixture(scope="module")
-def make_there(victim):
-    return Maker(victim)
+def module_admin_factory(module_instance):
+    return AdminFactory(module_instance)
 
 
 @pytest.fixture
-def there(victim, make_there):
+def module_api(module_instance, module_admin_factory):
     """An org_admin's client to an organization of its own."""
-    return Api(victim, make_there.key())
+    return Api(module_instance, module_admin_factory.key())
 
 
 def at(api, address):
@@ -125,66 +125,66 @@ def break_and_mend(load, breaks):
 
 
 @pytest.mark.parametrize("breaks", ["stop-db", "kill-db"])
-def test_while_the_database_is_away_requests_get_503_and_none_is_lost_or_done_twice(victim, there, breaks):
-    children = victim.children()
-    with Load(there) as load:
+def test_while_the_database_is_away_requests_get_503_and_none_is_lost_or_done_twice(module_instance, module_api, breaks):
+    children = module_instance.children()
+    with Load(module_api) as load:
         mended = break_and_mend(load, breaks)
     load.check_answers(200, 201, 503)
     load.check_all_succeeded_since(mended)
     load.check_nothing_lost_or_doubled()
-    assert victim.children() == children
-    log_is_clean(victim)
+    assert module_instance.children() == children
+    log_is_clean(module_instance)
 
 
-def test_the_first_request_after_a_restart_of_the_database_succeeds(victim, there):
+def test_the_first_request_after_a_restart_of_the_database_succeeds(module_instance, module_api):
     """On kept connections, also on those that nobody used meanwhile; reads, creates and updates."""
-    made = there.broker()
-    with Wire(there) as kept:
-        kept.send(message(there, "GET", "me")).answer()
+    made = module_api.broker()
+    with RawConnection(module_api) as kept:
+        kept.send(message(module_api, "GET", "me")).answer()
         for stop in ("stop-db", "kill-db"):
-            together(*[lambda: ok(there.with_().get("brokers/" + made["id"]))] * 20)  # many connections to the database
-            victim.command(stop)
-            start_database(victim)
-            patch = message(there, "PATCH", "brokers/" + made["id"], JSON, b'{"phone":"1"}')
+            together(*[lambda: ok(module_api.with_().get("brokers/" + made["id"]))] * 20)  # many connections to the database
+            module_instance.command(stop)
+            start_database(module_instance)
+            patch = message(module_api, "PATCH", "brokers/" + made["id"], JSON, b'{"phone":"1"}')
             assert check_wholly(kept.send(patch).answer("PATCH"), "PATCH").status_code == 200
-            found = together(*[lambda: there.with_().post("brokers", {"name": "After"}).status_code] * 20)
+            found = together(*[lambda: module_api.with_().post("brokers", {"name": "After"}).status_code] * 20)
             assert found == [201] * 20
 
 
-def test_without_the_database_everything_that_needs_none_is_answered_and_the_rest_in_no_time(victim, there):
-    victim.command("stop-db")
+def test_without_the_database_everything_that_needs_none_is_answered_and_the_rest_in_no_time(module_instance, module_api):
+    module_instance.command("stop-db")
     try:
         began = time.monotonic()
         for _ in range(5):
-            assert there.get("openapi.yaml").status_code == 200
-            answer = check_wholly(there.get("brokers"))
+            assert module_api.get("openapi.yaml").status_code == 200
+            answer = check_wholly(module_api.get("brokers"))
             refused(answer, 503, "internal.unavailable")
             assert int(answer.headers["Retry-After"]) > 0
-            refused(check_wholly(there.post("brokers", {"name": "x"})), 503, "internal.unavailable")
-        assert time.monotonic() - began < PATIENCE
+            refused(check_wholly(module_api.post("brokers", {"name": "x"})), 503, "internal.unavailable")
+        assert time.monotonic() - began < REQUEST_TIMEOUT_S
     finally:
-        start_database(victim)
-    assert there.get("brokers").status_code == 200
+        start_database(module_instance)
+    assert module_api.get("brokers").status_code == 200
 
 
-def test_a_database_that_is_away_uses_up_no_allowance(victim, there):
+def test_a_database_that_is_away_uses_up_no_allowance(module_instance, module_api):
     """Without the database nobody knows whose request it is; it must not be counted as one without a valid credential."""
-    victim.command("stop-db")
+    module_instance.command("stop-db")
     try:
-        answers = [there.get("brokers") for _ in range(5)]
+        answers = [module_api.get("brokers") for _ in range(5)]
     finally:
-        start_database(victim)
+        start_database(module_instance)
     assert {(answer.status_code, answer.headers["X-RateLimit-Remaining"]) for answer in answers} == {(503, "600")}
-    assert there.get("me").status_code == 200
+    assert module_api.get("me").status_code == 200
 
 
-def test_a_database_that_was_away_when_apache_started_is_used_once_it_is_there(victim, there):
-    victim.command("stop-httpd")
-    victim.command("stop-db")
-    victim.command("start-httpd")
-    refused(there.with_().get("me"), 503, "internal.unavailable")
-    start_database(victim)
-    assert there.with_().get("me").status_code == 200
+def test_a_database_that_was_away_when_apache_started_is_used_once_it_is_there(module_instance, module_api):
+    module_instance.command("stop-httpd")
+    module_instance.command("stop-db")
+    module_instance.command("start-httpd")
+    refused(module_api.with_().get("me"), 503, "internal.unavailable")
+    start_database(module_instance)
+    assert module_api.with_().get("me").status_code == 200
 
 
 def database_processes(instance):
@@ -193,10 +193,10 @@ def database_processes(instance):
     return [int(pid) for pid in (parent, *children)]
 
 
-def test_a_database_that_hangs_is_waited_for_so_long_and_not_longer(victim, there):
-    children = victim.children()
-    with Load(there, clients=8) as load:
-        hanging = database_processes(victim)
+def test_a_database_that_hangs_is_waited_for_so_long_and_not_longer(module_instance, module_api):
+    children = module_instance.children()
+    with Load(module_api, clients=8) as load:
+        hanging = database_processes(module_instance)
         for pid in hanging:
             os.kill(pid, signal.SIGSTOP)
         try:
@@ -210,8 +210,8 @@ def test_a_database_that_hangs_is_waited_for_so_long_and_not_longer(victim, ther
     load.check_answers(200, 201, 503)
     load.check_all_succeeded_since(mended)
     load.check_nothing_lost_or_doubled()
-    assert victim.children() == children
-    log_is_clean(victim)
+    assert module_instance.children() == children
+    log_is_clean(module_instance)
 
 
 @contextlib.contextmanager
@@ -225,30 +225,30 @@ def locked_brokers(instance):
         connection.close()
 
 
-def test_a_statement_that_waits_for_a_lock_is_given_up(there):
+def test_a_statement_that_waits_for_a_lock_is_given_up(module_api):
     """The server's statement_timeout ends it; what was not done is not done later."""
-    with locked_brokers(there.instance):
+    with locked_brokers(module_api.instance):
         began = time.monotonic()
-        refused(at(there, "127.0.0.3").post("brokers", {"name": "Waits"}), 503, "internal.unavailable")
-        assert time.monotonic() - began < PATIENCE
-    assert count_of(there) == 0
+        refused(at(module_api, "127.0.0.3").post("brokers", {"name": "Waits"}), 503, "internal.unavailable")
+        assert time.monotonic() - began < REQUEST_TIMEOUT_S
+    assert count_of(module_api) == 0
 
 
-def test_more_requests_at_once_than_connections_are_all_answered(victim, there):
+def test_more_requests_at_once_than_connections_are_all_answered(module_instance, module_api):
     """Two connections, and forty creates that wait for a lock."""
-    narrow = at(there, "127.0.0.3")
+    narrow = at(module_api, "127.0.0.3")
     narrow.broker()
     waiting = "select count(*) from pg_stat_activity where application_name = 'narrow' and wait_event_type = 'Lock'"
 
     def unlock_when_all_connections_wait():
-        eventually(lambda: victim.sql(waiting)[0][0] >= 2, "two statements that wait")
+        eventually(lambda: module_instance.sql(waiting)[0][0] >= 2, "two statements that wait")
         unlock()
 
     create = [lambda: narrow.with_().post("brokers", {"name": "Patient"}).status_code] * 40
-    with locked_brokers(victim) as unlock:
+    with locked_brokers(module_instance) as unlock:
         found = together(unlock_when_all_connections_wait, *create)
     assert found[1:] == [201] * 40
-    assert count_of(there) == 41
+    assert count_of(module_api) == 41
 
 
 # ---------------------------------------------------------------- credentials
@@ -283,42 +283,42 @@ def end_listeners(instance):
     return ended
 
 
-def test_a_revoked_credential_is_refused_at_once_also_where_no_child_can_listen(victim, make_there):
+def test_a_revoked_credential_is_refused_at_once_also_where_no_child_can_listen(module_instance, module_admin_factory):
     """Then it is not remembered, and the database is asked each time. A connection that ended with its listener gives 503."""
-    api = Api(victim, make_there.key())
+    api = Api(module_instance, module_admin_factory.key())
     assert everywhere(api) == {200}
-    with no_new_connections(victim):
-        ended = end_listeners(victim)
+    with no_new_connections(module_instance):
+        ended = end_listeners(module_instance)
         assert 200 in everywhere(api)
-        make_there.revoke(api.credential)
+        module_admin_factory.revoke(api.credential)
         found = everywhere(api)
         assert 401 in found and found <= {401, 503}
     assert everywhere(api) == {401}
-    eventually(lambda: len(listeners(victim)) >= len(ended), "new listeners")
+    eventually(lambda: len(listeners(module_instance)) >= len(ended), "new listeners")
 
 
-def test_a_revoked_credential_is_refused_at_once_while_and_after_its_listener_comes_back(victim, make_there):
-    early, late = Api(victim, make_there.key()), Api(victim, make_there.key())
+def test_a_revoked_credential_is_refused_at_once_while_and_after_its_listener_comes_back(module_instance, module_admin_factory):
+    early, late = Api(module_instance, module_admin_factory.key()), Api(module_instance, module_admin_factory.key())
     assert everywhere(early) == everywhere(late) == {200}
-    ended = end_listeners(victim)
-    make_there.revoke(early.credential)
+    ended = end_listeners(module_instance)
+    module_admin_factory.revoke(early.credential)
     assert everywhere(early) == {401}
-    eventually(lambda: len(listeners(victim)) >= len(ended), "new listeners")
+    eventually(lambda: len(listeners(module_instance)) >= len(ended), "new listeners")
     assert everywhere(late) == {200}
-    make_there.revoke(late.credential)
+    module_admin_factory.revoke(late.credential)
     assert everywhere(late) == {401}
 
 
 # ---------------------------------------------------------------- Apache
 
-def test_no_request_fails_while_apache_restarts_gracefully(victim, there):
-    with Load(there) as load:
+def test_no_request_fails_while_apache_restarts_gracefully(module_instance, module_api):
+    with Load(module_api) as load:
         for _ in range(3):
-            victim.command("graceful")
+            module_instance.command("graceful")
             load.wait_for(20 * len(load.threads))
     load.check_answers(200, 201)
     load.check_nothing_lost_or_doubled()
-    log_is_clean(victim)
+    log_is_clean(module_instance)
 
 
 def remaining(api):
@@ -326,26 +326,27 @@ def remaining(api):
     return int(answer.headers["X-RateLimit-Remaining"]), int(answer.headers["X-RateLimit-Reset"])
 
 
-def test_what_was_counted_stays_counted_when_apache_restarts_gracefully_or_a_child_is_killed(victim, make_there):
-    plan = make_there.plan(1000, 3600)
-    api = Api(victim, make_there.key(make_there.organization(make_there.tenant(plan))))
+def test_what_was_counted_stays_counted_when_apache_restarts_gracefully_or_a_child_is_killed(module_instance,
+                                                                                             module_admin_factory):
+    plan = module_admin_factory.plan(1000, 3600)
+    api = Api(module_instance, module_admin_factory.key(module_admin_factory.organization(module_admin_factory.tenant(plan))))
     first, reset = remaining(api)
     assert first == 999
-    victim.command("graceful")
+    module_instance.command("graceful")
     assert remaining(api) == (998, reset)
-    killed = victim.children()
+    killed = module_instance.children()
     for child in killed:
         os.kill(child, signal.SIGKILL)
-    eventually(lambda: set(victim.children()) - set(killed), "a new child")
+    eventually(lambda: set(module_instance.children()) - set(killed), "a new child")
     assert remaining(api) == (997, reset)
 
 
-def test_a_killed_child_takes_only_its_own_requests_with_it(victim, there):
-    eventually(lambda: len(victim.children()) == 2, "two children")
-    with Load(there) as load:
-        killed = victim.children()[0]
+def test_a_killed_child_takes_only_its_own_requests_with_it(module_instance, module_api):
+    eventually(lambda: len(module_instance.children()) == 2, "two children")
+    with Load(module_api) as load:
+        killed = module_instance.children()[0]
         os.kill(killed, signal.SIGKILL)
-        eventually(lambda: len(set(victim.children()) - {killed}) == 2, "a new child")
+        eventually(lambda: len(set(module_instance.children()) - {killed}) == 2, "a new child")
         replaced = time.monotonic()
         load.wait_for(20 * len(load.threads))
     broken = [sent for sent in load.sent if sent.broken or sent.passed_over]
@@ -353,7 +354,7 @@ def test_a_killed_child_takes_only_its_own_requests_with_it(victim, there):
     assert all(sent.status in (200, 201) for sent in load.sent if sent not in broken)
     load.check_all_succeeded_since(replaced)
     load.check_nothing_lost_or_doubled()
-    log_is_clean(victim)
+    log_is_clean(module_instance)
 
 
 # ---------------------------------------------------------------- slow clients
@@ -372,22 +373,22 @@ def drip(wire, piece, limit=20):
     ([*JSON, ("Content-Length", 100_000)], b'{"name":"', b"x"), ([*JSON, ("Transfer-Encoding", "chunked")], b"", b"1\r\nx\r\n"),
     ([*JSON, ("Content-Length", 100_000)], b"", b""), ([*JSON, ("Transfer-Encoding", "chunked")], b"5", b"0"),
 ])
-def test_a_body_that_never_ends_is_answered_with_408(victim, there, headers, start, piece):
-    slow = at(there, "127.0.0.2")
-    with Wire(slow) as wire:
+def test_a_body_that_never_ends_is_answered_with_408(module_instance, module_api, headers, start, piece):
+    slow = at(module_api, "127.0.0.2")
+    with RawConnection(slow) as wire:
         wire.send(message(slow, "POST", "brokers", headers, start))
         refused(check_wholly(drip(wire, piece), "POST"), 408, "validation.request_timeout")
         assert wire.is_ended()
-    assert count_of(there) == 0
+    assert count_of(module_api) == 0
 
 
 @pytest.mark.parametrize("header, piece", [(("Content-Length", 1_000_000), b"x" * 200),
                                            (("Transfer-Encoding", "chunked"), b"c8\r\n" + b"x" * 200 + b"\r\n")],
                          ids=["length", "chunked"])
-def test_who_is_refused_keeps_no_thread_with_a_body(there, header, piece):
+def test_who_is_refused_keeps_no_thread_with_a_body(module_api, header, piece):
     """Not even one who sends as fast as the shipped RequestReadTimeout asks for: the answer ends the connection."""
-    with Wire(there) as wire:
-        wire.send(message(there, "POST", "brokers", [*JSON, header], key=False))
+    with RawConnection(module_api) as wire:
+        wire.send(message(module_api, "POST", "brokers", [*JSON, header], key=False))
         answer = check_wholly(drip(wire, piece), "POST")
         assert answer.status_code == 401 and "close" in answer.headers["Connection"]
         deadline = time.monotonic() + 5
@@ -397,16 +398,16 @@ def test_who_is_refused_keeps_no_thread_with_a_body(there, header, piece):
         assert wire.is_ended()
 
 
-def test_who_is_refused_with_a_whole_body_keeps_the_connection(there):
-    with Wire(there) as wire:
+def test_who_is_refused_with_a_whole_body_keeps_the_connection(module_api):
+    with RawConnection(module_api) as wire:
         for _ in range(2):
-            wire.send(message(there, "POST", "brokers", JSON, b'{"name":"x"}', key=False))
+            wire.send(message(module_api, "POST", "brokers", JSON, b'{"name":"x"}', key=False))
             assert check_wholly(wire.answer("POST"), "POST").status_code == 401
 
 
-def test_headers_that_never_end_are_not_waited_for(there):
-    slow = at(there, "127.0.0.2")
-    with Wire(slow) as wire:
+def test_headers_that_never_end_are_not_waited_for(module_api):
+    slow = at(module_api, "127.0.0.2")
+    with RawConnection(slow) as wire:
         wire.send(message(slow, "GET", "me")[:-2])
         try:
             refused(check_wholly(drip(wire, b"X-Slow: x\r\n")), 408, "validation.request_timeout")
@@ -414,13 +415,14 @@ def test_headers_that_never_end_are_not_waited_for(there):
             pass
 
 
-def test_slow_clients_do_not_keep_others_waiting(victim, there):
+def test_slow_clients_do_not_keep_others_waiting(module_instance, module_api):
     """More of them than half of all threads."""
-    slow, wires = at(there, "127.0.0.2"), []
+    slow, wires = at(module_api, "127.0.0.2"), []
     try:
         for _ in range(30):
-            wires.append(Wire(slow).send(message(slow, "POST", "brokers", [*JSON, ("Content-Length", 1000)], b'{"name":"')))
-        assert there.get("me").status_code == 200
+            wires.append(RawConnection(slow).send(message(slow, "POST", "brokers", [*JSON, ("Content-Length", 1000)],
+                                                          b'{"name":"')))
+        assert module_api.get("me").status_code == 200
         for wire in wires:
             refused(check_wholly(wire.answer("POST"), "POST"), 408, "validation.request_timeout")
     finally:

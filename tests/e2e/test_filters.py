@@ -15,9 +15,9 @@ PEOPLE = {
 
 
 @pytest.fixture(scope="module")
-def street(instance, make, realm):
+def sample_brokers(instance, admin_factory, principals):
     """An organization with these five; `found` gives their names, in the order of PEOPLE."""
-    api = Api(instance, make.key(make.organization(realm.tenant)))
+    api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     api.people = {}
     for name, body in PEOPLE.items():
         api.people[name] = api.broker(**body)
@@ -69,85 +69,87 @@ def found(api, **params):
     ({"visibility": "public,private", "email": "ana@example.com,bia@example.com,duda@example.com", "q": "avila"},
      ["bia", "duda"]),
 ])
-def test_a_filter_finds(street, params, names):
-    assert found(street, **params) == names
+def test_a_filter_finds(sample_brokers, params, names):
+    assert found(sample_brokers, **params) == names
 
 
-def test_moments_of_creation_are_inclusive(street):
-    at = street.people["caio"]["created_at"]
-    assert found(street, created_gte=at) == ["caio", "duda", "eva"]
-    assert found(street, created_lte=at) == ["ana", "bia", "caio"]
-    assert found(street, created_gte=at, created_lte=at) == ["caio"]
-    assert found(street, created_gte=street.people["duda"]["created_at"], created_lte=at) == []
+def test_moments_of_creation_are_inclusive(sample_brokers):
+    at = sample_brokers.people["caio"]["created_at"]
+    assert found(sample_brokers, created_gte=at) == ["caio", "duda", "eva"]
+    assert found(sample_brokers, created_lte=at) == ["ana", "bia", "caio"]
+    assert found(sample_brokers, created_gte=at, created_lte=at) == ["caio"]
+    assert found(sample_brokers, created_gte=sample_brokers.people["duda"]["created_at"], created_lte=at) == []
 
 
-def test_moments_of_change_are_inclusive(street):
-    street.pass_by(street.people["eva"]["updated_at"])
-    changed = ok(street.patch("brokers/" + street.people["bia"]["id"], json={"phone": "1"}))["updated_at"]
-    assert found(street, updated_gte=changed) == ["bia"]
-    assert found(street, updated_lte=street.people["eva"]["updated_at"]) == ["ana", "caio", "duda", "eva"]
-    assert found(street, updated_gte=changed, updated_lte=changed, created_lte=street.people["ana"]["created_at"]) == []
+def test_moments_of_change_are_inclusive(sample_brokers):
+    sample_brokers.pass_by(sample_brokers.people["eva"]["updated_at"])
+    changed = ok(sample_brokers.patch("brokers/" + sample_brokers.people["bia"]["id"], json={"phone": "1"}))["updated_at"]
+    assert found(sample_brokers, updated_gte=changed) == ["bia"]
+    assert found(sample_brokers, updated_lte=sample_brokers.people["eva"]["updated_at"]) == ["ana", "caio", "duda", "eva"]
+    assert found(sample_brokers, updated_gte=changed, updated_lte=changed,
+                 created_lte=sample_brokers.people["ana"]["created_at"]) == []
 
 
 @pytest.mark.parametrize("moment, names", [
     ("1970-01-01T00:00:00Z", list(PEOPLE)), ("1999-12-31T23:59:59.999-03:00", list(PEOPLE)), ("2999-01-01T00:00:00Z", []),
     ("2020-02-29T00:00:00.123456789Z", list(PEOPLE)),
 ])
-def test_a_moment_is_any_date_time_of_rfc_3339(street, moment, names):
-    assert found(street, created_gte=moment) == names and found(street, updated_gte=moment) == names
+def test_a_moment_is_any_date_time_of_rfc_3339(sample_brokers, moment, names):
+    assert found(sample_brokers, created_gte=moment) == names and found(sample_brokers, updated_gte=moment) == names
 
 
 @pytest.mark.parametrize("name", ["created_gte", "created_lte", "updated_gte", "updated_lte"])
 @pytest.mark.parametrize("value", ["", "x", "2026-01-31", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-01-31T13:45:10",
                                    "2026-01-31 13:45:10Z", "1769867110", "now", "2026-01-31T25:00:00Z",
                                    "2026-01-31T13:45:10.Z"])
-def test_what_is_no_moment_is_refused(street, name, value):
-    refused(street.get("brokers", params={name: value}), 400, "validation.parameter_invalid",
+def test_what_is_no_moment_is_refused(sample_brokers, name, value):
+    refused(sample_brokers.get("brokers", params={name: value}), 400, "validation.parameter_invalid",
             **{name: "validation.parameter_invalid"})
 
 
 @pytest.mark.parametrize("value", ["x", "", "Public", "public,", ",public", "public,x", "public, private"])
-def test_a_visibility_is_one_of_the_list(street, value):
-    refused(street.get("brokers", params={"visibility": value}), 400, "validation.parameter_invalid",
+def test_a_visibility_is_one_of_the_list(sample_brokers, value):
+    refused(sample_brokers.get("brokers", params={"visibility": value}), 400, "validation.parameter_invalid",
             visibility="validation.parameter_invalid")
 
 
 @pytest.mark.parametrize("name", ["creci", "document_number", "email", "q"])
-def test_a_filter_has_a_value(street, name):
-    refused(street.get("brokers", params={name: ""}), 400, "validation.parameter_invalid",
+def test_a_filter_has_a_value(sample_brokers, name):
+    refused(sample_brokers.get("brokers", params={name: ""}), 400, "validation.parameter_invalid",
             **{name: "validation.parameter_invalid"})
 
 
 @pytest.mark.parametrize("query", ["q=%ff", "q=%00", "creci=%c3%28", "email=a%00b", "q=%zz", "q=%", "q=%e0%80%af"])
-def test_text_that_is_not_utf_8_is_refused(street, query):
-    response = street.raw(street.head_of("GET", "brokers?" + query, Connection="close"))
+def test_text_that_is_not_utf_8_is_refused(sample_brokers, query):
+    response = sample_brokers.raw(sample_brokers.head_of("GET", "brokers?" + query, Connection="close"))
     assert response.status_code == 400 and response.json()["type"] == "validation"
 
 
-def test_a_plus_sign_is_a_space(street):
-    assert [item["id"] for item in ok(street.get("brokers?q=L%C3%BAcia+Souza"))["items"]] == [street.people["ana"]["id"]]
+def test_a_plus_sign_is_a_space(sample_brokers):
+    assert [item["id"]
+            for item in ok(sample_brokers.get("brokers?q=L%C3%BAcia+Souza"))["items"]] == [sample_brokers.people["ana"]["id"]]
 
 
-def test_very_many_values_are_answered(street):
+def test_very_many_values_are_answered(sample_brokers):
     many = ",".join(["crecisp1001f"] + [f"x{n}" for n in range(300)])
-    response = street.get("brokers", params={"creci": many})
+    response = sample_brokers.get("brokers", params={"creci": many})
     assert response.status_code in (200, 400)
     if response.status_code == 200:
-        assert [item["id"] for item in response.json()["items"]] == [street.people["ana"]["id"]]
+        assert [item["id"] for item in response.json()["items"]] == [sample_brokers.people["ana"]["id"]]
 
 
 @pytest.mark.parametrize("name", ["created_gte", "updated_lte"])
-def test_two_moments_in_one_filter_make_no_sense(street, name):
-    refused(street.get("brokers", params={name: "2020-01-01T00:00:00Z,2021-01-01T00:00:00Z"}), 400,
+def test_two_moments_in_one_filter_make_no_sense(sample_brokers, name):
+    refused(sample_brokers.get("brokers", params={name: "2020-01-01T00:00:00Z,2021-01-01T00:00:00Z"}), 400,
             "validation.parameter_invalid", **{name: "validation.parameter_invalid"})
 
 
-def test_a_filtered_list_is_paged_like_any_other(street):
-    walked = [item["id"] for item in street.walk(limit=1, q="a", visibility="public,private")]
-    assert walked == [street.people[name]["id"] for name in ("duda", "bia", "ana")]
+def test_a_filtered_list_is_paged_like_any_other(sample_brokers):
+    walked = [item["id"] for item in sample_brokers.walk(limit=1, q="a", visibility="public,private")]
+    assert walked == [sample_brokers.people[name]["id"] for name in ("duda", "bia", "ana")]
 
 
-def test_other_organizations_are_not_searched(street, own):
+def test_other_organizations_are_not_searched(sample_brokers, own_api):
     for params in ({"q": "a"}, {"creci": "crecisp1001f"}, {"email": "ana@example.com"}, {"visibility": "public"},
                    {"document_number": "529.982.247-25"}, {"created_gte": "2020-01-01T00:00:00Z"}):
-        assert ok(own.get("brokers", params=params))["items"] == []
+        assert ok(own_api.get("brokers", params=params))["items"] == []

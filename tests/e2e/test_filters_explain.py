@@ -6,8 +6,8 @@ import json
 import pytest
 from client import ok, refused
 from conftest import remove
-from crowd import TABLES, Crowd, id_of, nodes_of, rows_seen
-from estate import Estate
+from bulk_data import TABLES, BulkData, id_of, nodes_of, rows_seen
+from factories import ResourceFactory
 
 pytestmark = pytest.mark.plain
 
@@ -77,8 +77,8 @@ CASES = [(collection, {name: value}) for collection, own in FILTERS.items() for 
 
 
 @pytest.fixture(scope="module")
-def crowd():
-    made = Crowd()
+def bulk_data():
+    made = BulkData()
     yield made
     remove(made.instance)
 
@@ -91,30 +91,31 @@ def check(plan, what, most=MOST_ROWS):
 
 @pytest.mark.parametrize("collection, params", CASES, ids=[f"{c}-" + "-".join(f"{k}={v[:20]}" for k, v in p.items())
                                                            for c, p in CASES])
-def test_a_filtered_list_is_served_by_an_index(crowd, collection, params):
-    page, plan = crowd.explained(collection, **params)
+def test_a_filtered_list_is_served_by_an_index(bulk_data, collection, params):
+    page, plan = bulk_data.explained(collection, **params)
     check(plan, "first page")
     if page["page_info"]["has_next_page"]:
-        further, plan = crowd.explained(collection, cursor=page["page_info"]["end_cursor"], **params)
+        further, plan = bulk_data.explained(collection, cursor=page["page_info"]["end_cursor"], **params)
         check(plan, "second page")
         ids = [item["id"] for item in page["items"] + further["items"]]
         assert ids == sorted(set(ids), reverse=True)
 
 
-def test_a_list_that_is_asked_for_often_is_still_planned_for_its_values(crowd):
+def test_a_list_that_is_asked_for_often_is_still_planned_for_its_values(bulk_data):
     """PostgreSQL may settle on one plan for all values after five executions; a further one would be planned for none."""
     for n in range(12):
-        page, plan = crowd.explained("properties", status="active", city=f"Cidade {n}")
+        page, plan = bulk_data.explained("properties", status="active", city=f"Cidade {n}")
         check(plan, n)
         conditions = json.dumps(list(nodes_of(plan)))
         assert "'active'" in conditions and f"cidade {n}'" in conditions, plan
         assert "force_custom_plan" not in conditions, plan
-    statements = [sql for sql, _ in crowd.watched(lambda: crowd.api.get("properties", params={"status": "sold", "city": "x"}))[1]]
+    statements = [sql for sql,
+                  _ in bulk_data.watched(lambda: bulk_data.api.get("properties", params={"status": "sold", "city": "x"}))[1]]
     assert any("neoapi.force_custom_plan()" in sql for sql in statements)
 
 
-def test_every_filter_is_explained(crowd):
-    document = crowd.api.description()
+def test_every_filter_is_explained(bulk_data):
+    document = bulk_data.api.description()
     for collection, filters in FILTERS.items():
         parameters = document["paths"]["/" + collection]["get"]["parameters"]
         described = {one["name"] for one in (one if "name" in one else resolve(document, one["$ref"]) for one in parameters)
@@ -128,13 +129,13 @@ def resolve(document, reference):
     return document
 
 
-def test_writes_look_at_a_few_rows_however_many_there_are(crowd):
+def test_writes_look_at_a_few_rows_however_many_there_are(bulk_data):
     """Again and again, because PostgreSQL changes its plan of a statement that is used often."""
-    estate, api = Estate(crowd.api), crowd.api
+    estate, api = ResourceFactory(bulk_data.api), bulk_data.api
     party, broker, seen = id_of("parties", 0), id_of("brokers", 7), []
 
     def watch(request, status):
-        answer, plans = crowd.watched(request)
+        answer, plans = bulk_data.watched(request)
         assert answer.status_code == status and len(plans) >= 1, answer.content
         for sql, plan in plans:
             check(plan, sql, most=200)
@@ -153,11 +154,11 @@ def test_writes_look_at_a_few_rows_however_many_there_are(crowd):
         assert any(part in sql for sql in seen), part
 
 
-def test_there_are_as_many_rows_as_this_is_about(crowd):
-    assert crowd.instance.sql("select count(*) from neoapi.property") == [(1_000_000,)]
+def test_there_are_as_many_rows_as_this_is_about(bulk_data):
+    assert bulk_data.instance.sql("select count(*) from neoapi.property") == [(1_000_000,)]
     for collection, few in (("properties", {"property_type": "hotel"}), ("parties", {"role": "attorney"}),
                             ("proposals", {"proponent_id": id_of("parties", 33)}), ("documents", {"kind": "cndt"})):
-        ids = [item["id"] for item in crowd.api.walk(collection, limit=2, **few)]
+        ids = [item["id"] for item in bulk_data.api.walk(collection, limit=2, **few)]
         assert len(set(ids)) == len(ids) >= 2 and ids == sorted(ids, reverse=True)
-    popular = crowd.api.walk("contracts", limit=100, party_id=id_of("parties", 0), kind="management")
-    assert popular == [] and len(crowd.api.walk("contracts", limit=100, party_id=id_of("parties", 0), kind="sale")) > 30_000
+    popular = bulk_data.api.walk("contracts", limit=100, party_id=id_of("parties", 0), kind="management")
+    assert popular == [] and len(bulk_data.api.walk("contracts", limit=100, party_id=id_of("parties", 0), kind="sale")) > 30_000

@@ -7,16 +7,16 @@ import subprocess
 
 import pytest
 from client import check, ok, refused
-from waiting import LIMIT
+from wait import TIMEOUT_S
 
-NOBODY = "brk_" + "0" * 26
+UNKNOWN_BROKER = "brk_" + "0" * 26
 
 
 def curl(api, *args, paths=("me",)):
     """Asks with curl. Returns, for each path, the HTTP version, the status, the headers and the body."""
-    command = ["curl", "-sS", "-i", "--noproxy", "*", "--cacert", api.instance.ca, "--max-time", str(LIMIT),
+    command = ["curl", "-sS", "-i", "--noproxy", "*", "--cacert", api.instance.ca, "--max-time", str(TIMEOUT_S),
                "-H", "X-API-Key: " + api.credential.secret, *args, *[api.url + path for path in paths]]
-    out = subprocess.run(command, capture_output=True, check=True, timeout=2 * LIMIT).stdout
+    out = subprocess.run(command, capture_output=True, check=True, timeout=2 * TIMEOUT_S).stdout
     answers = []
     while out:
         head, _, out = out.partition(b"\r\n\r\n")
@@ -47,33 +47,35 @@ def test_http_2_answers_like_http_1(api):
             assert body_1 == body_2 and headers_1.get("Etag") == headers_2.get("Etag")
 
 
-def test_http_2_takes_bodies_and_many_requests_on_one_connection(own):
-    words = ["-sS", "--http2", "--noproxy", "*", "--cacert", own.instance.ca, "-o", "/dev/null", "-H",
-             "X-API-Key: " + own.credential.secret, "-w", "%{http_version} %{http_code} %{num_connects}\n", own.url + "brokers"]
+def test_http_2_takes_bodies_and_many_requests_on_one_connection(own_api):
+    words = ["-sS", "--http2", "--noproxy", "*", "--cacert", own_api.instance.ca, "-o", "/dev/null", "-H",
+             "X-API-Key: " + own_api.credential.secret, "-w", "%{http_version} %{http_code} %{num_connects}\n",
+             own_api.url + "brokers"]
     posts = [[*words, "--json", json.dumps({"name": f"Broker {n}"}), "--next"] for n in range(30)]
-    done = subprocess.run(["curl", *sum(posts, [])[:-1]], capture_output=True, text=True, check=True, timeout=LIMIT)
+    done = subprocess.run(["curl", *sum(posts, [])[:-1]], capture_output=True, text=True, check=True, timeout=TIMEOUT_S)
     lines = done.stdout.splitlines()
     assert len(lines) == 30 and {line.rpartition(" ")[0] for line in lines} == {"2 201"}
     assert sum(int(line.rpartition(" ")[2]) for line in lines) == 1
-    assert len(own.walk(limit=100)) == 30
+    assert len(own_api.walk(limit=100)) == 30
 
 
-def test_http_2_streams_at_once_are_answered_each(own):
-    made = [own.broker()["id"] for _ in range(20)]
+def test_http_2_streams_at_once_are_answered_each(own_api):
+    made = [own_api.broker()["id"] for _ in range(20)]
     done = subprocess.run(["curl", "--no-progress-meter", "--http2", "--parallel", "--parallel-max", "20", "--noproxy", "*",
-                           "--cacert", own.instance.ca, "-H", "X-API-Key: " + own.credential.secret,
+                           "--cacert", own_api.instance.ca, "-H", "X-API-Key: " + own_api.credential.secret,
                            "-w", "%{stderr}%{http_version}\n",
-                           *[word for id in made for word in (own.url + "brokers/" + id, "-o", "-")]],
-                          capture_output=True, text=True, check=True, timeout=LIMIT)
+                           *[word for id in made for word in (own_api.url + "brokers/" + id, "-o", "-")]],
+                          capture_output=True, text=True, check=True, timeout=TIMEOUT_S)
     assert sorted(re.findall(r'"id":"(brk_\w{26})"', done.stdout)) == made
     assert set(done.stderr.split()) == {"2"}
 
 
-def test_a_body_that_is_too_large_is_refused_over_http_2(short, tmp_path):
+def test_a_body_that_is_too_large_is_refused_over_http_2(second_host_api, tmp_path):
     """The rest of the body is taken from the client, so that none takes the end of the stream for a failure."""
     (tmp_path / "body").write_bytes(b" " * 200_000)
-    port = short.instance.port
-    (version, status, _, body), = curl(short.with_(url=short.instance.url), "--http2", "-H", "Content-Type: application/json",
+    port = second_host_api.instance.port
+    (version, status, _, body), = curl(second_host_api.with_(url=second_host_api.instance.url), "--http2", "-H",
+                                       "Content-Type: application/json",
                                        "--data-binary", f"@{tmp_path / 'body'}", "--connect-to",
                                        f"localhost:{port}:127.0.0.2:{port}", paths=["brokers"])
     assert (version, status, json.loads(body)["code"]) == ("HTTP/2", 413, "validation.body_too_large")
@@ -136,7 +138,7 @@ def test_a_compressed_body_is_really_smaller(api):
 @pytest.mark.parametrize("at, methods", [
     ("me", ["POST", "PUT", "PATCH", "DELETE", "FOO", "PROPFIND"]),
     ("brokers", ["PUT", "PATCH", "DELETE", "FOO", "LOCK"]),
-    ("brokers/" + NOBODY, ["POST", "FOO", "MKCOL", "COPY"]),
+    ("brokers/" + UNKNOWN_BROKER, ["POST", "FOO", "MKCOL", "COPY"]),
     ("openapi.yaml", ["POST", "PUT", "DELETE"]),
     ("docs/errors", ["POST", "PATCH"]),
 ])
@@ -177,16 +179,17 @@ def test_a_body_may_have_a_megabyte_and_no_more(api, chunked):
     refused(post((1 << 20) + 1), 413, "validation.body_too_large")
 
 
-def test_the_size_of_a_body_is_a_setting_of_the_host(short):
+def test_the_size_of_a_body_is_a_setting_of_the_host(second_host_api):
     post = dict(headers={"Content-Type": "application/json"})
-    assert short.post("brokers", data=padded(4096), **post).status_code == 201
-    refused(short.post("brokers", data=padded(4097), **post), 413, "validation.body_too_large")
-    refused(short.put("brokers/" + NOBODY, data=padded(5000), **post), 413, "validation.body_too_large")
+    assert second_host_api.post("brokers", data=padded(4096), **post).status_code == 201
+    refused(second_host_api.post("brokers", data=padded(4097), **post), 413, "validation.body_too_large")
+    refused(second_host_api.put("brokers/" + UNKNOWN_BROKER, data=padded(5000), **post), 413, "validation.body_too_large")
 
 
-def test_a_client_that_asks_first_is_spared_sending_what_is_too_large(short):
-    head = short.head_of("POST", "brokers", Content_Type="application/json", Content_Length="99999999", Expect="100-continue")
-    assert short.raw(head).status_code == 413
+def test_a_client_that_asks_first_is_spared_sending_what_is_too_large(second_host_api):
+    head = second_host_api.head_of("POST", "brokers", Content_Type="application/json", Content_Length="99999999",
+                                   Expect="100-continue")
+    assert second_host_api.raw(head).status_code == 413
 
 
 def test_a_client_that_asks_first_is_told_to_go_on(api):
@@ -199,19 +202,21 @@ def test_a_client_that_asks_first_is_told_to_go_on(api):
     connection.close()
 
 
-def test_a_body_where_none_is_taken_does_no_harm(own):
-    path = "brokers/" + own.broker()["id"]
-    assert ok(own.get(path, json={"name": "Bia"}))["name"] != "Bia"
-    assert own.delete(path, json={"x": 1}).status_code == 204
-    assert ok(own.get("brokers", data=b"x" * 100_000)) and ok(own.get("me"))
+def test_a_body_where_none_is_taken_does_no_harm(own_api):
+    path = "brokers/" + own_api.broker()["id"]
+    assert ok(own_api.get(path, json={"name": "Bia"}))["name"] != "Bia"
+    assert own_api.delete(path, json={"x": 1}).status_code == 204
+    assert ok(own_api.get("brokers", data=b"x" * 100_000)) and ok(own_api.get("me"))
 
 
 # ---------------------------------------------------------------- paths
 
 
-@pytest.mark.parametrize("at", ["", "nothing", "brokers/", f"brokers/{NOBODY}/", f"brokers/{NOBODY}/x", "Brokers", "broker",
+@pytest.mark.parametrize("at", ["", "nothing", "brokers/", f"brokers/{UNKNOWN_BROKER}/", f"brokers/{UNKNOWN_BROKER}/x",
+                                "Brokers", "broker",
                                 "me/", "me/x", "ME", "openapi.yml", "openapi.yaml/", "docs/x", "docs/errors/", "estates",
-                                f"brokers/{NOBODY}/deliveries", "webhooks/x/retry", "v1/brokers", "brokers%2F" + NOBODY, "brokers.json", "x" * 3000, "%E2%82%AC", "a;b",
+                                f"brokers/{UNKNOWN_BROKER}/deliveries", "webhooks/x/retry", "v1/brokers",
+                                "brokers%2F" + UNKNOWN_BROKER, "brokers.json", "x" * 3000, "%E2%82%AC", "a;b",
                                 "me%20", "index.html", "public/v1/me"])
 def test_a_path_that_the_api_has_not_is_not_found(api, at):
     for method in ("GET", "POST", "DELETE"):
@@ -291,6 +296,7 @@ def test_answers_are_not_kept_by_caches(api, anonymous):
 
 def test_a_kept_connection_serves_many_requests(api):
     connection = api.connect()
-    for at, status in [("me", 200), ("nothing", 404), ("brokers?limit=1", 200), ("brokers/" + NOBODY, 404), ("me", 200)]:
+    for at, status in [("me", 200), ("nothing", 404), ("brokers?limit=1", 200), ("brokers/" + UNKNOWN_BROKER, 404),
+                       ("me", 200)]:
         assert api.raw(api.head_of("GET", at), connection=connection).status_code == status
     connection.close()

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 from client import Api, ok, refused
-from waiting import together
+from wait import together
 
 
 def new_key():
@@ -24,46 +24,46 @@ def count(api):
     return len(api.walk(limit=100))
 
 
-def test_a_repeated_request_gets_the_first_ones_answer_and_does_nothing(own):
+def test_a_repeated_request_gets_the_first_ones_answer_and_does_nothing(own_api):
     key = new_key()
-    first = keyed(own, key)
-    again = keyed(own, key)
+    first = keyed(own_api, key)
+    again = keyed(own_api, key)
     assert ok(first, 201) and (again.status_code, again.content) == (201, first.content)
     for name in ("Location", "ETag", "Content-Type"):
         assert again.headers[name] == first.headers[name]
-    assert count(own) == 1
+    assert count(own_api) == 1
 
 
-def test_a_replay_says_that_it_is_one_and_has_headers_of_its_own(own):
+def test_a_replay_says_that_it_is_one_and_has_headers_of_its_own(own_api):
     key = new_key()
-    first, again = keyed(own, key), keyed(own, key)
+    first, again = keyed(own_api, key), keyed(own_api, key)
     assert "Idempotent-Replayed" not in first.headers and again.headers["Idempotent-Replayed"] == "true"
     assert first.headers["X-Request-ID"] != again.headers["X-Request-ID"]
     assert int(again.headers["X-RateLimit-Remaining"]) < int(first.headers["X-RateLimit-Remaining"])
 
 
-def test_a_hundred_at_once_make_one_broker_and_a_hundred_equal_answers(own, instance):
+def test_a_hundred_at_once_make_one_broker_and_a_hundred_equal_answers(own_api, instance):
     key, body = new_key(), {"name": "Ana", "creci": "SP 1"}
-    answers = together(*[lambda: keyed(own.with_(), key, body)] * 100)
+    answers = together(*[lambda: keyed(own_api.with_(), key, body)] * 100)
     assert {(answer.status_code, answer.content) for answer in answers} == {(201, answers[0].content)}
     assert sum("Idempotent-Replayed" not in answer.headers for answer in answers) == 1
-    assert count(own) == 1 and kept(instance, own) == 1
+    assert count(own_api) == 1 and kept(instance, own_api) == 1
 
 
-def test_copies_of_many_requests_at_once_make_one_broker_each(own):
+def test_copies_of_many_requests_at_once_make_one_broker_each(own_api):
     keys = [new_key() for _ in range(10)] * 6
-    answers = together(*[lambda key=key: (key, keyed(own.with_(), key).content) for key in keys])
-    assert len(set(answers)) == 10 and count(own) == 10
+    answers = together(*[lambda key=key: (key, keyed(own_api.with_(), key).content) for key in keys])
+    assert len(set(answers)) == 10 and count(own_api) == 10
 
 
-def test_without_a_key_every_request_is_done(own):
-    assert own.broker()["id"] != own.broker()["id"]
+def test_without_a_key_every_request_is_done(own_api):
+    assert own_api.broker()["id"] != own_api.broker()["id"]
 
 
 @pytest.mark.parametrize("spelling", [str, str.upper, '"{}"'.format, lambda key: '"' + key.upper() + '"'])
-def test_a_key_may_be_quoted_and_in_any_case(own, spelling):
+def test_a_key_may_be_quoted_and_in_any_case(own_api, spelling):
     key = new_key()
-    assert keyed(own, spelling(key)).content == keyed(own, key).content
+    assert keyed(own_api, spelling(key)).content == keyed(own_api, key).content
 
 
 @pytest.mark.parametrize("key", ["", "x", "1", "00000000-0000-0000-0000-000000000000", "d9428888-122b-11e1-b85c-61cd3cbb3210",
@@ -76,86 +76,86 @@ def test_a_key_is_a_uuid_of_version_4(api, key):
     refused(keyed(api, key.encode()), 400, "validation.idempotency_key_invalid")
 
 
-def test_two_keys_are_none(own):
+def test_two_keys_are_none(own_api):
     data, line = b'{"name": "Ana"}', b"Idempotency-Key: "
-    head = own.head_of("POST", "brokers", Content_Type="application/json", Content_Length=len(data))[:-2]
+    head = own_api.head_of("POST", "brokers", Content_Type="application/json", Content_Length=len(data))[:-2]
     both = b"".join(line + new_key().encode() + b"\r\n" for _ in range(2))
-    refused(own.raw(head + both + b"\r\n" + data), 400, "validation.idempotency_key_invalid")
-    assert count(own) == 0
+    refused(own_api.raw(head + both + b"\r\n" + data), 400, "validation.idempotency_key_invalid")
+    assert count(own_api) == 0
 
 
 @pytest.mark.parametrize("other", [{"name": "Bia"}, {"name": "Ana", "phone": "1"}])
-def test_another_body_under_the_key_is_refused(own, other):
+def test_another_body_under_the_key_is_refused(own_api, other):
     key = new_key()
-    first = keyed(own, key)
-    refused(keyed(own, key, other), 409, "conflict.idempotency_key_reused")
-    assert keyed(own, key).content == first.content and count(own) == 1
+    first = keyed(own_api, key)
+    refused(keyed(own_api, key, other), 409, "conflict.idempotency_key_reused")
+    assert keyed(own_api, key).content == first.content and count(own_api) == 1
 
 
-def test_another_body_under_the_key_is_refused_also_where_it_clashes(own):
+def test_another_body_under_the_key_is_refused_also_where_it_clashes(own_api):
     key = new_key()
-    keyed(own, key, {"name": "Ana", "creci": "SP 1"})
-    refused(keyed(own, key, {"name": "Bia", "creci": "SP 1"}), 409, "conflict.idempotency_key_reused")
+    keyed(own_api, key, {"name": "Ana", "creci": "SP 1"})
+    refused(keyed(own_api, key, {"name": "Bia", "creci": "SP 1"}), 409, "conflict.idempotency_key_reused")
 
 
-def test_a_failed_request_leaves_its_key_free(own, instance):
+def test_a_failed_request_leaves_its_key_free(own_api, instance):
     key = new_key()
-    own.broker(creci="SP 1")
-    refused(keyed(own, key, {"name": ""}), 400, "validation.broker.name_invalid")
-    refused(keyed(own, key, {"name": "Ana", "creci": "sp1"}), 409, "conflict.duplicate")
-    assert keyed(own.with_(credential="nonsense"), key).status_code == 401
-    assert kept(instance, own) == 0
-    assert "Idempotent-Replayed" not in keyed(own, key).headers
-    assert count(own) == 2 and kept(instance, own) == 1
+    own_api.broker(creci="SP 1")
+    refused(keyed(own_api, key, {"name": ""}), 400, "validation.broker.name_invalid")
+    refused(keyed(own_api, key, {"name": "Ana", "creci": "sp1"}), 409, "conflict.duplicate")
+    assert keyed(own_api.with_(credential="nonsense"), key).status_code == 401
+    assert kept(instance, own_api) == 0
+    assert "Idempotent-Replayed" not in keyed(own_api, key).headers
+    assert count(own_api) == 2 and kept(instance, own_api) == 1
 
 
-def test_every_credential_has_its_own_keys(own, instance, make):
+def test_every_credential_has_its_own_keys(own_api, instance, admin_factory):
     key = new_key()
-    other = Api(instance, make.key(own.credential.organizations[0]))
-    assert ok(keyed(own, key), 201)["id"] != ok(keyed(other, key), 201)["id"]
+    other = Api(instance, admin_factory.key(own_api.credential.organizations[0]))
+    assert ok(keyed(own_api, key), 201)["id"] != ok(keyed(other, key), 201)["id"]
     refused(keyed(other, key, {"name": "Bia"}), 409, "conflict.idempotency_key_reused")
-    assert count(own) == 2
+    assert count(own_api) == 2
 
 
-def test_a_revoked_credential_gets_no_replay(own, make):
+def test_a_revoked_credential_gets_no_replay(own_api, admin_factory):
     key = new_key()
-    ok(keyed(own, key), 201)
-    make.revoke(own.credential)
-    refused(keyed(own, key), 401, "unauthorized.revoked_credential")
+    ok(keyed(own_api, key), 201)
+    admin_factory.revoke(own_api.credential)
+    refused(keyed(own_api, key), 401, "unauthorized.revoked_credential")
 
 
-def test_a_replay_shows_what_was_answered_and_not_what_is_now(own):
+def test_a_replay_shows_what_was_answered_and_not_what_is_now(own_api):
     key = new_key()
-    first = keyed(own, key)
+    first = keyed(own_api, key)
     path = "brokers/" + first.json()["id"]
-    ok(own.patch(path, json={"name": "Bia"}))
-    assert keyed(own, key).content == first.content
-    ok(own.delete(path), 204)
-    assert keyed(own, key).content == first.content and count(own) == 0
+    ok(own_api.patch(path, json={"name": "Bia"}))
+    assert keyed(own_api, key).content == first.content
+    ok(own_api.delete(path), 204)
+    assert keyed(own_api, key).content == first.content and count(own_api) == 0
 
 
-def test_a_key_is_kept_for_24_hours(own, instance):
-    keyed(own, new_key())
+def test_a_key_is_kept_for_24_hours(own_api, instance):
+    keyed(own_api, new_key())
     (left,), = instance.sql("select expires_at - now() from neoapi.idempotency_key where organization_id = %s",
-                            own.credential.organizations[0])
+                            own_api.credential.organizations[0])
     assert 23.9 * 3600 < left.total_seconds() <= 24 * 3600
 
 
-def test_after_24_hours_a_key_is_free_again(own, instance):
+def test_after_24_hours_a_key_is_free_again(own_api, instance):
     key = new_key()
-    first = keyed(own, key)
+    first = keyed(own_api, key)
     instance.sql("update neoapi.idempotency_key set expires_at = now() where organization_id = %s",
-                 own.credential.organizations[0])
-    again = keyed(own, key, {"name": "Bia"})
+                 own_api.credential.organizations[0])
+    again = keyed(own_api, key, {"name": "Bia"})
     assert ok(again, 201)["id"] != first.json()["id"] and "Idempotent-Replayed" not in again.headers
-    assert keyed(own, key, {"name": "Bia"}).content == again.content and kept(instance, own) == 1
+    assert keyed(own_api, key, {"name": "Bia"}).content == again.content and kept(instance, own_api) == 1
 
 
-def test_many_at_once_under_an_old_key_make_one_broker(own, instance):
+def test_many_at_once_under_an_old_key_make_one_broker(own_api, instance):
     key = new_key()
-    keyed(own, key)
+    keyed(own_api, key)
     instance.sql("update neoapi.idempotency_key set expires_at = now() where organization_id = %s",
-                 own.credential.organizations[0])
-    answers = together(*[lambda: keyed(own.with_(), key)] * 12)
+                 own_api.credential.organizations[0])
+    answers = together(*[lambda: keyed(own_api.with_(), key)] * 12)
     assert {(answer.status_code, answer.content) for answer in answers} == {(201, answers[0].content)}
-    assert count(own) == 2
+    assert count(own_api) == 2

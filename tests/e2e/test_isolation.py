@@ -15,18 +15,18 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-for name in ("described", "world"):
+for name in ("openapi_doc", "sample_org"):
     pytest.register_assert_rewrite(name)
 
 from client import Api, ok  # noqa: E402
-from described import NOBODY, Document  # noqa: E402
+from openapi_doc import UNKNOWN_ULID, Document  # noqa: E402
 from generate import Generator, get, put, spelled  # noqa: E402
-from world import NOWHERE, World, ids_in  # noqa: E402
+from sample_org import UNREACHABLE_URL, SampleOrg, ids_in  # noqa: E402
 
 JSON = {"Content-Type": "application/json"}
 
 
-class Owner(World):
+class Owner(SampleOrg):
     """The first organization. `known`: everything in it that is an id; `paths`: ids that fill each operation's path."""
 
     def __init__(self, document, api):
@@ -56,43 +56,43 @@ def document(instance):
 
 
 @pytest.fixture(scope="module")
-def owner_itself(instance, make, realm, document):
-    return Owner(document, Api(instance, make.key(make.organization(realm.tenant))))
+def shared_owner(instance, admin_factory, principals, document):
+    return Owner(document, Api(instance, admin_factory.key(admin_factory.organization(principals.tenant))))
 
 
 @pytest.fixture(scope="module", params=["another tenant", "another organization of the tenant"])
-def stranger(request, instance, make, realm, document):
-    tenant = realm.tenant if "organization" in request.param else make.tenant()
-    return World(document, Api(instance, make.key(make.organization(tenant))))
+def other_org(request, instance, admin_factory, principals, document):
+    tenant = principals.tenant if "organization" in request.param else admin_factory.tenant()
+    return SampleOrg(document, Api(instance, admin_factory.key(admin_factory.organization(tenant))))
 
 
 @pytest.fixture
-def owner(owner_itself):
+def owner(shared_owner):
     """Whatever a stranger does, the owner's things stay as they were."""
-    before = owner_itself.everything()
-    yield owner_itself
-    assert owner_itself.everything() == before
+    before = shared_owner.everything()
+    yield shared_owner
+    assert shared_owner.everything() == before
 
 
 def with_holes(document):
     return [one for one in document.operations if one.holes and one.method != "options"]
 
 
-def nowhere(id):
+def unknown_id(id):
     """An id of the same kind and about the same time, which nothing has."""
     return id[:-5] + ("zzzzz" if id[-5:] != "zzzzz" else "yyyyy")
 
 
-def request_of(operation, world):
+def request_of(operation, sample_org):
     """What else such a request has to have."""
     body = None
     if operation.bodies:
-        bodies = world.small if operation.path == f"/{operation.collection}/{{id}}" else {}
-        body = bodies.get(operation.collection) or world.with_own_ids(operation.examples[0])
+        bodies = sample_org.small if operation.path == f"/{operation.collection}/{{id}}" else {}
+        body = bodies.get(operation.collection) or sample_org.with_own_ids(operation.examples[0])
     return {"data": None if body is None else json.dumps(body), "headers": {**(JSON if body is not None else {})}}
 
 
-def told(response, *words):
+def comparable(response, *words):
     """An answer without what differs from one request to the next."""
     text = response.text
     for word in words:
@@ -105,49 +105,49 @@ def told(response, *words):
 # ---------------------------------------------------------------- in paths
 
 
-def test_an_id_in_a_path_is_unknown_to_others(document, owner, stranger):
+def test_an_id_in_a_path_is_unknown_to_others(document, owner, other_org):
     for operation in with_holes(document):
-        theirs, own = owner.paths[operation], stranger.fill(operation)
+        theirs, own = owner.paths[operation], other_org.fill(operation)
         for foreign in itertools.product([True, False], repeat=len(theirs)):
             if not any(foreign):
                 continue
             ids = [pair[0] if is_foreign else pair[1] for is_foreign, *pair in zip(foreign, theirs, own)]
-            other = [nowhere(one) if is_foreign else one for is_foreign, one in zip(foreign, ids)]
+            other = [unknown_id(one) if is_foreign else one for is_foreign, one in zip(foreign, ids)]
             for more in ({}, {"If-Match": "*"}, {"If-None-Match": "*"}, {"Idempotency-Key": str(uuid.uuid4())}):
-                sent = request_of(operation, stranger)
+                sent = request_of(operation, other_org)
                 sent["headers"].update(more)
-                answers = [stranger.api.request(operation.method.upper(), operation.at(one), **sent) for one in (ids, other)]
+                answers = [other_org.api.request(operation.method.upper(), operation.at(one), **sent) for one in (ids, other)]
                 assert answers[0].status_code == 404, (operation, ids, answers[0].text)
                 operation.check(answers[0])
-                assert told(answers[0], *ids) == told(answers[1], *other)
+                assert comparable(answers[0], *ids) == comparable(answers[1], *other)
 
 
-def test_an_organization_cannot_be_chosen_by_a_strangers_key(document, owner, stranger):
+def test_an_organization_cannot_be_chosen_by_a_strangers_key(document, owner, other_org):
     there = owner.api.credential.organizations[0]
     for operation in document.operations:
         if ("header", "X-Organization-ID") not in operation.parameters:
             continue
-        sent = request_of(operation, stranger)
+        sent = request_of(operation, other_org)
         answers = []
-        for organization in (there, nowhere(there)):
+        for organization in (there, unknown_id(there)):
             sent["headers"]["X-Organization-ID"] = organization
-            answers.append(stranger.api.request(operation.method.upper(), operation.at(stranger.fill(operation)), **sent))
+            answers.append(other_org.api.request(operation.method.upper(), operation.at(other_org.fill(operation)), **sent))
         assert answers[0].status_code == 403, operation
-        assert told(answers[0], there) == told(answers[1], nowhere(there))
+        assert comparable(answers[0], there) == comparable(answers[1], unknown_id(there))
 
 
 # ---------------------------------------------------------------- in bodies
 
 
-def positions(document, world):
+def positions(document, sample_org):
     """Everywhere that a body can have the id of a resource: (operation, body, path, prefix)."""
     for operation in document.operations:
         if not operation.bodies:
             continue
-        generator = Generator(document, world.ids)
-        bases = [world.with_own_ids(operation.examples[0])]
+        generator = Generator(document, sample_org.ids)
+        bases = [sample_org.with_own_ids(operation.examples[0])]
         if operation.path in (f"/{operation.collection}", f"/{operation.collection}/{{id}}"):
-            full = world.full[operation.collection]
+            full = sample_org.full[operation.collection]
             bases = [full] if operation.method != "patch" else [{name: one} for name, one in full.items()]
         seen = set()
         for base in bases:
@@ -155,7 +155,7 @@ def positions(document, world):
                 for prefix in document.prefixes:
                     body = with_kind(document, base, place.path, prefix)
                     fits = document.prefixes_of(place.schema) and document.takes(
-                        put(body, place.path, prefix + NOBODY), operation.body)
+                        put(body, place.path, prefix + UNKNOWN_ULID), operation.body)
                     if fits and (place.path, prefix) not in seen:
                         seen.add((place.path, prefix))
                         yield operation, *alone(operation, body, place.path), prefix
@@ -175,14 +175,14 @@ def with_kind(document, body, path, prefix):
     return body
 
 
-def test_an_id_in_a_body_is_unknown_to_others(document, owner, stranger):
-    for operation, body, path, prefix in positions(document, stranger):
-        answers, ids = [], (owner.ids[prefix][0], nowhere(owner.ids[prefix][0]))
+def test_an_id_in_a_body_is_unknown_to_others(document, owner, other_org):
+    for operation, body, path, prefix in positions(document, other_org):
+        answers, ids = [], (owner.ids[prefix][0], unknown_id(owner.ids[prefix][0]))
         for one in ids:
-            ids_of_path = [stranger.another(operation.collection)["id"]] if operation.holes == ["id"] else []
+            ids_of_path = [other_org.another(operation.collection)["id"]] if operation.holes == ["id"] else []
             is_create = operation.path == "/" + operation.collection
-            body_now = put(stranger.varied(operation.collection, body, keep=path[0]) if is_create else body, path, one)
-            answers.append(stranger.api.request(operation.method.upper(), operation.at(ids_of_path), json=body_now))
+            body_now = put(other_org.varied(operation.collection, body, keep=path[0]) if is_create else body, path, one)
+            answers.append(other_org.api.request(operation.method.upper(), operation.at(ids_of_path), json=body_now))
             operation.check(answers[-1])
             problems = answers[-1].json().get("results") or [{"error": answers[-1].json()}]
             problems = [one["error"] for one in problems if "error" in one]
@@ -190,20 +190,21 @@ def test_an_id_in_a_body_is_unknown_to_others(document, owner, stranger):
             found = [item["code"] for item in items if spelled(path).endswith(item.get("field", spelled(path)))]
             assert found and all(code.endswith("_not_found") or code.startswith("not_found.") for code in found), \
                 (operation, body_now, path, answers[-1].text)
-        assert told(answers[0], ids[0], ids_of_path[0] if ids_of_path else "-")[:1] == told(answers[1], ids[1])[:1]
+        assert comparable(answers[0], ids[0], ids_of_path[0] if ids_of_path else "-")[:1] == comparable(answers[1], ids[1])[:1]
         says = [[item["message"] for item in answer.json().get("errors", [])] for answer in answers]
         assert [one.replace(ids[0], "…") for one in says[0]] == [one.replace(ids[1], "…") for one in says[1]]
 
 
-def test_what_the_service_sets_is_not_set_by_a_body(document, owner, stranger):
+def test_what_the_service_sets_is_not_set_by_a_body(document, owner, other_org):
     for collection in document.collections:
         theirs = ok(owner.api.get(f"{collection}/{owner.ids[document.collections[collection]][0]}"))
         create = document.operation("post", "/" + collection)
         given = {name: one for name, one in theirs.items() if document.resolve(create.body["properties"][name]).get("readOnly")}
-        made = ok(stranger.api.post(collection, json={**stranger.varied(collection, stranger.small[collection]), **given}), 201)
+        made = ok(other_org.api.post(collection, json={**other_org.varied(collection, other_org.small[collection]), **given}),
+                  201)
         assert not {made["id"], made.get("organization_id")} & owner.known
         ids = set(ids_in({name: one for name, one in made.items() if name in given})) - {made["id"]}
-        assert ids <= {*stranger.api.credential.organizations, stranger.api.credential.tenant, stranger.api.credential.id}
+        assert ids <= {*other_org.api.credential.organizations, other_org.api.credential.tenant, other_org.api.credential.id}
 
 
 # ---------------------------------------------------------------- in queries
@@ -220,37 +221,37 @@ def values_of(owner, parameter):
     return ids, owner.texts.get(parameter["name"], [])[:5]
 
 
-def test_filters_find_nothing_of_others(document, owner, stranger):
+def test_filters_find_nothing_of_others(document, owner, other_org):
     tried = 0
     for operation in lists(document):
-        path = operation.at(stranger.fill(operation))
+        path = operation.at(other_org.fill(operation))
         for (where, name), parameter in operation.parameters.items():
             if where != "query":
                 continue
             ids, texts = values_of(owner, parameter)
             for value in ids:
-                assert ok(stranger.api.get(path, params={name: value}))["items"] == [], (operation, name)
+                assert ok(other_org.api.get(path, params={name: value}))["items"] == [], (operation, name)
                 tried += 1
             for value in texts:
-                response = stranger.api.get(f"{path}?{name}={quote(value)}")
+                response = other_org.api.get(f"{path}?{name}={quote(value)}")
                 assert response.status_code in (200, 400), response.text
                 assert not set(ids_in(response.json().get("items", []))) & owner.known, (operation, name, value)
     assert tried or len(document.collections) < 3
 
 
-def test_lists_have_nothing_of_others(document, owner, stranger):
-    stranger.another("brokers")  # which makes a delivery
+def test_lists_have_nothing_of_others(document, owner, other_org):
+    other_org.another("brokers")  # which makes a delivery
     for operation in lists(document):
-        page = ok(stranger.api.get(operation.at(stranger.fill(operation)), params={"limit": 100}))
+        page = ok(other_org.api.get(operation.at(other_org.fill(operation)), params={"limit": 100}))
         assert page["items"] and not set(ids_in(page["items"])) & owner.known, operation
 
 
-def test_a_cursor_is_good_for_nobody_else(document, owner, stranger):
+def test_a_cursor_is_good_for_nobody_else(document, owner, other_org):
     for operation in lists(document):
         path = operation.at(owner.paths[operation])
         cursor = ok(owner.api.get(path, params={"limit": 1}))["page_info"]["end_cursor"]
-        for api, status in ((owner.api, 200), (stranger.api, 400)):
-            ids = owner.paths[operation] if status == 200 else stranger.fill(operation)
+        for api, status in ((owner.api, 200), (other_org.api, 400)):
+            ids = owner.paths[operation] if status == 200 else other_org.fill(operation)
             response = api.get(operation.at(ids), params={"limit": 1, "cursor": cursor})
             assert response.status_code == status, (operation, response.text)
 
@@ -258,28 +259,28 @@ def test_a_cursor_is_good_for_nobody_else(document, owner, stranger):
 # ---------------------------------------------------------------- in headers, and behind the scenes
 
 
-def test_an_idempotency_key_of_others_is_a_new_one(document, make, realm, instance, stranger):
-    another = World(document, Api(instance, make.key()))
+def test_an_idempotency_key_of_others_is_a_new_one(document, admin_factory, principals, instance, other_org):
+    another = SampleOrg(document, Api(instance, admin_factory.key()))
     for collection in document.collections:
         key = {"Idempotency-Key": str(uuid.uuid4())}
         body = another.varied(collection, {name: one for name, one in another.small[collection].items()})
         ok(another.api.post(collection, json=body, headers=key), 201)
-        response = stranger.api.post(collection, json=body, headers=key)
+        response = other_org.api.post(collection, json=body, headers=key)
         assert "Idempotent-Replayed" not in response.headers
         assert response.status_code == 201 or ids_in(body), response.text
         if response.status_code == 201:
             assert not set(ids_in(response.json())) & set(ids_in(another.ids))
 
 
-def test_events_of_others_are_not_told(document, owner_itself, stranger):
-    subscription = ok(stranger.api.post("webhooks", json={"url": NOWHERE, "events": ["*"]}), 201)["id"]
+def test_events_of_others_are_not_told(document, shared_owner, other_org):
+    subscription = ok(other_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     path = f"webhooks/{subscription}/deliveries"
     for collection in document.collections:
-        ok(owner_itself.api.delete(f"{collection}/{owner_itself.another(collection)['id']}"), 204)
-    assert ok(stranger.api.get(path))["items"] == []
-    made = {stranger.another(collection)["id"] for collection in document.collections if collection != "webhooks"}
-    told_of = ok(stranger.api.get(path, params={"limit": 100}))["items"]
-    assert made <= {ok(stranger.api.get(f"{path}/{one['id']}"))["payload"]["id"] for one in told_of}
+        ok(shared_owner.api.delete(f"{collection}/{shared_owner.another(collection)['id']}"), 204)
+    assert ok(other_org.api.get(path))["items"] == []
+    made = {other_org.another(collection)["id"] for collection in document.collections if collection != "webhooks"}
+    recorded = ok(other_org.api.get(path, params={"limit": 100}))["items"]
+    assert made <= {ok(other_org.api.get(f"{path}/{one['id']}"))["payload"]["id"] for one in recorded}
 
 
 # ---------------------------------------------------------------- in time
@@ -331,16 +332,16 @@ class Stopwatch:
         return found
 
 
-def asking(document, owner, stranger, watch):
+def asking(document, owner, other_org, watch):
     """Every way to ask for something by its id: what it is, and a function that asks with an id and tells how long it took."""
     for operation in with_holes(document):
-        own = stranger.fill(operation)
-        sent = request_of(operation, stranger)["data"]
+        own = other_org.fill(operation)
+        sent = request_of(operation, other_org)["data"]
         prefix = operation.prefix_of(operation.holes[-1])
         ids = [owner.paths[operation][-1]] if len(own) > 1 else owner.ids[prefix]
         yield str(operation), ids, lambda id, operation=operation, own=own, sent=sent: watch.seconds(
             404, operation.method.upper(), operation.at([*own[:-1], id]), sent)
-    for operation, body, path, prefix in positions(document, stranger):
+    for operation, body, path, prefix in positions(document, other_org):
         if operation.method == "post" and operation.path == f"/{operation.collection}":
             yield f"{operation}, {spelled(path)}", owner.ids[prefix], lambda id, operation=operation, body=body, path=path: \
                 watch.seconds(400, "POST", operation.at([]), json.dumps(put(body, path, id)))
@@ -348,28 +349,28 @@ def asking(document, owner, stranger, watch):
         for (where, name), parameter in operation.parameters.items():
             ids, _ = values_of(owner, parameter) if where == "query" else ([], [])
             if ids:
-                at = operation.at(stranger.fill(operation))
+                at = operation.at(other_org.fill(operation))
                 yield f"{operation}?{name}", ids, lambda id, at=at, name=name: watch.seconds(200, "GET", f"{at}?{name}={id}")
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("stranger", ["another tenant"], indirect=True)
-def test_times_do_not_tell_what_exists_elsewhere(document, owner, stranger):
-    watch = Stopwatch(stranger.api)
+@pytest.mark.parametrize("other_org", ["another tenant"], indirect=True)
+def test_times_do_not_tell_what_exists_elsewhere(document, owner, other_org):
+    watch = Stopwatch(other_org.api)
     wrong = []
-    for what, ids, ask in asking(document, owner, stranger, watch):
-        difference = watch.difference(lambda n: ask(ids[n % len(ids)]), lambda n: ask(nowhere(ids[n % len(ids)])))
+    for what, ids, ask in asking(document, owner, other_org, watch):
+        difference = watch.difference(lambda n: ask(ids[n % len(ids)]), lambda n: ask(unknown_id(ids[n % len(ids)])))
         if difference:
             wrong.append(f"{what}: {difference * 1e6:.0f} µs too much")
     assert not wrong, wrong
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("stranger", ["another tenant"], indirect=True)
-def test_the_stopwatch_sees_a_look_into_the_database(document, stranger):
+@pytest.mark.parametrize("other_org", ["another tenant"], indirect=True)
+def test_the_stopwatch_sees_a_look_into_the_database(document, other_org):
     """What can be no id is not looked for, so that one is missing there."""
-    watch = Stopwatch(stranger.api)
+    watch = Stopwatch(other_org.api)
     collection, prefix = next(iter(document.collections.items()))
     one, other = (lambda _: watch.seconds(404, "GET", f"{collection}/x"),
-                  lambda _: watch.seconds(404, "GET", f"{collection}/{prefix}{NOBODY}"))
+                  lambda _: watch.seconds(404, "GET", f"{collection}/{prefix}{UNKNOWN_ULID}"))
     assert watch.difference(one, other, ROUNDS[-1:]) > 0

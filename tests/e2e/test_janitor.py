@@ -5,110 +5,114 @@ import uuid
 import psycopg2
 import pytest
 
-pytest.register_assert_rewrite("hooks")
+pytest.register_assert_rewrite("webhook_fixtures")
 
-from hooks import HERE, admin, make_there, receiver, subscribe, there, until  # noqa: E402 (fixtures among them)
-from waiting import eventually  # noqa: E402
+from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
+                              subscribe, until)
+from wait import eventually  # noqa: E402
 
 CONF = HERE + "NeoAPIWebhookRetention 7d\n"
 DAY = "to_char(current_date + %s, 'YYYYMMDD')"
 
 
-def begin_again(there):
+def begin_again(module_instance):
     """A new generation of processes, each of which begins by tidying up where it finds the time."""
-    there.command("graceful")
+    module_instance.command("graceful")
 
 
-def partitions(there, kind):
-    return {name for name, in there.sql("select c.relname from pg_inherits join pg_class c on c.oid = inhrelid"
-                                        " where inhparent = %s::regclass", f"neoapi.webhook_{kind}")}
+def partitions(module_instance, kind):
+    return {name for name, in module_instance.sql("select c.relname from pg_inherits join pg_class c on c.oid = inhrelid"
+                                                  " where inhparent = %s::regclass", f"neoapi.webhook_{kind}")}
 
 
-def name_of(there, kind, days):
-    return f"webhook_{kind}_{there.sql('select ' + DAY, days)[0][0]}"
+def name_of(module_instance, kind, days):
+    return f"webhook_{kind}_{module_instance.sql('select ' + DAY, days)[0][0]}"
 
 
-def make_partitions(there, days):
+def make_partitions(module_instance, days):
     for kind in ("delivery", "attempt"):
-        there.sql(f"create table neoapi.{name_of(there, kind, days)} partition of neoapi.webhook_{kind}"
-                  f" for values from (neoapi.webhook_min_id(current_date + %s)) to (neoapi.webhook_min_id(current_date + %s))",
-                  days, days + 1)
+        module_instance.sql(f"create table neoapi.{name_of(module_instance, kind, days)} partition of neoapi.webhook_{kind}"
+                            f" for values from (neoapi.webhook_min_id(current_date + %s)) to (neoapi.webhook_min_id(current_date + %s))",
+                            days, days + 1)
 
 
-def age(there, delivery, days):
+def age(module_instance, delivery, days):
     """A copy of a delivery and its attempts, that many days older, as it is in the queue as well. Returns its id."""
-    old = there.sql("select overlay(neoapi.webhook_min_id(current_date - %s) placing right(%s, 8) from 23)", days, delivery)[0][0]
-    there.sql("insert into neoapi.webhook_delivery select organization_id, %s, subscription_id, event_type, payload, created_at"
-              " from neoapi.webhook_delivery where id = %s", old, delivery)
-    there.sql("insert into neoapi.webhook_attempt select organization_id, %s, subscription_id, number, started_at, duration_ms,"
-              " http_status, error, response_excerpt, outcome from neoapi.webhook_attempt where delivery_id = %s", old, delivery)
-    there.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
-              " select id, organization_id, subscription_id, now() + interval '1 hour' from neoapi.webhook_delivery where id = %s",
-              old)
+    old = module_instance.sql("select overlay(neoapi.webhook_min_id(current_date - %s) placing right(%s, 8) from 23)", days,
+                              delivery)[0][0]
+    module_instance.sql("insert into neoapi.webhook_delivery select organization_id, %s, subscription_id, event_type, payload, created_at"
+                        " from neoapi.webhook_delivery where id = %s", old, delivery)
+    module_instance.sql("insert into neoapi.webhook_attempt select organization_id, %s, subscription_id, number, started_at, duration_ms,"
+                        " http_status, error, response_excerpt, outcome from neoapi.webhook_attempt where delivery_id = %s",
+                        old, delivery)
+    module_instance.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+                        " select id, organization_id, subscription_id, now() + interval '1 hour' from neoapi.webhook_delivery where id = %s",
+                        old)
     return old
 
 
-def count(there, table, column, value):
-    return there.sql(f"select count(*) from neoapi.{table} where {column} = %s", value)[0][0]
+def count(module_instance, table, column, value):
+    return module_instance.sql(f"select count(*) from neoapi.{table} where {column} = %s", value)[0][0]
 
 
-def test_the_coming_days_have_their_partitions_before_they_come(there):
+def test_the_coming_days_have_their_partitions_before_they_come(module_instance):
     for kind in ("delivery", "attempt"):
-        wanted = {name_of(there, kind, days) for days in range(0, 4)}
-        assert wanted <= partitions(there, kind)
-        there.sql(f"drop table neoapi.{name_of(there, kind, 3)}")
-    begin_again(there)
+        wanted = {name_of(module_instance, kind, days) for days in range(0, 4)}
+        assert wanted <= partitions(module_instance, kind)
+        module_instance.sql(f"drop table neoapi.{name_of(module_instance, kind, 3)}")
+    begin_again(module_instance)
     for kind in ("delivery", "attempt"):
-        eventually(lambda kind=kind: name_of(there, kind, 3) in partitions(there, kind), "a partition for the third day")
+        eventually(lambda kind=kind: name_of(module_instance, kind, 3) in partitions(module_instance, kind),
+                   "a partition for the third day")
 
 
-def test_history_beyond_the_retention_goes_with_what_is_queued_of_it_and_no_other(there, admin, receiver):
+def test_history_beyond_the_retention_goes_with_what_is_queued_of_it_and_no_other(module_instance, admin, receiver):
     subscription = subscribe(admin, receiver.url)
     admin.broker()
     recent = until(admin, subscription, "success")["id"]
     for days in (-9, -6):
-        make_partitions(there, days)
-    gone, kept = age(there, recent, 9), age(there, recent, 6)
-    begin_again(there)
-    eventually(lambda: not count(there, "webhook_queue", "id", gone), "the old one's end in the queue")
+        make_partitions(module_instance, days)
+    gone, kept = age(module_instance, recent, 9), age(module_instance, recent, 6)
+    begin_again(module_instance)
+    eventually(lambda: not count(module_instance, "webhook_queue", "id", gone), "the old one's end in the queue")
     for kind, column in (("delivery", "id"), ("attempt", "delivery_id")):
-        assert name_of(there, kind, -9) not in partitions(there, kind) and name_of(there, kind, -6) in partitions(there, kind)
-        assert [count(there, f"webhook_{kind}", column, id) for id in (gone, kept, recent)] == [0, 1, 1]
-    assert count(there, "webhook_queue", "id", kept) == 1
-    there.sql("delete from neoapi.webhook_queue where id = %s", kept)
+        assert name_of(module_instance, kind, -9) not in partitions(module_instance, kind) and name_of(module_instance, kind, -6) in partitions(module_instance, kind)
+        assert [count(module_instance, f"webhook_{kind}", column, id) for id in (gone, kept, recent)] == [0, 1, 1]
+    assert count(module_instance, "webhook_queue", "id", kept) == 1
+    module_instance.sql("delete from neoapi.webhook_queue where id = %s", kept)
 
 
-def test_idempotency_keys_that_are_over_are_removed_however_many_and_no_others(there, admin):
+def test_idempotency_keys_that_are_over_are_removed_however_many_and_no_others(module_instance, admin):
     key = str(uuid.uuid4())
     assert admin.post("brokers", json={"name": "Ana"}, headers={"Idempotency-Key": key}).status_code == 201
-    there.sql("insert into neoapi.idempotency_key select organization_id, credential_id, gen_random_uuid(), request_hash, status,"
-              " response_body, secret, now() - interval '1 second' from neoapi.idempotency_key, generate_series(1, 4500) where key = %s",
-              key)
-    begin_again(there)
-    eventually(lambda: there.sql("select count(*) from neoapi.idempotency_key where expires_at < now()") == [(0,)],
+    module_instance.sql("insert into neoapi.idempotency_key select organization_id, credential_id, gen_random_uuid(), request_hash, status,"
+                        " response_body, secret, now() - interval '1 second' from neoapi.idempotency_key, generate_series(1, 4500) where key = %s",
+                        key)
+    begin_again(module_instance)
+    eventually(lambda: module_instance.sql("select count(*) from neoapi.idempotency_key where expires_at < now()") == [(0,)],
                "no key that is over")
-    assert count(there, "idempotency_key", "key", key) == 1
+    assert count(module_instance, "idempotency_key", "key", key) == 1
 
 
 @pytest.mark.parametrize("lock", ["neoapi.tidy", "neoapi.webhook_maintain_partitions"])
-def test_while_one_process_tidies_the_others_go_on_without_waiting(there, admin, receiver, lock):
+def test_while_one_process_tidies_the_others_go_on_without_waiting(module_instance, admin, receiver, lock):
     """Somebody holds the lock; deliveries leave all the same, and nothing is tidied until it is free."""
-    connection = psycopg2.connect(there.admin_dsn)
+    connection = psycopg2.connect(module_instance.admin_dsn)
     try:
         with connection.cursor() as cursor:
             cursor.execute("select pg_advisory_xact_lock(hashtext(%s))", (lock,))
-        there.sql("update neoapi.idempotency_key set expires_at = now()")
-        there.sql(f"drop table neoapi.{name_of(there, 'attempt', 3)}")
-        begin_again(there)
+        module_instance.sql("update neoapi.idempotency_key set expires_at = now()")
+        module_instance.sql(f"drop table neoapi.{name_of(module_instance, 'attempt', 3)}")
+        begin_again(module_instance)
         subscription = subscribe(admin, receiver.url)
         admin.broker()
         until(admin, subscription, "success")
         if lock == "neoapi.tidy":
-            assert there.sql("select exists (select from neoapi.idempotency_key)") == [(True,)]
+            assert module_instance.sql("select exists (select from neoapi.idempotency_key)") == [(True,)]
         else:
-            assert name_of(there, "attempt", 3) not in partitions(there, "attempt")
+            assert name_of(module_instance, "attempt", 3) not in partitions(module_instance, "attempt")
     finally:
         connection.close()
-    begin_again(there)
-    eventually(lambda: name_of(there, "attempt", 3) in partitions(there, "attempt")
-               and there.sql("select count(*) from neoapi.idempotency_key") == [(0,)], "everything is tidy")
+    begin_again(module_instance)
+    eventually(lambda: name_of(module_instance, "attempt", 3) in partitions(module_instance, "attempt")
+               and module_instance.sql("select count(*) from neoapi.idempotency_key") == [(0,)], "everything is tidy")

@@ -4,12 +4,12 @@ import re
 
 import pytest
 
-pytest.register_assert_rewrite("hooks")
+pytest.register_assert_rewrite("webhook_fixtures")
 
 from client import refused  # noqa: E402
 from deployment import ROOT  # noqa: E402
-from hooks import HERE, admin, make_there, there  # noqa: E402, F401 (fixtures among them)
-from waiting import eventually  # noqa: E402
+from webhook_fixtures import HERE, admin, module_admin_factory, module_instance  # noqa: E402, F401 (fixtures among them)
+from wait import eventually  # noqa: E402
 
 CONF = HERE
 
@@ -26,25 +26,26 @@ def test_every_identifier_is_there_once():
     assert len(TABLE) > 20 and len({name for name, _ in TABLE}) == len(TABLE)
 
 
-def test_a_message_says_whom_it_is_about_and_what_to_do(there, admin):
-    there.sql("alter table neoapi.broker rename to kept")
+def test_a_message_says_whom_it_is_about_and_what_to_do(module_instance, admin):
+    module_instance.sql("alter table neoapi.broker rename to kept")
     try:
         problem = refused(admin.get("brokers"), 503, "internal.unavailable")
     finally:
-        there.sql("alter table neoapi.kept rename to broker")
-    _, name, text = eventually(lambda: [line for line in lines(there) if problem["request_id"] in line[2]], "a line")[0]
+        module_instance.sql("alter table neoapi.kept rename to broker")
+    _, name, text = eventually(lambda: [line for line in lines(module_instance) if problem["request_id"] in line[2]],
+                               "a line")[0]
     assert name == "NEO0204" and text.startswith(f"{problem['request_id']} {admin.credential.id}: ")
     assert text.endswith("neoapictl migrate")
 
 
-def test_every_line_has_an_identifier_of_the_table_and_its_level(there, admin):
-    there.command("stop-db")
+def test_every_line_has_an_identifier_of_the_table_and_its_level(module_instance, admin):
+    module_instance.command("stop-db")
     try:
         refused(admin.get("brokers"), 503, "internal.unavailable")
     finally:
-        there.command("start-db")
-    ours = [line for line in there.error_log.splitlines() if "[neoapi:" in line]
-    assert ours and len(ours) == len(lines(there))
+        module_instance.command("start-db")
+    ours = [line for line in module_instance.error_log.splitlines() if "[neoapi:" in line]
+    assert ours and len(ours) == len(lines(module_instance))
     levels = {"FATAL": "emerg", "ERROR": "error", "WARNING": "warn", "NOTICE": "notice"}
-    for level, name, _ in lines(there):
+    for level, name, _ in lines(module_instance):
         assert levels[dict(TABLE)[name]] == level

@@ -8,25 +8,26 @@ import time
 import pytest
 import yaml
 
-pytest.register_assert_rewrite("hooks", "seeing")
+pytest.register_assert_rewrite("webhook_fixtures", "admin_pages")
 
 from client import ok  # noqa: E402
 from deployment import ROOT  # noqa: E402
-from hooks import admin, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures among them)
-from seeing import CONF as SEEING  # noqa: E402
-from seeing import Seeing  # noqa: E402
-from waiting import LIMIT, eventually  # noqa: E402
+from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402, F401 (fixtures among them)
+                              subscribe, until)
+from admin_pages import CONF as SEEING  # noqa: E402
+from admin_pages import AdminPages  # noqa: E402
+from wait import TIMEOUT_S, eventually  # noqa: E402
 
 CONF = SEEING
 
 
 @pytest.fixture
-def seeing(there):
-    return Seeing(there)
+def admin_pages(module_instance):
+    return AdminPages(module_instance)
 
 
 @pytest.fixture
-def busy(admin, receiver):
+def with_traffic(admin, receiver):
     """Something of everything has happened."""
     subscription = subscribe(admin, receiver.url, "broker.created")
     broker = admin.broker()
@@ -37,9 +38,11 @@ def busy(admin, receiver):
 
 
 @pytest.mark.plain
-def test_promtool_finds_nothing_wrong(busy, seeing):
-    eventually(lambda: "neoapi_webhook_deliveries_total{outcome=\"success\"} 0" not in seeing.metrics(), "a delivery is counted")
-    checked = subprocess.run(["promtool", "check", "metrics"], input=seeing.metrics(), text=True, capture_output=True, timeout=LIMIT)
+def test_promtool_finds_nothing_wrong(with_traffic, admin_pages):
+    eventually(lambda: "neoapi_webhook_deliveries_total{outcome=\"success\"} 0" not in admin_pages.metrics(),
+               "a delivery is counted")
+    checked = subprocess.run(["promtool", "check", "metrics"], input=admin_pages.metrics(), text=True, capture_output=True,
+                             timeout=TIMEOUT_S)
     assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 
 
@@ -51,34 +54,35 @@ def expressions():
     return [one.replace("$__rate_interval", "5m").replace("$job", ".*").replace("$instance", ".*") for one in found]
 
 
-def test_the_dashboard_asks_for_metrics_that_there_are(busy, seeing):
-    told = set(re.findall(r"^# TYPE (\w+)", seeing.metrics(), re.M))
+def test_the_dashboard_asks_for_metrics_that_there_are(with_traffic, admin_pages):
+    exposed = set(re.findall(r"^# TYPE (\w+)", admin_pages.metrics(), re.M))
     asked = {re.sub("_bucket$", "", name) for one in expressions() for name in re.findall(r"neoapi_\w+", one)}
-    assert asked <= told
+    assert asked <= exposed
 
 
 @pytest.mark.plain
 def test_what_the_dashboard_asks_is_promql(tmp_path):
     rules = [{"record": f"neoapi:panel_{number}", "expr": one} for number, one in enumerate(expressions())]
     (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
-    checked = subprocess.run(["promtool", "check", "rules", tmp_path / "rules.yml"], text=True, capture_output=True, timeout=LIMIT)
+    checked = subprocess.run(["promtool", "check", "rules", tmp_path / "rules.yml"], text=True, capture_output=True,
+                             timeout=TIMEOUT_S)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_counters_count_what_happened(admin, seeing):
+def test_counters_count_what_happened(admin, admin_pages):
     name = 'neoapi_http_requests_total{method="GET",route="/me",code="200"}'
     duration = 'neoapi_http_request_duration_seconds_count{method="GET",route="/me",status="2xx"}'
-    before = seeing.samples()
+    before = admin_pages.samples()
     for _ in range(5):
         ok(admin.get("me"))
-    eventually(lambda: seeing.samples().get(name, 0) - before.get(name, 0) == 5, "five requests")
-    now = seeing.samples()
+    eventually(lambda: admin_pages.samples().get(name, 0) - before.get(name, 0) == 5, "five requests")
+    now = admin_pages.samples()
     assert now[duration] == now[name] == before.get(name, 0) + 5
-    assert 0 < now[duration.replace("count", "sum")] < 5 * LIMIT
+    assert 0 < now[duration.replace("count", "sum")] < 5 * TIMEOUT_S
 
 
-def test_histograms_are_cumulative_and_end_in_their_count(busy, seeing):
-    samples = seeing.samples()
+def test_histograms_are_cumulative_and_end_in_their_count(with_traffic, admin_pages):
+    samples = admin_pages.samples()
     series = {}
     for name, value in samples.items():
         found = re.fullmatch(r'(\w+)_bucket\{(.*)le="([^"]+)"\}', name)
@@ -90,29 +94,30 @@ def test_histograms_are_cumulative_and_end_in_their_count(busy, seeing):
         assert buckets[-1] == (float("inf"), samples[f"{name}_count{{{labels}}}" if labels else f"{name}_count"])
 
 
-def test_no_counter_ever_falls(there, busy, seeing):
-    before = {name: value for name, value in seeing.samples().items() if re.match(r"\w+_(total|count|bucket)\b", name)}
-    there.command("graceful")
-    now = seeing.samples()
+def test_no_counter_ever_falls(module_instance, with_traffic, admin_pages):
+    before = {name: value for name, value in admin_pages.samples().items() if re.match(r"\w+_(total|count|bucket)\b", name)}
+    module_instance.command("graceful")
+    now = admin_pages.samples()
     assert before and all(now[name] >= value for name, value in before.items())
 
 
-def test_gauges_tell_what_is_now(there, seeing):
+def test_gauges_tell_what_is_now(module_instance, admin_pages):
     def is_calm(now):
         return now["neoapi_database_connections_in_use"] >= 2 and now["neoapi_processes"] == 2
-    samples = eventually(lambda: is_calm(now := seeing.samples()) and now, "two processes, and two that listen")
+    samples = eventually(lambda: is_calm(now := admin_pages.samples()) and now, "two processes, and two that listen")
     assert samples["neoapi_database_connections_max"] == 2 * 27
     assert samples["neoapi_webhook_in_flight_max"] == 2 * 256
     assert samples["neoapi_webhook_queue_up"] == 1
     assert 0 < time.time() - samples["neoapi_start_time_seconds"] < 3600
-    eventually(lambda: time.time() - seeing.samples()["neoapi_cleanup_last_run_timestamp_seconds"] < 120, "the janitor was through")
+    eventually(lambda: time.time() - admin_pages.samples()["neoapi_cleanup_last_run_timestamp_seconds"] < 120,
+               "the janitor was through")
 
 
-def test_however_often_they_are_asked_for_the_database_is_asked_once_a_second(seeing):
+def test_however_often_they_are_asked_for_the_database_is_asked_once_a_second(admin_pages):
     """Beside the couriers, who look for work every 1.25 seconds, and what they do with it."""
     used = "neoapi_database_use_seconds_count"
-    before, began = seeing.samples()[used], time.monotonic()
+    before, began = admin_pages.samples()[used], time.monotonic()
     for _ in range(100):
-        seeing.metrics()
+        admin_pages.metrics()
     seconds = time.monotonic() - began
-    assert seeing.samples()[used] - before <= 12 + 6 * seconds
+    assert admin_pages.samples()[used] - before <= 12 + 6 * seconds

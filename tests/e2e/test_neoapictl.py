@@ -9,7 +9,7 @@ import zlib
 
 import psycopg2
 import pytest
-from ctl_database import LIMIT, NOBODY, db  # noqa: F401 (a fixture)
+from ctl_database import TIMEOUT_S, UNKNOWN_ULID, db  # noqa: F401 (a fixture)
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
@@ -47,7 +47,7 @@ def test_a_table_for_people_is_aligned(db, organization):
 
 
 def test_what_does_not_fit_is_refused_with_a_reason(db, organization):
-    tenant, missing = db.tenant, "tnt_" + NOBODY
+    tenant, missing = db.tenant, "tnt_" + UNKNOWN_ULID
     db.ok("user", "add", "Bia", "--tenant", tenant, "--email", "bia@example.com", "--role", "org_viewer")
     assert "already" in db.refused("user", "add", "B", "--tenant", tenant, "--email", "BIA@example.com", "--role", "org_admin")
     assert "already" in db.refused("plan", "add", "default", "--requests", "1", "--window", "1")
@@ -56,9 +56,10 @@ def test_what_does_not_fit_is_refused_with_a_reason(db, organization):
     assert "no such tenant" in db.refused("tenant", "set-plan", missing, "default")
     assert "no such tenant" in db.refused("organization", "add", "X", "--tenant", missing)
     assert "no such tenant" in db.refused("user", "add", "X", "--tenant", missing, "--email", "x@y.br", "--role", "org_admin")
-    assert "no such organization" in db.refused("key", "create", "X", "--organization", "org_" + NOBODY, "--role", "org_admin")
-    assert "no such user" in db.refused("token", "create", "X", "--user", "usr_" + NOBODY, "--organization", organization)
-    assert "no such key" in db.refused("key", "revoke", "nbr_" + NOBODY)
+    assert "no such organization" in db.refused("key", "create", "X", "--organization", "org_" + UNKNOWN_ULID, "--role",
+                                                "org_admin")
+    assert "no such user" in db.refused("token", "create", "X", "--user", "usr_" + UNKNOWN_ULID, "--organization", organization)
+    assert "no such key" in db.refused("key", "revoke", "nbr_" + UNKNOWN_ULID)
 
 
 # ---------------------------------------------------------------- keys and tokens
@@ -135,7 +136,7 @@ def test_every_change_of_credentials_is_told(db, organization):
         for action in (None, ("key", "revoke", made["id"]), ("tenant", "set-plan", db.tenant, "default")):
             if action:
                 db.ok(*action)
-            assert select.select([listener], [], [], LIMIT)[0], action
+            assert select.select([listener], [], [], TIMEOUT_S)[0], action
             listener.poll()
             assert listener.notifies, action
             listener.notifies.clear()
@@ -167,12 +168,12 @@ def test_a_key_whose_secret_cannot_be_written_is_not_made(db, organization, stdo
     ["key", "frobnicate"],
     ["key", "create", "X"],
     ["key", "revoke"],
-    ["key", "revoke", "brk_" + NOBODY],
-    ["key", "revoke", "nbr_" + NOBODY, "more"],
+    ["key", "revoke", "brk_" + UNKNOWN_ULID],
+    ["key", "revoke", "nbr_" + UNKNOWN_ULID, "more"],
     ["key", "list", "--organization"],
     ["key", "list", "--organization", "org_1"],
     ["key", "list", "--frobnicate"],
-    ["--organization", "org_" + NOBODY, "key", "list"],
+    ["--organization", "org_" + UNKNOWN_ULID, "key", "list"],
     ["tenant", "add", ""],
     ["tenant", "add", "   "],
     ["tenant", "add", "x" * 201],
@@ -185,8 +186,8 @@ def test_a_key_whose_secret_cannot_be_written_is_not_made(db, organization, stdo
     ["plan", "add", "p", "--requests", "99999999999999999999", "--window", "60"],
     ["plan", "add", "p", "--requests", "1", "--requests", "2", "--window", "60"],
     ["plan", "add", "p", "--requests", "1", "--window", "86401"],
-    ["user", "add", "X", "--tenant", "tnt_" + NOBODY, "--email", "not an address", "--role", "org_admin"],
-    ["user", "add", "X", "--tenant", "tnt_" + NOBODY, "--email", "a@b.br", "--role", "root"],
+    ["user", "add", "X", "--tenant", "tnt_" + UNKNOWN_ULID, "--email", "not an address", "--role", "org_admin"],
+    ["user", "add", "X", "--tenant", "tnt_" + UNKNOWN_ULID, "--email", "a@b.br", "--role", "root"],
     ["setup", "--database-name", "No-Such"],
     ["--json=yes", "tenant", "list"],
     ["--database=", "tenant", "list"],
@@ -249,6 +250,6 @@ def test_bash_completes(db, tmp_path, line, offered):
     script.write_text(db.ok("completion", "bash"))
     done = subprocess.run(["bash", "-c", 'source "$0"; COMP_WORDS=(neoapictl "$@"); COMP_CWORD=$#; _neoapictl neoapictl;'
                            'printf "%s\\n" "${COMPREPLY[@]}"', str(script), *line],
-                          text=True, capture_output=True, timeout=LIMIT)
+                          text=True, capture_output=True, timeout=TIMEOUT_S)
     assert done.stderr == ""
     assert set(offered) <= set(done.stdout.split()) and len(done.stdout.split()) < 6

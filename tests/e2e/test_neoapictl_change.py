@@ -10,9 +10,9 @@ import pytest
 pytest.register_assert_rewrite("ctl_instance")
 
 from client import Api, ok, refused  # noqa: E402
-from ctl_database import NOBODY, fresh, bare  # noqa: E402,F401 (fixtures)
+from ctl_database import UNKNOWN_ULID, own_database, new_database  # noqa: E402,F401 (fixtures)
 from ctl_instance import Ctl  # noqa: E402
-from waiting import eventually  # noqa: E402
+from wait import eventually  # noqa: E402
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def ctl(instance):
 
 
 @pytest.fixture
-def tenant(make):
-    return make.tenant()
+def tenant(admin_factory):
+    return admin_factory.tenant()
 
 
 def row(ctl, what, one):
@@ -32,23 +32,24 @@ def row(ctl, what, one):
 # ---------------------------------------------------------------- change
 
 
-def test_what_is_changed_is_listed_so(ctl, make, tenant):
-    organization, user = make.organization(tenant), make.user(tenant)
+def test_what_is_changed_is_listed_so(ctl, admin_factory, tenant):
+    organization, user = admin_factory.organization(tenant), admin_factory.user(tenant)
     assert ctl.json("tenant", "change", tenant, "--name", "Casa & Cia", "--plan", "default") == {"id": tenant}
     assert {"name": "Casa & Cia", "plan": "default"}.items() <= row(ctl, "tenant", tenant).items()
     ctl.ok("organization", "change", organization, "--name", "Praia")
     assert row(ctl, "organization", organization)["name"] == "Praia"
     ctl.ok("user", "change", user, "--email", f"{user}@example.com", "--name", "Ana")
     assert {"name": "Ana", "email": f"{user}@example.com", "role": "org_admin"}.items() <= row(ctl, "user", user).items()
-    plan = make.plan(5, 60)
+    plan = admin_factory.plan(5, 60)
     assert ctl.json("plan", "change", plan, "--requests", "7") == {"name": plan}
     assert row(ctl, "plan", plan) == {"name": plan, "requests": 7, "window_seconds": 60}
 
 
-def test_running_servers_hear_of_a_change_at_once(ctl, instance, make, tenant):
-    organization, other = make.organization(tenant), make.organization(tenant)
-    user, key = make.user(tenant, "org_editor"), make.key(organization, "org_editor", ["brokers:read", "brokers:write"])
-    token = Api(instance, make.token(user, organization))
+def test_running_servers_hear_of_a_change_at_once(ctl, instance, admin_factory, tenant):
+    organization, other = admin_factory.organization(tenant), admin_factory.organization(tenant)
+    user, key = admin_factory.user(tenant, "org_editor"), admin_factory.key(organization, "org_editor",
+                                                                            ["brokers:read", "brokers:write"])
+    token = Api(instance, admin_factory.token(user, organization))
     api = Api(instance, key)
     broker = token.broker()
     api.broker()
@@ -66,22 +67,22 @@ def test_running_servers_hear_of_a_change_at_once(ctl, instance, make, tenant):
     ctl.ok("token", "change", token.credential.id, "--organization", other)
     assert token.with_(organization=other).get(f"brokers/{broker['id']}").status_code == 404
     refused(token.get("me", headers={"X-Organization-ID": organization}), 403, "forbidden.organization")
-    plan = make.plan(2, 3600)
+    plan = admin_factory.plan(2, 3600)
     ctl.ok("tenant", "change", tenant, "--plan", plan)
     assert [api.get("parties").status_code for _ in range(3)][-1] == 429
 
 
-def test_what_cannot_be_changed_so_is_refused_with_a_reason(ctl, make, tenant):
-    organization, user = make.organization(tenant), make.user(tenant)
-    key, token = make.key(organization).id, make.token(user, organization).id
-    foreign = make.organization()
+def test_what_cannot_be_changed_so_is_refused_with_a_reason(ctl, admin_factory, tenant):
+    organization, user = admin_factory.organization(tenant), admin_factory.user(tenant)
+    key, token = admin_factory.key(organization).id, admin_factory.token(user, organization).id
+    foreign = admin_factory.organization()
     for args, said in (
-            (("tenant", "change", "tnt_" + NOBODY, "--name", "X"), "no such tenant"),
+            (("tenant", "change", "tnt_" + UNKNOWN_ULID, "--name", "X"), "no such tenant"),
             (("tenant", "change", tenant, "--plan", "none"), "no such plan"),
-            (("organization", "change", "org_" + NOBODY, "--name", "X"), "no such organization"),
-            (("user", "change", "usr_" + NOBODY, "--name", "X"), "no such user"),
-            (("user", "change", make.user(tenant), "--email", row(ctl, "user", user)["email"].upper()), "already"),
-            (("key", "change", "nbr_" + NOBODY, "--name", "X"), "no such key"),
+            (("organization", "change", "org_" + UNKNOWN_ULID, "--name", "X"), "no such organization"),
+            (("user", "change", "usr_" + UNKNOWN_ULID, "--name", "X"), "no such user"),
+            (("user", "change", admin_factory.user(tenant), "--email", row(ctl, "user", user)["email"].upper()), "already"),
+            (("key", "change", "nbr_" + UNKNOWN_ULID, "--name", "X"), "no such key"),
             (("token", "change", token, "--name", "X", "--organization", foreign), "not of the user's tenant"),
             (("plan", "change", "none", "--window", "5"), "no such plan")):
         assert said in ctl.refused(*args), args
@@ -96,11 +97,11 @@ def test_what_cannot_be_changed_so_is_refused_with_a_reason(ctl, make, tenant):
 # ---------------------------------------------------------------- remove
 
 
-def test_remove_refuses_where_something_depends_on_it_and_says_what(ctl, instance, make, tenant):
-    organization, user, plan = make.organization(tenant), make.user(tenant), make.plan(100, 60)
+def test_remove_refuses_where_something_depends_on_it_and_says_what(ctl, instance, admin_factory, tenant):
+    organization, user, plan = admin_factory.organization(tenant), admin_factory.user(tenant), admin_factory.plan(100, 60)
     ctl.ok("tenant", "change", tenant, "--plan", plan)
-    key = make.key(organization)
-    make.token(user, organization)
+    key = admin_factory.key(organization)
+    admin_factory.token(user, organization)
     Api(instance, key).broker()
     assert "1 organization" in ctl.refused("tenant", "remove", tenant) and "1 user" in ctl.refused("tenant", "remove", tenant)
     said = ctl.refused("organization", "remove", organization)
@@ -109,12 +110,12 @@ def test_remove_refuses_where_something_depends_on_it_and_says_what(ctl, instanc
     assert "1 tenant" in ctl.refused("plan", "remove", plan)
     assert "can be changed" in ctl.refused("plan", "remove", "default")
     assert "revoke it first" in ctl.refused("key", "remove", key.id)
-    assert "no such token" in ctl.refused("token", "remove", "pat_" + NOBODY)
-    assert "no such tenant" in ctl.refused("tenant", "remove", "tnt_" + NOBODY)
+    assert "no such token" in ctl.refused("token", "remove", "pat_" + UNKNOWN_ULID)
+    assert "no such tenant" in ctl.refused("tenant", "remove", "tnt_" + UNKNOWN_ULID)
 
 
-def test_an_organization_with_numbers_and_leads_is_not_removed(ctl, instance, make, tenant):
-    organization = make.organization(tenant)
+def test_an_organization_with_numbers_and_leads_is_not_removed(ctl, instance, admin_factory, tenant):
+    organization = admin_factory.organization(tenant)
     ctl.ok("lead", "import", "-", "--organization", organization, stdin="name,phone\nAna,11987654321\nBia,21987654321\n")
     ctl.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "200000000000001",
            "--phone-number-id", str(uuid.uuid4().int)[:16], "--secrets", "-", "--key-file", instance.env["NEOAPI_KEY_FILE"],
@@ -123,10 +124,10 @@ def test_an_organization_with_numbers_and_leads_is_not_removed(ctl, instance, ma
     assert "1 WhatsApp number" in said and "2 leads" in said and "neoapictl purge" in said
 
 
-def test_what_nothing_depends_on_is_removed_from_the_inside_out(ctl, instance, make, tenant):
-    organization, user, plan = make.organization(tenant), make.user(tenant), make.plan(100, 60)
+def test_what_nothing_depends_on_is_removed_from_the_inside_out(ctl, instance, admin_factory, tenant):
+    organization, user, plan = admin_factory.organization(tenant), admin_factory.user(tenant), admin_factory.plan(100, 60)
     ctl.ok("tenant", "change", tenant, "--plan", plan)
-    key, token = make.key(organization), make.token(user, organization)
+    key, token = admin_factory.key(organization), admin_factory.token(user, organization)
     api = Api(instance, key)
     broker = api.broker()
     assert api.delete(f"brokers/{broker['id']}").status_code == 204
@@ -145,8 +146,8 @@ def test_what_nothing_depends_on_is_removed_from_the_inside_out(ctl, instance, m
 # ---------------------------------------------------------------- rotate
 
 
-def test_after_a_rotation_both_secrets_are_good_for_a_while(ctl, instance, make, tenant):
-    key = make.key(make.organization(tenant))
+def test_after_a_rotation_both_secrets_are_good_for_a_while(ctl, instance, admin_factory, tenant):
+    key = admin_factory.key(admin_factory.organization(tenant))
     old = Api(instance, key)
     ok(old.get("me"))
     made = ctl.json("key", "rotate", key.id, "--grace", "3")
@@ -161,8 +162,8 @@ def test_after_a_rotation_both_secrets_are_good_for_a_while(ctl, instance, make,
     assert row(ctl, "key", key.id)["previous_secret_until"] is None
 
 
-def test_without_a_grace_the_old_secret_ends_at_once_everywhere(ctl, instance, make, tenant):
-    token = make.token(make.user(tenant), make.organization(tenant))
+def test_without_a_grace_the_old_secret_ends_at_once_everywhere(ctl, instance, admin_factory, tenant):
+    token = admin_factory.token(admin_factory.user(tenant), admin_factory.organization(tenant))
     old = Api(instance, token)
     ok(old.get("me"))
     made = ctl.json("token", "rotate", token.id, "--grace", "0")
@@ -170,20 +171,20 @@ def test_without_a_grace_the_old_secret_ends_at_once_everywhere(ctl, instance, m
     ok(Api(instance, made["secret"]).get("me"))
 
 
-def test_a_second_rotation_ends_the_first_secret_and_a_revocation_all(ctl, instance, make):
-    key = make.key()
+def test_a_second_rotation_ends_the_first_secret_and_a_revocation_all(ctl, instance, admin_factory):
+    key = admin_factory.key()
     second, third = (ctl.json("key", "rotate", key.id, "--end-previous")["secret"] for _ in range(2))
     assert [Api(instance, secret).get("me").status_code for secret in (key.secret, second, third)] == [401, 200, 200]
     ctl.ok("key", "revoke", key.id)
     for secret in (second, third):
         refused(Api(instance, secret).get("me"), 401, "unauthorized.revoked_credential")
     assert "revoked for good" in ctl.refused("key", "rotate", key.id)
-    assert "no such key" in ctl.refused("key", "rotate", "nbr_" + NOBODY)
+    assert "no such key" in ctl.refused("key", "rotate", "nbr_" + UNKNOWN_ULID)
     ctl.refused("key", "rotate", key.id, "--grace", "2592001", code=2)
 
 
-def test_a_second_rotation_does_not_break_the_promise_of_the_first(ctl, instance, make):
-    key = make.key()
+def test_a_second_rotation_does_not_break_the_promise_of_the_first(ctl, instance, admin_factory):
+    key = admin_factory.key()
     second = ctl.json("key", "rotate", key.id)["secret"]
     said = ctl.refused("key", "rotate", key.id, "--grace", "60")
     assert row(ctl, "key", key.id)["previous_secret_until"] in said and "--end-previous" in said and "--grace 0" in said
@@ -193,8 +194,8 @@ def test_a_second_rotation_does_not_break_the_promise_of_the_first(ctl, instance
     ctl.ok("key", "rotate", key.id)
 
 
-def test_a_secret_that_cannot_be_written_replaces_none(ctl, instance, make):
-    key = make.key()
+def test_a_secret_that_cannot_be_written_replaces_none(ctl, instance, admin_factory):
+    key = admin_factory.key()
     with open("/dev/full", "w") as full:
         assert "could not be written" in ctl.refused("key", "rotate", key.id, "--grace", "0", stdout=full)
     ok(Api(instance, key).get("me"))
@@ -203,10 +204,10 @@ def test_a_secret_that_cannot_be_written_replaces_none(ctl, instance, make):
 # ---------------------------------------------------------------- status
 
 
-def test_status_tells_what_there_is_and_who_is_connected(ctl, make, own):
+def test_status_tells_what_there_is_and_who_is_connected(ctl, admin_factory, own_api):
     before = ctl.json("status")
-    own.broker()
-    make.key()
+    own_api.broker()
+    admin_factory.key()
     now = ctl.json("status")
     assert now["state"] == "well" and now["attention"] == [] and now["schema"] == now["schema_needed"]
     assert (now["tenants"], now["keys"]) == (before["tenants"] + 1, before["keys"] + 1)
@@ -216,39 +217,40 @@ def test_status_tells_what_there_is_and_who_is_connected(ctl, make, own):
     assert ctl.ok("--quiet", "status") == ""
 
 
-def test_status_has_an_exit_status_for_whoever_watches(ctl, fresh, own, newer):  # noqa: F811
-    status, out, _ = fresh.run("--json", "status")
+def test_status_has_an_exit_status_for_whoever_watches(ctl, own_database, own_api, next_version):  # noqa: F811
+    status, out, _ = own_database.run("--json", "status")
     found = json.loads(out)
     assert (status, found["state"]) == (3, "attention") and "no httpd" in found["attention"][0]
-    assert fresh.run("--quiet", "status")[1].startswith("attention: no httpd")
-    fresh.sql("insert into neoapi.idempotency_key values"
-              " ('o', 'k', gen_random_uuid(), '', 200, '', null, now() - interval '2 hours')")
-    assert any("janitor" in sentence for sentence in json.loads(fresh.run("--json", "status")[1])["attention"])
-    assert fresh.run("status", dsn="host=/nonexistent")[0] == 1
-    fresh.program = newer.ctl
-    status, _, err = fresh.run("status")
+    assert own_database.run("--quiet", "status")[1].startswith("attention: no httpd")
+    own_database.sql("insert into neoapi.idempotency_key values"
+                     " ('o', 'k', gen_random_uuid(), '', 200, '', null, now() - interval '2 hours')")
+    assert any("janitor" in sentence for sentence in json.loads(own_database.run("--json", "status")[1])["attention"])
+    assert own_database.run("status", dsn="host=/nonexistent")[0] == 1
+    own_database.program = next_version.ctl
+    status, _, err = own_database.run("status")
     assert status == 1 and "neoapictl migrate" in err
 
 
-def test_status_minds_what_waits(fresh):  # noqa: F811
-    fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
-              " created_by, updated_by, secret) values ('o', 'whs_' || repeat('0', 26), 't', 'https://x', '{*}', now(), now(), '', '', 'x')")
-    fresh.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
-              " select 'whd_' || n, 'o', 'whs_' || repeat('0', 26), now() - interval '10 minutes' from generate_series(1, 3) n")
-    status, out, _ = fresh.run("--json", "status", "--max-pending", "2")
+def test_status_minds_what_waits(own_database):  # noqa: F811
+    own_database.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+                     " created_by, updated_by, secret) values ('o', 'whs_' || repeat('0', 26), 't', 'https://x', '{*}', now(), now(), '', '', 'x')")
+    own_database.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+                     " select 'whd_' || n, 'o', 'whs_' || repeat('0', 26), now() - interval '10 minutes' from generate_series(1, 3) n")
+    status, out, _ = own_database.run("--json", "status", "--max-pending", "2")
     found = json.loads(out)
     assert status == 3 and (found["deliveries_pending"], found["deliveries_due"]) == (3, 3)
     assert 600 <= found["seconds_overdue"] < 700
-    assert [bool(re.search(sentence, " ".join(found["attention"]))) for sentence in ("due for 6", "3 deliveries")] == [True, True]
-    calm = json.loads(fresh.run("--json", "status", "--max-overdue", "3600")[1])["attention"]
+    assert [bool(re.search(sentence, " ".join(found["attention"]))) for sentence in ("due for 6", "3 deliveries")] == [True,
+                                                                                                                       True]
+    calm = json.loads(own_database.run("--json", "status", "--max-overdue", "3600")[1])["attention"]
     assert len(calm) == 1 and "httpd" in calm[0]
 
 
 # ---------------------------------------------------------------- how it looks
 
 
-def test_colour_is_for_terminals_that_want_it(ctl, make, tenant):
-    make.organization(tenant)
+def test_colour_is_for_terminals_that_want_it(ctl, admin_factory, tenant):
+    admin_factory.organization(tenant)
     listing = "organization", "list", "--tenant", tenant
     assert "\x1b[1m" in ctl.on_terminal(*listing)[1]
     for settings in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"TERM": None}):
@@ -258,7 +260,7 @@ def test_colour_is_for_terminals_that_want_it(ctl, make, tenant):
     assert "\x1b[32m" in ctl.on_terminal("doctor")[1] and "\x1b[1;31mneoapictl:" in ctl.on_terminal("frobnicate")[1]
 
 
-def test_quiet_writes_what_was_asked_for_alone(ctl, make, tenant):
+def test_quiet_writes_what_was_asked_for_alone(ctl, admin_factory, tenant):
     made = ctl.ok("--quiet", "organization", "add", "X", "--tenant", tenant)
     assert re.fullmatch(r"org_\w{26}\n", made)
     assert ctl.ok("--quiet", "organization", "list", "--tenant", tenant).split()[0] == made.strip()

@@ -8,7 +8,7 @@ import json
 import os
 
 import pytest
-from ctl_database import bare, db, fresh  # noqa: F401 (fixtures)
+from ctl_database import new_database, db, own_database  # noqa: F401 (fixtures)
 from psycopg2.extensions import make_dsn
 
 
@@ -40,29 +40,30 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(db, key_file, as_runtime):
     assert all(row["result"] == "ok" or row["fix"] for row in steps)
 
 
-def test_doctor_says_what_is_still_to_be_done(fresh, key_file):
-    status, checks = examined(fresh, "--key-file", str(key_file))
+def test_doctor_says_what_is_still_to_be_done(own_database, key_file):
+    status, checks = examined(own_database, "--key-file", str(key_file))
     assert status == 0 and checks["API keys"]["result"] == checks["httpd"]["result"] == "to do"
     assert "key create" in checks["API keys"]["fix"] and "start httpd" in checks["httpd"]["fix"]
-    out = fresh.ok("--quiet", *DOCTOR, "--key-file", str(key_file))
+    out = own_database.ok("--quiet", *DOCTOR, "--key-file", str(key_file))
     assert [line.split(":")[0].split() for line in out.splitlines()] == [
         ["to", "do", "API", "keys"], ["next"], ["to", "do", "httpd"], ["next"]]
-    tenant = fresh.json("tenant", "add", "A")["id"]
-    organization = fresh.json("organization", "add", "B", "--tenant", tenant)["id"]
-    fresh.ok("key", "create", "C", "--organization", organization, "--role", "org_admin")
-    assert examined(fresh)[1]["API keys"]["result"] == "ok"
+    tenant = own_database.json("tenant", "add", "A")["id"]
+    organization = own_database.json("organization", "add", "B", "--tenant", tenant)["id"]
+    own_database.ok("key", "create", "C", "--organization", organization, "--role", "org_admin")
+    assert examined(own_database)[1]["API keys"]["result"] == "ok"
 
 
-def test_doctor_finds_secrets_that_no_key_of_the_file_opens(fresh, key_file):
+def test_doctor_finds_secrets_that_no_key_of_the_file_opens(own_database, key_file):
     """Also of what rests just now, and of numbers."""
-    organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
+    organization = own_database.json("organization", "add", "B", "--tenant",
+                                     own_database.json("tenant", "add", "A")["id"])["id"]
     for rest, is_active in (("0", True), ("1", False)):
-        fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
-                  " created_by, updated_by, secret, is_active) values ('o', 'whs_' || repeat(%s, 26), 't', 'https://x', '{*}', now(),"
-                  " now(), '', '', 'c2VhbGVk', %s)", rest, is_active)
-    status, checks = examined(fresh, "--key-file", str(key_file))
+        own_database.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+                         " created_by, updated_by, secret, is_active) values ('o', 'whs_' || repeat(%s, 26), 't', 'https://x', '{*}', now(),"
+                         " now(), '', '', 'c2VhbGVk', %s)", rest, is_active)
+    status, checks = examined(own_database, "--key-file", str(key_file))
     assert status == 1 and checks["sealed secrets"]["result"] == "failed" and "2 of 2" in checks["sealed secrets"]["found"]
-    assert examined(fresh)[1]["sealed secrets"]["result"] == "skipped"
+    assert examined(own_database)[1]["sealed secrets"]["result"] == "skipped"
     secrets = key_file.with_name("secrets")
     secrets.write_text("access_token=a\napp_secret=b\n")
     secrets.chmod(0o600)
@@ -70,9 +71,9 @@ def test_doctor_finds_secrets_that_no_key_of_the_file_opens(fresh, key_file):
     other.write_bytes(base64.b64encode(os.urandom(32)) + b"\n")
     other.chmod(0o600)
     for number, key in (("10001", key_file), ("10002", other)):
-        fresh.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
-                 "--phone-number-id", number, "--secrets", str(secrets), "--key-file", str(key))
-    assert "4 of 6" in examined(fresh, "--key-file", str(key_file))[1]["sealed secrets"]["found"]
+        own_database.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
+                        "--phone-number-id", number, "--secrets", str(secrets), "--key-file", str(key))
+    assert "4 of 6" in examined(own_database, "--key-file", str(key_file))[1]["sealed secrets"]["found"]
 
 
 def test_doctor_finds_a_database_that_is_away(db, tmp_path, key_file):
@@ -81,9 +82,9 @@ def test_doctor_finds_a_database_that_is_away(db, tmp_path, key_file):
     assert checks["schema"]["result"] == "skipped" and checks["key file"]["result"] == "ok"
 
 
-def test_doctor_finds_an_old_schema(fresh, newer):
-    fresh.program = newer.ctl
-    status, checks = examined(fresh)
+def test_doctor_finds_an_old_schema(own_database, next_version):
+    own_database.program = next_version.ctl
+    status, checks = examined(own_database)
     assert status == 1 and checks["schema"]["result"] == "failed" and "neoapictl migrate" in checks["schema"]["fix"]
 
 
@@ -124,19 +125,19 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
      "janitor"),
     ("update neoapi.setting set value = 'nobody_at_all'", "runtime role"),
 ])
-def test_doctor_finds(fresh, fault, check):
-    fresh.sql(fault.format(fresh.name))
-    status, checks = examined(fresh)
+def test_doctor_finds(own_database, fault, check):
+    own_database.sql(fault.format(own_database.name))
+    status, checks = examined(own_database)
     assert status == 1 and checks[check]["result"] == "failed", checks
     assert checks[check]["fix"] and "\n" not in checks[check]["found"]
 
 
 @pytest.mark.parametrize("kind", ["delivery", "attempt"])
-def test_doctor_finds_a_missing_partition_and_migrate_mends_it(fresh, kind):
-    (today,), = fresh.sql("select to_char(now() at time zone 'UTC', 'YYYYMMDD')")
-    fresh.sql(f"drop table neoapi.webhook_{kind}_{today}")
-    status, checks = examined(fresh)
+def test_doctor_finds_a_missing_partition_and_migrate_mends_it(own_database, kind):
+    (today,), = own_database.sql("select to_char(now() at time zone 'UTC', 'YYYYMMDD')")
+    own_database.sql(f"drop table neoapi.webhook_{kind}_{today}")
+    status, checks = examined(own_database)
     assert status == 1 and f"webhook_{kind}_{today}" in checks["webhook partitions"]["found"]
     assert "neoapictl migrate" in checks["webhook partitions"]["fix"]
-    fresh.ok("migrate")
-    assert examined(fresh)[0] == 0
+    own_database.ok("migrate")
+    assert examined(own_database)[0] == 0

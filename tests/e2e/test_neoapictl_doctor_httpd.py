@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from ctl_database import bare, db, fresh  # noqa: F401 (fixtures)
-from deployment import BUILD, LIMIT, ROOT
+from ctl_database import new_database, db, own_database  # noqa: F401 (fixtures)
+from deployment import BUILD, TIMEOUT_S, ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -61,13 +61,13 @@ class Layout:
         return text
 
     def run(self, command):
-        done = subprocess.run(["bash", "-c", command], env=self.env, capture_output=True, text=True, timeout=LIMIT)
+        done = subprocess.run(["bash", "-c", command], env=self.env, capture_output=True, text=True, timeout=TIMEOUT_S)
         assert done.returncode == 0, (command, done.stdout, done.stderr)
         return done.stdout
 
     def examined(self, *args):
         done = subprocess.run([os.environ["NEOAPI_CTL_BIN"], "--json", "doctor", "--httpd-conf", str(self.root), *args],
-                              env=self.env, capture_output=True, text=True, timeout=LIMIT)
+                              env=self.env, capture_output=True, text=True, timeout=TIMEOUT_S)
         assert done.returncode in (0, 1) and not done.stderr, done
         return {row["check"]: row for row in json.loads(done.stdout)}
 
@@ -111,13 +111,13 @@ def commands_of_the_readme():
     return found[:next(n for n, line in enumerate(found) if line.startswith("curl"))]
 
 
-def test_doctor_says_each_command_of_the_readme_until_it_is_done(layout, fresh):
+def test_doctor_says_each_command_of_the_readme_until_it_is_done(layout, own_database):
     """Neither more of them nor others: what the README leads to and what doctor asks for is the same."""
     apt, setup, key, name, enable = commands_of_the_readme()
     assert apt.startswith("apt install") and setup.startswith("runuser")
     assert setup.partition(" --tenant ")[0] in layout.examined()["connection"]["fix"]
     layout.make_certificate()
-    layout.env["NEOAPI_DATABASE"] = fresh.dsn
+    layout.env["NEOAPI_DATABASE"] = own_database.dsn
     layout.env["PATH"] = f"{layout.place / 'bin'}:{layout.env['PATH']}"
     hostname = layout.place / "bin/hostname"
     hostname.write_text(f"#!/bin/sh\necho {NAME}\n")
@@ -203,12 +203,14 @@ def test_the_readme_and_the_shipped_configuration_name_the_modules_that_it_needs
     """Debian enables some of them by itself."""
     layout.run("rm $APACHE_CONFDIR/mods-enabled/*.load")
     needed = layout.examined()["modules of httpd"]["found"].removeprefix("not enabled: ").split(", ")
-    told = re.search(r"and the modules ([\w\s#]+)\.", (ROOT / "conf/neoapi.conf").read_text()).group(1).replace("#", "").split()
-    assert set(needed) == set(told) - {"mpm_event", "socache_shmcb"} | {"neoapi"}
+    documented = re.search(r"and the modules ([\w\s#]+)\.",
+                           (ROOT / "conf/neoapi.conf").read_text()).group(1).replace("#", "").split()
+    assert set(needed) == set(documented) - {"mpm_event", "socache_shmcb"} | {"neoapi"}
 
 
 @pytest.mark.parametrize("how, is_on", [
-    ("NeoAPI Off", False), ("#NeoAPI On", False), ("NeoAPIx On", False), ("NeoAPI Only", False), ("neoapi on", True), ('  NeoAPI "On" ', True),
+    ("NeoAPI Off", False), ("#NeoAPI On", False), ("NeoAPIx On", False), ("NeoAPI Only", False), ("neoapi on", True),
+    ('  NeoAPI "On" ', True),
     ("NeoAPI \\\n   On", True), ("NeoAPI\tOn\r", True), ("# a comment \\\nNeoAPI On", False)])
 def test_the_virtual_host_is_enabled_where_something_says_so(layout, how, is_on):
     layout.site(lambda _: "")
@@ -216,7 +218,8 @@ def test_the_virtual_host_is_enabled_where_something_says_so(layout, how, is_on)
     assert (layout.examined()["virtual host"]["result"] == "ok") is is_on
 
 
-@pytest.mark.parametrize("include", ["Include {}/x.conf", "IncludeOptional {}/*.conf", 'include "{}"', "Include {}/", "Include ../more/x.conf"])
+@pytest.mark.parametrize("include", ["Include {}/x.conf", "IncludeOptional {}/*.conf", 'include "{}"', "Include {}/",
+                                     "Include ../more/x.conf"])
 def test_what_is_included_from_elsewhere_counts(layout, include):
     more = layout.place / "more"
     more.mkdir()
@@ -280,16 +283,18 @@ def test_the_key_file_may_be_named_for_all_virtual_hosts(layout):
     assert layout.examined()["key file"]["found"] == f"{other} has 1 key"
 
 
-def test_a_key_file_that_is_lost_is_not_to_be_made_anew(layout, fresh):
+def test_a_key_file_that_is_lost_is_not_to_be_made_anew(layout, own_database):
     """A new one opens nothing of what is sealed with the old one's keys."""
     layout.finish()
-    layout.env["NEOAPI_DATABASE"] = fresh.dsn
-    organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
+    layout.env["NEOAPI_DATABASE"] = own_database.dsn
+    organization = own_database.json("organization", "add", "B", "--tenant",
+                                     own_database.json("tenant", "add", "A")["id"])["id"]
     secrets = layout.place / "secrets"
     secrets.write_text("access_token=x\napp_secret=y\n")
     secrets.chmod(0o600)
-    fresh.ok("whatsapp", "number", "add", "+55", "--organization", organization, "--waba-id", "10001", "--phone-number-id", "10001",
-             "--secrets", str(secrets), "--key-file", str(layout.key))
+    own_database.ok("whatsapp", "number", "add", "+55", "--organization", organization, "--waba-id", "10001",
+                    "--phone-number-id", "10001",
+                    "--secrets", str(secrets), "--key-file", str(layout.key))
     assert layout.examined()["sealed secrets"]["result"] == "ok"
     layout.key.unlink()
     found = layout.examined()["key file"]
@@ -318,7 +323,8 @@ def test_other_layouts_are_not_looked_at_and_it_is_said(db, tmp_path, kind):
     found = {row["check"]: row for row in json.loads(out)}
     assert (code, err) == (0, "") and {found[name]["result"] for name in OURS} == {"skipped"}
     assert str(place) in found["virtual host"]["found"]
-    assert not any(name in line for name in OURS for line in db.run("--quiet", "doctor", "--httpd-conf", str(place))[1].splitlines())
+    assert not any(name in line for name in OURS
+                   for line in db.run("--quiet", "doctor", "--httpd-conf", str(place))[1].splitlines())
 
 
 def test_what_cannot_be_read_is_no_reason_to_ask_for_anything(layout):

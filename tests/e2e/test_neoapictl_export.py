@@ -15,9 +15,9 @@ pytest.register_assert_rewrite("ctl_instance")
 
 from client import Api, ok  # noqa: E402
 from ctl_instance import Ctl  # noqa: E402
-from estate import NAMES, Estate  # noqa: E402
-from makers import Credential  # noqa: E402
-from waiting import LIMIT, eventually  # noqa: E402
+from factories import NAMES, ResourceFactory  # noqa: E402
+from admin_factory import Credential  # noqa: E402
+from wait import TIMEOUT_S, eventually  # noqa: E402
 
 BROKER = {"name": "Ação \"& Filhos\" Ltda.", "creci": "CRECI-SP 123456-F", "email": "ana@example.com",
           "bank_account": {"bank_code": "341", "pix_key": "ana@example.com"}, "visibility": "public"}
@@ -31,10 +31,10 @@ def ctl(instance):
 
 
 @pytest.fixture
-def full(instance, make):
+def full_org_api(instance, admin_factory):
     """A client to an organization, of a tenant of its own, with rows of every kind, small and full, in several states."""
-    api = Api(instance, make.key())
-    estate = Estate(api)
+    api = Api(instance, admin_factory.key())
+    estate = ResourceFactory(api)
     for collection in NAMES:
         estate.create(collection)
         body = estate.full(collection) if collection != "brokers" else BROKER
@@ -89,21 +89,21 @@ def rows_of(instance, organization):
 # ---------------------------------------------------------------- export
 
 
-def test_an_export_has_every_row_as_the_api_answers_it_and_tells_first_what_follows(full, ctl):
-    text = ctl.ok("export", organization_of(full))
+def test_an_export_has_every_row_as_the_api_answers_it_and_tells_first_what_follows(full_org_api, ctl):
+    text = ctl.ok("export", organization_of(full_org_api))
     head, *rows = lines_of(text)
     kinds = [next(iter(row)) for row in rows]
     assert kinds == sorted(kinds, key=ORDER.index) and set(kinds) == set(ORDER) - ASIDE
-    assert head["export"]["format"] == 1 and head["export"]["organization"]["id"] == organization_of(full)
-    assert head["export"]["tenant"]["id"] == full.credential.tenant
+    assert head["export"]["format"] == 1 and head["export"]["organization"]["id"] == organization_of(full_org_api)
+    assert head["export"]["tenant"]["id"] == full_org_api.credential.tenant
     assert head["export"]["rows"] == {kind: kinds.count(kind) for kind in ORDER}
-    answers, _ = everything(full)
+    answers, _ = everything(full_org_api)
     exported = {line[line.index(":") + 1:-1].encode() for line in text.splitlines()[1:] if not line.startswith('{"webhook"')}
     assert exported == {content for content, _ in answers.values()}
 
 
-def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full, ctl, instance, tmp_path):
-    organization, path = organization_of(full), str(tmp_path / "all.ndjson")
+def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full_org_api, ctl, instance, tmp_path):
+    organization, path = organization_of(full_org_api), str(tmp_path / "all.ndjson")
     nothing = {"whatsapp_number": 0, "whatsapp_conversation": 0, "whatsapp_message": 0}
     assert lines_of(ctl.ok("export", organization))[0]["export"]["left_out"] == nothing
     assert "Not in the file" not in ctl.ok("export", organization, "--output", path)
@@ -116,96 +116,98 @@ def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full, ctl, instan
     with open(path) as file:
         head, *rows = lines_of(file.read())
     assert head["export"]["left_out"] == {**nothing, "whatsapp_number": 1, "whatsapp_conversation": 1}
-    assert [kind for row in rows for kind in row if kind in ASIDE] == ["whatsapp_opt_out"]  # which is the one thing that must not be lost
+    assert [kind for row in rows for kind in row
+            if kind in ASIDE] == ["whatsapp_opt_out"]  # which is the one thing that must not be lost
     assert ctl.json("import", path, "--organization", organization)["created"] == 0
     for said in (ctl.ok("export", "--help"), ctl.ok("purge", "organization", "--help"), ctl.ok("purge", "tenant", "--help"),
                  ctl.on_terminal("purge", "organization", organization, typed="no")[1]):
         assert "WhatsApp numbers, conversations and messages" in " ".join(said.split())
 
 
-def test_an_export_has_no_secrets_and_nothing_of_others(full, ctl, instance, make):
-    neighbour = Api(instance, make.key(make.organization(full.credential.tenant)))
+def test_an_export_has_no_secrets_and_nothing_of_others(full_org_api, ctl, instance, admin_factory):
+    neighbour = Api(instance, admin_factory.key(admin_factory.organization(full_org_api.credential.tenant)))
     other = neighbour.broker()["id"]
-    text = ctl.ok("export", organization_of(full))
+    text = ctl.ok("export", organization_of(full_org_api))
     assert other not in text and organization_of(neighbour) not in text
     secrets = [secret for row in instance.sql("select secret, encode(secret_hash, 'hex') from neoapi.webhook_subscription s"
                                               " join neoapi.credential c on c.organization_id = s.organization_id"
-                                              " where s.organization_id = %s", organization_of(full)) for secret in row]
+                                              " where s.organization_id = %s", organization_of(full_org_api)) for secret in row]
     assert secrets and not any(secret in text for secret in secrets) and "whsec_" not in text and "secret" not in text
 
 
-def test_an_export_is_of_one_moment(full, ctl):
+def test_an_export_is_of_one_moment(full_org_api, ctl):
     """Somebody who reads slowly gets what was there when it began."""
     for number in range(6):  # more than a pipe holds
-        ok(full.post("brokers/batch", json={"operations": [{"method": "create", "data": {"name": f"{number} " + "x" * 180}}] * 100}))
-    document = full.walk("documents")[-1]
-    with ctl.start("export", organization_of(full)) as export:
+        ok(full_org_api.post("brokers/batch",
+                             json={"operations": [{"method": "create", "data": {"name": f"{number} " + "x" * 180}}] * 100}))
+    document = full_org_api.walk("documents")[-1]
+    with ctl.start("export", organization_of(full_org_api)) as export:
         first = export.stdout.readline()
-        ok(full.patch(f"documents/{document['id']}", json={"title": "changed meanwhile"}))
-        late = full.broker()["id"]
+        ok(full_org_api.patch(f"documents/{document['id']}", json={"title": "changed meanwhile"}))
+        late = full_org_api.broker()["id"]
         rest = export.stdout.read()
     assert export.returncode == 0 and first.startswith('{"export":')
     assert document in [row["document"] for row in lines_of(rest) if "document" in row]
     assert late not in rest and "changed meanwhile" not in rest
 
 
-def test_an_export_takes_as_long_as_it_needs(full, ctl, instance):
+def test_an_export_takes_as_long_as_it_needs(full_org_api, ctl, instance):
     """The service file's limits are for requests."""
     patient = make_dsn(instance.admin_dsn, options="-c statement_timeout=1000")
     blocker = psycopg2.connect(instance.admin_dsn)
     try:
         blocker.cursor().execute("lock table neoapi.broker")
-        with ctl.start("--database", patient, "export", organization_of(full)) as export:
+        with ctl.start("--database", patient, "export", organization_of(full_org_api)) as export:
             eventually(lambda: export.poll() is not None or instance.sql(
                 "select 1 from pg_stat_activity where application_name = 'neoapictl' and wait_event_type = 'Lock'"
                 " and query_start < now() - interval '1500 milliseconds'"), "an export that waits for longer")
             blocker.rollback()
-            out, said = export.communicate(timeout=LIMIT)
+            out, said = export.communicate(timeout=TIMEOUT_S)
     finally:
         blocker.close()
     assert (export.returncode, said) == (0, "") and '"broker"' in out
 
 
-def test_a_file_gets_its_name_when_it_is_whole_and_is_nobody_elses(full, ctl, tmp_path):
+def test_a_file_gets_its_name_when_it_is_whole_and_is_nobody_elses(full_org_api, ctl, tmp_path):
     path = tmp_path / "data.ndjson"
-    said = ctl.json("export", organization_of(full), "--output", str(path))
+    said = ctl.json("export", organization_of(full_org_api), "--output", str(path))
     assert said == {"file": str(path), "rows": len(path.read_text().splitlines()) - 1}
     assert path.stat().st_mode & 0o777 == 0o600 and os.listdir(tmp_path) == ["data.ndjson"]
-    assert "No such file" in ctl.refused("export", organization_of(full), "--output", str(tmp_path / "none" / "x"))
+    assert "No such file" in ctl.refused("export", organization_of(full_org_api), "--output", str(tmp_path / "none" / "x"))
     with open("/dev/full", "w") as nowhere:
-        assert "cannot be written" in ctl.refused("export", organization_of(full), stdout=nowhere)
+        assert "cannot be written" in ctl.refused("export", organization_of(full_org_api), stdout=nowhere)
     assert "no such organization" in ctl.refused("export", "org_" + "0" * 26)
 
 
-def test_an_export_writes_into_no_file_that_was_there_before(full, ctl, tmp_path):
+def test_an_export_writes_into_no_file_that_was_there_before(full_org_api, ctl, tmp_path):
     """Somebody may have put one there that others can read, or a link to elsewhere."""
     elsewhere, path, part = tmp_path / "elsewhere", tmp_path / "data.ndjson", tmp_path / "data.ndjson.part"
     elsewhere.write_text("mine")
     part.symlink_to(elsewhere)
-    ctl.ok("export", organization_of(full), "--output", str(path))
+    ctl.ok("export", organization_of(full_org_api), "--output", str(path))
     assert elsewhere.read_text() == "mine" and not path.is_symlink() and path.stat().st_mode & 0o777 == 0o600
     part.write_text("open to all")
     part.chmod(0o666)
     with open(part) as spy:
-        ctl.ok("export", organization_of(full), "--output", str(path))
+        ctl.ok("export", organization_of(full_org_api), "--output", str(path))
         assert spy.read() == "open to all" and path.stat().st_mode & 0o777 == 0o600
     part.mkdir()
-    assert "cannot be written" in ctl.refused("export", organization_of(full), "--output", str(path))
+    assert "cannot be written" in ctl.refused("export", organization_of(full_org_api), "--output", str(path))
 
 
 # ---------------------------------------------------------------- there and back
 
 
-def test_what_was_exported_purged_and_imported_is_answered_as_before(full, ctl, make, instance, tmp_path):
-    before, organization, tenant = everything(full), organization_of(full), full.credential.tenant
+def test_what_was_exported_purged_and_imported_is_answered_as_before(full_org_api, ctl, admin_factory, instance, tmp_path):
+    before, organization, tenant = everything(full_org_api), organization_of(full_org_api), full_org_api.credential.tenant
     path = str(tmp_path / "all.ndjson")
     ctl.ok("export", organization, "--output", path)
     ctl.ok("purge", "tenant", tenant, "--yes")
-    assert full.get("me").status_code == 401
+    assert full_org_api.get("me").status_code == 401
     assert rows_of(instance, organization) == {}
     for table in ("credential", "app_user", "organization"):
         assert instance.sql(f"select count(*) from neoapi.{table} where tenant_id = %s", tenant) == [(0,)]
-    assert ctl.json("tenant", "add", "Back", "--id", tenant, "--plan", make.plenty) == {"id": tenant}
+    assert ctl.json("tenant", "add", "Back", "--id", tenant, "--plan", admin_factory.plenty) == {"id": tenant}
     assert ctl.json("organization", "add", "Back", "--tenant", tenant, "--id", organization) == {"id": organization}
     done = ctl.json("import", path, "--organization", organization)
     assert done == {"rows": len(before[0]), "created": len(before[0]), "changed": 0, "unchanged": 0, "webhooks_passed_over": 1}
@@ -214,66 +216,66 @@ def test_what_was_exported_purged_and_imported_is_answered_as_before(full, ctl, 
     assert everything(back) == before
 
 
-def test_what_was_imported_keeps_its_references(full, ctl, tmp_path):
+def test_what_was_imported_keeps_its_references(full_org_api, ctl, tmp_path):
     """Nobody can delete what others refer to, also where these came first."""
-    organization, path = organization_of(full), str(tmp_path / "all.ndjson")
-    couple = next(party for party in full.walk("parties") if "spouse_party_id" in party)
+    organization, path = organization_of(full_org_api), str(tmp_path / "all.ndjson")
+    couple = next(party for party in full_org_api.walk("parties") if "spouse_party_id" in party)
     ctl.ok("export", organization, "--output", path)
-    referring = full.instance.sql("select source_id, path, target_id from neoapi.reference where organization_id = %s"
-                                  " order by 1, 2", organization)
+    referring = full_org_api.instance.sql("select source_id, path, target_id from neoapi.reference where organization_id = %s"
+                                          " order by 1, 2", organization)
     ctl.ok("purge", "organization", organization, "--data-only", "--yes")
-    assert full.walk("parties") == []
+    assert full_org_api.walk("parties") == []
     ctl.ok("import", path, "--organization", organization)
-    assert full.instance.sql("select source_id, path, target_id from neoapi.reference where organization_id = %s"
-                             " order by 1, 2", organization) == referring
-    assert full.delete(f"parties/{couple['spouse_party_id']}").status_code == 409
+    assert full_org_api.instance.sql("select source_id, path, target_id from neoapi.reference where organization_id = %s"
+                                     " order by 1, 2", organization) == referring
+    assert full_org_api.delete(f"parties/{couple['spouse_party_id']}").status_code == 409
 
 
-def test_what_is_there_already_is_left_alone_and_what_differs_becomes_as_in_the_file(full, ctl, tmp_path):
-    organization, path, before = organization_of(full), str(tmp_path / "all.ndjson"), everything(full)
+def test_what_is_there_already_is_left_alone_and_what_differs_becomes_as_in_the_file(full_org_api, ctl, tmp_path):
+    organization, path, before = organization_of(full_org_api), str(tmp_path / "all.ndjson"), everything(full_org_api)
     ctl.ok("export", organization, "--output", path)
     again = ctl.json("import", path, "--organization", organization)
     assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, len(before[0]))
-    broker = full.walk("brokers")[0]
-    ok(full.patch(f"brokers/{broker['id']}", json={"name": "Somebody else"}))
+    broker = full_org_api.walk("brokers")[0]
+    ok(full_org_api.patch(f"brokers/{broker['id']}", json={"name": "Somebody else"}))
     back = ctl.json("import", path, "--organization", organization)
     assert (back["created"], back["changed"]) == (0, 1)
-    assert everything(full) == before
+    assert everything(full_org_api) == before
 
 
 # ---------------------------------------------------------------- purge
 
 
-def test_purge_shows_what_goes_and_removes_nothing_until_the_name_is_typed(full, ctl):
-    tenant, organization = full.credential.tenant, organization_of(full)
+def test_purge_shows_what_goes_and_removes_nothing_until_the_name_is_typed(full_org_api, ctl):
+    tenant, organization = full_org_api.credential.tenant, organization_of(full_org_api)
     name = next(row["name"] for row in ctl.json("tenant", "list") if row["id"] == tenant)
     there = {row["what"]: row["rows"] for row in ctl.json("purge", "tenant", tenant, "--dry-run")}
-    assert there["broker"] == len(full.walk("brokers")) and there["organization"] == there["api_key"] == 1
+    assert there["broker"] == len(full_org_api.walk("brokers")) and there["organization"] == there["api_key"] == 1
     assert "--yes" in ctl.refused("purge", "tenant", tenant)
     code, said = ctl.on_terminal("purge", "tenant", tenant, typed="something else")
     assert code == 1 and "nothing was removed" in said and "broker" in said and name in said
-    ok(full.get("me"))
+    ok(full_org_api.get("me"))
     assert ctl.on_terminal("purge", "tenant", tenant, typed=name)[0] == 0
-    assert full.get("me").status_code == 401 and rows_of(full.instance, organization) == {}
+    assert full_org_api.get("me").status_code == 401 and rows_of(full_org_api.instance, organization) == {}
     assert "no such tenant" in ctl.refused("purge", "tenant", tenant, "--yes")
 
 
-def test_purge_of_one_organization_leaves_its_neighbours_and_their_tokens(full, ctl, instance, make):
-    tenant, organization = full.credential.tenant, organization_of(full)
-    neighbour = make.organization(tenant)
-    token = Api(instance, make.token(make.user(tenant), organization, neighbour), neighbour)
+def test_purge_of_one_organization_leaves_its_neighbours_and_their_tokens(full_org_api, ctl, instance, admin_factory):
+    tenant, organization = full_org_api.credential.tenant, organization_of(full_org_api)
+    neighbour = admin_factory.organization(tenant)
+    token = Api(instance, admin_factory.token(admin_factory.user(tenant), organization, neighbour), neighbour)
     kept = token.broker()
     ctl.ok("purge", "organization", organization, "--yes")
-    assert full.get("me").status_code == 401 and rows_of(instance, organization) == {}
+    assert full_org_api.get("me").status_code == 401 and rows_of(instance, organization) == {}
     assert ok(token.get(f"brokers/{kept['id']}")) == kept
     assert ok(token.get("me"))["allowed_organization_ids"] == [neighbour]
 
 
-def test_purge_of_data_alone_leaves_who_may_come_in(full, ctl):
-    ctl.ok("purge", "organization", organization_of(full), "--data-only", "--yes")
-    assert [len(full.walk(collection)) for collection in NAMES] == [0] * len(NAMES)
-    assert len(full.walk("webhooks")) == 1
-    full.broker()
+def test_purge_of_data_alone_leaves_who_may_come_in(full_org_api, ctl):
+    ctl.ok("purge", "organization", organization_of(full_org_api), "--data-only", "--yes")
+    assert [len(full_org_api.walk(collection)) for collection in NAMES] == [0] * len(NAMES)
+    assert len(full_org_api.walk("webhooks")) == 1
+    full_org_api.broker()
 
 
 NUMBER = ("insert into neoapi.whatsapp_number (organization_id, id, phone_number_id, waba_id, display_phone_number, access_token,"
@@ -286,33 +288,33 @@ def add_number(instance, organization):
     return one
 
 
-def test_purge_of_data_alone_leaves_the_numbers_that_it_writes_from(full, ctl, instance):
-    organization = organization_of(full)
+def test_purge_of_data_alone_leaves_the_numbers_that_it_writes_from(full_org_api, ctl, instance):
+    organization = organization_of(full_org_api)
     one = add_number(instance, organization)
     ctl.ok("purge", "organization", organization, "--data-only", "--yes")
     assert instance.sql("select id from neoapi.whatsapp_number where organization_id = %s", organization) == [(one,)]
 
 
-def test_purge_of_data_alone_ends_also_while_its_clients_go_on(full, ctl):
+def test_purge_of_data_alone_ends_also_while_its_clients_go_on(full_org_api, ctl):
     over, made = threading.Event(), []
 
     def write():
         while not over.is_set():
-            made.append(full.broker())
+            made.append(full_org_api.broker())
 
     writers = [threading.Thread(target=write) for _ in range(4)]
     try:
         for writer in writers:
             writer.start()
         eventually(lambda: len(made) > 10, "clients that write")
-        ctl.ok("purge", "organization", organization_of(full), "--data-only", "--yes")
+        ctl.ok("purge", "organization", organization_of(full_org_api), "--data-only", "--yes")
         so_far = len(made)
         eventually(lambda: len(made) > so_far, "clients that still write")
     finally:
         over.set()
         for writer in writers:
-            writer.join(LIMIT)
-    assert len(full.walk("parties")) == 0
+            writer.join(TIMEOUT_S)
+    assert len(full_org_api.walk("parties")) == 0
 
 
 def waits(instance):
@@ -321,44 +323,46 @@ def waits(instance):
                         " and query like '%delete from neoapi.broker %'")
 
 
-def test_purge_holds_nothing_that_somebody_wants_whom_it_waits_for(full, ctl, instance):
+def test_purge_holds_nothing_that_somebody_wants_whom_it_waits_for(full_org_api, ctl, instance):
     """Who removes or changes the same rows in another order: the courier, say, when it records what became of deliveries."""
-    full.broker()
+    full_org_api.broker()
     lock = ("select from neoapi.broker where ctid = (select ctid from neoapi.broker where organization_id = %s order by ctid {}"
             " limit 1) for update")
     other = psycopg2.connect(instance.admin_dsn, options="-c lock_timeout=60s")
     with contextlib.closing(other), other.cursor() as cursor:
-        cursor.execute(lock.format("desc"), [organization_of(full)])
-        purge = ctl.start("purge", "organization", organization_of(full), "--data-only", "--yes")
+        cursor.execute(lock.format("desc"), [organization_of(full_org_api)])
+        purge = ctl.start("purge", "organization", organization_of(full_org_api), "--data-only", "--yes")
         eventually(lambda: purge.poll() is not None or waits(instance), "a purge that waits")
-        cursor.execute(lock.format("asc"), [organization_of(full)])
+        cursor.execute(lock.format("asc"), [organization_of(full_org_api)])
         assert waits(instance)
-    out, said = purge.communicate(timeout=LIMIT)
+    out, said = purge.communicate(timeout=TIMEOUT_S)
     assert (purge.returncode, said) == (0, "")
-    assert len(full.walk("brokers")) == 0
+    assert len(full_org_api.walk("brokers")) == 0
 
 
-def test_purge_removes_what_was_changed_while_it_waited_for_it(full, ctl, instance):
-    broker = full.broker()["id"]
+def test_purge_removes_what_was_changed_while_it_waited_for_it(full_org_api, ctl, instance):
+    broker = full_org_api.broker()["id"]
     change = "update neoapi.broker set name = 'B' where id = %s", (broker,)
-    with purge_that_waits(ctl, full, "organization", organization_of(full), "--data-only", also=change) as purge:
+    with purge_that_waits(ctl, full_org_api, "organization", organization_of(full_org_api), "--data-only",
+                          also=change) as purge:
         pass
     assert purge.returncode == 0, purge.said
-    assert len(full.walk("brokers")) == 0
+    assert len(full_org_api.walk("brokers")) == 0
 
 
 HOLD = "create table public.hold (o text, b text, foreign key (o, b) references neoapi.broker (organization_id, id))"
 
 
-def test_purge_goes_on_when_what_refers_to_the_rest_has_gone(full, ctl, instance):
-    organization = organization_of(full)
+def test_purge_goes_on_when_what_refers_to_the_rest_has_gone(full_org_api, ctl, instance):
+    organization = organization_of(full_org_api)
     instance.sql(HOLD)
     try:
-        instance.sql("insert into public.hold values (%s, %s)", organization, full.broker()["id"])
+        instance.sql("insert into public.hold values (%s, %s)", organization, full_org_api.broker()["id"])
         with ctl.start("purge", "organization", organization, "--yes") as purge:
-            eventually(lambda: purge.poll() is not None or "neoapi.party" not in rows_of(instance, organization), "its first pass")
+            eventually(lambda: purge.poll() is not None or "neoapi.party" not in rows_of(instance, organization),
+                       "its first pass")
             instance.sql("drop table public.hold")
-            said = purge.communicate(timeout=LIMIT)
+            said = purge.communicate(timeout=TIMEOUT_S)
         assert purge.returncode == 0, said
     finally:
         instance.sql("drop table if exists public.hold")
@@ -380,47 +384,47 @@ def purge_that_waits(ctl, api, *which, also=None):
     finally:
         keeper.commit()
         keeper.close()
-        purge.said = purge.communicate(timeout=LIMIT)[1]
+        purge.said = purge.communicate(timeout=TIMEOUT_S)[1]
 
 
-def test_purge_takes_no_organization_that_it_did_not_show(full, ctl, instance, make):
+def test_purge_takes_no_organization_that_it_did_not_show(full_org_api, ctl, instance, admin_factory):
     """One that was made after the beginning stays, with its key and its data."""
-    tenant = full.credential.tenant
-    with purge_that_waits(ctl, full, "tenant", tenant) as purge:
-        late = Api(instance, make.key(make.organization(tenant)))
+    tenant = full_org_api.credential.tenant
+    with purge_that_waits(ctl, full_org_api, "tenant", tenant) as purge:
+        late = Api(instance, admin_factory.key(admin_factory.organization(tenant)))
         broker = late.broker()
     assert purge.returncode == 1 and "another organization" in purge.said and "ERROR" not in purge.said
     assert ok(late.get(f"brokers/{broker['id']}")) == broker
     ctl.ok("purge", "tenant", tenant, "--yes")
 
 
-def test_purge_and_import_keep_out_of_each_others_way(full, ctl, instance, tmp_path):
-    organization, path = organization_of(full), file_with(tmp_path, {"broker": {"name": "B"}})
+def test_purge_and_import_keep_out_of_each_others_way(full_org_api, ctl, instance, tmp_path):
+    organization, path = organization_of(full_org_api), file_with(tmp_path, {"broker": {"name": "B"}})
     with ctl.start("import", "-", "--organization", organization, stdin=subprocess.PIPE) as first:
         eventually(lambda: instance.sql("select 1 from pg_locks l join pg_stat_activity a using (pid)"
                                         " where locktype = 'advisory' and a.application_name = 'neoapictl'"), "its lock")
         assert "under way" in ctl.refused("purge", "organization", organization, "--yes")
-        assert "under way" in ctl.refused("purge", "tenant", full.credential.tenant, "--yes")
+        assert "under way" in ctl.refused("purge", "tenant", full_org_api.credential.tenant, "--yes")
         first.stdin.close()
-        assert first.wait(LIMIT) == 0
-    ok(full.get("me"))
-    with purge_that_waits(ctl, full, "organization", organization) as purge:
+        assert first.wait(TIMEOUT_S) == 0
+    ok(full_org_api.get("me"))
+    with purge_that_waits(ctl, full_org_api, "organization", organization) as purge:
         assert "under way" in ctl.refused("import", path, "--organization", organization)
     assert purge.returncode == 0 and rows_of(instance, organization) == {}
 
 
-def test_purge_gives_up_where_what_refers_to_the_rest_stays(full, ctl, instance):
+def test_purge_gives_up_where_what_refers_to_the_rest_stays(full_org_api, ctl, instance):
     instance.sql(HOLD)
     try:
-        instance.sql("insert into public.hold values (%s, %s)", organization_of(full), full.broker()["id"])
-        assert "refers to what is left" in ctl.refused("purge", "organization", organization_of(full), "--yes")
+        instance.sql("insert into public.hold values (%s, %s)", organization_of(full_org_api), full_org_api.broker()["id"])
+        assert "refers to what is left" in ctl.refused("purge", "organization", organization_of(full_org_api), "--yes")
     finally:
         instance.sql("drop table public.hold")
-    ctl.ok("purge", "organization", organization_of(full), "--yes")
+    ctl.ok("purge", "organization", organization_of(full_org_api), "--yes")
 
 
-def test_whoever_interrupts_a_reader_is_told_by_the_exit_status(full, ctl):
-    with ctl.start("export", organization_of(full), stdout=subprocess.PIPE) as export:
+def test_whoever_interrupts_a_reader_is_told_by_the_exit_status(full_org_api, ctl):
+    with ctl.start("export", organization_of(full_org_api), stdout=subprocess.PIPE) as export:
         export.stdout.close()
         said = export.stderr.read()
     assert export.returncode == 1 and "cannot be written" in said

@@ -12,7 +12,7 @@ for module in ("ctl_instance", "receiver"):
 
 from client import Api, moment, ok  # noqa: E402
 from ctl_instance import Ctl, peak_memory  # noqa: E402
-from waiting import LIMIT, eventually  # noqa: E402
+from wait import TIMEOUT_S, eventually  # noqa: E402
 
 PLACE = {"postal_code": "04101300", "city": "São Paulo", "state": "SP"}
 CPF = "52998224725"
@@ -24,12 +24,12 @@ def ctl(instance):
 
 
 @pytest.fixture
-def organization(own):
-    return own.credential.organizations[0]
+def organization(own_api):
+    return own_api.credential.organizations[0]
 
 
 @pytest.fixture
-def give(ctl, organization, tmp_path):
+def import_rows(ctl, organization, tmp_path):
     """give(rows…) imports them and returns the report; how=ctl.refused returns what was said instead."""
     def give(*rows, how=ctl.json, options=(), **more):
         return how("import", write(tmp_path, rows), "--organization", organization, *options, **more)
@@ -60,7 +60,8 @@ def many(count):
     tenth = count // 10
     yield from (broker(f"b{n}", creci=f"SP {n}") for n in range(tenth))
     yield from (party(id=n, broker_id=f"b{n % tenth}", spouse_party_id=(n * 7 + 1) % (3 * tenth)) for n in range(3 * tenth))
-    yield from (home(id=f"h{n}", code=f"H-{n}", broker_id=f"b{n % tenth}", owners=[{"party_id": n % (3 * tenth), "share_bps": 10_000}])
+    yield from (home(id=f"h{n}", code=f"H-{n}", broker_id=f"b{n % tenth}",
+                     owners=[{"party_id": n % (3 * tenth), "share_bps": 10_000}])
                 for n in range(count - 4 * tenth))
 
 
@@ -74,71 +75,72 @@ def wrong(ctl, *args, code=1):
 # ---------------------------------------------------------------- from elsewhere
 
 
-def test_ids_of_elsewhere_become_ids_of_ours_wherever_they_are_referred_to(own, give):
-    done = give(home(id="casa 1", broker_id="7", owners=[{"party_id": "ana", "share_bps": 10_000}]),
-                party(id="ana", broker_id=7, spouse_party_id="caio"), party(id="caio", spouse_party_id="ana"), broker(7))
+def test_ids_of_elsewhere_become_ids_of_ours_wherever_they_are_referred_to(own_api, import_rows):
+    done = import_rows(home(id="casa 1", broker_id="7", owners=[{"party_id": "ana", "share_bps": 10_000}]),
+                       party(id="ana", broker_id=7, spouse_party_id="caio"), party(id="caio", spouse_party_id="ana"), broker(7))
     assert (done["created"], done["rows"]) == (4, 4)
-    found, (made,), couple = own.walk("properties")[0], own.walk("brokers"), own.walk("parties")
+    found, (made,), couple = own_api.walk("properties")[0], own_api.walk("brokers"), own_api.walk("parties")
     by_id = {one["id"]: one for one in couple}
     assert found["broker_id"] == made["id"] and {one["broker_id"] for one in couple if "broker_id" in one} == {made["id"]}
     assert all(by_id[one["spouse_party_id"]]["spouse_party_id"] == one["id"] for one in couple)
     assert found["owners"][0]["party_id"] in by_id
-    assert own.delete(f"brokers/{made['id']}").status_code == 409
+    assert own_api.delete(f"brokers/{made['id']}").status_code == 409
 
 
-def test_the_same_again_is_the_same_rows_also_where_they_changed(own, give):
+def test_the_same_again_is_the_same_rows_also_where_they_changed(own_api, import_rows):
     rows = [broker("b1", creci="SP 1"), party(id="p1", broker_id="b1"), party(external_id="crm-1")]
-    give(*rows)
-    before = own.walk("brokers") + own.walk("parties")
-    done = give(*rows)
+    import_rows(*rows)
+    before = own_api.walk("brokers") + own_api.walk("parties")
+    done = import_rows(*rows)
     assert (done["created"], done["changed"], done["unchanged"]) == (0, 0, 3)
-    assert own.walk("brokers") + own.walk("parties") == before
+    assert own_api.walk("brokers") + own_api.walk("parties") == before
     rows[2]["party"]["name"] = "Caio Duarte"
-    done = give(*rows)
+    done = import_rows(*rows)
     assert (done["created"], done["changed"], done["unchanged"]) == (0, 1, 2)
-    old, new = (next(one for one in some if one.get("external_id") == "crm-1") for some in (before, own.walk("parties")))
+    old, new = (next(one for one in some if one.get("external_id") == "crm-1") for some in (before, own_api.walk("parties")))
     assert (new["id"], new["created_at"], new["name"]) == (old["id"], old["created_at"], "Caio Duarte")
     assert moment(new["updated_at"]) > moment(old["updated_at"])
 
 
-def test_a_row_that_the_api_made_is_found_by_its_external_id(own, give):
-    there = ok(own.post("parties", json=party(external_id="crm-9")["party"]), 201)
-    assert give(party(external_id="crm-9", id="nine", name="New name"))["changed"] == 1
-    assert [(one["id"], one["name"]) for one in own.walk("parties")] == [(there["id"], "New name")]
+def test_a_row_that_the_api_made_is_found_by_its_external_id(own_api, import_rows):
+    there = ok(own_api.post("parties", json=party(external_id="crm-9")["party"]), 201)
+    assert import_rows(party(external_id="crm-9", id="nine", name="New name"))["changed"] == 1
+    assert [(one["id"], one["name"]) for one in own_api.walk("parties")] == [(there["id"], "New name")]
 
 
-def test_moments_and_names_are_kept_where_a_row_has_them_and_order_follows(own, give):
+def test_moments_and_names_are_kept_where_a_row_has_them_and_order_follows(own_api, import_rows):
     old = {"created_at": "2019-05-04T03:02:01.007Z", "updated_at": "2020-05-04T03:02:01.007-03:00", "created_by": "crm"}
-    give(broker("new"), broker("old", **old))
-    new, kept = own.walk("brokers")
+    import_rows(broker("new"), broker("old", **old))
+    new, kept = own_api.walk("brokers")
     assert (kept["created_at"], kept["updated_at"]) == ("2019-05-04T03:02:01.007Z", "2020-05-04T06:02:01.007Z")
     assert (kept["created_by"], kept["updated_by"], new["created_by"]) == ("crm", "neoapictl", "neoapictl")
-    assert own.walk("brokers", created_lte="2019-12-31T00:00:00Z") == [kept]
+    assert own_api.walk("brokers", created_lte="2019-12-31T00:00:00Z") == [kept]
 
 
-def test_a_status_is_taken_as_it_is_and_does_nothing_to_others(own, give):
-    give(home(id="h", status="active"), party(id="p"), {"proposal": {
+def test_a_status_is_taken_as_it_is_and_does_nothing_to_others(own_api, import_rows):
+    import_rows(home(id="h", status="active"), party(id="p"), {"proposal": {
         "id": "x", "kind": "purchase", "property_id": "h", "proponent_ids": ["p"], "amount": 1, "valid_until": "2020-01-01",
         "status": "accepted", "decided_at": "2019-12-31T10:00:00Z"}})
-    proposal, = own.walk("proposals")
+    proposal, = own_api.walk("proposals")
     assert (proposal["status"], proposal["decided_at"]) == ("accepted", "2019-12-31T10:00:00.000Z")
-    assert own.walk("properties")[0]["status"] == "active"
+    assert own_api.walk("properties")[0]["status"] == "active"
 
 
-def test_rows_of_another_organization_get_ids_of_their_own_always_the_same(own, ctl, give, instance, make, tmp_path):
-    other = Api(instance, make.key())
+def test_rows_of_another_organization_get_ids_of_their_own_always_the_same(own_api, ctl, import_rows, instance, admin_factory,
+                                                                           tmp_path):
+    other = Api(instance, admin_factory.key())
     made = other.broker(creci="SP 1")
     ok(other.post("parties", json=party(broker_id=made["id"])["party"]), 201)
     lines = ctl.ok("export", other.credential.organizations[0]).splitlines()
-    assert give(*lines)["created"] == 2
-    assert give(*lines)["unchanged"] == 2
-    (mine,), (theirs,) = own.walk("brokers"), own.walk("parties")
+    assert import_rows(*lines)["created"] == 2
+    assert import_rows(*lines)["unchanged"] == 2
+    (mine,), (theirs,) = own_api.walk("brokers"), own_api.walk("parties")
     assert mine["id"] != made["id"] and theirs["broker_id"] == mine["id"]
     assert {**made, **{name: mine[name] for name in ("id", "organization_id", "tenant_id")}} == mine
     assert ok(other.get(f"brokers/{made['id']}")) == made
 
 
-def test_standard_input_will_do_and_empty_lines_are_none(own, ctl, organization):
+def test_standard_input_will_do_and_empty_lines_are_none(own_api, ctl, organization):
     text = "\n" + json.dumps(broker("b")) + "\r\n   \n\n" + json.dumps(broker("c"))
     assert ctl.json("import", "-", "--organization", organization, stdin=text)["created"] == 2
 
@@ -146,7 +148,7 @@ def test_standard_input_will_do_and_empty_lines_are_none(own, ctl, organization)
 # ---------------------------------------------------------------- what is wrong
 
 
-def test_everything_that_is_wrong_is_told_by_line_and_field_and_then_nothing_is_imported(own, ctl, organization, tmp_path):
+def test_everything_that_is_wrong_is_told_by_line_and_field_and_then_nothing_is_imported(own_api, ctl, organization, tmp_path):
     rows = [broker("b1", creci="SP 1"),
             "{broken",
             '{"nothing": {}}',
@@ -171,21 +173,21 @@ def test_everything_that_is_wrong_is_told_by_line_and_field_and_then_nothing_is_
     assert code == 1 and "line 7: creci is that of the broker on line 1" in err.splitlines()
     assert re.search(r"^line 2: is no JSON: .*\(column \d+\)$", err, re.M)
     assert "20 things are wrong" in err.splitlines()[-1]
-    assert own.walk("brokers") == own.walk("parties") == own.walk("properties") == []
-    assert own.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
+    assert own_api.walk("brokers") == own_api.walk("parties") == own_api.walk("properties") == []
+    assert own_api.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
 
 
-def test_what_must_be_unique_is_looked_for_in_the_organization_too(own, ctl, organization, give, tmp_path):
-    there = own.broker(creci="CRECI 77")
+def test_what_must_be_unique_is_looked_for_in_the_organization_too(own_api, ctl, organization, import_rows, tmp_path):
+    there = own_api.broker(creci="CRECI 77")
     path = write(tmp_path, [broker("b1", creci="creci-77")])
     assert wrong(ctl, "import", path, "--organization", organization) == {(1, "creci")}
     assert there["id"] in ctl.run("import", path, "--organization", organization)[2]
-    assert give(broker(there["id"], creci="creci-77"))["changed"] == 1
+    assert import_rows(broker(there["id"], creci="creci-77"))["changed"] == 1
 
 
-def test_a_file_that_is_not_whole_is_refused(own, ctl, organization, tmp_path):
-    own.broker()
-    own.broker()
+def test_a_file_that_is_not_whole_is_refused(own_api, ctl, organization, tmp_path):
+    own_api.broker()
+    own_api.broker()
     text = ctl.ok("export", organization).splitlines()
     assert wrong(ctl, "import", write(tmp_path, text[:-1]), "--organization", organization) == {(None, None)}
     assert "not whole" in ctl.run("import", write(tmp_path, text[:-1]), "--organization", organization)[2]
@@ -200,10 +202,10 @@ def test_many_errors_are_not_all_told(ctl, organization, tmp_path):
     assert code == 1 and len(err.splitlines()) == 101 and "more than 100" in err
 
 
-def test_checking_alone_writes_nothing(own, give, organization):
-    assert give(broker("b1"), options=["--check"]) == {"rows": 1, "webhooks_passed_over": 0}
-    assert own.walk("brokers") == []
-    assert own.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
+def test_checking_alone_writes_nothing(own_api, import_rows, organization):
+    assert import_rows(broker("b1"), options=["--check"]) == {"rows": 1, "webhooks_passed_over": 0}
+    assert own_api.walk("brokers") == []
+    assert own_api.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
 
 
 def test_what_cannot_be_begun_says_why(ctl, organization, tmp_path):
@@ -216,71 +218,74 @@ def test_what_cannot_be_begun_says_why(ctl, organization, tmp_path):
 # ---------------------------------------------------------------- who is told
 
 
-def test_webhooks_are_told_of_an_import_only_where_that_is_asked_for(own, give):
-    hook = ok(own.post("webhooks", json={"url": "https://127.0.0.1:9/x", "events": ["*"], "is_active": True}), 201)
-    told = lambda: own.walk(f"webhooks/{hook['id']}/deliveries")  # noqa: E731
-    give(broker("silent"))
-    assert told() == []
-    give(broker("silent"), broker("b1"), broker("b2"), options=["--tell-webhooks"])
-    assert sorted(one["event_type"] for one in told()) == ["broker.created"] * 2
-    give(broker("silent"), broker("b1", name="Another"), options=["--tell-webhooks"])
-    assert sorted(one["event_type"] for one in told()) == ["broker.created"] * 2 + ["broker.updated"]
-    payloads = [ok(own.get(f"webhooks/{hook['id']}/deliveries/{one['id']}"))["payload"]["name"] for one in told()]
+def test_webhooks_are_told_of_an_import_only_where_that_is_asked_for(own_api, import_rows):
+    hook = ok(own_api.post("webhooks", json={"url": "https://127.0.0.1:9/x", "events": ["*"], "is_active": True}), 201)
+    sent_deliveries = lambda: own_api.walk(f"webhooks/{hook['id']}/deliveries")  # noqa: E731
+    import_rows(broker("silent"))
+    assert sent_deliveries() == []
+    import_rows(broker("silent"), broker("b1"), broker("b2"), options=["--tell-webhooks"])
+    assert sorted(one["event_type"] for one in sent_deliveries()) == ["broker.created"] * 2
+    import_rows(broker("silent"), broker("b1", name="Another"), options=["--tell-webhooks"])
+    assert sorted(one["event_type"] for one in sent_deliveries()) == ["broker.created"] * 2 + ["broker.updated"]
+    payloads = [ok(own_api.get(f"webhooks/{hook['id']}/deliveries/{one['id']}"))["payload"]["name"]
+                for one in sent_deliveries()]
     assert sorted(payloads) == ["Another", "Broker b1", "Broker b2"]
 
 
 # ---------------------------------------------------------------- interrupted
 
 
-def written(own, organization):
-    return own.instance.sql("select (select count(*) from neoapi.broker where organization_id = %s)"
-                            " + (select count(*) from neoapi.party where organization_id = %s)"
-                            " + (select count(*) from neoapi.property where organization_id = %s)", *[organization] * 3)[0][0]
+def written(own_api, organization):
+    return own_api.instance.sql("select (select count(*) from neoapi.broker where organization_id = %s)"
+                                " + (select count(*) from neoapi.party where organization_id = %s)"
+                                " + (select count(*) from neoapi.property where organization_id = %s)",
+                                *[organization] * 3)[0][0]
 
 
-def end_its_connection(own):
-    own.instance.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'neoapictl'"
-                     " and backend_type = 'client backend'")
+def end_its_connection(own_api):
+    own_api.instance.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'neoapictl'"
+                         " and backend_type = 'client backend'")
 
 
 @pytest.mark.parametrize("how", ["killed", "asked to end", "the database went"])
-def test_an_import_that_was_interrupted_is_gone_on_with_by_the_same_command(own, ctl, organization, tmp_path, how):
+def test_an_import_that_was_interrupted_is_gone_on_with_by_the_same_command(own_api, ctl, organization, tmp_path, how):
     count = 10_000
     command = "import", write(tmp_path, many(count)), "--organization", organization
     with ctl.start(*command) as process:
-        eventually(lambda: written(own, organization) > 500, "some rows")
+        eventually(lambda: written(own_api, organization) > 500, "some rows")
         if how == "the database went":
-            end_its_connection(own)
+            end_its_connection(own_api)
         else:
             process.send_signal(signal.SIGKILL if how == "killed" else signal.SIGTERM)
         said = process.stderr.read()
-    so_far = written(own, organization)
+    so_far = written(own_api, organization)
     assert 500 < so_far < count
     if how != "killed":
         assert process.returncode == 1 and f"stopped with {so_far} of {count} rows" in said
         assert ("connection" if how == "the database went" else "interrupted") in said
     done = ctl.json(*command)
     assert (done["rows"], done["created"], done["unchanged"]) == (count, count - so_far, so_far)
-    assert own.instance.sql("select count(*) from neoapi.reference where organization_id = %s", organization) == [
+    assert own_api.instance.sql("select count(*) from neoapi.reference where organization_id = %s", organization) == [
         (sum(len(re.findall('"[a-z_]*_id": ', json.dumps(row))) for row in many(count)),)]
 
 
-def test_one_import_at_a_time(own, ctl, organization, tmp_path):
+def test_one_import_at_a_time(own_api, ctl, organization, tmp_path):
     path = write(tmp_path, [broker("b")])
     with ctl.start("import", "-", "--organization", organization, stdin=-1) as first:
-        eventually(lambda: own.instance.sql("select 1 from pg_locks l join pg_stat_activity a using (pid)"
-                                            " where locktype = 'advisory' and a.application_name = 'neoapictl'"), "its lock")
+        eventually(lambda: own_api.instance.sql("select 1 from pg_locks l join pg_stat_activity a using (pid)"
+                                                " where locktype = 'advisory' and a.application_name = 'neoapictl'"),
+                   "its lock")
         assert "under way" in ctl.refused("import", path, "--organization", organization)
         first.stdin.close()
-        assert first.wait(LIMIT) == 0
+        assert first.wait(TIMEOUT_S) == 0
     assert ctl.json("import", path, "--organization", organization)["created"] == 1
 
 
 @pytest.mark.alone
-def test_a_hundred_thousand_rows_need_no_more_memory_than_a_few(own, ctl, make, tmp_path, tell):
+def test_a_hundred_thousand_rows_need_no_more_memory_than_a_few(own_api, ctl, admin_factory, tmp_path, report):
     peaks, rows = {}, 100_000
     for count in (1000, rows):
-        organization = make.organization(own.credential.tenant)
+        organization = admin_factory.organization(own_api.credential.tenant)
         path, begun = write(tmp_path, many(count)), time.monotonic()
         with ctl.start("import", path, "--organization", organization) as process:
             while process.poll() is None:
@@ -294,8 +299,8 @@ def test_a_hundred_thousand_rows_need_no_more_memory_than_a_few(own, ctl, make, 
             peaks["export"] = max(peaks.get("export", 0), peak_memory(process))
             time.sleep(0.001)
     assert process.returncode == 0
-    tell(f"{rows / took:.0f} rows/s in, {rows / (time.monotonic() - begun):.0f} rows/s out,"
-         f" {peaks[rows] / 1024:.0f} and {peaks['export'] / 1024:.0f} MB at most")
+    report(f"{rows / took:.0f} rows/s in, {rows / (time.monotonic() - begun):.0f} rows/s out,"
+           f" {peaks[rows] / 1024:.0f} and {peaks['export'] / 1024:.0f} MB at most")
     assert peaks[rows] < peaks[1000] + 16 * 1024 and peaks["export"] < peaks[1000] + 16 * 1024, peaks
 
 

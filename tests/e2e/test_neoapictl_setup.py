@@ -12,13 +12,13 @@ import time
 import psycopg2
 import psycopg2.errors
 import pytest
-from ctl_database import LIMIT, NOBODY, bare, db, fresh  # noqa: F401 (fixtures)
+from ctl_database import TIMEOUT_S, UNKNOWN_ULID, new_database, db, own_database  # noqa: F401 (fixtures)
 
 MIGRATION_LOCK = 5653418271302  # src/store/migrate.c
 
 
 def until(condition, what):
-    deadline = time.monotonic() + LIMIT
+    deadline = time.monotonic() + TIMEOUT_S
     while not condition():
         assert time.monotonic() < deadline, what
         time.sleep(0.02)
@@ -27,232 +27,236 @@ def until(condition, what):
 # ---------------------------------------------------------------- setup and migrate
 
 
-def test_setup_makes_everything_and_is_harmless_the_second_time(bare):
-    status, first, err = bare.setup()
+def test_setup_makes_everything_and_is_harmless_the_second_time(new_database):
+    status, first, err = new_database.setup()
     assert (status, err) == (0, "") and "applying 0001_foundation" in first
-    rows = bare.sql("select number, applied_at from neoapi.schema_migration order by number")
-    status, second, err = bare.setup()
+    rows = new_database.sql("select number, applied_at from neoapi.schema_migration order by number")
+    status, second, err = new_database.setup()
     assert (status, err) == (0, "") and "nothing was to be done" in second
-    assert bare.sql("select number, applied_at from neoapi.schema_migration order by number") == rows
-    assert bare.run("doctor")[0] == 0
+    assert new_database.sql("select number, applied_at from neoapi.schema_migration order by number") == rows
+    assert new_database.run("doctor")[0] == 0
 
 
-def test_setup_with_json_writes_one_object(bare):
-    status, out, _ = bare.setup("--json")
+def test_setup_with_json_writes_one_object(new_database):
+    status, out, _ = new_database.setup("--json")
     report = json.loads(out)
-    assert status == 0 and report["database"] == bare.name and report["runtime_role"] == "neoapi"
+    assert status == 0 and report["database"] == new_database.name and report["runtime_role"] == "neoapi"
     assert report["version"] == len(report["applied"]) > 1
 
 
-def test_setup_refuses_a_powerful_runtime_role(bare):
-    assert "postgres" in bare.refused("setup", "--database-name", bare.name, "--runtime-role", "postgres", dsn=bare.admin)
-    assert "two roles" in bare.refused("setup", "--owner", "neoapi", dsn=bare.admin, status=2)
+def test_setup_refuses_a_powerful_runtime_role(new_database):
+    assert "postgres" in new_database.refused("setup", "--database-name", new_database.name, "--runtime-role", "postgres",
+                                              dsn=new_database.admin)
+    assert "two roles" in new_database.refused("setup", "--owner", "neoapi", dsn=new_database.admin, status=2)
 
 
-def test_setup_refuses_a_database_of_somebody_else(bare):
-    bare.sql(f"create database {bare.name}", dsn=bare.admin)
-    assert "belongs to" in bare.refused("setup", "--database-name", bare.name, dsn=bare.admin)
+def test_setup_refuses_a_database_of_somebody_else(new_database):
+    new_database.sql(f"create database {new_database.name}", dsn=new_database.admin)
+    assert "belongs to" in new_database.refused("setup", "--database-name", new_database.name, dsn=new_database.admin)
 
 
-def test_setup_refuses_another_runtime_role_than_before(fresh):
-    role = f"{fresh.name}_other"
+def test_setup_refuses_another_runtime_role_than_before(own_database):
+    role = f"{own_database.name}_other"
     try:
-        status, _, err = fresh.setup("--runtime-role", role)
+        status, _, err = own_database.setup("--runtime-role", role)
         assert status == 1 and f"made for the runtime role neoapi, not for {role}" in err
-        may = fresh.sql("select has_database_privilege(%s, %s, 'connect')", role, fresh.name)
+        may = own_database.sql("select has_database_privilege(%s, %s, 'connect')", role, own_database.name)
         assert may == [(False,)]
     finally:
-        fresh.sql(f"drop role if exists {role}", dsn=fresh.admin)
+        own_database.sql(f"drop role if exists {role}", dsn=own_database.admin)
 
 
-def test_setup_takes_the_password_from_a_file(bare, tmp_path):
-    role, secret = f"{bare.name}_role", tmp_path / "password"
+def test_setup_takes_the_password_from_a_file(new_database, tmp_path):
+    role, secret = f"{new_database.name}_role", tmp_path / "password"
     secret.write_text("correct 'horse'\\battery\n")
     try:
-        status, out, err = bare.setup("--runtime-role", role, "--runtime-password-file", str(secret))
+        status, out, err = new_database.setup("--runtime-role", role, "--runtime-password-file", str(secret))
         assert (status, err) == (0, "") and "horse" not in out
-        stored, = bare.sql("select rolpassword from pg_authid where rolname = %s", role)[0]
+        stored, = new_database.sql("select rolpassword from pg_authid where rolname = %s", role)[0]
         kind, iterations, salt, keys = re.fullmatch(r"(SCRAM-SHA-256)\$(\d+):([^$]+)\$(.+)", stored).groups()
         salted = hashlib.pbkdf2_hmac("sha256", b"correct 'horse'\\battery", base64.b64decode(salt), int(iterations))
         client = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
         assert base64.b64encode(client).decode() == keys.split(":")[0]
     finally:
-        bare.drop()
-        bare.sql(f"drop role if exists {role}", dsn=bare.admin)
+        new_database.drop()
+        new_database.sql(f"drop role if exists {role}", dsn=new_database.admin)
 
 
-def test_setup_makes_an_administrator_who_is_no_superuser(bare, tmp_path):
-    role, secret = f"{bare.name}-admin", tmp_path / "password"
+def test_setup_makes_an_administrator_who_is_no_superuser(new_database, tmp_path):
+    role, secret = f"{new_database.name}-admin", tmp_path / "password"
     secret.write_text("battery\n")
     try:
-        status, _, err = bare.setup("--admin-role", role, "--admin-password-file", str(secret))
+        status, _, err = new_database.setup("--admin-role", role, "--admin-password-file", str(secret))
         assert (status, err) == (0, "")
-        assert bare.sql("select rolcanlogin, rolsuper, rolcreaterole, rolpassword like 'SCRAM-SHA-256$%%',"
-                        " pg_has_role(rolname, 'neoapi_owner', 'member') from pg_authid where rolname = %s", role) == [
+        assert new_database.sql("select rolcanlogin, rolsuper, rolcreaterole, rolpassword like 'SCRAM-SHA-256$%%',"
+                                " pg_has_role(rolname, 'neoapi_owner', 'member') from pg_authid where rolname = %s", role) == [
                             (True, False, False, True, True)]
-        assert bare.setup("--admin-role", role)[0] == 0
+        assert new_database.setup("--admin-role", role)[0] == 0
     finally:
-        bare.drop()
-        bare.sql(f'drop role if exists "{role}"', dsn=bare.admin)
+        new_database.drop()
+        new_database.sql(f'drop role if exists "{role}"', dsn=new_database.admin)
 
 
 @pytest.mark.parametrize("options, words", [
     (["--admin-role", "neoapi"], "two roles"), (["--admin-password-file", "/nonexistent"], "--admin-role"),
     (["--admin-role", "Root"], "lowercase")])
-def test_setup_refuses_an_administrator_that_makes_no_sense(bare, options, words):
-    assert words in bare.refused("setup", *options, dsn=bare.admin, status=2)
+def test_setup_refuses_an_administrator_that_makes_no_sense(new_database, options, words):
+    assert words in new_database.refused("setup", *options, dsn=new_database.admin, status=2)
 
 
-def test_setup_makes_a_first_tenant_with_a_key_once(bare):
-    status, out, err = bare.setup("--json", "--tenant", "Imobiliária Exemplo")
+def test_setup_makes_a_first_tenant_with_a_key_once(new_database):
+    status, out, err = new_database.setup("--json", "--tenant", "Imobiliária Exemplo")
     first = json.loads(out)["first"]
     assert (status, err) == (0, "")
-    assert bare.sql("select t.id, o.id, t.name, o.name, c.role, c.scopes, c.secret_hash = %s from neoapi.tenant t"
-                    " join neoapi.organization o on o.tenant_id = t.id join neoapi.credential c on c.organization_id = o.id",
-                    hashlib.sha256(first["secret"][31:74].encode()).digest()) == [
+    assert new_database.sql("select t.id, o.id, t.name, o.name, c.role, c.scopes, c.secret_hash = %s from neoapi.tenant t"
+                            " join neoapi.organization o on o.tenant_id = t.id join neoapi.credential c on c.organization_id = o.id",
+                            hashlib.sha256(first["secret"][31:74].encode()).digest()) == [
         (first["tenant"], first["organization"], "Imobiliária Exemplo", "Imobiliária Exemplo", "org_admin", None, True)]
-    status, out, err = bare.setup("--tenant", "Imobiliária Exemplo")
+    status, out, err = new_database.setup("--tenant", "Imobiliária Exemplo")
     assert (status, err) == (0, "") and "is there" in out and "nbr_" not in out
-    assert len(bare.json("tenant", "list")) == 1
+    assert len(new_database.json("tenant", "list")) == 1
 
 
-def test_a_first_tenant_whose_secret_nobody_could_read_is_not_made(bare):
+def test_a_first_tenant_whose_secret_nobody_could_read_is_not_made(new_database):
     with open("/dev/full", "w") as full:
-        process = bare.start("setup", "--database-name", bare.name, "--tenant", "T", dsn=bare.admin, stdout=full)
-        assert process.wait(LIMIT) == 1
-    assert bare.json("tenant", "list") == []
+        process = new_database.start("setup", "--database-name", new_database.name, "--tenant", "T", dsn=new_database.admin,
+                                     stdout=full)
+        assert process.wait(TIMEOUT_S) == 1
+    assert new_database.json("tenant", "list") == []
 
 
-def test_setup_finds_a_server_though_its_database_is_still_to_be_made(bare):
-    status, out, err = bare.run("setup", "--database-name", bare.name)
-    assert (status, err) == (0, "") and f"database {bare.name}: made" in out
+def test_setup_finds_a_server_though_its_database_is_still_to_be_made(new_database):
+    status, out, err = new_database.run("setup", "--database-name", new_database.name)
+    assert (status, err) == (0, "") and f"database {new_database.name}: made" in out
 
 
-def test_without_being_told_it_takes_the_service_and_without_one_the_database_neoapi(bare, tmp_path):
-    assert bare.setup()[0] == 0
-    parts = psycopg2.extensions.parse_dsn(bare.dsn)
+def test_without_being_told_it_takes_the_service_and_without_one_the_database_neoapi(new_database, tmp_path):
+    assert new_database.setup()[0] == 0
+    parts = psycopg2.extensions.parse_dsn(new_database.dsn)
     env = {**os.environ, "HOME": str(tmp_path), "PGSYSCONFDIR": str(tmp_path), "PGHOST": parts["host"], "PGUSER": "postgres"}
     for name in ("NEOAPI_DATABASE", "PGSERVICE", "PGSERVICEFILE", "PGDATABASE"):
         env.pop(name, None)
 
     def connected():
         done = subprocess.run([os.environ["NEOAPI_CTL_BIN"], "--json", "doctor"], env=env, capture_output=True, text=True,
-                              timeout=LIMIT)
+                              timeout=TIMEOUT_S)
         return json.loads(done.stdout)[0]["found"]
 
     assert connected().startswith("database neoapi ")
-    (tmp_path / "pg_service.conf").write_text(f"[neoapi]\ndbname={bare.name}\n")
-    assert connected().startswith(f"database {bare.name} ")
+    (tmp_path / "pg_service.conf").write_text(f"[neoapi]\ndbname={new_database.name}\n")
+    assert connected().startswith(f"database {new_database.name} ")
 
 
 @pytest.mark.parametrize("content", [None, "", "\n", "x" * 600])
-def test_setup_refuses_a_password_file_without_a_password(bare, tmp_path, content):
+def test_setup_refuses_a_password_file_without_a_password(new_database, tmp_path, content):
     if content is not None:
         (tmp_path / "password").write_text(content)
-    assert "password file" in bare.refused("setup", "--database-name", bare.name, "--runtime-password-file",
-                                           str(tmp_path / "password"), dsn=bare.admin)
+    assert "password file" in new_database.refused("setup", "--database-name", new_database.name, "--runtime-password-file",
+                                                   str(tmp_path / "password"), dsn=new_database.admin)
 
 
-def test_migrate_says_first_then_does_then_has_nothing_to_do(fresh):
-    names = fresh.empty()
-    assert fresh.ok("migrate", "--dry-run") == "".join(f"would apply {name}\n" for name in names)
-    assert fresh.json("migrate", "--dry-run") == {"version": 0, "pending": names}
-    assert fresh.json("migrate") == {"version": len(names), "applied": names}
-    assert fresh.migrations() == names
-    assert "nothing was to be done" in fresh.ok("migrate")
+def test_migrate_says_first_then_does_then_has_nothing_to_do(own_database):
+    names = own_database.empty()
+    assert own_database.ok("migrate", "--dry-run") == "".join(f"would apply {name}\n" for name in names)
+    assert own_database.json("migrate", "--dry-run") == {"version": 0, "pending": names}
+    assert own_database.json("migrate") == {"version": len(names), "applied": names}
+    assert own_database.migrations() == names
+    assert "nothing was to be done" in own_database.ok("migrate")
 
 
-def test_two_migrations_at_once_apply_each_one_once(fresh):
-    names = fresh.empty()
+def test_two_migrations_at_once_apply_each_one_once(own_database):
+    names = own_database.empty()
     waiting = ("select count(*) from pg_locks l join pg_database d on d.oid = l.database"
                " where locktype = 'advisory' and not granted and datname = current_database()")
-    gate = psycopg2.connect(fresh.dsn)
+    gate = psycopg2.connect(own_database.dsn)
     try:
         gate.cursor().execute("select pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
-        both = [fresh.start("--json", "migrate") for _ in range(2)]
-        until(lambda: fresh.sql(waiting) == [(2,)], "both wait for the lock")
+        both = [own_database.start("--json", "migrate") for _ in range(2)]
+        until(lambda: own_database.sql(waiting) == [(2,)], "both wait for the lock")
     finally:
         gate.close()
-    reports = [process.communicate(timeout=LIMIT) for process in both]
+    reports = [process.communicate(timeout=TIMEOUT_S) for process in both]
     assert [process.returncode for process in both] == [0, 0], reports
     assert sorted(name for out, _ in reports for name in json.loads(out)["applied"]) == names
-    assert fresh.migrations() == names
+    assert own_database.migrations() == names
 
 
-def test_a_migration_that_waits_for_a_table_keeps_nobody_waiting_and_comes_again(fresh):
+def test_a_migration_that_waits_for_a_table_keeps_nobody_waiting_and_comes_again(own_database):
     """A dump, say, that holds a lock for an hour: what stands behind a waiting change of the table would wait as long."""
-    names = fresh.empty()
+    names = own_database.empty()
     waiting = "select count(*) from pg_locks where not granted and relation = 'neoapi.schema_migration'::regclass"
-    dump = psycopg2.connect(fresh.dsn, application_name="a dump")
+    dump = psycopg2.connect(own_database.dsn, application_name="a dump")
     try:
         dump.cursor().execute("lock table neoapi.schema_migration in share mode")
-        migrating = fresh.start("migrate")
-        until(lambda: fresh.sql(waiting) == [(1,)], "it waits for the table")
-        until(lambda: fresh.sql(waiting) == [(0,)], "it gives way")
-        until(lambda: fresh.sql(waiting) == [(1,)], "it comes again")
+        migrating = own_database.start("migrate")
+        until(lambda: own_database.sql(waiting) == [(1,)], "it waits for the table")
+        until(lambda: own_database.sql(waiting) == [(0,)], "it gives way")
+        until(lambda: own_database.sql(waiting) == [(1,)], "it comes again")
     finally:
         dump.close()
-    out, err = migrating.communicate(timeout=LIMIT)
+    out, err = migrating.communicate(timeout=TIMEOUT_S)
     assert (migrating.returncode, err) == (0, "")
     assert re.search(r"in the way: process \d+ \(\w+, a dump\)", out) and out.count(f"applying {names[0]}\n") == 1
-    assert fresh.migrations() == names
+    assert own_database.migrations() == names
 
 
-def test_a_migration_that_fails_is_rolled_back_whole(fresh):
-    names = fresh.empty()
-    fresh.sql("create table neoapi.idempotency_key ()")  # in the way of a statement halfway through
-    assert f"{names[0]} failed and was rolled back" in fresh.refused("migrate")
-    assert fresh.sql("select to_regclass('neoapi.plan')") == [(None,)] and fresh.migrations() == []
-    fresh.sql("drop table neoapi.idempotency_key")
-    assert fresh.json("migrate")["applied"] == names
+def test_a_migration_that_fails_is_rolled_back_whole(own_database):
+    names = own_database.empty()
+    own_database.sql("create table neoapi.idempotency_key ()")  # in the way of a statement halfway through
+    assert f"{names[0]} failed and was rolled back" in own_database.refused("migrate")
+    assert own_database.sql("select to_regclass('neoapi.plan')") == [(None,)] and own_database.migrations() == []
+    own_database.sql("drop table neoapi.idempotency_key")
+    assert own_database.json("migrate")["applied"] == names
 
 
-def test_a_schema_of_another_build_is_not_taken_for_this_builds(fresh):
+def test_a_schema_of_another_build_is_not_taken_for_this_builds(own_database):
     """The number alone would say that there is nothing to do."""
-    names = fresh.migrations()
-    fresh.sql("update neoapi.schema_migration set name = '0003_other' where number = 3")
+    names = own_database.migrations()
+    own_database.sql("update neoapi.schema_migration set name = '0003_other' where number = 3")
     for command in ["migrate"], ["migrate", "--dry-run"]:
-        assert f"its migration 3 is 0003_other, this build's is {names[2]}" in fresh.refused(*command)
-    fresh.sql("delete from neoapi.schema_migration where number > 2")
-    fresh.sql("insert into neoapi.schema_migration (number, name) values (1000, 'of a later build')")
-    assert "nothing was to be done" in fresh.ok("migrate") and len(names) > 3
+        assert f"its migration 3 is 0003_other, this build's is {names[2]}" in own_database.refused(*command)
+    own_database.sql("delete from neoapi.schema_migration where number > 2")
+    own_database.sql("insert into neoapi.schema_migration (number, name) values (1000, 'of a later build')")
+    assert "nothing was to be done" in own_database.ok("migrate") and len(names) > 3
 
 
-def test_deliveries_of_every_partition_are_found_by_their_subscription(fresh):
-    organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
-    subscription, old, recent = "whs_" + NOBODY, "whd_" + NOBODY, fresh.sql("select neoapi.webhook_min_id(current_date)")[0][0]
-    fresh.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
-              " created_by, updated_by, secret) values (%s, %s, '', 'https://127.0.0.1:9/', '{*}', now(), now(), '', '', '')",
-              organization, subscription)
-    fresh.sql("with inserted as (insert into neoapi.webhook_delivery select %s, id, %s, 'broker.created', '{}', now()"
-              " from unnest(%s) id returning *) insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
-              " select id, organization_id, subscription_id, now() from inserted", organization, subscription, [old, recent])
-    assert [one["id"] for one in fresh.json("webhook", "deliveries", subscription)] == [recent, old]
-    assert fresh.json("webhook", "retry", old)["status"] == "pending"
+def test_deliveries_of_every_partition_are_found_by_their_subscription(own_database):
+    organization = own_database.json("organization", "add", "B", "--tenant",
+                                     own_database.json("tenant", "add", "A")["id"])["id"]
+    subscription, old, recent = "whs_" + UNKNOWN_ULID, "whd_" + UNKNOWN_ULID, own_database.sql("select neoapi.webhook_min_id(current_date)")[0][0]
+    own_database.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+                     " created_by, updated_by, secret) values (%s, %s, '', 'https://127.0.0.1:9/', '{*}', now(), now(), '', '', '')",
+                     organization, subscription)
+    own_database.sql("with inserted as (insert into neoapi.webhook_delivery select %s, id, %s, 'broker.created', '{}', now()"
+                     " from unnest(%s) id returning *) insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+                     " select id, organization_id, subscription_id, now() from inserted", organization, subscription,
+                     [old, recent])
+    assert [one["id"] for one in own_database.json("webhook", "deliveries", subscription)] == [recent, old]
+    assert own_database.json("webhook", "retry", old)["status"] == "pending"
     # Whatever holds deliveries has this key and nothing besides it, the partitions of days to come as well.
-    latest, = fresh.sql("select max(inhrelid::regclass::text) from pg_inherits where inhrelid::regclass::text"
-                        " ~ 'neoapi.webhook_delivery_[0-9]{8}$'")[0]
-    fresh.sql("drop table " + latest)
-    fresh.sql("select neoapi.webhook_maintain_partitions(30)")
-    keys = fresh.sql("select c.oid, array_agg(pg_get_indexdef(indexrelid, 0, true)) from pg_partition_tree('neoapi.webhook_delivery')"
-                     " join pg_class c on c.oid = relid left join pg_index on indrelid = c.oid group by c.oid")
+    latest, = own_database.sql("select max(inhrelid::regclass::text) from pg_inherits where inhrelid::regclass::text"
+                               " ~ 'neoapi.webhook_delivery_[0-9]{8}$'")[0]
+    own_database.sql("drop table " + latest)
+    own_database.sql("select neoapi.webhook_maintain_partitions(30)")
+    keys = own_database.sql("select c.oid, array_agg(pg_get_indexdef(indexrelid, 0, true)) from pg_partition_tree('neoapi.webhook_delivery')"
+                            " join pg_class c on c.oid = relid left join pg_index on indrelid = c.oid group by c.oid")
     assert len(keys) >= 6
     for _, (key, *others) in keys:
         assert key.endswith("(organization_id, subscription_id, id)") and not others, keys
 
 
-def test_what_an_administrator_migrates_belongs_to_the_owner(fresh):
-    fresh.empty()
-    fresh.ok("migrate")
-    assert fresh.sql("select distinct tableowner from pg_tables where schemaname = 'neoapi' and tablename <> 'setting'"
-                     " and tablename <> 'schema_migration'") == [("neoapi_owner",)]
+def test_what_an_administrator_migrates_belongs_to_the_owner(own_database):
+    own_database.empty()
+    own_database.ok("migrate")
+    assert own_database.sql("select distinct tableowner from pg_tables where schemaname = 'neoapi' and tablename <> 'setting'"
+                            " and tablename <> 'schema_migration'") == [("neoapi_owner",)]
 
 
-def test_commands_ask_for_a_schema_that_is_there_and_up_to_date(cluster, fresh, newer):
-    assert "neoapictl setup" in fresh.refused("tenant", "list", dsn=cluster.admin_dsn)
-    assert "neoapictl setup" in fresh.refused("migrate", dsn=cluster.admin_dsn)
-    fresh.program = newer.ctl
-    assert "neoapictl migrate" in fresh.refused("tenant", "list")
+def test_commands_ask_for_a_schema_that_is_there_and_up_to_date(cluster, own_database, next_version):
+    assert "neoapictl setup" in own_database.refused("tenant", "list", dsn=cluster.admin_dsn)
+    assert "neoapictl setup" in own_database.refused("migrate", dsn=cluster.admin_dsn)
+    own_database.program = next_version.ctl
+    assert "neoapictl migrate" in own_database.refused("tenant", "list")
 
 
 # ---------------------------------------------------------------- the runtime role
@@ -268,7 +272,7 @@ def test_commands_ask_for_a_schema_that_is_there_and_up_to_date(cluster, fresh, 
     "select name from neoapi.credential",
     "select name from neoapi.tenant",
     "select * from neoapi.organization",
-    "insert into neoapi.tenant (id, name) values ('tnt_%s', 'x')" % NOBODY,
+    "insert into neoapi.tenant (id, name) values ('tnt_%s', 'x')" % UNKNOWN_ULID,
     "insert into neoapi.schema_migration (number, name) values (99, 'x')",
     "update neoapi.credential set revoked_at = null",
     "update neoapi.plan set requests = 1",

@@ -6,22 +6,23 @@ import signal
 
 import pytest
 
-for module in ("ctl_instance", "hooks", "receiver"):
+for module in ("ctl_instance", "webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import Api, ok  # noqa: E402
 from ctl_instance import Ctl  # noqa: E402
-from hooks import HERE, admin, attempted, deliveries, detail, make_there, receiver, subscribe, there, until  # noqa: E402 (fixtures too)
-from receiver import Refusing, one_after_the_other, status  # noqa: E402
-from waiting import LIMIT, eventually  # noqa: E402
+from webhook_fixtures import (HERE, admin, attempted, deliveries, detail, module_admin_factory,  # noqa: E402 (fixtures too)
+                              module_instance, receiver, subscribe, until)
+from receiver import ClosedPort, one_after_the_other, status  # noqa: E402
+from wait import TIMEOUT_S, eventually  # noqa: E402
 
 CONF = HERE + "NeoAPIWebhookRetryDelays 0 1\nNeoAPIWebhookTimeout 2\n"
-NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
+UNKNOWN_ULID = "00000000000000000000000000"  # the rest of an id that nothing has
 
 
 @pytest.fixture
-def ctl(there):
-    return Ctl(there)
+def ctl(module_instance):
+    return Ctl(module_instance)
 
 
 def organization_of(api):
@@ -38,9 +39,9 @@ def failed(api, url):
 # ---------------------------------------------------------------- list
 
 
-def test_subscriptions_are_listed_by_organization_and_all_together(ctl, there, make_there, admin):
+def test_subscriptions_are_listed_by_organization_and_all_together(ctl, module_instance, module_admin_factory, admin):
     mine = subscribe(admin, "http://127.0.0.1:9/mine", "broker.created", "broker.deleted")
-    others = subscribe(Api(there, make_there.key()), "http://127.0.0.1:9/others")
+    others = subscribe(Api(module_instance, module_admin_factory.key()), "http://127.0.0.1:9/others")
     listed, = ctl.json("webhook", "list", "--organization", organization_of(admin))
     assert listed == {"id": mine["id"], "organization_id": organization_of(admin), "url": "http://127.0.0.1:9/mine",
                       "events": ["broker.created", "broker.deleted"], "is_active": True, "disabled_reason": None,
@@ -61,9 +62,10 @@ def test_the_list_says_why_one_is_inactive_and_how_much_waits_for_it(ctl, admin,
 
 
 def test_the_list_says_since_when_one_fails(ctl, admin):
-    with Refusing() as nobody:
+    with ClosedPort() as nobody:
         failed(admin, nobody.url)
-        eventually(lambda: ctl.json("webhook", "list", "--organization", organization_of(admin))[0]["failing_since"], "a failure")
+        eventually(lambda: ctl.json("webhook", "list", "--organization", organization_of(admin))[0]["failing_since"],
+                   "a failure")
 
 
 def test_the_list_shows_no_secret(ctl, admin):
@@ -95,13 +97,13 @@ def test_deliveries_are_shown_newest_first_with_what_became_of_the_last_attempt(
 
 
 def test_a_delivery_shows_its_last_error(ctl, admin):
-    with Refusing() as nobody:
+    with ClosedPort() as nobody:
         subscription, _ = failed(admin, nobody.url)
         row, = ctl.json("webhook", "deliveries", subscription["id"])
         assert (row["error"], row["http_status"]) == ("connection_failed", None)
 
 
-def test_what_is_pending_says_when_it_is_due(ctl, there, admin):
+def test_what_is_pending_says_when_it_is_due(ctl, module_instance, admin):
     subscription = subscribe(admin, "http://127.0.0.1:9/")
     ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": False}))
     made = ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
@@ -145,9 +147,9 @@ def test_recovering_sends_what_has_failed_since_and_nothing_else(ctl, admin, rec
     assert ctl.json("webhook", "recover", subscription["id"], "--since", found[1]["created_at"]) == {"recovered": 2}
     eventually(lambda: len(deliveries(admin, subscription, status="success")) == 3, "what was sent again")
     again = deliveries(admin, subscription)[:2]
-    told = [arrival.json["payload"] for arrival in receiver.arrivals[-2:]]
+    payloads = [arrival.json["payload"] for arrival in receiver.arrivals[-2:]]
     assert {one["id"] for one in again} == {arrival.id for arrival in receiver.arrivals[-2:]}
-    assert sorted(one["id"] for one in told) == sorted(one["payload"]["id"] for one in found[2:])
+    assert sorted(one["id"] for one in payloads) == sorted(one["payload"]["id"] for one in found[2:])
 
 
 def test_nothing_to_recover_is_no_failure(ctl, admin):
@@ -192,11 +194,11 @@ def test_what_was_pending_when_its_subscription_was_deleted_is_refused_for_that(
 
 
 def test_what_is_not_there_is_refused(ctl, admin):
-    nothing = "whs_" + NOBODY
+    nothing = "whs_" + UNKNOWN_ULID
     assert "no such subscription" in ctl.refused("webhook", "deliveries", nothing)
     assert "no such subscription" in ctl.refused("webhook", "recover", nothing, "--since", "2026-01-01T00:00:00Z")
-    assert "no such delivery" in ctl.refused("webhook", "retry", "whd_" + NOBODY)
-    with Refusing() as nobody:
+    assert "no such delivery" in ctl.refused("webhook", "retry", "whd_" + UNKNOWN_ULID)
+    with ClosedPort() as nobody:
         subscription, delivery = failed(admin, nobody.url)
     ok(admin.delete(f"webhooks/{subscription['id']}"), 204)
     assert "deleted" in ctl.refused("webhook", "retry", delivery["id"])
@@ -204,13 +206,13 @@ def test_what_is_not_there_is_refused(ctl, admin):
 
 @pytest.mark.parametrize("args", [
     ["deliveries"],
-    ["deliveries", "brk_" + NOBODY],
-    ["deliveries", "whs_" + NOBODY, "--status", "lost"],
-    ["deliveries", "whs_" + NOBODY, "--limit", "0"],
-    ["retry", "whs_" + NOBODY],
-    ["recover", "whs_" + NOBODY],
-    ["recover", "whs_" + NOBODY, "--since", "yesterday"],
-    ["recover", "whs_" + NOBODY, "--since", "2026-02-30T00:00:00Z"],
+    ["deliveries", "brk_" + UNKNOWN_ULID],
+    ["deliveries", "whs_" + UNKNOWN_ULID, "--status", "lost"],
+    ["deliveries", "whs_" + UNKNOWN_ULID, "--limit", "0"],
+    ["retry", "whs_" + UNKNOWN_ULID],
+    ["recover", "whs_" + UNKNOWN_ULID],
+    ["recover", "whs_" + UNKNOWN_ULID, "--since", "yesterday"],
+    ["recover", "whs_" + UNKNOWN_ULID, "--since", "2026-02-30T00:00:00Z"],
     ["tail", "--for", "0"],
     ["tail", "--organization", "all"],
     ["listen"],
@@ -235,12 +237,12 @@ class Tail:
     def end(self, number=signal.SIGINT):
         if number:
             self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=LIMIT)
+        out, err = self.process.communicate(timeout=TIMEOUT_S)
         assert (self.process.returncode, err) == (0, ""), (out, err)
         return out.splitlines()
 
 
-def told(lines):
+def attempts_of(lines):
     return [(row["event_type"], row["attempt"], row["result"], row["http_status"]) for row in map(json.loads, lines)]
 
 
@@ -255,14 +257,14 @@ def test_tail_tells_of_every_attempt_once_and_of_nothing_before(ctl, admin, rece
     ok(admin.delete(path), 204)
     until(admin, subscription, "failed")
     lines = tail.end()
-    assert told(lines) == [("broker.created", 1, "retry", 503), ("broker.created", 2, "success", 204),
-                           ("broker.deleted", 1, "retry", 500), ("broker.deleted", 2, "failed", 500)]
+    assert attempts_of(lines) == [("broker.created", 1, "retry", 503), ("broker.created", 2, "success", 204),
+                                  ("broker.deleted", 1, "retry", 500), ("broker.deleted", 2, "failed", 500)]
     assert before["id"] not in "".join(lines)
     assert all(json.loads(line)["subscription_id"] == subscription["id"] for line in lines)
 
 
-def test_tail_misses_nothing_of_many_and_tells_nothing_twice(ctl, there, make_there, admin, receiver):
-    other = Api(there, make_there.key())
+def test_tail_misses_nothing_of_many_and_tells_nothing_twice(ctl, module_instance, module_admin_factory, admin, receiver):
+    other = Api(module_instance, module_admin_factory.key())
     subscribe(admin, receiver.url)
     subscribe(other, receiver.url)
     tail, everything = Tail(ctl, "--json", "--organization", organization_of(admin)), Tail(ctl, "--json")
@@ -270,8 +272,8 @@ def test_tail_misses_nothing_of_many_and_tells_nothing_twice(ctl, there, make_th
         admin.broker()
         other.broker()
     receiver.wait_for(200)
-    eventually(lambda: not there.sql("select 1 from neoapi.webhook_queue where organization_id in (%s, %s)",
-                                     organization_of(admin), organization_of(other)), "everything is recorded")
+    eventually(lambda: not module_instance.sql("select 1 from neoapi.webhook_queue where organization_id in (%s, %s)",
+                                               organization_of(admin), organization_of(other)), "everything is recorded")
     rows = [json.loads(line) for line in tail.end()]
     assert len(rows) == 100 == len({row["delivery_id"] for row in rows})
     assert {row["organization_id"] for row in rows} == {organization_of(admin)}
@@ -280,12 +282,13 @@ def test_tail_misses_nothing_of_many_and_tells_nothing_twice(ctl, there, make_th
 
 
 def test_tail_tells_people_what_happens(ctl, admin):
-    with Refusing() as nobody:
+    with ClosedPort() as nobody:
         tail = Tail(ctl, "--organization", organization_of(admin))
         failed(admin, nobody.url)
         head, first, second = tail.end(signal.SIGTERM)
     assert "Ctrl-C" in head
-    assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z  retry    connection_failed  attempt 1, \d+ ms  broker\.created  whd_\w+  whs_", first)
+    assert re.match(r"\d{4}-\d\d-\d\dT[\d:.]+Z  retry    connection_failed  attempt 1, \d+ ms  broker\.created  whd_\w+  whs_",
+                    first)
     assert "  failed  " in second and "attempt 2" in second
 
 

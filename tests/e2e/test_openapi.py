@@ -62,15 +62,15 @@ def test_the_description_is_asked_for_again_with_its_tag(anonymous):
     assert anonymous.get("docs/errors", headers={"If-None-Match": page}).status_code == 304 and page != etag
 
 
-def test_the_description_names_the_server(document, instance, short):
+def test_the_description_names_the_server(document, instance, second_host_api):
     assert document["servers"][0]["url"].rstrip("/") == instance.url.rstrip("/")
-    other = short.description()
+    other = second_host_api.description()
     assert other["servers"][0]["url"].rstrip("/") == "https://api.example.com/public/v1"
 
 
-def test_problems_lead_to_the_page_of_the_host(api, short, instance):
+def test_problems_lead_to_the_page_of_the_host(api, second_host_api, instance):
     assert api.get("nothing").json()["documentation_url"].startswith(instance.url)
-    assert short.get("nothing").json()["documentation_url"] == "https://docs.example.com/api/errors#not_found.route"
+    assert second_host_api.get("nothing").json()["documentation_url"] == "https://docs.example.com/api/errors#not_found.route"
 
 
 class Anchors(HTMLParser):
@@ -186,14 +186,14 @@ def test_the_examples_conform_to_their_schemas(document):
         assert_conforms(document, value, schema)
 
 
-def test_the_examples_of_bodies_are_accepted(document, own):
+def test_the_examples_of_bodies_are_accepted(document, own_api):
     bodies = document["paths"]["/brokers"]["post"]["requestBody"]["content"]["application/json"]
     for example in bodies["examples"].values():
-        broker = ok(own.post("brokers", json=resolve(document, example)["value"]), 201)
+        broker = ok(own_api.post("brokers", json=resolve(document, example)["value"]), 201)
         for method in ("put", "patch"):
             content = document["paths"]["/brokers/{id}"][method]["requestBody"]["content"]["application/json"]
             for change in content["examples"].values():
-                ok(own.request(method.upper(), "brokers/" + broker["id"], json=resolve(document, change)["value"]))
+                ok(own_api.request(method.upper(), "brokers/" + broker["id"], json=resolve(document, change)["value"]))
 
 
 @pytest.fixture
@@ -228,8 +228,8 @@ def checked(document, monkeypatch):
     return asker
 
 
-def test_live_answers_conform_to_the_description(checked, own, realm, instance):
-    ask, one = checked(own), "/brokers/{id}"
+def test_live_answers_conform_to_the_description(checked, own_api, principals, instance):
+    ask, one = checked(own_api), "/brokers/{id}"
     key = {"Idempotency-Key": str(uuid.uuid4())}
     full = {"name": "Ana", "creci": "SP 1", "document_number": "1", "email": "a@b.br", "phone": "1", "visibility": "public",
             "bank_account": {name: "1" for name in ("bank_code", "bank_name", "agency", "account_number", "pix_key")}}
@@ -256,10 +256,10 @@ def test_live_answers_conform_to_the_description(checked, own, realm, instance):
     ask("DELETE", at, one)
     ask("GET", at, one)
     ask("GET", "me")
-    checked(Api(instance, realm.token_both))("GET", "me")
-    checked(Api(instance, realm.token_both))("GET", "brokers")
-    checked(Api(instance, realm.admin, realm.other_organization))("GET", "me")
-    checked(Api(instance, realm.viewer))("DELETE", at, one)
+    checked(Api(instance, principals.token_both))("GET", "me")
+    checked(Api(instance, principals.token_both))("GET", "brokers")
+    checked(Api(instance, principals.admin, principals.other_organization))("GET", "me")
+    checked(Api(instance, principals.viewer))("DELETE", at, one)
     for path in ("openapi.yaml", "docs/errors"):
         ask("GET", path)
     for credential in (None, "nonsense"):
@@ -267,7 +267,7 @@ def test_live_answers_conform_to_the_description(checked, own, realm, instance):
     assert len(checked.seen) > 25
 
 
-def test_the_schema_of_a_create_and_the_service_agree(document, own):
+def test_the_schema_of_a_create_and_the_service_agree(document, own_api):
     """What the schema accepts or refuses, the service does as well."""
     schema = document["paths"]["/brokers"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     validator = jsonschema.Draft202012Validator({**schema, "components": document["components"]})
@@ -276,7 +276,7 @@ def test_the_schema_of_a_create_and_the_service_agree(document, own):
         {}, {"x": 1}, {"visibility": "public"}, {"visibility": "no"}, {"creci": "x" * 33}, {"bank_account": []},
         {"bank_account": {"account_type": "savings"}}, {"bank_account": {"x": "y"}}]]
     for body in bodies:
-        response = own.post("brokers", json=body)
+        response = own_api.post("brokers", json=body)
         assert validator.is_valid(body) == (response.status_code == 201), (body, response.text)
 
 

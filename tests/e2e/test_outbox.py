@@ -6,22 +6,22 @@ import uuid
 
 import pytest
 from client import MOMENT, ULID, Api, ok, refused
-from waiting import together
+from wait import together
 
 PAYLOAD = ["id", "name", "creci", "email", "tenant_id", "organization_id", "created_at", "updated_at"]
 FULL = {"name": "Ana Lúcia \"Z\"", "creci": "SP 1", "email": "ana@example.com", "phone": "+55 11 1", "document_number": "1",
         "visibility": "public", "bank_account": {"pix_key": "secret@example.com", "bank_code": "341"}}
 # Nothing is ever sent there: the courier does not deliver to this machine.
-NOWHERE = "https://127.0.0.1:9/"
+UNREACHABLE_URL = "https://127.0.0.1:9/"
 
 
 @pytest.fixture
-def subscribe(own):
+def subscribe(own_api):
     """subscribe(*events, active=True, api=own): the id of a new subscription."""
     made = []
 
-    def new(*events, active=True, api=own):
-        body = {"url": NOWHERE, "events": list(events), "is_active": active}
+    def new(*events, active=True, api=own_api):
+        body = {"url": UNREACHABLE_URL, "events": list(events), "is_active": active}
         made.append((api, ok(api.post("webhooks", json=body), 201)["id"]))
         return made[-1][1]
 
@@ -50,41 +50,42 @@ def live(api):
     return answers
 
 
-def told_of(broker):
+def payload_of(broker):
     return {name: broker[name] for name in PAYLOAD if name in broker}
 
 
 LIFE = ["broker.created", "broker.updated", "broker.updated", "broker.deleted"]
 
 
-def test_every_write_is_told_with_the_eight_fields_and_no_others(own, instance, subscribe):
+def test_every_write_is_told_with_the_eight_fields_and_no_others(own_api, instance, subscribe):
     subscription = subscribe("broker.created", "broker.updated", "broker.deleted")
-    created, changed, replaced = live(own)
-    told = deliveries(instance, subscription)
-    assert [event for event, _ in told] == LIFE
-    assert [payload for _, payload in told] == [told_of(created), told_of(changed), told_of(replaced), told_of(replaced)]
-    assert list(told[0][1]) == PAYLOAD
+    created, changed, replaced = live(own_api)
+    delivered = deliveries(instance, subscription)
+    assert [event for event, _ in delivered] == LIFE
+    assert [payload for _, payload in delivered] == [payload_of(created), payload_of(changed), payload_of(replaced),
+                                                     payload_of(replaced)]
+    assert list(delivered[0][1]) == PAYLOAD
 
 
-def test_a_delivery_is_pending_and_belongs_to_the_organization(own, instance, subscribe):
+def test_a_delivery_is_pending_and_belongs_to_the_organization(own_api, instance, subscribe):
     subscription = subscribe("*")
-    broker = own.broker()
+    broker = own_api.broker()
     rows = instance.sql("select d.organization_id, d.id, d.event_type, neoapi.format_timestamp(d.created_at), q.subscription_id"
                         " from neoapi.webhook_delivery d join neoapi.webhook_queue q using (organization_id, id)"
                         " where d.subscription_id = %s", subscription)
     (organization, id, event, at, queued), = rows
-    assert (organization, event, queued) == (own.credential.organizations[0], "broker.created", subscription)
+    assert (organization, event, queued) == (own_api.credential.organizations[0], "broker.created", subscription)
     assert re.fullmatch("whd_" + ULID, id) and re.fullmatch(MOMENT, at) and at == broker["created_at"]
-    assert ok(own.get(f"webhooks/{subscription}/deliveries/{id}"))["status"] == "pending"
+    assert ok(own_api.get(f"webhooks/{subscription}/deliveries/{id}"))["status"] == "pending"
 
 
-def test_secrets_of_the_bank_account_are_never_told(own, instance, subscribe):
+def test_secrets_of_the_bank_account_are_never_told(own_api, instance, subscribe):
     subscription = subscribe("*")
-    live(own)
+    live(own_api)
     assert "secret@example.com" not in json.dumps(deliveries(instance, subscription))
 
 
-@pytest.mark.parametrize("wanted, told", [
+@pytest.mark.parametrize("wanted, delivered", [
     (["*"], LIFE),
     (["broker.created"], ["broker.created"]),
     (["broker.updated"], ["broker.updated"] * 2),
@@ -92,80 +93,80 @@ def test_secrets_of_the_bank_account_are_never_told(own, instance, subscribe):
     (["broker.deleted", "broker.created", "property.created"], ["broker.created", "broker.deleted"]),
     (["property.created", "party.updated"], []),
 ])
-def test_a_subscription_is_told_what_it_asked_for(own, instance, subscribe, wanted, told):
+def test_a_subscription_is_told_what_it_asked_for(own_api, instance, subscribe, wanted, delivered):
     subscription = subscribe(*wanted)
-    live(own)
-    assert events(instance, subscription) == told
+    live(own_api)
+    assert events(instance, subscription) == delivered
 
 
-def test_every_subscription_gets_a_delivery_of_its_own(own, instance, subscribe):
+def test_every_subscription_gets_a_delivery_of_its_own(own_api, instance, subscribe):
     several = [subscribe("*") for _ in range(40)]
-    own.broker()
+    own_api.broker()
     rows = instance.sql("select id, subscription_id from neoapi.webhook_delivery where organization_id = %s",
-                        own.credential.organizations[0])
+                        own_api.credential.organizations[0])
     assert len({id for id, _ in rows}) == 40 and {subscription for _, subscription in rows} == set(several)
 
 
-def test_an_inactive_subscription_is_told_nothing(own, instance, subscribe):
+def test_an_inactive_subscription_is_told_nothing(own_api, instance, subscribe):
     inactive, active = subscribe("*", active=False), subscribe("*")
-    live(own)
+    live(own_api)
     assert events(instance, inactive) == [] and events(instance, active) == LIFE
 
 
-def test_a_subscription_of_another_organization_is_told_nothing(own, realm, instance, subscribe):
-    other = Api(instance, realm.other)
-    strangers = [subscribe("*", api=api) for api in (Api(instance, realm.token_both, realm.organization_2), other)]
-    live(own)
+def test_a_subscription_of_another_organization_is_told_nothing(own_api, principals, instance, subscribe):
+    other = Api(instance, principals.other)
+    strangers = [subscribe("*", api=api) for api in (Api(instance, principals.token_both, principals.organization_2), other)]
+    live(own_api)
     assert [events(instance, stranger) for stranger in strangers] == [[], []]
     other.broker()
     assert events(instance, strangers[1]) == ["broker.created"]
 
 
-def test_a_write_that_fails_tells_nothing(own, instance, subscribe):
-    broker, other = own.broker(creci="SP 1"), own.broker(creci="SP 2")
+def test_a_write_that_fails_tells_nothing(own_api, instance, subscribe):
+    broker, other = own_api.broker(creci="SP 1"), own_api.broker(creci="SP 2")
     subscription = subscribe("*")
-    path, nowhere = "brokers/" + other["id"], "brokers/brk_" + "0" * 26
-    refused(own.post("brokers", json={"name": "Ana", "creci": "sp1"}), 409, "conflict.duplicate")
-    refused(own.post("brokers", json={}), 400, "validation.broker.name_required")
-    refused(own.patch(path, json={"creci": "sp1"}), 409, "conflict.duplicate")
-    refused(own.put(path, json={"name": "Ana", "creci": "sp1"}), 409, "conflict.duplicate")
-    for send in (own.patch, own.put):
+    path, unknown = "brokers/" + other["id"], "brokers/brk_" + "0" * 26
+    refused(own_api.post("brokers", json={"name": "Ana", "creci": "sp1"}), 409, "conflict.duplicate")
+    refused(own_api.post("brokers", json={}), 400, "validation.broker.name_required")
+    refused(own_api.patch(path, json={"creci": "sp1"}), 409, "conflict.duplicate")
+    refused(own_api.put(path, json={"name": "Ana", "creci": "sp1"}), 409, "conflict.duplicate")
+    for send in (own_api.patch, own_api.put):
         refused(send(path, json={"name": "Bia"}, headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
-        refused(send(nowhere, json={"name": "Bia"}), 404, "not_found.broker")
-    refused(own.delete(path, headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
-    refused(own.delete(nowhere), 404, "not_found.broker")
-    assert own.with_(credential="x").delete("brokers/" + broker["id"]).status_code == 401
+        refused(send(unknown, json={"name": "Bia"}), 404, "not_found.broker")
+    refused(own_api.delete(path, headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
+    refused(own_api.delete(unknown), 404, "not_found.broker")
+    assert own_api.with_(credential="x").delete("brokers/" + broker["id"]).status_code == 401
     assert events(instance, subscription) == []
 
 
-def test_a_replay_tells_nothing(own, instance, subscribe):
+def test_a_replay_tells_nothing(own_api, instance, subscribe):
     subscription = subscribe("*")
     key = {"Idempotency-Key": str(uuid.uuid4())}
     for _ in range(3):
-        ok(own.post("brokers", json={"name": "Ana"}, headers=key), 201)
+        ok(own_api.post("brokers", json={"name": "Ana"}, headers=key), 201)
     assert events(instance, subscription) == ["broker.created"]
 
 
-def test_a_hundred_copies_at_once_are_told_once(own, instance, subscribe):
+def test_a_hundred_copies_at_once_are_told_once(own_api, instance, subscribe):
     subscription = subscribe("*")
     key = {"Idempotency-Key": str(uuid.uuid4())}
-    together(*[lambda: ok(own.with_().post("brokers", json={"name": "Ana"}, headers=key), 201)] * 50)
+    together(*[lambda: ok(own_api.with_().post("brokers", json={"name": "Ana"}, headers=key), 201)] * 50)
     assert events(instance, subscription) == ["broker.created"]
 
 
-def test_reading_tells_nothing(own, instance, subscribe):
-    path = "brokers/" + own.broker()["id"]
+def test_reading_tells_nothing(own_api, instance, subscribe):
+    path = "brokers/" + own_api.broker()["id"]
     subscription = subscribe("*")
-    for method in (own.get, own.head, own.options):
+    for method in (own_api.get, own_api.head, own_api.options):
         method(path)
-    own.get("brokers")
+    own_api.get("brokers")
     assert events(instance, subscription) == []
 
 
-def test_a_write_under_a_condition_is_told(own, instance, subscribe):
+def test_a_write_under_a_condition_is_told(own_api, instance, subscribe):
     subscription = subscribe("*")
-    response = own.post("brokers", json={"name": "Ana"})
+    response = own_api.post("brokers", json={"name": "Ana"})
     path, etag = "brokers/" + response.json()["id"], response.headers["ETag"]
-    etag = own.patch(path, json={"phone": "1"}, headers={"If-Match": etag}).headers["ETag"]
-    ok(own.delete(path, headers={"If-Match": etag}), 204)
+    etag = own_api.patch(path, json={"phone": "1"}, headers={"If-Match": etag}).headers["ETag"]
+    ok(own_api.delete(path, headers={"If-Match": etag}), 204)
     assert events(instance, subscription) == ["broker.created", "broker.updated", "broker.deleted"]

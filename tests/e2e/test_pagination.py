@@ -22,9 +22,9 @@ def page_of(api, **params):
 
 
 @pytest.fixture(scope="module")
-def shelf(instance, make, realm):
+def sixty_brokers(instance, admin_factory, principals):
     """An organization with 60 brokers that nobody changes."""
-    api = Api(instance, make.key(make.organization(realm.tenant)))
+    api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     api.ids = filled(api, 60)
     return api
 
@@ -32,94 +32,94 @@ def shelf(instance, make, realm):
 # ---------------------------------------------------------------- pages
 
 
-def test_an_empty_list_has_no_cursors(own):
-    assert page_of(own) == {"items": [], "page_info": {"start_cursor": None, "end_cursor": None, "has_next_page": False,
-                                                       "has_previous_page": False}}
-    assert "Link" not in own.get("brokers").headers
+def test_an_empty_list_has_no_cursors(own_api):
+    assert page_of(own_api) == {"items": [], "page_info": {"start_cursor": None, "end_cursor": None, "has_next_page": False,
+                                                           "has_previous_page": False}}
+    assert "Link" not in own_api.get("brokers").headers
 
 
-def test_a_page_has_25_unless_asked_otherwise_newest_first(shelf):
-    page = page_of(shelf)
-    assert ids(page) == shelf.ids[:25]
+def test_a_page_has_25_unless_asked_otherwise_newest_first(sixty_brokers):
+    page = page_of(sixty_brokers)
+    assert ids(page) == sixty_brokers.ids[:25]
     assert set(page) == {"items", "page_info"}
     assert set(page["page_info"]) == {"start_cursor", "end_cursor", "has_next_page", "has_previous_page"}
     assert page["page_info"]["has_next_page"] is True and page["page_info"]["has_previous_page"] is False
 
 
-def test_items_are_whole_resources(shelf):
-    assert page_of(shelf, limit=1)["items"] == [ok(shelf.get("brokers/" + shelf.ids[0]))]
+def test_items_are_whole_resources(sixty_brokers):
+    assert page_of(sixty_brokers, limit=1)["items"] == [ok(sixty_brokers.get("brokers/" + sixty_brokers.ids[0]))]
 
 
 @pytest.mark.parametrize("limit", [1, 7, 25, 59, 60, 61, 100])
-def test_a_walk_meets_everything_once_in_order(shelf, limit):
-    assert [item["id"] for item in shelf.walk(limit=limit)] == shelf.ids
+def test_a_walk_meets_everything_once_in_order(sixty_brokers, limit):
+    assert [item["id"] for item in sixty_brokers.walk(limit=limit)] == sixty_brokers.ids
 
 
-def test_the_last_page_knows_that_it_is_the_last_also_when_it_is_full(shelf):
-    assert page_of(shelf, limit=60)["page_info"]["has_next_page"] is False
-    assert page_of(shelf, limit=59)["page_info"]["has_next_page"] is True
-    second = page_of(shelf, limit=30, cursor=page_of(shelf, limit=30)["page_info"]["end_cursor"])
-    assert ids(second) == shelf.ids[30:] and second["page_info"]["has_next_page"] is False
+def test_the_last_page_knows_that_it_is_the_last_also_when_it_is_full(sixty_brokers):
+    assert page_of(sixty_brokers, limit=60)["page_info"]["has_next_page"] is False
+    assert page_of(sixty_brokers, limit=59)["page_info"]["has_next_page"] is True
+    second = page_of(sixty_brokers, limit=30, cursor=page_of(sixty_brokers, limit=30)["page_info"]["end_cursor"])
+    assert ids(second) == sixty_brokers.ids[30:] and second["page_info"]["has_next_page"] is False
 
 
-def test_further_pages_have_earlier_items(shelf):
-    first = page_of(shelf, limit=20)
-    second = page_of(shelf, limit=20, cursor=first["page_info"]["end_cursor"])
-    third = page_of(shelf, limit=20, cursor=second["page_info"]["end_cursor"])
+def test_further_pages_have_earlier_items(sixty_brokers):
+    first = page_of(sixty_brokers, limit=20)
+    second = page_of(sixty_brokers, limit=20, cursor=first["page_info"]["end_cursor"])
+    third = page_of(sixty_brokers, limit=20, cursor=second["page_info"]["end_cursor"])
     assert [page["page_info"]["has_previous_page"] for page in (first, second, third)] == [False, True, True]
 
 
-def test_after_the_end_there_is_an_empty_page(shelf):
-    last = page_of(shelf, limit=60)["page_info"]
+def test_after_the_end_there_is_an_empty_page(sixty_brokers):
+    last = page_of(sixty_brokers, limit=60)["page_info"]
     assert last["end_cursor"] is not None
-    beyond = page_of(shelf, cursor=last["end_cursor"])
+    beyond = page_of(sixty_brokers, cursor=last["end_cursor"])
     assert beyond["items"] == [] and beyond["page_info"]["has_next_page"] is False
     assert beyond["page_info"]["has_previous_page"] is True
 
 
-def test_the_start_cursor_is_that_of_the_first_item(shelf):
-    page = page_of(shelf, limit=10)
-    assert ids(page_of(shelf, limit=10, cursor=page["page_info"]["start_cursor"])) == shelf.ids[1:11]
+def test_the_start_cursor_is_that_of_the_first_item(sixty_brokers):
+    page = page_of(sixty_brokers, limit=10)
+    assert ids(page_of(sixty_brokers, limit=10, cursor=page["page_info"]["start_cursor"])) == sixty_brokers.ids[1:11]
 
 
-def test_there_are_no_earlier_items_once_they_are_deleted(own):
-    newest, middle, oldest = filled(own, 3)
-    cursor = page_of(own, limit=2)["page_info"]["end_cursor"]
-    ok(own.delete("brokers/" + newest), 204)
-    ok(own.delete("brokers/" + middle), 204)
-    page = page_of(own, cursor=cursor)
+def test_there_are_no_earlier_items_once_they_are_deleted(own_api):
+    newest, middle, oldest = filled(own_api, 3)
+    cursor = page_of(own_api, limit=2)["page_info"]["end_cursor"]
+    ok(own_api.delete("brokers/" + newest), 204)
+    ok(own_api.delete("brokers/" + middle), 204)
+    page = page_of(own_api, cursor=cursor)
     assert ids(page) == [oldest] and page["page_info"]["has_previous_page"] is False
 
 
-def test_a_cursor_outlives_the_item_it_was_made_at(own):
-    every = filled(own, 4)
-    cursor = page_of(own, limit=2)["page_info"]["end_cursor"]
-    ok(own.delete("brokers/" + every[1]), 204)
-    assert ids(page_of(own, cursor=cursor)) == every[2:]
+def test_a_cursor_outlives_the_item_it_was_made_at(own_api):
+    every = filled(own_api, 4)
+    cursor = page_of(own_api, limit=2)["page_info"]["end_cursor"]
+    ok(own_api.delete("brokers/" + every[1]), 204)
+    assert ids(page_of(own_api, cursor=cursor)) == every[2:]
 
 
 @pytest.mark.parametrize("limit", ["0", "101", "-1", "abc", "", "1.5", "1e1", " 5", "+5", "0x10", "99999999999999999999", "25 ",
                                    "５", "05x"])
-def test_a_limit_is_an_integer_from_1_to_100(shelf, limit):
-    refused(shelf.get("brokers", params={"limit": limit}), 400, "validation.limit_out_of_range",
+def test_a_limit_is_an_integer_from_1_to_100(sixty_brokers, limit):
+    refused(sixty_brokers.get("brokers", params={"limit": limit}), 400, "validation.limit_out_of_range",
             limit="validation.limit_out_of_range")
 
 
 @pytest.mark.parametrize("query", ["limit=5&limit=5", "cursor=x&cursor=y", "q=a&q=b", "limit=5&limit=6"])
-def test_a_parameter_is_sent_once(shelf, query):
-    response = shelf.get("brokers?" + query)
+def test_a_parameter_is_sent_once(sixty_brokers, query):
+    response = sixty_brokers.get("brokers?" + query)
     refused(response, 400, "validation.parameter_invalid", **{query.partition("=")[0]: "validation.parameter_invalid"})
 
 
 @pytest.mark.parametrize("name", ["offset", "page", "Limit", "LIMIT", "order", "external_id", "name", "limit[]", "é",
                                   "x-api-key"])
-def test_an_unknown_parameter_is_refused(shelf, name):
-    refused(shelf.get("brokers", params={name: "1"}), 400, "validation.unknown_parameter",
+def test_an_unknown_parameter_is_refused(sixty_brokers, name):
+    refused(sixty_brokers.get("brokers", params={name: "1"}), 400, "validation.unknown_parameter",
             **{name: "validation.unknown_parameter"})
 
 
-def test_everything_wrong_with_a_query_is_named_at_once(shelf):
-    response = shelf.get("brokers?limit=0&page=2&visibility=x")
+def test_everything_wrong_with_a_query_is_named_at_once(sixty_brokers):
+    response = sixty_brokers.get("brokers?limit=0&page=2&visibility=x")
     refused(response, 400, "validation.failed", limit="validation.limit_out_of_range", page="validation.unknown_parameter",
             visibility="validation.parameter_invalid")
 
@@ -127,9 +127,9 @@ def test_everything_wrong_with_a_query_is_named_at_once(shelf):
 # ---------------------------------------------------------------- while others write
 
 
-def test_a_walk_is_stable_while_others_create_and_delete(instance, make, realm):
-    organization = make.organization(realm.tenant)
-    api = Api(instance, make.key(organization))
+def test_a_walk_is_stable_while_others_create_and_delete(instance, admin_factory, principals):
+    organization = admin_factory.organization(principals.tenant)
+    api = Api(instance, admin_factory.key(organization))
     every = filled(api, 120)
     doomed = set(every[::3])
     stable = [id for id in every if id not in doomed]
@@ -162,22 +162,22 @@ def test_a_walk_is_stable_while_others_create_and_delete(instance, make, realm):
 # ---------------------------------------------------------------- cursors
 
 
-def test_a_cursor_goes_with_any_limit(shelf):
-    cursor = page_of(shelf, limit=10)["page_info"]["end_cursor"]
-    assert ids(page_of(shelf, limit=3, cursor=cursor)) == shelf.ids[10:13]
-    assert ids(page_of(shelf, cursor=cursor)) == shelf.ids[10:35]
+def test_a_cursor_goes_with_any_limit(sixty_brokers):
+    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    assert ids(page_of(sixty_brokers, limit=3, cursor=cursor)) == sixty_brokers.ids[10:13]
+    assert ids(page_of(sixty_brokers, cursor=cursor)) == sixty_brokers.ids[10:35]
 
 
-def test_a_cursor_can_be_used_again_and_by_another_credential_of_the_organization(shelf, instance, make):
-    cursor = page_of(shelf, limit=10)["page_info"]["end_cursor"]
-    viewer = Api(instance, make.key(shelf.credential.organizations[0], "org_viewer"))
-    for api in (shelf, shelf, viewer):
-        assert ids(page_of(api, limit=2, cursor=cursor)) == shelf.ids[10:12]
+def test_a_cursor_can_be_used_again_and_by_another_credential_of_the_organization(sixty_brokers, instance, admin_factory):
+    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    viewer = Api(instance, admin_factory.key(sixty_brokers.credential.organizations[0], "org_viewer"))
+    for api in (sixty_brokers, sixty_brokers, viewer):
+        assert ids(page_of(api, limit=2, cursor=cursor)) == sixty_brokers.ids[10:12]
 
 
-def test_a_cursor_tells_nothing(shelf):
-    cursor = page_of(shelf, limit=10)["page_info"]["end_cursor"]
-    assert shelf.ids[9] not in cursor and shelf.credential.organizations[0] not in cursor
+def test_a_cursor_tells_nothing(sixty_brokers):
+    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    assert sixty_brokers.ids[9] not in cursor and sixty_brokers.credential.organizations[0] not in cursor
     assert set(cursor) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
 
 
@@ -188,90 +188,90 @@ def assert_invalid(api, cursor, **params):
 
 @pytest.mark.parametrize("cursor", ["x", "", "AAAA", "null", "=" * 40, "a" * 200, "é", "' or 1=1 --", "brk_" + "0" * 26,
                                     "z" * 4000])
-def test_a_forged_cursor_is_refused(shelf, cursor):
-    assert_invalid(shelf, cursor)
+def test_a_forged_cursor_is_refused(sixty_brokers, cursor):
+    assert_invalid(sixty_brokers, cursor)
 
 
-def test_a_cursor_with_one_character_changed_is_refused(shelf):
-    cursor = page_of(shelf, limit=10)["page_info"]["end_cursor"]
+def test_a_cursor_with_one_character_changed_is_refused(sixty_brokers):
+    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     for at in range(len(cursor)):
-        assert_invalid(shelf, cursor[:at] + ("A" if cursor[at] != "A" else "B") + cursor[at + 1:])
+        assert_invalid(sixty_brokers, cursor[:at] + ("A" if cursor[at] != "A" else "B") + cursor[at + 1:])
 
 
-def test_a_cursor_that_is_cut_or_lengthened_is_refused(shelf):
-    cursor = page_of(shelf, limit=10)["page_info"]["end_cursor"]
+def test_a_cursor_that_is_cut_or_lengthened_is_refused(sixty_brokers):
+    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     for other in (cursor[:-1], cursor[1:], cursor[:len(cursor) // 2], cursor + "A", cursor + "=", cursor + "==", " " + cursor,
                   cursor + " ", cursor + cursor):
-        assert_invalid(shelf, other)
+        assert_invalid(sixty_brokers, other)
 
 
-def test_the_last_character_of_a_cursor_has_no_free_bits(shelf):
-    cursor = page_of(shelf, limit=10)["page_info"]["end_cursor"]
+def test_the_last_character_of_a_cursor_has_no_free_bits(sixty_brokers):
+    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     for last in "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_":
         if last != cursor[-1]:
-            assert_invalid(shelf, cursor[:-1] + last)
+            assert_invalid(sixty_brokers, cursor[:-1] + last)
 
 
-def test_a_cursor_of_another_organization_is_refused(shelf, own, realm, instance):
-    cursor = page_of(shelf, limit=10)["page_info"]["end_cursor"]
-    assert_invalid(own, cursor)
-    assert_invalid(Api(instance, realm.other), cursor)
+def test_a_cursor_of_another_organization_is_refused(sixty_brokers, own_api, principals, instance):
+    cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    assert_invalid(own_api, cursor)
+    assert_invalid(Api(instance, principals.other), cursor)
 
 
-def test_a_cursor_goes_with_the_filters_it_was_made_with(shelf):
-    plain = page_of(shelf, limit=10)["page_info"]["end_cursor"]
-    filtered = page_of(shelf, limit=10, q="Broker")["page_info"]["end_cursor"]
-    assert_invalid(shelf, plain, q="Broker")
-    assert_invalid(shelf, filtered)
-    assert_invalid(shelf, filtered, q="Brok")
-    assert_invalid(shelf, filtered, q="Broker", visibility="restricted")
-    assert ids(page_of(shelf, limit=5, q="Broker", cursor=filtered)) == shelf.ids[10:15]
+def test_a_cursor_goes_with_the_filters_it_was_made_with(sixty_brokers):
+    plain = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
+    filtered = page_of(sixty_brokers, limit=10, q="Broker")["page_info"]["end_cursor"]
+    assert_invalid(sixty_brokers, plain, q="Broker")
+    assert_invalid(sixty_brokers, filtered)
+    assert_invalid(sixty_brokers, filtered, q="Brok")
+    assert_invalid(sixty_brokers, filtered, q="Broker", visibility="restricted")
+    assert ids(page_of(sixty_brokers, limit=5, q="Broker", cursor=filtered)) == sixty_brokers.ids[10:15]
 
 
-def test_an_old_cursor_is_expired(short):
-    filled(short, 3)
-    cursor = page_of(short, limit=1)["page_info"]["end_cursor"]
-    response = short.until(400, "brokers", params={"cursor": cursor})
+def test_an_old_cursor_is_expired(second_host_api):
+    filled(second_host_api, 3)
+    cursor = page_of(second_host_api, limit=1)["page_info"]["end_cursor"]
+    response = second_host_api.until(400, "brokers", params={"cursor": cursor})
     refused(response, 400, "validation.cursor_expired", cursor="validation.cursor_expired")
 
 
-def test_a_cursor_is_good_on_every_host_with_the_same_key(short, own):
-    every = filled(own, 3)
-    cursor = page_of(own, limit=1)["page_info"]["end_cursor"]
-    assert ids(page_of(short, cursor=cursor)) == every[1:]
+def test_a_cursor_is_good_on_every_host_with_the_same_key(second_host_api, own_api):
+    every = filled(own_api, 3)
+    cursor = page_of(own_api, limit=1)["page_info"]["end_cursor"]
+    assert ids(page_of(second_host_api, cursor=cursor)) == every[1:]
 
 
 # ---------------------------------------------------------------- Link
 
 
-def test_the_link_header_leads_to_the_next_page(shelf):
-    response = shelf.get("brokers", params={"limit": 20})
+def test_the_link_header_leads_to_the_next_page(sixty_brokers):
+    response = sixty_brokers.get("brokers", params={"limit": 20})
     walked = ids(response.json())
     while "next" in response.links:
         url = response.links["next"]["url"]
-        assert url.startswith(shelf.url + "brokers?")
-        response = shelf.get(url)
+        assert url.startswith(sixty_brokers.url + "brokers?")
+        response = sixty_brokers.get(url)
         walked += ids(ok(response))
-    assert walked == shelf.ids and "Link" not in response.headers
+    assert walked == sixty_brokers.ids and "Link" not in response.headers
 
 
-def test_the_link_carries_cursor_limit_and_filters(shelf):
-    response = shelf.get("brokers", params={"limit": 20, "q": "Brökér &+%=\"<>", "visibility": "restricted,public"})
+def test_the_link_carries_cursor_limit_and_filters(sixty_brokers):
+    response = sixty_brokers.get("brokers", params={"limit": 20, "q": "Brökér &+%=\"<>", "visibility": "restricted,public"})
     assert "Link" not in response.headers and response.json()["items"] == []
     params = {"q": "bröker", "visibility": "restricted,public", "created_gte": "2020-01-01T00:00:00+03:00"}
-    response = shelf.get("brokers", params={"limit": 20, **params})
+    response = sixty_brokers.get("brokers", params={"limit": 20, **params})
     url = response.links["next"]["url"]
     expected = {"cursor": [response.json()["page_info"]["end_cursor"]], "limit": ["20"], **{k: [v] for k, v in params.items()}}
     assert parse_qs(urlsplit(url).query) == expected
-    assert ids(ok(shelf.get(url))) == shelf.ids[20:40]
+    assert ids(ok(sixty_brokers.get(url))) == sixty_brokers.ids[20:40]
 
 
-def test_the_link_is_under_the_base_url_of_the_host(short):
-    filled(short, 2)
-    response = short.get("brokers", params={"limit": 1})
+def test_the_link_is_under_the_base_url_of_the_host(second_host_api):
+    filled(second_host_api, 2)
+    response = second_host_api.get("brokers", params={"limit": 1})
     assert response.links["next"]["url"].startswith("https://api.example.com/public/v1/brokers?")
 
 
-def test_the_link_of_a_page_of_default_size_leads_on(shelf):
-    url = shelf.get("brokers").links["next"]["url"]
-    assert ids(ok(shelf.get(url))) == shelf.ids[25:50]
+def test_the_link_of_a_page_of_default_size_leads_on(sixty_brokers):
+    url = sixty_brokers.get("brokers").links["next"]["url"]
+    assert ids(ok(sixty_brokers.get(url))) == sixty_brokers.ids[25:50]

@@ -2,16 +2,16 @@
 
 import pytest
 from client import Api, ok, refused, wrong_fields
-from estate import NOBODY, Estate, cnpj, cpf
+from factories import UNKNOWN_ULID, ResourceFactory, cnpj, cpf
 
 
 @pytest.fixture
-def estate(own):
-    return Estate(own)
+def factory(own_api):
+    return ResourceFactory(own_api)
 
 
-def post(own, estate, **fields):
-    return own.post("parties", json=estate.body("parties", **fields))
+def post(own_api, factory, **fields):
+    return own_api.post("parties", json=factory.body("parties", **fields))
 
 
 def invalid(response, *paths, what="invalid"):
@@ -28,10 +28,10 @@ def invalid(response, *paths, what="invalid"):
     ("company", "11.222.333/0001-81", "11222333000181"), ("company", "12.ABC.345/01DE-35", "12ABC34501DE35"),
     ("company", "12abc34501de35", "12ABC34501DE35"), ("company", "6A3EDMWP000168", "6A3EDMWP000168"),
     ("company", "6a.3ed.mwp/0001-68", "6A3EDMWP000168")])
-def test_a_tax_number_is_kept_bare(own, estate, kind, sent, kept):
-    made = estate.party(kind=kind, document_number=sent)
+def test_a_tax_number_is_kept_bare(own_api, factory, kind, sent, kept):
+    made = factory.party(kind=kind, document_number=sent)
     assert made["document_number"] == kept
-    assert ok(own.put("parties/" + made["id"], json=estate.body("parties", kind=kind, document_number=sent)))[
+    assert ok(own_api.put("parties/" + made["id"], json=factory.body("parties", kind=kind, document_number=sent)))[
         "document_number"] == kept
 
 
@@ -40,37 +40,37 @@ def test_a_tax_number_is_kept_bare(own, estate, kind, sent, kept):
                 "5299822472A", "529 982 247 25", "", 52998224725, "11222333000181", "..........."]),
     ("company", ["11222333000182", "11222333000191", "1122233300018", "112223330001811", "00000000000000", "12ABC34501DE36",
                  "12ABC34501DEA5", "12ABC34501D!35", "É2ABC34501DE35", "52998224725", 11222333000181])])
-def test_what_is_no_tax_number_is_refused(own, estate, kind, wrong):
+def test_what_is_no_tax_number_is_refused(own_api, factory, kind, wrong):
     for number in wrong:
-        invalid(post(own, estate, kind=kind, document_number=number), "document_number")
+        invalid(post(own_api, factory, kind=kind, document_number=number), "document_number")
 
 
-def test_many_tax_numbers_with_right_digits_are_taken_and_with_wrong_ones_not(own, estate):
+def test_many_tax_numbers_with_right_digits_are_taken_and_with_wrong_ones_not(own_api, factory):
     for kind, make in (("person", cpf), ("company", cnpj)):
         for _ in range(20):
             number = make()
-            assert estate.party(kind=kind, document_number=number)["document_number"] == number
+            assert factory.party(kind=kind, document_number=number)["document_number"] == number
             for place in (-1, -2):
                 digit = str((int(number[place]) + 1) % 10)
                 broken = number[:place] + digit + (number[place + 1:] if place < -1 else "")
-                invalid(post(own, estate, kind=kind, document_number=broken), "document_number")
+                invalid(post(own_api, factory, kind=kind, document_number=broken), "document_number")
 
 
-def test_a_kind_and_its_tax_number_go_together(own, estate):
-    made = estate.party(document_number=cpf())
-    invalid(own.patch("parties/" + made["id"], json={"kind": "company"}), "document_number")
-    assert ok(own.patch("parties/" + made["id"], json={"kind": "company", "document_number": cnpj()}))["kind"] == "company"
+def test_a_kind_and_its_tax_number_go_together(own_api, factory):
+    made = factory.party(document_number=cpf())
+    invalid(own_api.patch("parties/" + made["id"], json={"kind": "company"}), "document_number")
+    assert ok(own_api.patch("parties/" + made["id"], json={"kind": "company", "document_number": cnpj()}))["kind"] == "company"
 
 
-def test_a_tax_number_is_unique_whatever_its_spelling(own, realm, instance, estate):
-    first = estate.party(document_number="529.982.247-25")
-    problem = refused(post(own, estate, document_number="52998224725"), 409, "conflict.duplicate")
+def test_a_tax_number_is_unique_whatever_its_spelling(own_api, principals, instance, factory):
+    first = factory.party(document_number="529.982.247-25")
+    problem = refused(post(own_api, factory, document_number="52998224725"), 409, "conflict.duplicate")
     assert problem["detail"] == "Another party of the organization has this document_number."
-    second = estate.party()
-    refused(own.patch("parties/" + second["id"], json={"document_number": "529.982.24725"}), 409, "conflict.duplicate")
-    ok(own.delete("parties/" + first["id"]), 204)
-    ok(own.patch("parties/" + second["id"], json={"document_number": "52998224725"}))
-    stranger = Estate(Api(instance, realm.other))
+    second = factory.party()
+    refused(own_api.patch("parties/" + second["id"], json={"document_number": "529.982.24725"}), 409, "conflict.duplicate")
+    ok(own_api.delete("parties/" + first["id"]), 204)
+    ok(own_api.patch("parties/" + second["id"], json={"document_number": "52998224725"}))
+    stranger = ResourceFactory(Api(instance, principals.other))
     ok(stranger.api.delete("parties/" + stranger.party(document_number="52998224725")["id"]), 204)
 
 
@@ -82,7 +82,8 @@ def test_a_tax_number_is_unique_whatever_its_spelling(own, realm, instance, esta
     ("roles", [["attorney"], ["buyer", "seller", "landlord", "tenant", "guarantor"]],
      [[], ["owner"], ["buyer", "buyer"], "buyer", [5], [None]]),
     ("email", ["a@example.com", "A.b+c@example.com.br"], ["a", "a@", "@b.c", "a b@c.d", 5]),
-    ("phone", ["+5511987654321", "+12025550123"], ["11987654321", "+55 11 98765-4321", "+0123456789", "+1", "+1234567890123456"]),
+    ("phone", ["+5511987654321", "+12025550123"],
+     ["11987654321", "+55 11 98765-4321", "+0123456789", "+1", "+1234567890123456"]),
     ("birth_date", ["1984-02-29", "1900-01-01"], ["1983-02-29", "29/02/1984", 1984]),
     ("marital_status", ["single", "married", "divorced", "separated", "widowed", "stable_union"], ["other"]),
     ("property_regime", ["partial_community", "universal_community", "separation", "mandatory_separation",
@@ -92,37 +93,37 @@ def test_a_tax_number_is_unique_whatever_its_spelling(own, realm, instance, esta
     ("address", [{"city": "Rio"}, {"postal_code": "04101300"}], [{"postal_code": "1"}, {"state": "XX"}, "x"]),
     ("bank_account", [{"pix_key": "x"}, {"account_type": "salary"}], [{"account_type": "gold"}, {"x": "y"}, "x"]),
     ("nationality", ["brasileira"], ["x" * 61]), ("profession", ["Médica"], ["x" * 101]), ("trade_name", ["X"], ["x" * 201])])
-def test_every_field_has_its_form(own, estate, field, right, wrong):
+def test_every_field_has_its_form(own_api, factory, field, right, wrong):
     for value in right:
-        assert estate.party(**{field: value})[field] == value
+        assert factory.party(**{field: value})[field] == value
     for value in wrong:
-        found = wrong_fields(post(own, estate, **{field: value}))
+        found = wrong_fields(post(own_api, factory, **{field: value}))
         assert found and all(path.startswith(field) for path in found), (value, found)
 
 
-def test_a_moment_is_answered_in_utc(estate):
-    assert estate.party(lgpd_consent_at="2026-01-31T10:45:10.1239-03:00")["lgpd_consent_at"] == "2026-01-31T13:45:10.123Z"
+def test_a_moment_is_answered_in_utc(factory):
+    assert factory.party(lgpd_consent_at="2026-01-31T10:45:10.1239-03:00")["lgpd_consent_at"] == "2026-01-31T13:45:10.123Z"
 
 
-def test_an_address_needs_no_place_and_an_empty_one_is_none(own, estate):
-    assert "address" not in estate.party(address={}) and "bank_account" not in estate.party(bank_account={"pix_key": None})
-    assert estate.party(address={"street": "Rua A"})["address"] == {"street": "Rua A"}
+def test_an_address_needs_no_place_and_an_empty_one_is_none(own_api, factory):
+    assert "address" not in factory.party(address={}) and "bank_account" not in factory.party(bank_account={"pix_key": None})
+    assert factory.party(address={"street": "Rua A"})["address"] == {"street": "Rua A"}
 
 
-def test_what_is_private_is_answered_to_those_who_may_read_it(own, estate):
+def test_what_is_private_is_answered_to_those_who_may_read_it(own_api, factory):
     private = {"rg": {"number": "1"}, "birth_date": "1984-02-29", "bank_account": {"pix_key": "x"}}
-    made = estate.party(**private)
+    made = factory.party(**private)
     assert {name: made[name] for name in private} == private == {
-        name: ok(own.get("parties/" + made["id"]))[name] for name in private}
+        name: ok(own_api.get("parties/" + made["id"]))[name] for name in private}
 
 
 # ---------------------------------------------------------------- filters
 
 
 @pytest.fixture(scope="module")
-def crowd(instance, make, realm):
-    api = Api(instance, make.key(make.organization(realm.tenant)))
-    estate = Estate(api)
+def sample_parties(instance, admin_factory, principals):
+    api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
+    estate = ResourceFactory(api)
     people = {
         "a": {"name": "Ana Lúcia Souza", "roles": ["buyer", "tenant"], "document_number": "52998224725",
               "email": "Ana@Example.com", "phone": "+5511987654321"},
@@ -138,26 +139,30 @@ def crowd(instance, make, realm):
 @pytest.mark.parametrize("params, names", [
     ({"kind": "person"}, "ac"), ({"kind": "company,person"}, "abcd"), ({"role": "buyer"}, "a"), ({"role": "seller"}, "bc"),
     ({"role": "attorney,landlord,tenant"}, "acd"), ({"role": "guarantor"}, ""), ({"document_number": "529.982.247-25"}, "a"),
-    ({"document_number": "12abc34501de35,52998224725"}, "ab"), ({"document_number": "1"}, ""), ({"email": "ANA@example.com"}, "a"),
-    ({"email": "caio@example.com,x"}, "c"), ({"phone": "+5511987654321"}, "a"), ({"phone": "+12025550123,+5511987654321"}, "ac"),
+    ({"document_number": "12abc34501de35,52998224725"}, "ab"), ({"document_number": "1"}, ""),
+    ({"email": "ANA@example.com"}, "a"),
+    ({"email": "caio@example.com,x"}, "c"), ({"phone": "+5511987654321"}, "a"),
+    ({"phone": "+12025550123,+5511987654321"}, "ac"),
     ({"q": "souza"}, "ad"), ({"q": "AVILA"}, "b"), ({"q": "lar 100%"}, "b"), ({"q": "lucia s"}, "a"), ({"q": "x"}, ""),
-    ({"external_id": "x-1"}, "b"), ({"role": "seller", "kind": "company"}, "b"), ({"q": "souza", "role": "landlord,buyer"}, "ad"),
+    ({"external_id": "x-1"}, "b"), ({"role": "seller", "kind": "company"}, "b"),
+    ({"q": "souza", "role": "landlord,buyer"}, "ad"),
     ({"created_lte": "2020-01-01T00:00:00Z"}, ""), ({"updated_gte": "2020-01-01T00:00:00Z"}, "abcd")])
-def test_filters_find(crowd, params, names):
-    whole = [crowd.ids[item["id"]] for item in crowd.walk("parties", **params)]
-    paged = [crowd.ids[item["id"]] for item in crowd.walk("parties", limit=1, **params)]
+def test_filters_find(sample_parties, params, names):
+    whole = [sample_parties.ids[item["id"]] for item in sample_parties.walk("parties", **params)]
+    paged = [sample_parties.ids[item["id"]] for item in sample_parties.walk("parties", limit=1, **params)]
     assert whole == paged == sorted(names, reverse=True)
 
 
-def test_a_plus_sign_that_is_not_encoded_is_understood(crowd):
-    assert [crowd.ids[item["id"]] for item in ok(crowd.get("parties?phone=+5511987654321"))["items"]] == ["a"]
+def test_a_plus_sign_that_is_not_encoded_is_understood(sample_parties):
+    assert [sample_parties.ids[item["id"]] for item in ok(sample_parties.get("parties?phone=+5511987654321"))["items"]] == ["a"]
 
 
 @pytest.mark.parametrize("name, value", [("kind", "x"), ("role", "owner"), ("role", "buyer,,seller"), ("email", ""), ("q", "")])
-def test_values_that_a_filter_cannot_have_are_refused(crowd, name, value):
-    assert wrong_fields(crowd.get("parties", params={name: value})) == {name: "validation.parameter_invalid"}
+def test_values_that_a_filter_cannot_have_are_refused(sample_parties, name, value):
+    assert wrong_fields(sample_parties.get("parties", params={name: value})) == {name: "validation.parameter_invalid"}
 
 
-def test_a_party_is_found_by_none_of_its_own_references(crowd):
+def test_a_party_is_found_by_none_of_its_own_references(sample_parties):
     for name in ("spouse_party_id", "broker_id", "rg", "status"):
-        assert wrong_fields(crowd.get("parties", params={name: "pty_" + NOBODY})) == {name: "validation.unknown_parameter"}
+        assert wrong_fields(sample_parties.get("parties",
+                                               params={name: "pty_" + UNKNOWN_ULID})) == {name: "validation.unknown_parameter"}

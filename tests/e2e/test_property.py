@@ -4,7 +4,7 @@ import json
 
 import pytest
 from client import Api, ok, refused, wrong_fields
-from estate import ADDRESS, NOBODY, PLACE, Estate
+from factories import ADDRESS, PLACE, UNKNOWN_ULID, ResourceFactory
 
 MOST_CENTS = 2**53 - 1
 MONEY = ["sale_price", "rent_price", "condo_fee", "iptu_amount"]
@@ -13,8 +13,8 @@ COUNTS = ["bedrooms", "suites", "bathrooms", "parking_spaces", "floor", "year_bu
 
 
 @pytest.fixture
-def estate(own):
-    return Estate(own)
+def factory(own_api):
+    return ResourceFactory(own_api)
 
 
 def invalid(response, *paths, what="invalid"):
@@ -28,22 +28,23 @@ def invalid(response, *paths, what="invalid"):
 # ---------------------------------------------------------------- money and other numbers
 
 
-def test_money_is_exact_up_to_2_to_the_53rd(own, estate):
-    made = estate.property(transaction_type="sale_rent", **dict.fromkeys(MONEY, MOST_CENTS))
-    assert {made[name] for name in MONEY} == {MOST_CENTS} == {ok(own.get("properties/" + made["id"]))[name] for name in MONEY}
-    assert estate.property(sale_price=0)["sale_price"] == 0
+def test_money_is_exact_up_to_2_to_the_53rd(own_api, factory):
+    made = factory.property(transaction_type="sale_rent", **dict.fromkeys(MONEY, MOST_CENTS))
+    assert {made[name] for name in MONEY} == {MOST_CENTS} == {ok(own_api.get("properties/" + made["id"]))[name]
+                                                              for name in MONEY}
+    assert factory.property(sale_price=0)["sale_price"] == 0
     odd = 9_007_199_254_740_881
-    assert ok(own.patch("properties/" + made["id"], json={"condo_fee": odd}))["condo_fee"] == odd
+    assert ok(own_api.patch("properties/" + made["id"], json={"condo_fee": odd}))["condo_fee"] == odd
 
 
 @pytest.mark.parametrize("field", MONEY)
 @pytest.mark.parametrize("text", ["9007199254740992", "9007199254740993", "18446744073709551616", "1e3", "1E2", "1.0", "100.50",
                                   "0.1", "-1", "-0.0", '"100"', '"1.0"', "true", "[100]", '{"cents":100}', "1" + "0" * 40,
                                   "1e400"])
-def test_what_is_no_amount_of_cents_is_refused(own, estate, field, text):
-    body = {**estate.body("properties", transaction_type="sale_rent", rent_price=1), field: "AMOUNT"}
+def test_what_is_no_amount_of_cents_is_refused(own_api, factory, field, text):
+    body = {**factory.body("properties", transaction_type="sale_rent", rent_price=1), field: "AMOUNT"}
     sent = json.dumps(body).replace('"AMOUNT"', text)
-    response = own.post("properties", data=sent, headers={"Content-Type": "application/json"})
+    response = own_api.post("properties", data=sent, headers={"Content-Type": "application/json"})
     if response.json()["code"] == "validation.malformed_json":  # no number that JSON libraries can hold
         assert len(text) > 15 or text == "1e400"
         return
@@ -52,20 +53,20 @@ def test_what_is_no_amount_of_cents_is_refused(own, estate, field, text):
 
 
 @pytest.mark.parametrize("field", AREAS)
-def test_an_area_may_have_a_fraction(own, estate, field):
+def test_an_area_may_have_a_fraction(own_api, factory, field):
     for value in (0, 92.5, 0.1, 148.75, 1234567.89, 1_000_000):
-        assert estate.property(**{field: value})[field] == value
+        assert factory.property(**{field: value})[field] == value
     for wrong in (-1, -0.01, "92.5", True, 10**15, [1]):
-        invalid(own.post("properties", json=estate.body("properties", **{field: wrong})), field)
+        invalid(own_api.post("properties", json=factory.body("properties", **{field: wrong})), field)
 
 
 @pytest.mark.parametrize("field", COUNTS)
-def test_a_count_is_an_integer(own, estate, field):
+def test_a_count_is_an_integer(own_api, factory, field):
     some = 2014 if field == "year_built" else 2
-    assert estate.property(**{field: some})[field] == some
+    assert factory.property(**{field: some})[field] == some
     for wrong in (1.5, 2.0, "2", True, 10**9, -100):
-        invalid(own.post("properties", json=estate.body("properties", **{field: wrong})), field)
-    assert estate.property(floor=0, bedrooms=0)["floor"] == 0
+        invalid(own_api.post("properties", json=factory.body("properties", **{field: wrong})), field)
+    assert factory.property(floor=0, bedrooms=0)["floor"] == 0
 
 
 # ---------------------------------------------------------------- what one field asks of another
@@ -73,21 +74,21 @@ def test_a_count_is_an_integer(own, estate, field):
 
 @pytest.mark.parametrize("transaction_type, needed", [("sale", ["sale_price"]), ("rent", ["rent_price"]),
                                                       ("sale_rent", ["sale_price", "rent_price"])])
-def test_the_price_of_what_is_offered_is_required(own, estate, transaction_type, needed):
-    body = estate.body("properties", transaction_type=transaction_type, sale_price=None)
-    response = own.post("properties", json=body)
+def test_the_price_of_what_is_offered_is_required(own_api, factory, transaction_type, needed):
+    body = factory.body("properties", transaction_type=transaction_type, sale_price=None)
+    response = own_api.post("properties", json=body)
     invalid(response, *needed, what="required")
-    made = ok(own.post("properties", json={**body, **dict.fromkeys(needed, 100)}), 201)
+    made = ok(own_api.post("properties", json={**body, **dict.fromkeys(needed, 100)}), 201)
     for name in needed:
-        invalid(own.patch("properties/" + made["id"], json={name: None}), name, what="required")
+        invalid(own_api.patch("properties/" + made["id"], json={name: None}), name, what="required")
 
 
-def test_the_owners_shares_sum_to_the_whole(own, estate):
-    parties = [estate.party()["id"] for _ in range(3)]
+def test_the_owners_shares_sum_to_the_whole(own_api, factory):
+    parties = [factory.party()["id"] for _ in range(3)]
 
     def owned(*shares):
         owners = [{"party_id": id, "share_bps": share} for id, share in zip(parties, shares)]
-        return own.post("properties", json=estate.body("properties", owners=owners))
+        return own_api.post("properties", json=factory.body("properties", owners=owners))
 
     for shares in ((10000,), (3333, 3333, 3334), (1, 9999)):
         ok(owned(*shares), 201)
@@ -97,11 +98,11 @@ def test_the_owners_shares_sum_to_the_whole(own, estate):
     invalid(owned(10001, 5.5), "owners[0].share_bps", "owners[1].share_bps")
 
 
-def test_an_address_has_a_place(own, estate):
+def test_an_address_has_a_place(own_api, factory):
     for name in PLACE:
-        invalid(own.post("properties", json=estate.body("properties", address={**ADDRESS, name: None})), "address." + name,
+        invalid(own_api.post("properties", json=factory.body("properties", address={**ADDRESS, name: None})), "address." + name,
                 what="required")
-    invalid(own.post("properties", json=estate.body("properties", address={})), "address.postal_code", "address.city",
+    invalid(own_api.post("properties", json=factory.body("properties", address={})), "address.postal_code", "address.city",
             "address.state", what="required")
 
 
@@ -110,16 +111,16 @@ def test_an_address_has_a_place(own, estate):
     ("state", ["sp", "XX", "São Paulo", ""]), ("ibge_code", ["355030", "35503080", "abcdefg", 3550308]),
     ("latitude", [-90.1, 91, "-23.5", True]), ("longitude", [-180.5, 181, "x"]), ("city", ["", " ", "x" * 101, "a\nb"]),
     ("street", ["x" * 201, 5]), ("number", ["x" * 21, 2045]), ("complement", ["x" * 101]), ("neighborhood", ["x" * 101])])
-def test_what_is_no_address_is_refused(own, estate, field, wrong):
+def test_what_is_no_address_is_refused(own_api, factory, field, wrong):
     for value in wrong:
-        response = own.post("properties", json=estate.body("properties", address={**ADDRESS, field: value}))
+        response = own_api.post("properties", json=factory.body("properties", address={**ADDRESS, field: value}))
         invalid(response, "address." + field)
 
 
-def test_the_dash_of_a_postal_code_is_dropped(own, estate):
-    made = estate.property(address={**PLACE, "postal_code": "01310-100"})
+def test_the_dash_of_a_postal_code_is_dropped(own_api, factory):
+    made = factory.property(address={**PLACE, "postal_code": "01310-100"})
     assert made["address"]["postal_code"] == "01310100"
-    assert ok(own.patch("properties/" + made["id"], json={"address": {"postal_code": "04101-300"}}))["address"] == PLACE
+    assert ok(own_api.patch("properties/" + made["id"], json={"address": {"postal_code": "04101-300"}}))["address"] == PLACE
 
 
 @pytest.mark.parametrize("field, right, wrong", [
@@ -129,35 +130,37 @@ def test_the_dash_of_a_postal_code_is_dropped(own, estate):
     ("transaction_type", ["sale"], ["lease", "SALE", None]), ("iptu_period", ["monthly", "yearly"], ["weekly"]),
     ("address_display", ["full", "street", "neighborhood"], ["none"]), ("status", ["on_hold", "withdrawn"], ["gone", 1]),
     ("exclusive", [True, False], ["true", 0]), ("accepts_fgts", [True, False], ["yes"]),
-    ("exclusive_until", ["2026-02-28", "2028-02-29", "9999-12-31"], ["2026-02-29", "2026-2-1", "28/02/2026", "2026-02-28T00:00:00Z",
-                                                                      20260228, "0000-01-01"]),
+    ("exclusive_until", ["2026-02-28", "2028-02-29", "9999-12-31"],
+     ["2026-02-29", "2026-2-1", "28/02/2026", "2026-02-28T00:00:00Z",
+       20260228, "0000-01-01"]),
     ("features", [["x"] * 100, ["é" * 100]], [["x"] * 101, ["x" * 101], "x", {"x": 1}]),
     ("registry", [{"matricula": "1"}], [[], "x", {"matricula": 5}])])
-def test_every_field_has_its_form(own, estate, field, right, wrong):
+def test_every_field_has_its_form(own_api, factory, field, right, wrong):
     for value in right:
-        assert estate.property(**{field: value})[field] == value
+        assert factory.property(**{field: value})[field] == value
     for value in wrong:
-        found = wrong_fields(own.post("properties", json=estate.body("properties", **{field: value})))
+        found = wrong_fields(own_api.post("properties", json=factory.body("properties", **{field: value})))
         assert all(path.startswith(field) for path in found) and found, (value, found)
 
 
-def test_media_are_https_addresses(own, estate):
+def test_media_are_https_addresses(own_api, factory):
     good = {"url": "https://img.example.com/1.jpg"}
-    assert estate.property(media=[good, {**good, "position": 3}])["media"][1]["position"] == 3
+    assert factory.property(media=[good, {**good, "position": 3}])["media"][1]["position"] == 3
     for wrong in ({"url": "http://img.example.com/1.jpg"}, {"url": "ftp://x/y"}, {"url": "https://u:p@img.example.com/"},
                   {"url": "javascript:alert(1)"}, {"url": "//img.example.com/"}):
-        invalid(own.post("properties", json=estate.body("properties", media=[good, wrong])), "media[1].url")
-    invalid(own.post("properties", json=estate.body("properties", media=[{}])), "media[0].url", what="required")
-    invalid(own.post("properties", json=estate.body("properties", media=[{**good, "mime_type": "jpeg"}])), "media[0].mime_type")
+        invalid(own_api.post("properties", json=factory.body("properties", media=[good, wrong])), "media[1].url")
+    invalid(own_api.post("properties", json=factory.body("properties", media=[{}])), "media[0].url", what="required")
+    invalid(own_api.post("properties", json=factory.body("properties", media=[{**good, "mime_type": "jpeg"}])),
+            "media[0].mime_type")
 
 
-def test_a_code_is_unique_in_the_organization(own, instance, realm, estate):
-    estate.property(code="AP-1")
-    problem = refused(own.post("properties", json=estate.body("properties", code="AP-1")), 409, "conflict.duplicate")
+def test_a_code_is_unique_in_the_organization(own_api, instance, principals, factory):
+    factory.property(code="AP-1")
+    problem = refused(own_api.post("properties", json=factory.body("properties", code="AP-1")), 409, "conflict.duplicate")
     assert problem["detail"] == "Another property of the organization has this code."
-    other = estate.property(code="ap-1")
-    refused(own.patch("properties/" + other["id"], json={"code": "AP-1"}), 409, "conflict.duplicate")
-    stranger = Estate(Api(instance, realm.other))
+    other = factory.property(code="ap-1")
+    refused(own_api.patch("properties/" + other["id"], json={"code": "AP-1"}), 409, "conflict.duplicate")
+    stranger = ResourceFactory(Api(instance, principals.other))
     ok(stranger.api.delete("properties/" + stranger.property(code="AP-1")["id"]), 204)
 
 
@@ -165,21 +168,23 @@ def test_a_code_is_unique_in_the_organization(own, instance, realm, estate):
 
 
 @pytest.fixture(scope="module")
-def street(instance, make, realm):
+def sample_properties(instance, admin_factory, principals):
     """Five properties; `found(…)` is the names of those that filters find."""
-    api = Api(instance, make.key(make.organization(realm.tenant)))
-    estate = Estate(api)
+    api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
+    estate = ResourceFactory(api)
     owner, other, broker = estate.party()["id"], estate.party()["id"], estate.broker()["id"]
 
     def place(state, city, neighborhood=None):
-        return {"postal_code": "04101300", "state": state, "city": city, **({"neighborhood": neighborhood} if neighborhood else {})}
+        return {"postal_code": "04101300", "state": state, "city": city,
+                **({"neighborhood": neighborhood} if neighborhood else {})}
 
     people = {
         "a": {"code": "A-1", "title": "Casa na Praia 100%", "sale_price": 100, "status": "active", "bedrooms": 2,
               "address": place("SP", "São Paulo", "Vila Mariana"), "owners": [{"party_id": owner, "share_bps": 10000}]},
         "b": {"code": "B-1", "title": "Apartamento ÁGUA", "transaction_type": "rent", "sale_price": ..., "rent_price": 50,
               "property_type": "house", "address": place("SP", "SAO PAULO", "Água Verde"), "broker_id": broker},
-        "c": {"code": "C-1", "transaction_type": "sale_rent", "sale_price": 300, "rent_price": 70, "status": "sold", "bedrooms": 3,
+        "c": {"code": "C-1", "transaction_type": "sale_rent", "sale_price": 300, "rent_price": 70, "status": "sold",
+              "bedrooms": 3,
               "address": place("RJ", "Rio"), "external_id": "x-1", "broker_id": broker,
               "owners": [{"party_id": owner, "share_bps": 5000}, {"party_id": other, "share_bps": 5000}]},
         "d": {"code": "D-1", "sale_price": 200, "bedrooms": 0, "property_type": "hotel", "address": place("AC", "Rio Branco"),
@@ -205,37 +210,40 @@ def found(api, **params):
     ({"transaction_type": "rent,sale_rent"}, "bc"), ({"property_type": "house,hotel"}, "bd"), ({"state": "SP,RJ"}, "abc"),
     ({"state": "TO"}, ""), ({"city": "são paulo"}, "ab"), ({"city": "rio"}, "c"), ({"city": "RIO BRANCO,Rio"}, "cde"),
     ({"neighborhood": "agua verde"}, "b"), ({"neighborhood": "vila"}, ""), ({"broker_id": "broker"}, "bc"),
-    ({"broker_id": "brk_" + NOBODY}, ""), ({"owner_id": "owner"}, "ac"), ({"owner_id": "other"}, "cd"),
-    ({"owner_id": "pty_" + NOBODY}, ""), ({"owner_id": "x"}, ""), ({"owner_id": "broker"}, ""), ({"sale_price_gte": "200"}, "cde"),
+    ({"broker_id": "brk_" + UNKNOWN_ULID}, ""), ({"owner_id": "owner"}, "ac"), ({"owner_id": "other"}, "cd"),
+    ({"owner_id": "pty_" + UNKNOWN_ULID}, ""), ({"owner_id": "x"}, ""), ({"owner_id": "broker"}, ""),
+    ({"sale_price_gte": "200"}, "cde"),
     ({"sale_price_lte": "200"}, "ad"), ({"sale_price_gte": "101", "sale_price_lte": "300"}, "cd"),
     ({"sale_price_gte": str(2**53 - 1)}, "e"), ({"rent_price_gte": "51"}, "c"), ({"rent_price_lte": "69"}, "b"),
-    ({"bedrooms_gte": "0"}, "acd"), ({"bedrooms_gte": "3"}, "c"), ({"q": "PRAIA"}, "ae"), ({"q": "agua"}, "b"), ({"q": "0%"}, "a"),
+    ({"bedrooms_gte": "0"}, "acd"), ({"bedrooms_gte": "3"}, "c"), ({"q": "PRAIA"}, "ae"), ({"q": "agua"}, "b"),
+    ({"q": "0%"}, "a"),
     ({"q": "d-1"}, "d"), ({"q": "_"}, ""), ({"external_id": "x-1"}, "c"), ({"external_id": "X-1"}, ""),
     ({"created_gte": "2020-01-01T00:00:00Z"}, "abcde"), ({"created_lte": "2020-01-01T00:00:00Z"}, ""),
     ({"updated_gte": "2020-01-01T00:00:00Z", "state": "AC", "sale_price_lte": "1000"}, "d"),
     ({"owner_id": "owner", "status": "sold", "broker_id": "broker"}, "c"), ({"owner_id": "owner", "q": "praia"}, "a")])
-def test_filters_find(street, params, names):
-    assert found(street, **params) == names
+def test_filters_find(sample_properties, params, names):
+    assert found(sample_properties, **params) == names
 
 
-def test_several_owners_may_be_asked_for(street):
-    assert found(street, owner_id=f"{street.names['owner']},{street.names['other']},pty_{NOBODY},x") == "acd"
+def test_several_owners_may_be_asked_for(sample_properties):
+    assert found(sample_properties, owner_id=f"{sample_properties.names['owner']},{sample_properties.names['other']},pty_{UNKNOWN_ULID},x") == "acd"
 
 
 @pytest.mark.parametrize("name, value", [
     ("status", "Active"), ("status", "active,"), ("state", "XX"), ("transaction_type", "lease"), ("property_type", ""),
     ("sale_price_gte", "1.5"), ("sale_price_gte", "1e3"), ("rent_price_lte", "x"), ("bedrooms_gte", "99999999999999999999"),
     ("bedrooms_gte", "1,2"), ("owner_id", ""), ("city", ""), ("q", "")])
-def test_values_that_a_filter_cannot_have_are_refused(street, name, value):
-    assert wrong_fields(street.get("properties", params={name: value})) == {name: "validation.parameter_invalid"}
+def test_values_that_a_filter_cannot_have_are_refused(sample_properties, name, value):
+    assert wrong_fields(sample_properties.get("properties", params={name: value})) == {name: "validation.parameter_invalid"}
 
 
 @pytest.mark.parametrize("name", ["role", "party_id", "title", "description", "sale_price", "id", "suites_gte"])
-def test_other_parameters_are_refused(street, name):
-    assert wrong_fields(street.get("properties", params={name: "1"})) == {name: "validation.unknown_parameter"}
+def test_other_parameters_are_refused(sample_properties, name):
+    assert wrong_fields(sample_properties.get("properties", params={name: "1"})) == {name: "validation.unknown_parameter"}
 
 
-def test_other_organizations_are_not_searched(street, own):
-    for name, value in (("state", "SP"), ("owner_id", street.names["owner"]), ("broker_id", street.names["broker"]), ("q", "praia"),
+def test_other_organizations_are_not_searched(sample_properties, own_api):
+    for name, value in (("state", "SP"), ("owner_id", sample_properties.names["owner"]),
+                        ("broker_id", sample_properties.names["broker"]), ("q", "praia"),
                         ("external_id", "x-1"), ("sale_price_gte", "0")):
-        assert own.walk("properties", **{name: value}) == []
+        assert own_api.walk("properties", **{name: value}) == []

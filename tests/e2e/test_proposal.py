@@ -2,21 +2,21 @@
 
 import pytest
 from client import Api, ok, wrong_fields
-from estate import NOBODY, Estate
+from factories import UNKNOWN_ULID, ResourceFactory
 
 MOST_CENTS = 2**53 - 1
 
 
 @pytest.fixture
-def estate(own):
-    return Estate(own)
+def factory(own_api):
+    return ResourceFactory(own_api)
 
 
 @pytest.fixture
-def body(own, estate):
+def body(own_api, factory):
     """body(**fields): of a proposal for one property by one party."""
-    property, party = estate.property()["id"], estate.party()["id"]
-    return lambda **fields: estate.body("proposals", property_id=property, proponent_ids=[party], **fields)
+    property, party = factory.property()["id"], factory.party()["id"]
+    return lambda **fields: factory.body("proposals", property_id=property, proponent_ids=[party], **fields)
 
 
 def invalid(response, *paths, what="invalid"):
@@ -24,22 +24,23 @@ def invalid(response, *paths, what="invalid"):
     assert set(found) == set(paths) and all(code.endswith("_" + what) for code in found.values()), found
 
 
-def test_the_terms_of_payment_sum_to_the_amount(own, body):
+def test_the_terms_of_payment_sum_to_the_amount(own_api, body):
     def terms(*amounts, **fields):
-        return own.post("proposals", json=body(payment_terms=[{"kind": "cash", "amount": one} for one in amounts], **fields))
+        return own_api.post("proposals",
+                            json=body(payment_terms=[{"kind": "cash", "amount": one} for one in amounts], **fields))
 
     for amount, amounts in ((100, [100]), (100, [0, 1, 99]), (MOST_CENTS, [MOST_CENTS - 1, 1]), (0, [0])):
         ok(terms(*amounts, amount=amount), 201)
     for amount, amounts in ((100, [99]), (100, [100, 1]), (100, [MOST_CENTS, MOST_CENTS]), (MOST_CENTS, [MOST_CENTS, 1])):
         invalid(terms(*amounts, amount=amount), "payment_terms")
     made = ok(terms(60, 40, amount=100), 201)
-    invalid(own.patch("proposals/" + made["id"], json={"amount": 101}), "payment_terms")
-    ok(own.patch("proposals/" + made["id"], json={"amount": 101, "payment_terms": None}))
+    invalid(own_api.patch("proposals/" + made["id"], json={"amount": 101}), "payment_terms")
+    ok(own_api.patch("proposals/" + made["id"], json={"amount": 101, "payment_terms": None}))
 
 
-def test_a_term_is_named_by_its_place(own, body):
+def test_a_term_is_named_by_its_place(own_api, body):
     terms = [{"kind": "cash", "amount": 100}, {"kind": "gold", "amount": 1.5}, {"amount": -1}]
-    found = wrong_fields(own.post("proposals", json=body(amount=100, payment_terms=terms)))
+    found = wrong_fields(own_api.post("proposals", json=body(amount=100, payment_terms=terms)))
     assert found == {"payment_terms[1].kind": "validation.proposal.payment_terms_kind_invalid",
                      "payment_terms[1].amount": "validation.proposal.payment_terms_amount_invalid",
                      "payment_terms[2].kind": "validation.proposal.payment_terms_kind_required",
@@ -47,18 +48,18 @@ def test_a_term_is_named_by_its_place(own, body):
 
 
 @pytest.mark.parametrize("kind", ["down_payment", "cash", "financing", "fgts", "installment", "exchange", "consortium"])
-def test_every_kind_of_payment_is_accepted(own, body, kind):
+def test_every_kind_of_payment_is_accepted(own_api, body, kind):
     term = {"kind": kind, "amount": 5, "due_date": "2026-03-01", "installments": 360, "index": "igpm"}
-    assert ok(own.post("proposals", json=body(amount=5, payment_terms=[term])), 201)["payment_terms"] == [term]
+    assert ok(own_api.post("proposals", json=body(amount=5, payment_terms=[term])), 201)["payment_terms"] == [term]
 
 
-def test_proponents_are_some_and_none_twice(own, estate, body):
-    invalid(own.post("proposals", json={**body(), "proponent_ids": []}), "proponent_ids")
-    one = estate.party()["id"]
-    assert set(wrong_fields(own.post("proposals", json={**body(), "proponent_ids": [one, one]}))) <= {"proponent_ids",
-                                                                                                       "proponent_ids[1]"}
-    assert "recipient_ids" not in ok(own.post("proposals", json=body(recipient_ids=None)), 201)
-    ok(own.post("proposals", json=body(recipient_ids=[one])), 201)
+def test_proponents_are_some_and_none_twice(own_api, factory, body):
+    invalid(own_api.post("proposals", json={**body(), "proponent_ids": []}), "proponent_ids")
+    one = factory.party()["id"]
+    assert set(wrong_fields(own_api.post("proposals", json={**body(), "proponent_ids": [one, one]}))) <= {"proponent_ids",
+                                                                                                           "proponent_ids[1]"}
+    assert "recipient_ids" not in ok(own_api.post("proposals", json=body(recipient_ids=None)), 201)
+    ok(own_api.post("proposals", json=body(recipient_ids=[one])), 201)
 
 
 @pytest.mark.parametrize("field, right, wrong", [
@@ -68,11 +69,11 @@ def test_proponents_are_some_and_none_twice(own, estate, body):
     ("rental_terms", [{"start_date": "2026-04-01", "months": 30, "guarantee_kind": "deposit"}, {"months": 1}],
      [{"months": 0}, {"months": 1.5}, {"guarantee_kind": "gold"}, {"start_date": "x"}, [], {"x": 1}]),
     ("status", ["draft", "submitted"], ["open", 5])])
-def test_every_field_has_its_form(own, body, field, right, wrong):
+def test_every_field_has_its_form(own_api, body, field, right, wrong):
     for value in right:
-        assert ok(own.post("proposals", json={**body(), field: value}), 201)[field] == value
+        assert ok(own_api.post("proposals", json={**body(), field: value}), 201)[field] == value
     for value in wrong:
-        found = wrong_fields(own.post("proposals", json={**body(), field: value}))
+        found = wrong_fields(own_api.post("proposals", json={**body(), field: value}))
         assert found and all(path.startswith(field) for path in found), (value, found)
 
 
@@ -80,9 +81,9 @@ def test_every_field_has_its_form(own, body, field, right, wrong):
 
 
 @pytest.fixture(scope="module")
-def offers(instance, make, realm):
-    api = Api(instance, make.key(make.organization(realm.tenant)))
-    estate = Estate(api)
+def sample_proposals(instance, admin_factory, principals):
+    api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
+    estate = ResourceFactory(api)
     api.names = {"flat": estate.property()["id"], "house": estate.property()["id"], "ana": estate.party()["id"],
                  "bia": estate.party()["id"], "broker": estate.broker()["id"]}
     n = api.names
@@ -90,7 +91,8 @@ def offers(instance, make, realm):
         "a": {"property_id": n["flat"], "proponent_ids": [n["ana"]], "valid_until": "2026-01-31", "broker_id": n["broker"]},
         "b": {"property_id": n["flat"], "proponent_ids": [n["bia"]], "recipient_ids": [n["ana"]], "kind": "rental",
               "status": "submitted"},
-        "c": {"property_id": n["house"], "proponent_ids": [n["bia"], n["ana"]], "valid_until": "2026-02-28", "external_id": "x"},
+        "c": {"property_id": n["house"], "proponent_ids": [n["bia"], n["ana"]], "valid_until": "2026-02-28",
+              "external_id": "x"},
     }
     api.ids = {estate.proposal(**fields)["id"]: name for name, fields in made.items()}
     return api
@@ -98,20 +100,22 @@ def offers(instance, make, realm):
 
 @pytest.mark.parametrize("params, names", [
     ({"kind": "rental"}, "b"), ({"kind": "rental,purchase"}, "abc"), ({"status": "draft"}, "ac"), ({"status": "accepted"}, ""),
-    ({"property_id": "flat"}, "ab"), ({"property_id": "ana"}, ""), ({"proponent_id": "ana"}, "ac"), ({"proponent_id": "bia"}, "bc"),
-    ({"proponent_id": "house"}, ""), ({"broker_id": "broker"}, "a"), ({"broker_id": "brk_" + NOBODY}, ""),
-    ({"valid_until_lte": "2026-01-31"}, "a"), ({"valid_until_lte": "2026-02-28"}, "ac"), ({"valid_until_lte": "2020-01-01"}, ""),
+    ({"property_id": "flat"}, "ab"), ({"property_id": "ana"}, ""), ({"proponent_id": "ana"}, "ac"),
+    ({"proponent_id": "bia"}, "bc"),
+    ({"proponent_id": "house"}, ""), ({"broker_id": "broker"}, "a"), ({"broker_id": "brk_" + UNKNOWN_ULID}, ""),
+    ({"valid_until_lte": "2026-01-31"}, "a"), ({"valid_until_lte": "2026-02-28"}, "ac"),
+    ({"valid_until_lte": "2020-01-01"}, ""),
     ({"external_id": "x"}, "c"), ({"proponent_id": "ana", "property_id": "flat"}, "a"),
     ({"proponent_id": "bia", "status": "draft,submitted", "valid_until_lte": "2099-01-01"}, "bc")])
-def test_filters_find(offers, params, names):
-    params = {name: offers.names.get(value, value) for name, value in params.items()}
-    whole = [offers.ids[item["id"]] for item in offers.walk("proposals", **params)]
-    paged = [offers.ids[item["id"]] for item in offers.walk("proposals", limit=1, **params)]
+def test_filters_find(sample_proposals, params, names):
+    params = {name: sample_proposals.names.get(value, value) for name, value in params.items()}
+    whole = [sample_proposals.ids[item["id"]] for item in sample_proposals.walk("proposals", **params)]
+    paged = [sample_proposals.ids[item["id"]] for item in sample_proposals.walk("proposals", limit=1, **params)]
     assert whole == paged == sorted(names, reverse=True)
 
 
 @pytest.mark.parametrize("name, value", [("kind", "x"), ("status", "open"), ("valid_until_lte", "2026-02-30"),
                                          ("valid_until_lte", "2026-01-01T00:00:00Z"), ("valid_until_lte", "0000-01-01"),
                                          ("valid_until_lte", "2026-01-01,2026-01-02"), ("property_id", "")])
-def test_values_that_a_filter_cannot_have_are_refused(offers, name, value):
-    assert wrong_fields(offers.get("proposals", params={name: value})) == {name: "validation.parameter_invalid"}
+def test_values_that_a_filter_cannot_have_are_refused(sample_proposals, name, value):
+    assert wrong_fields(sample_proposals.get("proposals", params={name: value})) == {name: "validation.parameter_invalid"}

@@ -6,14 +6,15 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from client import WINDOW, Api, moment, ok, refused
-from waiting import LIMIT, together
+from wait import TIMEOUT_S, together
 
 
 @pytest.fixture
-def limited(instance, make):
+def limited_api(instance, admin_factory):
     """limited(requests, window): a key of a tenant of its own with such a plan."""
     def new(requests, window=WINDOW):
-        return Api(instance, make.key(make.organization(make.tenant(make.plan(requests, window)))))
+        return Api(instance,
+                   admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(requests, window)))))
     return new
 
 
@@ -21,8 +22,8 @@ def headers(response):
     return {name: int(response.headers[f"X-RateLimit-{name}"]) for name in ("Limit", "Remaining", "Reset")}
 
 
-def test_the_headers_count_down_to_a_429(limited):
-    api = limited(5)
+def test_the_headers_count_down_to_a_429(limited_api):
+    api = limited_api(5)
     passed = [api.get("me") for _ in range(5)]
     assert [headers(response)["Remaining"] for response in passed] == [4, 3, 2, 1, 0]
     assert all(ok(response) for response in passed)
@@ -34,14 +35,14 @@ def test_the_headers_count_down_to_a_429(limited):
     assert len({headers(response)["Reset"] for response in passed}) == 1
 
 
-def test_a_plan_without_a_name_is_600_a_minute(instance, make):
-    api = Api(instance, make.key(make.organization(make.tenant("default"))))
+def test_a_plan_without_a_name_is_600_a_minute(instance, admin_factory):
+    api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant("default"))))
     now = headers(api.get("me"))
     assert (now["Limit"], now["Remaining"]) == (600, 599) and 0 < now["Reset"] - time.time() <= 61
 
 
-def test_every_request_counts_whatever_its_end(limited):
-    api = limited(100)
+def test_every_request_counts_whatever_its_end(limited_api):
+    api = limited_api(100)
     path = "brokers/" + api.broker()["id"]
     answers = [api.get("nothing"), api.get("brokers/brk_x"), api.post("brokers", json={}), api.get("brokers?x=1"),
                api.post("me"), api.options("brokers"), api.head(path), api.post("brokers", data=b"x"),
@@ -49,8 +50,8 @@ def test_every_request_counts_whatever_its_end(limited):
     assert [headers(response)["Remaining"] for response in answers] == list(range(98, 98 - len(answers), -1))
 
 
-def test_a_refused_request_is_not_done(limited):
-    api = limited(2)
+def test_a_refused_request_is_not_done(limited_api):
+    api = limited_api(2)
     broker = api.broker()
     refused(api.post("brokers", json={"name": ""}), 400, "validation.broker.name_invalid")
     for method in (api.get, api.delete, api.head, api.options):
@@ -59,9 +60,9 @@ def test_a_refused_request_is_not_done(limited):
     assert left == [(broker["id"],)]
 
 
-def test_every_credential_is_counted_by_itself(limited, make):
-    api = limited(3)
-    other = api.with_(credential=make.key(api.credential.organizations[0]))
+def test_every_credential_is_counted_by_itself(limited_api, admin_factory):
+    api = limited_api(3)
+    other = api.with_(credential=admin_factory.key(api.credential.organizations[0]))
     for _ in range(3):
         ok(api.get("me"))
     assert api.get("me").status_code == 429
@@ -72,33 +73,34 @@ def at_once(api, count):
     """Sends as many requests with curl, over forty connections: with more, httpd would close some for want of threads. The
     status and what is left, for each."""
     done = subprocess.run(["curl", "--no-progress-meter", "--http1.1", "--parallel", "--parallel-immediate", "--parallel-max",
-                           "40", "--noproxy", "*", "--cacert", api.instance.ca, "--max-time", str(2 * LIMIT), "-o", "/dev/null",
+                           "40", "--noproxy", "*", "--cacert", api.instance.ca, "--max-time", str(2 * TIMEOUT_S), "-o",
+                           "/dev/null",
                            "-H", "X-API-Key: " + api.credential.secret,
                            "-w", "%{http_code} %header{X-RateLimit-Remaining}\n", f"{api.url}me#[1-{count}]"],
-                          capture_output=True, text=True, check=True, timeout=4 * LIMIT)
+                          capture_output=True, text=True, check=True, timeout=4 * TIMEOUT_S)
     return [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
 
 
-def test_a_thousand_at_once_against_a_hundred_give_exactly_a_hundred(limited, instance):
+def test_a_thousand_at_once_against_a_hundred_give_exactly_a_hundred(limited_api, instance):
     assert len(instance.children()) >= 2
     for _ in range(3):
-        answers = at_once(limited(100), 1000)
+        answers = at_once(limited_api(100), 1000)
         statuses = [status for status, _ in answers]
         assert (statuses.count(200), statuses.count(429)) == (100, 900)
         assert sorted(left for status, left in answers if status == 200) == list(range(100))
 
 
-def test_first_requests_of_many_at_once_are_all_counted(limited):
+def test_first_requests_of_many_at_once_are_all_counted(limited_api):
     """A counter is made by whoever comes first, and nobody's count is lost meanwhile."""
     for _ in range(10):
-        api = limited(6)
+        api = limited_api(6)
         clients = [api.with_() for _ in range(12)]
         answers = together(*[lambda client=client: client.get("me") for client in clients])
         assert sorted(answer.status_code for answer in answers) == [200] * 6 + [429] * 6
 
 
-def test_a_window_restarts_when_it_says(limited):
-    api = limited(2, 1)
+def test_a_window_restarts_when_it_says(limited_api):
+    api = limited_api(2, 1)
     first = headers(api.get("me"))
     answer = api.until(429, "me")
     assert headers(answer)["Reset"] - first["Reset"] < 60
@@ -106,12 +108,12 @@ def test_a_window_restarts_when_it_says(limited):
     assert time.time() >= headers(answer)["Reset"] and headers(again)["Remaining"] == 1
 
 
-def test_another_plan_holds_at_once(limited, make):
-    api = limited(3)
+def test_another_plan_holds_at_once(limited_api, admin_factory):
+    api = limited_api(3)
     for _ in range(4):
         response = api.get("me")
     assert response.status_code == 429
-    make.set_plan(api.credential.tenant, make.plan(10, WINDOW))
+    admin_factory.set_plan(api.credential.tenant, admin_factory.plan(10, WINDOW))
     now = headers(api.get("me"))
     assert now["Limit"] == 10 and now["Remaining"] == 6
 
@@ -119,9 +121,9 @@ def test_another_plan_holds_at_once(limited, make):
 # ---------------------------------------------------------------- without a valid credential
 
 
-def test_guessing_is_counted_by_address_and_a_valid_key_works_on(anonymous, realm):
+def test_guessing_is_counted_by_address_and_a_valid_key_works_on(anonymous, principals):
     def guess(number):
-        secret = realm.admin.secret[:-8] + f"{number:08}"
+        secret = principals.admin.secret[:-8] + f"{number:08}"
         return anonymous.get("me", headers={"X-API-Key": secret} if number % 3 else {})
 
     with ThreadPoolExecutor(20) as pool:
@@ -132,7 +134,7 @@ def test_guessing_is_counted_by_address_and_a_valid_key_works_on(anonymous, real
     refused(anonymous.until(429, "me"), 429, "rate_limit.exceeded")
     for path in ("openapi.yaml", "nothing"):
         assert anonymous.get(path).status_code == 429
-    ok(anonymous.with_(credential=realm.admin).get("me"))
+    ok(anonymous.with_(credential=principals.admin).get("me"))
 
 
 def test_another_address_is_counted_by_itself(anonymous, instance):
@@ -141,8 +143,8 @@ def test_another_address_is_counted_by_itself(anonymous, instance):
     assert headers(anonymous.get("me"))["Remaining"] == 598
 
 
-def test_what_is_wrong_with_a_valid_credential_is_not_counted_against_the_address(anonymous, realm):
-    client = anonymous.with_(credential=realm.viewer)
+def test_what_is_wrong_with_a_valid_credential_is_not_counted_against_the_address(anonymous, principals):
+    client = anonymous.with_(credential=principals.viewer)
     for path in ("nothing", "brokers?x=1"):
         assert client.get(path).status_code >= 400
     assert headers(anonymous.get("me"))["Remaining"] == 599

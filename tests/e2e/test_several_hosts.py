@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 import requests
 
-pytest.register_assert_rewrite("hooks")
+pytest.register_assert_rewrite("webhook_fixtures")
 
 from client import Adapter  # noqa: E402
 from deployment import ROOT  # noqa: E402
-from hooks import make_there, there  # noqa: E402, F401 (fixtures)
-from waiting import LIMIT, eventually  # noqa: E402
+from webhook_fixtures import module_admin_factory, module_instance  # noqa: E402, F401 (fixtures)
+from wait import TIMEOUT_S, eventually  # noqa: E402
 
 SHOWN = (ROOT / "conf/several-hosts.conf").read_text()
 MEMBERS = ("127.0.0.1", "127.0.0.7")
 CALLER = "127.0.0.9"
-MODULES = ("authz_host", "remoteip", "slotmem_shm", "proxy", "proxy_http", "proxy_balancer", "proxy_hcheck", "lbmethod_bybusyness")
+MODULES = ("authz_host", "remoteip", "slotmem_shm", "proxy", "proxy_http", "proxy_balancer", "proxy_hcheck",
+           "lbmethod_bybusyness")
 
 
 def balancer():
@@ -63,35 +64,37 @@ Listen 127.0.0.8:${PORT} https
 
 
 @pytest.fixture
-def ask(there, make_there):
+def ask(module_instance, module_admin_factory):
     """What a caller gets through the balancer: a status and a media type."""
-    session, key = requests.Session(), make_there.key()
-    session.trust_env, session.verify = False, there.ca
-    session.mount("https://", Adapter(CALLER, Path(there.ca).read_text()))
+    session, key = requests.Session(), module_admin_factory.key()
+    session.trust_env, session.verify = False, module_instance.ca
+    session.mount("https://", Adapter(CALLER, Path(module_instance.ca).read_text()))
 
     def one():
-        answer = session.get(f"https://127.0.0.8:{there.port}/public/v1/me", timeout=LIMIT,
-                             headers={"X-API-Key": key.secret, "Host": f"localhost:{there.port}", "X-Forwarded-For": "192.0.2.1"})
+        answer = session.get(f"https://127.0.0.8:{module_instance.port}/public/v1/me", timeout=TIMEOUT_S,
+                             headers={"X-API-Key": key.secret, "Host": f"localhost:{module_instance.port}",
+                                      "X-Forwarded-For": "192.0.2.1"})
         return answer.status_code, answer.headers["Content-Type"].partition(";")[0]
     return one
 
 
-def test_requests_go_to_hosts_that_are_ready(there, ask):
+def test_requests_go_to_hosts_that_are_ready(module_instance, ask):
     well = (200, "application/json")
     eventually(lambda: ask() == well, "the hosts are ready")
-    there.command("stop-db")
+    module_instance.command("stop-db")
     try:
         eventually(lambda: ask() == (503, "text/html"), "the balancer knows that nobody is ready, and answers by itself")
     finally:
-        there.command("start-db")
+        module_instance.command("start-db")
     eventually(lambda: ask() == well, "it knows that they are ready again")
 
 
-def test_the_hosts_know_who_calls_whatever_he_says(there, ask):
+def test_the_hosts_know_who_calls_whatever_he_says(module_instance, ask):
     eventually(lambda: ask()[0] == 200, "the hosts are ready")
 
     def lines():
-        return set(re.findall(r"^(\S+) (\S+) (\S+) 200 /public/v1/me$", (there.state / "log/hosts.log").read_text(), re.M))
+        return set(re.findall(r"^(\S+) (\S+) (\S+) 200 /public/v1/me$", (module_instance.state / "log/hosts.log").read_text(),
+                              re.M))
 
     def members():
         assert ask()[0] == 200

@@ -7,11 +7,11 @@ import re
 
 import pytest
 from client import Api, refused
-from ctl_database import bare  # noqa: F401 (a fixture)
+from ctl_database import new_database  # noqa: F401 (a fixture)
 from httpd import Httpd
-from makers import Maker
-from newer import Newer
-from waiting import eventually
+from admin_factory import AdminFactory
+from next_version import NextVersion
+from wait import eventually
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_too_few_connections_are_warned_of(httpd):
 
 
 @pytest.fixture
-def on_database(instance, httpd):
+def httpd_on_database(instance, httpd):
     """on_database(name, *changes): an Apache that works on another database of the cluster."""
     def new(name, *changes):
         params = f"host={instance.state}/socket port=5432 dbname={name} user=neoapi connect_timeout=3"
@@ -133,44 +133,46 @@ def works(api):
     return api.get("brokers").status_code == 200
 
 
-def test_without_a_schema_it_starts_and_says_what_to_do_and_then_works_by_itself(on_database, bare, key_of):
-    assert bare.setup()[0] == 0
-    key = key_of(bare)
-    bare.sql("alter schema neoapi rename to kept")
-    httpd = on_database(bare.name).start()
+def test_without_a_schema_it_starts_and_says_what_to_do_and_then_works_by_itself(httpd_on_database, new_database, key_of):
+    assert new_database.setup()[0] == 0
+    key = key_of(new_database)
+    new_database.sql("alter schema neoapi rename to kept")
+    httpd = httpd_on_database(new_database.name).start()
     response = httpd.api(key).get("brokers")
     refused(response, 503, "internal.unavailable")
     eventually(lambda: re.search("neoapictl (setup|migrate)", httpd.log), "the command in the log")
-    bare.sql("alter schema kept rename to neoapi")
+    new_database.sql("alter schema kept rename to neoapi")
     eventually(lambda: works(httpd.api(key)), "it works as soon as the schema is there")
 
 
-def test_with_an_old_schema_it_starts_and_says_what_to_do_and_then_works_by_itself(on_database, bare, key_of, tmp_path):
+def test_with_an_old_schema_it_starts_and_says_what_to_do_and_then_works_by_itself(httpd_on_database, new_database, key_of,
+                                                                                   tmp_path):
     """A version whose last migration gives a table the name that its module uses."""
-    newer = Newer(tmp_path, ("rename", "alter table neoapi.broker_before rename to broker;\n"))
-    assert bare.setup()[0] == 0
-    key = key_of(bare)
-    bare.sql("alter table neoapi.broker rename to broker_before")
-    httpd = on_database(bare.name, ("LoadModule neoapi_module .*", f'LoadModule neoapi_module "{newer.module}"')).start()
+    newer = NextVersion(tmp_path, ("rename", "alter table neoapi.broker_before rename to broker;\n"))
+    assert new_database.setup()[0] == 0
+    key = key_of(new_database)
+    new_database.sql("alter table neoapi.broker rename to broker_before")
+    httpd = httpd_on_database(new_database.name,
+                              ("LoadModule neoapi_module .*", f'LoadModule neoapi_module "{newer.module}"')).start()
     refused(httpd.api(key).get("brokers"), 503, "internal.unavailable")
     eventually(lambda: "neoapictl migrate" in httpd.log, "the command in the log")
-    bare.program = newer.ctl
-    bare.ok("migrate")
+    new_database.program = newer.ctl
+    new_database.ok("migrate")
     eventually(lambda: works(httpd.api(key)), "it works as soon as the schema is up to date")
     httpd.api(key).broker()
 
 
-def test_a_database_that_is_made_after_the_start_is_found(on_database, bare, key_of):
-    httpd = on_database(bare.name).start()
+def test_a_database_that_is_made_after_the_start_is_found(httpd_on_database, new_database, key_of):
+    httpd = httpd_on_database(new_database.name).start()
     refused(httpd.api("nbr_" + "0" * 26 + "_" + "0" * 49).get("me"), 401, "unauthorized.invalid_credential")
-    assert bare.setup()[0] == 0
-    key = key_of(bare)
+    assert new_database.setup()[0] == 0
+    key = key_of(new_database)
     eventually(lambda: works(httpd.api(key)), "it works as soon as the database is there")
 
 
 def test_a_database_that_is_away_at_the_start_is_waited_for(new_instance):
     instance = new_instance()
-    key = Maker(instance).key()
+    key = AdminFactory(instance).key()
     api, stranger = Api(instance, key), Api(instance)
     for command in ("stop-httpd", "stop-db", "start-httpd"):
         instance.command(command)

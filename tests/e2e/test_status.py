@@ -8,15 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 import pytest
 
-pytest.register_assert_rewrite("hooks", "seeing")
+pytest.register_assert_rewrite("webhook_fixtures", "admin_pages")
 
 import receiver as behaviours  # noqa: E402
 from client import Api, ok  # noqa: E402
-from hooks import admin, deliveries, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures among them)
+from webhook_fixtures import (admin, deliveries, module_admin_factory,  # noqa: E402, F401 (fixtures among them)
+                              module_instance, receiver, subscribe, until)
 from httpd import Httpd  # noqa: E402
-from seeing import CONF as SEEING  # noqa: E402
-from seeing import PLACES, Seeing  # noqa: E402
-from waiting import LIMIT, eventually  # noqa: E402
+from admin_pages import CONF as SEEING  # noqa: E402
+from admin_pages import PLACES, AdminPages  # noqa: E402
+from wait import TIMEOUT_S, eventually  # noqa: E402
 
 CONF = SEEING + """
 <Location "/whatsapp/callback">
@@ -30,26 +31,26 @@ CustomLog "${INSTANCE}/log/times.log" times
 
 
 @pytest.fixture
-def seeing(there):
-    return Seeing(there)
+def admin_pages(module_instance):
+    return AdminPages(module_instance)
 
 
 @pytest.fixture
-def grown(seeing):
+def wait_for_increase(admin_pages):
     """grown(key, by): waits until that line of the text is so much more than at the beginning of the test; not a bit more."""
-    before = seeing.figures()
+    before = admin_pages.counters()
 
     def wait(key, by):
-        eventually(lambda: seeing.figures().get(key, 0) - before.get(key, 0) >= by, f"{key} grows by {by}")
-        assert seeing.figures()[key] - before.get(key, 0) == by
+        eventually(lambda: admin_pages.counters().get(key, 0) - before.get(key, 0) >= by, f"{key} grows by {by}")
+        assert admin_pages.counters()[key] - before.get(key, 0) == by
     return wait
 
 
 # ---------------------------------------------------------------- requests
 
-def test_requests_are_counted_by_route_and_status(admin, seeing):
+def test_requests_are_counted_by_route_and_status(admin, admin_pages):
     names = ("POST /brokers", "GET /brokers/{id}", "PATCH /brokers/{id}", "- -")
-    before = {name: seeing.route(name) for name in names}
+    before = {name: admin_pages.route(name) for name in names}
     broker = admin.broker()
     path = f"brokers/{broker['id']}"
     for _ in range(3):
@@ -62,168 +63,171 @@ def test_requests_are_counted_by_route_and_status(admin, seeing):
     wanted = [{201: 1}, {200: 5, 304: 1, 404: 1}, {400: 1}, {404: 1}]
 
     def counted():
-        now = {name: seeing.route(name) for name in names}
+        now = {name: admin_pages.route(name) for name in names}
         return [{status: count - before[name].get(status, 0) for status, count in now[name].items()
                  if count != before[name].get(status, 0)} for name in names]
     eventually(lambda: counted() == wanted, f"{wanted}")
 
 
-def test_nothing_is_lost_between_processes(admin, grown):
+def test_nothing_is_lost_between_processes(admin, wait_for_increase):
     clients = [admin.with_() for _ in range(8)]
     with ThreadPoolExecutor(len(clients)) as pool:
         for done in [pool.submit(lambda api=api: [ok(api.get("me")) for _ in range(50)]) for api in clients]:
             done.result()
-    grown("Requests", 400)
-    grown("Requests2xx", 400)
+    wait_for_increase("Requests", 400)
+    wait_for_increase("Requests2xx", 400)
 
 
-def test_what_was_counted_outlives_a_graceful_restart_and_a_killed_child(there, admin, seeing, grown):
-    since = seeing.figures()["CountedSince"]
+def test_what_was_counted_outlives_a_graceful_restart_and_a_killed_child(module_instance, admin, admin_pages,
+                                                                         wait_for_increase):
+    since = admin_pages.counters()["CountedSince"]
     ok(admin.get("me"))
-    there.command("graceful")
+    module_instance.command("graceful")
     ok(admin.with_().get("me"))
-    grown("Requests", 2)
-    os.kill(there.children()[0], signal.SIGKILL)
-    eventually(lambda: seeing.figures()["Processes"] == 2, "another child takes its place")
-    grown("Requests", 2)
-    assert seeing.figures()["CountedSince"] == since
+    wait_for_increase("Requests", 2)
+    os.kill(module_instance.children()[0], signal.SIGKILL)
+    eventually(lambda: admin_pages.counters()["Processes"] == 2, "another child takes its place")
+    wait_for_increase("Requests", 2)
+    assert admin_pages.counters()["CountedSince"] == since
 
 
-def test_what_httpd_refuses_by_itself_is_counted_as_well(admin, grown):
+def test_what_httpd_refuses_by_itself_is_counted_as_well(admin, wait_for_increase):
     assert admin.raw(b"GET /public/v1/brokers HTTP/1.1\r\nHost: localhost\r\nBroken\r\n\r\n").status_code == 400
-    grown("Requests4xx", 1)
+    wait_for_increase("Requests4xx", 1)
 
 
-def test_callbacks_are_counted_with_their_time_in_the_database(there, admin, seeing, grown):
-    before = seeing.route("- neoapi-whatsapp")
+def test_callbacks_are_counted_with_their_time_in_the_database(module_instance, admin, admin_pages, wait_for_increase):
+    before = admin_pages.route("- neoapi-whatsapp")
     callback = admin.with_(url=admin.url.replace("/public/v1/", "/whatsapp/"))
-    asked = callback.session.get(callback.url + "callback", timeout=LIMIT, params={
+    asked = callback.session.get(callback.url + "callback", timeout=TIMEOUT_S, params={
         "hub.mode": "subscribe", "hub.challenge": "1", "hub.verify_token": "nobodys"})
     assert asked.status_code == 403
-    grown("Requests4xx", 1)
-    assert seeing.route("- neoapi-whatsapp").get(403, 0) == before.get(403, 0) + 1
+    wait_for_increase("Requests4xx", 1)
+    assert admin_pages.route("- neoapi-whatsapp").get(403, 0) == before.get(403, 0) + 1
 
     def times():
-        return re.findall(r"^/whatsapp/callback (\S+)$", (there.state / "log/times.log").read_text(), re.M)
+        return re.findall(r"^/whatsapp/callback (\S+)$", (module_instance.state / "log/times.log").read_text(), re.M)
     assert re.fullmatch(r"[1-9]\d*", eventually(times, "a line of the access log")[0])
 
 
-def test_rate_limited_requests_are_counted(there, make_there, grown):
-    api = Api(there, make_there.key(make_there.organization(make_there.tenant(make_there.plan(2, 3600)))))
+def test_rate_limited_requests_are_counted(module_instance, module_admin_factory, wait_for_increase):
+    api = Api(module_instance, module_admin_factory.key(module_admin_factory.organization(module_admin_factory.tenant(module_admin_factory.plan(2, 3600)))))
     assert [api.get("me").status_code for _ in range(5)] == [200, 200, 429, 429, 429]
-    grown("RateLimited", 3)
+    wait_for_increase("RateLimited", 3)
 
 
-def test_what_is_slow_is_seen_in_the_percentiles(there, make_there, seeing):
+def test_what_is_slow_is_seen_in_the_percentiles(module_instance, module_admin_factory, admin_pages):
     """Of requests that wait a second for a lock, and of the connections that they have meanwhile."""
-    api = Api(there, make_there.key())
-    connection = psycopg2.connect(there.admin_dsn)
+    api = Api(module_instance, module_admin_factory.key())
+    connection = psycopg2.connect(module_instance.admin_dsn)
     try:
         connection.cursor().execute("lock table neoapi.document in access exclusive mode")
         with ThreadPoolExecutor(20) as pool:
             waiting = [pool.submit(lambda: api.with_().get("documents")) for _ in range(20)]
-            eventually(lambda: seeing.figures()["ConnectionsInUse"] >= 20, "the requests have connections")
-            there.sql("select pg_sleep(1.1)")
+            eventually(lambda: admin_pages.counters()["ConnectionsInUse"] >= 20, "the requests have connections")
+            module_instance.sql("select pg_sleep(1.1)")
             connection.rollback()
             assert all(done.result().status_code == 200 for done in waiting)
     finally:
         connection.close()
-    slow = eventually(lambda: re.search(r"200=20 p50=([\d.]+)", str(seeing.figures().get("Route GET /documents"))), "all of them")
+    slow = eventually(lambda: re.search(r"200=20 p50=([\d.]+)", str(admin_pages.counters().get("Route GET /documents"))),
+                      "all of them")
     assert 1000 <= float(slow[1]) <= 15000
-    assert eventually(lambda: seeing.figures()["ConnectionsInUse"] <= 4, "they are given back")
+    assert eventually(lambda: admin_pages.counters()["ConnectionsInUse"] <= 4, "they are given back")
 
 
-def test_the_access_log_is_told_how_long_the_database_took(there, admin):
+def test_the_access_log_is_told_how_long_the_database_took(module_instance, admin):
     def times(query):
-        lines = (there.state / "log/times.log").read_text().splitlines()
+        lines = (module_instance.state / "log/times.log").read_text().splitlines()
         return [line.split()[-1] for line in lines if f"/public/v1/brokers?{query} " in line]
     ok(admin.get("brokers?limit=1"))
     eventually(lambda: times("limit=1") and re.fullmatch(r"[1-9]\d*", times("limit=1")[0]), "microseconds")
-    Api(there).get("brokers?limit=2")
+    Api(module_instance).get("brokers?limit=2")
     eventually(lambda: times("limit=2") == ["-"], "no time, where the database was not asked")
 
 
 # ---------------------------------------------------------------- webhooks
 
-def test_attempts_are_counted_by_how_they_end(admin, receiver, grown):
+def test_attempts_are_counted_by_how_they_end(admin, receiver, wait_for_increase):
     receiver.behave(behaviours.one_after_the_other(behaviours.status(200), behaviours.status(500), behaviours.hang))
     whole = [subscribe(admin, receiver.url + "the/path?token=secret", "broker.created")]
     for status in ("success", "failed", "failed"):
         admin.broker()
         until(admin, whole[0], status)
-    grown("WebhookAttempts success", 1)
-    grown("WebhookAttempts http_error", 1)
-    grown("WebhookAttempts timeout", 1)
-    grown("WebhooksDelivered", 1)
-    grown("WebhooksFailed", 2)
+    wait_for_increase("WebhookAttempts success", 1)
+    wait_for_increase("WebhookAttempts http_error", 1)
+    wait_for_increase("WebhookAttempts timeout", 1)
+    wait_for_increase("WebhooksDelivered", 1)
+    wait_for_increase("WebhooksFailed", 2)
 
 
-def test_the_slowest_receivers_are_named_by_their_hosts_alone(admin, seeing):
+def test_the_slowest_receivers_are_named_by_their_hosts_alone(admin, admin_pages):
     with behaviours.Receiver(behaviours.slowly(0.5)) as slow, behaviours.Receiver() as quick:
         made = [subscribe(admin, one.url + "the/path?token=secret", "broker.created") for one in (slow, quick)]
         admin.broker()
         for one in made:
             until(admin, one, "success")
         hosts = [one.url.split("/")[2] for one in (slow, quick)]
-        eventually(lambda: all(f"WebhookReceiver {host}" in seeing.figures() for host in hosts), "both are counted")
-        found = seeing.figures()
+        eventually(lambda: all(f"WebhookReceiver {host}" in admin_pages.counters() for host in hosts), "both are counted")
+        found = admin_pages.counters()
         assert re.match(r"attempts=1 failures=0 mean=[5-9]\d\d\.", found[f"WebhookReceiver {hosts[0]}"])
-        page = seeing.page().text
+        page = admin_pages.page().text
         assert page.index(hosts[0]) < page.index(hosts[1])
         assert "secret" not in page and "/the/path" not in page
 
 
-def test_what_is_in_flight_is_seen(admin, receiver, seeing):
+def test_what_is_in_flight_is_seen(admin, receiver, admin_pages):
     receiver.behave(behaviours.slowly(1.5))
     subscription = subscribe(admin, receiver.url, "broker.created")
     admin.broker()
     admin.broker()
-    eventually(lambda: seeing.figures()["WebhooksInFlight"] == 2, "two attempts under way")
+    eventually(lambda: admin_pages.counters()["WebhooksInFlight"] == 2, "two attempts under way")
     eventually(lambda: {one["status"] for one in deliveries(admin, subscription)} == {"success"}, "both arrive")
-    eventually(lambda: seeing.figures()["WebhooksInFlight"] == 0, "none is under way")
+    eventually(lambda: admin_pages.counters()["WebhooksInFlight"] == 0, "none is under way")
 
 
 @pytest.fixture
-def queue(there, admin):
+def queue(module_instance, admin):
     """queue(count, due): puts rows into the queue of a subscription that claims get nothing of; they are removed at the end."""
     subscription = subscribe(admin, "http://127.0.0.1:9/", "broker.created")
 
     def fill(count, due):
-        there.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
-                  " select 'whd_01jd3x' || lpad(n::text, 20, '0'), s.organization_id, s.id, now() + %s::interval"
-                  " from neoapi.webhook_subscription s, generate_series(1, %s) n where s.id = %s", due, count, subscription["id"])
+        module_instance.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+                            " select 'whd_01jd3x' || lpad(n::text, 20, '0'), s.organization_id, s.id, now() + %s::interval"
+                            " from neoapi.webhook_subscription s, generate_series(1, %s) n where s.id = %s", due, count,
+                            subscription["id"])
         return subscription
     yield fill
-    there.sql("delete from neoapi.webhook_queue where subscription_id = %s", subscription["id"])
-    there.sql("analyze neoapi.webhook_queue")
+    module_instance.sql("delete from neoapi.webhook_queue where subscription_id = %s", subscription["id"])
+    module_instance.sql("analyze neoapi.webhook_queue")
 
 
-def test_the_queue_is_seen_with_what_waits_longest(there, queue, seeing):
+def test_the_queue_is_seen_with_what_waits_longest(module_instance, queue, admin_pages):
     subscription = queue(7, "1 hour")
-    found = eventually(lambda: (now := seeing.figures())["QueuePending"] == 7 and now, "seven that wait")
+    found = eventually(lambda: (now := admin_pages.counters())["QueuePending"] == 7 and now, "seven that wait")
     assert found["QueueDue"] == found["QueueOverdueSeconds"] == found["QueuePendingIsEstimate"] == 0
     assert found["QueueOldestSeconds"] > 86400  # by its id, which is of 2024
-    there.sql("update neoapi.webhook_subscription set is_active = false where id = %s", subscription["id"])
-    there.sql("update neoapi.webhook_queue set due_at = now() - interval '5 minutes'")
+    module_instance.sql("update neoapi.webhook_subscription set is_active = false where id = %s", subscription["id"])
+    module_instance.sql("update neoapi.webhook_queue set due_at = now() - interval '5 minutes'")
     for _ in range(2):  # deliveries of a subscription that is inactive wait, and are not late
-        there.sql("select pg_sleep(1.1)")
-        assert seeing.figures()["QueueDue"] == 0
-    assert seeing.figures()["QueuePending"] == 7
+        module_instance.sql("select pg_sleep(1.1)")
+        assert admin_pages.counters()["QueueDue"] == 0
+    assert admin_pages.counters()["QueuePending"] == 7
 
 
-def test_a_long_queue_is_estimated_and_said_to_be(there, queue, seeing):
+def test_a_long_queue_is_estimated_and_said_to_be(module_instance, queue, admin_pages):
     queue(30000, "1 hour")
-    there.sql("analyze neoapi.webhook_queue")
-    found = eventually(lambda: (now := seeing.figures())["QueuePendingIsEstimate"] == 1 and now, "an estimate")
+    module_instance.sql("analyze neoapi.webhook_queue")
+    found = eventually(lambda: (now := admin_pages.counters())["QueuePendingIsEstimate"] == 1 and now, "an estimate")
     assert 25000 < found["QueuePending"] < 35000
-    assert re.search(r"≈&nbsp;\d\d,\d{3}", seeing.page().text)
+    assert re.search(r"≈&nbsp;\d\d,\d{3}", admin_pages.page().text)
 
 
 # ---------------------------------------------------------------- the page itself
 
-def test_the_page_is_the_same_from_wherever_it_is_asked(there, admin, seeing):
+def test_the_page_is_the_same_from_wherever_it_is_asked(module_instance, admin, admin_pages):
     ok(admin.get("me"))
-    inner, outer = seeing.page(), admin.session.get(admin.url.replace("public/v1/", "neoapi-status"))
+    inner, outer = admin_pages.page(), admin.session.get(admin.url.replace("public/v1/", "neoapi-status"))
     for response, name in ((inner, "127.0.0.5"), (outer, "localhost")):
         assert response.status_code == 200 and response.headers["Content-Type"] == "text/html; charset=utf-8"
         assert response.headers["Cache-Control"] == "no-store"
@@ -231,71 +235,72 @@ def test_the_page_is_the_same_from_wherever_it_is_asked(there, admin, seeing):
         assert f"Status of {name}" in response.text and "GET</b> /me" in response.text
 
 
-def test_the_page_says_nothing_of_tenants(there, admin, seeing):
+def test_the_page_says_nothing_of_tenants(module_instance, admin, admin_pages):
     broker = admin.broker(name="Maria Segredo")
-    page = seeing.page().text + seeing.page("?auto").text + seeing.metrics()
+    page = admin_pages.page().text + admin_pages.page("?auto").text + admin_pages.metrics()
     for word in (broker["id"], "Segredo", admin.credential.id, *admin.credential.organizations, admin.credential.tenant):
         assert word not in page
 
 
 @pytest.mark.parametrize("query, header", [("", None), ("?refresh=7", "7"), ("?refresh", "10"), ("?auto&refresh=3600", "3600"),
                                            ("?refresh=5&nobody=knows", "5")])
-def test_it_comes_again_as_often_as_it_is_asked_to(seeing, query, header):
-    response = seeing.page(query)
+def test_it_comes_again_as_often_as_it_is_asked_to(admin_pages, query, header):
+    response = admin_pages.page(query)
     assert response.status_code == 200 and response.headers.get("Refresh") == header
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "3601", "soon", "", "1.5", "99999999999999999999"])
-def test_a_refresh_that_is_no_number_is_refused(seeing, value):
-    response = seeing.page(f"?refresh={value}")
+def test_a_refresh_that_is_no_number_is_refused(admin_pages, value):
+    response = admin_pages.page(f"?refresh={value}")
     assert response.status_code == 400 and "refresh must be a number of seconds from 1 to 3600" in response.text
 
 
 @pytest.mark.parametrize("path", ["neoapi-status", "neoapi-metrics", "neoapi-health"])
-def test_it_is_only_read(seeing, path):
-    response = seeing.get(path, "POST", data="x")
+def test_it_is_only_read(admin_pages, path):
+    response = admin_pages.get(path, "POST", data="x")
     assert response.status_code == 405 and "GET" in response.headers["Allow"]
-    head = seeing.get(path, "HEAD")
+    head = admin_pages.get(path, "HEAD")
     assert head.status_code == 200 and head.content == b""
 
 
-def test_mod_status_has_a_section_of_it(admin, seeing):
+def test_mod_status_has_a_section_of_it(admin, admin_pages):
     ok(admin.get("me"))
-    page, lines = seeing.get("server-status").text, seeing.get("server-status?auto").text
+    page, lines = admin_pages.get("server-status").text, admin_pages.get("server-status?auto").text
     assert "Public Integration API (mod_neoapi" in page and "waits for a connection" in page
     assert re.search(r"^NeoAPIRequests: [1-9]\d*$", lines, re.M) and "NeoAPIConnectionsInUse: " in lines
 
 
-def test_without_the_database_the_page_says_so_and_shows_the_rest(there, admin, seeing):
+def test_without_the_database_the_page_says_so_and_shows_the_rest(module_instance, admin, admin_pages):
     ok(admin.get("me"))
-    there.command("stop-db")
+    module_instance.command("stop-db")
     try:
-        eventually(lambda: "cannot be reached" in str(seeing.figures().get("QueueTrouble")), "the trouble")
-        page = seeing.page().text
+        eventually(lambda: "cannot be reached" in str(admin_pages.counters().get("QueueTrouble")), "the trouble")
+        page = admin_pages.page().text
         assert "cannot be reached" in page and "GET</b> /me" in page
         admin.get("brokers")
-        eventually(lambda: seeing.figures()["ConnectionsFailed"] >= 1, "what found no connection is counted")
+        eventually(lambda: admin_pages.counters()["ConnectionsFailed"] >= 1, "what found no connection is counted")
     finally:
-        there.command("start-db")
-    eventually(lambda: "QueuePending" in seeing.figures(), "the queue is seen again")
+        module_instance.command("start-db")
+    eventually(lambda: "QueuePending" in admin_pages.counters(), "the queue is seen again")
 
 
 # ---------------------------------------------------------------- where the API is not
 
 @pytest.fixture
-def unused(instance, tmp_path):
+def unused_httpd(instance, tmp_path):
     """An Apache that has loaded the module and uses it nowhere."""
-    one = Httpd(instance, tmp_path, ("NeoAPI On", "NeoAPI Off"), (r"DocumentRoot .*", PLACES.replace("\\", "") + r"Listen 127.0.0.6:${PORT}"))
+    one = Httpd(instance, tmp_path, ("NeoAPI On", "NeoAPI Off"),
+                (r"DocumentRoot .*", PLACES.replace("\\", "") + r"Listen 127.0.0.6:${PORT}"))
     one.start()
     yield one
     one.stop()
 
 
-def test_where_the_api_is_nowhere_they_say_so(unused):
-    seeing = Seeing(unused, "127.0.0.6")
+def test_where_the_api_is_nowhere_they_say_so(unused_httpd):
+    seeing = AdminPages(unused_httpd, "127.0.0.6")
     for path in ("neoapi-status", "neoapi-status?auto", "neoapi-metrics", "neoapi-health"):
         response = seeing.get(path)
         assert response.status_code == 503 and "NeoAPI On" in response.text, path
     assert seeing.health("?live") == (200, "alive\n")
     assert "mod_neoapi" not in seeing.get("server-status").text
-    assert re.search(r"neoapi:notice.* NEO0116: the module is loaded", unused.log)
+    assert re.search(r"neoapi:notice.* NEO0116: the module is loaded", unused_httpd.log)

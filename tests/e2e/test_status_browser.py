@@ -5,15 +5,16 @@ What was seen stays in BUILD/e2e/screenshots, to be looked at."""
 import pytest
 
 pytest.importorskip("selenium", reason="python3-selenium is not installed")
-pytest.register_assert_rewrite("browser", "hooks", "seeing")
+pytest.register_assert_rewrite("browser", "webhook_fixtures", "admin_pages")
 
 from browser import DESK, Browser  # noqa: E402
 from client import ok  # noqa: E402
 from deployment import PLACE  # noqa: E402
-from hooks import admin, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures among them)
-from seeing import CONF as SEEING  # noqa: E402
+from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402, F401 (fixtures among them)
+                              subscribe, until)
+from admin_pages import CONF as SEEING  # noqa: E402
 from test_docs_browser import CONTRAST, FITS, LOOKS  # noqa: E402
-from waiting import eventually  # noqa: E402
+from wait import eventually  # noqa: E402
 
 pytestmark = pytest.mark.plain
 
@@ -30,7 +31,7 @@ def browser(tmp_path_factory):
 
 
 @pytest.fixture
-def page(there, admin, receiver):
+def page(module_instance, admin, receiver):
     """The page's address; something of everything has happened."""
     subscription = subscribe(admin, receiver.url, "broker.created")
     broker = admin.broker()
@@ -38,7 +39,7 @@ def page(there, admin, receiver):
     assert admin.get("brokers/brk_" + "0" * 26).status_code == 404
     admin.patch(f"brokers/{broker['id']}", json={"name": 1})
     until(admin, subscription, "success")
-    return f"http://127.0.0.2:{there.port}/neoapi-status"
+    return f"http://127.0.0.2:{module_instance.port}/neoapi-status"
 
 
 @pytest.mark.parametrize("look", LOOKS)

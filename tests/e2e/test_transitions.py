@@ -5,8 +5,8 @@ import uuid
 
 import pytest
 from client import moment, ok, refused
-from estate import NAMES, Estate
-from waiting import eventually, together
+from factories import NAMES, ResourceFactory
+from wait import eventually, together
 
 ROWS = {
     "proposals": {"draft": ["submitted"], "submitted": ["countered", "accepted", "rejected", "withdrawn", "expired"],
@@ -27,25 +27,25 @@ WAYS = {
 MOMENTS = {"proposals": dict.fromkeys(["accepted", "rejected", "withdrawn", "expired"], "decided_at"),
            "contracts": {"active": "signed_at", "terminated": "terminated_at"}}
 PAIRS = [(collection, old, new) for collection, rows in ROWS.items() for old in rows for new in rows]
-NOWHERE = "https://127.0.0.1:9/"  # nothing is ever sent there
+UNREACHABLE_URL = "https://127.0.0.1:9/"  # nothing is ever sent there
 
 machines = pytest.mark.parametrize("collection", list(ROWS))
 
 
 @pytest.fixture
-def estate(own):
-    return Estate(own)
+def factory(own_api):
+    return ResourceFactory(own_api)
 
 
-def lead(own, collection, resource, *statuses):
+def lead(own_api, collection, resource, *statuses):
     """Brings it to a status, step by step."""
     for status in statuses:
-        resource = ok(own.patch(f"{collection}/{resource['id']}", json={"status": status}))
+        resource = ok(own_api.patch(f"{collection}/{resource['id']}", json={"status": status}))
     return resource
 
 
-def brought(own, estate, collection, status, **fields):
-    return lead(own, collection, estate.create(collection, **fields), *WAYS[collection][status])
+def brought(own_api, factory, collection, status, **fields):
+    return lead(own_api, collection, factory.create(collection, **fields), *WAYS[collection][status])
 
 
 def listed(statuses):
@@ -57,32 +57,32 @@ def listed(statuses):
 
 
 @pytest.mark.parametrize("collection, old, new", PAIRS, ids=["-".join(pair) for pair in PAIRS])
-def test_a_status_changes_along_its_rows_only(own, estate, collection, old, new):
-    made, rows = brought(own, estate, collection, old), ROWS[collection]
+def test_a_status_changes_along_its_rows_only(own_api, factory, collection, old, new):
+    made, rows = brought(own_api, factory, collection, old), ROWS[collection]
     path = f"{collection}/{made['id']}"
     if new == old or new in rows[old]:
-        assert ok(own.patch(path, json={"status": new}))["status"] == new
+        assert ok(own_api.patch(path, json={"status": new}))["status"] == new
         return
-    body = {name: made[name] for name in estate.body(collection, property_id=made["property_id"])}
-    for response in (own.patch(path, json={"status": new}), own.put(path, json={**body, "status": new})):
+    body = {name: made[name] for name in factory.body(collection, property_id=made["property_id"])}
+    for response in (own_api.patch(path, json={"status": new}), own_api.put(path, json={**body, "status": new})):
         detail = refused(response, 409, "conflict.invalid_transition")["detail"]
         assert f" {old}" in detail and detail.endswith("become " + listed(rows[old] or [new]))
-    assert ok(own.get(path)) == made
+    assert ok(own_api.get(path)) == made
 
 
 @machines
-def test_a_put_moves_it_as_well(own, estate, collection):
-    made = estate.create(collection)
-    body = {name: made[name] for name in estate.body(collection, property_id=made["property_id"])}
+def test_a_put_moves_it_as_well(own_api, factory, collection):
+    made = factory.create(collection)
+    body = {name: made[name] for name in factory.body(collection, property_id=made["property_id"])}
     status = ROWS[collection]["draft"][0]
-    assert ok(own.put(f"{collection}/{made['id']}", json={**body, "status": status}))["status"] == status
-    refused(own.put(f"{collection}/{made['id']}", json=body), 409, "conflict.invalid_transition")  # back to draft
+    assert ok(own_api.put(f"{collection}/{made['id']}", json={**body, "status": status}))["status"] == status
+    refused(own_api.put(f"{collection}/{made['id']}", json=body), 409, "conflict.invalid_transition")  # back to draft
 
 
 @machines
-def test_it_is_created_at_the_start_or_one_step_from_it(own, estate, collection):
+def test_it_is_created_at_the_start_or_one_step_from_it(own_api, factory, collection):
     for status in ROWS[collection]:
-        response = own.post(collection, json=estate.body(collection, status=status))
+        response = own_api.post(collection, json=factory.body(collection, status=status))
         if status in ["draft", *ROWS[collection]["draft"]]:
             assert ok(response, 201)["status"] == status
         else:
@@ -91,29 +91,29 @@ def test_it_is_created_at_the_start_or_one_step_from_it(own, estate, collection)
 
 
 @machines
-def test_what_has_ended_can_still_be_corrected(own, estate, collection):
-    made = brought(own, estate, collection, list(ROWS[collection])[-1])
-    changed = ok(own.patch(f"{collection}/{made['id']}", json={"notes": "Corrigido"}))
+def test_what_has_ended_can_still_be_corrected(own_api, factory, collection):
+    made = brought(own_api, factory, collection, list(ROWS[collection])[-1])
+    changed = ok(own_api.patch(f"{collection}/{made['id']}", json={"notes": "Corrigido"}))
     assert changed["notes"] == "Corrigido" and changed["status"] == made["status"]
 
 
 @pytest.mark.parametrize("collection, status", [("properties", status) for status in (
     "draft", "active", "under_contract", "sold", "rented", "on_hold", "withdrawn")] + [
     ("documents", status) for status in ("pending", "valid", "rejected", "expired")])
-def test_others_may_have_any_status_at_any_time(own, estate, collection, status):
-    made = estate.create(collection, status=status)
+def test_others_may_have_any_status_at_any_time(own_api, factory, collection, status):
+    made = factory.create(collection, status=status)
     assert made["status"] == status
     for other in ("rejected", "expired") if collection == "documents" else ("sold", "draft"):
-        assert ok(own.patch(f"{collection}/{made['id']}", json={"status": other}))["status"] == other
+        assert ok(own_api.patch(f"{collection}/{made['id']}", json={"status": other}))["status"] == other
 
 
 # ---------------------------------------------------------------- moments
 
 
 @machines
-def test_the_service_notes_when_it_happened(own, estate, collection):
+def test_the_service_notes_when_it_happened(own_api, factory, collection):
     for status in ROWS[collection]:
-        made = brought(own, estate, collection, status)
+        made = brought(own_api, factory, collection, status)
         passed = WAYS[collection][status]
         expected = {MOMENTS[collection][one] for one in passed if one in MOMENTS[collection]}
         assert expected == {"decided_at", "signed_at", "terminated_at"} & set(made)
@@ -121,14 +121,14 @@ def test_the_service_notes_when_it_happened(own, estate, collection):
             assert made[MOMENTS[collection][status]] == made["updated_at"]
 
 
-def test_a_moment_stays_what_it_was_and_is_no_ones_to_set(own, estate):
-    made = brought(own, estate, "contracts", "active", signed_at="2020-01-01T00:00:00.000Z")
+def test_a_moment_stays_what_it_was_and_is_no_ones_to_set(own_api, factory):
+    made = brought(own_api, factory, "contracts", "active", signed_at="2020-01-01T00:00:00.000Z")
     path = "contracts/" + made["id"]
     assert moment(made["signed_at"]) > moment("2026-01-01T00:00:00.000Z")
-    own.pass_by(made["updated_at"])
+    own_api.pass_by(made["updated_at"])
     for body in ({"notes": "x"}, {"signed_at": None}, {"signed_at": "2020-01-01T00:00:00.000Z"}, {"status": "active"}):
-        assert ok(own.patch(path, json=body))["signed_at"] == made["signed_at"]
-    ended = ok(own.patch(path, json={"status": "terminated", "termination_reason": "Mudança"}))
+        assert ok(own_api.patch(path, json=body))["signed_at"] == made["signed_at"]
+    ended = ok(own_api.patch(path, json={"status": "terminated", "termination_reason": "Mudança"}))
     assert ended["signed_at"] == made["signed_at"] and ended["terminated_at"] == ended["updated_at"] > made["signed_at"]
 
 
@@ -136,9 +136,9 @@ def test_a_moment_stays_what_it_was_and_is_no_ones_to_set(own, estate):
 
 
 @pytest.fixture
-def told(own, instance):
-    """told(): event, payload of what has been told, oldest first, since the last call."""
-    subscription = ok(own.post("webhooks", json={"url": NOWHERE, "events": ["*"]}), 201)["id"]
+def queued_events(own_api, instance):
+    """queued_events(): event, payload of what has been queued, oldest first, since the last call."""
+    subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     seen = []
 
     def new():
@@ -150,7 +150,7 @@ def told(own, instance):
         return since
 
     yield new
-    ok(own.delete("webhooks/" + subscription), 204)
+    ok(own_api.delete("webhooks/" + subscription), 204)
 
 
 EFFECTS = [("proposals", {"kind": "purchase"}, "accepted", "under_contract"),
@@ -162,131 +162,134 @@ EFFECTS = [("proposals", {"kind": "purchase"}, "accepted", "under_contract"),
 
 
 @pytest.mark.parametrize("collection, fields, status, becomes", EFFECTS, ids=[f"{f['kind']}-{s}" for _, f, s, _ in EFFECTS])
-def test_a_status_changes_its_property_with_the_propertys_own_event(own, estate, told, collection, fields, status, becomes):
-    property = estate.property(status="active")
+def test_a_status_changes_its_property_with_the_propertys_own_event(own_api, factory, queued_events, collection, fields,
+                                                                    status, becomes):
+    property = factory.property(status="active")
     path = "properties/" + property["id"]
-    before = brought(own, estate, collection, WAYS[collection][status][-2], property_id=property["id"], **fields)
-    assert ok(own.get(path)) == property
-    told()
-    own.pass_by(property["updated_at"])
-    made = ok(own.patch(f"{collection}/{before['id']}", json={"status": status}))
-    now = ok(own.get(path))
+    before = brought(own_api, factory, collection, WAYS[collection][status][-2], property_id=property["id"], **fields)
+    assert ok(own_api.get(path)) == property
+    queued_events()
+    own_api.pass_by(property["updated_at"])
+    made = ok(own_api.patch(f"{collection}/{before['id']}", json={"status": status}))
+    now = ok(own_api.get(path))
     if becomes is None:
-        assert now == property and told() == [(f"{NAMES[collection]}.updated", made)]
+        assert now == property and queued_events() == [(f"{NAMES[collection]}.updated", made)]
         return
-    assert now == {**property, "status": becomes, "updated_at": made["updated_at"], "updated_by": own.credential.id}
-    events = told()
+    assert now == {**property, "status": becomes, "updated_at": made["updated_at"], "updated_by": own_api.credential.id}
+    events = queued_events()
     assert len(events) == 2 and dict(events) == {f"{NAMES[collection]}.updated": made, "property.updated": now}
 
 
-def test_only_reaching_a_status_has_an_effect(own, estate, told):
-    property = estate.property()
-    proposal = brought(own, estate, "proposals", "accepted", property_id=property["id"])
+def test_only_reaching_a_status_has_an_effect(own_api, factory, queued_events):
+    property = factory.property()
+    proposal = brought(own_api, factory, "proposals", "accepted", property_id=property["id"])
     path = "properties/" + property["id"]
-    ok(own.patch(path, json={"status": "on_hold"}))
-    told()
+    ok(own_api.patch(path, json={"status": "on_hold"}))
+    queued_events()
     for body in ({"notes": "x"}, {"status": "accepted"}):
-        ok(own.patch("proposals/" + proposal["id"], json=body))
-    assert ok(own.get(path))["status"] == "on_hold"
-    assert [event for event, _ in told()] == ["proposal.updated"] * 2
+        ok(own_api.patch("proposals/" + proposal["id"], json=body))
+    assert ok(own_api.get(path))["status"] == "on_hold"
+    assert [event for event, _ in queued_events()] == ["proposal.updated"] * 2
 
 
-def test_a_property_that_has_the_status_already_is_not_changed(own, estate, told):
-    property = estate.property(status="sold")
-    made = brought(own, estate, "contracts", "pending_signature", property_id=property["id"])
-    told()
-    ok(own.patch("contracts/" + made["id"], json={"status": "active"}))
-    assert ok(own.get("properties/" + property["id"])) == property
-    assert [event for event, _ in told()] == ["contract.updated"]
+def test_a_property_that_has_the_status_already_is_not_changed(own_api, factory, queued_events):
+    property = factory.property(status="sold")
+    made = brought(own_api, factory, "contracts", "pending_signature", property_id=property["id"])
+    queued_events()
+    ok(own_api.patch("contracts/" + made["id"], json={"status": "active"}))
+    assert ok(own_api.get("properties/" + property["id"])) == property
+    assert [event for event, _ in queued_events()] == ["contract.updated"]
 
 
-def test_a_refused_change_has_no_effect(own, estate, told):
-    property = estate.property(status="active")
-    made = brought(own, estate, "contracts", "pending_signature", property_id=property["id"])
-    told()
+def test_a_refused_change_has_no_effect(own_api, factory, queued_events):
+    property = factory.property(status="active")
+    made = brought(own_api, factory, "contracts", "pending_signature", property_id=property["id"])
+    queued_events()
     path = "contracts/" + made["id"]
-    assert own.patch(path, json={"status": "active", "amount": 1.5}).status_code == 400
-    assert own.patch(path, json={"status": "active", "proposal_id": "pps_" + "0" * 26}).status_code == 400
-    refused(own.patch(path, json={"status": "active"}, headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
-    assert ok(own.get("properties/" + property["id"])) == property and told() == []
+    assert own_api.patch(path, json={"status": "active", "amount": 1.5}).status_code == 400
+    assert own_api.patch(path, json={"status": "active", "proposal_id": "pps_" + "0" * 26}).status_code == 400
+    refused(own_api.patch(path, json={"status": "active"}, headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
+    assert ok(own_api.get("properties/" + property["id"])) == property and queued_events() == []
 
 
-def test_the_new_property_is_the_one_that_changes(own, estate):
-    first, second = estate.property(), estate.property()
-    made = brought(own, estate, "proposals", "submitted", property_id=first["id"])
-    ok(own.patch("proposals/" + made["id"], json={"status": "accepted", "property_id": second["id"]}))
-    assert [ok(own.get("properties/" + one["id"]))["status"] for one in (first, second)] == ["draft", "under_contract"]
+def test_the_new_property_is_the_one_that_changes(own_api, factory):
+    first, second = factory.property(), factory.property()
+    made = brought(own_api, factory, "proposals", "submitted", property_id=first["id"])
+    ok(own_api.patch("proposals/" + made["id"], json={"status": "accepted", "property_id": second["id"]}))
+    assert [ok(own_api.get("properties/" + one["id"]))["status"] for one in (first, second)] == ["draft", "under_contract"]
 
 
-def test_what_moves_to_another_property_reaches_its_status_there(own, estate, told):
-    first, second = estate.property(status="active"), estate.property(status="active")
-    made = brought(own, estate, "proposals", "accepted", property_id=first["id"])
-    told()
-    made = ok(own.patch("proposals/" + made["id"], json={"property_id": second["id"]}))
-    now = [ok(own.get("properties/" + one["id"])) for one in (first, second)]
-    assert [one["status"] for one in now] == ["under_contract", "under_contract"]  # what becomes of the first is not for us to say
-    assert dict(told()) == {"proposal.updated": made, "property.updated": now[1]}
+def test_what_moves_to_another_property_reaches_its_status_there(own_api, factory, queued_events):
+    first, second = factory.property(status="active"), factory.property(status="active")
+    made = brought(own_api, factory, "proposals", "accepted", property_id=first["id"])
+    queued_events()
+    made = ok(own_api.patch("proposals/" + made["id"], json={"property_id": second["id"]}))
+    now = [ok(own_api.get("properties/" + one["id"])) for one in (first, second)]
+    assert [one["status"] for one in now] == ["under_contract",
+                                              "under_contract"]  # what becomes of the first is not for us to say
+    assert dict(queued_events()) == {"proposal.updated": made, "property.updated": now[1]}
 
 
-def test_what_becomes_of_another_kind_reaches_its_status_as_that(own, estate, told):
-    property = estate.property(status="active")
-    made = brought(own, estate, "contracts", "active", property_id=property["id"], kind="management")
-    told()
-    ok(own.patch("contracts/" + made["id"], json={"kind": "sale"}))
-    now = ok(own.get("properties/" + property["id"]))
-    assert now["status"] == "sold" and ("property.updated", now) in told()
-    ok(own.patch("properties/" + property["id"], json={"status": "on_hold"}))
-    body = {name: made[name] for name in estate.body("contracts", property_id=property["id"])}
-    ok(own.put("contracts/" + made["id"], json={**body, "kind": "sale", "status": "active", "notes": "x"}))
-    assert ok(own.get("properties/" + property["id"]))["status"] == "on_hold"
+def test_what_becomes_of_another_kind_reaches_its_status_as_that(own_api, factory, queued_events):
+    property = factory.property(status="active")
+    made = brought(own_api, factory, "contracts", "active", property_id=property["id"], kind="management")
+    queued_events()
+    ok(own_api.patch("contracts/" + made["id"], json={"kind": "sale"}))
+    now = ok(own_api.get("properties/" + property["id"]))
+    assert now["status"] == "sold" and ("property.updated", now) in queued_events()
+    ok(own_api.patch("properties/" + property["id"], json={"status": "on_hold"}))
+    body = {name: made[name] for name in factory.body("contracts", property_id=property["id"])}
+    ok(own_api.put("contracts/" + made["id"], json={**body, "kind": "sale", "status": "active", "notes": "x"}))
+    assert ok(own_api.get("properties/" + property["id"]))["status"] == "on_hold"
 
 
 # ---------------------------------------------------------------- one accepted proposal
 
 
-def test_a_second_acceptance_for_a_property_is_a_conflict(own, estate):
-    property = estate.property()["id"]
-    first, second = (brought(own, estate, "proposals", "submitted", property_id=property) for _ in range(2))
-    ok(own.patch("proposals/" + first["id"], json={"status": "accepted"}))
-    problem = refused(own.patch("proposals/" + second["id"], json={"status": "accepted"}), 409, "conflict.duplicate")
+def test_a_second_acceptance_for_a_property_is_a_conflict(own_api, factory):
+    property = factory.property()["id"]
+    first, second = (brought(own_api, factory, "proposals", "submitted", property_id=property) for _ in range(2))
+    ok(own_api.patch("proposals/" + first["id"], json={"status": "accepted"}))
+    problem = refused(own_api.patch("proposals/" + second["id"], json={"status": "accepted"}), 409, "conflict.duplicate")
     assert "Another proposal with this property_id is accepted" in problem["detail"]
-    assert ok(own.get("proposals/" + second["id"])) == second
-    other = brought(own, estate, "proposals", "accepted")
-    refused(own.patch("proposals/" + other["id"], json={"property_id": property}), 409, "conflict.duplicate")
-    ok(own.patch("proposals/" + second["id"], json={"status": "rejected"}))
+    assert ok(own_api.get("proposals/" + second["id"])) == second
+    other = brought(own_api, factory, "proposals", "accepted")
+    refused(own_api.patch("proposals/" + other["id"], json={"property_id": property}), 409, "conflict.duplicate")
+    ok(own_api.patch("proposals/" + second["id"], json={"status": "rejected"}))
 
 
-def test_of_many_acceptances_at_once_exactly_one_wins(own, estate, told):
+def test_of_many_acceptances_at_once_exactly_one_wins(own_api, factory, queued_events):
     for _ in range(6):
-        property = estate.property()
-        proposals = [estate.proposal(property_id=property["id"], status="submitted") for _ in range(6)]
-        told()
-        answers = together(*[lambda id=one["id"]: own.with_().patch("proposals/" + id, json={"status": "accepted"})
+        property = factory.property()
+        proposals = [factory.proposal(property_id=property["id"], status="submitted") for _ in range(6)]
+        queued_events()
+        answers = together(*[lambda id=one["id"]: own_api.with_().patch("proposals/" + id, json={"status": "accepted"})
                              for one in proposals])
         assert sorted(answer.status_code for answer in answers) == [200] + [409] * 5
         assert {answer.json()["code"] for answer in answers if answer.status_code == 409} == {"conflict.duplicate"}
-        assert ok(own.get("properties/" + property["id"]))["status"] == "under_contract"
-        assert sorted(event for event, _ in told()) == ["property.updated", "proposal.updated"]
-        accepted = own.walk("proposals", property_id=property["id"], status="accepted")
+        assert ok(own_api.get("properties/" + property["id"]))["status"] == "under_contract"
+        assert sorted(event for event, _ in queued_events()) == ["property.updated", "proposal.updated"]
+        accepted = own_api.walk("proposals", property_id=property["id"], status="accepted")
         assert len(accepted) == 1
 
 
-def test_an_acceptance_and_a_change_of_the_property_at_once_both_count(own, estate):
+def test_an_acceptance_and_a_change_of_the_property_at_once_both_count(own_api, factory):
     for n in range(8):
-        property = estate.property(status="active")
-        proposal = estate.proposal(property_id=property["id"], status="submitted")
-        together(lambda: ok(own.with_().patch("properties/" + property["id"], json={"title": f"Casa {n}"})),
-                 lambda: ok(own.with_().patch("proposals/" + proposal["id"], json={"status": "accepted"})))
-        now = ok(own.get("properties/" + property["id"]))
+        property = factory.property(status="active")
+        proposal = factory.proposal(property_id=property["id"], status="submitted")
+        together(lambda: ok(own_api.with_().patch("properties/" + property["id"], json={"title": f"Casa {n}"})),
+                 lambda: ok(own_api.with_().patch("proposals/" + proposal["id"], json={"status": "accepted"})))
+        now = ok(own_api.get("properties/" + property["id"]))
         assert (now["title"], now["status"]) == (f"Casa {n}", "under_contract")
 
 
-def test_the_courier_is_told_of_an_effect_alone(own, estate, instance):
+def test_the_courier_is_told_of_an_effect_alone(own_api, factory, instance):
     """A subscription to properties only: what a proposal does to one is sent at once, as any other event."""
-    property = estate.property()
-    proposal = brought(own, estate, "proposals", "submitted", property_id=property["id"])
-    hook = ok(own.post("webhooks", json={"url": NOWHERE + uuid.uuid4().hex, "events": ["property.updated"]}), 201)["id"]
-    ok(own.patch("proposals/" + proposal["id"], json={"status": "accepted"}))
-    eventually(lambda: [one for one in ok(own.get(f"webhooks/{hook}/deliveries"))["items"] if one["attempt_count"]],
+    property = factory.property()
+    proposal = brought(own_api, factory, "proposals", "submitted", property_id=property["id"])
+    hook = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL + uuid.uuid4().hex, "events": ["property.updated"]}),
+              201)["id"]
+    ok(own_api.patch("proposals/" + proposal["id"], json={"status": "accepted"}))
+    eventually(lambda: [one for one in ok(own_api.get(f"webhooks/{hook}/deliveries"))["items"] if one["attempt_count"]],
                "an attempt")
-    ok(own.delete("webhooks/" + hook), 204)
+    ok(own_api.delete("webhooks/" + hook), 204)

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 import pytest
 from client import Api
-from ctl_database import LIMIT, bare, fresh  # noqa: F401 (fixtures)
+from ctl_database import TIMEOUT_S, new_database, own_database  # noqa: F401 (fixtures)
 from load import Load
-from makers import Maker
-from newer import Newer, run
-from waiting import eventually
+from admin_factory import AdminFactory
+from next_version import NextVersion, run
+from wait import eventually
 
 PHONE = "5511987654321"
 
@@ -24,19 +24,19 @@ COPIES = [
                 " where opted_out_at is not null;\n")]
 
 
-def test_a_migration_runs_while_the_module_serves_which_then_serves_on_a_newer_schema(new_instance, newer, tell):
+def test_a_migration_runs_while_the_module_serves_which_then_serves_on_a_newer_schema(new_instance, next_version, report):
     instance = new_instance()
-    make = Maker(instance)
+    make = AdminFactory(instance)
     api = Api(instance, make.key())
     before = [api.broker()["id"] for _ in range(20)]
     with Load(api) as load:
-        said = run(newer.ctl, "--database", instance.admin_dsn, "migrate")
-        assert f"applying {newer.names[0]}" in said
+        said = run(next_version.ctl, "--database", instance.admin_dsn, "migrate")
+        assert f"applying {next_version.names[0]}" in said
         load.wait_for(200)
     failed = [one for one in load.sent if one.status not in (200, 201)]
     assert not failed, failed[:5]
-    assert instance.sql("select max(number) from neoapi.schema_migration") == [(newer.number,)]
-    tell(f"{len(load.sent)} requests while a migration ran, the longest {max(one.seconds for one in load.sent) * 1000:.0f} ms")
+    assert instance.sql("select max(number) from neoapi.schema_migration") == [(next_version.number,)]
+    report(f"{len(load.sent)} requests while a migration ran, the longest {max(one.seconds for one in load.sent) * 1000:.0f} ms")
 
     # Started anew, the module meets the newer schema.
     for command in ("stop-httpd", "start-httpd"):
@@ -52,54 +52,57 @@ def test_a_migration_runs_while_the_module_serves_which_then_serves_on_a_newer_s
     make.ctl("doctor")
     make.key()
     assert make.ctl("migrate")["applied"] == []
-    assert instance.sql("select max(number) from neoapi.schema_migration") == [(newer.number,)]
+    assert instance.sql("select max(number) from neoapi.schema_migration") == [(next_version.number,)]
 
 
 # ---------------------------------------------------------------- migrations of data
 
 
 @pytest.fixture(scope="module")
-def copying(tmp_path_factory):
-    return Newer(tmp_path_factory.mktemp("copying"), *COPIES)
+def copying_version(tmp_path_factory):
+    return NextVersion(tmp_path_factory.mktemp("copying"), *COPIES)
 
 
 @pytest.fixture
-def before(fresh, copying):  # noqa: F811
+def old_database(own_database, copying_version):  # noqa: F811
     """A database before the migrations, with a lead and two conversations; the second one's contact has said stop."""
-    fresh.organization = fresh.json("organization", "add", "B", "--tenant", fresh.json("tenant", "add", "A")["id"])["id"]
-    fresh.sql("insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
-              fresh.organization)
-    fresh.sql("insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
-              fresh.organization, PHONE)
-    fresh.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
-              " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
-              " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
-              " from unnest('{0,1}'::text[]) n", fresh.organization)
-    fresh.program = copying.ctl
-    return fresh
+    own_database.organization = own_database.json("organization", "add", "B", "--tenant",
+                                                  own_database.json("tenant", "add", "A")["id"])["id"]
+    own_database.sql("insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
+                     own_database.organization)
+    own_database.sql("insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
+                     own_database.organization, PHONE)
+    own_database.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
+                     " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
+                     " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
+                     " from unnest('{0,1}'::text[]) n", own_database.organization)
+    own_database.program = copying_version.ctl
+    return own_database
 
 
 def copied(database):
     return database.sql("select (select title from neoapi.lead), array_agg(contact order by contact) from neoapi.stopped")
 
 
-def test_rows_from_before_a_migration_are_kept_by_it(before, copying):
+def test_rows_from_before_a_migration_are_kept_by_it(old_database, copying_version):
     """As if nothing of it had been there, with conversations and leads from before."""
-    assert before.json("migrate")["applied"] == copying.names
-    assert copied(before) == [("Ana (lead)", ["5511900000001"])]
+    assert old_database.json("migrate")["applied"] == copying_version.names
+    assert copied(old_database) == [("Ana (lead)", ["5511900000001"])]
 
 
-def test_rows_written_during_a_migration_are_kept_by_it_and_neither_waits_for_the_other_for_ever(before, copying):
+def test_rows_written_during_a_migration_are_kept_by_it_and_neither_waits_for_the_other_for_ever(old_database, copying_version):
     """What the module does when it records a stop, or what became of a message: it changes a conversation, and looks at its lead."""
-    with ThreadPoolExecutor() as aside, contextlib.closing(psycopg2.connect(before.dsn)) as module, module.cursor() as cursor:
+    with ThreadPoolExecutor() as aside, contextlib.closing(psycopg2.connect(old_database.dsn)) as module, module.cursor() as cursor:
         cursor.execute("set statement_timeout = '20s'; update neoapi.whatsapp_conversation set opted_out_at = now(),"
-                       " preference_at = now() where organization_id = %s and opted_out_at is null", [before.organization])
-        migrating = aside.submit(before.json, "migrate")
-        eventually(lambda: before.sql("select 1 from pg_locks where not granted and locktype = 'relation'") or migrating.done(),
+                       " preference_at = now() where organization_id = %s and opted_out_at is null",
+                       [old_database.organization])
+        migrating = aside.submit(old_database.json, "migrate")
+        eventually(lambda: old_database.sql("select 1 from pg_locks where not granted and locktype = 'relation'")
+                   or migrating.done(),
                    "a migration that waits for the module")
-        cursor.execute("select name from neoapi.lead where organization_id = %s", [before.organization])
+        cursor.execute("select name from neoapi.lead where organization_id = %s", [old_database.organization])
         assert cursor.fetchall() == [("Ana",)]
         assert not migrating.done()
         module.commit()
-        assert migrating.result(LIMIT)["applied"] == copying.names
-    assert copied(before) == [("Ana (lead)", ["5511900000000", "5511900000001"])]
+        assert migrating.result(TIMEOUT_S)["applied"] == copying_version.names
+    assert copied(old_database) == [("Ana (lead)", ["5511900000000", "5511900000001"])]

@@ -58,9 +58,9 @@ def test_a_string_has_a_greatest_length(api, path):
         assert wrong_fields(api.post("brokers", json=body(path, character * (STRINGS[path] + 1)))) == {path: invalid(path)}
 
 
-def test_a_creci_may_have_32_characters(own):
-    own.broker(creci="1" + "é" * 31)
-    assert wrong_fields(own.post("brokers", json=body("creci", "1" + "é" * 32))) == {"creci": invalid("creci")}
+def test_a_creci_may_have_32_characters(own_api):
+    own_api.broker(creci="1" + "é" * 31)
+    assert wrong_fields(own_api.post("brokers", json=body("creci", "1" + "é" * 32))) == {"creci": invalid("creci")}
 
 
 def test_the_length_is_counted_in_characters_and_not_in_bytes(api):

@@ -5,15 +5,16 @@ import time
 
 import pytest
 
-for module in ("hooks", "receiver"):
+for module in ("webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 import receiver as behaviours  # noqa: E402
 from client import Api, moment, ok  # noqa: E402
-from hooks import (DELAYS, FAST, TIMEOUT, admin, attempted, deliveries, detail, make_there, pile_up, queued,  # noqa: E402
-                   receiver, row_of, subscribe, there, until)
-from receiver import Receiver, Refusing, one_after_the_other, status  # noqa: E402
-from waiting import eventually  # noqa: E402
+from webhook_fixtures import (DELAYS, FAST, TIMEOUT, admin, attempted, deliveries, detail, module_admin_factory,
+                              add_pending_deliveries, queued,  # noqa: E402
+                              receiver, row_of, subscribe, module_instance, until)
+from receiver import Receiver, ClosedPort, one_after_the_other, status  # noqa: E402
+from wait import eventually  # noqa: E402
 
 CONF = FAST
 SLACK = 0.9  # seconds that an attempt may be late on a busy machine, beyond a tenth of its delay
@@ -131,7 +132,7 @@ def test_no_whole_answer_is_a_failure_that_says_what_went_wrong(admin, receiver,
 
 
 def test_a_receiver_that_refuses_is_a_failure(admin):
-    with Refusing() as refusing:
+    with ClosedPort() as refusing:
         subscription = one_delivery(admin, refusing.url)
         assert attempted(admin, subscription)["attempts"][0]["error"] == "connection_failed"
 
@@ -143,8 +144,8 @@ def test_a_name_that_is_not_there_is_a_failure(admin):
 
 # ---------------------------------------------------------------- certificates
 
-def test_a_receiver_with_a_good_certificate_is_delivered_to(admin, there):
-    files = there.state / "tls/server.pem", there.state / "tls/server.key"
+def test_a_receiver_with_a_good_certificate_is_delivered_to(admin, module_instance):
+    files = module_instance.state / "tls/server.pem", module_instance.state / "tls/server.key"
     with Receiver(certificate=files) as secure:
         subscription = one_delivery(admin, secure.url)
         assert until(admin, subscription, "success")["attempt_count"] == 1
@@ -173,13 +174,13 @@ def test_retry_after_postpones_up_to_twice_the_delay(admin, receiver, answer, as
 
 # ---------------------------------------------------------------- what makes a subscription inactive
 
-def test_410_makes_it_inactive_and_says_why(admin, receiver, there):
+def test_410_makes_it_inactive_and_says_why(admin, receiver, module_instance):
     receiver.behave(one_after_the_other(status(410), behaviours.ok))
     subscription = one_delivery(admin, receiver.url)
     eventually(lambda: not ok(admin.get("webhooks/" + subscription["id"]))["is_active"], "an inactive subscription")
-    is_active, reason = row_of(there, subscription, "is_active, disabled_reason")
+    is_active, reason = row_of(module_instance, subscription, "is_active, disabled_reason")
     assert not is_active and "410" in reason
-    eventually(lambda: re.search(subscription["id"] + ".*410", there.error_log), "a line in the log")
+    eventually(lambda: re.search(subscription["id"] + ".*410", module_instance.error_log), "a line in the log")
     admin.broker()
     time.sleep(2)  # longer than the next attempt's delay
     assert len(receiver.arrivals) == 1 and len(deliveries(admin, subscription)) == 1
@@ -187,31 +188,31 @@ def test_410_makes_it_inactive_and_says_why(admin, receiver, there):
     assert found["status"] == "pending" and found["http_status"] == 410
     ok(admin.patch("webhooks/" + subscription["id"], json={"is_active": True}))
     assert until(admin, subscription, "success")["attempt_count"] == 2
-    assert row_of(there, subscription, "disabled_reason, failing_since") == (None, None)
+    assert row_of(module_instance, subscription, "disabled_reason, failing_since") == (None, None)
 
 
-def test_five_days_of_nothing_but_failures_make_it_inactive(admin, receiver, there):
+def test_five_days_of_nothing_but_failures_make_it_inactive(admin, receiver, module_instance):
     receiver.behave(status(500))
     subscription = one_delivery(admin, receiver.url)
     attempted(admin, subscription, 1)
-    eventually(lambda: row_of(there, subscription, "failing_since")[0], "a note of the failure")
-    there.sql("update neoapi.webhook_subscription set failing_since = now() - interval '5 days 1 hour' where id = %s",
-              subscription["id"])
+    eventually(lambda: row_of(module_instance, subscription, "failing_since")[0], "a note of the failure")
+    module_instance.sql("update neoapi.webhook_subscription set failing_since = now() - interval '5 days 1 hour' where id = %s",
+                        subscription["id"])
     until(admin, subscription, "failed")
-    eventually(lambda: row_of(there, subscription, "is_active") == (False,), "an inactive subscription")
-    assert "five days" in row_of(there, subscription, "disabled_reason")[0]
-    eventually(lambda: re.search(subscription["id"] + ".*five days", there.error_log), "a line in the log")
+    eventually(lambda: row_of(module_instance, subscription, "is_active") == (False,), "an inactive subscription")
+    assert "five days" in row_of(module_instance, subscription, "disabled_reason")[0]
+    eventually(lambda: re.search(subscription["id"] + ".*five days", module_instance.error_log), "a line in the log")
 
 
-def test_failures_of_less_than_five_days_leave_it_active(admin, receiver, there):
+def test_failures_of_less_than_five_days_leave_it_active(admin, receiver, module_instance):
     receiver.behave(status(500))
     subscription = one_delivery(admin, receiver.url)
     attempted(admin, subscription, 1)
-    eventually(lambda: row_of(there, subscription, "failing_since")[0], "a note of the failure")
-    there.sql("update neoapi.webhook_subscription set failing_since = now() - interval '4 days 23 hours' where id = %s",
-              subscription["id"])
+    eventually(lambda: row_of(module_instance, subscription, "failing_since")[0], "a note of the failure")
+    module_instance.sql("update neoapi.webhook_subscription set failing_since = now() - interval '4 days 23 hours' where id = %s",
+                        subscription["id"])
     until(admin, subscription, "failed")
-    assert row_of(there, subscription, "is_active, disabled_reason") == (True, None)
+    assert row_of(module_instance, subscription, "is_active, disabled_reason") == (True, None)
 
 
 # ---------------------------------------------------------------- what receivers say
@@ -220,7 +221,8 @@ def test_failures_of_less_than_five_days_leave_it_active(admin, receiver, there)
     (b"", None), (b"no", "no"), ("ã".encode() * 511, "ã" * 511), (b"x" * 1024, "x" * 1024), (b"x" * 5000, "x" * 1024),
     (b"x" + "ã".encode() * 1000, "x" + "ã" * 511), ("😀".encode() * 400, "😀" * 256), (b"x\0y", None), (b"\xff\xfe", None),
     (b'"\\\n\t\x01</script>', '"\\\n\t\x01</script>'),
-], ids=["nothing", "short", "two bytes a character", "1 KiB", "more", "cut in a character", "emoji", "NUL", "not UTF-8", "control"])
+], ids=["nothing", "short", "two bytes a character", "1 KiB", "more", "cut in a character", "emoji", "NUL", "not UTF-8",
+        "control"])
 def test_the_beginning_of_a_response_is_kept(admin, receiver, said, kept):
     receiver.behave(status(200, said))
     subscription = one_delivery(admin, receiver.url)
@@ -239,10 +241,10 @@ def test_nobody_listens_to_a_receiver_that_does_not_stop_talking(admin, receiver
 
 @pytest.mark.parametrize("name", behaviours.ENDLESS)
 @pytest.mark.parametrize("is_secure", [False, True], ids=["http", "https"])
-def test_a_response_that_does_not_end_is_aborted_in_bounded_memory(admin, there, name, is_secure):
+def test_a_response_that_does_not_end_is_aborted_in_bounded_memory(admin, module_instance, name, is_secure):
     behaviour, error = behaviours.ENDLESS[name]
-    files = there.state / "tls/server.pem", there.state / "tls/server.key"
-    with Receiver(behaviour, certificate=files if is_secure else None) as endless, there.memory_limited():
+    files = module_instance.state / "tls/server.pem", module_instance.state / "tls/server.key"
+    with Receiver(behaviour, certificate=files if is_secure else None) as endless, module_instance.memory_limited():
         attempt = attempted(admin, one_delivery(admin, endless.url))["attempts"][0]
     assert attempt["error"] == error and "http_status" not in attempt and "response_excerpt" not in attempt
     assert error == "timeout" or attempt["duration_ms"] < 1000
@@ -250,12 +252,12 @@ def test_a_response_that_does_not_end_is_aborted_in_bounded_memory(admin, there,
 
 # ---------------------------------------------------------------- the wire
 
-def test_connections_are_kept_and_used_again(admin, receiver, there):
+def test_connections_are_kept_and_used_again(admin, receiver, module_instance):
     subscribe(admin, receiver.url)
     for count in range(1, 51):
         admin.broker()
         receiver.wait_for(count)
-    assert receiver.connections <= 2 * len(there.children())
+    assert receiver.connections <= 2 * len(module_instance.children())
 
 
 def test_the_request_is_what_receivers_expect(admin, receiver):
@@ -270,7 +272,7 @@ def test_the_request_is_what_receivers_expect(admin, receiver):
     assert list(arrival.json) == ["id", "event_type", "created_at", "payload"]
 
 
-def test_a_subscription_has_only_so_many_on_their_way(admin, receiver, there):
+def test_a_subscription_has_only_so_many_on_their_way(admin, receiver, module_instance):
     """A receiver that is slow is not flooded: 32 at a time from each process; two once it fails."""
     at_once, most = [0], [0]
 
@@ -286,15 +288,15 @@ def test_a_subscription_has_only_so_many_on_their_way(admin, receiver, there):
     for _ in range(150):
         admin.broker()
     receiver.wait_for(150)
-    assert most[0] <= 32 * len(there.children()), most
+    assert most[0] <= 32 * len(module_instance.children()), most
 
 
-def test_what_waits_for_one_subscription_leaves_as_fast_as_it_answers(admin, receiver, there):
+def test_what_waits_for_one_subscription_leaves_as_fast_as_it_answers(admin, receiver, module_instance):
     """Far more than may be on its way at a time: each answer makes room for another, without waiting for the next look."""
     count = 1600
-    looks = count / (32 * len(there.children())) * 1.25  # seconds, if each process took 32 at each of its looks
+    looks = count / (32 * len(module_instance.children())) * 1.25  # seconds, if each process took 32 at each of its looks
     subscription = subscribe(admin, receiver.url, is_active=False)
-    pile_up(there, subscription, count)
+    add_pending_deliveries(module_instance, subscription, count)
     began = time.monotonic()
     ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": True}))
     receiver.wait_for(count)
@@ -302,14 +304,14 @@ def test_what_waits_for_one_subscription_leaves_as_fast_as_it_answers(admin, rec
     assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == count
 
 
-def test_a_key_file_that_lost_its_key_is_told_in_the_log(there, make_there, receiver):
+def test_a_key_file_that_lost_its_key_is_told_in_the_log(module_instance, module_admin_factory, receiver):
     """And the delivery is sent once the secret can be opened again."""
-    api = Api(there, make_there.key())
+    api = Api(module_instance, module_admin_factory.key())
     subscription = subscribe(api, receiver.url)
-    sealed, = row_of(there, subscription, "secret")
-    there.sql("update neoapi.webhook_subscription set secret = 'AAAA' where id = %s", subscription["id"])
+    sealed, = row_of(module_instance, subscription, "secret")
+    module_instance.sql("update neoapi.webhook_subscription set secret = 'AAAA' where id = %s", subscription["id"])
     api.broker()
     assert attempted(api, subscription)["attempts"][0]["error"] == "not_sent"
-    eventually(lambda: subscription["id"] + " cannot be opened" in there.error_log, "a line in the log")
-    there.sql("update neoapi.webhook_subscription set secret = %s where id = %s", sealed, subscription["id"])
+    eventually(lambda: subscription["id"] + " cannot be opened" in module_instance.error_log, "a line in the log")
+    module_instance.sql("update neoapi.webhook_subscription set secret = %s where id = %s", sealed, subscription["id"])
     assert until(api, subscription, "success")["http_status"] == 204

@@ -8,18 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 import pytest
 
-for module in ("hooks", "receiver"):
+for module in ("webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import ok  # noqa: E402
-from hooks import HERE, admin, make_there, pile_up, queued, receiver, subscribe, there  # noqa: E402
+from webhook_fixtures import (HERE, add_pending_deliveries, admin, module_admin_factory, module_instance, queued,  # noqa: E402
+                              receiver, subscribe)
 from receiver import ok as well  # noqa: E402
 from receiver import status  # noqa: E402
-from waiting import eventually  # noqa: E402
+from wait import eventually  # noqa: E402
 
 CONF = HERE  # an attempt has fifteen seconds, and another follows after a minute
 MOST = 32  # attempts of one process at a time for one subscription
-PATIENCE = 14
+TURN_TIMEOUT_S = 14
 
 
 class Turns:
@@ -30,14 +31,14 @@ class Turns:
         receiver.behave(self._answer)
 
     def _answer(self, handler, arrival):
-        self.come[arrival.id].wait(PATIENCE)
+        self.come[arrival.id].wait(TURN_TIMEOUT_S)
         (status(500) if arrival.id in self.bad else well)(handler, arrival)
         self.answered[arrival.id].set()
 
     def of(self, *ids):
         for id in ids:
             self.come[id].set()
-            assert self.answered[id].wait(PATIENCE)
+            assert self.answered[id].wait(TURN_TIMEOUT_S)
 
 
 @contextlib.contextmanager
@@ -50,37 +51,39 @@ def held(instance, id):
 
 
 @pytest.mark.parametrize("outcomes", ["good", "mixed"])
-def test_what_ends_deliveries_and_what_records_them_take_them_in_the_same_order(admin, receiver, there, outcomes):
+def test_what_ends_deliveries_and_what_records_them_take_them_in_the_same_order(admin, receiver, module_instance, outcomes):
     """Otherwise the two wait for each other, until PostgreSQL finds out after a second."""
     def waiting():
-        return there.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")[0][0]
+        return module_instance.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")[0][0]
 
     def deadlocks():
-        return there.sql("select deadlocks from pg_stat_database where datname = current_database()")[0][0]
+        return module_instance.sql("select deadlocks from pg_stat_database where datname = current_database()")[0][0]
 
-    before, turns, count = deadlocks(), Turns(receiver), MOST * len(there.children())
+    before, turns, count = deadlocks(), Turns(receiver), MOST * len(module_instance.children())
     subscription = subscribe(admin, receiver.url, is_active=False)
-    pile_up(there, subscription, count)
-    there.sql("analyze neoapi.webhook_queue")
+    add_pending_deliveries(module_instance, subscription, count)
+    module_instance.sql("analyze neoapi.webhook_queue")
     ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": True}))
     receiver.wait_for(count)
-    of_one = [id for id, in there.sql("select id from neoapi.webhook_queue where claim = (select claim from neoapi.webhook_queue"
-                                      " where subscription_id = %s order by id limit 1) order by id", subscription["id"])]
+    of_one = [id for id,
+              in module_instance.sql("select id from neoapi.webhook_queue where claim = (select claim from neoapi.webhook_queue"
+                                     " where subscription_id = %s order by id limit 1) order by id", subscription["id"])]
     first, middle, more, last = of_one[:8], of_one[8], of_one[9:-1], of_one[-1]
     turns.bad |= set(first) if outcomes == "mixed" else set()
-    with held(there, middle) as go_on, held(there, last) as begin, ThreadPoolExecutor() as pool:
+    with held(module_instance, middle) as go_on, held(module_instance, last) as begin, ThreadPoolExecutor() as pool:
         deleted = pool.submit(admin.delete, f"webhooks/{subscription['id']}")
         eventually(lambda: waiting() >= 1, "the deletion, which has come to the middle")
         turns.come[last].set()
         eventually(lambda: waiting() >= 2, "the courier, with one result")
         turns.of(*more, *first)  # all of which it records together
         begin()
-        eventually(lambda: not there.sql("select 1 from neoapi.webhook_queue where id = %s", last), "that it is recorded", PATIENCE)
+        eventually(lambda: not module_instance.sql("select 1 from neoapi.webhook_queue where id = %s", last),
+                   "that it is recorded", TURN_TIMEOUT_S)
         eventually(lambda: waiting() >= 2, "the courier, with one of the first, and perhaps with others in its hands")
         go_on()
         ok(deleted.result(), 204)
         turns.of(*{arrival.id for arrival in receiver.arrivals})
     assert deadlocks() == before
-    assert queued(there, subscription) == 0
-    assert there.sql("select count(*) from neoapi.webhook_attempt where subscription_id = %s and outcome is not null",
-                     subscription["id"]) == [(count,)]
+    assert queued(module_instance, subscription) == 0
+    assert module_instance.sql("select count(*) from neoapi.webhook_attempt where subscription_id = %s and outcome is not null",
+                               subscription["id"]) == [(count,)]

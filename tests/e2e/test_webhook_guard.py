@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-for module in ("hooks", "receiver"):
+for module in ("webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import Api  # noqa: E402
 from deployment import sanitizer_settings  # noqa: E402
-from hooks import attempted, bring_up, subscribe, take_down, until  # noqa: E402
-from makers import Maker  # noqa: E402
+from webhook_fixtures import attempted, start_instance, stop_instance, subscribe, until  # noqa: E402
+from admin_factory import AdminFactory  # noqa: E402
 from receiver import Receiver, status  # noqa: E402
 
 HTTP = "NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookTimeout 2\nNeoAPIWebhookRetryDelays 0 1 2 3 4\n"
@@ -64,28 +64,28 @@ def names():
 
 
 @pytest.fixture(scope="module")
-def guarded(names):
+def guarded_instance(names):
     """An instance that may deliver to OTHER, and to nothing else inside."""
     preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {names.library}".strip()
-    instance = bring_up("guarded", HTTP + f"NeoAPIWebhookAllowAddress {OTHER}/32\n", HTTPD_PRELOAD=preload)
+    instance = start_instance("guarded", HTTP + f"NeoAPIWebhookAllowAddress {OTHER}/32\n", HTTPD_PRELOAD=preload)
     try:
         yield instance
     finally:
-        take_down(instance)
+        stop_instance(instance)
 
 
 @pytest.fixture(scope="module")
-def make_there(guarded):
-    return Maker(guarded)
+def module_admin_factory(guarded_instance):
+    return AdminFactory(guarded_instance)
 
 
 @pytest.fixture
-def admin(guarded, make_there):
-    return Api(guarded, make_there.key())
+def admin(guarded_instance, module_admin_factory):
+    return Api(guarded_instance, module_admin_factory.key())
 
 
 @pytest.fixture
-def listening():
+def blocked_receivers():
     """Receivers that nobody may connect to, by the address that they listen at."""
     found = [Receiver(address="0.0.0.0")] + ([Receiver(address="::1")] if has_ipv6() else [])
     for one in found:
@@ -95,14 +95,14 @@ def listening():
         one.__exit__()
 
 
-def check_blocked(api, url, listening):
+def check_blocked(api, url, blocked_receivers):
     subscription = subscribe(api, url)
     api.broker()
     found = attempted(api, subscription)
     attempt = found["attempts"][0]
     assert attempt["error"] == "blocked_address", attempt
     assert set(attempt) == {"number", "started_at", "duration_ms", "error"} and "http_status" not in found
-    assert [one.connections for one in listening] == [0] * len(listening)
+    assert [one.connections for one in blocked_receivers] == [0] * len(blocked_receivers)
 
 
 # However an address can be written.
@@ -115,38 +115,38 @@ WRITTEN6 = ["::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "::
 
 
 @pytest.mark.parametrize("host", WRITTEN)
-def test_an_inner_address_is_not_connected_to(admin, listening, host):
-    check_blocked(admin, f"http://{host}:{listening[0].port}/", listening)
+def test_an_inner_address_is_not_connected_to(admin, blocked_receivers, host):
+    check_blocked(admin, f"http://{host}:{blocked_receivers[0].port}/", blocked_receivers)
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("host", WRITTEN6)
-def test_an_inner_ipv6_address_is_not_connected_to(admin, listening, host):
-    port = listening[0 if "ffff:7f" in host or "127.0.0.1" in host else 1].port
-    check_blocked(admin, f"http://[{host}]:{port}/", listening)
+def test_an_inner_ipv6_address_is_not_connected_to(admin, blocked_receivers, host):
+    port = blocked_receivers[0 if "ffff:7f" in host or "127.0.0.1" in host else 1].port
+    check_blocked(admin, f"http://[{host}]:{port}/", blocked_receivers)
 
 
-def test_this_machines_own_address_is_not_connected_to(admin, listening):
+def test_this_machines_own_address_is_not_connected_to(admin, blocked_receivers):
     own = own_address()
     if not own:
         pytest.skip("this machine has no address but loopback")
-    check_blocked(admin, f"http://{own}:{listening[0].port}/", listening)
+    check_blocked(admin, f"http://{own}:{blocked_receivers[0].port}/", blocked_receivers)
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "10.0.0.1", "10.255.255.255", "::ffff:127.0.0.1",
                                      "192.168.0.1", "0.0.0.0"])
-def test_a_name_of_an_inner_address_is_not_connected_to(admin, names, listening, address):
+def test_a_name_of_an_inner_address_is_not_connected_to(admin, names, blocked_receivers, address):
     if ":" in address and not has_ipv6():
         pytest.skip("this machine has no IPv6")
     name = names.say(f"is-{address.replace(':', '-')}.example.com", address)
-    port = listening[1 if address == "::1" else 0].port
-    check_blocked(admin, f"http://{name}:{port}/", listening)
+    port = blocked_receivers[1 if address == "::1" else 0].port
+    check_blocked(admin, f"http://{name}:{port}/", blocked_receivers)
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_a_name_that_changes_its_answer_is_not_connected_to(admin, guarded, names, listening, scheme):
+def test_a_name_that_changes_its_answer_is_not_connected_to(admin, guarded_instance, names, blocked_receivers, scheme):
     """First it is an address that may be connected to, as whoever checks it beforehand would see."""
-    files = guarded.state / "tls/server.pem", guarded.state / "tls/server.key"
+    files = guarded_instance.state / "tls/server.pem", guarded_instance.state / "tls/server.key"
     name = names.say(f"changes-{scheme}.example.com", OTHER)
     with Receiver(status(204, Connection="close"), address=OTHER, certificate=files if scheme == "https" else None) as good:
         subscription = subscribe(admin, f"{scheme}://{name}:{good.port}/")
@@ -155,21 +155,21 @@ def test_a_name_that_changes_its_answer_is_not_connected_to(admin, guarded, name
         # The certificate is another name's, so over https there is a connection and no delivery.
         assert (first["status"] == "success") == (scheme == "http") and good.connections >= 1
         names.say(name, "127.0.0.1")
-        guarded.command("stop-httpd")  # and with it what was remembered of the name
-        guarded.command("start-httpd")
+        guarded_instance.command("stop-httpd")  # and with it what was remembered of the name
+        guarded_instance.command("start-httpd")
         before = good.connections
         admin.broker()
         found = attempted(admin, subscription)
         assert found["attempts"][0]["error"] == "blocked_address", found
-        assert good.connections == before and [one.connections for one in listening] == [0] * len(listening)
+        assert good.connections == before and [one.connections for one in blocked_receivers] == [0] * len(blocked_receivers)
 
 
-def test_a_redirect_inside_is_not_followed(admin, listening):
-    with Receiver(status(302, Location=f"http://127.0.0.1:{listening[0].port}/"), address=OTHER) as good:
+def test_a_redirect_inside_is_not_followed(admin, blocked_receivers):
+    with Receiver(status(302, Location=f"http://127.0.0.1:{blocked_receivers[0].port}/"), address=OTHER) as good:
         subscription = subscribe(admin, good.url)
         admin.broker()
         assert attempted(admin, subscription)["attempts"][0]["http_status"] == 302
-        assert listening[0].connections == 0
+        assert blocked_receivers[0].connections == 0
 
 
 def test_what_the_administrator_allows_is_connected_to(admin):

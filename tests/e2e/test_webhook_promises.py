@@ -13,40 +13,40 @@ from pathlib import Path
 
 import pytest
 
-for module in ("hooks", "receiver"):
+for module in ("webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 import requests  # noqa: E402
 from client import Api, moment  # noqa: E402
-from hooks import DELAYS, FAST, HERE, bring_up, queued, subscribe, take_down  # noqa: E402
+from webhook_fixtures import DELAYS, FAST, HERE, queued, start_instance, stop_instance, subscribe  # noqa: E402
 from httpd import Httpd  # noqa: E402
-from makers import Maker  # noqa: E402
-from receiver import (Receiver, Refusing, close_in_the_middle, drip, hang, ok, slowly, status,  # noqa: E402
+from admin_factory import AdminFactory  # noqa: E402
+from receiver import (Receiver, ClosedPort, close_in_the_middle, drip, hang, ok, slowly, status,  # noqa: E402
                       untrusted_certificate)
-from waiting import eventually  # noqa: E402
+from wait import eventually  # noqa: E402
 
 pytestmark = pytest.mark.slow
 
 SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))
 BROKERS = int(5000 * SCALE)
 DELIVERIES = int(10_000 * SCALE)
-PATIENCE = 60 + 240 * SCALE  # seconds until everything is delivered
+DELIVERY_TIMEOUT_S = 60 + 240 * SCALE  # seconds until everything is delivered
 NORMAL = 8  # seconds that httpd may take to end: its parent kills what takes ten
 
 
 @pytest.fixture
-def place(request):
+def own_instance(request):
     """An instance of a test's own; its directives are the test's parameter, FAST by default."""
-    instance = bring_up("promise", getattr(request, "param", FAST))
+    instance = start_instance("promise", getattr(request, "param", FAST))
     try:
         yield instance
     finally:
-        take_down(instance)
+        stop_instance(instance)
 
 
 @pytest.fixture
-def admin(place):
-    return Api(place, Maker(place).key())
+def admin(own_instance):
+    return Api(own_instance, AdminFactory(own_instance).key())
 
 
 class Writers:
@@ -69,7 +69,7 @@ class Writers:
     def __exit__(self, *_):
         self.leaving = True
         for thread in self.threads:
-            thread.join(PATIENCE)
+            thread.join(DELIVERY_TIMEOUT_S)
             assert not thread.is_alive(), "a writer waits for ever"
         assert self.is_done, f"only {len(self.made)} of {self.count} brokers could be made"
 
@@ -78,10 +78,10 @@ class Writers:
         return self.leaving if self.count is None else len(self.made) >= self.count
 
     def wait_for(self, count):
-        eventually(lambda: len(self.made) >= count, f"{count} brokers", PATIENCE)
+        eventually(lambda: len(self.made) >= count, f"{count} brokers", DELIVERY_TIMEOUT_S)
 
     def _write(self, number):
-        api, deadline = self.api.with_(), time.monotonic() + PATIENCE
+        api, deadline = self.api.with_(), time.monotonic() + DELIVERY_TIMEOUT_S
         while not self.is_done and time.monotonic() < deadline:
             id = self._create(api, f"Broker {number} {time.monotonic_ns()}") if self._begin(1) else None
             time.sleep(self.pause if id else 0.05)
@@ -108,26 +108,26 @@ class Writers:
         return id
 
 
-def everything_is_delivered(place, limit=PATIENCE):
-    eventually(lambda: queued(place) == 0, "nothing pending", limit)
+def everything_is_delivered(own_instance, limit=DELIVERY_TIMEOUT_S):
+    eventually(lambda: queued(own_instance) == 0, "nothing pending", limit)
 
 
-def check_all_succeeded(place, count=None, subscription=None):
+def check_all_succeeded(own_instance, count=None, subscription=None):
     """Every delivery ended in success, or every one of a subscription; there are as many of them as `count` says."""
     of = "%s is null or subscription_id = %s"
     which = [subscription and subscription["id"]] * 2
-    ended = place.sql(f"select outcome, count(*) from neoapi.webhook_attempt where outcome is not null and ({of}) group by 1",
-                      *which)
-    made, = place.sql(f"select count(*) from neoapi.webhook_delivery where {of}", *which)[0]
+    ended = own_instance.sql(f"select outcome, count(*) from neoapi.webhook_attempt where outcome is not null and ({of}) group by 1",
+                             *which)
+    made, = own_instance.sql(f"select count(*) from neoapi.webhook_delivery where {of}", *which)[0]
     assert ended == [("success", made)] and (count is None or made == count), (ended, made, count)
 
 
-def check_told(place, writers, arrivals):
+def check_arrivals(own_instance, writers, arrivals):
     """What arrived is what was committed, and all that was answered is part of it. Returns the number of duplicates."""
-    committed = {id for id, in place.sql("select id from neoapi.broker")}
-    told = {arrival.json["payload"]["id"] for arrival in arrivals}
-    assert told == committed, (len(told - committed), len(committed - told))
-    assert set(writers.made) <= told
+    committed = {id for id, in own_instance.sql("select id from neoapi.broker")}
+    delivered = {arrival.json["payload"]["id"] for arrival in arrivals}
+    assert delivered == committed, (len(delivered - committed), len(committed - delivered))
+    assert set(writers.made) <= delivered
     return len(arrivals) - len({arrival.id for arrival in arrivals})
 
 
@@ -137,54 +137,54 @@ def kill(*processes):
             os.kill(process, signal.SIGKILL)
 
 
-def start_database(place):
-    eventually(lambda: "does not start" not in place.command("start-db", check=False), "PostgreSQL starts")
+def start_database(own_instance):
+    eventually(lambda: "does not start" not in own_instance.command("start-db", check=False), "PostgreSQL starts")
 
 
 # ---------------------------------------------------------------- 1. nothing is lost
 
-def one_child(place):
-    kill(*place.children()[:1])
+def one_child(own_instance):
+    kill(*own_instance.children()[:1])
 
 
-def all_children(place):
-    kill(*place.children())
+def all_children(own_instance):
+    kill(*own_instance.children())
 
 
-def the_database(place):
-    place.command("kill-db")
-    start_database(place)
+def the_database(own_instance):
+    own_instance.command("kill-db")
+    start_database(own_instance)
 
 
-def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment(place, admin, tell):
+def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment(own_instance, admin, report):
     chance, blows = random.Random(), [one_child, all_children, the_database]
     with Receiver(slowly(0.01)) as receiver:
         subscribe(admin, receiver.url)
         with Writers(admin, BROKERS, pause=0.02) as writers:
             for count in range(1, 1000):
                 time.sleep(chance.uniform(0.1, 1))
-                blows[count % 3](place)
+                blows[count % 3](own_instance)
                 if writers.is_done and count >= 3:
                     break
-        everything_is_delivered(place)
-        duplicates = check_told(place, writers, receiver.arrivals)
-    check_all_succeeded(place)
-    tell(f"{count} kills, {writers.failures} writes failed, {len(writers.made)} were answered with 201;"
-         f" {duplicates} of {len(receiver.arrivals)} deliveries were duplicates")
+        everything_is_delivered(own_instance)
+        duplicates = check_arrivals(own_instance, writers, receiver.arrivals)
+    check_all_succeeded(own_instance)
+    report(f"{count} kills, {writers.failures} writes failed, {len(writers.made)} were answered with 201;"
+           f" {duplicates} of {len(receiver.arrivals)} deliveries were duplicates")
 
 
 # ---------------------------------------------------------------- 2. bad receivers hold up nobody else
 
 @pytest.mark.alone
-@pytest.mark.parametrize("place", [HERE], indirect=True, ids=["shipped"])
-def test_six_bad_receivers_do_not_hold_up_the_seventh(place, admin, tell, tmp_path):
+@pytest.mark.parametrize("own_instance", [HERE], indirect=True, ids=["shipped"])
+def test_six_bad_receivers_do_not_hold_up_the_seventh(own_instance, admin, report, tmp_path):
     """On the shipped defaults. The time is that from the moment which the event carries to its arrival, the write's statement
     and whatever holds that up included, but for the disk: how long a machine takes to flush a commit is not the receivers' doing.
     """
     count = max(200, int(2000 * SCALE))
     with contextlib.ExitStack() as stack:
         bad = [stack.enter_context(one) for one in (
-            Receiver(hang), Receiver(drip), Refusing(), Receiver(status(500)), Receiver(close_in_the_middle),
+            Receiver(hang), Receiver(drip), ClosedPort(), Receiver(status(500)), Receiver(close_in_the_middle),
             Receiver(certificate=untrusted_certificate(tmp_path)))]
         good = stack.enter_context(Receiver())
         for one in [*bad, good]:
@@ -197,7 +197,7 @@ def test_six_bad_receivers_do_not_hold_up_the_seventh(place, admin, tell, tmp_pa
                    for arrival in arrivals)
     assert len(arrivals) == count
     median, p99 = waits[count // 2][0], waits[int(count * 0.99)][0]
-    tell(f"median {1000 * median:.1f} ms, p99 {1000 * p99:.1f} ms, longest {1000 * waits[-1][0]:.1f} ms")
+    report(f"median {1000 * median:.1f} ms, p99 {1000 * p99:.1f} ms, longest {1000 * waits[-1][0]:.1f} ms")
     assert p99 < 0.2, f"the longest waits, each with the time of the answer to its write: {waits[-5:]}"
 
 
@@ -207,10 +207,10 @@ SECOND = "DocumentRoot .*"
 
 
 @pytest.fixture
-def second(place, tmp_path):
+def second_httpd(own_instance, tmp_path):
     """Another Apache on the same database, with the same key and the shipped timeout."""
-    directives = HERE.replace("${INSTANCE}", str(place.state))
-    one = Httpd(place, tmp_path, (SECOND, directives))
+    directives = HERE.replace("${INSTANCE}", str(own_instance.state))
+    one = Httpd(own_instance, tmp_path, (SECOND, directives))
     try:
         yield one.start()
     finally:
@@ -240,30 +240,30 @@ def processes_at(ports, pids):
     return found - {None}
 
 
-@pytest.mark.parametrize("place", [HERE], indirect=True, ids=["shipped"])
-def test_two_servers_share_the_work_and_deliver_nothing_twice(place, admin, second):
+@pytest.mark.parametrize("own_instance", [HERE], indirect=True, ids=["shipped"])
+def test_two_servers_share_the_work_and_deliver_nothing_twice(own_instance, admin, second_httpd):
     subscriptions = 20
     with Receiver() as receiver:
         for number in range(subscriptions):
             subscribe(admin, f"{receiver.url}{number}")
         with Writers(admin, DELIVERIES // subscriptions, threads=3), \
-                Writers(Api(second, admin.credential), DELIVERIES // subscriptions, threads=3):
+                Writers(Api(second_httpd, admin.credential), DELIVERIES // subscriptions, threads=3):
             pass
-        everything_is_delivered(place)
+        everything_is_delivered(own_instance)
         arrivals = receiver.arrivals
         ports = {arrival.port for arrival in arrivals}
-        for parent in (place.pid, second.process.pid):
+        for parent in (own_instance.pid, second_httpd.process.pid):
             assert processes_at(ports, children_of(parent)), "one of them delivered nothing"
     count = 2 * (DELIVERIES // subscriptions) * subscriptions
     assert len(arrivals) == len({arrival.id for arrival in arrivals}) == count
-    check_all_succeeded(place, count)
+    check_all_succeeded(own_instance, count)
 
 
 @pytest.mark.parametrize("stopped", ["first", "second"])
-def test_stopping_one_of_two_servers_loses_nothing(place, admin, second, stopped):
+def test_stopping_one_of_two_servers_loses_nothing(own_instance, admin, second_httpd, stopped):
     """The one that is stopped has work of its own on the way; the requests go to the other."""
-    stays = Api(second, admin.credential) if stopped == "first" else admin
-    goes = admin if stopped == "first" else Api(second, admin.credential)
+    stays = Api(second_httpd, admin.credential) if stopped == "first" else admin
+    goes = admin if stopped == "first" else Api(second_httpd, admin.credential)
     with Receiver(slowly(0.05)) as receiver:
         subscribe(admin, receiver.url)
         with Writers(goes, BROKERS // 5) as early:
@@ -271,14 +271,14 @@ def test_stopping_one_of_two_servers_loses_nothing(place, admin, second, stopped
         with Writers(stays, BROKERS // 5) as late:
             late.wait_for(min(5, late.count))
             if stopped == "first":
-                place.command("stop-httpd")
+                own_instance.command("stop-httpd")
             else:
-                second.stop()
-                second.process = None
-        everything_is_delivered(place)
+                second_httpd.stop()
+                second_httpd.process = None
+        everything_is_delivered(own_instance)
         early.made |= late.made
-        assert check_told(place, early, receiver.arrivals) == 0
-    check_all_succeeded(place, len(early.made))
+        assert check_arrivals(own_instance, early, receiver.arrivals) == 0
+    check_all_succeeded(own_instance, len(early.made))
 
 
 # ---------------------------------------------------------------- 4. Apache ends and begins again
@@ -290,46 +290,46 @@ def gone(process):
         return True
 
 
-def graceful(place):
-    place.command("graceful")
+def graceful(own_instance):
+    own_instance.command("graceful")
 
 
-def restart(place):
-    before = place.error_log.count("AH00489")
-    os.kill(place.pid, signal.SIGHUP)
-    eventually(lambda: place.error_log.count("AH00489") > before, "a new generation", NORMAL)
+def restart(own_instance):
+    before = own_instance.error_log.count("AH00489")
+    os.kill(own_instance.pid, signal.SIGHUP)
+    eventually(lambda: own_instance.error_log.count("AH00489") > before, "a new generation", NORMAL)
 
 
-def stop(place):
-    place.command("stop-httpd")
-    place.command("start-httpd")
+def stop(own_instance):
+    own_instance.command("stop-httpd")
+    own_instance.command("start-httpd")
 
 
 @pytest.mark.parametrize("change", [graceful, restart, stop])
-def test_apache_ends_in_its_normal_time_under_load_and_loses_no_delivery(place, admin, change):
+def test_apache_ends_in_its_normal_time_under_load_and_loses_no_delivery(own_instance, admin, change):
     """Also while a receiver hangs and a queue waits."""
     with Receiver(slowly(0.05)) as receiver, Receiver(hang) as hanging:
         subscription = subscribe(admin, receiver.url)
         with Writers(admin, pause=0.02) as writers:
-            stuck = Api(place, Maker(place).key())
+            stuck = Api(own_instance, AdminFactory(own_instance).key())
             subscribe(stuck, hanging.url)
             stuck.broker()
             hanging.wait_for(1)
             for _ in range(2):
                 writers.wait_for(len(writers.made) + 20)
-                old = place.children()
+                old = own_instance.children()
                 began = time.monotonic()
-                change(place)
+                change(own_instance)
                 took = time.monotonic() - began
                 assert took < NORMAL, f"{change.__name__} took {took:.1f} s"
                 eventually(lambda: all(gone(child) for child in old), "the end of all old children", NORMAL + 2)
         hanging.behave(ok)
-        everything_is_delivered(place)
-        made = {id for id, in place.sql("select id from neoapi.broker where organization_id = %s",
-                                        *admin.credential.organizations)}
+        everything_is_delivered(own_instance)
+        made = {id for id, in own_instance.sql("select id from neoapi.broker where organization_id = %s",
+                                               *admin.credential.organizations)}
         assert {arrival.json["payload"]["id"] for arrival in receiver.arrivals} == made >= set(writers.made)
         assert len(receiver.arrivals) == len(made), "something was delivered twice"
-    check_all_succeeded(place, len(made), subscription)  # the other may have hung until the last attempt
+    check_all_succeeded(own_instance, len(made), subscription)  # the other may have hung until the last attempt
 
 
 # ---------------------------------------------------------------- what it costs to wait
@@ -343,60 +343,62 @@ def processor_time(processes):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("place", [HERE + "NeoAPIWebhookConcurrency 1\nNeoAPIWebhookTimeout 7\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True, ids=["full"])
-def test_who_has_no_room_for_more_sleeps_until_there_is(place, admin):
+@pytest.mark.parametrize("own_instance", [HERE + "NeoAPIWebhookConcurrency 1\nNeoAPIWebhookTimeout 7\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True, ids=["full"])
+def test_who_has_no_room_for_more_sleeps_until_there_is(own_instance, admin):
     """Each process has one attempt on its way, to a receiver that takes its time, and more is due."""
     with Receiver(hang) as receiver:
         subscribe(admin, receiver.url)
-        for _ in range(4 * len(place.children())):
+        for _ in range(4 * len(own_instance.children())):
             admin.broker()
-        receiver.wait_for(len(place.children()))
-        began, before = time.monotonic(), processor_time(place.children())
+        receiver.wait_for(len(own_instance.children()))
+        began, before = time.monotonic(), processor_time(own_instance.children())
         while time.monotonic() < began + 4:
             time.sleep(0.1)  # the time that is measured, not a wait for anything
-        assert processor_time(place.children()) - before < 1
+        assert processor_time(own_instance.children()) - before < 1
         receiver.behave(ok)
-        everything_is_delivered(place)
+        everything_is_delivered(own_instance)
 
 
-@pytest.mark.parametrize("place", [HERE + "NeoAPIWebhookTimeout 1\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True, ids=["short"])
-def test_results_that_could_not_be_recorded_for_a_while_are_recorded_once_and_work_goes_on(place, admin):
+@pytest.mark.parametrize("own_instance", [HERE + "NeoAPIWebhookTimeout 1\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True,
+                         ids=["short"])
+def test_results_that_could_not_be_recorded_for_a_while_are_recorded_once_and_work_goes_on(own_instance, admin):
     """For longer than a claim lasts nothing can be written down, because somebody holds the table."""
     with Receiver(ok) as receiver:
         subscribe(admin, receiver.url)
         admin.broker()
-        everything_is_delivered(place)
-        with place.locked("neoapi.webhook_attempt"):
+        everything_is_delivered(own_instance)
+        with own_instance.locked("neoapi.webhook_attempt"):
             made = [admin.broker()["id"] for _ in range(5)]
             receiver.wait_for(6)
             claimed = "select min(due_at) from neoapi.webhook_queue where claim is not null"
-            lease, = place.sql(claimed)[0]
-            eventually(lambda: place.sql("select now() > %s + interval '2 s'", lease)[0][0], "the lease's end", 40)
-        everything_is_delivered(place)
+            lease, = own_instance.sql(claimed)[0]
+            eventually(lambda: own_instance.sql("select now() > %s + interval '2 s'", lease)[0][0], "the lease's end", 40)
+        everything_is_delivered(own_instance)
         made += [admin.broker()["id"]]
-        everything_is_delivered(place)
+        everything_is_delivered(own_instance)
     assert set(made) <= {arrival.json["payload"]["id"] for arrival in receiver.arrivals}
     assert len(receiver.arrivals) <= 7 + 3 * 5, "sent again and again"
-    check_all_succeeded(place, 7)
+    check_all_succeeded(own_instance, 7)
 
 
 # ---------------------------------------------------------------- 5. the schedule
 
-def test_the_schedule_holds_to_the_second_also_across_a_restart(place, admin):
+def test_the_schedule_holds_to_the_second_also_across_a_restart(own_instance, admin):
     """What fell due meanwhile leaves once the server is back, however long that took."""
     with Receiver(status(500)) as receiver:
         subscribe(admin, receiver.url)
         admin.broker()
         receiver.wait_for(2)
-        place.command("stop-httpd")
-        place.command("start-httpd")
+        own_instance.command("stop-httpd")
+        own_instance.command("start-httpd")
         back = time.time()
         arrivals = receiver.wait_for(len(DELAYS))
-        eventually(lambda: queued(place) == 0, "the end")
+        eventually(lambda: queued(own_instance) == 0, "the end")
     for number, delay in enumerate(DELAYS[1:], 1):
         before, at = arrivals[number - 1].at, arrivals[number].at
         latest = before + delay * 1.1 + 1
-        assert before + delay - 0.01 <= at <= (latest if number == 1 else max(latest, back + 3)), (number, at - before, at - back)
+        assert before + delay - 0.01 <= at <= (latest if number == 1 else max(latest, back + 3)), (number, at - before,
+                                                                                                   at - back)
     assert len(receiver.arrivals) == len(DELAYS)
 
 

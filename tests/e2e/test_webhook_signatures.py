@@ -7,30 +7,31 @@ import subprocess
 
 import pytest
 
-for module in ("hooks", "receiver"):
+for module in ("webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import ok  # noqa: E402
 from deployment import ROOT  # noqa: E402
-from hooks import admin, make_there, receiver, subscribe, there  # noqa: E402 (fixtures among them)
+from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
+                              subscribe)
 
 TOOLS = ROOT / "build" / "webhook-tools"
-LIMIT = 300  # seconds that npm and node may take
+TIMEOUT_S = 300  # seconds that npm and node may take
 NOT_SIGNED = "No matching signature found"
 TOO_OLD = "Message timestamp too old"
 
 
 @pytest.fixture(scope="module")
-def judge():
+def verify_signatures():
     """judge(secret, arrival, …): for each arrival, whether both libraries take it for genuine."""
     TOOLS.parent.mkdir(exist_ok=True)
-    subprocess.run(["sh", ROOT / "tests/deploy/npm.sh", ROOT / "tests/webhooks", TOOLS], check=True, timeout=LIMIT)
+    subprocess.run(["sh", ROOT / "tests/deploy/npm.sh", ROOT / "tests/webhooks", TOOLS], check=True, timeout=TIMEOUT_S)
     shutil.copy(ROOT / "tests/webhooks/verify.mjs", TOOLS)
 
     def say(secret, *arrivals):
         asked = [{"secret": secret, "headers": one.headers, "body": base64.b64encode(one.body).decode()} for one in arrivals]
         done = subprocess.run(["node", TOOLS / "verify.mjs"], input=json.dumps(asked), text=True, capture_output=True,
-                              timeout=LIMIT)
+                              timeout=TIMEOUT_S)
         assert done.returncode == 0, done.stderr
         return [(found["octokit"], found["standard"]) for found in json.loads(done.stdout)]
 
@@ -50,59 +51,63 @@ def changed(arrival, **fields):
     return type(arrival)(arrival.at, arrival.path, headers, body, arrival.port)
 
 
-def test_every_delivery_is_genuine_for_both_libraries(admin, receiver, judge):
+def test_every_delivery_is_genuine_for_both_libraries(admin, receiver, verify_signatures):
     subscription = subscribe(admin, receiver.url)
     for name in ("Ana", "Íris Conceição", "\U0001F3E0 \\ \" </script> \u2028"):
         admin.broker(name=name)
     arrivals = receiver.wait_for(3)
-    assert judge(subscription["secret"], *arrivals) == [(True, True)] * 3
+    assert verify_signatures(subscription["secret"], *arrivals) == [(True, True)] * 3
 
 
-def test_what_was_changed_on_its_way_is_not(admin, receiver, judge):
+def test_what_was_changed_on_its_way_is_not(admin, receiver, verify_signatures):
     subscription = subscribe(admin, receiver.url)
     genuine = arrival_of_a_test(admin, receiver, subscription)
     hexadecimal = genuine.headers["x-webhook-signature"]
     forged = [changed(genuine, body=genuine.body.replace(b"webhook.test", b"webhook.tost")),
               changed(genuine, x_webhook_signature=hexadecimal[:-1] + ("0" if hexadecimal[-1] != "0" else "1"),
                       webhook_signature="v1," + base64.b64encode(bytes(32)).decode())]
-    assert judge(subscription["secret"], *forged) == [(False, NOT_SIGNED)] * 2
+    assert verify_signatures(subscription["secret"], *forged) == [(False, NOT_SIGNED)] * 2
     other = subscribe(admin, receiver.url, "broker.deleted")
-    assert judge(other["secret"], genuine) == [(False, NOT_SIGNED)]
+    assert verify_signatures(other["secret"], genuine) == [(False, NOT_SIGNED)]
 
 
-def test_the_standard_signature_covers_id_and_time_as_well(admin, receiver, judge):
+def test_the_standard_signature_covers_id_and_time_as_well(admin, receiver, verify_signatures):
     subscription = subscribe(admin, receiver.url)
     genuine = arrival_of_a_test(admin, receiver, subscription)
     moment = int(genuine.headers["webhook-timestamp"])
     assert abs(moment - genuine.at) < 5 and genuine.headers["webhook-id"] == genuine.id
-    found = judge(subscription["secret"], changed(genuine, webhook_id="whd_" + "0" * 26),
-                  changed(genuine, webhook_timestamp=str(moment + 1)), changed(genuine, webhook_timestamp=str(moment - 3600)))
+    found = verify_signatures(subscription["secret"], changed(genuine, webhook_id="whd_" + "0" * 26),
+                              changed(genuine, webhook_timestamp=str(moment + 1)),
+                              changed(genuine, webhook_timestamp=str(moment - 3600)))
     assert [standard for _, standard in found] == [NOT_SIGNED, NOT_SIGNED, TOO_OLD]
 
 
-def test_after_a_rotation_both_secrets_verify_the_standard_signature_for_a_day(admin, receiver, there, judge):
+def test_after_a_rotation_both_secrets_verify_the_standard_signature_for_a_day(admin, receiver, module_instance,
+                                                                               verify_signatures):
     subscription = subscribe(admin, receiver.url)
     old = subscription["secret"]
     new = ok(admin.post(f"webhooks/{subscription['id']}/rotate-secret"))["secret"]
     arrival = arrival_of_a_test(admin, receiver, subscription)
-    assert judge(new, arrival) == [(True, True)] and judge(old, arrival) == [(False, True)]
-    there.sql("update neoapi.webhook_subscription set previous_secret_until = now() where id = %s", subscription["id"])
+    assert verify_signatures(new, arrival) == [(True, True)] and verify_signatures(old, arrival) == [(False, True)]
+    module_instance.sql("update neoapi.webhook_subscription set previous_secret_until = now() where id = %s",
+                        subscription["id"])
     arrival = arrival_of_a_test(admin, receiver, subscription)
-    assert judge(new, arrival) == [(True, True)] and judge(old, arrival) == [(False, NOT_SIGNED)]
+    assert verify_signatures(new, arrival) == [(True, True)] and verify_signatures(old, arrival) == [(False, NOT_SIGNED)]
 
 
-def test_a_new_key_in_front_of_the_old_one_keeps_old_secrets_and_seals_new_ones(admin, receiver, there, judge):
+def test_a_new_key_in_front_of_the_old_one_keeps_old_secrets_and_seals_new_ones(admin, receiver, module_instance,
+                                                                                verify_signatures):
     old = subscribe(admin, receiver.url, "broker.deleted")
-    file = there.state / "neoapi.key"
+    file = module_instance.state / "neoapi.key"
     kept = file.read_text()
     try:
         fresh = subprocess.run(["openssl", "rand", "-base64", "32"], check=True, text=True, capture_output=True).stdout
         file.write_text(fresh + kept)
-        there.command("graceful")
+        module_instance.command("graceful")
         new = subscribe(admin, receiver.url, "broker.deleted")
         for subscription in (old, new):
             arrival = arrival_of_a_test(admin, receiver, subscription)
-            assert judge(subscription["secret"], arrival) == [(True, True)]
+            assert verify_signatures(subscription["secret"], arrival) == [(True, True)]
     finally:
         file.write_text(kept)
-        there.command("graceful")
+        module_instance.command("graceful")

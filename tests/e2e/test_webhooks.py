@@ -7,15 +7,16 @@ import uuid
 
 import pytest
 
-for module in ("hooks", "receiver"):
+for module in ("webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import MOMENT, ULID, Api, moment, ok, refused, wrong_fields  # noqa: E402
-from hooks import (FAST, admin, attempted, deliveries, detail, make_there, path_of, queued, receiver, row_of,  # noqa: E402
-                   subscribe, there, until)
+from webhook_fixtures import (FAST, admin, attempted, deliveries, detail, module_admin_factory, path_of, queued, receiver,
+                              row_of,  # noqa: E402
+                              subscribe, module_instance, until)
 from receiver import hang, one_after_the_other, status  # noqa: E402
 from receiver import ok as well  # noqa: E402
-from waiting import eventually, together  # noqa: E402
+from wait import eventually, together  # noqa: E402
 
 CONF = FAST
 URL = "https://crm.example.com/hooks"
@@ -24,7 +25,7 @@ SECRET = r"whsec_[A-Za-z0-9+/]{43}="
 PAYLOAD = ["id", "name", "creci", "email", "tenant_id", "organization_id", "created_at", "updated_at"]
 KINDS = ["broker", "property", "party", "proposal", "contract", "document"]
 EVENTS = [f"{kind}.{what}" for kind in KINDS for what in ("created", "updated", "deleted")]
-NOWHERE = "whs_" + "0" * 26
+UNKNOWN_WEBHOOK = "whs_" + "0" * 26
 
 
 def key():
@@ -36,8 +37,8 @@ def new(api, **fields):
 
 
 @pytest.fixture
-def stranger(there, make_there):
-    return Api(there, make_there.key())
+def other_org_api(module_instance, module_admin_factory):
+    return Api(module_instance, module_admin_factory.key())
 
 
 @pytest.fixture
@@ -91,26 +92,28 @@ def test_a_repeated_creation_shows_the_same_secret_and_makes_nothing(admin):
 
 def test_many_copies_at_once_make_one_subscription_and_show_one_secret(admin):
     once = key()
-    answers = together(*[lambda: ok(admin.with_().post("webhooks", json={"url": URL, "events": ["*"]}, headers=once), 201)] * 20)
+    answers = together(*[lambda: ok(admin.with_().post("webhooks", json={"url": URL, "events": ["*"]}, headers=once),
+                                    201)] * 20)
     assert all(answer == answers[0] for answer in answers) and len(ok(admin.get("webhooks"))["items"]) == 1
 
 
-def test_the_secret_can_be_read_nowhere_in_the_database(admin, there):
+def test_the_secret_can_be_read_nowhere_in_the_database(admin, module_instance):
     once = key()
     made = ok(admin.post("webhooks", json={"url": URL, "events": ["*"]}, headers=once), 201)
     rotated = ok(admin.post(f"webhooks/{made['id']}/rotate-secret"))
     for table in ("webhook_subscription", "idempotency_key"):
-        everything = there.sql(f"select coalesce(string_agg(t::text, ' '), '') from neoapi.{table} t")[0][0]
+        everything = module_instance.sql(f"select coalesce(string_agg(t::text, ' '), '') from neoapi.{table} t")[0][0]
         assert made["id"] in everything
         for secret in (made["secret"], rotated["secret"]):
             bare = secret.removeprefix("whsec_")
             assert bare not in everything and bare.encode().hex() not in everything and secret.encode().hex() not in everything
 
 
-def test_a_sealed_secret_is_of_no_use_in_another_row(admin, there, receiver):
+def test_a_sealed_secret_is_of_no_use_in_another_row(admin, module_instance, receiver):
     """It is sealed together with the row's id."""
     one, other = subscribe(admin, receiver.url, "broker.created"), subscribe(admin, receiver.url, "broker.deleted")
-    there.sql("update neoapi.webhook_subscription set secret = %s where id = %s", *row_of(there, other, "secret"), one["id"])
+    module_instance.sql("update neoapi.webhook_subscription set secret = %s where id = %s",
+                        *row_of(module_instance, other, "secret"), one["id"])
     admin.broker()
     assert attempted(admin, one)["attempts"][0]["error"] == "not_sent" and not receiver.arrivals
 
@@ -153,7 +156,8 @@ def test_what_was_read_can_be_sent_back(admin):
     made = subscribe(admin, URL)
     path = "webhooks/" + made["id"]
     read = ok(admin.get(path))
-    assert ok(admin.put(path, json={**read, "secret": "whsec_mine"})) == {**read, "updated_at": ok(admin.get(path))["updated_at"]}
+    assert ok(admin.put(path, json={**read, "secret": "whsec_mine"})) == {**read,
+                                                                          "updated_at": ok(admin.get(path))["updated_at"]}
 
 
 def test_conditions_hold(admin):
@@ -177,7 +181,8 @@ def test_a_deleted_subscription_is_gone(admin):
 # ---------------------------------------------------------------- what is wrong
 
 @pytest.mark.parametrize("url", [
-    "", "x", "/hooks", "//crm.example.com/", "ftp://crm.example.com/", "file:///etc/passwd", "gopher://x/", "javascript:alert(1)",
+    "", "x", "/hooks", "//crm.example.com/", "ftp://crm.example.com/", "file:///etc/passwd", "gopher://x/",
+    "javascript:alert(1)",
     "https://", "https:///x", "https://:443/", "https://user@crm.example.com/", "https://user:pw@crm.example.com/",
     "https://crm.example.com/#x", "https://crm.example.com/a b", "https://crm.example.com/ã", "https://crm.example.com:/",
     "https://crm.example.com:123456/", "https://crm.example.com:x/", "https://[::1/", "https://[x]/", "https://a\nb/",
@@ -193,9 +198,9 @@ def test_good_urls_are_taken_as_they_are(admin, url):
     assert ok(new(admin, url=url), 201)["url"] == url
 
 
-def test_http_is_refused_where_the_administrator_does_not_allow_it(own):
-    assert wrong_fields(new(own, url="http://crm.example.com/")) == {"url": "validation.webhook.url_invalid"}
-    assert ok(new(own), 201)["url"] == URL
+def test_http_is_refused_where_the_administrator_does_not_allow_it(own_api):
+    assert wrong_fields(new(own_api, url="http://crm.example.com/")) == {"url": "validation.webhook.url_invalid"}
+    assert ok(new(own_api), 201)["url"] == URL
 
 
 @pytest.mark.parametrize("events", [[], ["x"], ["broker"], ["broker.*"], ["broker.created", "x"], ["webhook.test"], [1], [None],
@@ -220,10 +225,10 @@ def test_everything_wrong_is_told_at_once(admin):
 # ---------------------------------------------------------------- who may
 
 @pytest.mark.parametrize("role, may", [("org_admin", {"read", "write"}), ("org_editor", {"read"}), ("org_viewer", {"read"})])
-def test_roles(admin, there, make_there, role, may):
+def test_roles(admin, module_instance, module_admin_factory, role, may):
     made = subscribe(admin, URL)
     path = "webhooks/" + made["id"]
-    api = Api(there, make_there.key(admin.credential.organizations[0], role))
+    api = Api(module_instance, module_admin_factory.key(admin.credential.organizations[0], role))
     assert api.get("webhooks").status_code == api.get(path).status_code == api.get(path + "/deliveries").status_code == 200
     writes = [new(api), api.patch(path, json={"is_active": True}), api.put(path, json={"url": URL, "events": ["*"]}),
               api.post(path + "/test"), api.post(path + "/rotate-secret"),
@@ -235,20 +240,20 @@ def test_roles(admin, there, make_there, role, may):
             refused(response, 403, "forbidden.insufficient_permissions")
 
 
-def test_another_organization_sees_and_reaches_nothing(admin, stranger, receiver):
+def test_another_organization_sees_and_reaches_nothing(admin, other_org_api, receiver):
     made = subscribe(admin, receiver.url)
     admin.broker()
     delivery = until(admin, made, "success")
     path, its = "webhooks/" + made["id"], path_of(made, delivery)
-    for response in (stranger.get(path), stranger.patch(path, json={"is_active": False}), stranger.delete(path),
-                     stranger.put(path, json={"url": URL, "events": ["*"]}), stranger.get(path + "/deliveries"),
-                     stranger.post(path + "/test"), stranger.post(path + "/rotate-secret"),
-                     stranger.post(path + "/recover", json={"since": "2026-01-01T00:00:00Z"})):
+    for response in (other_org_api.get(path), other_org_api.patch(path, json={"is_active": False}), other_org_api.delete(path),
+                     other_org_api.put(path, json={"url": URL, "events": ["*"]}), other_org_api.get(path + "/deliveries"),
+                     other_org_api.post(path + "/test"), other_org_api.post(path + "/rotate-secret"),
+                     other_org_api.post(path + "/recover", json={"since": "2026-01-01T00:00:00Z"})):
         refused(response, 404, "not_found.webhook")
-    assert ok(stranger.get("webhooks"))["items"] == []
-    mine = subscribe(stranger, receiver.url)
-    for response in (stranger.get(its), stranger.post(its + "/retry"), stranger.get(path_of(mine, delivery)),
-                     stranger.post(path_of(mine, delivery) + "/retry")):
+    assert ok(other_org_api.get("webhooks"))["items"] == []
+    mine = subscribe(other_org_api, receiver.url)
+    for response in (other_org_api.get(its), other_org_api.post(its + "/retry"), other_org_api.get(path_of(mine, delivery)),
+                     other_org_api.post(path_of(mine, delivery) + "/retry")):
         refused(response, 404, "not_found.delivery")
     assert ok(admin.get(path))["is_active"] and len(receiver.arrivals) == 1
 
@@ -272,17 +277,17 @@ def test_every_write_is_delivered_with_the_eight_fields(admin, receiver):
     assert {arrival.id for arrival in arrivals} == {record["id"] for record in deliveries(admin, subscription)}
 
 
-def test_an_event_goes_to_the_subscriptions_that_want_it_of_that_organization(admin, stranger, receiver):
+def test_an_event_goes_to_the_subscriptions_that_want_it_of_that_organization(admin, other_org_api, receiver):
     def at(name):
         return [arrival for arrival in receiver.arrivals if arrival.path == "/" + name]
 
     subscriptions = [subscribe(admin, receiver.url + "created", "broker.created"),
                      subscribe(admin, receiver.url + "deleted", "broker.deleted", "property.created"),
                      subscribe(admin, receiver.url + "all"), subscribe(admin, receiver.url + "inactive", is_active=False),
-                     subscribe(stranger, receiver.url + "stranger")]
+                     subscribe(other_org_api, receiver.url + "stranger")]
     made = admin.broker()
     ok(admin.delete("brokers/" + made["id"]), 204)
-    theirs = stranger.broker()
+    theirs = other_org_api.broker()
     receiver.wait_for(5)
     eventually(lambda: not any(queued(admin.instance, one) for one in subscriptions), "nothing pending")
     assert [len(at(name)) for name in ("created", "deleted", "all", "inactive", "stranger")] == [1, 1, 2, 0, 1]
@@ -301,19 +306,19 @@ def test_a_repeated_write_and_one_that_fails_are_told_to_nobody(admin, receiver)
 
 # ---------------------------------------------------------------- inactive and deleted
 
-def test_what_is_pending_when_it_becomes_inactive_is_sent_when_it_is_active_again(admin, receiver, there):
+def test_what_is_pending_when_it_becomes_inactive_is_sent_when_it_is_active_again(admin, receiver, module_instance):
     receiver.behave(status(500))
     subscription = subscribe(admin, receiver.url)
     path = "webhooks/" + subscription["id"]
     admin.broker()
     attempted(admin, subscription)
     ok(admin.patch(path, json={"is_active": False}))
-    eventually(lambda: there.sql("select count(*) from neoapi.webhook_queue where subscription_id = %s and claim is null"
-                                 " and due_at <= now()", subscription["id"]) == [(1,)], "a delivery that is due")
+    eventually(lambda: module_instance.sql("select count(*) from neoapi.webhook_queue where subscription_id = %s and claim is null"
+                                           " and due_at <= now()", subscription["id"]) == [(1,)], "a delivery that is due")
     admin.broker(name="While it is inactive")
     arrived = len(receiver.arrivals)
     time.sleep(2)  # longer than it takes to look for what is due
-    assert len(receiver.arrivals) == arrived and queued(there, subscription) == 1
+    assert len(receiver.arrivals) == arrived and queued(module_instance, subscription) == 1
     receiver.behave(well)
     ok(admin.patch(path, json={"is_active": True}))
     assert until(admin, subscription, "success")["attempt_count"] == arrived + 1
@@ -321,7 +326,7 @@ def test_what_is_pending_when_it_becomes_inactive_is_sent_when_it_is_active_agai
 
 
 @pytest.mark.parametrize("behaviour", [status(500), hang], ids=["failing", "on its way"])
-def test_deleting_ends_what_is_pending_as_failed(admin, receiver, there, behaviour):
+def test_deleting_ends_what_is_pending_as_failed(admin, receiver, module_instance, behaviour):
     receiver.behave(behaviour)
     subscription = subscribe(admin, receiver.url)
     broker = admin.broker()
@@ -329,24 +334,24 @@ def test_deleting_ends_what_is_pending_as_failed(admin, receiver, there, behavio
     if behaviour is not hang:
         attempted(admin, subscription)
     ok(admin.delete("webhooks/" + subscription["id"]), 204)
-    assert queued(there, subscription) == 0
-    record, = there.sql("select neoapi.webhook_delivery_record(d) from neoapi.webhook_delivery d where subscription_id = %s",
-                        subscription["id"])[0]
+    assert queued(module_instance, subscription) == 0
+    record, = module_instance.sql("select neoapi.webhook_delivery_record(d) from neoapi.webhook_delivery d where subscription_id = %s",
+                                  subscription["id"])[0]
     assert record["status"] == "failed" and record["completed_at"]
-    last = there.sql("select error, outcome from neoapi.webhook_attempt where subscription_id = %s order by number desc limit 1",
-                     subscription["id"])
+    last = module_instance.sql("select error, outcome from neoapi.webhook_attempt where subscription_id = %s order by number desc limit 1",
+                               subscription["id"])
     assert last == [("subscription_deleted", "failed")]
     arrived = len(receiver.arrivals)
     time.sleep(3)  # longer than the timeout, and than the next attempt's delay
     assert len(receiver.arrivals) == arrived
-    assert there.sql("select count(*) from neoapi.webhook_attempt where subscription_id = %s and outcome is not null",
-                     subscription["id"]) == [(1,)]
+    assert module_instance.sql("select count(*) from neoapi.webhook_attempt where subscription_id = %s and outcome is not null",
+                               subscription["id"]) == [(1,)]
     assert ok(admin.get("brokers/" + broker["id"]))
 
 
 # ---------------------------------------------------------------- secrets
 
-def test_a_rotated_secret_is_shown_once(admin, there):
+def test_a_rotated_secret_is_shown_once(admin, module_instance):
     made = subscribe(admin, URL)
     path = "webhooks/" + made["id"]
     rotated = ok(admin.post(path + "/rotate-secret"))
@@ -354,7 +359,7 @@ def test_a_rotated_secret_is_shown_once(admin, there):
     assert {name: rotated[name] for name in FIELDS if name != "updated_at"} == {
         name: made[name] for name in FIELDS if name != "updated_at"}
     assert rotated["secret"] not in admin.get(path).text
-    until_when, = row_of(there, made, "extract(epoch from previous_secret_until - now())::float / 3600")
+    until_when, = row_of(module_instance, made, "extract(epoch from previous_secret_until - now())::float / 3600")
     assert 23.9 < until_when <= 24
 
 
@@ -446,8 +451,9 @@ def test_deliveries_are_listed_filtered_and_paged(admin, receiver):
     assert seen == [item for item in everything if item["event_type"] == "broker.created"]
 
 
-@pytest.mark.parametrize("params, field", [({"status": "done"}, "status"), ({"status": ""}, "status"), ({"colour": "red"}, "colour"),
-                                           ({"limit": 0}, "limit"), ({"cursor": "x"}, "cursor")])
+@pytest.mark.parametrize("params, field",
+                         [({"status": "done"}, "status"), ({"status": ""}, "status"), ({"colour": "red"}, "colour"),
+                          ({"limit": 0}, "limit"), ({"cursor": "x"}, "cursor")])
 def test_wrong_parameters_of_the_history_are_refused(admin, params, field):
     subscription = subscribe(admin, URL)
     response = admin.get(path_of(subscription), params=params)
@@ -466,10 +472,11 @@ def test_a_cursor_is_good_for_its_own_list_only(admin, receiver):
 
 
 def test_the_history_of_nobody_is_not_there(admin):
-    for path in (f"webhooks/{NOWHERE}/deliveries", "webhooks/x/deliveries"):
+    for path in (f"webhooks/{UNKNOWN_WEBHOOK}/deliveries", "webhooks/x/deliveries"):
         refused(admin.get(path), 404, "not_found.webhook")
     nothing = "whd_" + "0" * 26
-    for path in (path_of({"id": NOWHERE}, nothing), path_of(subscribe(admin, URL), nothing), path_of(subscribe(admin, URL), "x")):
+    for path in (path_of({"id": UNKNOWN_WEBHOOK}, nothing), path_of(subscribe(admin, URL), nothing),
+                 path_of(subscribe(admin, URL), "x")):
         refused(admin.get(path), 404, "not_found.delivery")
 
 

@@ -11,17 +11,18 @@ from pathlib import Path
 
 import pytest
 
-for module in ("hooks", "whatsapp"):
+for module in ("webhook_fixtures", "whatsapp"):
     pytest.register_assert_rewrite(module)
 
 import requests  # noqa: E402
 from client import Adapter, Api  # noqa: E402
 from conftest import addresses  # noqa: E402
-from waiting import LIMIT, eventually, together  # noqa: E402
-from whatsapp import PHONE, Office, at_callback, make_there, meta, office, provider, there  # noqa: E402 (fixtures among them)
-from wire import Wire, chunked  # noqa: E402
+from wait import TIMEOUT_S, eventually, together  # noqa: E402
+from whatsapp import (PHONE, WhatsAppOrg, at_callback, meta, module_admin_factory,  # noqa: E402 (fixtures among them)
+                      module_instance, org, provider)
+from raw_http import RawConnection, chunked  # noqa: E402
 
-from callbacks import change, message, signature, status, text, told  # noqa: E402
+from callbacks import change, message, signature, status, text, notification  # noqa: E402
 from meta import Number  # noqa: E402
 
 MOST = 4 << 20  # bytes that a callback may have
@@ -29,21 +30,21 @@ JSON = {"Content-Type": "application/json"}
 
 
 @pytest.fixture
-def caller(there):
+def caller(module_instance):
     """A client that sends what it is told to the callback, from an address of its own."""
-    return Caller(there)
+    return Caller(module_instance)
 
 
 class Caller:
-    def __init__(self, there, source=None):
-        self.there, self.url = there, at_callback(there)
+    def __init__(self, module_instance, source=None):
+        self.instance, self.url = module_instance, at_callback(module_instance)
         self.session = requests.Session()
         self.session.trust_env = False
-        self.session.verify = there.ca
-        self.session.mount("https://", Adapter(source or next(addresses), Path(there.ca).read_text()))
+        self.session.verify = module_instance.ca
+        self.session.mount("https://", Adapter(source or next(addresses), Path(module_instance.ca).read_text()))
 
     def ask(self, method, **more):
-        answer = self.session.request(method, self.url, allow_redirects=False, timeout=LIMIT, **more)
+        answer = self.session.request(method, self.url, allow_redirects=False, timeout=TIMEOUT_S, **more)
         assert answer.headers.get("Content-Type", "text/plain").startswith("text/plain"), answer.headers
         assert len(answer.content) < 300 and b"<" not in answer.content, answer.content
         return answer
@@ -59,45 +60,45 @@ class Caller:
         return self.ask("GET", params={"hub.mode": mode, "hub.challenge": challenge, "hub.verify_token": token, **more})
 
 
-def count(office):
-    return len(office.messages())
+def count(org):
+    return len(org.messages())
 
 
 # ---------------------------------------------------------------- the handshake
 
 
 @pytest.mark.parametrize("challenge", ["1158201444", "0", "abc-DEF_9", "a b&c=d", "%25"])
-def test_the_challenge_comes_back_as_it_was(office, caller, challenge):
-    answer = caller.shake(office.verify_token, challenge)
+def test_the_challenge_comes_back_as_it_was(org, caller, challenge):
+    answer = caller.shake(org.verify_token, challenge)
     assert (answer.status_code, answer.text) == (200, challenge)
 
 
 @pytest.mark.parametrize("token", ["", "x", "null"])
-def test_a_wrong_token_gets_no_challenge(office, caller, token):
+def test_a_wrong_token_gets_no_challenge(org, caller, token):
     answer = caller.shake(token)
     assert answer.status_code == 403 and "1158201444" not in answer.text
 
 
-def test_a_handshake_needs_all_three(office, caller):
-    token = office.verify_token
+def test_a_handshake_needs_all_three(org, caller):
+    token = org.verify_token
     for asked in ({}, {"hub.mode": "subscribe"}, {"hub.mode": "subscribe", "hub.verify_token": token},
                   {"hub.mode": "unsubscribe", "hub.verify_token": token, "hub.challenge": "1"},
                   {"hub.verify_token": token, "hub.challenge": "1"}, {"hub.mode": "subscribe", "hub.challenge": "1"}):
         assert caller.ask("GET", params=asked).status_code == 403, asked
 
 
-def test_a_challenge_cannot_be_a_page(office, caller):
+def test_a_challenge_cannot_be_a_page(org, caller):
     """Whoever knows the token may still not make a browser run something."""
-    answer = caller.session.get(caller.url, params={"hub.mode": "subscribe", "hub.verify_token": office.verify_token,
-                                                    "hub.challenge": "<script>alert(1)</script>"}, timeout=LIMIT)
+    answer = caller.session.get(caller.url, params={"hub.mode": "subscribe", "hub.verify_token": org.verify_token,
+                                                    "hub.challenge": "<script>alert(1)</script>"}, timeout=TIMEOUT_S)
     assert answer.status_code in (200, 403) and answer.headers["Content-Type"].startswith("text/plain")
     assert answer.headers.get("X-Content-Type-Options") == "nosniff"
 
 
-def test_every_number_has_its_own_token(office, caller, there, make_there, meta):
-    other = Office(there, make_there, meta)
-    assert other.verify_token != office.verify_token
-    for token in (office.verify_token, other.verify_token):
+def test_every_number_has_its_own_token(org, caller, module_instance, module_admin_factory, meta):
+    other = WhatsAppOrg(module_instance, module_admin_factory, meta)
+    assert other.verify_token != org.verify_token
+    for token in (org.verify_token, other.verify_token):
         assert caller.shake(token).status_code == 200
 
 
@@ -110,11 +111,11 @@ def test_other_methods_are_refused(caller, method):
 # ---------------------------------------------------------------- signatures
 
 
-def test_what_meta_has_signed_is_taken(office, caller):
-    body = told(office.number, text("Oi", PHONE))
+def test_what_meta_has_signed_is_taken(org, caller):
+    body = notification(org.number, text("Oi", PHONE))
     answer = caller.ask("POST", data=json.dumps(body), headers={
-        **JSON, "X-Hub-Signature-256": signature(office.number.secret, json.dumps(body).encode())})
-    assert (answer.status_code, answer.text.strip()) == (200, "ok") and count(office) == 1
+        **JSON, "X-Hub-Signature-256": signature(org.number.secret, json.dumps(body).encode())})
+    assert (answer.status_code, answer.text.strip()) == (200, "ok") and count(org) == 1
 
 
 def wrong_signatures(secret, body):
@@ -127,60 +128,60 @@ def wrong_signatures(secret, body):
 
 
 @pytest.mark.parametrize("kind", wrong_signatures("", b""))
-def test_what_nobody_has_signed_rightly_is_refused(office, caller, kind):
-    data = json.dumps(told(office.number, text("Oi", PHONE))).encode()
-    assert caller.send(data, office.number.secret, wrong_signatures(office.number.secret, data)[kind]) == 403
-    assert not office.conversations()
+def test_what_nobody_has_signed_rightly_is_refused(org, caller, kind):
+    data = json.dumps(notification(org.number, text("Oi", PHONE))).encode()
+    assert caller.send(data, org.number.secret, wrong_signatures(org.number.secret, data)[kind]) == 403
+    assert not org.conversations()
 
 
-def test_the_old_signature_with_sha_1_does_not_count(office, caller):
-    data = json.dumps(told(office.number, text("Oi", PHONE))).encode()
-    old = "sha1=" + hmac.new(office.number.secret.encode(), data, hashlib.sha1).hexdigest()
-    assert caller.send(data, office.number.secret, "", **{"X-Hub-Signature": old}) == 403
+def test_the_old_signature_with_sha_1_does_not_count(org, caller):
+    data = json.dumps(notification(org.number, text("Oi", PHONE))).encode()
+    old = "sha1=" + hmac.new(org.number.secret.encode(), data, hashlib.sha1).hexdigest()
+    assert caller.send(data, org.number.secret, "", **{"X-Hub-Signature": old}) == 403
 
 
-def test_the_bytes_are_signed_and_not_what_they_mean(office, caller):
-    data = json.dumps(told(office.number, text("Olá, João 🏠", PHONE)), ensure_ascii=True, indent=3).encode()
-    assert caller.send(data, office.number.secret) == 200
-    assert office.messages()[0]["body"] == "Olá, João 🏠"
+def test_the_bytes_are_signed_and_not_what_they_mean(org, caller):
+    data = json.dumps(notification(org.number, text("Olá, João 🏠", PHONE)), ensure_ascii=True, indent=3).encode()
+    assert caller.send(data, org.number.secret) == 200
+    assert org.messages()[0]["body"] == "Olá, João 🏠"
 
 
-def test_another_organizations_secret_signs_nothing_about_my_number(office, there, make_there, meta, caller):
-    other = Office(there, make_there, meta)
-    assert caller.send(told(office.number, text("Oi", PHONE)), other.number.secret) == 403
-    assert not office.conversations() and not other.conversations()
+def test_another_organizations_secret_signs_nothing_about_my_number(org, module_instance, module_admin_factory, meta, caller):
+    other = WhatsAppOrg(module_instance, module_admin_factory, meta)
+    assert caller.send(notification(org.number, text("Oi", PHONE)), other.number.secret) == 403
+    assert not org.conversations() and not other.conversations()
 
 
-def test_what_one_callback_tells_of_two_organizations_needs_both(office, there, make_there, meta, caller):
+def test_what_one_callback_tells_of_two_organizations_needs_both(org, module_instance, module_admin_factory, meta, caller):
     """A signature counts for the numbers that have that secret. Those of one app share it; of others nothing is believed."""
-    other = Office(there, make_there, meta)
+    other = WhatsAppOrg(module_instance, module_admin_factory, meta)
     both = {"object": "whatsapp_business_account", "entry": [
-        {"id": one.number.account, "changes": [change(one.number, messages=[text("Oi", PHONE)])]} for one in (office, other)]}
-    assert caller.send(both, office.number.secret) == 403  # so that it comes again, once the secrets are right
-    assert count(office) == 1 and not other.conversations()
-    assert caller.send(both, office.number.secret) == 403
-    assert count(office) == 1 and office.conversation()["unread_count"] == 1
+        {"id": one.number.account, "changes": [change(one.number, messages=[text("Oi", PHONE)])]} for one in (org, other)]}
+    assert caller.send(both, org.number.secret) == 403  # so that it comes again, once the secrets are right
+    assert count(org) == 1 and not other.conversations()
+    assert caller.send(both, org.number.secret) == 403
+    assert count(org) == 1 and org.conversation()["unread_count"] == 1
 
 
-def test_what_is_signed_for_another_number_of_the_account_is_refused_and_not_lost(office, caller):
+def test_what_is_signed_for_another_number_of_the_account_is_refused_and_not_lost(org, caller):
     """Two numbers of one account, one of them with a mistyped secret: what Meta tells of it is not dropped as if it were taken."""
-    right, wrong = office.number, office.add_number(account=office.number.account)[0]
-    told_of = told(wrong, text("Oi", PHONE))
-    assert caller.send(told_of, right.secret) == 403
-    assert not office.conversations()
-    assert caller.send(told_of, wrong.secret) == 200
-    assert count(office) == 1
+    right, wrong = org.number, org.add_number(account=org.number.account)[0]
+    body = notification(wrong, text("Oi", PHONE))
+    assert caller.send(body, right.secret) == 403
+    assert not org.conversations()
+    assert caller.send(body, wrong.secret) == 200
+    assert count(org) == 1
 
 
-def test_a_number_that_nobody_has_in_an_account_that_is_known_keeps_nothing_back(office, caller):
-    stranger = Number("999000111222333", "+55 11 4000-0000", office.number.account, "EAAx", "1" * 32)
-    both = {"object": "whatsapp_business_account", "entry": [{"id": office.number.account, "changes": [
-        change(one, messages=[text("Oi", PHONE)]) for one in (office.number, stranger)]}]}
-    assert caller.send(both, office.number.secret) == 200 and count(office) == 1
+def test_a_number_that_nobody_has_in_an_account_that_is_known_keeps_nothing_back(org, caller):
+    stranger = Number("999000111222333", "+55 11 4000-0000", org.number.account, "EAAx", "1" * 32)
+    both = {"object": "whatsapp_business_account", "entry": [{"id": org.number.account, "changes": [
+        change(one, messages=[text("Oi", PHONE)]) for one in (org.number, stranger)]}]}
+    assert caller.send(both, org.number.secret) == 200 and count(org) == 1
 
 
-def test_organizations_that_share_an_app_each_get_their_own(there, make_there, meta, caller):
-    one, other = (Office(there, make_there, meta, with_number=False) for _ in range(2))
+def test_organizations_that_share_an_app_each_get_their_own(module_instance, module_admin_factory, meta, caller):
+    one, other = (WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False) for _ in range(2))
     one.number, one.number_id, _ = one.add_number(secret="5" * 32)
     other.number, other.number_id, _ = other.add_number(secret="5" * 32)
     both = {"object": "whatsapp_business_account", "entry": [
@@ -191,32 +192,32 @@ def test_organizations_that_share_an_app_each_get_their_own(there, make_there, m
         assert [row["body"] for row in o.messages()] == [f"To {o.organization}"]
 
 
-def test_a_number_that_nobody_has_is_refused_and_leaves_nothing(office, meta, caller):
+def test_a_number_that_nobody_has_is_refused_and_leaves_nothing(org, meta, caller):
     stranger = Number("999000111222333", "+55 11 4000-0000", "999", "EAAx", "1" * 32)
-    assert caller.send(told(stranger, text("Oi", PHONE)), stranger.secret) == 403
-    assert not office.conversations()
+    assert caller.send(notification(stranger, text("Oi", PHONE)), stranger.secret) == 403
+    assert not org.conversations()
 
 
-def test_who_is_refused_too_often_is_slowed_down_and_no_one_else(office, caller):
+def test_who_is_refused_too_often_is_slowed_down_and_no_one_else(org, caller):
     """And Meta's own callbacks from another address go on."""
     found = []
     while 429 not in found:
         found.append(caller.send(b"{}", "", "sha256=" + "0" * 64))
         assert found[-1] in (403, 429) and len(found) < 3000
     assert len(found) > 20
-    assert caller.send(told(office.number, text("Oi", PHONE)), office.number.secret) == 429
-    assert Caller(office.there).send(told(office.number, text("Oi", PHONE)), office.number.secret) == 200
+    assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 429
+    assert Caller(org.instance).send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
 
 
-def test_a_number_whose_secret_is_wrong_here_slows_down_no_other(office, caller):
+def test_a_number_whose_secret_is_wrong_here_slows_down_no_other(org, caller):
     """Meta's callbacks of all numbers come from the same addresses, and those of one with a mistyped secret are repeated."""
     strangers = 0
     while caller.send(b"{}", "", "sha256=" + "0" * 64) == 403:
         strangers += 1
         assert strangers < 3000
-    other = Caller(office.there)
-    assert {other.send(told(office.number, text("Oi", PHONE)), "x" * 32) for _ in range(strangers + 5)} == {403}
-    assert other.send(told(office.number, text("Oi", PHONE)), office.number.secret) == 200
+    other = Caller(org.instance)
+    assert {other.send(notification(org.number, text("Oi", PHONE)), "x" * 32) for _ in range(strangers + 5)} == {403}
+    assert other.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
 
 
 # ---------------------------------------------------------------- sizes, garbage
@@ -227,46 +228,47 @@ def padded(body, size):
     return data + b" " * (size - len(data))
 
 
-def test_three_megabytes_are_taken(office, caller):
-    big = told(office.number, *[text(f"{n} " + "é" * 1000, PHONE) for n in range(1400)])
+def test_three_megabytes_are_taken(org, caller):
+    big = notification(org.number, *[text(f"{n} " + "é" * 1000, PHONE) for n in range(1400)])
     data = json.dumps(big, ensure_ascii=False).encode()
     assert 2_900_000 < len(data) < MOST
-    assert caller.send(data, office.number.secret) == 200
-    assert count(office) == 1400 and office.conversation()["unread_count"] == 1400
+    assert caller.send(data, org.number.secret) == 200
+    assert count(org) == 1400 and org.conversation()["unread_count"] == 1400
 
 
-def test_thousands_of_statuses_are_taken(office, there, caller):
+def test_thousands_of_statuses_are_taken(org, module_instance, caller):
     """Of messages that are not known by Meta's ids, so that each might be one whose answer is still under way."""
-    body = told(office.number, *[status(f"wamid.{n}", "sent", PHONE) for n in range(25_000)])
-    assert caller.send(body, office.number.secret) == 200
-    assert there.sql("select count(*) from neoapi.whatsapp_status where organization_id = %s", office.organization) == [(25_000,)]
+    body = notification(org.number, *[status(f"wamid.{n}", "sent", PHONE) for n in range(25_000)])
+    assert caller.send(body, org.number.secret) == 200
+    assert module_instance.sql("select count(*) from neoapi.whatsapp_status where organization_id = %s",
+                               org.organization) == [(25_000,)]
 
 
-def test_as_many_contacts_as_meta_puts_into_one_are_taken(office, caller):
-    body = told(office.number, *[text("Oi", f"55119{70_000_000 + n}") for n in range(1000)])
-    assert caller.send(body, office.number.secret) == 200
-    assert len(office.conversations()) == 1000
+def test_as_many_contacts_as_meta_puts_into_one_are_taken(org, caller):
+    body = notification(org.number, *[text("Oi", f"55119{70_000_000 + n}") for n in range(1000)])
+    assert caller.send(body, org.number.secret) == 200
+    assert len(org.conversations()) == 1000
 
 
 @pytest.mark.parametrize("extra, expected", [(0, 200), (1, 413), (1_000_000, 413)])
-def test_a_callback_has_a_largest_size(office, caller, extra, expected):
-    data = padded(told(office.number, text("Oi", PHONE)), MOST + extra)
-    assert caller.send(data, office.number.secret) == expected
-    assert len(office.conversations()) == (expected == 200)
+def test_a_callback_has_a_largest_size(org, caller, extra, expected):
+    data = padded(notification(org.number, text("Oi", PHONE)), MOST + extra)
+    assert caller.send(data, org.number.secret) == expected
+    assert len(org.conversations()) == (expected == 200)
 
 
-def test_a_callback_may_come_in_chunks_and_not_too_many_of_them(office, there):
-    url = at_callback(there)
-    client = Api(there, url=url.removesuffix("callback"))
-    data = json.dumps(told(office.number, text("Oi", PHONE))).encode()
+def test_a_callback_may_come_in_chunks_and_not_too_many_of_them(org, module_instance):
+    url = at_callback(module_instance)
+    client = Api(module_instance, url=url.removesuffix("callback"))
+    data = json.dumps(notification(org.number, text("Oi", PHONE))).encode()
     head = ("POST /whatsapp/callback HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            f"X-Hub-Signature-256: {signature(office.number.secret, data)}\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
-    with Wire(client) as wire:
+            f"X-Hub-Signature-256: {signature(org.number.secret, data)}\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
+    with RawConnection(client) as wire:
         assert wire.send(head + chunked(data[:7], data[7:300], data[300:])).answer("POST").status_code == 200
-    with Wire(client) as wire:
+    with RawConnection(client) as wire:
         wire.send(head + b"".join(b"10000\r\n" + b" " * 65536 + b"\r\n" for _ in range(70)) + b"0\r\n\r\n")
         assert wire.answer("POST").status_code == 413
-    assert count(office) == 1
+    assert count(org) == 1
 
 
 GARBAGE = {
@@ -280,10 +282,10 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE.keys())
-def test_garbage_is_refused_whoever_signs_it(office, caller, data):
-    for secret in (office.number.secret, "x"):
+def test_garbage_is_refused_whoever_signs_it(org, caller, data):
+    for secret in (org.number.secret, "x"):
         assert caller.send(data, secret) in (400, 403)
-    assert not office.conversations()
+    assert not org.conversations()
 
 
 def odd(number):
@@ -313,120 +315,120 @@ def odd(number):
     ]
 
 
-def test_what_is_odd_is_passed_over_and_the_rest_is_taken(office, caller):
+def test_what_is_odd_is_passed_over_and_the_rest_is_taken(org, caller):
     """Also in one callback with something good, before and after it."""
-    for strange in odd(office.number):
-        assert caller.send(strange, office.number.secret) == 200, strange
+    for strange in odd(org.number):
+        assert caller.send(strange, org.number.secret) == 200, strange
     mixed = {"object": "whatsapp_business_account", "entry": [
-        *told(office.number, text("first", PHONE))["entry"],
-        *[one for strange in odd(office.number) for one in strange["entry"]],
-        *told(office.number, text("last", PHONE))["entry"], None, {}, {"changes": 7}]}
-    assert caller.send(mixed, office.number.secret) == 200
-    assert {"first", "last"} <= {row["body"] for row in office.messages()}
+        *notification(org.number, text("first", PHONE))["entry"],
+        *[one for strange in odd(org.number) for one in strange["entry"]],
+        *notification(org.number, text("last", PHONE))["entry"], None, {}, {"changes": 7}]}
+    assert caller.send(mixed, org.number.secret) == 200
+    assert {"first", "last"} <= {row["body"] for row in org.messages()}
 
 
-def test_nul_characters_are_no_way_to_lose_the_rest(office, caller):
+def test_nul_characters_are_no_way_to_lose_the_rest(org, caller):
     """PostgreSQL cannot keep them, and neither may they make Meta repeat the callback for ever."""
-    both = told(office.number, text("a\0b", PHONE), text("after it", PHONE))
-    assert caller.send(both, office.number.secret) in (200, 400)
-    assert caller.send(told(office.number, text("good", PHONE)), office.number.secret) == 200
-    assert "good" in [row["body"] for row in office.messages()]
+    both = notification(org.number, text("a\0b", PHONE), text("after it", PHONE))
+    assert caller.send(both, org.number.secret) in (200, 400)
+    assert caller.send(notification(org.number, text("good", PHONE)), org.number.secret) == 200
+    assert "good" in [row["body"] for row in org.messages()]
 
 
 # ---------------------------------------------------------------- nothing is lost, nothing counted twice
 
 
-def test_a_callback_that_comes_twice_counts_once(office):
-    made, send = office.begin()
-    twice = told(office.number, text("Oi", PHONE), status(send, "delivered", PHONE), message("image", PHONE))
-    office.deliver(twice)
-    before = office.conversation(), office.messages()
+def test_a_callback_that_comes_twice_counts_once(org):
+    made, send = org.begin()
+    twice = notification(org.number, text("Oi", PHONE), status(send, "delivered", PHONE), message("image", PHONE))
+    org.deliver(twice)
+    before = org.conversation(), org.messages()
     for _ in range(3):
-        office.deliver(twice)
-    assert (office.conversation(), office.messages()) == before
-    assert office.conversation()["unread_count"] == 2 and count(office) == 3
+        org.deliver(twice)
+    assert (org.conversation(), org.messages()) == before
+    assert org.conversation()["unread_count"] == 2 and count(org) == 3
 
 
-def test_a_callback_that_comes_many_times_at_once_counts_once(office):
-    made, send = office.begin()
-    twice = told(office.number, *[text(f"Oi {n}", PHONE) for n in range(5)], status(send, "read", PHONE))
-    together(*[lambda: office.deliver(twice)] * 20)
-    assert office.conversation()["unread_count"] == 5 and count(office) == 6 and office.status_of(made) == "read"
+def test_a_callback_that_comes_many_times_at_once_counts_once(org):
+    made, send = org.begin()
+    twice = notification(org.number, *[text(f"Oi {n}", PHONE) for n in range(5)], status(send, "read", PHONE))
+    together(*[lambda: org.deliver(twice)] * 20)
+    assert org.conversation()["unread_count"] == 5 and count(org) == 6 and org.status_of(made) == "read"
 
 
-def test_many_callbacks_about_one_contact_at_once_are_one_conversation(office):
-    together(*[lambda n=n: office.tell(text(f"Oi {n}", PHONE)) for n in range(20)])
-    assert len(office.conversations()) == 1 and office.conversation()["unread_count"] == 20
+def test_many_callbacks_about_one_contact_at_once_are_one_conversation(org):
+    together(*[lambda n=n: org.notify(text(f"Oi {n}", PHONE)) for n in range(20)])
+    assert len(org.conversations()) == 1 and org.conversation()["unread_count"] == 20
 
 
-def test_callbacks_about_the_same_contacts_in_another_order_do_not_block_each_other(office):
+def test_callbacks_about_the_same_contacts_in_another_order_do_not_block_each_other(org):
     """Each takes what it changes in one order, whatever order Meta tells it in."""
     phones = [f"55119876500{n:02}" for n in range(20)]
 
-    def tell(order):
-        office.tell(*[text("Oi", phone) for phone in order])
+    def notify(order):
+        org.notify(*[text("Oi", phone) for phone in order])
 
     for _ in range(5):
-        together(*[lambda order=order: tell(order) for order in (phones, phones[::-1], phones[5:] + phones[:5])] * 3)
-    assert sum(one["unread_count"] for one in office.conversations()) == 5 * 9 * 20
+        together(*[lambda order=order: notify(order) for order in (phones, phones[::-1], phones[5:] + phones[:5])] * 3)
+    assert sum(one["unread_count"] for one in org.conversations()) == 5 * 9 * 20
 
 
-def test_while_the_database_is_away_meta_is_told_to_come_again_and_nothing_is_lost(office, there, caller):
-    made, send = office.begin()
-    first, second = told(office.number, text("Oi", PHONE)), told(office.number, status(send, "delivered", PHONE))
-    there.command("stop-db")
+def test_while_the_database_is_away_meta_is_told_to_come_again_and_nothing_is_lost(org, module_instance, caller):
+    made, send = org.begin()
+    first, second = notification(org.number, text("Oi", PHONE)), notification(org.number, status(send, "delivered", PHONE))
+    module_instance.command("stop-db")
     try:
         for body in (first, second):
             data = json.dumps(body).encode()
-            signed = {"X-Hub-Signature-256": signature(office.number.secret, data)}
+            signed = {"X-Hub-Signature-256": signature(org.number.secret, data)}
             answer = caller.ask("POST", data=data, headers={**JSON, **signed})
             assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
-        assert caller.shake(office.verify_token).status_code == 503
+        assert caller.shake(org.verify_token).status_code == 503
     finally:
-        there.command("start-db")
+        module_instance.command("start-db")
     for body in (first, second):
-        eventually(lambda body=body: caller.send(body, office.number.secret) == 200, "a callback that is taken")
-    assert office.conversation()["unread_count"] == 1 and office.status_of(made) == "delivered"
+        eventually(lambda body=body: caller.send(body, org.number.secret) == 200, "a callback that is taken")
+    assert org.conversation()["unread_count"] == 1 and org.status_of(made) == "delivered"
 
 
-def test_callbacks_that_come_while_the_database_is_killed_are_all_there_in_the_end(office, there):
+def test_callbacks_that_come_while_the_database_is_killed_are_all_there_in_the_end(org, module_instance):
     """Meta's part is played by repeating what was not answered with 200."""
-    bodies = [told(office.number, text(f"Oi {n}", PHONE)) for n in range(60)]
+    bodies = [notification(org.number, text(f"Oi {n}", PHONE)) for n in range(60)]
     here, done = threading.Event(), []
 
     def send(mine):
-        sender = Caller(there)
+        sender = Caller(module_instance)
         for body in mine:
-            eventually(lambda body=body: sender.send(body, office.number.secret) == 200, "a callback that is taken")
+            eventually(lambda body=body: sender.send(body, org.number.secret) == 200, "a callback that is taken")
             done.append(body)
             here.set()
 
     def kill():
-        here.wait(LIMIT)
-        there.command("kill-db")
-        eventually(lambda: "does not start" not in there.command("start-db", check=False), "PostgreSQL starts")
+        here.wait(TIMEOUT_S)
+        module_instance.command("kill-db")
+        eventually(lambda: "does not start" not in module_instance.command("start-db", check=False), "PostgreSQL starts")
 
     together(*[lambda mine=bodies[n::6]: send(mine) for n in range(6)], kill)
-    assert len(done) == 60 and count(office) == 60 and office.conversation()["unread_count"] == 60
+    assert len(done) == 60 and count(org) == 60 and org.conversation()["unread_count"] == 60
 
 
 # ---------------------------------------------------------------- where it is
 
 
-def test_the_callback_is_outside_the_api(office, caller, there):
+def test_the_callback_is_outside_the_api(org, caller, module_instance):
     """It needs no key and counts against nobody's limit."""
-    before = office.api.get("me").headers["X-RateLimit-Remaining"]
+    before = org.api.get("me").headers["X-RateLimit-Remaining"]
     for _ in range(5):
-        assert caller.send(told(office.number, text("Oi", PHONE)), office.number.secret) == 200
-    assert int(before) - int(office.api.get("me").headers["X-RateLimit-Remaining"]) == 1
+        assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
+    assert int(before) - int(org.api.get("me").headers["X-RateLimit-Remaining"]) == 1
 
 
-def test_what_came_in_is_in_no_log(office, caller, there):
-    before = len(there.error_log)
-    assert caller.send(told(office.number, text("Meu CPF é 529.982.247-25", PHONE)), office.number.secret) == 200
-    assert caller.send(told(office.number, text("Meu CPF", PHONE)), "wrong") == 403
+def test_what_came_in_is_in_no_log(org, caller, module_instance):
+    before = len(module_instance.error_log)
+    assert caller.send(notification(org.number, text("Meu CPF é 529.982.247-25", PHONE)), org.number.secret) == 200
+    assert caller.send(notification(org.number, text("Meu CPF", PHONE)), "wrong") == 403
     assert caller.shake("a wrong token").status_code == 403
-    assert caller.shake(office.verify_token).status_code == 200
-    said = there.error_log[before:]
-    assert office.verify_token not in said + there.access_log
-    assert "CPF" not in said and PHONE not in said and office.number.secret not in said and "a wrong token" not in said
+    assert caller.shake(org.verify_token).status_code == 200
+    said = module_instance.error_log[before:]
+    assert org.verify_token not in said + module_instance.access_log
+    assert "CPF" not in said and PHONE not in said and org.number.secret not in said and "a wrong token" not in said

@@ -10,9 +10,9 @@ import time
 import pytest
 from client import Api, ok
 from deployment import IS_SANITIZED
-from waiting import LIMIT, together
+from wait import TIMEOUT_S, together
 
-NOBODY = "00000000000000000000000000"  # the rest of an id that nothing has
+UNKNOWN_ULID = "00000000000000000000000000"  # the rest of an id that nothing has
 ROWS = 100_000
 
 
@@ -26,7 +26,7 @@ class Ctl:
     def run(self, *args, given=b""):
         """Status, standard output, standard error."""
         data = given if isinstance(given, bytes) else given.encode()
-        done = subprocess.run([self.instance.env["NEOAPI_CTL"], *args], input=data, capture_output=True, timeout=LIMIT)
+        done = subprocess.run([self.instance.env["NEOAPI_CTL"], *args], input=data, capture_output=True, timeout=TIMEOUT_S)
         return done.returncode, done.stdout.decode(), done.stderr.decode()
 
     def json(self, *args, given=b""):
@@ -66,13 +66,13 @@ class Ctl:
 
 
 @pytest.fixture
-def ctl(own):
-    return Ctl(own)
+def ctl(own_api):
+    return Ctl(own_api)
 
 
 @pytest.fixture
-def other(instance, make):
-    return Ctl(Api(instance, make.key()))
+def other(instance, admin_factory):
+    return Ctl(Api(instance, admin_factory.key()))
 
 
 def number_id():
@@ -83,8 +83,8 @@ def number_id():
 # ---------------------------------------------------------------- leads: what is taken
 
 
-def test_leads_are_imported_and_listed(ctl, other, own):
-    party = ok(own.post("parties", {"kind": "person", "name": "Ana", "roles": ["buyer"]}), 201)["id"]
+def test_leads_are_imported_and_listed(ctl, other, own_api):
+    party = ok(own_api.post("parties", {"kind": "person", "name": "Ana", "roles": ["buyer"]}), 201)["id"]
     assert ctl.take("name,phone,email,party_id\n"
                     f"Ana Paula,+55 (11) 98765-4321,ana@example.com,{party}\nBia,5521987654321,,\n") == 2
     assert ctl.leads() == [("Ana Paula", "5511987654321", "ana@example.com", party), ("Bia", "5521987654321", None, None)]
@@ -145,8 +145,8 @@ BAD_ROWS = {
     "no phone": ("Bia,", "phone"), "letters": ("Bia,none yet", "phone"), "too short": ("Bia,98765", "phone"),
     "too long": ("Bia,+5511987654321000000", "phone"), "two": ("Bia,11987654321/11987654322", "phone"),
     "no e-mail": ("Bia,11987654322,bia", "email"), "two e-mails": ("Bia,11987654322,a@b.c d@e.f", "email"),
-    "no party's id": ("Bia,11987654322,,brk_" + NOBODY, "party_id"),
-    "nobody's id": ("Bia,11987654322,,pty_" + NOBODY, "party_id"),
+    "no party's id": ("Bia,11987654322,,brk_" + UNKNOWN_ULID, "party_id"),
+    "nobody's id": ("Bia,11987654322,,pty_" + UNKNOWN_ULID, "party_id"),
     "a phone twice": ("Bia,11987654321", "phone"), "the same without the ninth digit": ("Bia,+55 11 8765-4321", "phone"),
     "too many columns": ("Bia,11987654322,,,x", ""), "a quote that does not end": ('"Bia,11987654322', ""),
     "something behind a quote": ('"Bia"x,11987654322', ""), "a control character": ("Bi\x07a,11987654322", "name"),
@@ -197,7 +197,7 @@ def test_no_organization_and_no_file_are_told(ctl, tmp_path):
     missing = tmp_path / "missing.csv"
     assert "missing.csv" in ctl.refused("lead", "import", str(missing), "--organization", ctl.organization)
     assert str(tmp_path) in ctl.refused("lead", "import", str(tmp_path), "--organization", ctl.organization)
-    nobody = ctl.refused("lead", "import", "-", "--organization", "org_" + NOBODY, given="name,phone\nAna,11987654321\n")
+    nobody = ctl.refused("lead", "import", "-", "--organization", "org_" + UNKNOWN_ULID, given="name,phone\nAna,11987654321\n")
     assert "no such organization" in nobody
     assert "--organization" in ctl.refused("lead", "import", "-", code=2)
 
@@ -231,21 +231,21 @@ def feed(ctl, source):
     return process.returncode, out, err, usage.ru_maxrss / 1024
 
 
-def test_a_long_file_is_imported_in_one_and_without_much_memory(ctl, instance, tell):
+def test_a_long_file_is_imported_in_one_and_without_much_memory(ctl, instance, report):
     begun = time.monotonic()
     code, out, err, megabytes = feed(ctl, rows())
     took = time.monotonic() - begun
     assert (code, json.loads(out)) == (0, {"imported": ROWS}), err
     assert instance.sql("select count(*) from neoapi.lead where organization_id = %s", ctl.organization)[0][0] == ROWS
     assert IS_SANITIZED or megabytes < 200
-    tell(f"{ROWS} leads in {took:.1f} s and {megabytes:.0f} MB")
+    report(f"{ROWS} leads in {took:.1f} s and {megabytes:.0f} MB")
 
 
 def test_who_watches_a_long_import_sees_how_far_it_has_got(ctl):
     ours, theirs = pty.openpty()
     text = "name,phone\n" + "".join(f"Lead {n},119{n}\n" for n in range(60000000, 60020000))
     done = subprocess.run([ctl.instance.env["NEOAPI_CTL"], "lead", "import", "-", "--organization", ctl.organization],
-                          input=text.encode(), stdout=subprocess.PIPE, stderr=theirs, timeout=LIMIT)
+                          input=text.encode(), stdout=subprocess.PIPE, stderr=theirs, timeout=TIMEOUT_S)
     os.close(theirs)
     said = os.read(ours, 65536).decode()
     os.close(ours)
@@ -326,7 +326,7 @@ def test_a_number_that_somebody_has_is_told(ctl, other):
 
 @pytest.mark.parametrize("changes, code, about", [
     ({"--phone-number-id": "+55 11"}, 2, "--phone-number-id"), ({"--waba-id": "x"}, 2, "--waba-id"),
-    ({"--organization": "org_" + NOBODY}, 1, "no such organization"), ({"--organization": None}, 2, "--organization"),
+    ({"--organization": "org_" + UNKNOWN_ULID}, 1, "no such organization"), ({"--organization": None}, 2, "--organization"),
     ({"--phone-number-id": None}, 2, "--phone-number-id"), ({"--key-file": "/nowhere/key"}, 1, "/nowhere/key"),
     ({"--secrets": "/nowhere/secrets"}, 1, "/nowhere/secrets")])
 def test_what_is_wrong_with_a_number_is_told(ctl, changes, code, about):
@@ -347,7 +347,7 @@ def test_new_secrets_replace_the_old_ones(ctl, instance):
              given="access_token=new\n")
     now = kept()
     assert now[0] != before[0] and now[1:] == before[1:]
-    said = ctl.refused("whatsapp", "number", "update", "wan_" + NOBODY, "--secrets", "-",
+    said = ctl.refused("whatsapp", "number", "update", "wan_" + UNKNOWN_ULID, "--secrets", "-",
                        "--key-file", instance.env["NEOAPI_KEY_FILE"], given="access_token=new\n")
     assert "no such" in said
 
@@ -393,12 +393,13 @@ def test_what_a_number_cannot_become_is_told_and_nothing_is_changed(ctl, instanc
 
 
 def test_no_other_number_is_changed(ctl, other):
-    assert "no such number" in ctl.refused("whatsapp", "number", "update", "wan_" + NOBODY, "--display", "x")
+    assert "no such number" in ctl.refused("whatsapp", "number", "update", "wan_" + UNKNOWN_ULID, "--display", "x")
     words, secrets = other.add_number(number_id())
     other.json(*words, given=secrets)
     theirs = other.json("whatsapp", "number", "list", "--organization", other.organization)
     words, secrets = ctl.add_number(number_id())
-    ctl.json("whatsapp", "number", "update", ctl.json(*words, given=secrets)["id"], "--display", "x", "--waba-id", "200000000000009")
+    ctl.json("whatsapp", "number", "update", ctl.json(*words, given=secrets)["id"], "--display", "x", "--waba-id",
+             "200000000000009")
     assert other.json("whatsapp", "number", "list", "--organization", other.organization) == theirs
 
 
@@ -429,7 +430,8 @@ def test_leads_and_numbers_are_removed_and_what_was_said_only_when_told_so(ctl, 
 
     def left():
         return [count for table in ("lead", "whatsapp_conversation", "whatsapp_message", "whatsapp_status", "whatsapp_number")
-                for count, in ctl.instance.sql(f"select count(*) from neoapi.{table} where organization_id = %s", ctl.organization)]
+                for count,
+                in ctl.instance.sql(f"select count(*) from neoapi.{table} where organization_id = %s", ctl.organization)]
 
     assert ctl.json("lead", "remove", caio) == {"id": caio}
     assert "it still has 1 conversation; with --with-conversations" in ctl.refused("lead", "remove", ana)

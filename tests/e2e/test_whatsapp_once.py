@@ -10,13 +10,14 @@ import uuid
 
 import pytest
 
-for module in ("hooks", "whatsapp"):
+for module in ("webhook_fixtures", "whatsapp"):
     pytest.register_assert_rewrite(module)
 
 import requests  # noqa: E402
 from client import Api, ok, refused  # noqa: E402
-from waiting import LIMIT, eventually, together  # noqa: E402
-from whatsapp import PHONE, Office, make_there, meta, office, provider, there  # noqa: E402 (fixtures among them)
+from wait import TIMEOUT_S, eventually, together  # noqa: E402
+from whatsapp import (PHONE, WhatsAppOrg, meta, module_admin_factory, module_instance, org,  # noqa: E402 (fixtures among them)
+                      provider)
 
 from callbacks import status  # noqa: E402
 from meta import accept, after, lose, slowly, waiting_for  # noqa: E402
@@ -59,207 +60,207 @@ def narrow(api):
 # ---------------------------------------------------------------- one key, one call
 
 
-def test_a_repeated_request_gets_the_first_ones_answer_and_meta_no_second_call(office):
-    lead, key = office.lead(), new_key()
-    first, again = (office.start(lead, key=key) for _ in range(2))
+def test_a_repeated_request_gets_the_first_ones_answer_and_meta_no_second_call(org):
+    lead, key = org.lead(), new_key()
+    first, again = (org.start(lead, key=key) for _ in range(2))
     assert (again.status_code, again.content) == (first.status_code, first.content) == (201, first.content)
     assert "Idempotent-Replayed" not in first.headers and again.headers["Idempotent-Replayed"] == "true"
-    assert len(office.meta.sends) == 1 and len(office.messages()) == 1
+    assert len(org.meta.sends) == 1 and len(org.messages()) == 1
 
 
-def test_without_a_key_every_request_is_a_message(office):
-    lead = office.lead()
-    office.begin(lead)
-    office.begin(lead, 200)
-    assert len(office.meta.sends) == 2
+def test_without_a_key_every_request_is_a_message(org):
+    lead = org.lead()
+    org.begin(lead)
+    org.begin(lead, 200)
+    assert len(org.meta.sends) == 2
 
 
 @pytest.mark.parametrize("behaviour", [accept, slowly(0.5), lose], ids=["at once", "slowly", "lost"])
-def test_of_fifty_copies_at_once_one_is_sent(office, behaviour):
-    lead, key = office.lead(), new_key()
-    office.meta.behave(behaviour)
-    answers = together(*[lambda: office.start(lead, key=key, api=office.api.with_())] * 50)
+def test_of_fifty_copies_at_once_one_is_sent(org, behaviour):
+    lead, key = org.lead(), new_key()
+    org.meta.behave(behaviour)
+    answers = together(*[lambda: org.start(lead, key=key, api=org.api.with_())] * 50)
     assert {answer.status_code for answer in answers} == {201}, {answer.content for answer in answers}
-    assert len(office.meta.sends) == 1 and len(office.messages()) == 1
+    assert len(org.meta.sends) == 1 and len(org.messages()) == 1
     assert len({answer.json()["message"]["id"] for answer in answers}) == 1
     assert sum("Idempotent-Replayed" not in answer.headers for answer in answers) == 1
-    final = office.start(lead, key=key).json()["message"]["status"]
-    assert final == ("pending" if behaviour is lose else "accepted") and len(office.meta.sends) == 1
+    final = org.start(lead, key=key).json()["message"]["status"]
+    assert final == ("pending" if behaviour is lose else "accepted") and len(org.meta.sends) == 1
 
 
-def test_different_requests_at_once_to_one_lead_are_one_conversation(office):
-    lead = office.lead()
-    answers = together(*[lambda: office.start(lead, api=office.api.with_())] * 20)
+def test_different_requests_at_once_to_one_lead_are_one_conversation(org):
+    lead = org.lead()
+    answers = together(*[lambda: org.start(lead, api=org.api.with_())] * 20)
     assert sorted(answer.status_code for answer in answers) == [200] * 19 + [201]
-    assert len(office.meta.sends) == 20 and len(office.conversations()) == 1
+    assert len(org.meta.sends) == 20 and len(org.conversations()) == 1
 
 
-def test_another_body_under_the_key_is_refused_and_not_sent(office):
-    lead, key = office.lead(), new_key()
-    office.begin(lead, key=key)
-    refused(office.start(lead, "boas_vindas", key, template_parameters=["a", "b"]), 409, "conflict.idempotency_key_reused")
-    refused(office.start(lead, template_language="en", key=key), 409, "conflict.idempotency_key_reused")
-    assert len(office.meta.sends) == 1
+def test_another_body_under_the_key_is_refused_and_not_sent(org):
+    lead, key = org.lead(), new_key()
+    org.begin(lead, key=key)
+    refused(org.start(lead, "boas_vindas", key, template_parameters=["a", "b"]), 409, "conflict.idempotency_key_reused")
+    refused(org.start(lead, template_language="en", key=key), 409, "conflict.idempotency_key_reused")
+    assert len(org.meta.sends) == 1
 
 
-def test_another_body_under_the_key_is_refused_also_while_the_first_is_under_way(office):
-    lead, key, go = office.lead(), new_key(), threading.Event()
-    office.meta.behave(waiting_for(go))
+def test_another_body_under_the_key_is_refused_also_while_the_first_is_under_way(org):
+    lead, key, go = org.lead(), new_key(), threading.Event()
+    org.meta.behave(waiting_for(go))
 
     def second():
-        eventually(lambda: office.meta.sends, "the first at Meta")
+        eventually(lambda: org.meta.sends, "the first at Meta")
         try:
-            return office.start(lead, template_language="en", key=key, api=office.api.with_())
+            return org.start(lead, template_language="en", key=key, api=org.api.with_())
         finally:
             go.set()
 
-    first, other = together(lambda: office.start(lead, key=key, api=office.api.with_()), second)
+    first, other = together(lambda: org.start(lead, key=key, api=org.api.with_()), second)
     ok(first, 201)
     refused(other, 409, "conflict.idempotency_key_reused")
-    assert len(office.meta.sends) == 1
+    assert len(org.meta.sends) == 1
 
 
 @pytest.mark.parametrize("key", ["", "x", "00000000-0000-0000-0000-000000000000", "f47ac10b58cc4372a5670e02b2c3d479"])
-def test_a_key_is_a_uuid_of_version_4(office, key):
-    answer = office.api.post(PATH, {"lead_id": office.lead(), "template_name": "visita"}, headers={"Idempotency-Key": key})
+def test_a_key_is_a_uuid_of_version_4(org, key):
+    answer = org.api.post(PATH, {"lead_id": org.lead(), "template_name": "visita"}, headers={"Idempotency-Key": key})
     refused(answer, 400, "validation.idempotency_key_invalid")
-    assert not office.meta.sends
+    assert not org.meta.sends
 
 
-def test_what_was_refused_before_meta_heard_of_it_leaves_its_key_free(office):
-    lead, key = office.lead(), new_key()
-    refused(office.start("led_00000000000000000000000000", key=key), 404, "not_found.lead")
-    refused(office.start(lead, "VISITA", key=key), 400, "validation.whatsapp.template_name_invalid")
-    office.begin(lead, key=key)
+def test_what_was_refused_before_meta_heard_of_it_leaves_its_key_free(org):
+    lead, key = org.lead(), new_key()
+    refused(org.start("led_00000000000000000000000000", key=key), 404, "not_found.lead")
+    refused(org.start(lead, "VISITA", key=key), 400, "validation.whatsapp.template_name_invalid")
+    org.begin(lead, key=key)
 
 
-def test_every_credential_has_its_own_keys(office, make_there):
-    lead, key = office.lead(), new_key()
-    office.begin(lead, key=key)
-    office.begin(lead, 200, key=key, api=Api(office.there, make_there.key(office.organization)))
-    assert len(office.meta.sends) == 2
+def test_every_credential_has_its_own_keys(org, module_admin_factory):
+    lead, key = org.lead(), new_key()
+    org.begin(lead, key=key)
+    org.begin(lead, 200, key=key, api=Api(org.instance, module_admin_factory.key(org.organization)))
+    assert len(org.meta.sends) == 2
 
 
 # ---------------------------------------------------------------- httpd ends in between
 
 
-def children_of(there):
-    return eventually(there.children, "children of Apache")
+def children_of(module_instance):
+    return eventually(module_instance.children, "children of Apache")
 
 
-def kill_all(there):
-    for child in children_of(there):
+def kill_all(module_instance):
+    for child in children_of(module_instance):
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
 
 
-def there_again(office):
+def there_again(org):
     """Apache's parent has seen that its children are gone."""
     def answers():
         with contextlib.suppress(requests.ConnectionError, requests.Timeout):
-            return office.api.with_().get("me").status_code == 200
+            return org.api.with_().get("me").status_code == 200
     eventually(answers, "Apache answers again")
 
 
 @pytest.mark.parametrize("then", [accept, lose], ids=["accepted", "lost as well"])
-def test_a_message_is_not_sent_again_when_apache_is_killed_before_the_answer(office, there, then):
-    lead, key = office.lead(), new_key()
-    office.meta.behave(after(lambda send: kill_all(there), then))
+def test_a_message_is_not_sent_again_when_apache_is_killed_before_the_answer(org, module_instance, then):
+    lead, key = org.lead(), new_key()
+    org.meta.behave(after(lambda send: kill_all(module_instance), then))
     with pytest.raises(requests.ConnectionError):
-        office.start(lead, key=key, api=office.api.with_())
-    there_again(office)
-    office.meta.behave(accept)
-    again = ok(office.start(lead, key=key, api=office.api.with_()), 201)
-    assert again["message"]["status"] == "pending" and len(office.meta.sends) == 1 and len(office.messages()) == 1
-    office.tell(status(office.meta.sends[0], "read", PHONE))
-    message = office.message(again)
-    assert (message["status"], message["provider_message_id"]) == ("read", office.meta.sends[0].id)
-    assert office.start(lead, key=key, api=office.api.with_()).json()["message"]["id"] == again["message"]["id"]
-    assert len(office.meta.sends) == 1
+        org.start(lead, key=key, api=org.api.with_())
+    there_again(org)
+    org.meta.behave(accept)
+    again = ok(org.start(lead, key=key, api=org.api.with_()), 201)
+    assert again["message"]["status"] == "pending" and len(org.meta.sends) == 1 and len(org.messages()) == 1
+    org.notify(status(org.meta.sends[0], "read", PHONE))
+    message = org.message(again)
+    assert (message["status"], message["provider_message_id"]) == ("read", org.meta.sends[0].id)
+    assert org.start(lead, key=key, api=org.api.with_()).json()["message"]["id"] == again["message"]["id"]
+    assert len(org.meta.sends) == 1
 
 
-def test_copies_that_wait_when_apache_is_killed_do_not_send_again(office, there):
+def test_copies_that_wait_when_apache_is_killed_do_not_send_again(org, module_instance):
     """Copies in another process than the one that calls Meta, and copies that come later."""
-    lead, key = office.lead(), new_key()
-    office.meta.behave(after(lambda send: (time.sleep(0.5), kill_all(there))))
+    lead, key = org.lead(), new_key()
+    org.meta.behave(after(lambda send: (time.sleep(0.5), kill_all(module_instance))))
 
     def copy():
         with contextlib.suppress(requests.ConnectionError):
-            return office.start(lead, key=key, api=office.api.with_())
+            return org.start(lead, key=key, api=org.api.with_())
 
     together(*[copy] * 20)
-    there_again(office)
-    office.meta.behave(accept)
+    there_again(org)
+    org.meta.behave(accept)
     answers = [answer for answer in together(*[copy] * 20) if answer is not None]
-    assert answers and len(office.meta.sends) == 1 and len(office.messages()) == 1
-    assert {answer.json()["message"]["id"] for answer in answers} == {office.messages()[0]["id"]}
+    assert answers and len(org.meta.sends) == 1 and len(org.messages()) == 1
+    assert {answer.json()["message"]["id"] for answer in answers} == {org.messages()[0]["id"]}
 
 
-def test_a_graceful_restart_lets_a_call_end(office, there):
+def test_a_graceful_restart_lets_a_call_end(org, module_instance):
     go = threading.Event()
-    office.meta.behave(waiting_for(go))
+    org.meta.behave(waiting_for(go))
 
     def restart():
-        eventually(lambda: office.meta.sends, "the message at Meta")
-        there.command("graceful")
+        eventually(lambda: org.meta.sends, "the message at Meta")
+        module_instance.command("graceful")
         go.set()
 
-    answer, _ = together(lambda: office.start(office.lead(), api=office.api.with_()), restart)
-    assert ok(answer, 201)["message"]["status"] == "accepted" and len(office.meta.sends) == 1
+    answer, _ = together(lambda: org.start(org.lead(), api=org.api.with_()), restart)
+    assert ok(answer, 201)["message"]["status"] == "accepted" and len(org.meta.sends) == 1
 
 
 # ---------------------------------------------------------------- while Meta is waited for
 
 
-def test_a_call_that_is_waited_for_holds_no_connection_to_the_database(office, there):
+def test_a_call_that_is_waited_for_holds_no_connection_to_the_database(org, module_instance):
     """Twenty calls under way in a virtual host that has two connections in each process."""
-    lead, go = office.lead(), threading.Event()
-    office.meta.behave(waiting_for(go))
+    lead, go = org.lead(), threading.Event()
+    org.meta.behave(waiting_for(go))
 
     def others():
         try:
-            eventually(lambda: len(office.meta.sends) == 20, "twenty messages at Meta")
-            busy = there.sql("select count(*) from pg_stat_activity where application_name in ('narrow', 'neoapi')"
-                             " and state <> 'idle' and query not ilike '%pg_stat_activity%'")[0][0]
+            eventually(lambda: len(org.meta.sends) == 20, "twenty messages at Meta")
+            busy = module_instance.sql("select count(*) from pg_stat_activity where application_name in ('narrow', 'neoapi')"
+                                       " and state <> 'idle' and query not ilike '%pg_stat_activity%'")[0][0]
             begun = time.monotonic()
-            asked = together(*[lambda: narrow(office.api).get("brokers").status_code] * 10)
-            made = narrow(office.api).broker()
+            asked = together(*[lambda: narrow(org.api).get("brokers").status_code] * 10)
+            made = narrow(org.api).broker()
             return busy, asked, made, time.monotonic() - begun
         finally:
             go.set()
 
     *answers, (busy, asked, made, took) = together(
-        *[lambda: office.start(lead, api=narrow(office.api))] * 20, others)
-    assert busy == 0 and asked == [200] * 10 and made["id"] and took < LIMIT / 4
+        *[lambda: org.start(lead, api=narrow(org.api))] * 20, others)
+    assert busy == 0 and asked == [200] * 10 and made["id"] and took < TIMEOUT_S / 4
     assert sorted(answer.status_code for answer in answers) == [200] * 19 + [201]
     assert {answer.json()["message"]["status"] for answer in answers} == {"accepted"}
 
 
-def test_a_database_that_goes_away_during_the_call_loses_nothing(office, there):
+def test_a_database_that_goes_away_during_the_call_loses_nothing(org, module_instance):
     """The message was committed before, so that it can be completed by its status; nothing is sent again."""
-    lead, key = office.lead(), new_key()
-    office.meta.behave(after(lambda send: there.command("stop-db")))
+    lead, key = org.lead(), new_key()
+    org.meta.behave(after(lambda send: module_instance.command("stop-db")))
     try:
-        first = office.start(lead, key=key)
+        first = org.start(lead, key=key)
     finally:
-        there.command("start-db")
+        module_instance.command("start-db")
     assert first.status_code in (201, 503), first.content
-    office.meta.behave(accept)
+    org.meta.behave(accept)
 
     def repeated():
-        answer = office.start(lead, key=key)
+        answer = org.start(lead, key=key)
         return answer if answer.status_code != 503 else None
 
     again = ok(eventually(repeated, "the database"), 201)
-    assert len(office.meta.sends) == 1 and again["message"]["status"] in ("pending", "accepted")
-    office.tell(status(office.meta.sends[0], "delivered", PHONE))
-    assert office.status_of(again) == "delivered"
+    assert len(org.meta.sends) == 1 and again["message"]["status"] in ("pending", "accepted")
+    org.notify(status(org.meta.sends[0], "delivered", PHONE))
+    assert org.status_of(again) == "delivered"
 
 
-def test_offices_do_not_wait_for_each_other(office, make_there, meta):
+def test_offices_do_not_wait_for_each_other(org, module_admin_factory, meta):
     """One number is slow at Meta; another is not."""
-    other, go = Office(office.there, make_there, meta), threading.Event()
-    meta.behave(lambda handler, send: (waiting_for(go) if send.number_id == office.number.id else accept)(handler, send))
+    other, go = WhatsAppOrg(org.instance, module_admin_factory, meta), threading.Event()
+    meta.behave(lambda handler, send: (waiting_for(go) if send.number_id == org.number.id else accept)(handler, send))
 
     def quick():
         try:
@@ -268,5 +269,5 @@ def test_offices_do_not_wait_for_each_other(office, make_there, meta):
         finally:
             go.set()
 
-    slow, fast = together(lambda: office.start(office.lead(), api=office.api.with_()), quick)
+    slow, fast = together(lambda: org.start(org.lead(), api=org.api.with_()), quick)
     assert {ok(one, 201)["message"]["status"] for one in (slow, fast)} == {"accepted"}

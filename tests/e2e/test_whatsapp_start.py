@@ -4,29 +4,30 @@ import re
 
 import pytest
 
-for module in ("hooks", "whatsapp"):
+for module in ("webhook_fixtures", "whatsapp"):
     pytest.register_assert_rewrite(module)
 
 from client import ULID, Api, moment, refused  # noqa: E402
-from whatsapp import PHONE, SHORT, Office, make_there, meta, office, provider, there  # noqa: E402 (fixtures among them)
+from whatsapp import (PHONE, SHORT, WhatsAppOrg, meta, module_admin_factory,  # noqa: E402 (fixtures among them)
+                      module_instance, org, provider)
 
 from callbacks import text  # noqa: E402
 from meta import accepting  # noqa: E402
 
-NOBODY = "led_00000000000000000000000000"
+UNKNOWN_LEAD = "led_00000000000000000000000000"
 
 
 # ---------------------------------------------------------------- what is answered
 
 
-def test_a_conversation_begins_with_a_lead_and_a_template(office):
-    lead = office.lead()
-    made, send = office.begin(lead)
+def test_a_conversation_begins_with_a_lead_and_a_template(org):
+    lead = org.lead()
+    made, send = org.begin(lead)
     assert set(made) == {"conversation", "message", "created"} and made["created"] is True
     conversation, message = made["conversation"], made["message"]
     assert re.fullmatch("wac_" + ULID, conversation["id"]) and re.fullmatch("wam_" + ULID, message["id"])
     assert conversation == {
-        "id": conversation["id"], "number_id": office.number_id, "number_display_phone_number": office.number.display,
+        "id": conversation["id"], "number_id": org.number_id, "number_display_phone_number": org.number.display,
         "contact_wa_id": PHONE, "contact_name": "Carla Dias", "triage": "assigned", "lead_id": lead,
         "last_message_at": message["occurred_at"],
         "last_message": {"id": message["id"], "direction": "outbound", "type": "template", "status": "accepted",
@@ -36,15 +37,15 @@ def test_a_conversation_begins_with_a_lead_and_a_template(office):
     assert message == {
         "id": message["id"], "conversation_id": conversation["id"], "direction": "outbound", "source": "api",
         "provider_message_id": send.id, "type": "template", "template_name": "visita", "template_language": "pt_BR",
-        "has_media": False, "status": "accepted", "status_at": message["status_at"], "actor_id": office.api.credential.id,
+        "has_media": False, "status": "accepted", "status_at": message["status_at"], "actor_id": org.api.credential.id,
         "actor_type": "api_key", "occurred_at": message["occurred_at"]}
     assert moment(message["occurred_at"]) <= moment(message["status_at"]) <= moment(conversation["updated_at"])
 
 
-def test_meta_gets_what_its_documentation_says(office):
-    made, send = office.begin(template="boas_vindas", template_parameters=["Carla", "Horizonte"])
-    assert send.path == f"/v23.0/{office.number.id}/messages"
-    assert send.headers["authorization"] == f"Bearer {office.number.token}"
+def test_meta_gets_what_its_documentation_says(org):
+    made, send = org.begin(template="boas_vindas", template_parameters=["Carla", "Horizonte"])
+    assert send.path == f"/v23.0/{org.number.id}/messages"
+    assert send.headers["authorization"] == f"Bearer {org.number.token}"
     assert send.headers["content-type"].startswith("application/json") and "expect" not in send.headers
     assert re.fullmatch(r"mod-neoapi/\d+\.\d+(\.\d+)?", send.headers["user-agent"])
     assert send.json == {
@@ -55,107 +56,108 @@ def test_meta_gets_what_its_documentation_says(office):
         "biz_opaque_callback_data": made["message"]["id"]}
 
 
-def test_a_template_without_parameters_has_no_components(office):
-    assert office.begin()[1].template == {"name": "visita", "language": {"policy": "deterministic", "code": "pt_BR"}}
+def test_a_template_without_parameters_has_no_components(org):
+    assert org.begin()[1].template == {"name": "visita", "language": {"policy": "deterministic", "code": "pt_BR"}}
 
 
-def test_a_language_can_be_chosen(office):
-    made, send = office.begin(template_language="en")
+def test_a_language_can_be_chosen(org):
+    made, send = org.begin(template_language="en")
     assert send.template["language"]["code"] == made["message"]["template_language"] == "en"
 
 
 @pytest.mark.parametrize("texts", [["Ana & João <b>", 'a "quoted" \\ text'], ["Conceição 🏠", "x" * 1024], ["{{1}}", "%s"]])
-def test_parameters_arrive_as_they_were_given(office, texts):
-    assert office.begin(template="boas_vindas", template_parameters=texts)[1].parameters == texts
+def test_parameters_arrive_as_they_were_given(org, texts):
+    assert org.begin(template="boas_vindas", template_parameters=texts)[1].parameters == texts
 
 
-def test_a_second_message_goes_into_the_same_conversation(office):
-    lead = office.lead()
-    first, _ = office.begin(lead)
-    second, send = office.begin(lead, 200)
+def test_a_second_message_goes_into_the_same_conversation(org):
+    lead = org.lead()
+    first, _ = org.begin(lead)
+    second, send = org.begin(lead, 200)
     assert second["created"] is False and second["conversation"]["id"] == first["conversation"]["id"]
     assert second["message"]["id"] > first["message"]["id"] and second["message"]["provider_message_id"] == send.id
     assert second["conversation"]["last_message"]["id"] == second["message"]["id"]
     assert second["conversation"]["created_at"] == first["conversation"]["created_at"]
-    assert len(office.meta.sends) == 2 and len(office.messages()) == 2
+    assert len(org.meta.sends) == 2 and len(org.messages()) == 2
 
 
-def test_each_lead_has_a_conversation_of_its_own(office):
-    one, _ = office.begin(office.lead(PHONE, "Carla"))
-    other, _ = office.begin(office.lead("5521987654321", "Davi"))
+def test_each_lead_has_a_conversation_of_its_own(org):
+    one, _ = org.begin(org.lead(PHONE, "Carla"))
+    other, _ = org.begin(org.lead("5521987654321", "Davi"))
     assert one["conversation"]["id"] != other["conversation"]["id"]
-    assert [one["contact_name"] for one in office.conversations()] == ["Carla", "Davi"]
+    assert [one["contact_name"] for one in org.conversations()] == ["Carla", "Davi"]
 
 
-def test_a_conversation_that_the_contact_began_is_gone_on_with(office):
-    lead = office.lead()
-    office.tell(text("Oi!", PHONE))
-    before = office.conversation()
-    made, _ = office.begin(lead, 200)
+def test_a_conversation_that_the_contact_began_is_gone_on_with(org):
+    lead = org.lead()
+    org.notify(text("Oi!", PHONE))
+    before = org.conversation()
+    made, _ = org.begin(lead, 200)
     assert made["created"] is False and made["conversation"]["id"] == before["id"]
     assert made["conversation"]["window_open"] is True and made["conversation"]["unread_count"] == 1
     assert moment(made["conversation"]["window_expires_at"]) == moment(made["conversation"]["last_inbound_at"]) + 24 * 3600
 
 
-def test_an_editor_may_and_a_viewer_may_not(office, make_there):
-    lead = office.lead()
-    editor, viewer = (Api(office.there, make_there.key(office.organization, role)) for role in ("org_editor", "org_viewer"))
-    office.begin(lead, api=editor)
-    refused(office.start(lead, api=viewer), 403, "forbidden.insufficient_permissions")
-    narrow = Api(office.there, make_there.key(office.organization, "org_admin", ["brokers:write", "whatsapp:read"]))
-    refused(office.start(lead, api=narrow), 403, "forbidden.insufficient_permissions")
-    exact = Api(office.there, make_there.key(office.organization, "org_admin", ["whatsapp:write"]))
-    office.begin(lead, 200, api=exact)
-    assert len(office.meta.sends) == 2
+def test_an_editor_may_and_a_viewer_may_not(org, module_admin_factory):
+    lead = org.lead()
+    editor, viewer = (Api(org.instance, module_admin_factory.key(org.organization, role))
+                      for role in ("org_editor", "org_viewer"))
+    org.begin(lead, api=editor)
+    refused(org.start(lead, api=viewer), 403, "forbidden.insufficient_permissions")
+    narrow = Api(org.instance, module_admin_factory.key(org.organization, "org_admin", ["brokers:write", "whatsapp:read"]))
+    refused(org.start(lead, api=narrow), 403, "forbidden.insufficient_permissions")
+    exact = Api(org.instance, module_admin_factory.key(org.organization, "org_admin", ["whatsapp:write"]))
+    org.begin(lead, 200, api=exact)
+    assert len(org.meta.sends) == 2
 
 
-def test_a_token_is_the_users(office, make_there):
-    user = make_there.user(make_there.tenants[office.organization])
-    token = make_there.token(user, office.organization)
-    message = office.begin(api=Api(office.there, token))[0]["message"]
+def test_a_token_is_the_users(org, module_admin_factory):
+    user = module_admin_factory.user(module_admin_factory.tenants[org.organization])
+    token = module_admin_factory.token(user, org.organization)
+    message = org.begin(api=Api(org.instance, token))[0]["message"]
     assert (message["actor_type"], message["actor_id"]) == ("user", user)
 
 
-def test_without_a_credential_nothing_happens(office):
-    refused(office.start(office.lead(), api=office.api.with_(credential=None)), 401, "unauthorized.auth_required")
-    assert not office.meta.sends
+def test_without_a_credential_nothing_happens(org):
+    refused(org.start(org.lead(), api=org.api.with_(credential=None)), 401, "unauthorized.auth_required")
+    assert not org.meta.sends
 
 
 # ---------------------------------------------------------------- what Meta answers about the contact
 
 
-def test_the_contact_is_who_meta_says(office):
+def test_the_contact_is_who_meta_says(org):
     """Brazil's ninth digit: Meta may know the same mobile without."""
-    lead = office.lead(PHONE)
-    office.meta.behave(accepting(wa_id=SHORT))
-    first, _ = office.begin(lead)
+    lead = org.lead(PHONE)
+    org.meta.behave(accepting(wa_id=SHORT))
+    first, _ = org.begin(lead)
     assert first["conversation"]["contact_wa_id"] == SHORT
-    second, send = office.begin(lead, 200)
+    second, send = org.begin(lead, 200)
     assert second["conversation"]["id"] == first["conversation"]["id"] and send.to in (PHONE, SHORT)
 
 
-def test_a_contact_may_have_no_phone_but_an_id_for_this_business(office):
-    lead = office.lead()
-    office.meta.behave(accepting(wa_id=False, user_id="BR.13491208655302741918"))
-    first, _ = office.begin(lead)
+def test_a_contact_may_have_no_phone_but_an_id_for_this_business(org):
+    lead = org.lead()
+    org.meta.behave(accepting(wa_id=False, user_id="BR.13491208655302741918"))
+    first, _ = org.begin(lead)
     assert first["conversation"]["contact_bsuid"] == "BR.13491208655302741918"
-    office.tell(text("Oi", user_id="BR.13491208655302741918"))
-    assert office.conversation()["unread_count"] == 1
-    assert office.begin(lead, 200)[0]["conversation"]["id"] == first["conversation"]["id"]
+    org.notify(text("Oi", user_id="BR.13491208655302741918"))
+    assert org.conversation()["unread_count"] == 1
+    assert org.begin(lead, 200)[0]["conversation"]["id"] == first["conversation"]["id"]
 
 
 @pytest.mark.parametrize("state, held", [("accepted", False), ("held_for_quality_assessment", True), ("paused", True),
                                          ("what_nobody_knows_yet", False)])
-def test_a_message_that_meta_holds_back_says_so(office, state, held):
-    office.meta.behave(accepting(message_status=state))
-    made, _ = office.begin()
+def test_a_message_that_meta_holds_back_says_so(org, state, held):
+    org.meta.behave(accepting(message_status=state))
+    made, _ = org.begin()
     assert made["conversation"]["held"] is held and made["message"]["status"] == "accepted"
 
 
-def test_meta_need_not_say_whom_it_is_for(office):
-    office.meta.behave(lambda handler, send: handler.answer(200, {"messaging_product": "whatsapp",
-                                                                  "messages": [{"id": send.id}]}))
-    made, send = office.begin()
+def test_meta_need_not_say_whom_it_is_for(org):
+    org.meta.behave(lambda handler, send: handler.answer(200, {"messaging_product": "whatsapp",
+                                                               "messages": [{"id": send.id}]}))
+    made, send = org.begin()
     assert made["conversation"]["contact_wa_id"] == PHONE and made["message"]["provider_message_id"] == send.id
 
 
@@ -191,45 +193,45 @@ LONG = ["x"] * 51
     ({"number_id": "wan_00000000000000000000000000"}, {"number_id": "validation.whatsapp.{}_not_found"}),
     ({"phone": "5511987654321"}, {"phone": "validation.unknown_field"}),
 ], ids=lambda value: None if "wrong" in str(value) else ascii(value)[:40])
-def test_a_wrong_body_is_told_by_field(office, body, wrong):
+def test_a_wrong_body_is_told_by_field(org, body, wrong):
     if not {"lead_id", "template_name"} & set(body) and body:
-        body = {"lead_id": office.lead(), "template_name": "visita", **body}
-    response = office.api.post("whatsapp/conversations", body)
+        body = {"lead_id": org.lead(), "template_name": "visita", **body}
+    response = org.api.post("whatsapp/conversations", body)
     found = {item["field"]: item["code"] for item in response.json().get("errors", [])}
     assert response.status_code == 400, response.text
     assert found == {name: code.format(name.partition("[")[0]) for name, code in wrong.items()}
-    assert not office.meta.sends and not office.messages() and not office.conversations()
+    assert not org.meta.sends and not org.messages() and not org.conversations()
 
 
 @pytest.mark.parametrize("data, status, code", [
     (b"", 400, "validation.body_required"), (b"{", 400, "validation.malformed_json"), (b"[]", 400, None),
     (b'{"lead_id": "a", "lead_id": "b"}', 400, "validation.malformed_json"), (b'"x"', 400, None)])
-def test_what_is_no_object_is_refused(office, data, status, code):
-    response = office.api.request("POST", "whatsapp/conversations", data=data, headers={"Content-Type": "application/json"})
+def test_what_is_no_object_is_refused(org, data, status, code):
+    response = org.api.request("POST", "whatsapp/conversations", data=data, headers={"Content-Type": "application/json"})
     assert response.status_code == status and code in (None, response.json()["code"]), response.text
 
 
-def test_another_media_type_is_refused(office):
-    response = office.api.request("POST", "whatsapp/conversations", data=b"lead_id=1",
-                                  headers={"Content-Type": "application/x-www-form-urlencoded"})
+def test_another_media_type_is_refused(org):
+    response = org.api.request("POST", "whatsapp/conversations", data=b"lead_id=1",
+                               headers={"Content-Type": "application/x-www-form-urlencoded"})
     refused(response, 415, "validation.unsupported_media_type")
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
-def test_there_is_only_post(office, method):
-    response = office.api.request(method, "whatsapp/conversations")
+def test_there_is_only_post(org, method):
+    response = org.api.request(method, "whatsapp/conversations")
     refused(response, 405, "validation.method_not_allowed")
     assert "POST" in response.headers["Allow"]
 
 
-def test_a_lead_that_nobody_has_is_not_found(office):
-    refused(office.start(NOBODY), 404, "not_found.lead")
-    assert not office.meta.sends and not office.messages()
+def test_a_lead_that_nobody_has_is_not_found(org):
+    refused(org.start(UNKNOWN_LEAD), 404, "not_found.lead")
+    assert not org.meta.sends and not org.messages()
 
 
-def test_another_organizations_lead_is_as_if_it_did_not_exist(office, make_there, meta):
-    other = Office(office.there, make_there, meta)
-    foreign, unknown = (refused(office.start(lead), 404, "not_found.lead") for lead in (other.lead(), NOBODY))
+def test_another_organizations_lead_is_as_if_it_did_not_exist(org, module_admin_factory, meta):
+    other = WhatsAppOrg(org.instance, module_admin_factory, meta)
+    foreign, unknown = (refused(org.start(lead), 404, "not_found.lead") for lead in (other.lead(), UNKNOWN_LEAD))
     assert {name: one for name, one in foreign.items() if name not in ("request_id", "timestamp", "detail")} == \
         {name: one for name, one in unknown.items() if name not in ("request_id", "timestamp", "detail")}
     assert not meta.sends
@@ -238,32 +240,32 @@ def test_another_organizations_lead_is_as_if_it_did_not_exist(office, make_there
 # ---------------------------------------------------------------- numbers
 
 
-def test_an_organization_without_a_number_is_told_so(there, make_there, meta):
-    bare = Office(there, make_there, meta, with_number=False)
+def test_an_organization_without_a_number_is_told_so(module_instance, module_admin_factory, meta):
+    bare = WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False)
     problem = refused(bare.start(bare.lead()), 400, "validation.whatsapp.number_id_not_found",
                       number_id="validation.whatsapp.number_id_not_found")
     assert "number" in problem["errors"][0]["message"]
     assert not bare.conversations()
 
 
-def test_of_several_numbers_one_must_be_named(office):
-    second, second_id, _ = office.add_number()
-    lead = office.lead()
-    refused(office.start(lead), 400, "validation.whatsapp.number_id_required",
+def test_of_several_numbers_one_must_be_named(org):
+    second, second_id, _ = org.add_number()
+    lead = org.lead()
+    refused(org.start(lead), 400, "validation.whatsapp.number_id_required",
             number_id="validation.whatsapp.number_id_required")
-    for number, id in ((office.number, office.number_id), (second, second_id)):
-        made, send = office.begin(lead, number_id=id)
+    for number, id in ((org.number, org.number_id), (second, second_id)):
+        made, send = org.begin(lead, number_id=id)
         assert send.number_id == number.id and send.headers["authorization"] == f"Bearer {number.token}"
         assert (made["conversation"]["number_id"], made["conversation"]["number_display_phone_number"]) == (id, number.display)
-    assert len(office.conversations()) == 2
+    assert len(org.conversations()) == 2
 
 
-def test_another_organizations_number_is_as_if_it_did_not_exist(office, make_there, meta):
-    other = Office(office.there, make_there, meta)
-    refused(office.start(office.lead(), number_id=other.number_id), 400, "validation.whatsapp.number_id_not_found",
+def test_another_organizations_number_is_as_if_it_did_not_exist(org, module_admin_factory, meta):
+    other = WhatsAppOrg(org.instance, module_admin_factory, meta)
+    refused(org.start(org.lead(), number_id=other.number_id), 400, "validation.whatsapp.number_id_not_found",
             number_id="validation.whatsapp.number_id_not_found")
     assert not meta.sends
 
 
-def test_the_only_number_may_be_named(office):
-    assert office.begin(number_id=office.number_id)[0]["conversation"]["number_id"] == office.number_id
+def test_the_only_number_may_be_named(org):
+    assert org.begin(number_id=org.number_id)[0]["conversation"]["number_id"] == org.number_id

@@ -1,7 +1,6 @@
 """What the tests of WhatsApp share: servers that send to a stand-in for Meta's (tests/whatsapp), and words for what they do.
 
-Like those of hooks.py, the fixtures are imported by each module that uses them, so that each has servers of its own. What a
-module sets differently stands in its constant CONF, more httpd directives, and SETTINGS, variables of instance.sh.
+The fixtures are imported by each module that uses them, so that each has servers of its own. What a module sets differently stands in its constant CONF, more httpd directives, and SETTINGS, variables of instance.sh.
 """
 
 import functools
@@ -14,10 +13,10 @@ from urllib.parse import urlsplit
 import pytest
 from client import Api, ok
 from deployment import ROOT
-from described import Document
-from hooks import bring_up, take_down
-from makers import Maker
-from waiting import LIMIT, eventually
+from openapi_doc import Document
+from webhook_fixtures import start_instance, stop_instance
+from admin_factory import AdminFactory
+from wait import TIMEOUT_S, eventually
 
 sys.path.append(str(ROOT / "tests/whatsapp"))
 
@@ -57,49 +56,49 @@ def meta(provider):
 
 
 @pytest.fixture(scope="module")
-def there(request, provider):
+def module_instance(request, provider):
     module = request.module
     conf = HERE.format(url=provider.url, timeout=TIMEOUT, path=PATH) + getattr(module, "CONF", "")
-    instance = bring_up(module.__name__, conf, **getattr(module, "SETTINGS", {}))
+    instance = start_instance(module.__name__, conf, **getattr(module, "SETTINGS", {}))
     try:
         yield instance
     finally:
-        take_down(instance)
+        stop_instance(instance)
 
 
 @pytest.fixture(scope="module")
-def make_there(there):
-    return Maker(there)
+def module_admin_factory(module_instance):
+    return AdminFactory(module_instance)
 
 
 @pytest.fixture
-def office(there, make_there, meta):
-    return Office(there, make_there, meta)
+def org(module_instance, module_admin_factory, meta):
+    return WhatsAppOrg(module_instance, module_admin_factory, meta)
 
 
-def rows(there, columns, source, *values):
+def rows(module_instance, columns, source, *values):
     """Rows as dictionaries by the columns' names."""
     names = [name.strip() for name in columns.split(",")]
-    return [dict(zip(names, row)) for row in there.sql(f"select {columns} from neoapi.{source}", *values)]
+    return [dict(zip(names, row)) for row in module_instance.sql(f"select {columns} from neoapi.{source}", *values)]
 
 
-def at_callback(there, url=None):
+def at_callback(module_instance, url=None):
     """Where callbacks go."""
-    return f"https://{urlsplit(url or there.url).netloc}{PATH}"
+    return f"https://{urlsplit(url or module_instance.url).netloc}{PATH}"
 
 
 @functools.lru_cache(maxsize=None)
-def description(there):
-    return Document(there)
+def description(module_instance):
+    return Document(module_instance)
 
 
-class Office:
+class WhatsAppOrg:
     """An organization with a number, a client that may do everything, and what an administrator does for it."""
 
-    def __init__(self, there, make, meta, with_number=True):
-        self.there, self.make, self.meta = there, make, meta
-        self.described = description(there).operation("post", "/whatsapp/conversations")
-        self.api = Api(there, make.key())
+    def __init__(self, module_instance, admin_factory, meta, with_number=True):
+        self.instance, self.admin_factory, self.meta = module_instance, admin_factory, meta
+        self.described = description(module_instance).operation("post", "/whatsapp/conversations")
+        self.api = Api(module_instance, admin_factory.key())
         self.organization, = self.api.credential.organizations
         self.number = self.number_id = self.verify_token = None
         if with_number:
@@ -108,8 +107,8 @@ class Office:
     # ------------------------------------------------------------ as an administrator
 
     def ctl(self, *args, given=""):
-        done = subprocess.run([self.there.env["NEOAPI_CTL"], "--json", *args], input=given, text=True, capture_output=True,
-                              timeout=LIMIT)
+        done = subprocess.run([self.instance.env["NEOAPI_CTL"], "--json", *args], input=given, text=True, capture_output=True,
+                              timeout=TIMEOUT_S)
         assert done.returncode == 0, (args, done.stdout, done.stderr)
         return json.loads(done.stdout)
 
@@ -119,7 +118,7 @@ class Office:
         secrets = f"access_token={number.token}\napp_secret={number.secret}\n"
         made = self.ctl("whatsapp", "number", "add", number.display, "--organization", self.organization,
                         "--phone-number-id", number.id, "--waba-id", number.account,
-                        "--secrets", "-", "--key-file", self.there.env["NEOAPI_KEY_FILE"], given=secrets)
+                        "--secrets", "-", "--key-file", self.instance.env["NEOAPI_KEY_FILE"], given=secrets)
         return number, made["id"], made["verify_token"]
 
     def lead(self, phone=PHONE, name="Carla Dias"):
@@ -146,14 +145,14 @@ class Office:
 
     # ------------------------------------------------------------ as Meta
 
-    def tell(self, *items, number=None, status=200):
+    def notify(self, *items, number=None, status=200):
         """A callback about the number."""
         number = number or self.number
-        self.deliver(callbacks.told(number, *items), number, status)
+        self.deliver(callbacks.notification(number, *items), number, status)
 
     def deliver(self, envelope, number=None, status=200):
-        context = ssl.create_default_context(cafile=self.there.ca)
-        found = callbacks.call(at_callback(self.there), envelope, (number or self.number).secret, context)
+        context = ssl.create_default_context(cafile=self.instance.ca)
+        found = callbacks.call(at_callback(self.instance), envelope, (number or self.number).secret, context)
         assert found == status, (found, envelope)
 
     # ------------------------------------------------------------ what is there now
@@ -161,16 +160,17 @@ class Office:
     def message(self, about):
         """The row of a message: of an answer's, or of one whose provider's id is known."""
         by, value = ("id", about["message"]["id"]) if "message" in about else ("provider_message_id", about["id"])
-        found, = rows(self.there, MESSAGE, f"whatsapp_message where {by} = %s", value)
+        found, = rows(self.instance, MESSAGE, f"whatsapp_message where {by} = %s", value)
         return found
 
     def messages(self):
         """Of all the organization's conversations, oldest first."""
-        return rows(self.there, MESSAGE, "whatsapp_message where organization_id = %s order by occurred_at, id",
+        return rows(self.instance, MESSAGE, "whatsapp_message where organization_id = %s order by occurred_at, id",
                     self.organization)
 
     def conversations(self):
-        return rows(self.there, CONVERSATION, "whatsapp_conversation where organization_id = %s order by id", self.organization)
+        return rows(self.instance, CONVERSATION, "whatsapp_conversation where organization_id = %s order by id",
+                    self.organization)
 
     def conversation(self):
         """The only one."""

@@ -1,6 +1,6 @@
 """What Meta's servers send of themselves: callbacks, which tell of messages, of what became of others, and of preferences.
 
-    call(url, told(number, text("Oi", "5511987654321"), status(send, "delivered")), number.secret)
+    call(url, notification(number, text("Oi", "5511987654321"), status(send, "delivered")), number.secret)
 
 Everything is a plain value, so that a test can leave out, repeat and disorder what it wants. `number` is a meta.Number.
 """
@@ -96,7 +96,7 @@ def envelope(number, *changes):
     return {"object": "whatsapp_business_account", "entry": [{"id": number.account, "changes": list(changes)}]}
 
 
-def told(number, *items):
+def notification(number, *items):
     """A callback that tells of messages, statuses and preferences, each with the contact that it is from."""
     messages = [one for one in items if "type" in one]
     preferences = [one for one in items if "detail" in one]

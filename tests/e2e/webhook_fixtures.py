@@ -10,9 +10,9 @@ import pytest
 from client import Api, ok
 from conftest import remove
 from deployment import PLACE, Instance
-from makers import Maker
+from admin_factory import AdminFactory
 from receiver import Receiver
-from waiting import eventually
+from wait import eventually
 
 HERE = """
 NeoAPIWebhookAllowHTTP On
@@ -24,7 +24,7 @@ TIMEOUT = 2
 FAST = HERE + f"NeoAPIWebhookRetryDelays {' '.join(map(str, DELAYS))}\nNeoAPIWebhookTimeout {TIMEOUT}\n"
 
 
-def bring_up(name, conf, **more):
+def start_instance(name, conf, **more):
     """An instance with these directives; whoever calls this calls `remove` as well."""
     PLACE.mkdir(parents=True, exist_ok=True)
     file = PLACE / f"{os.getpid()}.{name}.conf"
@@ -37,7 +37,7 @@ def bring_up(name, conf, **more):
         raise
 
 
-def take_down(instance):
+def stop_instance(instance):
     try:
         remove(instance)
     finally:
@@ -45,23 +45,23 @@ def take_down(instance):
 
 
 @pytest.fixture(scope="module")
-def there(request):
-    instance = bring_up(request.module.__name__, getattr(request.module, "CONF", FAST))
+def module_instance(request):
+    instance = start_instance(request.module.__name__, getattr(request.module, "CONF", FAST))
     try:
         yield instance
     finally:
-        take_down(instance)
+        stop_instance(instance)
 
 
 @pytest.fixture(scope="module")
-def make_there(there):
-    return Maker(there)
+def module_admin_factory(module_instance):
+    return AdminFactory(module_instance)
 
 
 @pytest.fixture
-def admin(there, make_there):
+def admin(module_instance, module_admin_factory):
     """An org_admin's client to an organization of its own."""
-    return Api(there, make_there.key())
+    return Api(module_instance, module_admin_factory.key())
 
 
 @pytest.fixture
@@ -116,12 +116,12 @@ def queued(instance, subscription=None):
                         *[subscription and subscription["id"]] * 2)[0][0]
 
 
-def pile_up(instance, subscription, count):
+def add_pending_deliveries(instance, subscription, count):
     """Puts deliveries of today into the history and the queue; there the newest comes first."""
     instance.sql("""with made as (select neoapi.webhook_min_id(current_date) as first),
-        told as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload, created_at)
+        deliveries as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload, created_at)
             select organization_id, left((select first from made), 20) || right(id, 4) || lpad(n::text, 6, '0'), id,
                 'broker.created', '{}', now()
             from neoapi.webhook_subscription, generate_series(1, %s) n where id = %s returning *)
         insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-        select id, organization_id, subscription_id, now() from told order by id desc""", count, subscription["id"])
+        select id, organization_id, subscription_id, now() from deliveries order by id desc""", count, subscription["id"])

@@ -13,7 +13,7 @@ NAMES = {"brokers": "broker", "properties": "property", "parties": "party", "pro
          "documents": "document"}
 SERVER = {"id", "tenant_id", "organization_id", "created_at", "updated_at", "created_by", "updated_by", "decided_at",
           "signed_at", "terminated_at"}
-NOBODY = "0" * 26  # of an id that nothing has
+UNKNOWN_ULID = "0" * 26  # of an id that nothing has
 PLACE = {"postal_code": "04101300", "city": "São Paulo", "state": "SP"}
 ADDRESS = {"postal_code": "04101300", "street": "Rua Vergueiro", "number": "2045", "complement": "Apto 82",
            "neighborhood": "Vila Mariana", "city": "São Paulo", "state": "SP", "ibge_code": "3550308", "latitude": -23.58934,
@@ -50,7 +50,7 @@ def given(resource):
     return {name: value for name, value in resource.items() if name not in SERVER}
 
 
-class Estate:
+class ResourceFactory:
     """Makes resources with one client. `body(collection, **more)` is the smallest body that is accepted, with what it refers to;
     `full` the one with every field. A method for each kind makes one of the smallest, changed as told, and returns it."""
 
@@ -122,7 +122,8 @@ class Estate:
             "floor": -1, "year_built": 2014,
             "registry": {"matricula": "187.442", "cnm": "111328.2.0187442-60", "cartorio": "14º Oficial",
                          "iptu_registration": "037.052.0118-4"},
-            "owners": [{"party_id": self.party()["id"], "share_bps": 6000}, {"party_id": self.party()["id"], "share_bps": 4000}],
+            "owners": [{"party_id": self.party()["id"], "share_bps": 6000},
+                       {"party_id": self.party()["id"], "share_bps": 4000}],
             "broker_id": self.broker()["id"], "exclusive": True, "exclusive_until": "2026-07-31", "accepts_financing": True,
             "accepts_fgts": False, "accepts_exchange": False, "features": ["Varanda \"gourmet\"", "Piscina"],
             "media": [{"url": "https://img.example.com/1.jpg", "caption": "Sala", "position": 0, "mime_type": "image/jpeg"}]}
@@ -159,8 +160,9 @@ class Estate:
             "amount": 420_000, "start_date": "2026-03-01", "end_date": "2028-08-31", "payment_day": 5,
             "adjustment_index": "ipca",
             "guarantee": {"kind": "guarantor", "amount": 1_260_000, "party_id": self.party()["id"], "policy": "1"},
-            "commission": {"total_amount": 420_000, "splits": [{"broker_id": self.broker()["id"], "role": "listing", "bps": 4000},
-                                                               {"broker_id": self.broker()["id"], "bps": 6000}]},
+            "commission": {"total_amount": 420_000,
+                           "splits": [{"broker_id": self.broker()["id"], "role": "listing", "bps": 4000},
+                                      {"broker_id": self.broker()["id"], "bps": 6000}]},
             "management_fee_bps": 800, "notes": "Vistoria em anexo.", "status": "pending_signature",
             "termination_reason": "Nenhuma"}
 
@@ -171,7 +173,7 @@ class Estate:
             "expires_at": "2026-03-02T13:45:10.123Z", "status": "valid"}
 
 
-def many(make, count):
+def many(admin_factory, count):
     """Makes so many of a kind at once, and returns them."""
     with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(lambda _: make(), range(count)))
+        return list(pool.map(lambda _: admin_factory(), range(count)))

@@ -3,7 +3,7 @@
 import re
 import subprocess
 
-from deployment import BUILD, IS_SANITIZED, LIMIT, ROOT
+from deployment import BUILD, IS_SANITIZED, TIMEOUT_S, ROOT
 
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if IS_SANITIZED else []
 
@@ -20,12 +20,12 @@ grant select on neoapi.next_one to :runtime;
 
 
 def run(*command, **more):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=LIMIT, cwd=ROOT, **more)
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=TIMEOUT_S, cwd=ROOT, **more)
     assert done.returncode == 0, (command, done.stdout, done.stderr)
     return done.stdout
 
 
-class Newer:
+class NextVersion:
     """`ctl` and `module` are its programs, `names` its additional migrations, `number` is the last one's. `migrations` are pairs of
     a name without number and SQL."""
 

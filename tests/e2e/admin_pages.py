@@ -1,13 +1,13 @@
 """What the tests of the administrator's pages share: where these are, and their figures.
 
-CONF puts them at a plain http virtual host of their own, which has no API, and into the API's; hooks.py makes an instance of it.
+CONF adds them to the API's virtual host and to a plain HTTP virtual host without the API.
 """
 
 import re
 
 import requests
-from hooks import HERE
-from waiting import LIMIT
+from webhook_fixtures import HERE
+from wait import TIMEOUT_S
 
 PLACES = """
 LoadModule authz_host_module "${MODULES}/mod_authz_host.so"
@@ -39,7 +39,7 @@ Listen 127.0.0.5:${PORT}
 CONF = HERE + PLACES + INNER
 
 
-class Seeing:
+class AdminPages:
     """seeing.page(), text(), metrics(), health(): responses of an instance; figures(), samples(): what they say."""
 
     def __init__(self, instance, address="127.0.0.5"):
@@ -48,12 +48,12 @@ class Seeing:
         self.session.trust_env = False
 
     def get(self, path, method="GET", **more):
-        return self.session.request(method, self.base + path, timeout=LIMIT, allow_redirects=False, **more)
+        return self.session.request(method, self.base + path, timeout=TIMEOUT_S, allow_redirects=False, **more)
 
     def page(self, query=""):
         return self.get("neoapi-status" + query)
 
-    def figures(self):
+    def counters(self):
         """The lines of ?auto."""
         response = self.page("?auto")
         assert response.status_code == 200 and response.headers["Content-Type"] == "text/plain; charset=utf-8", response.text
@@ -66,7 +66,7 @@ class Seeing:
 
     def route(self, name):
         """The counts of a route ("GET /brokers") by status, since the start."""
-        line = self.figures().get(f"Route {name}", "")
+        line = self.counters().get(f"Route {name}", "")
         return {int(status): int(count) for status, count in re.findall(r"(\d{3})=(\d+)", line)}
 
     def metrics(self):

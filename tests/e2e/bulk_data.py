@@ -15,8 +15,8 @@ from pathlib import Path
 import psycopg2
 from client import Api
 from deployment import BUILD, PLACE, ROOT, Instance
-from estate import PREFIXES
-from makers import Credential, Maker
+from factories import PREFIXES
+from admin_factory import AdminFactory, Credential
 
 PROPERTIES, OTHERS = 1_000_000, 100_000
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "wal_level": "minimal", "max_wal_senders": "0",
@@ -52,7 +52,8 @@ COLUMNS = {
         "property_type": "(array['apartment', 'house', 'hotel'])[1 + (n % 3 > 0)::int + (n % 10000 = 1)::int]",
         "status": "(array['draft', 'active', 'sold'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
         "sale_price": "case when n % 3 <> 1 then n::bigint * 7919 % 1000000000 end",
-        "rent_price": "case when n % 3 <> 0 then n::bigint * 7919 % 1000000000 end", "bedrooms": "n % 6 + (n % 10000 = 1)::int * 10",
+        "rent_price": "case when n % 3 <> 0 then n::bigint * 7919 % 1000000000 end",
+        "bedrooms": "n % 6 + (n % 10000 = 1)::int * 10",
         "address": "('{\"state\":\"' || (array['SP', 'RJ', 'AC'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]"
                    " || '\",\"city\":\"Cidade ' || n % 3000 || '\",\"neighborhood\":\"Bairro ' || n % 20000 || '\"}')::json",
         "broker_id": sql_id("brokers", "n % 1000"), "external_id": "'crm-' || n"},
@@ -92,12 +93,13 @@ def count_of(collection):
 
 def kept_cluster():
     """Where a data directory with the rows is kept for later sessions. Its name depends on the server, the schema and this file."""
-    parts = [ROOT / "tests/deploy/postgresql.conf", BUILD / "neoapictl", Path(__file__), *Path("/usr/lib/postgresql").glob("*/bin/postgres")]
+    parts = [ROOT / "tests/deploy/postgresql.conf", BUILD / "neoapictl", Path(__file__),
+             *Path("/usr/lib/postgresql").glob("*/bin/postgres")]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()
     return PLACE / "bulk_data" / digest[:32]
 
 
-class Crowd:
+class BulkData:
     """`api` is an org_admin's client to the organization. `explained(path, **params)` is the answer to a list, and the plan of its
     statement with what it did; see also `watched`."""
 
@@ -118,13 +120,14 @@ class Crowd:
             new = kept.with_suffix(".new")
             new.mkdir(parents=True)
             shutil.move(self.instance.state / "pg", new / "cluster")
-            (new / "credential").write_text(json.dumps([credential.id, credential.secret, credential.tenant, credential.organizations]))
+            (new / "credential").write_text(json.dumps([credential.id, credential.secret, credential.tenant,
+                                                        credential.organizations]))
             new.rename(kept)
         finally:
             self.instance.remove()
 
     def fill_cluster(self):
-        maker = Maker(self.instance)
+        maker = AdminFactory(self.instance)
         self.set_up(FAST)
         self.organization = maker.organization()
         self.load(self.forget_foreign_keys)

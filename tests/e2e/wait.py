@@ -3,10 +3,10 @@
 import threading
 import time
 
-LIMIT = 60  # seconds that anything may take; a sanitizer build on a busy machine is slow
+TIMEOUT_S = 60  # seconds that anything may take; a sanitizer build on a busy machine is slow
 
 
-def eventually(condition, what, limit=LIMIT):
+def eventually(condition, what, limit=TIMEOUT_S):
     """Waits until `condition()` is true and returns what it returned. `what` says what was waited for."""
     deadline = time.monotonic() + limit
     while True:
@@ -22,7 +22,7 @@ def together(*jobs):
     gate, results = threading.Barrier(len(jobs)), [None] * len(jobs)
 
     def run(number, job):
-        gate.wait(LIMIT)
+        gate.wait(TIMEOUT_S)
         try:
             results[number] = (job(), None)
         except BaseException as wrong:  # noqa: B902 (told to the caller)
@@ -32,7 +32,7 @@ def together(*jobs):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(4 * LIMIT)
+        thread.join(4 * TIMEOUT_S)
         assert not thread.is_alive(), "a job did not end"
     for _, wrong in results:
         if wrong is not None:

@@ -37,7 +37,7 @@ class Received:
         return json.loads(self.content)
 
 
-class Wire:
+class RawConnection:
     """One connection of an Api. Ends with its `with`."""
 
     def __init__(self, api):
@@ -152,7 +152,7 @@ def message(api, method, target, headers=(), body=b"", version="HTTP/1.1", key=T
     return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
-def short(value):
+def param_id(value):
     """The name of a parameter in the name of its test, the same in every run; pytest itself numbers functions."""
     return None if callable(value) else ascii(value)[:40]
 
@@ -164,12 +164,12 @@ def chunked(*parts):
 
 def ask(api, method, target, headers=(), body=b"", **more):
     """Sends one such request over a connection of its own and returns the answer, checked."""
-    with Wire(api) as wire:
+    with RawConnection(api) as wire:
         return check_wholly(wire.send(message(api, method, target, headers, body, **more)).answer(method), method)
 
 
 @pytest.fixture(scope="module", autouse=True)
-def survives(instance):
+def no_child_crashes(instance):
     """For modules that import it: no child of Apache ends while they run, and nothing is logged that says one of them did."""
     before, logged = instance.children(), len(instance.error_log)
     yield

@@ -7,10 +7,10 @@ import secrets
 import subprocess
 
 from client import ok
-from described import ID
-from waiting import LIMIT
+from openapi_doc import ID
+from wait import TIMEOUT_S
 
-NOWHERE = "https://127.0.0.1:9/nowhere"
+UNREACHABLE_URL = "https://127.0.0.1:9/nowhere"
 EACH = 4  # resources of a collection, at least
 numbers = itertools.count(1)
 
@@ -33,7 +33,7 @@ def put_in(value, other):
     return other.get(value, value) if isinstance(value, str) else value
 
 
-class World:
+class SampleOrg:
     """`ids`: by prefix, some resources' ids; `full` and `small`: by collection, a body with everything that the example has and
     one with nothing that can be left out. Both are accepted again and again by `another`."""
 
@@ -53,12 +53,13 @@ class World:
 
         def ctl(*args, given=""):
             done = subprocess.run([env["NEOAPI_CTL"], "--json", *args, "--organization", organization], input=given, text=True,
-                                  capture_output=True, timeout=LIMIT)
+                                  capture_output=True, timeout=TIMEOUT_S)
             assert done.returncode == 0, (args, done.stderr)
             return json.loads(done.stdout)
 
         id = str(secrets.randbelow(9 * 10**14) + 10**14)
-        number = ctl("whatsapp", "number", "add", "+55 11 4000-1234", "--phone-number-id", id, "--waba-id", id, "--secrets", "-",
+        number = ctl("whatsapp", "number", "add", "+55 11 4000-1234", "--phone-number-id", id, "--waba-id", id, "--secrets",
+                     "-",
                      "--key-file", env["NEOAPI_KEY_FILE"], given="access_token=EAAx\napp_secret=0123456789abcdef\n")
         people = "".join(f"Lead {n},+55119876543{n:02}\n" for n in range(EACH))
         ctl("lead", "import", "-", given="name,phone\n" + people)
@@ -117,7 +118,7 @@ class World:
                 continue
             described = self.document.resolve(schema["properties"][name])
             if described.get("format") == "uri":
-                now[name] = NOWHERE  # should anybody want to go there
+                now[name] = UNREACHABLE_URL  # should anybody want to go there
             is_text = described.get("type") == "string" and not {"enum", "format", "pattern"} & set(described)
             if is_text and described.get("maxLength", 0) >= 12:
                 number = f" {next(numbers)}"

@@ -5,7 +5,7 @@ import json
 import subprocess
 from dataclasses import dataclass
 
-from waiting import LIMIT
+from wait import TIMEOUT_S
 
 numbers = itertools.count(1)
 
@@ -22,7 +22,7 @@ class Credential:
     email: str = None
 
 
-class Maker:
+class AdminFactory:
     """Every name is new, so that tests do not meet. `plenty` is a plan that no test uses up."""
 
     def __init__(self, instance):
@@ -32,7 +32,7 @@ class Maker:
         self.plenty = self.plan(10_000_000, 60)
 
     def ctl(self, *args):
-        done = subprocess.run([self.program, "--json", *args], text=True, capture_output=True, timeout=LIMIT)
+        done = subprocess.run([self.program, "--json", *args], text=True, capture_output=True, timeout=TIMEOUT_S)
         assert done.returncode == 0, (args, done.stdout, done.stderr)
         return json.loads(done.stdout)
 

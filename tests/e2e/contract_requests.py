@@ -3,9 +3,9 @@
 import json
 import uuid
 
-from described import ID, NOBODY
+from openapi_doc import ID, UNKNOWN_ULID
 from generate import general
-from world import put_in
+from sample_org import put_in
 
 JSON = {"Content-Type": "application/json"}
 
@@ -13,23 +13,23 @@ JSON = {"Content-Type": "application/json"}
 class Target:
     """Where an operation's requests go to: ids for its path. What is to be deleted, or cannot be changed any more, is a new one."""
 
-    def __init__(self, operation, world):
-        self.operation, self.world, self.ids = operation, world, None
+    def __init__(self, operation, sample_org):
+        self.operation, self.sample_org, self.ids = operation, sample_org, None
         self.is_whole = operation.path in (f"/{operation.collection}", f"/{operation.collection}/{{id}}")
 
     def path(self):
         if self.is_whole and self.operation.holes and (self.ids is None or self.operation.method == "delete"):
-            self.ids = [self.world.another(self.operation.collection)["id"]]
-        return self.operation.at(self.ids or self.world.fill(self.operation))
+            self.ids = [self.sample_org.another(self.operation.collection)["id"]]
+        return self.operation.at(self.ids or self.sample_org.fill(self.operation))
 
     def bases(self):
         """Bodies that are accepted: of everything, of little, and what else the operation needs."""
         collection = self.operation.collection
         if not self.is_whole:
-            return self.world.several(self.operation)
+            return self.sample_org.several(self.operation)
         if self.operation.method == "patch":
-            return [{}, *({name: value} for name, value in self.world.full[collection].items())]
-        return [self.world.full[collection], self.world.small[collection]]
+            return [{}, *({name: value} for name, value in self.sample_org.full[collection].items())]
+        return [self.sample_org.full[collection], self.sample_org.small[collection]]
 
     def places(self, generator):
         """Every place that such a body has or may have, with bodies that it fits into: {"owners[].party_id": [(body, place)]}"""
@@ -43,10 +43,10 @@ class Target:
         """A request, whose answer is checked. A body is JSON or bytes."""
         if body is not None:
             if not self.is_whole and not isinstance(body, bytes):
-                body = self.world.renewed(self.operation, body)
+                body = self.sample_org.renewed(self.operation, body)
             more["data"] = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
             more["headers"] = {**JSON, **more.get("headers", {})}
-        response = self.world.api.request(self.operation.method.upper(), more.pop("path", None) or self.path(), **more)
+        response = self.sample_org.api.request(self.operation.method.upper(), more.pop("path", None) or self.path(), **more)
         self.operation.check(response)
         if response.status_code == 409:
             self.ids = None
@@ -61,12 +61,12 @@ def failures(response):
     return [{**one["error"], "index": one["index"]} for one in answer.get("results", []) if "error" in one]
 
 
-class Walk:
+class ResponseCoverage:
     """Brings about every answer that a client can bring about, of one operation. `viewer` may only read in that world."""
 
-    def __init__(self, operation, world, viewer, anonymous):
-        self.operation, self.world, self.viewer, self.anonymous = operation, world, viewer, anonymous
-        self.target, self.seen = Target(operation, world), set()
+    def __init__(self, operation, sample_org, viewer, anonymous):
+        self.operation, self.sample_org, self.viewer, self.anonymous = operation, sample_org, viewer, anonymous
+        self.target, self.seen = Target(operation, sample_org), set()
 
     def ask(self, status, api=None, path=None, body=..., **more):
         """A request as it should be but for what is given. `status`: what it must get."""
@@ -74,13 +74,13 @@ class Walk:
         if body is ... and self.operation.bodies:
             body = target.bases()[-1]
             if target.is_whole and self.operation.method != "patch":
-                body = self.world.varied(self.operation.collection, body)
+                body = self.sample_org.varied(self.operation.collection, body)
             elif not target.is_whole:
-                body = self.world.renewed(self.operation, body)
+                body = self.sample_org.renewed(self.operation, body)
         if body is not ... and body is not None:
             more["data"] = body if isinstance(body, bytes) else json.dumps(body).encode()
             more["headers"] = {**JSON, **more.get("headers", {})}
-        answer = (api or self.world.api).request(self.operation.method.upper(), path or target.path(), **more)
+        answer = (api or self.sample_org.api).request(self.operation.method.upper(), path or target.path(), **more)
         self.operation.check(answer)
         wanted = self.operation.successes if status == self.success else [status]  # what was there already is a success, too
         assert answer.status_code in wanted, f"{self.operation}: {answer.status_code}, not {status}: {answer.text}"
@@ -118,22 +118,23 @@ class Walk:
     def credentials(self):
         has_organization = ("header", "X-Organization-ID") in self.operation.parameters
         if has_organization:
-            self.ask(self.success, headers={"X-Organization-ID": self.world.api.credential.organizations[0]})
+            self.ask(self.success, headers={"X-Organization-ID": self.sample_org.api.credential.organizations[0]})
         if self.operation.is_public:
             self.ask(self.success, api=self.anonymous)
             return
         self.ask(401, api=self.anonymous)
         self.ask(401, api=self.anonymous.with_(credential="nonsense"))
         if has_organization:
-            self.ask(403, headers={"X-Organization-ID": "org_" + NOBODY})
+            self.ask(403, headers={"X-Organization-ID": "org_" + UNKNOWN_ULID})
         if self.operation.method in ("post", "put", "patch", "delete"):
             self.ask(403, api=self.viewer)
 
     def wrong_ids(self):
-        ids = self.world.fill(self.operation)
+        ids = self.sample_org.fill(self.operation)
         for number, hole in enumerate(self.operation.holes):
             prefix = self.operation.prefix_of(hole)
-            for other in (prefix + NOBODY, "x", prefix, prefix + "u" * 26, "%C3%A9", "%F0%9F%8F%A0", "x" * 500, "null", "*"):
+            for other in (prefix + UNKNOWN_ULID, "x", prefix, prefix + "u" * 26, "%C3%A9", "%F0%9F%8F%A0", "x" * 500, "null",
+                          "*"):
                 self.ask(404, path=self.operation.at([*ids[:number], other, *ids[number + 1:]]))
 
     def wrong_bodies(self):
@@ -149,12 +150,13 @@ class Walk:
         body = self.target.bases()[-1]
         for name, one in body.items():
             if isinstance(one, str) and ID.fullmatch(one):
-                answer = self.target.ask({**body, name: one[:4] + NOBODY})
+                answer = self.target.ask({**body, name: one[:4] + UNKNOWN_ULID})
                 assert answer.json()["code"].rpartition("not_found")[1], answer.text
                 self.seen.add(answer.status_code)
 
     def unknown_id_among_several(self):
-        ids = {one: one[:4] + NOBODY for one in self.world.ids[self.world.document.collections[self.operation.collection]]}
+        ids = {one: one[:4] + UNKNOWN_ULID
+               for one in self.sample_org.ids[self.sample_org.document.collections[self.operation.collection]]}
         for name, some in self.target.bases()[-1].items():
             if isinstance(some, list):
                 self.ask(404, body={name: [put_in(one, ids) for one in some if set(one) == {"method", "id"}], "atomic": True})
@@ -164,8 +166,8 @@ class Walk:
         path = self.target.path()
         body = self.target.bases()[-1] if self.operation.bodies else None
         if body:
-            body = self.world.varied(self.operation.collection, body) if self.target.is_whole \
-                else self.world.renewed(self.operation, body)
+            body = self.sample_org.varied(self.operation.collection, body) if self.target.is_whole \
+                else self.sample_org.renewed(self.operation, body)
         first = self.ask(self.success, path=path, headers=key, body=body)
         again = self.ask(self.success, path=path, headers=key, body=body)
         assert again.content == first.content and again.headers["Idempotent-Replayed"] == "true"

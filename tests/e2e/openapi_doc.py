@@ -8,7 +8,7 @@ from client import MOMENT, ULID, Api
 
 METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 ID = re.compile("([a-z]{3}_)" + ULID)
-NOBODY = "0" * 26  # of an id that nothing has
+UNKNOWN_ULID = "0" * 26  # of an id that nothing has
 PROBLEM = "application/problem+json"
 
 answered, sent = jsonschema.FormatChecker(formats=()), jsonschema.FormatChecker(formats=())
@@ -197,9 +197,9 @@ class Document:
     def prefixes_of(self, schema):
         """The kinds of ids that a schema takes; none where it is no id's."""
         pattern = self.resolve(schema).get("pattern")
-        if not pattern or re.search(pattern, NOBODY):
+        if not pattern or re.search(pattern, UNKNOWN_ULID):
             return []
-        return [prefix for prefix in self.prefixes if re.search(pattern, prefix + NOBODY)]
+        return [prefix for prefix in self.prefixes if re.search(pattern, prefix + UNKNOWN_ULID)]
 
     @property
     def schemas(self):

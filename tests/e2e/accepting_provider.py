@@ -8,7 +8,7 @@ import uuid
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
-class Taker(BaseHTTPRequestHandler):
+class AcceptingHandler(BaseHTTPRequestHandler):
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
         answer = json.dumps({"messages": [{"id": f"wamid.{uuid.uuid4().hex}"}]}).encode()
@@ -23,9 +23,9 @@ class Taker(BaseHTTPRequestHandler):
 
 
 @contextlib.contextmanager
-def taking_all():
+def accept_all_messages():
     """Yields its address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Taker) as server:
+    with ThreadingHTTPServer(("127.0.0.1", 0), AcceptingHandler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}"
