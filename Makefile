@@ -129,6 +129,9 @@ again:
 unit: $(TESTS) ## run the unit tests (SAN=1: built with the sanitizers)
 	@sh tests/unit/run.sh $(TESTS)
 
+# This test sets the clock itself.
+$(BUILD)/unit/test_service: LDFLAGS += -Wl,--wrap=neo_now_ms
+
 .SECONDARY: $(TEST_SRC:%.c=$(BUILD)/obj/%.o)
 
 $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)

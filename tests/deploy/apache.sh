@@ -127,8 +127,9 @@ stop_httpd() {
     say "Apache stopped"
 }
 
+# How often Apache has read its configuration: event, worker and prefork each have a message of their own.
 generations() {
-    grep -c AH00489 "$state/log/error.log" || true
+    grep -cE 'AH(00489|00292|00163): ' "$state/log/error.log" || true
 }
 
 check_conf() {

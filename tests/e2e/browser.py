@@ -2,6 +2,7 @@
 
 import json
 import os
+import subprocess
 
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
@@ -15,6 +16,11 @@ OPTIONS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-f
 DESK, PHONE = (1280, 900), (390, 844)
 
 
+def has_sandbox():
+    """Whether Chromium can confine its processes: not as root, and not without user namespaces, as in many containers."""
+    return os.geteuid() != 0 and subprocess.run(["unshare", "--user", "true"], capture_output=True).returncode == 0
+
+
 class Browser:
     """browser.open(url); browser.find(css), find_all(css): what can be seen; browser.run(javascript, …)."""
 
@@ -22,7 +28,7 @@ class Browser:
         options = webdriver.ChromeOptions()
         options.binary_location = "/usr/bin/chromium"
         options.ignore_local_proxy_environment_variables()
-        for option in [*OPTIONS, f"--user-data-dir={place}/profile"] + (["--no-sandbox"] if os.geteuid() == 0 else []):
+        for option in [*OPTIONS, f"--user-data-dir={place}/profile", *([] if has_sandbox() else ["--no-sandbox"])]:
             options.add_argument(option)
         options.set_capability("acceptInsecureCerts", True)  # the instance's authority is its own
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
