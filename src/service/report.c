@@ -1,4 +1,4 @@
-/* Reading a report, and words for its figures (see service/report.h). */
+/* Reads a report, and formats its values (see service/report.h). */
 #include "service/report.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ neo_histogram neo_report_all(const neo_histogram classes[NEO_CLASSES])
     return all;
 }
 
-/* Tallies are numbers of 64 bits and nothing else. */
+/* neo_counters consists of 64-bit numbers only. */
 neo_counters neo_report_difference(const neo_counters *earlier, const neo_counters *later)
 {
     neo_counters difference = *later;
@@ -49,7 +49,7 @@ uint64_t neo_report_failures(const neo_counters *counters)
     return failures;
 }
 
-/* ---------------------------------------------------------------- words */
+/* ---------------------------------------------------------------- formatting */
 
 void neo_report_count(neo_buf *out, uint64_t count)
 {
@@ -60,7 +60,7 @@ void neo_report_count(neo_buf *out, uint64_t count)
         neo_buf_printf(out, "%d", (int)count);
 }
 
-/* Two digits that count: more would claim to know what a histogram does not. */
+/* Two significant digits: a histogram is not more precise. */
 void neo_report_time(neo_buf *out, double microseconds)
 {
     double ms = microseconds / 1000, value = ms < 1000 ? ms : ms / 1000;

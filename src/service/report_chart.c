@@ -1,17 +1,16 @@
-/* Charts of the last hour (see report_parts.h). An SVG without a view box is as wide as its place, with letters of their own
- * size; inside it another one stretches what is drawn. Colours and sizes are the style sheet's. */
+/* Draws the charts of the last hour (see report_parts.h). The outer SVG has no viewBox, so that text is not scaled; the inner
+ * one stretches the plot. Colours and sizes are in status.css. */
 #include "report_parts.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
-/* What stands at the top, and at the bottom, of a chart. */
 typedef struct {
     double min, max;
     int is_logarithmic;
 } scale;
 
-/* The smallest of 1, 2, 4, 6, 8 and 10 times a power of ten that is not less: half of it has few digits, too. */
+/* Rounds up to 1, 2, 4, 6, 8 or 10 times a power of ten, so that the half has few digits as well. */
 static double round_up(double value)
 {
     static const double steps[] = {1, 2, 4, 6, 8, 10};
@@ -48,7 +47,7 @@ static scale scale_of(const neo_report_chart *chart)
         s.max = round_up(s.max > chart->min ? s.max : chart->min);
         return s;
     }
-    double bottom = 100, top = 10000; /* at least from 0.1 to 10 milliseconds */
+    double bottom = 100, top = 10000; /* at least 0.1 to 10 milliseconds */
     while (s.min > 0 && bottom > s.min)
         bottom /= 10;
     while (top < s.max)
@@ -56,7 +55,7 @@ static scale scale_of(const neo_report_chart *chart)
     return (scale){bottom, top, 1};
 }
 
-/* Logarithm to the base 10, as near as a drawing needs it. */
+/* Logarithm to the base 10, without libm. */
 static double decades(double ratio)
 {
     double whole = 0;
@@ -71,7 +70,7 @@ static double decades(double ratio)
     return whole + 2 * sum / 2.302585092994046;
 }
 
-/* How far below the top, in hundredths of the height. */
+/* The distance from the top, in percent of the height. */
 static double depth(const scale *s, double value)
 {
     if (!s->is_logarithmic)
@@ -86,7 +85,7 @@ static void draw_mark(neo_buf *out, const scale *s, double value)
     double y = depth(s, value);
     neo_buf_printf(out, "<line x1=\"0\" x2=\"100%%\" y1=\"%.1f%%\" y2=\"%.1f%%\"/><text x=\"-8\" y=\"%.1f%%\" dy=\"4\">", y, y,
                    y);
-    if (s->is_logarithmic) /* decades are whole numbers of something */
+    if (s->is_logarithmic) /* decades are round numbers */
         neo_buf_printf(out, value < 1e6 ? "%g&nbsp;ms" : "%g&nbsp;s", value < 1e6 ? value / 1000 : value / 1e6);
     else if (value >= 1000)
         neo_report_count(out, (uint64_t)value);
@@ -117,7 +116,7 @@ static void draw_bars(neo_buf *out, const neo_report_chart *chart, const scale *
     }
 }
 
-/* A step for each minute in which there was something to measure. */
+/* A step per minute with a value; minutes without one interrupt the line. */
 static void draw_line(neo_buf *out, const neo_report_series *series, const scale *s)
 {
     int is_drawing = 0;
@@ -138,7 +137,7 @@ static void draw_line(neo_buf *out, const neo_report_series *series, const scale
     neo_buf_puts(out, "\"/>");
 }
 
-/* What a pointer over a minute is told. */
+/* Tooltips per minute. */
 static void draw_hints(neo_buf *out, const neo_report_chart *chart)
 {
     for (int m = 0; m < NEO_MINUTES; m++) {
@@ -186,7 +185,7 @@ void neo_report_draw(const neo_report_chart *chart, neo_buf *out)
                  "</svg></svg>\n<p class=\"times\"><span>60 min ago</span><span>30 min</span><span>now</span></p></figure>\n");
 }
 
-/* ---------------------------------------------------------------- the four of them */
+/* ---------------------------------------------------------------- the charts */
 
 enum { REQUESTS, DURATIONS, DATABASE, WEBHOOKS, CHARTS };
 
@@ -211,17 +210,17 @@ void neo_report_charts(const neo_report *report, neo_buf *out)
         [REQUESTS] = {{.name = "2xx, 3xx", .class = "good"},
                       {.name = "4xx", .class = "caller"},
                       {.name = "5xx", .class = "ours"}},
-        [DURATIONS] = {{.name = "99 %", .class = "high"},
-                       {.name = "95 %", .class = "middle"},
+        [DURATIONS] = {{.name = "p99", .class = "high"},
+                       {.name = "p95", .class = "middle"},
                        {.name = "median", .class = "low"}},
-        [DATABASE] = {{.name = "in use", .class = "good"}, {.name = "waited for", .class = "caller"}},
+        [DATABASE] = {{.name = "in use", .class = "good"}, {.name = "waiting", .class = "caller"}},
         [WEBHOOKS] = {{.name = "succeeded", .class = "good"}, {.name = "failed", .class = "ours"}},
     };
     const neo_report_chart charts[CHARTS] = {
-        {"Requests", "a minute", series[REQUESTS], 3, 2, 1},
-        {"Time to answer", "by minute", series[DURATIONS], 3, 0, 0},
-        {"Connections to the database", "on average", series[DATABASE], 2, 0.1, 1},
-        {"Webhook attempts", "a minute", series[WEBHOOKS], 2, 2, 1},
+        {"Requests", "per minute", series[REQUESTS], 3, 2, 1},
+        {"Response time", "by minute", series[DURATIONS], 3, 0, 0},
+        {"Database connections", "average", series[DATABASE], 2, 0.1, 1},
+        {"Webhook attempts", "per minute", series[WEBHOOKS], 2, 2, 1},
     };
     for (int m = 0; m < NEO_MINUTES; m++) {
         neo_counters minute = neo_report_difference(&report->minutes[m], &report->minutes[m + 1]);

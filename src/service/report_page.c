@@ -1,4 +1,4 @@
-/* A report as a page for people (see service/report.h). */
+/* Writes a report as an HTML page (see service/report.h). */
 #include "report_parts.h"
 
 #include <apr_strings.h>
@@ -47,20 +47,21 @@ static void put_head(const neo_report *report, int refresh, neo_buf *out)
     neo_buf_printf(out, ICON, "#0f6b5c", "#fff", "#fff");
     neo_buf_puts(out, " Public Integration API</p><p class=\"where\">");
     neo_report_html(out, report->host);
-    neo_buf_puts(out, "</p><nav aria-label=\"Forms of this page\">");
+    neo_buf_puts(out, "</p><nav aria-label=\"Formats\">");
     if (refresh)
-        neo_buf_printf(out, "<span>every %d s</span><a href=\"?\">Stand still</a>", refresh);
+        neo_buf_printf(out, "<span>Reloads every %d s</span><a href=\"?\">Stop</a>", refresh);
     else
         neo_buf_puts(out, "<a href=\"?refresh=5\">Reload every 5 s</a>");
-    neo_buf_puts(out,
-                 "<a href=\"?auto\">As text</a></nav></header>\n<main>\n<h1>Status</h1>\n<p class=\"lead\">This host, counted "
-                 "for ");
+    neo_buf_puts(
+        out,
+        "<a href=\"?auto\">Text</a></nav></header>\n<main>\n<h1>Status</h1>\n<p class=\"lead\">Figures of this host for the "
+        "last ");
     neo_report_age(out, report->now - report->started);
-    neo_buf_printf(out, " by %d %s; the queue of webhooks is the whole deployment's.</p>\n", report->processes,
+    neo_buf_printf(out, ", %d %s. The webhook queue is the whole deployment's.</p>\n", report->processes,
                    report->processes == 1 ? "process" : "processes");
 }
 
-/* A tile: opened with its label, filled with the value by the caller, and then with a note. */
+/* The caller writes the value, "</b>" and a note before close_tile. */
 static void open_tile(neo_buf *out, const char *label, int is_bad)
 {
     neo_buf_printf(out, "<div%s><dt>%s</dt><dd><b>", is_bad ? " class=\"bad\"" : "", label);
@@ -71,7 +72,7 @@ static void close_tile(neo_buf *out)
     neo_buf_puts(out, "</dd></div>\n");
 }
 
-static void put_tiles_of_requests(const neo_report *report, neo_buf *out)
+static void put_request_tiles(const neo_report *report, neo_buf *out)
 {
     neo_histogram all = neo_report_all(report->hour.requests);
     uint64_t count = neo_histogram_count(&all), bad = neo_histogram_count(&report->hour.requests[NEO_CLASSES - 1]);
@@ -79,29 +80,29 @@ static void put_tiles_of_requests(const neo_report *report, neo_buf *out)
     neo_histogram last = neo_report_all(minute.requests);
     open_tile(out, "Requests, last hour", 0);
     neo_report_count(out, count);
-    neo_buf_printf(out, "</b> %.3g a second in the last whole minute", (double)neo_histogram_count(&last) / 60);
+    neo_buf_printf(out, "</b> %.3g/s in the last full minute", (double)neo_histogram_count(&last) / 60);
     close_tile(out);
-    open_tile(out, "95&nbsp;% answered within", 0);
+    open_tile(out, "Response time p95, last hour", 0);
     put_quantile(out, &all, 0.95);
     neo_buf_puts(out, "</b> median ");
     put_quantile(out, &all, 0.5);
-    neo_buf_puts(out, ", 99&nbsp;% within ");
+    neo_buf_puts(out, ", p99 ");
     put_quantile(out, &all, 0.99);
     close_tile(out);
     open_tile(out, "Server errors, last hour", bad > 0);
     neo_report_count(out, bad);
-    neo_buf_printf(out, "</b> %.3g %% of the requests", count ? 100 * (double)bad / (double)count : 0);
+    neo_buf_printf(out, "</b> %.3g %% of requests", count ? 100 * (double)bad / (double)count : 0);
     close_tile(out);
     open_tile(out, "Rate-limited, last hour", 0);
     neo_report_count(out, report->hour.limited);
-    neo_buf_puts(out, "</b> answered with 429");
+    neo_buf_puts(out, "</b> responses with 429");
     close_tile(out);
 }
 
 static void put_queue(const neo_report *report, neo_buf *out)
 {
     const neo_backlog *queue = &report->backlog;
-    open_tile(out, "Webhooks that wait", report->backlog_error != NULL);
+    open_tile(out, "Webhooks pending", report->backlog_error != NULL);
     if (report->backlog_error) {
         neo_buf_printf(out, "?</b> %s", report->backlog_error);
         close_tile(out);
@@ -113,32 +114,32 @@ static void put_queue(const neo_report *report, neo_buf *out)
     neo_report_count(out, (uint64_t)queue->due);
     neo_buf_puts(out, queue->is_more ? " or more" : "");
     if (queue->overdue) {
-        neo_buf_puts(out, ", longest for ");
+        neo_buf_puts(out, ", longest overdue ");
         neo_report_age(out, queue->overdue * 1000);
     }
     if (queue->oldest) {
-        neo_buf_puts(out, "; oldest made ");
+        neo_buf_puts(out, "; oldest created ");
         neo_report_age(out, report->now - queue->oldest * 1000);
         neo_buf_puts(out, " ago");
     }
     close_tile(out);
 }
 
-static void put_tiles_of_work(const neo_report *report, neo_buf *out)
+static void put_database_and_webhook_tiles(const neo_report *report, neo_buf *out)
 {
     open_tile(out, "Connections in use", report->sum.waiting > 0);
-    neo_buf_printf(out, "%d</b> of %d; %d %s for one; 95&nbsp;%% waited less than ", report->sum.in_use,
-                   report->sum.connections, report->sum.waiting, report->sum.waiting == 1 ? "waits" : "wait");
+    neo_buf_printf(out, "%d</b> of %d; %d waiting; wait p95 ", report->sum.in_use, report->sum.connections,
+                   report->sum.waiting);
     put_quantile(out, &report->hour.wait, 0.95);
     close_tile(out);
     put_queue(report, out);
     open_tile(out, "Webhooks in flight", 0);
-    neo_buf_printf(out, "%d</b> of %d at a time", report->sum.in_flight, report->sum.concurrency);
-    neo_buf_puts(out, report->sum.is_delivering ? "" : "; this host delivers none");
+    neo_buf_printf(out, "%d</b> of at most %d", report->sum.in_flight, report->sum.concurrency);
+    neo_buf_puts(out, report->sum.is_delivering ? "" : "; this host does not deliver");
     close_tile(out);
     open_tile(out, "Webhooks delivered, last hour", 0);
     neo_report_count(out, report->hour.delivered);
-    neo_buf_puts(out, "</b> given up: ");
+    neo_buf_puts(out, "</b> failed: ");
     neo_report_count(out, report->hour.failed);
     close_tile(out);
 }
@@ -150,7 +151,7 @@ static void put_times(neo_buf *out, const neo_histogram *histogram)
     static const struct {
         const char *name;
         double quantile;
-    } columns[] = {{"median", 0.5}, {"95 %", 0.95}, {"99 %", 0.99}};
+    } columns[] = {{"median", 0.5}, {"p95", 0.95}, {"p99", 0.99}};
     for (int i = 0; i < 3; i++) {
         neo_buf_printf(out, "<td data-name=\"%s\">", columns[i].name);
         put_quantile(out, histogram, columns[i].quantile);
@@ -162,7 +163,7 @@ static void put_route(const neo_report_route *one, neo_buf *out)
 {
     neo_histogram all = neo_report_all(one->recent.times);
     if (one->route == neo_route_at(0))
-        neo_buf_puts(out, "<tr><th scope=\"row\">no operation</th>");
+        neo_buf_puts(out, "<tr><th scope=\"row\">no route</th>");
     else
         neo_buf_printf(out, "<tr><th scope=\"row\"><b>%s</b> %s</th>", one->route->method, one->route->path);
     neo_buf_puts(out, "<td data-name=\"requests\">");
@@ -184,7 +185,7 @@ static void put_route(const neo_report_route *one, neo_buf *out)
     neo_buf_puts(out, "</td></tr>\n");
 }
 
-/* The busiest first, and last what led to no operation. */
+/* By number of requests; requests without a route last. */
 static int compare(const void *a, const void *b)
 {
     const neo_report_route *const *one = a, *const *other = b;
@@ -204,14 +205,14 @@ static void put_routes(const neo_report *report, neo_buf *out)
             shown[count++] = &report->routes[i];
     }
     qsort(shown, (size_t)count, sizeof *shown, compare);
-    neo_buf_puts(out, "<section><h2>Requests by route</h2>\n<p class=\"lead\">Of the last ");
+    neo_buf_puts(out, "<section><h2>Requests by route</h2>\n<p class=\"lead\">In the last ");
     neo_report_age(out, report->now - report->since);
-    neo_buf_puts(out, ". What led to no operation was refused before one was looked for, or has no such path or method.</p>\n");
+    neo_buf_puts(out, ". Requests without a route have an unknown path or method, or were rejected before routing.</p>\n");
     neo_buf_puts(out, count ? "<table class=\"routes\"><thead><tr><th scope=\"col\">Route</th><th "
                               "scope=\"col\">Requests</th><th scope=\"col\">Median</th>"
-                              "<th scope=\"col\">95&nbsp;%</th><th scope=\"col\">99&nbsp;%</th><th "
+                              "<th scope=\"col\">p95</th><th scope=\"col\">p99</th><th "
                               "scope=\"col\">Statuses</th></tr></thead>\n<tbody>\n"
-                            : "<p class=\"none\">There were none.</p>\n");
+                            : "<p class=\"none\">No requests.</p>\n");
     for (int i = 0; i < count; i++)
         put_route(shown[i], out);
     neo_buf_puts(out, count ? "</tbody></table></section>\n" : "</section>\n");
@@ -219,7 +220,7 @@ static void put_routes(const neo_report *report, neo_buf *out)
 
 static void put_row(neo_buf *out, const char *name, const neo_histogram *histogram)
 {
-    neo_buf_printf(out, "<tr><th scope=\"row\">%s</th><td data-name=\"times\">", name);
+    neo_buf_printf(out, "<tr><th scope=\"row\">%s</th><td data-name=\"count\">", name);
     neo_report_count(out, neo_histogram_count(histogram));
     neo_buf_puts(out, "</td>");
     put_times(out, histogram);
@@ -229,28 +230,27 @@ static void put_row(neo_buf *out, const char *name, const neo_histogram *histogr
 static void put_database(const neo_report *report, neo_buf *out)
 {
     neo_buf_puts(out, "<section><h2>Database</h2>\n<table><thead><tr><th scope=\"col\">Last hour</th><th "
-                      "scope=\"col\">Times</th><th scope=\"col\">Median</th>"
-                      "<th scope=\"col\">95&nbsp;%</th><th scope=\"col\">99&nbsp;%</th></tr></thead>\n<tbody>\n");
+                      "scope=\"col\">Count</th><th scope=\"col\">Median</th>"
+                      "<th scope=\"col\">p95</th><th scope=\"col\">p99</th></tr></thead>\n<tbody>\n");
     put_row(out, "Waiting for a connection", &report->hour.wait);
-    put_row(out, "Having it: statements", &report->hour.held);
-    neo_buf_puts(out, "</tbody></table>\n<p class=\"lead\">No connection could be had: ");
+    put_row(out, "Using a connection", &report->hour.held);
+    neo_buf_puts(out, "</tbody></table>\n<p class=\"lead\">Failures to get a connection: ");
     neo_report_count(out, report->hour.no_connection);
-    neo_buf_puts(out, " times. Each process keeps one in use to listen for changes of credentials.</p></section>\n");
+    neo_buf_puts(out, ". Each process uses one connection to listen for credential changes.</p></section>\n");
 }
 
 static void put_attempts(const neo_report *report, neo_buf *out)
 {
-    static const char *const names[NEO_ATTEMPT_KINDS] = {"Succeeded",          "Answered with an error",
-                                                         "Took too long",      "No connection, or it broke",
-                                                         "Address not public", "Could not be sent"};
+    static const char *const names[NEO_ATTEMPT_KINDS] = {"Succeeded",         "Error response",     "Timeout",
+                                                         "Connection failed", "Address not public", "Not sent"};
     const neo_counters *total = &report->minutes[NEO_MINUTES];
     neo_buf_puts(out, "<section><h2>Webhooks</h2>\n<table><thead><tr><th scope=\"col\">Attempts</th><th scope=\"col\">Last "
                       "hour</th><th scope=\"col\">Since "
-                      "the start</th></tr></thead>\n<tbody>\n");
+                      "start</th></tr></thead>\n<tbody>\n");
     for (int i = 0; i < NEO_ATTEMPT_KINDS; i++) {
         neo_buf_printf(out, "<tr><th scope=\"row\">%s</th><td data-name=\"last hour\">", names[i]);
         neo_report_count(out, report->hour.outcomes[i]);
-        neo_buf_puts(out, "</td><td data-name=\"since the start\">");
+        neo_buf_puts(out, "</td><td data-name=\"since start\">");
         neo_report_count(out, total->outcomes[i]);
         neo_buf_puts(out, "</td></tr>\n");
     }
@@ -259,9 +259,9 @@ static void put_attempts(const neo_report *report, neo_buf *out)
 
 static void put_receivers(const neo_report *report, neo_buf *out)
 {
-    neo_buf_puts(out, "<h3>Slowest receivers</h3>\n<p class=\"lead\">By the mean of the last half an hour to hour.</p>\n");
+    neo_buf_puts(out, "<h3>Slowest receivers</h3>\n<p class=\"lead\">By mean duration, over the last 30 to 60 minutes.</p>\n");
     if (!report->slowest_count)
-        neo_buf_puts(out, "<p class=\"none\">Nothing was sent.</p>\n");
+        neo_buf_puts(out, "<p class=\"none\">No attempts.</p>\n");
     else
         neo_buf_puts(out, "<table><thead><tr><th scope=\"col\">Host</th><th scope=\"col\">Mean</th><th "
                           "scope=\"col\">Longest</th><th scope=\"col\">Attempts</th>"
@@ -286,15 +286,15 @@ static void put_receivers(const neo_report *report, neo_buf *out)
 static void put_cleanup(const neo_report *report, neo_buf *out)
 {
     const neo_cleanup_stats *cleanup = &report->cleanup;
-    neo_buf_puts(out, "<h3>Housekeeping</h3>\n<p>");
+    neo_buf_puts(out, "<h3>Cleanup</h3>\n<p>");
     if (cleanup->last) {
-        neo_buf_puts(out, "Partitions and old rows were last looked after ");
+        neo_buf_puts(out, "Last run ");
         neo_report_age(out, report->now - cleanup->last);
-        neo_buf_puts(out, " ago, in ");
+        neo_buf_puts(out, " ago, duration ");
         neo_report_time(out, (double)cleanup->took);
     } else
-        neo_buf_puts(out, "This host has not been through yet");
-    neo_buf_puts(out, "; rounds that failed: ");
+        neo_buf_puts(out, "No run yet on this host");
+    neo_buf_puts(out, "; failed runs: ");
     neo_report_count(out, cleanup->failures);
     neo_buf_puts(out, ".</p></section>\n");
 }
@@ -306,8 +306,8 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
     neo_ms_format(started, report->started / 1000);
     put_head(report, refresh, out);
     neo_buf_puts(out, "<dl class=\"tiles\">\n");
-    put_tiles_of_requests(report, out);
-    put_tiles_of_work(report, out);
+    put_request_tiles(report, out);
+    put_database_and_webhook_tiles(report, out);
     neo_buf_puts(out, "</dl>\n");
     neo_report_charts(report, out);
     put_routes(report, out);
@@ -315,13 +315,11 @@ void neo_report_page(const neo_report *report, int refresh, neo_buf *out)
     put_attempts(report, out);
     put_receivers(report, out);
     put_cleanup(report, out);
-    neo_buf_printf(
-        out,
-        "</main>\n<footer><p>mod_neoapi %s, %.19sZ. Counted since %.19sZ, graceful restarts included. Percentiles are "
-        "read from classes and right to about a fifth. Of what waits in the queue %s are counted; beyond that "
-        "the number is PostgreSQL's estimate; for what is due, 1,000 subscriptions are looked at. The queue is asked for once "
-        "a "
-        "second at most.</p></footer>\n"
-        "</body>\n</html>\n",
-        NEO_VERSION, now, started, "10,000");
+    neo_buf_printf(out,
+                   "</main>\n<footer><p>mod_neoapi %s, %.19sZ. Counted since %.19sZ, including graceful restarts. Percentiles "
+                   "are accurate to "
+                   "about 20 %%. Pending deliveries above %s are PostgreSQL's estimate; due deliveries are counted in 1,000 "
+                   "subscriptions. The queue is read at most once a second.</p></footer>\n"
+                   "</body>\n</html>\n",
+                   NEO_VERSION, now, started, "10,000");
 }

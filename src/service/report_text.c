@@ -1,4 +1,4 @@
-/* A report as lines for scripts, and in mod_status (see service/report.h). */
+/* Writes a report as text, and as the section of mod_status (see service/report.h). */
 #include "report_parts.h"
 
 #include "core/clock.h"
@@ -8,7 +8,7 @@ static void put(neo_buf *out, const char *key, uint64_t value)
     neo_buf_printf(out, "%s: %llu\n", key, (unsigned long long)value);
 }
 
-/* Milliseconds, as the other figures of the text. */
+/* In milliseconds. */
 static void put_times(neo_buf *out, const char *key, const neo_histogram *histogram)
 {
     neo_buf_printf(out, "%sP50: %.3f\n%sP95: %.3f\n%sP99: %.3f\n", key, neo_histogram_quantile(histogram, 0.5) / 1000, key,
@@ -65,13 +65,13 @@ static void put_queue(const neo_report *report, neo_buf *out)
 {
     const neo_backlog *queue = &report->backlog;
     if (report->backlog_error) {
-        neo_buf_printf(out, "QueueTrouble: %s\n", report->backlog_error);
+        neo_buf_printf(out, "QueueError: %s\n", report->backlog_error);
         return;
     }
     put(out, "QueuePending", (uint64_t)queue->pending);
     neo_buf_printf(out, "QueuePendingIsEstimate: %d\n", queue->is_estimated);
     put(out, "QueueDue", (uint64_t)queue->due);
-    neo_buf_printf(out, "QueueDueIsLeast: %d\n", queue->is_more);
+    neo_buf_printf(out, "QueueDueIsMinimum: %d\n", queue->is_more);
     neo_buf_printf(out, "QueueOverdueSeconds: %.3f\n", (double)queue->overdue / 1000);
     neo_buf_printf(out, "QueueOldestSeconds: %lld\n", queue->oldest ? (report->now / 1000 - queue->oldest) / 1000 : 0);
 }
@@ -85,7 +85,7 @@ void neo_report_text(const neo_report *report, neo_buf *out)
     put(out, "Processes", (uint64_t)report->processes);
     put_requests(report, out);
     put(out, "ConnectionsInUse", (uint64_t)report->sum.in_use);
-    put(out, "ConnectionsWaitedFor", (uint64_t)report->sum.waiting);
+    put(out, "ConnectionsWaiting", (uint64_t)report->sum.waiting);
     put(out, "ConnectionsMax", (uint64_t)report->sum.connections);
     put(out, "ConnectionsFailed", total->no_connection);
     put_times(out, "ConnectionWaitMsLastHour", &report->hour.wait);
@@ -136,16 +136,16 @@ void neo_report_section(const neo_report *report, int is_short, neo_buf *out)
     }
     neo_buf_puts(out,
                  "<hr />\n<h2>Public Integration API (mod_neoapi " NEO_VERSION ")</h2>\n<table border=\"0\">\n<tr><th>last "
-                 "hour</th><th>count</th><th>median</th><th>95&nbsp;%</th><th>99&nbsp;%</th></tr>\n");
+                 "hour</th><th>count</th><th>median</th><th>p95</th><th>p99</th></tr>\n");
     put_row(out, "requests", &all);
-    put_row(out, "of these, 4xx", &report->hour.requests[2]);
-    put_row(out, "of these, 5xx", &report->hour.requests[3]);
-    put_row(out, "waits for a connection", &report->hour.wait);
-    put_row(out, "uses of a connection", &report->hour.held);
+    put_row(out, "requests with 4xx", &report->hour.requests[2]);
+    put_row(out, "requests with 5xx", &report->hour.requests[3]);
+    put_row(out, "database connection waits", &report->hour.wait);
+    put_row(out, "database connection uses", &report->hour.held);
     put_row(out, "webhook attempts", &report->hour.attempts);
     neo_buf_puts(out, "</table>\n<p>");
     neo_report_count(out, report->hour.limited);
-    neo_buf_puts(out, " requests were rate-limited; ");
+    neo_buf_puts(out, " requests rate-limited; ");
     neo_report_count(out, report->hour.delivered);
     neo_buf_puts(out, " webhooks delivered, ");
     neo_report_count(out, report->hour.failed);

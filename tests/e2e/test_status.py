@@ -266,7 +266,7 @@ def test_it_is_only_read(admin_pages, path):
 def test_mod_status_has_a_section_of_it(admin, admin_pages):
     ok(admin.get("me"))
     page, lines = admin_pages.get("server-status").text, admin_pages.get("server-status?auto").text
-    assert "Public Integration API (mod_neoapi" in page and "waits for a connection" in page
+    assert "Public Integration API (mod_neoapi" in page and "database connection waits" in page
     assert re.search(r"^NeoAPIRequests: [1-9]\d*$", lines, re.M) and "NeoAPIConnectionsInUse: " in lines
 
 
@@ -274,7 +274,7 @@ def test_without_the_database_the_page_says_so_and_shows_the_rest(module_instanc
     ok(admin.get("me"))
     module_instance.command("stop-db")
     try:
-        eventually(lambda: "cannot be reached" in str(admin_pages.counters().get("QueueTrouble")), "the trouble")
+        eventually(lambda: "cannot be reached" in str(admin_pages.counters().get("QueueError")), "the trouble")
         page = admin_pages.page().text
         assert "cannot be reached" in page and "GET</b> /me" in page
         admin.get("brokers")

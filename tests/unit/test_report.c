@@ -94,9 +94,9 @@ static void a_page_of_nothing_is_whole(void **state)
     fixture *h = new_fixture(*state);
     const char *page = written(h, write_page);
     assert_has(page, "<!DOCTYPE html>");
-    assert_has(page, "There were none.");
-    assert_has(page, "Nothing was sent.");
-    assert_has(page, "This host has not been through yet");
+    assert_has(page, "No requests.");
+    assert_has(page, "No attempts.");
+    assert_has(page, "No run yet on this host");
     assert_lacks(page, "nan");
     assert_lacks(page, "inf");
     assert_has(page, "</html>\n");
@@ -116,7 +116,7 @@ static void a_page_shows_what_was_counted(void **state)
     assert_has(page, "<dt>Rate-limited, last hour</dt><dd><b>1</b>");
     assert_has(page, "<b>GET</b> " BROKER "</th><td data-name=\"requests\">1,235</td>");
     assert_has(page, "<span class=\"caller\">404 <i>34</i></span>");
-    assert_has(page, "no operation");
+    assert_has(page, "no route");
     assert_has(page, "<title>10 min ago; 2xx, 3xx: 1200; 4xx: 34; 5xx: 0</title>");
     assert_lacks(page, "DELETE"); /* of which there was none */
 }
@@ -165,14 +165,14 @@ static void what_waits_is_said_as_exactly_as_it_is_known(void **state)
     fixture *h = new_fixture(*state);
     neo_backlog *queue = &h->report->backlog;
     *queue = (neo_backlog){.pending = 12, .due = 3, .overdue = 95000, .oldest = NOW / 1000 - 3 * 3600 * 1000};
-    assert_has(written(h, write_page), "<b>12</b> due: 3, longest for 95&nbsp;s; oldest made 3&nbsp;h ago");
+    assert_has(written(h, write_page), "<b>12</b> due: 3, longest overdue 95&nbsp;s; oldest created 3&nbsp;h ago");
     queue->pending = 2000000;
     queue->is_estimated = queue->is_more = 1;
     assert_has(written(h, write_page), "<b>≈&nbsp;2,000,000</b> due: 3 or more");
     h->report->backlog_error = "the database is away";
     assert_has(written(h, write_page), "<b>?</b> the database is away");
     assert_lacks(written(h, write_page), "2,000,000");
-    assert_has(written(h, neo_report_text), "QueueTrouble: the database is away\n");
+    assert_has(written(h, neo_report_text), "QueueError: the database is away\n");
     assert_lacks(written(h, neo_report_metrics), "queue_pending");
     assert_has(written(h, neo_report_metrics), "neoapi_webhook_queue_up 0\n");
 }
@@ -193,7 +193,7 @@ static void durations_and_ages_are_in_units_that_people_read(void **state)
         neo_metrics_cleanup(h->metrics, 1, 1, NOW - rows[i].ago * SECOND);
         const char *page = written(h, write_page);
         assert_has(page, apr_pstrcat(h->pool, "<td data-name=\"longest\">", rows[i].time, "</td>", NULL));
-        assert_has(page, apr_pstrcat(h->pool, "last looked after ", rows[i].age, " ago", NULL));
+        assert_has(page, apr_pstrcat(h->pool, "Last run ", rows[i].age, " ago", NULL));
     }
 }
 
@@ -216,7 +216,7 @@ static void mod_status_gets_a_section_in_either_form(void **state)
     fixture *h = new_fixture(*state);
     neo_buf out;
     neo_metrics_request(h->metrics, 0, 503, 300, NOW);
-    assert_has(written(h, write_section), "<tr><td>of these, 5xx</td><td>1</td>");
+    assert_has(written(h, write_section), "<tr><td>requests with 5xx</td><td>1</td>");
     neo_buf_init(&out, h->pool, 1000);
     neo_report_section(h->report, 1, &out);
     assert_has(out.ptr, "NeoAPIRequests5xx: 1\n");
