@@ -1,4 +1,4 @@
-/* neoapictl's commands: one table, from which arguments are read, help is written and completion is drawn.
+/* neoapictl's table of commands, used for the command line, help, the manual and completion.
  * A command is added as a row in its group's file (src/ctl/<group>.c); a new group is added to NEO_CTL_GROUP_LIST. */
 #ifndef NEO_CTL_COMMAND_H
 #define NEO_CTL_COMMAND_H
@@ -8,9 +8,9 @@
 
 typedef enum neo_ctl_exit {
     NEO_CTL_OK = 0,
-    NEO_CTL_FAILED = 1,    /* what was asked for could not be done */
-    NEO_CTL_USAGE = 2,     /* what was asked for makes no sense */
-    NEO_CTL_ATTENTION = 3, /* of `status`: it works, and something wants attention */
+    NEO_CTL_FAILED = 1,
+    NEO_CTL_USAGE = 2,   /* the command line is wrong */
+    NEO_CTL_WARNING = 3, /* `status` has warnings */
 } neo_ctl_exit;
 
 enum neo_ctl_parameter_flags {
@@ -23,42 +23,41 @@ typedef struct neo_ctl_parameter {
     const char *name;
     neo_ctl_kind kind;
     unsigned int flags;
-    const char *default_value; /* the value where none is given; NULL for none */
+    const char *default_value; /* or NULL */
     const char *summary;
 } neo_ctl_parameter;
 
 typedef struct neo_ctl neo_ctl;
 typedef struct neo_ctl_command neo_ctl_command;
 
-/* Makes or changes one row as asked for and writes its id. Returns NULL, or why nothing was done. */
+/* Creates or changes one row and writes its id. Returns NULL, or an error. */
 typedef const char *(*neo_ctl_row)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE]);
 
 struct neo_ctl_command {
     const char *group;
     const char *verb; /* "create", "number add"; NULL: the group is the command */
     const char *summary;
-    const char *details;                /* further sentences for --help, or NULL */
-    const neo_ctl_parameter *arguments; /* all required; ended by one without a name; NULL for none */
+    const char *details;                /* more sentences for --help, or NULL */
+    const neo_ctl_parameter *arguments; /* all required; terminated by a NULL name; NULL for none */
     const neo_ctl_parameter *options;   /* likewise */
     neo_ctl_exit (*run)(neo_ctl *ctl);
-    /* What neo_ctl_run_row does, and what neo_ctl_run_list lists, narrowed by the command's first option. */
-    neo_ctl_row row;
-    neo_admin_listing listing;
+    neo_ctl_row row;           /* for neo_ctl_run_row */
+    neo_admin_listing listing; /* for neo_ctl_run_list, which filters by the command's first option */
 };
 
-/* What was asked for. */
+/* The parsed command line. */
 struct neo_ctl {
     apr_pool_t *pool;
-    const char *group; /* these two as far as they were understood, for --help */
-    const char *verb;  /* the words so far of a verb that has several; NULL elsewhere */
+    const char *group; /* NULL if it was not recognized; --help uses what was */
+    const char *verb;  /* the first words of a verb of several; else NULL */
     const neo_ctl_command *command;
-    apr_array_header_t *given; /* of neo_ctl_given: what the command line has */
+    apr_array_header_t *given; /* of neo_ctl_given */
     int json, quiet;
 };
 
 typedef struct neo_ctl_given {
     const neo_ctl_parameter *parameter;
-    const char *value; /* NULL of a flag */
+    const char *value; /* NULL for a flag */
 } neo_ctl_given;
 
 /* The groups, in the order in which help lists them. */
@@ -82,28 +81,28 @@ typedef struct neo_ctl_given {
     X(completion)                                                                                                              \
     X(manual)
 
-/* Each group's commands, ended by one without a group; the list is ended by NULL. */
+/* Each group's commands, terminated by a NULL group; the list is terminated by NULL. */
 extern const neo_ctl_command *const neo_ctl_groups[];
 #define NEO_CTL_DECLARATION(name) extern const neo_ctl_command neo_ctl_##name[];
 NEO_CTL_GROUP_LIST(NEO_CTL_DECLARATION)
 
-/* The options that every command has, ended by one without a name. */
+/* The options of every command, terminated by a NULL name. */
 extern const neo_ctl_parameter neo_ctl_globals[];
 
-/* Reads the command line into `ctl`, whose pool is set. Returns NULL, or what is wrong with it. */
+/* Reads the command line into `ctl`, whose pool is set. Returns NULL, or an error. */
 const char *neo_ctl_read(neo_ctl *ctl, int argc, const char *const *argv);
 
-/* The value of an argument or option, else its preset; NULL where it has neither. A flag that is given is "". */
+/* The value of an argument or option, or its default, or NULL. A flag that is given has the value "". */
 const char *neo_ctl_value(const neo_ctl *ctl, const char *name);
-/* Every value that was given of a repeated one: const char *. */
+/* All values of a repeated option: const char *. */
 apr_array_header_t *neo_ctl_values(const neo_ctl *ctl, const char *name);
 
-/* Help for what was understood: everything, a group, or a command. */
+/* Prints help for the command, the group, or everything. */
 void neo_ctl_help(const neo_ctl *ctl);
-/* The one line that shows how a command is written: "key revoke ID". */
+/* The synopsis in one line: "key revoke ID". */
 const char *neo_ctl_synopsis(const neo_ctl_command *command, apr_pool_t *pool);
 
-/* The run functions of commands that make or change one row, and of lists. */
+/* `run` for commands that create or change one row, and for lists. */
 neo_ctl_exit neo_ctl_run_row(neo_ctl *ctl);
 neo_ctl_exit neo_ctl_run_list(neo_ctl *ctl);
 

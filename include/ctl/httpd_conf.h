@@ -1,5 +1,5 @@
-/* What httpd's configuration says, read as text where it is laid out as Debian does it. No program of httpd's is run and
- * nothing is changed; what stands in sections for a module or a parameter counts as if it stood there always. */
+/* Reads the directives of httpd's configuration, if it has Debian's layout. The files are parsed as text: sections such as
+ * <IfModule> and <IfDefine> are always taken to apply. */
 #ifndef NEO_CTL_HTTPD_CONF_H
 #define NEO_CTL_HTTPD_CONF_H
 
@@ -11,29 +11,29 @@ typedef struct neo_httpd_directive {
 
 typedef struct neo_httpd_conf {
     const char *dir;
-    apr_array_header_t *directives; /* of neo_httpd_directive, those that start or end a section left out */
-    const char *unread;             /* what could not be read, and why; NULL where everything was */
-    const char *hidden; /* what is included by a name with a variable in it, which only httpd knows; NULL for nothing */
-    apr_size_t bytes;   /* that were read */
+    apr_array_header_t *directives; /* of neo_httpd_directive, without section tags */
+    const char *read_error;         /* or NULL */
+    const char *unresolved;         /* names an Include whose path has a variable, which only httpd can expand; NULL for none */
+    apr_size_t bytes;               /* that were read */
 } neo_httpd_conf;
 
-/* Reads apache2.conf and whatever it includes. NULL where the folder is not laid out so. */
+/* Reads apache2.conf and the files that it includes. Returns NULL if the directory does not have Debian's layout. */
 neo_httpd_conf *neo_httpd_conf_read(const char *dir, apr_pool_t *pool);
 
-/* Reads one file that need not be included by any, nor be there. */
+/* Reads one file, included or not. If it does not exist, the result has no directives. */
 neo_httpd_conf *neo_httpd_conf_read_file(const char *dir, const char *file, apr_pool_t *pool);
 
-/* What the files say that have this directive with this word among its arguments (NULL: with any); NULL where none has. */
+/* The directives of all files that contain the directive `name` with `word` among its arguments (NULL: any). NULL for none. */
 neo_httpd_conf *neo_httpd_conf_of(const neo_httpd_conf *conf, const char *name, const char *word, apr_pool_t *pool);
 
-/* The next directive of that name behind `before` (NULL: the first), with that word; NULL where there is none. */
+/* The next directive `name` with `word` after `before` (NULL: the first). NULL for none. */
 const neo_httpd_directive *neo_httpd_conf_next(const neo_httpd_conf *conf, const neo_httpd_directive *before, const char *name,
                                                const char *word);
 
-/* The first argument, without quotes; "" where there is none. */
+/* The first argument without quotes, or "". */
 const char *neo_httpd_conf_argument(const neo_httpd_directive *directive, apr_pool_t *pool);
 
-/* The file that an argument names, seen from where httpd is. NULL where a variable hides it. */
+/* An argument as a path, relative to the ServerRoot. NULL if it has a variable. */
 const char *neo_httpd_conf_path(const neo_httpd_conf *conf, const char *argument, apr_pool_t *pool);
 
 #endif

@@ -1,5 +1,4 @@
-/* What neoapictl writes: to standard output what was asked for, as JSON or as tables for people; to standard error what failed.
- */
+/* Prints results to standard output, as tables or JSON, and errors to standard error. */
 #ifndef NEO_CTL_OUTPUT_H
 #define NEO_CTL_OUTPUT_H
 
@@ -7,30 +6,29 @@
 
 #include "ctl/command.h"
 
-/* How a text stands out on a terminal. */
 typedef enum neo_ctl_style { NEO_CTL_PLAIN, NEO_CTL_HEADING, NEO_CTL_GOOD, NEO_CTL_BAD, NEO_CTL_FAINT } neo_ctl_style;
 
-/* The text so that it stands out, where the stream is a terminal that has colours and NO_COLOR is not set. */
+/* `text` with colour codes, if the stream is a terminal with colours and NO_COLOR is not set. */
 const char *neo_ctl_styled(FILE *stream, neo_ctl_style style, const char *text, apr_pool_t *pool);
 
-/* Whether a stream is a terminal on which a line can be written over, as progress does. */
+/* Whether the stream is a terminal that can overwrite a line. */
 int neo_ctl_is_terminal(FILE *stream);
 
-/* An array of objects as a table, an object as lines of name and value; with --json as one line of JSON, with --quiet without
- * headings and names. */
+/* Prints an array of objects as a table, an object as lines of name and value. --json prints one line of JSON, --quiet leaves
+ * out headings and names. */
 void neo_ctl_print(const neo_ctl *ctl, neo_json *value);
 
-/* A line for people; nothing with --json and --quiet. */
+/* Prints a line, unless --json or --quiet is given. */
 void neo_ctl_say(const neo_ctl *ctl, const char *fmt, ...) NEO_PRINTF(2, 3);
 
-/* Sends what was written on its way. Returns NULL, or why that failed: then whoever asked has not read it. */
+/* Flushes standard output. Returns NULL, or an error: then the output may not have been read. */
 const char *neo_ctl_flush(const neo_ctl *ctl);
 
-/* Say on standard error why nothing came of it, in one line; return the status to exit with. */
+/* Print an error to standard error in one line; return the exit status. */
 neo_ctl_exit neo_ctl_fail(const neo_ctl *ctl, const char *fmt, ...) NEO_PRINTF(2, 3);
-neo_ctl_exit neo_ctl_misused(const neo_ctl *ctl, const char *fmt, ...) NEO_PRINTF(2, 3);
+neo_ctl_exit neo_ctl_usage_error(const neo_ctl *ctl, const char *fmt, ...) NEO_PRINTF(2, 3);
 
-/* `text` in one line without control characters: a server's message can have several. */
+/* `text` without control characters: messages of the server can have several lines. */
 const char *neo_ctl_one_line(const char *text, apr_pool_t *pool);
 
 #endif

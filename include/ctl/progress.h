@@ -1,5 +1,4 @@
-/* How far a long command is: a line on the terminal that is written over, with a bar where its end is known. Where standard
- * error is no terminal, and with --json and --quiet, there is nothing of it. */
+/* The progress line of long commands. It is not shown if standard error is not a terminal, or with --json or --quiet. */
 #ifndef NEO_CTL_PROGRESS_H
 #define NEO_CTL_PROGRESS_H
 
@@ -15,11 +14,10 @@ typedef struct neo_ctl_progress {
 
 void neo_ctl_progress_begin(neo_ctl_progress *progress, const neo_ctl *ctl, const char *what);
 
-/* So many rows are done. `subresource` of `whole`, rows or bytes, says how much of all that is; `whole` 0 where nobody knows.
- */
+/* `rows` are done. `part` of `whole`, in rows or bytes, is the fraction; `whole` is 0 if it is unknown. */
 void neo_ctl_progress_show(neo_ctl_progress *progress, long long rows, long long part, long long whole);
 
-/* Takes the line away. */
+/* Removes the line. */
 void neo_ctl_progress_end(neo_ctl_progress *progress);
 
 #endif

@@ -4,19 +4,17 @@
 
 #include "ctl/command.h"
 
-/* Where to connect: --database, else the environment's NEOAPI_DATABASE, else the libpq service "neoapi", else (where
- * libpq knows no such service) the database neoapi of this machine. */
+/* The connection string: --database, else NEOAPI_DATABASE, else service=neoapi if libpq knows it, else dbname=neoapi. */
 const char *neo_ctl_conninfo(const neo_ctl *ctl);
 
-/* Connects as whoever the connection string says. Statements may take as long as they need. Returns NULL and sets *wrong to a
- * sentence. */
+/* Connects, without a statement timeout. On failure returns NULL and sets *wrong to the error. */
 neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong);
 
-/* Connects and acts as the schema's owner, for commands that make rows. Also wrong: no schema, one older than this program, a
- * role that may not act as its owner. */
+/* Connects and sets the role to the schema's owner. Also fails if there is no schema, if it is older than this program, or if
+ * the role is not a member of the owner. */
 neo_pg *neo_ctl_open(const neo_ctl *ctl, const char **wrong);
 
-/* From here on a statement may take 30 seconds: for commands that look alone, which others wait for. */
+/* Sets a statement timeout of 30 seconds, for read-only commands that monitoring waits for. */
 const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg);
 
 #endif

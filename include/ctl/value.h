@@ -1,4 +1,4 @@
-/* What the values on neoapictl's command line look like: their placeholder, their rules, the words that complete them. */
+/* The kinds of values on the command line: placeholder, validation, completion. */
 #ifndef NEO_CTL_VALUE_H
 #define NEO_CTL_VALUE_H
 
@@ -12,7 +12,7 @@ typedef enum neo_ctl_kind {
     NEO_CTL_EMAIL,
     NEO_CTL_COUNT,
     NEO_CTL_SECONDS,
-    NEO_CTL_GRACE, /* seconds, or none */
+    NEO_CTL_GRACE, /* seconds, 0 allowed */
     NEO_CTL_ROLE,
     NEO_CTL_SCOPE,
     NEO_CTL_FILE,
@@ -30,17 +30,17 @@ typedef enum neo_ctl_kind {
     NEO_CTL_TIME,
     NEO_CTL_NUMBER_ID,
     NEO_CTL_LEAD_ID,
-    NEO_CTL_PROVIDER_ID, /* what Meta calls something: digits */
+    NEO_CTL_PROVIDER_ID, /* an id at Meta: digits */
     NEO_CTL_KINDS
 } neo_ctl_kind;
 
-/* "ROLE": how help calls a value of that kind. */
+/* The placeholder in help: "ROLE". */
 const char *neo_ctl_placeholder(neo_ctl_kind kind);
 
-/* NULL, or what a value of that kind must be ("must be …"). */
+/* Returns NULL, or an error: "must be …". */
 const char *neo_ctl_value_check(neo_ctl_kind kind, const char *text, apr_pool_t *pool);
 
-/* Every value that there is, as const char *, where they can be counted; NULL elsewhere. */
+/* All values as const char *, if the kind is an enumeration; else NULL. */
 apr_array_header_t *neo_ctl_value_words(neo_ctl_kind kind, apr_pool_t *pool);
 
 #endif

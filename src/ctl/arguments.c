@@ -1,15 +1,14 @@
-/* Reads the command line by the table of commands (see ctl/command.h). */
+/* Parses the command line (see ctl/command.h). */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "ctl/command.h"
 
-/* What has been read so far, and what is still to be read. */
 typedef struct {
     neo_ctl *ctl;
     const char *const *argv;
     int argc, at;
-    int arguments;   /* that have been read */
+    int arguments;   /* positional arguments so far */
     int options_end; /* after "--" */
 } reader;
 
@@ -21,8 +20,8 @@ static const neo_ctl_parameter *find(const neo_ctl_parameter *list, const char *
     return NULL;
 }
 
-/* The name as people write it: --role, or NAME. */
-static const char *shown(const neo_ctl *ctl, const neo_ctl_parameter *parameter)
+/* The name in messages: --role, or NAME. */
+static const char *display_name(const neo_ctl *ctl, const neo_ctl_parameter *parameter)
 {
     if (find(ctl->command ? ctl->command->arguments : NULL, parameter->name, strlen(parameter->name)) == parameter)
         return neo_ctl_placeholder(parameter->kind);
@@ -37,13 +36,13 @@ static int is_given(const neo_ctl *ctl, const neo_ctl_parameter *parameter)
     return 0;
 }
 
-static const char *take(neo_ctl *ctl, const neo_ctl_parameter *parameter, const char *value)
+static const char *add_given(neo_ctl *ctl, const neo_ctl_parameter *parameter, const char *value)
 {
     const char *wrong = value ? neo_ctl_value_check(parameter->kind, value, ctl->pool) : NULL;
     if (wrong)
-        return apr_psprintf(ctl->pool, "%s %s", shown(ctl, parameter), wrong);
+        return apr_psprintf(ctl->pool, "%s %s", display_name(ctl, parameter), wrong);
     if (is_given(ctl, parameter) && !(parameter->flags & NEO_CTL_REPEATED))
-        return apr_psprintf(ctl->pool, "%s is given twice", shown(ctl, parameter));
+        return apr_psprintf(ctl->pool, "%s is given twice", display_name(ctl, parameter));
     APR_ARRAY_PUSH(ctl->given, neo_ctl_given) = (neo_ctl_given){parameter, value};
     return NULL;
 }
@@ -58,17 +57,17 @@ static const char *read_option(reader *r, const char *word)
     if (!option && ctl->command)
         option = find(ctl->command->options, name, len);
     if (!option || (word[1] != '-' && strcmp(word, "-h") != 0))
-        return apr_psprintf(ctl->pool, "there is no option %s%s", word,
-                            ctl->command ? "" : " in front of a command; a command's own options follow it");
+        return apr_psprintf(ctl->pool, "unknown option %s%s", word,
+                            ctl->command ? "" : " before the command; options of a command follow it");
     if (option->kind == NEO_CTL_FLAG)
-        return equals ? apr_psprintf(ctl->pool, "--%s takes no value", option->name) : take(ctl, option, NULL);
+        return equals ? apr_psprintf(ctl->pool, "--%s takes no value", option->name) : add_given(ctl, option, NULL);
     if (!equals && r->at == r->argc)
         return apr_psprintf(ctl->pool, "--%s needs a value: --%s %s", option->name, option->name,
                             neo_ctl_placeholder(option->kind));
-    return take(ctl, option, equals ? equals + 1 : r->argv[r->at++]);
+    return add_given(ctl, option, equals ? equals + 1 : r->argv[r->at++]);
 }
 
-/* The commands of a group; NULL where there is none. */
+/* The commands of a group, or NULL. */
 static const neo_ctl_command *group_named(const char *name)
 {
     for (int i = 0; neo_ctl_groups[i]; i++)
@@ -81,7 +80,7 @@ static const char *read_group(neo_ctl *ctl, const char *word)
 {
     const neo_ctl_command *commands = group_named(word);
     if (!commands)
-        return apr_psprintf(ctl->pool, "there is no command \"%s\"", word);
+        return apr_psprintf(ctl->pool, "unknown command \"%s\"", word);
     ctl->group = commands->group;
     if (!commands->verb)
         ctl->command = commands;
@@ -106,7 +105,7 @@ static const char *read_verb(neo_ctl *ctl, const char *word)
         }
         neo_buf_printf(&verbs, "%s%s", verbs.len ? ", " : "", c->verb);
     }
-    return apr_psprintf(ctl->pool, "%s has no \"%s\", but: %s", ctl->group, verb, verbs.ptr);
+    return apr_psprintf(ctl->pool, "unknown command \"%s %s\"; %s has: %s", ctl->group, verb, ctl->group, verbs.ptr);
 }
 
 static const char *read_argument(reader *r, const char *word)
@@ -116,8 +115,8 @@ static const char *read_argument(reader *r, const char *word)
     while (arguments && arguments[count].name)
         count++;
     if (r->arguments == count)
-        return apr_psprintf(r->ctl->pool, "\"%s\" is one argument too many", word);
-    return take(r->ctl, &arguments[r->arguments++], word);
+        return apr_psprintf(r->ctl->pool, "unexpected argument \"%s\"", word);
+    return add_given(r->ctl, &arguments[r->arguments++], word);
 }
 
 static const char *read_word(reader *r)
@@ -139,14 +138,14 @@ static const char *find_missing(const neo_ctl *ctl)
     if (!ctl->group)
         return "a command is missing";
     if (!ctl->command)
-        return apr_psprintf(ctl->pool, "what to do with a %s%s%s is missing", ctl->group, ctl->verb ? " " : "",
+        return apr_psprintf(ctl->pool, "the command after \"%s%s%s\" is missing", ctl->group, ctl->verb ? " " : "",
                             ctl->verb ? ctl->verb : "");
     for (const neo_ctl_parameter *p = ctl->command->arguments; p && p->name; p++)
         if (!is_given(ctl, p))
-            return apr_psprintf(ctl->pool, "%s is missing", shown(ctl, p));
+            return apr_psprintf(ctl->pool, "%s is missing", display_name(ctl, p));
     for (const neo_ctl_parameter *p = ctl->command->options; p && p->name; p++)
         if (p->flags & NEO_CTL_REQUIRED && !is_given(ctl, p))
-            return apr_psprintf(ctl->pool, "%s is missing", shown(ctl, p));
+            return apr_psprintf(ctl->pool, "%s is missing", display_name(ctl, p));
     return NULL;
 }
 

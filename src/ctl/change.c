@@ -1,4 +1,4 @@
-/* Changing and removing rows (see ctl/change.h). */
+/* The commands `change` and `remove` (see ctl/change.h). */
 #include "ctl/change.h"
 
 #include <apr_strings.h>
@@ -11,11 +11,11 @@
 void neo_ctl_await_cache_sync(const neo_ctl *ctl, neo_pg *pg, const char *what_is_done)
 {
     if (!neo_cache_sync_await(pg, ctl->pool))
-        neo_ctl_say(ctl, "%s, but not every server has confirmed it yet; the last will know in %d seconds.", what_is_done,
+        neo_ctl_say(ctl, "%s, but not every server has confirmed it. All apply it within %d seconds.", what_is_done,
                     NEO_CACHE_SYNC_MAX_DELAY_S);
 }
 
-/* Shows the row by its argument: {"id": …}, or of a plan {"name": …}. */
+/* Prints {"id": …}, or {"name": …} for a plan. */
 static neo_ctl_exit finish(neo_ctl *ctl, neo_pg *pg, const char *wrong, const char *what_is_done)
 {
     const neo_ctl_parameter *argument = ctl->command->arguments;
@@ -29,7 +29,7 @@ static neo_ctl_exit finish(neo_ctl *ctl, neo_pg *pg, const char *wrong, const ch
     return NEO_CTL_OK;
 }
 
-/* An option that may be given several times is one setting, an array: --scope is "scopes". */
+/* Repeated options form one array: --scope is "scopes". */
 static neo_admin_setting setting_of(const neo_ctl *ctl, const neo_ctl_parameter *option)
 {
     if (option->kind == NEO_CTL_FLAG)
@@ -59,12 +59,12 @@ neo_ctl_exit neo_ctl_run_change(neo_ctl *ctl)
         if (neo_ctl_value(ctl, o->name))
             APR_ARRAY_PUSH(settings, neo_admin_setting) = setting_of(ctl, o);
     if (!settings->nelts)
-        return neo_ctl_misused(ctl, "what is to be changed is missing: %s", list_options(ctl));
+        return neo_ctl_usage_error(ctl, "no change is given; the options are %s", list_options(ctl));
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
         wrong = neo_admin_change(pg, ctl->command->listing, neo_ctl_value(ctl, ctl->command->arguments->name),
                                  (const neo_admin_setting *)settings->elts, settings->nelts, ctl->pool);
-    return finish(ctl, pg, wrong, "It is changed");
+    return finish(ctl, pg, wrong, "Changed");
 }
 
 neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl)
@@ -74,11 +74,10 @@ neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl)
     if (pg)
         wrong = neo_admin_remove(pg, ctl->command->listing, neo_ctl_value(ctl, ctl->command->arguments->name),
                                  neo_ctl_value(ctl, "with-conversations") != NULL, ctl->pool);
-    return finish(ctl, pg, wrong, "It is removed");
+    return finish(ctl, pg, wrong, "Removed");
 }
 
 const neo_ctl_parameter neo_ctl_remove_options[] = {
-    {"with-conversations", NEO_CTL_FLAG, 0, NULL,
-     "its conversations go too, with all that was said in them and whether the contact opted out"},
+    {"with-conversations", NEO_CTL_FLAG, 0, NULL, "also remove its conversations, with their messages and opt-outs"},
     {0},
 };

@@ -1,4 +1,4 @@
-/* The groups of commands in the order in which help lists them, and the options that all of them have. */
+/* The list of command groups, the global options, and the `run` functions that groups share. */
 #include "ctl/command.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
@@ -8,12 +8,12 @@ const neo_ctl_command *const neo_ctl_groups[] = {NEO_CTL_GROUP_LIST(NEO_CTL_GROU
 
 const neo_ctl_parameter neo_ctl_globals[] = {
     {"database", NEO_CTL_CONNINFO, 0, NULL,
-     "the database: a libpq connection string without a password, or service=NAME; otherwise NEOAPI_DATABASE in the "
-     "environment, otherwise service=neoapi where libpq knows it, otherwise the database neoapi of this machine"},
-    {"json", NEO_CTL_FLAG, 0, NULL, "write JSON, for scripts"},
-    {"quiet", NEO_CTL_FLAG, 0, NULL, "write what was asked for alone: no remarks, no headings, no progress"},
+     "the database: a libpq connection string without a password, or service=NAME; defaults to $NEOAPI_DATABASE, then to "
+     "service=neoapi if it is defined, then to dbname=neoapi"},
+    {"json", NEO_CTL_FLAG, 0, NULL, "print JSON"},
+    {"quiet", NEO_CTL_FLAG, 0, NULL, "print only results: no notes, headings or progress"},
     {"help", NEO_CTL_FLAG, 0, NULL, "show this help"},
-    {"version", NEO_CTL_FLAG, 0, NULL, "show the program's version"},
+    {"version", NEO_CTL_FLAG, 0, NULL, "show the version"},
     {0},
 };
 
@@ -36,10 +36,10 @@ neo_ctl_exit neo_ctl_run_list(neo_ctl *ctl)
 {
     const char *wrong;
     neo_json *list;
-    const neo_ctl_parameter *narrow = ctl->command->options;
+    const neo_ctl_parameter *filter = ctl->command->options;
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
-        wrong = neo_admin_list(pg, ctl->command->listing, narrow ? neo_ctl_value(ctl, narrow->name) : NULL, ctl->pool, &list);
+        wrong = neo_admin_list(pg, ctl->command->listing, filter ? neo_ctl_value(ctl, filter->name) : NULL, ctl->pool, &list);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_ctl_print(ctl, list);

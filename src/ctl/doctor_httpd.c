@@ -1,4 +1,4 @@
-/* What neoapictl doctor looks at in httpd's configuration: the virtual host, its certificate, the modules that it needs. */
+/* The checks of `doctor` in httpd's configuration: virtual host, certificate, modules. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #define PLACEHOLDER "api.example.com"
 #define RESTART     "systemctl restart apache2"
 
-/* A configuration that says so is ours; until one is enabled, it is the one that the package has brought. */
+/* The site is the enabled configuration with NeoAPI On, or else the one that the package installed. */
 void neo_doctor_read_httpd(neo_doctor_context *p)
 {
     p->httpd = neo_httpd_conf_read(p->httpd_dir, p->pool);
@@ -20,16 +20,16 @@ void neo_doctor_read_httpd(neo_doctor_context *p)
     p->site = neo_httpd_conf_of(p->httpd, "NeoAPI", "On", p->pool);
     if (!p->site)
         p->site = neo_httpd_conf_read_file(p->httpd_dir, apr_pstrcat(p->pool, p->httpd_dir, "/" SITE, NULL), p->pool);
-    if (!p->httpd->unread)
-        p->httpd->unread = p->site->unread;
-    if (!p->httpd->unread && !neo_doctor_is_enabled(p)) /* it may be where a variable leads */
-        p->httpd->unread = p->httpd->hidden;
+    if (!p->httpd->read_error)
+        p->httpd->read_error = p->site->read_error;
+    if (!p->httpd->read_error && !neo_doctor_is_enabled(p)) /* NeoAPI On may be in a file that only httpd finds */
+        p->httpd->read_error = p->httpd->unresolved;
     const neo_httpd_directive *on = neo_httpd_conf_next(p->site, NULL, "NeoAPI", "On");
     p->site_file = on ? on->file : NULL;
 }
 
-/* What is enabled is a link, which an editor of streams would replace by a file. */
-static const char *real(const neo_doctor_context *p, const char *file)
+/* Resolves links: sed -i would replace a link in sites-enabled by a file. */
+static const char *real_path(const neo_doctor_context *p, const char *file)
 {
     char *path = realpath(file, NULL);
     const char *copy = path ? apr_pstrdup(p->pool, path) : file;
@@ -42,28 +42,28 @@ int neo_doctor_is_enabled(const neo_doctor_context *p)
     return p->httpd && neo_httpd_conf_next(p->httpd, NULL, "NeoAPI", "On") != NULL;
 }
 
-static neo_finding has_no_site(const char **found)
+static neo_finding skip_without_site(const char **found)
 {
-    *found = "there is no virtual host yet";
+    *found = "no virtual host";
     return NEO_FINDING_SKIPPED;
 }
 
 neo_finding neo_doctor_check_name(neo_doctor_context *p, const char **found)
 {
     if (!p->site_file)
-        return has_no_site(found);
+        return skip_without_site(found);
     for (int i = 0; i < p->site->directives->nelts; i++) {
         const neo_httpd_directive *d = &APR_ARRAY_IDX(p->site->directives, i, neo_httpd_directive);
         if (!strstr(d->args, PLACEHOLDER))
             continue;
-        *found = apr_psprintf(p->pool, "%s still says " PLACEHOLDER, d->file);
-        p->fix = apr_psprintf(p->pool, "sed -i \"s/api\\.example\\.com/$(hostname --fqdn)/g\" %s%s", real(p, d->file),
+        *found = apr_psprintf(p->pool, "%s still contains " PLACEHOLDER, d->file);
+        p->fix = apr_psprintf(p->pool, "sed -i \"s/api\\.example\\.com/$(hostname --fqdn)/g\" %s%s", real_path(p, d->file),
                               neo_doctor_is_enabled(p) ? " && " RESTART : "");
         return NEO_FINDING_PENDING;
     }
     const neo_httpd_directive *name = neo_httpd_conf_next(p->site, NULL, "ServerName", NULL);
-    *found =
-        name ? apr_psprintf(p->pool, "%s is called %s", p->site_file, neo_httpd_conf_argument(name, p->pool)) : p->site_file;
+    *found = name ? apr_psprintf(p->pool, "%s has ServerName %s", p->site_file, neo_httpd_conf_argument(name, p->pool))
+                  : p->site_file;
     return NEO_FINDING_OK;
 }
 
@@ -84,21 +84,20 @@ neo_finding neo_doctor_check_certificate(neo_doctor_context *p, const char **fou
     static const char *const directives[] = {"SSLCertificateFile", "SSLCertificateKeyFile", "SSLCertificateChainFile"};
     const char *file, *path;
     if (!p->site_file || neo_doctor_check_name(p, found) != NEO_FINDING_OK) {
-        *found = "the host's name comes first";
+        *found = "the host name must be set first";
         return NEO_FINDING_SKIPPED;
     }
     for (apr_size_t i = 0; i < sizeof directives / sizeof *directives; i++)
         if ((path = missing_file(p, directives[i], &file))) {
-            *found = apr_psprintf(p->pool, "there is no %s, which %s names", path, file);
-            p->fix = apr_psprintf(p->pool, "put it there, or say in %s where it is", real(p, file));
+            *found = apr_psprintf(p->pool, "%s does not exist; %s refers to it", path, file);
+            p->fix = apr_psprintf(p->pool, "create it, or correct its path in %s", real_path(p, file));
             return NEO_FINDING_PENDING;
         }
-    *found = neo_httpd_conf_next(p->site, NULL, directives[0], NULL) ? "what the virtual host names is there"
-                                                                     : "the virtual host names none";
+    *found = neo_httpd_conf_next(p->site, NULL, directives[0], NULL) ? "all files exist" : "the virtual host has none";
     return NEO_FINDING_OK;
 }
 
-/* Which module knows a directive, with that word among its arguments. */
+/* The module that a directive needs, if it has that word among its arguments. */
 static const struct {
     const char *directive, *word, *module;
 } needs[] = {
@@ -136,7 +135,7 @@ neo_finding neo_doctor_check_modules(neo_doctor_context *p, const char **found)
 {
     apr_array_header_t *needed = apr_array_make(p->pool, 8, sizeof(const char *)), *missing = apr_array_copy(p->pool, needed);
     if (!p->site_file)
-        return has_no_site(found);
+        return skip_without_site(found);
     for (apr_size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
         const char *module = needs[i].module, *name = apr_pstrcat(p->pool, module, "_module", NULL);
         if (!neo_httpd_conf_next(p->site, NULL, needs[i].directive, needs[i].word) || is_listed(needed, module))
@@ -145,12 +144,12 @@ neo_finding neo_doctor_check_modules(neo_doctor_context *p, const char **found)
         if (!neo_httpd_conf_next(p->httpd, NULL, "LoadModule", name))
             APR_ARRAY_PUSH(missing, const char *) = module;
     }
-    if (missing->nelts && p->httpd->hidden) {
-        *found = p->httpd->hidden;
+    if (missing->nelts && p->httpd->unresolved) {
+        *found = p->httpd->unresolved;
         return NEO_FINDING_SKIPPED;
     }
     if (!missing->nelts) {
-        *found = apr_psprintf(p->pool, "%s are enabled", joined(needed, ", ", p->pool));
+        *found = apr_psprintf(p->pool, "enabled: %s", joined(needed, ", ", p->pool));
         return NEO_FINDING_OK;
     }
     *found = apr_psprintf(p->pool, "not enabled: %s", joined(missing, ", ", p->pool));
@@ -162,15 +161,15 @@ neo_finding neo_doctor_check_modules(neo_doctor_context *p, const char **found)
 neo_finding neo_doctor_check_site(neo_doctor_context *p, const char **found)
 {
     if (!p->site_file) {
-        *found = "nothing that is enabled says NeoAPI On, and there is no " SITE;
+        *found = "no enabled file has NeoAPI On, and there is no " SITE;
         p->fix = apr_pstrcat(p->pool, "install the package, or copy conf/neoapi.conf to ", p->httpd_dir, "/" SITE, NULL);
         return NEO_FINDING_PENDING;
     }
     if (neo_doctor_is_enabled(p)) {
-        *found = apr_psprintf(p->pool, "%s says NeoAPI On", p->site_file);
+        *found = apr_psprintf(p->pool, "%s has NeoAPI On", p->site_file);
         return NEO_FINDING_OK;
     }
-    *found = apr_psprintf(p->pool, "%s is not enabled, and nothing that is says NeoAPI On", p->site_file);
+    *found = apr_psprintf(p->pool, "%s is not enabled, and no enabled file has NeoAPI On", p->site_file);
     p->fix = "a2ensite neoapi && " RESTART;
     return NEO_FINDING_PENDING;
 }

@@ -1,4 +1,4 @@
-/* neoapictl export: an organization's data, a line of JSON for each row. */
+/* neoapictl export: writes an organization's data, one line of JSON per row. */
 #include <apr_strings.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,6 @@
 #include "model/import.h"
 #include "store/export.h"
 
-/* One export. */
 typedef struct {
     const neo_ctl *ctl;
     neo_pg *pg;
@@ -27,7 +26,7 @@ typedef struct {
     neo_ctl_progress progress;
 } work;
 
-/* What can be imported, and behind it the subscriptions. */
+/* The kinds in the order of import, then the webhook subscriptions. */
 static const neo_resource **kinds_of(apr_pool_t *pool)
 {
     const neo_resource **order = neo_import_order(pool);
@@ -48,7 +47,7 @@ static const neo_resource **kinds_of(apr_pool_t *pool)
     return kinds;
 }
 
-/* ---------------------------------------------------------------- the lines */
+/* ---------------------------------------------------------------- lines */
 
 static const char *put_line(const work *w, const char *name, neo_text value)
 {
@@ -58,7 +57,7 @@ static const char *put_line(const work *w, const char *name, neo_text value)
     return NULL;
 }
 
-/* The first line: what it is, of whom and of when, and how much is to come. */
+/* The header line: format, organization, time, number of rows. */
 static const char *put_head(work *w, neo_json *head)
 {
     const char *wrong = NULL;
@@ -102,7 +101,7 @@ static const char *put_all(work *w)
         wrong = put_head(w, head);
     neo_ctl_progress_begin(&w->progress, w->ctl, "exporting");
     if (w->out == stdout && neo_ctl_is_terminal(stdout))
-        w->progress.is_shown = 0; /* the lines themselves are to be seen there */
+        w->progress.is_shown = 0; /* the lines are shown there */
     for (const neo_resource **k = w->kinds; *k && !wrong; k++)
         wrong = put_kind(w, *k, scratch);
     neo_ctl_progress_end(&w->progress);
@@ -112,22 +111,22 @@ static const char *put_all(work *w)
     return wrong;
 }
 
-/* ---------------------------------------------------------------- the file */
+/* ---------------------------------------------------------------- file */
 
-/* A file that nobody has open and nobody else may read. What an export that was killed has left, or somebody has put in its
- * place (it may be a link to elsewhere), goes. */
-static int make_part(const char *part)
+/* Creates a new file that only its owner can read. Whatever has the name is removed first: it may be left from an export that
+ * was killed, or be a link to another file. */
+static int create_part(const char *part)
 {
     if (unlink(part) != 0 && errno != ENOENT)
         return -1;
     return open(part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 }
 
-/* It has its name when it is whole. */
+/* The file is renamed when it is complete. */
 static const char *export_to_file(work *w, const char *path)
 {
     const char *part = apr_pstrcat(w->ctl->pool, path, ".part", NULL);
-    int fd = make_part(part);
+    int fd = create_part(part);
     w->out = fd < 0 ? NULL : fdopen(fd, "w");
     if (!w->out)
         return apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
@@ -135,14 +134,13 @@ static const char *export_to_file(work *w, const char *path)
     if (fclose(w->out) != 0 && !wrong)
         wrong = apr_psprintf(w->ctl->pool, "%s cannot be written: %s", part, strerror(errno));
     if (!wrong && rename(part, path) != 0)
-        wrong = apr_psprintf(w->ctl->pool, "%s cannot be called %s: %s", part, path, strerror(errno));
+        wrong = apr_psprintf(w->ctl->pool, "%s cannot be renamed to %s: %s", part, path, strerror(errno));
     if (wrong)
         unlink(part);
     return wrong;
 }
 
-/* What stays behind is said where there is some. */
-static void tell_left_out(const work *w)
+static void report_left_out(const work *w)
 {
     neo_buf list;
     neo_buf_init(&list, w->ctl->pool, 128);
@@ -152,17 +150,17 @@ static void tell_left_out(const work *w)
             neo_buf_printf(&list, "%s%s %lld", list.len ? ", " : "", neo_json_member_key(m), count);
     }
     if (list.len)
-        neo_ctl_say(w->ctl, "Not in the file: %s. No export has these; a purge removes them too.", list.ptr);
+        neo_ctl_say(w->ctl, "Not in the file: %s. An export never contains these; a purge removes them.", list.ptr);
 }
 
-static void tell(const work *w, const char *path)
+static void report(const work *w, const char *path)
 {
     neo_json *done = neo_json_make_object(w->ctl->pool);
     neo_json_set(done, "file", neo_json_make_string(path, w->ctl->pool));
     neo_json_set(done, "rows", neo_json_make_integer(w->rows, w->ctl->pool));
     if (!w->ctl->quiet)
         neo_ctl_print(w->ctl, done);
-    tell_left_out(w);
+    report_left_out(w);
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
@@ -175,34 +173,30 @@ static neo_ctl_exit run(neo_ctl *ctl)
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     if (path)
-        tell(&w, path);
+        report(&w, path);
     return NEO_CTL_OK;
 }
 
 static const neo_ctl_parameter arguments[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "whose data it is"},
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "the organization's id"},
     {0},
 };
 
 static const neo_ctl_parameter options[] = {
     {"output", NEO_CTL_FILE, 0, NULL,
-     "the file, which gets its name when it is whole and which its owner alone may read; otherwise standard output"},
+     "the file, which only its owner can read; it is renamed when it is complete; otherwise standard output"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_export[] = {
-    {"export", NULL, "Write an organization's data, a line of JSON for each row.",
-     "Everything is as it was at one moment, whatever is changed meanwhile. The first line tells of the organization and how "
-     "many rows follow: {\"export\": ...}; each of these is the resource as the API answers it, {\"broker\": {...}}, after "
-     "those "
-     "that it refers to; beside the resources there are leads, {\"lead\": {...}}, and who has said stop over WhatsApp, "
-     "{\"whatsapp_opt_out\": {...}}. Of webhook subscriptions there is everything but their secrets.\n"
-     "Not in it are " NEO_TRANSFER_LEFT_OUT
-     ". A number's secrets leave the database in no way; it is added anew. What was said stays with the number, because what "
-     "becomes of a message is told by Meta to whoever has its number, and is nobody's to write; a conversation begins anew "
-     "with "
-     "the next message. The first line's left_out counts what there is of these. Only a copy of the database keeps them: "
-     "pg_dump.",
+    {"export", NULL, "Export an organization's data, one line of JSON per row.",
+     "The export is a consistent snapshot. Its first line describes it and counts the rows: {\"export\": {...}}. Each other "
+     "line is a resource as the API returns it, {\"broker\": {...}}, after those that it refers to. Leads and WhatsApp "
+     "opt-outs are included as {\"lead\": {...}} and {\"whatsapp_opt_out\": {...}}, webhook subscriptions without their "
+     "secrets.\n"
+     "Not exported: " NEO_TRANSFER_LEFT_OUT ". The first line counts the WhatsApp data in left_out. For a full backup use "
+     "pg_dump. To move a WhatsApp number, add it again; conversations start anew with the next message, because Meta reports "
+     "the status of a message only to the number that sent it.",
      arguments, options, run, NULL, 0},
     {0},
 };

@@ -1,14 +1,14 @@
-/* Help, written from the table of commands. */
+/* Prints --help, generated from the table of commands. */
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ctl/command.h"
 
-#define COLUMN   26 /* where summaries begin */
+#define COLUMN   26 /* of summaries */
 #define MAX_LINE 100
 
-/* Writes `text` at the column, broken between words. */
+/* Writes the label, then `text` wrapped at the column. */
 static void put_summary(neo_buf *out, const char *label, const char *text)
 {
     neo_buf_printf(out, "  %-*s", COLUMN - 2, label);
@@ -29,7 +29,7 @@ static void put_summary(neo_buf *out, const char *label, const char *text)
     neo_buf_putc(out, '\n');
 }
 
-/* Writes sentences, broken between words and where they are broken already. */
+/* Writes `text` wrapped; its line breaks are kept. */
 static void put_text(neo_buf *out, const char *text)
 {
     apr_size_t at = 0;
@@ -83,10 +83,9 @@ const char *neo_ctl_synopsis(const neo_ctl_command *command, apr_pool_t *pool)
 
 static const char *option_summary(const neo_ctl_parameter *option, apr_pool_t *pool)
 {
-    const char *default_value =
-        option->default_value ? apr_pstrcat(pool, " (", option->default_value, " if not given)", NULL) : "";
-    const char *again = option->flags & NEO_CTL_REPEATED ? "; may be given several times" : "";
-    return apr_pstrcat(pool, option->summary, default_value, again, NULL);
+    const char *default_value = option->default_value ? apr_pstrcat(pool, " (default: ", option->default_value, ")", NULL) : "";
+    const char *repeated = option->flags & NEO_CTL_REPEATED ? "; may be repeated" : "";
+    return apr_pstrcat(pool, option->summary, default_value, repeated, NULL);
 }
 
 static void put_options(neo_buf *out, const char *title, const neo_ctl_parameter *options)
@@ -112,7 +111,7 @@ static void put_command(neo_buf *out, const neo_ctl_command *command)
     put_options(out, "Options", command->options);
 }
 
-/* The commands of one group, or of all where `group` is NULL. */
+/* The commands of a group, or all commands if `group` is NULL. */
 static void put_list(neo_buf *out, const char *group)
 {
     neo_buf_printf(out, "Usage: neoapictl [--database CONNINFO] [--json] [--quiet] %s ...\n", group ? group : "COMMAND");
@@ -135,8 +134,8 @@ void neo_ctl_help(const neo_ctl *ctl)
         put_list(&out, ctl->group);
     put_options(&out, "Options of every command", neo_ctl_globals);
     if (!ctl->command)
-        neo_buf_puts(&out,
-                     "\nneoapictl COMMAND --help tells more of a command. Exit status: 0 done, 1 failed, 2 asked wrongly;\n"
-                     "of `status` also 3, something wants attention.\n");
+        neo_buf_puts(
+            &out, "\nneoapictl COMMAND --help describes a command. Exit status: 0 success, 1 failure, 2 wrong command line,\n"
+                  "3 (status) warnings.\n");
     fputs(out.ptr, stdout);
 }

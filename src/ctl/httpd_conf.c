@@ -1,4 +1,4 @@
-/* Reading httpd's configuration (see ctl/httpd_conf.h). */
+/* Parses httpd's configuration (see ctl/httpd_conf.h). */
 #include "ctl/httpd_conf.h"
 
 #include <apr_strings.h>
@@ -10,10 +10,10 @@
 
 #include "ctl/secrets.h"
 
-#define MAX_DEPTH      20 /* of files that include each other */
+#define MAX_DEPTH      20 /* of nested includes */
 #define MAX_DIRECTIVES 100000
 #define MAX_BYTES      (1 << 20) /* of a file */
-#define MAX_BYTES_READ (1 << 25) /* of all of them; one that is included several times counts each time */
+#define MAX_BYTES_READ (1 << 25) /* of all files; one that is included twice counts twice */
 #define BLANKS         " \t\r"
 
 /* ---------------------------------------------------------------- words */
@@ -33,7 +33,7 @@ const char *neo_httpd_conf_path(const neo_httpd_conf *conf, const char *argument
     return *argument == '/' ? argument : apr_pstrcat(pool, conf->dir, "/", argument, NULL);
 }
 
-/* Words are compared as httpd does it, without regard to case. */
+/* httpd compares words without regard to case. */
 static int has_word(const char *args, const char *word)
 {
     size_t len = strlen(word);
@@ -67,8 +67,8 @@ static neo_httpd_conf *make_conf(const char *dir, apr_pool_t *pool)
 neo_httpd_conf *neo_httpd_conf_of(const neo_httpd_conf *conf, const char *name, const char *word, apr_pool_t *pool)
 {
     neo_httpd_conf *of = make_conf(conf->dir, pool);
-    const char *file = NULL; /* whose directives are taken; those of a file follow each other */
-    of->unread = conf->unread;
+    const char *file = NULL; /* already copied; the directives of a file are contiguous */
+    of->read_error = conf->read_error;
     for (const neo_httpd_directive *d = NULL; (d = neo_httpd_conf_next(conf, d, name, word));) {
         if (file && strcmp(file, d->file) == 0)
             continue;
@@ -82,7 +82,7 @@ neo_httpd_conf *neo_httpd_conf_of(const neo_httpd_conf *conf, const char *name, 
 
 /* ---------------------------------------------------------------- files */
 
-/* A file that is being read, and the one that includes it. */
+/* A file that is being read, and the file that includes it. */
 typedef struct reading {
     const char *file;
     const struct reading *above;
@@ -91,35 +91,35 @@ typedef struct reading {
 
 static void read_file(neo_httpd_conf *conf, const char *file, const reading *above, apr_pool_t *pool);
 
-static int is_folder(const char *path)
+static int is_directory(const char *path)
 {
     struct stat info;
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
-/* Why nothing was found, where that is no answer. */
-static void note_closed(neo_httpd_conf *conf, const char *pattern, apr_pool_t *pool)
+/* An unreadable directory is not an empty one. */
+static void note_unreadable(neo_httpd_conf *conf, const char *pattern, apr_pool_t *pool)
 {
     const char *slash = strrchr(pattern, '/'), *dir = apr_pstrmemdup(pool, pattern, (apr_size_t)(slash - pattern) + 1);
-    if (access(dir, R_OK | X_OK) != 0 && errno == EACCES && !conf->unread)
-        conf->unread = apr_psprintf(pool, "%s cannot be read: %s", dir, strerror(errno));
+    if (access(dir, R_OK | X_OK) != 0 && errno == EACCES && !conf->read_error)
+        conf->read_error = apr_psprintf(pool, "%s cannot be read: %s", dir, strerror(errno));
 }
 
-/* A file, a pattern, or a folder with all that is in it and in the folders there. */
+/* A file, a pattern, or a directory with its subdirectories. */
 static void include_path(neo_httpd_conf *conf, const char *path, const reading *here, int depth, apr_pool_t *pool)
 {
     glob_t found;
-    if (is_folder(path))
+    if (is_directory(path))
         path = apr_pstrcat(pool, path, path[strlen(path) - 1] == '/' ? "*" : "/*", NULL);
     if (glob(path, 0, NULL, &found) == 0) {
-        for (size_t i = 0; i < found.gl_pathc && !conf->unread; i++)
-            if (!is_folder(found.gl_pathv[i]))
+        for (size_t i = 0; i < found.gl_pathc && !conf->read_error; i++)
+            if (!is_directory(found.gl_pathv[i]))
                 read_file(conf, apr_pstrdup(pool, found.gl_pathv[i]), here, pool);
             else if (depth < MAX_DEPTH)
                 include_path(conf, apr_pstrdup(pool, found.gl_pathv[i]), here, depth + 1, pool);
         globfree(&found);
     } else
-        note_closed(conf, path, pool);
+        note_unreadable(conf, path, pool);
 }
 
 static void include(neo_httpd_conf *conf, const neo_httpd_directive *directive, const reading *here, apr_pool_t *pool)
@@ -128,17 +128,17 @@ static void include(neo_httpd_conf *conf, const neo_httpd_directive *directive, 
     if (path)
         include_path(conf, path, here, 0, pool);
     else if (*argument)
-        conf->hidden = apr_psprintf(pool, "%s includes %s, which only httpd can follow", directive->file, argument);
+        conf->unresolved = apr_psprintf(pool, "%s includes %s, which only httpd can resolve", directive->file, argument);
 }
 
-static void take(neo_httpd_conf *conf, const reading *here, char *line, apr_pool_t *pool)
+static void add_line(neo_httpd_conf *conf, const reading *here, char *line, apr_pool_t *pool)
 {
     line += strspn(line, BLANKS);
     size_t len = strcspn(line, BLANKS), end = strlen(line);
     if (!*line || *line == '#' || *line == '<')
         return;
     if (conf->directives->nelts == MAX_DIRECTIVES) {
-        conf->unread = "httpd's configuration is too long to be read";
+        conf->read_error = "httpd's configuration is too long to be read";
         return;
     }
     while (end && strchr(BLANKS, line[end - 1]))
@@ -153,23 +153,22 @@ static void take(neo_httpd_conf *conf, const reading *here, char *line, apr_pool
         include(conf, &directive, here, pool);
 }
 
-/* Lines; one that ends in a backslash goes on in the next. */
-static void take_lines(neo_httpd_conf *conf, const reading *here, char *text, apr_pool_t *pool)
+static void add_lines(neo_httpd_conf *conf, const reading *here, char *text, apr_pool_t *pool)
 {
     char *line;
     while ((line = strsep(&text, "\n"))) {
         size_t len = strlen(line);
         while (text && len && line[len - 1] == '\\') {
             line[len - 1] = ' ';
-            line[len] = ' '; /* the line break, which strsep has taken */
+            line[len] = ' '; /* was the line break */
             (void)strsep(&text, "\n");
             len = strlen(line);
         }
-        take(conf, here, line, pool);
+        add_line(conf, here, line, pool);
     }
 }
 
-/* One that includes itself, by however many others, is over for httpd as well. */
+/* Whether a file includes itself, directly or not; httpd rejects that. */
 static int is_being_read(const char *file, const reading *above)
 {
     while (above && strcmp(above->file, file) != 0)
@@ -182,23 +181,23 @@ static void read_file(neo_httpd_conf *conf, const char *file, const reading *abo
     const reading here = {file, above, above ? above->depth + 1 : 0};
     struct stat info;
     neo_text text = {0};
-    if (conf->unread || here.depth == MAX_DEPTH || is_being_read(file, above))
+    if (conf->read_error || here.depth == MAX_DEPTH || is_being_read(file, above))
         return;
     if (stat(file, &info) != 0 ? errno == ENOENT : !S_ISREG(info.st_mode))
-        return; /* a link to nothing; and to open a pipe would be to wait */
-    conf->unread = neo_ctl_read_all(file, MAX_BYTES, pool, &text);
+        return; /* a dangling link, or a pipe, which would block */
+    conf->read_error = neo_ctl_read_all(file, MAX_BYTES, pool, &text);
     conf->bytes += text.len;
-    if (!conf->unread && conf->bytes > MAX_BYTES_READ)
-        conf->unread = "httpd's configuration is too long to be read";
-    if (!conf->unread)
-        take_lines(conf, &here, apr_pstrmemdup(pool, text.ptr, text.len), pool);
+    if (!conf->read_error && conf->bytes > MAX_BYTES_READ)
+        conf->read_error = "httpd's configuration is too long to be read";
+    if (!conf->read_error)
+        add_lines(conf, &here, apr_pstrmemdup(pool, text.ptr, text.len), pool);
 }
 
 neo_httpd_conf *neo_httpd_conf_read(const char *dir, apr_pool_t *pool)
 {
     const char *file = apr_pstrcat(pool, dir, "/apache2.conf", NULL);
-    if (access(file, F_OK) != 0 || !is_folder(apr_pstrcat(pool, dir, "/mods-enabled", NULL)) ||
-        !is_folder(apr_pstrcat(pool, dir, "/sites-enabled", NULL)))
+    if (access(file, F_OK) != 0 || !is_directory(apr_pstrcat(pool, dir, "/mods-enabled", NULL)) ||
+        !is_directory(apr_pstrcat(pool, dir, "/sites-enabled", NULL)))
         return NULL;
     neo_httpd_conf *conf = make_conf(dir, pool);
     read_file(conf, file, NULL, pool);

@@ -1,4 +1,4 @@
-/* neoapictl import: reads an organization's data, checks it as a whole, and writes it. */
+/* neoapictl import: reads an organization's data, checks all of it, then writes it. */
 #include "import.h"
 
 #include <apr_strings.h>
@@ -21,7 +21,7 @@ static void interrupt(int number)
     is_interrupted = 1;
 }
 
-/* The portion that is being written is written to its end. */
+/* A signal ends the import after the current batch. */
 static void stop_on_signals(void)
 {
     struct sigaction action = {.sa_handler = interrupt, .sa_flags = SA_RESTART};
@@ -29,7 +29,7 @@ static void stop_on_signals(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* ---------------------------------------------------------------- complaints */
+/* ---------------------------------------------------------------- errors */
 
 static int compare(const void *a, const void *b)
 {
@@ -70,8 +70,8 @@ static neo_ctl_exit refuse(neo_import_job *job)
     if (ctl->json)
         neo_ctl_print(ctl, report);
     if (job->problem_count > all->nelts)
-        return neo_ctl_fail(ctl, "nothing was imported: more than %d things are wrong; these were found first", all->nelts);
-    return neo_ctl_fail(ctl, "nothing was imported: %d thing%s wrong", all->nelts, all->nelts == 1 ? " is" : "s are");
+        return neo_ctl_fail(ctl, "nothing was imported: more than %d errors; only the first ones are shown", all->nelts);
+    return neo_ctl_fail(ctl, "nothing was imported: %d error%s", all->nelts, all->nelts == 1 ? "" : "s");
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -87,16 +87,15 @@ static neo_ctl_exit report(const neo_import_job *job, const neo_import_batch *su
         neo_json_set(done, "changed", neo_json_make_integer(sum->updated, ctl->pool));
         neo_json_set(done, "unchanged", neo_json_make_integer(rows - sum->created - sum->updated, ctl->pool));
     }
-    neo_json_set(done, "webhooks_passed_over", neo_json_make_integer(job->skipped, ctl->pool));
+    neo_json_set(done, "skipped_webhooks", neo_json_make_integer(job->skipped, ctl->pool));
     neo_ctl_print(ctl, done);
     if (!was_written)
-        neo_ctl_say(ctl, "Nothing is wrong, and nothing was written.");
+        neo_ctl_say(ctl, "No errors. Nothing was written.");
     if (job->skipped)
-        neo_ctl_say(ctl, "Webhook subscriptions are made anew by who receives them: their secrets are not in the file.");
+        neo_ctl_say(ctl, "Webhook subscriptions are not imported, because the file has no secrets; create them again.");
     return NEO_CTL_OK;
 }
 
-/* Writes everything that was collected. Where it stops, it says how far it got. */
 static neo_ctl_exit write_all(neo_import_job *job)
 {
     neo_import_batch sum = {0}, batch = {0};
@@ -118,7 +117,7 @@ static neo_ctl_exit write_all(neo_import_job *job)
         return report(job, &sum, 1);
     return neo_ctl_fail(job->ctl,
                         "stopped with %" APR_INT64_T_FMT " of %" APR_INT64_T_FMT
-                        " rows written: %s. The same command goes on from there.",
+                        " rows written: %s. Run the same command again to resume.",
                         (apr_int64_t)sum.rows, (apr_int64_t)rows, wrong ? wrong : "interrupted");
 }
 
@@ -170,38 +169,32 @@ static neo_ctl_exit run(neo_ctl *ctl)
 }
 
 static const neo_ctl_parameter arguments[] = {
-    {"file", NEO_CTL_FILE, 0, NULL, "what is imported, as `export` writes it; - is standard input"},
+    {"file", NEO_CTL_FILE, 0, NULL, "lines of JSON as `export` writes them; - is standard input"},
     {0},
 };
 
 static const neo_ctl_parameter options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization that gets the rows"},
-    {"check", NEO_CTL_FLAG, 0, NULL, "look at everything, and write nothing"},
+    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization to import into"},
+    {"check", NEO_CTL_FLAG, 0, NULL, "check everything and write nothing"},
     {"tell-webhooks", NEO_CTL_FLAG, 0, NULL,
-     "tell webhooks of each row that is created or changed, as of a request; otherwise nobody is told"},
+     "send webhook events for the rows that are created or changed; by default none are sent"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_import[] = {
-    {"import", NULL, "Read rows into an organization: an export, or data from elsewhere.",
-     "Each line is an object with one member, named after what its value is, {\"broker\": {...}}, in any order. All of them "
-     "are "
-     "checked before the first one is written, by the rules of the API; only where a status comes from is not asked. What is "
-     "wrong "
-     "is told with the numbers of the lines, and then nothing is imported. Rows are written in portions; an import that was "
-     "interrupted is gone on with by the same command.\n"
-     "A row with an id that the organization has, or else with its external_id, replaces that row, and is left alone where "
-     "nothing "
-     "differs. Ids of elsewhere may be any texts: they become ids of the API, always the same ones, wherever they are referred "
-     "to. "
-     "Rows that say that they are another organization's get new ids. Moments and names that the service sets are kept where a "
-     "row "
-     "has them. Subscriptions to webhooks are passed over.\n"
-     "A lead is what `lead import` takes it for. An opt-out has contact_phone or contact_bsuid, opted_out_at, and "
-     "phone_number_id, "
-     "as Meta calls the number that it was said to; without that, and until the organization has that number, it counts for "
-     "all "
-     "its numbers. Whoever has resumed since in a conversation that is there is not stopped by it.",
+    {"import", NULL, "Import rows into an organization: an export, or data from another system.",
+     "Each line is an object with one member, named after the kind of its value: {\"broker\": {...}}. Lines can be in any "
+     "order. "
+     "All of them are checked by the API's rules before the first is written; only the previous status is not checked. If "
+     "there "
+     "are errors, they are printed with their line numbers and nothing is imported. If an import is interrupted, run the same "
+     "command again to resume.\n"
+     "A row replaces the row with the same id, or else with the same external_id; identical rows are not changed. Ids can be "
+     "any text: each is replaced by an id of the API, the same one in every import and reference. Rows of another "
+     "organization get new ids. Timestamps and authors that a row contains are kept. Webhook subscriptions are skipped.\n"
+     "Leads are checked as by `lead import`. An opt-out has contact_phone or contact_bsuid, opted_out_at, and phone_number_id, "
+     "the number at Meta that received it. Without that, or until the organization has that number, it applies to all of its "
+     "numbers. An opt-out does not apply to an existing conversation whose contact has opted in since.",
      arguments, options, run, NULL, 0},
     {0},
 };

@@ -1,4 +1,4 @@
-/* What the two files of `import` share: reading lines into an import, and what is wrong with them. */
+/* The state of an import, shared by import.c and import_read.c. */
 #ifndef NEO_CTL_IMPORT_H
 #define NEO_CTL_IMPORT_H
 
@@ -7,10 +7,10 @@
 #include "ctl/progress.h"
 #include "store/import.h"
 
-#define NEO_IMPORT_MAX_SHOWN 100 /* complaints */
+#define NEO_IMPORT_MAX_SHOWN 100 /* errors */
 
 typedef struct neo_import_problem {
-    long long number; /* of the line; 0: of the file */
+    long long number; /* of the line; 0: the whole file */
     const char *field;
     const char *message;
 } neo_import_problem;
@@ -20,21 +20,21 @@ typedef struct neo_import_job {
     neo_import *import;
     const char *organization, *tenant;
     FILE *in;
-    long long size;               /* of the file in bytes, 0 where that is not known */
-    long long bytes, lines, rows; /* that have been read */
-    long long skipped;            /* subscriptions */
-    neo_json *head;               /* of an export, else NULL */
+    long long size;               /* of the file in bytes, 0 if unknown */
+    long long bytes, lines, rows; /* read so far */
+    long long skipped;            /* webhook subscriptions */
+    neo_json *head;               /* the header line of an export, or NULL */
     const neo_resource **kinds;   /* that can be imported */
-    long long *counts;            /* of rows, by the place of their kind in neo_import_kinds */
+    long long *counts;            /* rows by their kind's index in neo_import_kinds */
     apr_array_header_t *problems; /* of neo_import_problem: the first ones */
     long long problem_count;
     neo_ctl_progress progress;
 } neo_import_job;
 
-/* Reads the whole file into the import. What is wrong with lines is complained of; returns why it cannot go on at all. */
+/* Reads the file into the import. Errors in lines are added to `problems`; other errors are returned. */
 const char *neo_import_job_read(neo_import_job *job);
 
-/* Notes what is wrong with a line. `data` is the neo_import_job. */
+/* Adds an error. `data` is the neo_import_job. */
 void neo_import_job_add_problem(void *data, long long number, const char *field, const char *message);
 
 #endif

@@ -1,5 +1,4 @@
-/* Reading the lines of an import, in chunks whose memory is given back: each line is parsed, its ids are found, and it is
- * checked by the model's rules. */
+/* Reads the lines of an import: parses each, assigns its ids and validates it, in chunks whose memory is freed. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <errno.h>
@@ -15,24 +14,22 @@
 #define MAX_LINES 500 /* of a chunk */
 #define MAX_BYTES (1024 * 1024)
 
-/* A line that has been read. */
 typedef struct {
     long long number;
     const neo_resource *kind;
     neo_json *body;
     const char *id;
-    int lookup;   /* the place of what is to become its id; -1 where that is known */
-    int is_moved; /* it was another organization's */
+    int lookup;   /* the index in chunk.lookups that gives its id; -1 if the id is known */
+    int is_moved; /* from another organization */
 } line;
 
-/* Lines that are dealt with together. */
 typedef struct {
     neo_import_job *job;
     apr_pool_t *pool;
     apr_array_header_t *lines;   /* of line */
-    apr_array_header_t *lookups; /* of neo_import_lookup: ids of elsewhere */
-    apr_hash_t *lookup_indexes;  /* of the wishes: by kind and given id, to int */
-    const line *renamed;         /* whose references are being renamed */
+    apr_array_header_t *lookups; /* of neo_import_lookup: foreign ids */
+    apr_hash_t *lookup_indexes;  /* "kind id" to an index in `lookups` (int) */
+    const line *renamed;         /* the line whose references are being renamed */
 } chunk;
 
 void neo_import_job_add_problem(void *data, long long number, const char *field, const char *message)
@@ -52,14 +49,14 @@ static void read_head(neo_import_job *job, neo_text text, long long number)
     neo_json *head = neo_json_get(neo_json_parse(text, job->ctl->pool, &wrong), NEO_TRANSFER_HEAD);
     neo_json *format = neo_json_kind_of(head) == NEO_JSON_OBJECT ? neo_json_get(head, "format") : NULL;
     if (job->head || job->rows)
-        neo_import_job_add_problem(job, number, NULL, "tells of an export, and is not the first line");
+        neo_import_job_add_problem(job, number, NULL, "is a header and not the first line");
     else if (!format || neo_json_kind_of(format) != NEO_JSON_INTEGER || neo_json_integer(format) != NEO_TRANSFER_FORMAT)
-        neo_import_job_add_problem(job, number, "format", "is none that this neoapictl can read; a newer one may");
+        neo_import_job_add_problem(job, number, "format", "is not supported; use a newer neoapictl");
     else
         job->head = head;
 }
 
-/* Whether the line's row was another organization's: it says so itself, or the first line does for all. */
+/* Whether the row is from another organization, by its organization_id or else by the header. */
 static int is_moved(const neo_import_job *job, const neo_json *body)
 {
     const neo_json *own = neo_json_get(body, "organization_id"), *head = neo_json_get(job->head, "organization");
@@ -101,7 +98,7 @@ static const char *renamed_reference(void *data, const neo_resource *kind, const
     return index ? APR_ARRAY_IDX(c->lookups, *index, neo_import_lookup).id : given;
 }
 
-/* Finds out the line's id, or asks for it. False where it can have none. */
+/* Sets the line's id, or its lookup. False if it has neither id nor external_id. */
 static int find_id(chunk *c, line *l)
 {
     const neo_json *id = neo_json_get(l->body, "id");
@@ -119,7 +116,7 @@ static int find_id(chunk *c, line *l)
     }
     if (!given && !external_id) {
         neo_import_job_add_problem(c->job, l->number, "id",
-                                   "is required, or an external_id, so that the row is known when the import is repeated");
+                                   "is required, or an external_id, to identify the row when the import is repeated");
         return 0;
     }
     if (!created_at || !neo_ms_parse(created_at, &time))
@@ -151,8 +148,8 @@ static void count_row(neo_import_job *job, const neo_resource *kind)
     job->rows++;
 }
 
-/* What has a secret is passed over: it is not in the file. */
-static int is_taken(const neo_import_job *job, const neo_resource *kind)
+/* False for webhook subscriptions: their secrets are not in the file. */
+static int is_importable(const neo_import_job *job, const neo_resource *kind)
 {
     const neo_resource **k = job->kinds;
     while (*k && *k != kind)
@@ -160,14 +157,14 @@ static int is_taken(const neo_import_job *job, const neo_resource *kind)
     return *k != NULL;
 }
 
-/* The parser counts lines, too, and knows of one. */
+/* Removes "line 1, " from the parser's message: it sees one line only. */
 static void add_syntax_problem(const chunk *c, long long number, const char *wrong)
 {
     static const char own[] = "line 1, ";
     const char *at = strstr(wrong, own);
     if (at)
         wrong = apr_pstrcat(c->pool, apr_pstrmemdup(c->pool, wrong, (apr_size_t)(at - wrong)), at + strlen(own), NULL);
-    neo_import_job_add_problem(c->job, number, NULL, apr_pstrcat(c->pool, "is no JSON: ", wrong, NULL));
+    neo_import_job_add_problem(c->job, number, NULL, apr_pstrcat(c->pool, "is not JSON: ", wrong, NULL));
 }
 
 static void read_line_text(chunk *c, neo_text text, long long number)
@@ -183,10 +180,10 @@ static void read_line_text(chunk *c, neo_text text, long long number)
         read_head(c->job, text, number);
     else if (!kind)
         neo_import_job_add_problem(c->job, number, NULL,
-                                   "must be an object with one member, named after what its value is: {\"broker\": {…}}");
+                                   "must be an object with one member, named after its kind: {\"broker\": {…}}");
     else {
         count_row(c->job, kind);
-        if (is_taken(c->job, kind))
+        if (is_importable(c->job, kind))
             add_row(c, kind, neo_json_member_value(member), number);
         else
             c->job->skipped++;
@@ -205,7 +202,7 @@ static void add_problems_of(neo_import_job *job, long long number, const neo_pro
     }
 }
 
-/* Checks the lines and gives them to the import. */
+/* Validates the lines and adds them to the import. */
 static const char *finish_chunk(chunk *c)
 {
     neo_import_job *job = c->job;
@@ -231,7 +228,7 @@ static const char *finish_chunk(chunk *c)
     return wrong ? apr_pstrdup(job->ctl->pool, wrong) : NULL;
 }
 
-/* The next line, without its end. 0 at the end of the file. */
+/* Reads the next line without its line break. Returns 0 at the end of the file. */
 static int read_line(neo_import_job *job, char **buffer, size_t *capacity, neo_text *text)
 {
     ssize_t len = getline(buffer, capacity, job->in);
@@ -274,17 +271,17 @@ static const char *read_chunk(neo_import_job *job, apr_pool_t *pool, char **buff
 
 /* ---------------------------------------------------------------- the file */
 
-/* An export says in its first line how much there is of everything. */
+/* Compares the number of rows with the header's. */
 static void check_counts(neo_import_job *job)
 {
-    neo_json *said = neo_json_get(job->head, "rows");
-    for (int k = 0; said && neo_import_kinds[k]; k++) {
-        const neo_json *count = neo_json_get(said, neo_import_kinds[k]->name);
+    neo_json *expected = neo_json_get(job->head, "rows");
+    for (int k = 0; expected && neo_import_kinds[k]; k++) {
+        const neo_json *count = neo_json_get(expected, neo_import_kinds[k]->name);
         if (count && neo_json_integer(count) != job->counts[k])
             neo_import_job_add_problem(job, 0, NULL,
                                        apr_psprintf(job->ctl->pool,
-                                                    "the file is not whole: its first line tells of %s %" APR_INT64_T_FMT
-                                                    ", and there are %" APR_INT64_T_FMT,
+                                                    "the file is incomplete: %s in the header %" APR_INT64_T_FMT
+                                                    ", in the file %" APR_INT64_T_FMT,
                                                     neo_import_kinds[k]->collection, (apr_int64_t)neo_json_integer(count),
                                                     (apr_int64_t)job->counts[k]));
     }

@@ -1,4 +1,4 @@
-/* neoapictl lead */
+/* neoapictl lead: imports leads from CSV, lists and removes them. */
 #include <apr_hash.h>
 #include <apr_strings.h>
 #include <stdio.h>
@@ -14,19 +14,18 @@
 #include "store/lead_admin.h"
 
 #define MAX_FILE          (256 << 20)
-#define MAX_PROBLEMS      100   /* that are told one by one */
+#define MAX_PROBLEMS      100   /* that are printed */
 #define CHUNK             2000  /* rows in one statement */
-#define PROGRESS_MIN_ROWS 20000 /* rows, from which on it is told how far it has got */
+#define PROGRESS_MIN_ROWS 20000 /* smaller imports show no progress */
 
-/* An import on its way. */
 typedef struct {
     const neo_ctl *ctl;
     const char *path;
     neo_text text;
-    int columns[64]; /* what each column of the file is; -1 for the end */
+    int columns[64]; /* neo_lead_column of each column of the file, terminated by -1 */
     int rows;
     int problems;
-    apr_hash_t *phones;         /* lines, by the number that is there */
+    apr_hash_t *phones;         /* phone number to line number */
     apr_array_header_t *chunks; /* of neo_text: rows as JSON */
     neo_buf chunk;
     int in_chunk;
@@ -38,7 +37,7 @@ static void add_problem(import *i, int line, const char *message)
         neo_ctl_fail(i->ctl, "%s, line %d: %s", i->path, line, message);
 }
 
-static void tell_progress(const import *i, const char *what, int done, int all)
+static void show_progress(const import *i, const char *what, int done, int all)
 {
     if (all >= PROGRESS_MIN_ROWS && isatty(STDERR_FILENO) && !i->ctl->json)
         fprintf(stderr, "\r%s: %d of %d rows%s", what, done, all, done >= all ? "\n" : "");
@@ -57,12 +56,10 @@ static const char *read_heading(import *i, const neo_csv_record *record)
     for (int c = 0; c < record->count; c++) {
         int column = neo_lead_column_of(record->fields[c]);
         if (column < 0)
-            return apr_psprintf(pool,
-                                "line %d: there is no column \"%s\"; the first line names the columns: name, phone, email, "
-                                "party_id",
+            return apr_psprintf(pool, "line %d: unknown column \"%s\"; the columns are name, phone, email and party_id",
                                 record->line, record->fields[c]);
         if (seen[column]++)
-            return apr_psprintf(pool, "line %d: the column %s is there twice", record->line, record->fields[c]);
+            return apr_psprintf(pool, "line %d: the column %s appears twice", record->line, record->fields[c]);
         i->columns[c] = column;
     }
     i->columns[record->count] = -1;
@@ -96,21 +93,21 @@ static void add_lead(import *i, int line, const char *const values[NEO_LEAD_COLU
         end_chunk(i);
 }
 
-/* Whether the file has the number in an earlier line. */
+/* Whether an earlier line has the same number. */
 static int is_repeated(import *i, int line, const char *phone)
 {
     apr_pool_t *pool = i->ctl->pool;
     const char *folded = apr_pstrdup(pool, neo_phone_folded(phone, pool));
     const int *before = apr_hash_get(i->phones, folded, APR_HASH_KEY_STRING);
     if (before) {
-        add_problem(i, line, apr_psprintf(pool, "phone: line %d has this number already", *before));
+        add_problem(i, line, apr_psprintf(pool, "phone: line %d has the same number", *before));
         return 1;
     }
     apr_hash_set(i->phones, folded, APR_HASH_KEY_STRING, apr_pmemdup(pool, &line, sizeof line));
     return 0;
 }
 
-/* `pool` is this row's alone. */
+/* `pool` is cleared after this row. */
 static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
 {
     const char *values[NEO_LEAD_COLUMNS] = {0}, *wrong[NEO_LEAD_COLUMNS];
@@ -123,8 +120,7 @@ static void read_row(import *i, const neo_csv_record *record, apr_pool_t *pool)
     while (i->columns[columns] >= 0)
         columns++;
     if (record->count > columns) {
-        add_problem(i, record->line,
-                    apr_psprintf(pool, "there are %d columns, and the first line names %d", record->count, columns));
+        add_problem(i, record->line, apr_psprintf(pool, "the line has %d columns, the first line %d", record->count, columns));
         return;
     }
     for (int c = 0; c < record->count; c++)
@@ -146,7 +142,7 @@ static const char *read_file(import *i)
     neo_csv_begin(&csv, i->text);
     apr_pool_create(&pool, i->ctl->pool);
     if (!neo_csv_next(&csv, pool, &record))
-        wrong = "the file is empty; its first line names the columns: name, phone, email, party_id";
+        wrong = "the file is empty; its first line must name the columns: name, phone, email, party_id";
     else
         wrong = read_heading(i, &record);
     while (!wrong && neo_csv_next(&csv, pool, &record)) {
@@ -187,7 +183,7 @@ static const char *each_chunk(import *i, neo_pg *pg, const char *what, step run_
         wrong = run_step(i, pg, APR_ARRAY_IDX(i->chunks, c, neo_text), pool);
         wrong = wrong ? apr_pstrdup(i->ctl->pool, wrong) : NULL;
         apr_pool_clear(pool);
-        tell_progress(i, what, c + 1 == i->chunks->nelts ? i->rows : (c + 1) * CHUNK, i->rows);
+        show_progress(i, what, c + 1 == i->chunks->nelts ? i->rows : (c + 1) * CHUNK, i->rows);
     }
     apr_pool_destroy(pool);
     return wrong;
@@ -199,7 +195,7 @@ static const char *exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
     return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
 }
 
-/* Everything is checked before anything is written, and all is written or nothing. */
+/* Checks everything before writing, in one transaction. */
 static const char *write_rows(import *i, neo_pg *pg)
 {
     const char *wrong = exec(i->ctl, pg, "begin");
@@ -207,15 +203,15 @@ static const char *write_rows(import *i, neo_pg *pg)
         wrong = each_chunk(i, pg, "checked", check_chunk);
     if (!wrong && !i->problems)
         wrong = each_chunk(i, pg, "written", add_chunk);
-    return wrong || i->problems ? wrong : exec(i->ctl, pg, "commit"); /* otherwise it ends with the connection */
+    return wrong || i->problems ? wrong : exec(i->ctl, pg, "commit"); /* closing the connection rolls back */
 }
 
 static neo_ctl_exit report(const import *i)
 {
     if (i->problems > MAX_PROBLEMS)
-        neo_ctl_fail(i->ctl, "and %d more", i->problems - MAX_PROBLEMS);
+        neo_ctl_fail(i->ctl, "%d more errors are not shown", i->problems - MAX_PROBLEMS);
     if (i->problems)
-        return neo_ctl_fail(i->ctl, "nothing was imported, because %s wrong", i->problems == 1 ? "a row is" : "rows are");
+        return neo_ctl_fail(i->ctl, "nothing was imported: %d error%s", i->problems, i->problems == 1 ? "" : "s");
     neo_json *done = neo_json_make_object(i->ctl->pool);
     neo_json_set(done, "imported", neo_json_make_integer(i->rows, i->ctl->pool));
     neo_ctl_print(i->ctl, done);
@@ -243,17 +239,17 @@ import i = {.ctl = ctl, .path = strcmp(path, "-") ? path: "standard input" };
 /* ---------------------------------------------------------------- the table */
 
 static const neo_ctl_parameter import_arguments[] = {
-    {"file", NEO_CTL_FILE, 0, NULL, "a table as CSV in UTF-8; - for standard input"},
+    {"file", NEO_CTL_FILE, 0, NULL, "a CSV file in UTF-8; - is standard input"},
     {0},
 };
 
 static const neo_ctl_parameter import_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "whose leads they are"},
+    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization to import into"},
     {0},
 };
 
 static const neo_ctl_parameter list_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only those of this organization"},
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only of this organization"},
     {0},
 };
 
@@ -263,17 +259,15 @@ static const neo_ctl_parameter which[] = {
 };
 
 const neo_ctl_command neo_ctl_lead[] = {
-    {"lead", "import", "Bring leads in: all rows of a table, or none.",
-     "The first line names the columns: name, phone, and where there are such email and party_id, in any order; commas or "
-     "semicolons "
-     "stand between them. A number without a country's code is Brazilian. Every row is checked first, and what is wrong is "
-     "told with "
-     "its line.",
+    {"lead", "import", "Import leads from a CSV file: all rows or none.",
+     "The first line names the columns, in any order: name, phone, and optionally email and party_id. The separator is a comma "
+     "or a semicolon. Numbers without a country code are Brazilian. Errors are printed with their line numbers.",
      import_arguments, import_options, run_import, NULL, 0},
     {"lead", "list", "List the leads.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_LEADS},
-    {"lead", "remove", "Remove a lead, for example because the person asks for it.",
-     "One with conversations stays, unless these are to go too; then also whether the person opted out is forgotten. Answers "
-     "that are kept for a request's repetition end by themselves, within a day. It cannot be undone.",
+    {"lead", "remove", "Remove a lead, for example at the person's request.",
+     "A lead with conversations is removed only with --with-conversations, which also removes its opt-outs. Responses stored "
+     "for "
+     "repeated requests expire within a day. This cannot be undone.",
      which, neo_ctl_remove_options, neo_ctl_run_remove, NULL, NEO_ADMIN_LEADS},
     {0},
 };

@@ -9,8 +9,8 @@
 #include "core/log.h"
 #include "ctl/output.h"
 
-/* A standard stream that was closed would lend its number to the connection, and what is printed would go to PostgreSQL. In its
- * place comes one that fails at every use. */
+/* If a standard stream is closed, the connection's socket would get its number and output would go to PostgreSQL. Opens
+ * /dev/null in the wrong mode instead, so that every use fails. */
 static void occupy_standard_streams(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -18,7 +18,7 @@ static void occupy_standard_streams(void)
             abort();
 }
 
-/* What a statement failed with comes back with its rows, and is told once. */
+/* The error of a statement is returned with its rows and printed once. */
 static void drop_log(const neo_message_row *row, void *context, const char *text)
 {
     (void)row, (void)context, (void)text;
@@ -27,9 +27,9 @@ static void drop_log(const neo_message_row *row, void *context, const char *text
 static void prepare_process(void)
 {
     occupy_standard_streams();
-    signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of writing, told like any other */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is reported as a write error */
     neo_log_to(drop_log);
-    setenv("PGCONNECT_TIMEOUT", "10", 0); /* libpq's own patience has no end */
+    setenv("PGCONNECT_TIMEOUT", "10", 0); /* libpq has no default */
     setenv("PGAPPNAME", "neoapictl", 0);
 }
 
@@ -37,7 +37,7 @@ static neo_ctl_exit run(neo_ctl *ctl, int argc, const char *const *argv)
 {
     const char *wrong = neo_ctl_read(ctl, argc, argv);
     if (wrong)
-        return neo_ctl_misused(ctl, "%s", wrong);
+        return neo_ctl_usage_error(ctl, "%s", wrong);
     if (neo_ctl_value(ctl, "help")) {
         neo_ctl_help(ctl);
         return NEO_CTL_OK;

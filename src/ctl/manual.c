@@ -1,4 +1,4 @@
-/* neoapictl manual: the manual page neoapictl(1) in troff, drawn from the table of commands. */
+/* neoapictl manual: prints the manual page neoapictl(1) in troff, generated from the table of commands. */
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,53 +13,50 @@ static const char head[] =
     ".B neoapictl\n"
     ".RI [ OPTION \"]... \" COMMAND \" [\" ARGUMENT ]...\n"
     ".SH DESCRIPTION\n"
-    "mod_neoapi keeps everything in PostgreSQL.\n"
     ".B neoapictl\n"
-    "makes the database, brings its schema up to date, looks for what is wrong with it, and adds and takes away who may use "
-    "the\n"
-    "API: tenants, their organizations and users, plans of requests, and the keys and tokens that they call with.\n"
+    "creates and upgrades the PostgreSQL database of mod_neoapi, checks an installation, and manages tenants, organizations,\n"
+    "users, plans, API keys, tokens, webhooks and WhatsApp numbers.\n"
     ".PP\n"
-    "It works on the database alone, from any machine that reaches it, and httpd sees at once what it changes. The secret of "
-    "a\n"
-    "key or token is shown when it is made, once, because the database keeps its hash only.\n"
+    "It needs only a connection to the database and can run on another machine than httpd. Changes take effect in httpd at\n"
+    "once. The secret of a key or token is shown once, when it is created; the database stores only its hash.\n"
     ".PP\n"
-    "Whoever is to administer connects as a member of the role that owns the schema; what makes roles, as an administrator of\n"
-    "PostgreSQL. httpd's own role can do neither.\n"
+    "Connect as a member of the role that owns the schema. Commands that create roles need a PostgreSQL administrator. The\n"
+    "role that httpd uses cannot administer.\n"
     ".SH COMMANDS\n";
 
 static const char middle[] = ".SH OPTIONS OF EVERY COMMAND\n";
 
-static const char tail[] =
-    ".SH EXIT STATUS\n"
-    "0 where it was done, 1 where it could not be done, 2 where what was asked for makes no sense. What went wrong is said on\n"
-    "standard error, in one line.\n"
-    ".SH ENVIRONMENT\n"
-    ".TP\n"
-    ".B NEOAPI_DATABASE\n"
-    "The database, where\n"
-    ".B \\-\\-database\n"
-    "does not say it.\n"
-    ".TP\n"
-    ".BR PGHOST \", \" PGUSER \", \" PGPASSFILE \" and others\n"
-    "What libpq knows, for what the connection string leaves open.\n"
-    ".SH FILES\n"
-    ".TP\n"
-    ".I /etc/postgresql\\-common/pg_service.conf\n"
-    "libpq's services on Debian: there the service\n"
-    ".B neoapi\n"
-    "can say where the database is, to neoapictl and to httpd alike.\n"
-    ".TP\n"
-    ".I /etc/neoapi/key\n"
-    "The deployment's secret; see\n"
-    ".B NeoAPIKeyFile\n"
-    "in\n"
-    ".BR mod_neoapi (7).\n"
-    ".SH SEE ALSO\n"
-    ".BR mod_neoapi (7),\n"
-    ".BR psql (1),\n"
-    "and \"The Connection Service File\" in PostgreSQL's manual.\n";
+static const char tail[] = ".SH EXIT STATUS\n"
+                           "0: success. 1: failure. 2: wrong command line. 3:\n"
+                           ".B status\n"
+                           "has warnings. Errors are printed to standard error, in one line.\n"
+                           ".SH ENVIRONMENT\n"
+                           ".TP\n"
+                           ".B NEOAPI_DATABASE\n"
+                           "The database, if\n"
+                           ".B \\-\\-database\n"
+                           "is not given.\n"
+                           ".TP\n"
+                           ".BR PGHOST \", \" PGUSER \", \" PGPASSFILE \" and others\n"
+                           "libpq's variables, for parameters that the connection string does not set.\n"
+                           ".SH FILES\n"
+                           ".TP\n"
+                           ".I /etc/postgresql\\-common/pg_service.conf\n"
+                           "libpq's services on Debian. Define the service\n"
+                           ".B neoapi\n"
+                           "here, for neoapictl and httpd.\n"
+                           ".TP\n"
+                           ".I /etc/neoapi/key\n"
+                           "The deployment's encryption keys; see\n"
+                           ".B NeoAPIKeyFile\n"
+                           "in\n"
+                           ".BR mod_neoapi (7).\n"
+                           ".SH SEE ALSO\n"
+                           ".BR mod_neoapi (7),\n"
+                           ".BR psql (1),\n"
+                           "and \"The Connection Service File\" in PostgreSQL's manual.\n";
 
-/* Text as troff wants it: no backslash, hyphen or control character at a line's beginning means anything. */
+/* Escapes text for troff. */
 static void put_text(neo_buf *out, const char *text)
 {
     int is_start = 1;
@@ -94,11 +91,11 @@ static void put_entry(neo_buf *out, const neo_ctl_parameter *parameter, int is_o
     neo_buf_putc(out, '\n');
     put_text(out, parameter->summary);
     if (parameter->default_value) {
-        neo_buf_puts(out, " (");
+        neo_buf_puts(out, " (default: ");
         put_text(out, parameter->default_value);
-        neo_buf_puts(out, " if not given)");
+        neo_buf_putc(out, ')');
     }
-    neo_buf_puts(out, parameter->flags & NEO_CTL_REPEATED ? "; may be given several times.\n" : ".\n");
+    neo_buf_puts(out, parameter->flags & NEO_CTL_REPEATED ? "; may be repeated.\n" : ".\n");
 }
 
 static void put_entries(neo_buf *out, const neo_ctl_parameter *parameters, int are_options)
@@ -107,7 +104,7 @@ static void put_entries(neo_buf *out, const neo_ctl_parameter *parameters, int a
         put_entry(out, parameters, are_options);
 }
 
-/* The sentences after the summary. A line that begins after the end of a sentence was meant as a line of its own. */
+/* The sentences after the summary. A line break after the end of a sentence is kept. */
 static void put_details(neo_buf *out, const char *details)
 {
     char before = '.';
@@ -148,7 +145,7 @@ static neo_ctl_exit run(neo_ctl *ctl)
 }
 
 const neo_ctl_command neo_ctl_manual[] = {
-    {"manual", NULL, "Write this program's manual page.", "To read it where it is not installed: neoapictl manual | man -l -",
-     NULL, NULL, run, NULL, 0},
+    {"manual", NULL, "Print the manual page.", "To read it if it is not installed: neoapictl manual | man -l -", NULL, NULL,
+     run, NULL, 0},
     {0},
 };

@@ -1,4 +1,4 @@
-/* neoapictl migrate */
+/* neoapictl migrate: updates the schema. */
 #include "store/migrate.h"
 
 #include "ctl/migrate.h"
@@ -6,24 +6,23 @@
 #include "ctl/session.h"
 #include "store/webhook_admin.h"
 
-/* Who is told of each migration. */
 typedef struct {
     const neo_ctl *ctl;
     neo_json *applied;
 } progress;
 
-static void tell(const neo_migration *migration, void *data)
+static void report_migration(const neo_migration *migration, void *data)
 {
     progress *p = data;
     neo_ctl_say(p->ctl, "applying %s", migration->name);
-    (void)neo_ctl_flush(p->ctl); /* a long migration is not to be waited for in silence */
+    (void)neo_ctl_flush(p->ctl); /* before a migration that may take long */
     neo_json_append(p->applied, neo_json_make_string(migration->name, p->ctl->pool));
 }
 
-static void tell_blocked(const char *who, void *data)
+static void report_blocked(const char *who, void *data)
 {
     const progress *p = data;
-    neo_ctl_say(p->ctl, "it waits for tables that are in use, and tries again; in the way: %s", who);
+    neo_ctl_say(p->ctl, "waiting for tables that are in use, then retrying; blocked by: %s", who);
     (void)neo_ctl_flush(p->ctl);
 }
 
@@ -31,18 +30,18 @@ const char *neo_ctl_apply_migrations(const neo_ctl *ctl, neo_pg *pg, const char 
 {
     int version = 0;
     progress p = {ctl, neo_json_make_array(ctl->pool)};
-    const char *wrong = neo_migrate(pg, runtime, tell, tell_blocked, &p, ctl->pool);
+    const char *wrong = neo_migrate(pg, runtime, report_migration, report_blocked, &p, ctl->pool);
     if (!wrong && neo_schema_version(pg, ctl->pool, &version) != NEO_PG_OK)
         wrong = "the schema's version cannot be read";
     if (wrong)
         return wrong;
-    neo_ctl_say(ctl, "the schema is at version %d%s", version, neo_json_size(p.applied) ? "" : "; nothing was to be done");
+    neo_ctl_say(ctl, "the schema is at version %d%s", version, neo_json_size(p.applied) ? "" : "; nothing to do");
     neo_json_set(report, "version", neo_json_make_integer(version, ctl->pool));
     neo_json_set(report, "applied", p.applied);
     return NULL;
 }
 
-static const char *tell_pending(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
+static const char *report_pending(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
 {
     int version;
     neo_json *pending = neo_json_make_array(ctl->pool);
@@ -57,7 +56,7 @@ static const char *tell_pending(const neo_ctl *ctl, neo_pg *pg, neo_json *report
             neo_json_append(pending, neo_json_make_string(neo_migrations[i].name, ctl->pool));
         }
     if (!neo_json_size(pending))
-        neo_ctl_say(ctl, "the schema is at version %d; nothing is to be done", version);
+        neo_ctl_say(ctl, "the schema is at version %d; nothing to do", version);
     neo_json_set(report, "version", neo_json_make_integer(version, ctl->pool));
     neo_json_set(report, "pending", pending);
     return NULL;
@@ -69,9 +68,9 @@ static const char *migrate(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
     if (neo_schema_runtime(pg, ctl->pool, &runtime) != NEO_PG_OK)
         return "the runtime role's name cannot be read; connect as a superuser or as a member of the role that owns the schema";
     if (!runtime)
-        return "this database has not been set up; do it with: neoapictl setup";
+        return "this database has no schema; create it with: neoapictl setup";
     if (neo_ctl_value(ctl, "dry-run"))
-        return tell_pending(ctl, pg, report);
+        return report_pending(ctl, pg, report);
     const char *wrong = neo_ctl_apply_migrations(ctl, pg, runtime, report);
     return wrong ? wrong : neo_admin_make_partitions(pg, ctl->pool);
 }
@@ -91,17 +90,17 @@ static neo_ctl_exit run(neo_ctl *ctl)
 }
 
 static const neo_ctl_parameter options[] = {
-    {"dry-run", NEO_CTL_FLAG, 0, NULL, "say what would be applied, and change nothing"},
+    {"dry-run", NEO_CTL_FLAG, 0, NULL, "show what would be applied and change nothing"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_migrate[] = {
-    {"migrate", NULL, "Bring the schema up to date.",
-     "Connect as a superuser or as a member of the role that owns the schema. Each migration has a transaction of its own; one "
-     "that fails is rolled back whole. Two at once do no harm. One that waits for a table which somebody uses for long is put "
-     "off, so that "
-     "nobody waits behind it, and tried again for minutes; it says who is in the way. The coming days' partitions for webhooks "
-     "are made, too.",
+    {"migrate", NULL, "Update the schema.",
+     "Connect as a superuser or as a member of the role that owns the schema. Each migration is a transaction; if it fails, it "
+     "is "
+     "rolled back. Running the command twice at the same time is safe. If a table is in use for long, the migration is retried "
+     "for some minutes, so that other sessions do not wait behind it; the blocking sessions are printed. The command also "
+     "creates the webhook partitions of the coming days.",
      NULL, options, run, NULL, 0},
     {0},
 };

@@ -1,4 +1,4 @@
-/* neoapictl organization */
+/* neoapictl organization: manages organizations. */
 #include "ctl/change.h"
 
 static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
@@ -8,19 +8,18 @@ static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
 }
 
 static const neo_ctl_parameter add_arguments[] = {
-    {"name", NEO_CTL_NAME, 0, NULL, "what people call the organization"},
+    {"name", NEO_CTL_NAME, 0, NULL, "the organization's name"},
     {0},
 };
 
 static const neo_ctl_parameter add_options[] = {
-    {"tenant", NEO_CTL_TENANT_ID, NEO_CTL_REQUIRED, NULL, "whose organization it is"},
-    {"id", NEO_CTL_ORGANIZATION_ID, 0, NULL,
-     "the id that it had before, for an import of what was exported; else it gets a new one"},
+    {"tenant", NEO_CTL_TENANT_ID, NEO_CTL_REQUIRED, NULL, "the tenant that it belongs to"},
+    {"id", NEO_CTL_ORGANIZATION_ID, 0, NULL, "the id of an exported organization, to import into; defaults to a new id"},
     {0},
 };
 
 static const neo_ctl_parameter list_options[] = {
-    {"tenant", NEO_CTL_TENANT_ID, 0, NULL, "only those of this tenant"},
+    {"tenant", NEO_CTL_TENANT_ID, 0, NULL, "only of this tenant"},
     {0},
 };
 
@@ -30,19 +29,19 @@ static const neo_ctl_parameter which[] = {
 };
 
 static const neo_ctl_parameter change_options[] = {
-    {"name", NEO_CTL_NAME, 0, NULL, "what people call the organization"},
+    {"name", NEO_CTL_NAME, 0, NULL, "the organization's name"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_organization[] = {
-    {"organization", "add", "Add an organization to a tenant: what owns brokers and everything else.", NULL, add_arguments,
+    {"organization", "add", "Add an organization to a tenant. It owns brokers and all other data.", NULL, add_arguments,
      add_options, neo_ctl_run_row, add, 0},
     {"organization", "list", "List the organizations.", NULL, NULL, list_options, neo_ctl_run_list, NULL,
      NEO_ADMIN_ORGANIZATIONS},
     {"organization", "change", "Change an organization's name.", NULL, which, change_options, neo_ctl_run_change, NULL,
      NEO_ADMIN_ORGANIZATIONS},
-    {"organization", "remove", "Remove an organization that owns nothing and that no key or token reaches.",
-     "With all that it has it is removed by: neoapictl purge organization", which, NULL, neo_ctl_run_remove, NULL,
+    {"organization", "remove", "Remove an organization without data, keys and tokens.",
+     "To remove one with its data, use: neoapictl purge organization", which, NULL, neo_ctl_run_remove, NULL,
      NEO_ADMIN_ORGANIZATIONS},
     {0},
 };

@@ -1,4 +1,4 @@
-/* Tables, JSON and messages (see ctl/output.h). */
+/* Prints tables, JSON and messages (see ctl/output.h). */
 #include "ctl/output.h"
 
 #include <apr_strings.h>
@@ -62,7 +62,7 @@ static const char *cell(const neo_json *value, apr_pool_t *pool)
     }
 }
 
-/* "TENANT ID" of "tenant_id" */
+/* "tenant_id" becomes "TENANT ID". */
 static const char *heading(const char *key, apr_pool_t *pool)
 {
     char *text = apr_pstrdup(pool, key);
@@ -73,11 +73,11 @@ static const char *heading(const char *key, apr_pool_t *pool)
 
 #define MAX_COLUMNS 16
 
-/* Rows of cells, and how wide their columns are in characters. */
+/* A table is put twice: first to measure the widths of its columns in characters, then to write. */
 typedef struct {
     neo_buf out;
     apr_size_t width[MAX_COLUMNS];
-    int writing; /* 0: measuring */
+    int writing; /* 0: measure */
     int is_bare; /* without headings and names */
 } table;
 
@@ -148,7 +148,7 @@ const char *neo_ctl_flush(const neo_ctl *ctl)
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return NULL;
-    return apr_psprintf(ctl->pool, "what was asked for could not be written: %s", errno ? strerror(errno) : "output error");
+    return apr_psprintf(ctl->pool, "the output could not be written: %s", errno ? strerror(errno) : "output error");
 }
 
 static void report_error(const char *message, apr_pool_t *pool)
@@ -166,7 +166,7 @@ neo_ctl_exit neo_ctl_fail(const neo_ctl *ctl, const char *fmt, ...)
     return NEO_CTL_FAILED;
 }
 
-neo_ctl_exit neo_ctl_misused(const neo_ctl *ctl, const char *fmt, ...)
+neo_ctl_exit neo_ctl_usage_error(const neo_ctl *ctl, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);

@@ -1,4 +1,4 @@
-/* neoapictl plan */
+/* neoapictl plan: manages plans (rate limits). */
 #include "ctl/change.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
@@ -18,13 +18,13 @@ static neo_ctl_exit add(neo_ctl *ctl)
 }
 
 static const neo_ctl_parameter add_arguments[] = {
-    {"name", NEO_CTL_PLAN, 0, NULL, "how the plan is called: lowercase letters, digits, hyphens and underscores"},
+    {"name", NEO_CTL_PLAN, 0, NULL, "the plan's name: lowercase letters, digits, hyphens and underscores"},
     {0},
 };
 
 static const neo_ctl_parameter add_options[] = {
-    {"requests", NEO_CTL_COUNT, NEO_CTL_REQUIRED, NULL, "how many requests a credential may make in each window"},
-    {"window", NEO_CTL_SECONDS, NEO_CTL_REQUIRED, NULL, "how long a window is"},
+    {"requests", NEO_CTL_COUNT, NEO_CTL_REQUIRED, NULL, "requests per window and credential"},
+    {"window", NEO_CTL_SECONDS, NEO_CTL_REQUIRED, NULL, "length of the window"},
     {0},
 };
 
@@ -34,18 +34,17 @@ static const neo_ctl_parameter which[] = {
 };
 
 static const neo_ctl_parameter change_options[] = {
-    {"requests", NEO_CTL_COUNT, 0, NULL, "how many requests a credential may make in each window"},
-    {"window", NEO_CTL_SECONDS, 0, NULL, "how long a window is"},
+    {"requests", NEO_CTL_COUNT, 0, NULL, "requests per window and credential"},
+    {"window", NEO_CTL_SECONDS, 0, NULL, "length of the window"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_plan[] = {
-    {"plan", "add", "Add a plan: how many requests a tenant's credentials may make.", NULL, add_arguments, add_options, add,
-     NULL, 0},
+    {"plan", "add", "Add a plan: a rate limit for tenants.", NULL, add_arguments, add_options, add, NULL, 0},
     {"plan", "list", "List the plans.", NULL, NULL, NULL, neo_ctl_run_list, NULL, NEO_ADMIN_PLANS},
-    {"plan", "change", "Change a plan, for every tenant that has it; it holds at once.", NULL, which, change_options,
+    {"plan", "change", "Change a plan for all tenants that have it. Takes effect at once.", NULL, which, change_options,
      neo_ctl_run_change, NULL, NEO_ADMIN_PLANS},
-    {"plan", "remove", "Remove a plan that no tenant has.", "The default plan stays.", which, NULL, neo_ctl_run_remove, NULL,
-     NEO_ADMIN_PLANS},
+    {"plan", "remove", "Remove a plan that no tenant has.", "The plan \"default\" cannot be removed.", which, NULL,
+     neo_ctl_run_remove, NULL, NEO_ADMIN_PLANS},
     {0},
 };

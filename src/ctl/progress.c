@@ -1,4 +1,4 @@
-/* The line that shows progress (see ctl/progress.h). */
+/* Prints the progress line (see ctl/progress.h). */
 #include "ctl/progress.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include "ctl/output.h"
 
-#define REFRESH_INTERVAL APR_TIME_C(100000) /* microseconds between two looks of the line */
+#define REFRESH_INTERVAL APR_TIME_C(100000) /* microseconds */
 #define BAR_WIDTH        24                 /* characters */
-#define MIN_COLUMNS      76                 /* columns that the line with a bar needs */
+#define MIN_COLUMNS      76                 /* of the terminal, to show the bar */
 
 void neo_ctl_progress_begin(neo_ctl_progress *progress, const neo_ctl *ctl, const char *what)
 {

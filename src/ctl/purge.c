@@ -1,4 +1,4 @@
-/* neoapictl purge: removes a tenant or an organization with everything that it has. */
+/* neoapictl purge: removes a tenant or an organization with all of its data. */
 #include <apr_strings.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,24 +20,24 @@ static long long sum_of(neo_json *what)
     return sum;
 }
 
-/* Shows what goes and lets the name be typed. Returns NULL, or why nothing is removed. */
-static const char *ask(const neo_ctl *ctl, const neo_purge *purge, neo_json *what)
+/* Shows what is removed and asks for the name. Returns NULL if it is confirmed, or an error. */
+static const char *confirm(const neo_ctl *ctl, const neo_purge *purge, neo_json *what)
 {
     char line[1024];
     if (neo_ctl_value(ctl, "yes"))
         return NULL;
     if (!isatty(STDIN_FILENO))
-        return "nobody can be asked here; --yes does it without asking";
+        return "not a terminal; use --yes";
     neo_ctl plain = *ctl;
     plain.json = plain.quiet = 0;
     neo_ctl_print(&plain, what);
-    printf("What no export has: %s.\nAll of this goes for good. To remove it, type the name of the %s, \"%s\": ",
+    printf("Never exported: %s.\nThis cannot be undone. To remove all of it, type the name of the %s, \"%s\": ",
            NEO_TRANSFER_LEFT_OUT, purge->tenant ? "tenant" : "organization", neo_ctl_one_line(purge->name, ctl->pool));
     fflush(stdout);
     if (!fgets(line, sizeof line, stdin))
         line[0] = '\0';
     line[strcspn(line, "\r\n")] = '\0';
-    return strcmp(line, purge->name) == 0 ? NULL : "that is not the name; nothing was removed";
+    return strcmp(line, purge->name) == 0 ? NULL : "the name does not match; nothing was removed";
 }
 
 static const char *remove_all(const neo_ctl *ctl, neo_purge *purge, long long all, long long *removed)
@@ -48,7 +48,7 @@ static const char *remove_all(const neo_ctl *ctl, neo_purge *purge, long long al
     int is_over = 0;
     const char *wrong = neo_purge_close(purge, ctl->pool);
     if (!wrong && !purge->is_data_only)
-        neo_ctl_await_cache_sync(ctl, purge->pg, "The credentials have ended");
+        neo_ctl_await_cache_sync(ctl, purge->pg, "The credentials are revoked");
     apr_pool_create(&pool, ctl->pool);
     neo_ctl_progress_begin(&progress, ctl, "removing");
     while (!wrong && !is_over) {
@@ -73,17 +73,17 @@ static neo_ctl_exit run_purge(neo_ctl *ctl, neo_purge *purge)
         neo_ctl_print(ctl, what);
         return NEO_CTL_OK;
     }
-    if (wrong || (wrong = ask(ctl, purge, what)))
+    if (wrong || (wrong = confirm(ctl, purge, what)))
         return neo_ctl_fail(ctl, "%s", wrong);
     if ((wrong = remove_all(ctl, purge, sum_of(what), &removed)))
-        return neo_ctl_fail(ctl, "stopped with %" APR_INT64_T_FMT " rows removed: %s. The same command goes on from there.",
+        return neo_ctl_fail(ctl, "stopped with %" APR_INT64_T_FMT " rows removed: %s. Run the same command again to resume.",
                             (apr_int64_t)removed, wrong);
     neo_json *done = neo_json_make_object(ctl->pool);
     neo_json_set(done, "id", neo_json_make_string(purge->tenant ? purge->tenant : purge->organization, ctl->pool));
     neo_json_set(done, "removed", what);
     if (ctl->json)
         neo_ctl_print(ctl, done);
-    neo_ctl_say(ctl, "Removed, with %" APR_INT64_T_FMT " rows.", (apr_int64_t)sum_of(what));
+    neo_ctl_say(ctl, "Removed %" APR_INT64_T_FMT " rows.", (apr_int64_t)sum_of(what));
     return NEO_CTL_OK;
 }
 
@@ -102,11 +102,11 @@ static neo_ctl_exit purge_organization(neo_ctl *ctl)
 
 #define YES                                                                                                                    \
     {                                                                                                                          \
-        "yes", NEO_CTL_FLAG, 0, NULL, "do not ask; for scripts"                                                                \
+        "yes", NEO_CTL_FLAG, 0, NULL, "do not ask for confirmation"                                                            \
     }
 #define DRY_RUN                                                                                                                \
     {                                                                                                                          \
-        "dry-run", NEO_CTL_FLAG, 0, NULL, "show what would go, and remove nothing"                                             \
+        "dry-run", NEO_CTL_FLAG, 0, NULL, "show what would be removed and remove nothing"                                      \
     }
 
 static const neo_ctl_parameter of_tenant[] = {
@@ -124,20 +124,20 @@ static const neo_ctl_parameter organization_options[] = {
     YES,
     DRY_RUN,
     {"data-only", NEO_CTL_FLAG, 0, NULL,
-     "the organization stays, empty, with its keys, tokens, webhook subscriptions and WhatsApp numbers; what is written "
-     "meanwhile may stay too"},
+     "keep the organization with its keys, tokens, webhook subscriptions and WhatsApp numbers; rows that are written "
+     "during the purge may remain"},
     {0},
 };
 
 #define DETAILS                                                                                                                \
-    "It shows what goes and asks for the name. Then the credentials end, at once and everywhere, nothing more is delivered, "  \
-    "and the rows are removed in small steps, so that nobody else waits. It cannot be undone: export first. What no export "   \
-    "has is lost: " NEO_TRANSFER_LEFT_OUT ". Webhooks are not told."
+    "Shows what will be removed and asks for the name. Then the credentials are revoked, deliveries end, and the rows are "    \
+    "removed in small transactions that do not block others. No webhooks are sent. This cannot be undone: export first. "      \
+    "Never exported, and lost: " NEO_TRANSFER_LEFT_OUT "."
 
 const neo_ctl_command neo_ctl_purge[] = {
-    {"purge", "tenant", "Remove a tenant with its organizations, users, keys and all their data, for good.", DETAILS, of_tenant,
+    {"purge", "tenant", "Remove a tenant with its organizations, users, keys and all data permanently.", DETAILS, of_tenant,
      tenant_options, purge_tenant, NULL, 0},
-    {"purge", "organization", "Remove an organization with its keys and all its data, for good.", DETAILS, of_organization,
+    {"purge", "organization", "Remove an organization with its keys and all data permanently.", DETAILS, of_organization,
      organization_options, purge_organization, NULL, 0},
     {0},
 };

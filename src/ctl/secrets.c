@@ -1,4 +1,4 @@
-/* Secrets from a file, standard input or the terminal (see ctl/secrets.h). */
+/* Reads secrets from a file, standard input or the terminal (see ctl/secrets.h). */
 #include "ctl/secrets.h"
 
 #include <apr_strings.h>
@@ -38,13 +38,13 @@ static const char *check_value(const neo_ctl_secret *secret, apr_pool_t *pool)
 {
     for (const char *c = secret->value; *c; c++)
         if (*c < ' ' || *c >= 0x7F || (*c == ' ' && !secret->may_have_blanks))
-            return apr_psprintf(pool, "the %s has blanks or characters that no %s has", secret->name, secret->name);
+            return apr_psprintf(pool, "the %s has blanks or invalid characters", secret->name);
     if (strlen(secret->value) > MAX_VALUE)
         return apr_psprintf(pool, "the %s has more than %d characters", secret->name, MAX_VALUE);
     return NULL;
 }
 
-/* "name=value"; the secret whose line it is, NULL where it is none's. */
+/* The secret that a line "name=value" sets, or NULL. */
 static neo_ctl_secret *secret_of(neo_ctl_secret *secrets, const char *line)
 {
     size_t len = strcspn(line, "=");
@@ -62,7 +62,7 @@ static const char *names_of(const neo_ctl_secret *secrets, apr_pool_t *pool)
     return names;
 }
 
-/* What stands there instead of a name, where it cannot be a secret. */
+/* ", not NAME" if the line has another name. Other text is not shown, because it may be a secret. */
 static const char *unknown_name_in(const char *line, apr_pool_t *pool)
 {
     int len = (int)strspn(line, "abcdefghijklmnopqrstuvwxyz_");
@@ -82,7 +82,7 @@ static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_poo
             continue;
         neo_ctl_secret *secret = secret_of(secrets, line);
         if (!secret)
-            return apr_psprintf(pool, "%s, line %d: %s, an equals sign and its value are expected%s", shown, number,
+            return apr_psprintf(pool, "%s, line %d: must be %s, an equals sign and the value%s", shown, number,
                                 names_of(secrets, pool), unknown_name_in(line, pool));
         if (secret->value)
             return apr_psprintf(pool, "%s, line %d: %s is given twice", shown, number, secret->name);
@@ -93,11 +93,11 @@ static const char *read_lines(neo_ctl_secret *secrets, const char *path, apr_poo
 
 /* ---------------------------------------------------------------- from the terminal */
 
-static const char *ask(neo_ctl_secret *secret, apr_pool_t *pool)
+static const char *prompt(neo_ctl_secret *secret, apr_pool_t *pool)
 {
     struct termios before, quiet;
     char line[MAX_VALUE + 2];
-    fprintf(stderr, "%s%s: ", secret->prompt, secret->is_needed ? "" : " (may be left empty)");
+    fprintf(stderr, "%s%s: ", secret->prompt, secret->is_needed ? "" : " (optional)");
     fflush(stderr);
     int is_quiet = tcgetattr(STDIN_FILENO, &before) == 0;
     if (is_quiet) {
@@ -124,14 +124,15 @@ const char *neo_ctl_read_secrets(const neo_ctl *ctl, neo_ctl_secret *secrets)
         wrong = read_lines(secrets, path ? path : "-", ctl->pool);
     else
         for (neo_ctl_secret *s = secrets; s->name && !wrong; s++)
-            wrong = ask(s, ctl->pool);
+            wrong = prompt(s, ctl->pool);
     for (neo_ctl_secret *s = secrets; s->name && !wrong; s++) {
         if (s->value && !*s->value)
             s->value = NULL;
         if (s->value)
             wrong = check_value(s, ctl->pool);
         else if (s->is_needed)
-            wrong = apr_psprintf(ctl->pool, "the %s is missing: give a file with a line %s=... in --secrets", s->name, s->name);
+            wrong = apr_psprintf(ctl->pool, "the %s is missing; use --secrets with a file that has a line %s=...", s->name,
+                                 s->name);
     }
     return wrong;
 }

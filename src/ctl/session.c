@@ -1,4 +1,4 @@
-/* Connecting (see ctl/session.h). */
+/* Connects to the database (see ctl/session.h). */
 #include "ctl/session.h"
 
 #include <apr_strings.h>
@@ -7,8 +7,8 @@
 
 #include "store/migrate.h"
 
-/* Whether libpq knows the service "neoapi". With a port that there is not it says so before it connects anywhere. */
-static int is_there_a_service(apr_pool_t *pool)
+/* Whether libpq knows the service "neoapi". Port 0 is invalid, so that it fails before it connects. */
+static int has_service(apr_pool_t *pool)
 {
     const char *why = "";
     return neo_pg_connect("service=neoapi port=0", pool, &why) || !strstr(why, "definition of service");
@@ -21,10 +21,10 @@ const char *neo_ctl_conninfo(const neo_ctl *ctl)
         return given;
     if (environment && *environment)
         return environment;
-    return is_there_a_service(ctl->pool) ? "service=neoapi" : "dbname=neoapi";
+    return has_service(ctl->pool) ? "service=neoapi" : "dbname=neoapi";
 }
 
-/* What the service file sets for httpd's requests must not end an export or a purge. */
+/* Overrides the service file, whose timeouts are for httpd's requests. */
 #define SETTINGS                                                                                                               \
     "set client_encoding to 'UTF8'; set client_min_messages to warning; set statement_timeout to 0;"                           \
     " set idle_in_transaction_session_timeout to 0"
@@ -36,7 +36,7 @@ neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **w
     *wrong = NULL;
     neo_pg *pg = neo_pg_connect(conninfo, ctl->pool, &why);
     if (!pg)
-        *wrong = apr_psprintf(ctl->pool, "cannot connect to the database (--database and NEOAPI_DATABASE say which): %s", why);
+        *wrong = apr_psprintf(ctl->pool, "cannot connect to the database (set by --database or NEOAPI_DATABASE): %s", why);
     else if (neo_pg_exec(pg, SETTINGS, 0, NULL, ctl->pool, &rows) != NEO_PG_OK)
         *wrong = rows.message;
     return *wrong ? NULL : pg;
@@ -57,11 +57,11 @@ static const char *become_owner(neo_pg *pg, apr_pool_t *pool)
                     0, NULL, pool, &rows) != NEO_PG_OK)
         return rows.message;
     if (rows.count == 0)
-        return "this database has no schema neoapi; make it with: neoapictl setup";
+        return "this database has no schema neoapi; create it with: neoapictl setup";
     const char *owner = neo_rows_value(&rows, 0, 0);
     if (!neo_rows_is_true(&rows, 0, 2))
         return apr_psprintf(pool,
-                            "the role %s may not administer this database; connect as a superuser or as a member of %s, for "
+                            "the role %s cannot administer this database; connect as a superuser or as a member of %s, for "
                             "example with: --database \"service=neoapi user=postgres\"",
                             neo_rows_value(&rows, 0, 1), owner);
     const char *set = apr_pstrcat(pool, "set role ", neo_pg_identifier(pg, owner, pool), NULL);
@@ -74,9 +74,8 @@ static const char *check_version(neo_pg *pg, apr_pool_t *pool)
     if (neo_schema_version(pg, pool, &version) != NEO_PG_OK)
         return "the schema's version cannot be read; see: neoapictl doctor";
     if (version < neo_schema_needed())
-        return apr_psprintf(
-            pool, "the schema is at version %d and this program needs %d; bring it up to date with: neoapictl migrate", version,
-            neo_schema_needed());
+        return apr_psprintf(pool, "the schema is at version %d, this program requires %d; update it with: neoapictl migrate",
+                            version, neo_schema_needed());
     return NULL;
 }
 

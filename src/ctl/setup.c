@@ -1,4 +1,4 @@
-/* neoapictl setup: roles, database and schema, from nothing. Every step looks first, so that it can be repeated. */
+/* neoapictl setup: creates roles, database and schema. Every step can be repeated. */
 #include <apr_file_io.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -8,19 +8,19 @@
 #include "ctl/session.h"
 
 #define MIN_SERVER_VERSION 150000
-/* Another key than that of neo_migrate, which may run in the same database over a second connection. */
+/* Not the key of neo_migrate, which runs over a second connection, possibly in the same database. */
 #define LOCK_SQL "select pg_advisory_lock(5653418271301)"
 
 typedef struct {
     neo_ctl *ctl;
     apr_pool_t *pool;
-    neo_pg *pg; /* first to where the administrator connects, then to the database that is set up */
+    neo_pg *pg; /* first the given database, then the new one */
     const char *database, *owner, *runtime, *admin, *tenant;
-    neo_json *first; /* the first tenant's ids and secret, which is to be written before it is committed; NULL: none is made */
+    neo_json *first; /* the first tenant's ids and secret, printed before the commit; NULL for none */
     neo_rows rows;   /* of the last statement */
 } setup;
 
-/* Runs a statement with what names it for people. Returns NULL, or what went wrong. */
+/* Runs a statement. Returns NULL, or an error that starts with `purpose`. */
 static const char *run_sql(setup *s, const char *purpose, const char *sql, int params, const char *const *values)
 {
     if (neo_pg_exec(s->pg, sql, params, values, s->pool, &s->rows) == NEO_PG_OK)
@@ -37,34 +37,34 @@ static const char *check_server(setup *s)
 {
     const char *values[] = {apr_itoa(s->pool, MIN_SERVER_VERSION)};
     const char *wrong =
-        run_sql(s, "cannot ask for the server's version",
+        run_sql(s, "cannot read the server's version",
                 "select current_setting('server_version_num')::int >= $1::int, current_setting('server_version')", 1, values);
     if (!wrong && !neo_rows_is_true(&s->rows, 0, 0))
-        wrong = apr_psprintf(s->pool, "PostgreSQL 15 or newer is needed; this is %s", neo_rows_value(&s->rows, 0, 1));
+        wrong = apr_psprintf(s->pool, "PostgreSQL 15 or newer is required; the server is %s", neo_rows_value(&s->rows, 0, 1));
     return wrong ? wrong : run_sql(s, "cannot wait for another setup", LOCK_SQL, 0, NULL);
 }
 
-/* Makes a role where there is none; `kind` is login or nologin. */
+/* Creates a role, or alters it to `kind`: login or nologin. */
 static const char *make_role(setup *s, const char *role, const char *kind)
 {
     const char *values[] = {role};
-    const char *wrong =
-        run_sql(s, "cannot look for the role", "select rolcanlogin from pg_roles where rolname = $1", 1, values);
+    const char *wrong = run_sql(s, "cannot read the role", "select rolcanlogin from pg_roles where rolname = $1", 1, values);
     if (wrong)
         return wrong;
-    int there = s->rows.count > 0, as_wanted = there && (strcmp(kind, "login") != 0 || neo_rows_is_true(&s->rows, 0, 0));
-    if (!as_wanted)
-        wrong = run_sql(s, apr_psprintf(s->pool, "cannot make the role %s; connect as a PostgreSQL administrator", role),
-                        apr_pstrcat(s->pool, there ? "alter role " : "create role ", id_of(s, role), " ", kind, NULL), 0, NULL);
+    int exists = s->rows.count > 0, is_valid = exists && (strcmp(kind, "login") != 0 || neo_rows_is_true(&s->rows, 0, 0));
+    if (!is_valid)
+        wrong =
+            run_sql(s, apr_psprintf(s->pool, "cannot create the role %s; connect as a PostgreSQL administrator", role),
+                    apr_pstrcat(s->pool, exists ? "alter role " : "create role ", id_of(s, role), " ", kind, NULL), 0, NULL);
     if (!wrong)
-        neo_ctl_say(s->ctl, "role %s: %s", role, there ? "is there" : "made");
+        neo_ctl_say(s->ctl, "role %s: %s", role, exists ? "exists" : "created");
     return wrong;
 }
 
-/* An administrator who is no superuser makes things as the owner by being a member of it. */
+/* Unless the administrator is a superuser, only members of the owner can act as it. */
 static const char *join_owner(setup *s)
 {
-    const char *wrong = run_sql(s, "cannot ask who is connected",
+    const char *wrong = run_sql(s, "cannot read the connected role",
                                 "select rolsuper, current_user from pg_roles where rolname = current_user", 0, NULL);
     if (wrong || neo_rows_is_true(&s->rows, 0, 0))
         return wrong;
@@ -73,7 +73,7 @@ static const char *join_owner(setup *s)
                    apr_psprintf(s->pool, "grant %s to %s", id_of(s, s->owner), self), 0, NULL);
 }
 
-/* Who administers from now on, without being a superuser: on one machine root, whom PostgreSQL knows as the role root. */
+/* The role for neoapictl, a member of the owner. With peer authentication the role root lets the user root administer. */
 static const char *make_admin(setup *s)
 {
     const char *wrong = s->admin ? make_role(s, s->admin, "login") : NULL;
@@ -87,19 +87,19 @@ static const char *check_runtime(setup *s)
 {
     const char *values[] = {s->runtime, s->owner};
     const char *wrong =
-        run_sql(s, "cannot look at the runtime role",
+        run_sql(s, "cannot read the runtime role",
                 "select rolsuper or rolcreaterole or rolcreatedb or rolbypassrls or pg_has_role($1, $2, 'member')"
                 " from pg_roles where rolname = $1",
                 2, values);
     if (!wrong && neo_rows_is_true(&s->rows, 0, 0))
         wrong = apr_psprintf(s->pool,
-                             "the role %s may do more than a runtime role should (superuser, creating roles or databases, or "
-                             "acting as %s); choose another --runtime-role",
+                             "the role %s has too many privileges (superuser, creates roles or databases, bypasses row "
+                             "security, or is a member of %s); choose another --runtime-role",
                              s->runtime, s->owner);
     return wrong;
 }
 
-/* The first line of the file; NULL and a sentence where there is none. */
+/* Returns the first line of the file. On failure returns NULL and sets *wrong. */
 static const char *read_password(setup *s, const char *path, const char **wrong)
 {
     apr_file_t *file;
@@ -113,12 +113,12 @@ static const char *read_password(setup *s, const char *path, const char **wrong)
     if (rv != APR_SUCCESS && rv != APR_EOF)
         *wrong = apr_psprintf(s->pool, "the password file %s cannot be read: %s", path, apr_strerror(rv, why, sizeof why));
     else if (!*line || strlen(line) == sizeof line - 1)
-        *wrong = apr_psprintf(s->pool, "the password file %s must have a password of at most %d bytes as its first line", path,
+        *wrong = apr_psprintf(s->pool, "the first line of the password file %s must be a password of at most %d bytes", path,
                               (int)sizeof line - 2);
     return *wrong ? NULL : apr_pstrdup(s->pool, line);
 }
 
-/* Only the verifier goes to the server: its log may repeat statements. */
+/* Sends only the SCRAM verifier, because the server may log statements. */
 static const char *set_password(setup *s, const char *role, const char *option)
 {
     const char *wrong = NULL, *path = neo_ctl_value(s->ctl, option);
@@ -131,36 +131,36 @@ static const char *set_password(setup *s, const char *role, const char *option)
                    0, NULL);
 }
 
-/* The locale is named, so that the schema means the same on every server: letters are known as letters, text is compared
- * bytewise, and no index depends on the version of a library. */
+/* C.UTF-8 knows accented letters and compares bytewise, so that no index depends on the version of a locale library. */
 static const char *make_database(setup *s)
 {
     const char *values[] = {s->database};
     const char *wrong =
-        run_sql(s, "cannot look for the database",
+        run_sql(s, "cannot read the database",
                 "select pg_get_userbyid(datdba), pg_encoding_to_char(encoding) from pg_database where datname = $1", 1, values);
     if (wrong)
         return wrong;
     if (s->rows.count && strcmp(neo_rows_value(&s->rows, 0, 0), s->owner) != 0)
-        return apr_psprintf(s->pool,
-                            "the database %s exists and belongs to %s; choose another --database-name, or hand it over with: "
-                            "alter database %s owner to %s",
-                            s->database, neo_rows_value(&s->rows, 0, 0), id_of(s, s->database), id_of(s, s->owner));
+        return apr_psprintf(
+            s->pool,
+            "the database %s exists and belongs to %s; choose another --database-name, or change its owner with: "
+            "alter database %s owner to %s",
+            s->database, neo_rows_value(&s->rows, 0, 0), id_of(s, s->database), id_of(s, s->owner));
     if (s->rows.count && strcmp(neo_rows_value(&s->rows, 0, 1), "UTF8") != 0)
-        return apr_psprintf(s->pool, "the database %s has the encoding %s and must have UTF8; choose another --database-name",
+        return apr_psprintf(s->pool, "the database %s has the encoding %s instead of UTF8; choose another --database-name",
                             s->database, neo_rows_value(&s->rows, 0, 1));
-    int there = s->rows.count > 0;
-    if (!there)
-        wrong = run_sql(s, apr_psprintf(s->pool, "cannot make the database %s", s->database),
+    int exists = s->rows.count > 0;
+    if (!exists)
+        wrong = run_sql(s, apr_psprintf(s->pool, "cannot create the database %s", s->database),
                         apr_psprintf(s->pool, "create database %s owner %s template template0 encoding 'UTF8' locale 'C.UTF-8'",
                                      id_of(s, s->database), id_of(s, s->owner)),
                         0, NULL);
     if (!wrong)
-        neo_ctl_say(s->ctl, "database %s: %s", s->database, there ? "is there" : "made");
+        neo_ctl_say(s->ctl, "database %s: %s", s->database, exists ? "exists" : "created");
     return wrong;
 }
 
-/* The same server, another database: the last of several settings of one thing holds. */
+/* The connection string for another database: libpq uses the last of repeated settings. */
 static const char *conninfo_of(const setup *s, const char *database)
 {
     const char *conninfo = neo_ctl_conninfo(s->ctl);
@@ -169,7 +169,7 @@ static const char *conninfo_of(const setup *s, const char *database)
     return apr_pstrcat(s->pool, conninfo, glue, "dbname=", database, NULL);
 }
 
-/* From here on everything is made as the owner. */
+/* Also sets the role to the owner for all that follows. */
 static const char *revoke_public_access(setup *s)
 {
     return run_sql(
@@ -202,7 +202,7 @@ static const char *make_roles(setup *s)
     return wrong ? wrong : join_owner(s);
 }
 
-/* The database that is to be made may be the one that nothing else is known to connect to: then every server has another. */
+/* The connection string may name the database that does not exist yet; then connects to "postgres". */
 static const char *connect_somewhere(setup *s)
 {
     const char *wrong, *ignored, *conninfo = neo_ctl_conninfo(s->ctl);
@@ -217,7 +217,7 @@ static void note_result(setup *s, const char *name, const char *value)
     neo_json_set(s->first, name, neo_json_make_string(value, s->pool));
 }
 
-/* What it takes to make a request: a tenant, an organization, and a key to it. */
+/* Creates a tenant, an organization and a key. */
 static const char *make_first(setup *s)
 {
     char tenant[NEO_ID_SIZE] = "", organization[NEO_ID_SIZE] = "", key[NEO_ID_SIZE], secret[NEO_SECRET_SIZE] = "";
@@ -232,13 +232,12 @@ static const char *make_first(setup *s)
     return wrong;
 }
 
-/* A repetition makes no second one. */
 static const char *make_tenant(setup *s)
 {
     const char *values[] = {s->tenant};
-    const char *wrong = run_sql(s, "cannot look for the tenant", "select from neoapi.tenant where name = $1", 1, values);
+    const char *wrong = run_sql(s, "cannot read the tenant", "select from neoapi.tenant where name = $1", 1, values);
     if (!wrong && s->rows.count)
-        neo_ctl_say(s->ctl, "tenant %s: is there", s->tenant);
+        neo_ctl_say(s->ctl, "tenant %s: exists", s->tenant);
     if (wrong || s->rows.count)
         return wrong;
     s->first = neo_json_make_object(s->pool);
@@ -266,7 +265,7 @@ static const char *set_up(setup *s, neo_json *report)
     return wrong || !s->tenant ? wrong : make_tenant(s);
 }
 
-/* A secret that nobody has read is not made. */
+/* Commits after the secret was printed: if it cannot be, nothing is created. */
 static neo_ctl_exit show(setup *s, neo_json *report)
 {
     neo_ctl *ctl = s->ctl;
@@ -274,15 +273,15 @@ static neo_ctl_exit show(setup *s, neo_json *report)
         neo_json_set(report, "first", s->first);
     if (ctl->json)
         neo_ctl_print(ctl, report);
-    neo_ctl_say(ctl, "httpd connects to the database %s as the role %s", s->database, s->runtime);
+    neo_ctl_say(ctl, "httpd must connect to the database %s as the role %s", s->database, s->runtime);
     if (!s->first)
         return NEO_CTL_OK;
     if (!ctl->json)
         neo_ctl_print(ctl, s->first);
-    neo_ctl_say(ctl, "The secret is shown this once and kept nowhere. A client sends it in the header X-API-Key.");
+    neo_ctl_say(ctl, "Store the secret: it is shown only once. Clients send it in the header X-API-Key.");
     const char *wrong = neo_ctl_flush(ctl);
     if (!wrong)
-        wrong = run_sql(s, "the first tenant was shown and may not hold", "commit", 0, NULL);
+        wrong = run_sql(s, "the first tenant was shown but may not exist", "commit", 0, NULL);
     return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK;
 }
 
@@ -296,11 +295,12 @@ static neo_ctl_exit run(neo_ctl *ctl)
                .admin = neo_ctl_value(ctl, "admin-role"),
                .tenant = neo_ctl_value(ctl, "tenant")};
     if (strcmp(s.owner, s.runtime) == 0)
-        return neo_ctl_misused(ctl, "--owner and --runtime-role must be two roles: the runtime role may not change the schema");
+        return neo_ctl_usage_error(
+            ctl, "--owner and --runtime-role must differ, because the runtime role must not change the schema");
     if (s.admin && strcmp(s.admin, s.runtime) == 0)
-        return neo_ctl_misused(ctl, "--admin-role and --runtime-role must be two roles: httpd may not administer");
+        return neo_ctl_usage_error(ctl, "--admin-role and --runtime-role must differ, because httpd must not administer");
     if (!s.admin && neo_ctl_value(ctl, "admin-password-file"))
-        return neo_ctl_misused(ctl, "--admin-password-file needs --admin-role");
+        return neo_ctl_usage_error(ctl, "--admin-password-file needs --admin-role");
     neo_json *report = neo_json_make_object(ctl->pool);
     neo_json_set(report, "database", neo_json_make_string(s.database, ctl->pool));
     neo_json_set(report, "owner", neo_json_make_string(s.owner, ctl->pool));
@@ -312,25 +312,22 @@ static neo_ctl_exit run(neo_ctl *ctl)
 }
 
 static const neo_ctl_parameter options[] = {
-    {"database-name", NEO_CTL_IDENTIFIER, 0, "neoapi", "the database to make"},
-    {"owner", NEO_CTL_IDENTIFIER, 0, "neoapi_owner", "the role that owns it, which nobody logs in as"},
-    {"runtime-role", NEO_CTL_IDENTIFIER, 0, "neoapi", "the role that httpd connects as, which cannot change the schema"},
+    {"database-name", NEO_CTL_IDENTIFIER, 0, "neoapi", "the database"},
+    {"owner", NEO_CTL_IDENTIFIER, 0, "neoapi_owner", "the role that owns the database; it cannot log in"},
+    {"runtime-role", NEO_CTL_IDENTIFIER, 0, "neoapi", "the role that httpd connects as; it cannot change the schema"},
     {"runtime-password-file", NEO_CTL_FILE, 0, NULL,
-     "a file whose first line becomes the runtime role's password; without it the role gets none, which is right where it "
-     "connects by peer or certificate"},
+     "a file whose first line is the runtime role's password; not needed with peer or certificate authentication"},
     {"admin-role", NEO_CTL_IDENTIFIER, 0, NULL,
-     "a role that may administer with neoapictl and is no superuser; root, where PostgreSQL takes the operating system's user "
-     "for "
-     "the role"},
-    {"admin-password-file", NEO_CTL_FILE, 0, NULL, "likewise, a file whose first line becomes that role's password"},
+     "a role that can administer with neoapictl without being a superuser; with peer authentication root"},
+    {"admin-password-file", NEO_CTL_FILE, 0, NULL, "a file whose first line is the administrator role's password"},
     {"tenant", NEO_CTL_NAME, 0, NULL,
-     "also make a first tenant of this name, with an organization and a key to it, whose secret is shown once"},
+     "also create a first tenant of this name, with an organization and an API key, whose secret is shown once"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_setup[] = {
-    {"setup", NULL, "Make the roles, the database and the schema.",
-     "Connect as a PostgreSQL administrator, to any database of the server. What is there already is kept.", NULL, options, run,
-     NULL, 0},
+    {"setup", NULL, "Create the roles, the database and the schema.",
+     "Connect as a PostgreSQL administrator, to any database of the server. Existing roles, databases and schemas are kept.",
+     NULL, options, run, NULL, 0},
     {0},
 };

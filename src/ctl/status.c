@@ -1,4 +1,4 @@
-/* neoapictl status: the deployment at a glance, for people and for whoever watches it. */
+/* neoapictl status: prints a summary of the deployment with warnings, for administrators and monitoring. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +14,13 @@
 
 typedef struct {
     const neo_ctl *ctl;
-    neo_json *shown;     /* what is found, in the order in which it is shown */
-    neo_json *attention; /* sentences */
+    neo_json *shown;    /* the values, in the order of output */
+    neo_json *warnings; /* sentences */
 } status_view;
 
 static void add_warning(const status_view *l, const char *sentence)
 {
-    neo_json_append(l->attention, neo_json_make_string(sentence, l->ctl->pool));
+    neo_json_append(l->warnings, neo_json_make_string(sentence, l->ctl->pool));
 }
 
 static void show_number(const status_view *l, const char *name, long long number)
@@ -34,7 +34,7 @@ static long long limit_of(const status_view *l, const char *option)
     return value ? atoll(value) : -1;
 }
 
-/* ---------------------------------------------------------------- what is looked at */
+/* ---------------------------------------------------------------- values */
 
 static const char *view_schema(const status_view *l, neo_pg *pg)
 {
@@ -46,7 +46,6 @@ static const char *view_schema(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
-/* What there is, and what the janitor has left. */
 static const char *view_counts(const status_view *l, neo_pg *pg)
 {
     char now[NEO_MS_TEXT_SIZE];
@@ -59,11 +58,9 @@ static const char *view_counts(const status_view *l, neo_pg *pg)
     const char *until = neo_json_string(neo_json_get(counts, "webhook_partitions_until"));
     neo_ms_format(now, neo_now_ms());
     if (!until || strncmp(until, now, strlen("2026-01-31")) <= 0)
-        add_warning(
-            l, "the janitor has not made tomorrow's partitions for webhooks: no httpd runs, or its log says why it cannot");
+        add_warning(l, "tomorrow's webhook partitions are missing; start httpd, or see its error log");
     if (neo_json_integer(neo_json_get(counts, "keys_overdue")) > 0)
-        add_warning(l,
-                    "the janitor has not removed idempotency keys for an hour: no httpd runs, or its log says why it cannot");
+        add_warning(l, "idempotency keys that expired an hour ago are not removed; start httpd, or see its error log");
     return NULL;
 }
 
@@ -72,7 +69,7 @@ static const char *view_queue(const status_view *l, neo_pg *pg)
     char oldest[NEO_MS_TEXT_SIZE];
     neo_backlog queue;
     if (neo_backlog_read(pg, l->ctl->pool, &queue) != NEO_PG_OK)
-        return "the queue of webhooks cannot be read";
+        return "the webhook queue cannot be read";
     show_number(l, "deliveries_pending", queue.pending);
     show_number(l, "deliveries_due", queue.due);
     show_number(l, "seconds_overdue", queue.overdue / 1000);
@@ -82,24 +79,24 @@ static const char *view_queue(const status_view *l, neo_pg *pg)
     }
     long long overdue = limit_of(l, "max-overdue"), pending = limit_of(l, "max-pending");
     if (queue.overdue / 1000 > overdue)
-        add_warning(l, apr_psprintf(l->ctl->pool, "a delivery has been due for %ld seconds", (long)(queue.overdue / 1000)));
+        add_warning(l, apr_psprintf(l->ctl->pool, "a delivery is %ld seconds overdue", (long)(queue.overdue / 1000)));
     if (pending >= 0 && queue.pending > pending)
         add_warning(l, apr_psprintf(l->ctl->pool, "%ld deliveries are pending", (long)queue.pending));
     return NULL;
 }
 
-/* Who listens is asked as whoever connected: the schema's owner may see less. */
+/* Resets the role, because the schema's owner may see fewer sessions than the connected role. */
 static const char *view_servers(const status_view *l, neo_pg *pg)
 {
     neo_rows rows;
     int listeners, hosts;
     if (neo_pg_exec(pg, "reset role", 0, NULL, l->ctl->pool, &rows) != NEO_PG_OK ||
         neo_cache_sync_count_listeners(pg, l->ctl->pool, &listeners, &hosts) != NEO_PG_OK)
-        return "who is connected cannot be seen";
+        return "the listening processes cannot be read";
     show_number(l, "hosts", hosts);
     show_number(l, "listening_processes", listeners);
     if (!listeners)
-        add_warning(l, "no httpd listens for changes of credentials: none runs, or a pooler stands in between");
+        add_warning(l, "no httpd listens for credential changes; start httpd, or connect it to PostgreSQL without a pooler");
     return NULL;
 }
 
@@ -110,17 +107,17 @@ static const char *(*const views[])(const status_view *l, neo_pg *pg) = {view_sc
 static void print(const status_view *l)
 {
     const neo_ctl *ctl = l->ctl;
-    apr_size_t count = neo_json_size(l->attention);
-    neo_json_set(l->shown, "state", neo_json_make_string(count ? "attention" : "well", ctl->pool));
+    apr_size_t count = neo_json_size(l->warnings);
+    neo_json_set(l->shown, "state", neo_json_make_string(count ? "warning" : "ok", ctl->pool));
     if (ctl->json)
-        neo_json_set(l->shown, "attention", l->attention);
+        neo_json_set(l->shown, "warnings", l->warnings);
     if (ctl->json || !ctl->quiet)
         neo_ctl_print(ctl, l->shown);
     for (apr_size_t i = 0; i < count && !ctl->json; i++)
-        printf("%s %s\n", neo_ctl_styled(stdout, NEO_CTL_BAD, "attention:", ctl->pool),
-               neo_json_string(neo_json_at(l->attention, i)));
+        printf("%s %s\n", neo_ctl_styled(stdout, NEO_CTL_BAD, "warning:", ctl->pool),
+               neo_json_string(neo_json_at(l->warnings, i)));
     if (!count && !ctl->quiet && !ctl->json)
-        puts(neo_ctl_styled(stdout, NEO_CTL_GOOD, "all is well", ctl->pool));
+        puts(neo_ctl_styled(stdout, NEO_CTL_GOOD, "no warnings", ctl->pool));
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
@@ -135,19 +132,19 @@ static neo_ctl_exit run(neo_ctl *ctl)
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     print(&l);
-    return neo_json_size(l.attention) ? NEO_CTL_ATTENTION : NEO_CTL_OK;
+    return neo_json_size(l.warnings) ? NEO_CTL_WARNING : NEO_CTL_OK;
 }
 
 static const neo_ctl_parameter options[] = {
-    {"max-overdue", NEO_CTL_COUNT, 0, "300", "for how many seconds a delivery may have been due"},
-    {"max-pending", NEO_CTL_COUNT, 0, NULL, "how many deliveries may be pending"},
+    {"max-overdue", NEO_CTL_COUNT, 0, "300", "warn if a delivery is overdue by more seconds"},
+    {"max-pending", NEO_CTL_COUNT, 0, NULL, "warn if more deliveries are pending"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_status[] = {
-    {"status", NULL, "Show the deployment at a glance: what there is, the queue of webhooks, who is connected.",
-     "The exit status is 0 where all is well, 3 where something wants attention, and 1 where the database cannot be used. With "
-     "--quiet it writes what wants attention alone.",
+    {"status", NULL, "Show a summary: row counts, webhook queue, connected processes, warnings.",
+     "The exit status is 0 without warnings, 3 with warnings, and 1 if the database cannot be used. --quiet prints only "
+     "warnings.",
      NULL, options, run, NULL, 0},
     {0},
 };

@@ -1,4 +1,4 @@
-/* neoapictl token */
+/* neoapictl token: manages personal access tokens. */
 #include "ctl/change.h"
 #include "ctl/credential.h"
 #include "ctl/output.h"
@@ -19,19 +19,19 @@ static neo_ctl_exit create(neo_ctl *ctl)
 }
 
 static const neo_ctl_parameter create_arguments[] = {
-    {"name", NEO_CTL_NAME, 0, NULL, "what the token is for, so that it can be told from others"},
+    {"name", NEO_CTL_NAME, 0, NULL, "what the token is used for"},
     {0},
 };
 
 static const neo_ctl_parameter create_options[] = {
-    {"user", NEO_CTL_USER_ID, NEO_CTL_REQUIRED, NULL, "the user whose role the token has"},
+    {"user", NEO_CTL_USER_ID, NEO_CTL_REQUIRED, NULL, "the user, whose role the token has"},
     {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED | NEO_CTL_REPEATED, NULL,
-     "an organization of the user's tenant that the token reaches"},
+     "an organization of the user's tenant that the token gives access to"},
     {0},
 };
 
 static const neo_ctl_parameter list_options[] = {
-    {"user", NEO_CTL_USER_ID, 0, NULL, "only those of this user"},
+    {"user", NEO_CTL_USER_ID, 0, NULL, "only of this user"},
     {0},
 };
 
@@ -46,23 +46,23 @@ static const neo_ctl_parameter which[] = {
 };
 
 static const neo_ctl_parameter change_options[] = {
-    {"name", NEO_CTL_NAME, 0, NULL, "what the token is for"},
+    {"name", NEO_CTL_NAME, 0, NULL, "what the token is used for"},
     {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REPEATED, NULL,
-     "an organization that the token reaches; it then reaches just those that are given"},
+     "an organization that the token gives access to; replaces the current ones"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_token[] = {
-    {"token", "create", "Make a personal access token for a user and show its secret.",
-     "The secret is shown this once: only a hash of it is kept.", create_arguments, create_options, create, NULL, 0},
+    {"token", "create", "Create a personal access token for a user and show its secret.",
+     "The secret is shown only once, because only its hash is stored.", create_arguments, create_options, create, NULL, 0},
     {"token", "list", "List the personal access tokens.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_TOKENS},
-    {"token", "revoke", "End a personal access token for good; every server sees it at once.", NULL, revoke_arguments, NULL,
-     neo_ctl_run_row, neo_ctl_revoke, 0},
-    {"token", "rotate", "Give a personal access token another secret and show it; the old one is good for a while.",
-     "The token's id stays. The secret is shown this once: only a hash of it is kept.", which, neo_ctl_rotate_options,
-     neo_ctl_rotate, NULL, 0},
-    {"token", "change", "Change a token's name or the organizations that it reaches; every server sees it at once.", NULL,
-     which, change_options, neo_ctl_run_change, NULL, NEO_ADMIN_TOKENS},
+    {"token", "revoke", "Revoke a personal access token permanently. Takes effect on all servers at once.", NULL,
+     revoke_arguments, NULL, neo_ctl_run_row, neo_ctl_revoke, 0},
+    {"token", "rotate", "Give a personal access token a new secret and show it. The old one stays valid for a while.",
+     "The token's id does not change. The secret is shown only once, because only its hash is stored.", which,
+     neo_ctl_rotate_options, neo_ctl_rotate, NULL, 0},
+    {"token", "change", "Change a token's name or organizations. Takes effect on all servers at once.", NULL, which,
+     change_options, neo_ctl_run_change, NULL, NEO_ADMIN_TOKENS},
     {"token", "remove", "Remove a revoked personal access token from the list.", NULL, which, NULL, neo_ctl_run_remove, NULL,
      NEO_ADMIN_TOKENS},
     {0},

@@ -1,4 +1,4 @@
-/* neoapictl user */
+/* neoapictl user: manages users. */
 #include "ctl/change.h"
 
 static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
@@ -13,14 +13,14 @@ static const neo_ctl_parameter add_arguments[] = {
 };
 
 static const neo_ctl_parameter add_options[] = {
-    {"tenant", NEO_CTL_TENANT_ID, NEO_CTL_REQUIRED, NULL, "the tenant that the user works for"},
-    {"email", NEO_CTL_EMAIL, NEO_CTL_REQUIRED, NULL, "the user's e-mail address, one user an address in each tenant"},
-    {"role", NEO_CTL_ROLE, NEO_CTL_REQUIRED, NULL, "what the user, and with it the user's tokens, may do"},
+    {"tenant", NEO_CTL_TENANT_ID, NEO_CTL_REQUIRED, NULL, "the tenant that the user belongs to"},
+    {"email", NEO_CTL_EMAIL, NEO_CTL_REQUIRED, NULL, "the user's e-mail address, unique in the tenant"},
+    {"role", NEO_CTL_ROLE, NEO_CTL_REQUIRED, NULL, "the role of the user and of the user's tokens"},
     {0},
 };
 
 static const neo_ctl_parameter list_options[] = {
-    {"tenant", NEO_CTL_TENANT_ID, 0, NULL, "only those of this tenant"},
+    {"tenant", NEO_CTL_TENANT_ID, 0, NULL, "only of this tenant"},
     {0},
 };
 
@@ -31,17 +31,17 @@ static const neo_ctl_parameter which[] = {
 
 static const neo_ctl_parameter change_options[] = {
     {"name", NEO_CTL_NAME, 0, NULL, "the user's name"},
-    {"email", NEO_CTL_EMAIL, 0, NULL, "the user's e-mail address, one user an address in each tenant"},
-    {"role", NEO_CTL_ROLE, 0, NULL, "what the user, and with it the user's tokens, may do"},
+    {"email", NEO_CTL_EMAIL, 0, NULL, "the user's e-mail address, unique in the tenant"},
+    {"role", NEO_CTL_ROLE, 0, NULL, "the role of the user and of the user's tokens"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_user[] = {
     {"user", "add", "Add a user to a tenant.", NULL, add_arguments, add_options, neo_ctl_run_row, add, 0},
     {"user", "list", "List the users.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_USERS},
-    {"user", "change", "Change a user's name, e-mail address or role; a role holds at once for every token of the user.", NULL,
+    {"user", "change", "Change a user's name, e-mail address or role. A new role applies to the user's tokens at once.", NULL,
      which, change_options, neo_ctl_run_change, NULL, NEO_ADMIN_USERS},
-    {"user", "remove", "Remove a user who has no tokens that work, with those that are revoked.", NULL, which, NULL,
+    {"user", "remove", "Remove a user without valid tokens. Revoked tokens are removed as well.", NULL, which, NULL,
      neo_ctl_run_remove, NULL, NEO_ADMIN_USERS},
     {0},
 };

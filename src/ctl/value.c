@@ -1,4 +1,4 @@
-/* The kinds of values on the command line (see ctl/value.h). */
+/* Validates and completes values of the command line (see ctl/value.h). */
 #include "ctl/value.h"
 
 #include <apr_strings.h>
@@ -52,11 +52,11 @@ static const char *check_name(const char *text, apr_pool_t *pool)
     int blank = 1;
     for (const char *c = text; *c; c++) {
         if (iscntrl((unsigned char)*c))
-            return "must not hold control characters";
+            return "must not contain control characters";
         blank &= *c == ' ';
     }
     if (blank || neo_utf8_length(text) > MAX_NAME)
-        return apr_psprintf(pool, "must be 1 to %d characters, not blanks alone", MAX_NAME);
+        return apr_psprintf(pool, "must be 1 to %d characters and not only blanks", MAX_NAME);
     return NULL;
 }
 
@@ -112,19 +112,19 @@ static const char *check_provider_id(const char *text, apr_pool_t *pool)
     return len >= 5 && len <= 20 && strspn(text, "0123456789") == len ? NULL : "must be 5 to 20 digits, as Meta shows it";
 }
 
-/* Narrower than PostgreSQL's rule, so that a name never needs quotes in whatever is made of it: a service file, a role's
- * settings, a comment in a migration. */
+/* Stricter than PostgreSQL's rule, so that names need no quotes in service files and other texts. */
 static const char *check_identifier(const char *text, apr_pool_t *pool)
 {
     apr_size_t len = strlen(text);
     if (len < 1 || len > MAX_IDENTIFIER || isdigit((unsigned char)*text) ||
         strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != len)
-        return apr_psprintf(pool, "must be 1 to %d lowercase letters, digits, underscores and hyphens, no digit first",
+        return apr_psprintf(pool,
+                            "must be 1 to %d lowercase letters, digits, underscores and hyphens, not starting with a digit",
                             MAX_IDENTIFIER);
     return NULL;
 }
 
-/* A row is what a kind has: words it must be one of, or a prefix of an id, or a rule. */
+/* A value is one of `words`, or an id with `prefix`, or passes `check`. */
 static const struct {
     const char *placeholder;
     const char *prefix;
@@ -186,7 +186,7 @@ const char *neo_ctl_value_check(neo_ctl_kind kind, const char *text, apr_pool_t 
     if (!neo_utf8_is_valid(text, strlen(text)))
         return "must be valid UTF-8";
     if (kinds[kind].prefix && !neo_id_is(text, kinds[kind].prefix))
-        return apr_psprintf(pool, "must be an id: %s and %d letters and digits", kinds[kind].prefix, NEO_ULID_LEN);
+        return apr_psprintf(pool, "must be an id: %s followed by %d letters and digits", kinds[kind].prefix, NEO_ULID_LEN);
     if (kinds[kind].words)
         return check_words(kinds[kind].words(pool), text, pool);
     return kinds[kind].check ? kinds[kind].check(text, pool) : NULL;

@@ -1,4 +1,4 @@
-/* neoapictl webhook */
+/* neoapictl webhook: lists subscriptions and deliveries, sends deliveries again, follows attempts. */
 #include <apr_strings.h>
 #include <apr_time.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include "ctl/session.h"
 #include "store/webhook_admin.h"
 
-#define INTERVAL 500 /* milliseconds between looks for new attempts */
+#define POLL_INTERVAL_MS 500
 
 /* ---------------------------------------------------------------- deliveries */
 
@@ -32,7 +32,7 @@ static neo_ctl_exit print_result(const neo_ctl *ctl, const char *wrong, neo_json
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_ctl_print(ctl, answer);
     if (is_waiting)
-        neo_ctl_say(ctl, "The subscription is inactive: what is pending waits until it is active again.");
+        neo_ctl_say(ctl, "The subscription is inactive: pending deliveries wait until it is active again.");
     return NEO_CTL_OK;
 }
 
@@ -55,7 +55,7 @@ static neo_ctl_exit recover(neo_ctl *ctl)
     neo_ms ms = 0;
     int is_waiting = 0;
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
-    if (neo_ms_parse(neo_ctl_value(ctl, "since"), &ms)) /* it was checked when it was read */
+    if (neo_ms_parse(neo_ctl_value(ctl, "since"), &ms)) /* validated with the command line */
         neo_ms_format(since, ms);
     if (pg)
         wrong = neo_admin_recover(pg, neo_ctl_value(ctl, "subscription"), since, ctl->pool, &answer, &is_waiting);
@@ -72,7 +72,7 @@ static void end(int number)
     is_over = 1;
 }
 
-/* What is being written is written to its end; waiting ends at once all the same. */
+/* A signal ends the wait at once, but output is completed. */
 static void end_on_signals(void)
 {
     struct sigaction action = {.sa_handler = end, .sa_flags = SA_RESTART};
@@ -80,7 +80,7 @@ static void end_on_signals(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* A member as text; "-" for null. */
+/* A member as text, or "-". */
 static const char *text_of(neo_json *attempt, const char *name, apr_pool_t *pool)
 {
     neo_json *value = neo_json_get(attempt, name);
@@ -102,7 +102,6 @@ static void print_attempt(const neo_ctl *ctl, neo_json *attempt)
                 of[4], of[5], of[6], of[7], of[8]);
 }
 
-/* Writes what is new. `ctl` has this look's pool. */
 static const char *print_new_attempts(const neo_ctl *ctl, neo_pg *pg, neo_follower *follower)
 {
     neo_json *list;
@@ -112,8 +111,8 @@ static const char *print_new_attempts(const neo_ctl *ctl, neo_pg *pg, neo_follow
     return wrong ? wrong : neo_ctl_flush(ctl);
 }
 
-/* Looks again and again, each time with the other of two pools, because a follower's texts are the last look's. A database that
- * needs long to answer is asked less often. */
+/* Polls with two pools in turn, because the follower refers to texts of the previous poll. If the database is slow, it polls
+ * less often. */
 static const char *follow(const neo_ctl *ctl, neo_pg *pg, const char *seconds)
 {
     neo_ctl now = *ctl;
@@ -129,7 +128,7 @@ static const char *follow(const neo_ctl *ctl, neo_pg *pg, const char *seconds)
         apr_time_t before = apr_time_now();
         is_last = is_over || (until && before >= until);
         wrong = print_new_attempts(&now, pg, &follower);
-        apr_time_t pause = 2 * (apr_time_now() - before), min_pause = apr_time_from_msec(INTERVAL);
+        apr_time_t pause = 2 * (apr_time_now() - before), min_pause = apr_time_from_msec(POLL_INTERVAL_MS);
         if (!wrong && !is_last && !is_over)
             apr_sleep(pause > min_pause ? pause : min_pause);
     }
@@ -142,7 +141,7 @@ static neo_ctl_exit tail(neo_ctl *ctl)
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg) {
         end_on_signals();
-        neo_ctl_say(ctl, "Following deliveries as they happen; Ctrl-C ends it.");
+        neo_ctl_say(ctl, "Following delivery attempts. Press Ctrl-C to stop.");
         wrong = follow(ctl, pg, neo_ctl_value(ctl, "for"));
     }
     return wrong ? neo_ctl_fail(ctl, "%s", wrong) : NEO_CTL_OK;
@@ -151,7 +150,7 @@ static neo_ctl_exit tail(neo_ctl *ctl)
 /* ---------------------------------------------------------------- the table */
 
 static const neo_ctl_parameter list_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only those of this organization"},
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only of this organization"},
     {0},
 };
 
@@ -161,8 +160,8 @@ static const neo_ctl_parameter of_subscription[] = {
 };
 
 static const neo_ctl_parameter deliveries_options[] = {
-    {"status", NEO_CTL_DELIVERY_STATUS, 0, NULL, "only those with this status"},
-    {"limit", NEO_CTL_COUNT, 0, "50", "how many at most"},
+    {"status", NEO_CTL_DELIVERY_STATUS, 0, NULL, "only with this status"},
+    {"limit", NEO_CTL_COUNT, 0, "50", "maximum number of rows"},
     {0},
 };
 
@@ -172,29 +171,28 @@ static const neo_ctl_parameter retry_arguments[] = {
 };
 
 static const neo_ctl_parameter recover_options[] = {
-    {"since", NEO_CTL_TIME, NEO_CTL_REQUIRED, NULL, "what has failed since this moment is sent again"},
+    {"since", NEO_CTL_TIME, NEO_CTL_REQUIRED, NULL, "send deliveries again that failed at or after this time"},
     {0},
 };
 
 static const neo_ctl_parameter tail_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only those of this organization"},
-    {"for", NEO_CTL_SECONDS, 0, NULL, "end after so long"},
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only of this organization"},
+    {"for", NEO_CTL_SECONDS, 0, NULL, "stop after this time"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_webhook[] = {
-    {"webhook", "list", "List the subscriptions, with how much is pending for each.",
-     "failing_since is when the first attempt failed after the last success; disabled_reason is why the server made one "
-     "inactive.",
+    {"webhook", "list", "List the subscriptions with their number of pending deliveries.",
+     "failing_since is the time of the first failure after the last success, disabled_reason why the server deactivated it.",
      NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_WEBHOOKS},
-    {"webhook", "deliveries", "List a subscription's deliveries, newest first, with what became of the last attempt.", NULL,
+    {"webhook", "deliveries", "List a subscription's deliveries, newest first, with the result of the last attempt.", NULL,
      of_subscription, deliveries_options, deliveries, NULL, 0},
-    {"webhook", "retry", "Send the payload of a delivery again, as a new delivery.", NULL, retry_arguments, NULL, retry, NULL,
+    {"webhook", "retry", "Send a delivery's payload again, as a new delivery.", NULL, retry_arguments, NULL, retry, NULL, 0},
+    {"webhook", "recover", "Send all deliveries of a subscription again that failed since a given time.",
+     "Each becomes a new delivery. If you run it twice, they are sent twice.", of_subscription, recover_options, recover, NULL,
      0},
-    {"webhook", "recover", "Send everything again that has failed for a subscription since a moment.",
-     "Each becomes a new delivery; done twice, it is sent twice.", of_subscription, recover_options, recover, NULL, 0},
-    {"webhook", "tail", "Follow the attempts to deliver as they happen, a line each.",
-     "A result of \"retry\" means that the attempt failed and another follows. With --json each line is an object.", NULL,
+    {"webhook", "tail", "Follow delivery attempts, one line each.",
+     "The result \"retry\" means that the attempt failed and another follows. With --json each line is an object.", NULL,
      tail_options, tail, NULL, 0},
     {0},
 };

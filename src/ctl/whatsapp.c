@@ -1,4 +1,4 @@
-/* neoapictl whatsapp */
+/* neoapictl whatsapp: manages WhatsApp numbers. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@
 
 enum { ACCESS_TOKEN, APP_SECRET, VERIFY_TOKEN };
 
-/* What was handed over, sealed for a number; NULL where it was not given. */
+/* Reads the secrets and encrypts them for the number; those that are not given are NULL. */
 static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, neo_new_number *number,
                                 const char **verify_token)
 {
@@ -57,7 +57,7 @@ static const char *exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
     return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
 }
 
-/* A number whose verify token could not be shown is not added. */
+/* Commits after the verify token was printed: if it cannot be, the number is not added. */
 static neo_ctl_exit add(neo_ctl *ctl)
 {
     char id[NEO_ID_SIZE];
@@ -78,9 +78,9 @@ static neo_ctl_exit add(neo_ctl *ctl)
     neo_json_set(made, "id", neo_json_make_string(id, ctl->pool));
     neo_json_set(made, "verify_token", neo_json_make_string(verify_token, ctl->pool));
     neo_ctl_print(ctl, made);
-    neo_ctl_say(ctl,
-                "At Meta, in the app's WhatsApp settings, enter the callback's address and this verify token, which is kept "
-                "nowhere, and subscribe to the fields messages and user_preferences.");
+    neo_ctl_say(
+        ctl, "In the app's WhatsApp settings at Meta, enter the callback's address and this verify token, and subscribe to the "
+             "fields messages and user_preferences. The token is shown only once.");
     if ((wrong = neo_ctl_flush(ctl)) || (wrong = exec(ctl, pg, "commit")))
         return neo_ctl_fail(ctl, "%s", wrong);
     return NEO_CTL_OK;
@@ -95,7 +95,7 @@ static neo_ctl_exit update(neo_ctl *ctl)
     if (pg && asks_for_secrets)
         wrong = read_secrets(ctl, id, 0, &number, &verify_token);
     if (!wrong && asks_for_secrets && !number.access_token && !number.app_secret && !number.verify_token_hash)
-        wrong = "no secret was given, so nothing was changed";
+        wrong = "nothing was changed, because no secret was given";
     if (!wrong)
         wrong = neo_admin_update_number(pg, id, &number, ctl->pool);
     if (wrong)
@@ -109,25 +109,24 @@ static neo_ctl_exit update(neo_ctl *ctl)
 /* ---------------------------------------------------------------- the table */
 
 static const neo_ctl_parameter add_arguments[] = {
-    {"display", NEO_CTL_NAME, 0, NULL, "how people write the number: \"+55 11 4000-1234\""},
+    {"display", NEO_CTL_NAME, 0, NULL, "the number as displayed: \"+55 11 4000-1234\""},
     {0},
 };
 
 #define SECRETS_OPTION                                                                                                         \
     {                                                                                                                          \
         "secrets", NEO_CTL_FILE, 0, NULL,                                                                                      \
-            "a file with the lines access_token=..., app_secret=... and verify_token=...; - for standard input"                \
+            "a file with the lines access_token=..., app_secret=... and verify_token=...; - is standard input"                 \
     }
 #define KEY_FILE_OPTION                                                                                                        \
     {                                                                                                                          \
-        "key-file", NEO_CTL_FILE, 0, "/etc/neoapi/key",                                                                        \
-            "the file that httpd's NeoAPIKeyFile names; secrets are sealed with it"                                            \
+        "key-file", NEO_CTL_FILE, 0, "/etc/neoapi/key", "the file in httpd's NeoAPIKeyFile, which encrypts the secrets"        \
     }
 
 static const neo_ctl_parameter add_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization that writes from it"},
-    {"phone-number-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "what Meta calls the number"},
-    {"waba-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "what Meta calls the WhatsApp Business Account"},
+    {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization that uses the number"},
+    {"phone-number-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "the number's id at Meta"},
+    {"waba-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "the id of the WhatsApp Business Account at Meta"},
     SECRETS_OPTION,
     KEY_FILE_OPTION,
     {0},
@@ -139,30 +138,30 @@ static const neo_ctl_parameter update_arguments[] = {
 };
 
 static const neo_ctl_parameter update_options[] = {
-    {"display", NEO_CTL_NAME, 0, NULL, "how people write the number"},
-    {"waba-id", NEO_CTL_PROVIDER_ID, 0, NULL, "what Meta calls the WhatsApp Business Account that it belongs to now"},
+    {"display", NEO_CTL_NAME, 0, NULL, "the number as displayed"},
+    {"waba-id", NEO_CTL_PROVIDER_ID, 0, NULL, "the id of the WhatsApp Business Account at Meta"},
     SECRETS_OPTION,
     KEY_FILE_OPTION,
     {0},
 };
 
 static const neo_ctl_parameter list_options[] = {
-    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only those of this organization"},
+    {"organization", NEO_CTL_ORGANIZATION_ID, 0, NULL, "only of this organization"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_whatsapp[] = {
-    {"whatsapp", "number add", "Add a number that an organization writes from.",
-     "Secrets are read from a file or from standard input, or asked for on a terminal; they are kept sealed. Without a verify "
-     "token one is made, and shown.",
+    {"whatsapp", "number add", "Add a WhatsApp number to an organization.",
+     "Secrets are read from a file, standard input or the terminal, and stored encrypted. If no verify token is given, one is "
+     "generated and shown.",
      add_arguments, add_options, add, NULL, 0},
-    {"whatsapp", "number update", "Give a number new secrets, or say how people write it and whose it is at Meta.",
-     "What is left out stays as it is. With --display or --waba-id secrets are read only where --secrets says from where. Its "
-     "phone_number_id stays, by which Meta tells of it: a number that has another one there is another number, to be added.",
+    {"whatsapp", "number update", "Change a number's secrets, display or WhatsApp Business Account.",
+     "What is not given is not changed. With --display or --waba-id, secrets are read only if --secrets is given. The "
+     "phone_number_id cannot be changed; if it changes at Meta, add a new number.",
      update_arguments, update_options, update, NULL, 0},
     {"whatsapp", "number list", "List the numbers.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_NUMBERS},
-    {"whatsapp", "number remove", "Remove a number, so that nothing is sent from it or received any more.",
-     "One with conversations stays, unless these are to go too. It cannot be undone.", update_arguments, neo_ctl_remove_options,
-     neo_ctl_run_remove, NULL, NEO_ADMIN_NUMBERS},
+    {"whatsapp", "number remove", "Remove a number; it can no longer send or receive.",
+     "A number with conversations is removed only with --with-conversations. This cannot be undone.", update_arguments,
+     neo_ctl_remove_options, neo_ctl_run_remove, NULL, NEO_ADMIN_NUMBERS},
     {0},
 };

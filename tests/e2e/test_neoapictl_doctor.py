@@ -34,7 +34,7 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(db, key_file, as_runtime):
     dsn = db.runtime_dsn if as_runtime else db.dsn
     status, checks = examined(db, "--key-file", str(key_file), dsn=dsn)
     steps = [checks.pop(name) for name in ("API keys", "httpd")]
-    for name in ("host name", "certificate", "modules of httpd", "virtual host"):
+    for name in ("host name", "certificate", "httpd modules", "virtual host"):
         assert checks.pop(name)["result"] == "skipped"
     assert status == 0 and {row["result"] for row in checks.values()} == {"ok"}, checks
     assert all(row["result"] == "ok" or row["fix"] for row in steps)
@@ -42,11 +42,11 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(db, key_file, as_runtime):
 
 def test_doctor_says_what_is_still_to_be_done(own_database, key_file):
     status, checks = examined(own_database, "--key-file", str(key_file))
-    assert status == 0 and checks["API keys"]["result"] == checks["httpd"]["result"] == "to do"
+    assert status == 0 and checks["API keys"]["result"] == checks["httpd"]["result"] == "pending"
     assert "key create" in checks["API keys"]["fix"] and "start httpd" in checks["httpd"]["fix"]
     out = own_database.ok("--quiet", *DOCTOR, "--key-file", str(key_file))
     assert [line.split(":")[0].split() for line in out.splitlines()] == [
-        ["to", "do", "API", "keys"], ["next"], ["to", "do", "httpd"], ["next"]]
+        ["pending", "API", "keys"], ["next"], ["pending", "httpd"], ["next"]]
     tenant = own_database.json("tenant", "add", "A")["id"]
     organization = own_database.json("organization", "add", "B", "--tenant", tenant)["id"]
     own_database.ok("key", "create", "C", "--organization", organization, "--role", "org_admin")
@@ -62,8 +62,8 @@ def test_doctor_finds_secrets_that_no_key_of_the_file_opens(own_database, key_fi
                          " created_by, updated_by, secret, is_active) values ('o', 'whs_' || repeat(%s, 26), 't', 'https://x', '{*}', now(),"
                          " now(), '', '', 'c2VhbGVk', %s)", rest, is_active)
     status, checks = examined(own_database, "--key-file", str(key_file))
-    assert status == 1 and checks["sealed secrets"]["result"] == "failed" and "2 of 2" in checks["sealed secrets"]["found"]
-    assert examined(own_database)[1]["sealed secrets"]["result"] == "skipped"
+    assert status == 1 and checks["encrypted secrets"]["result"] == "failed" and "2 of 2" in checks["encrypted secrets"]["found"]
+    assert examined(own_database)[1]["encrypted secrets"]["result"] == "skipped"
     secrets = key_file.with_name("secrets")
     secrets.write_text("access_token=a\napp_secret=b\n")
     secrets.chmod(0o600)
@@ -73,7 +73,7 @@ def test_doctor_finds_secrets_that_no_key_of_the_file_opens(own_database, key_fi
     for number, key in (("10001", key_file), ("10002", other)):
         own_database.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
                         "--phone-number-id", number, "--secrets", str(secrets), "--key-file", str(key))
-    assert "4 of 6" in examined(own_database, "--key-file", str(key_file))[1]["sealed secrets"]["found"]
+    assert "4 of 6" in examined(own_database, "--key-file", str(key_file))[1]["encrypted secrets"]["found"]
 
 
 def test_doctor_finds_a_database_that_is_away(db, tmp_path, key_file):
@@ -103,26 +103,26 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
         key_file.chmod(mode)
     status, checks = examined(db, "--key-file", str(key_file))
     assert status == 1 and checks["key file"]["result"] == "failed"
-    assert "fix it" in db.run(*DOCTOR, "--key-file", str(key_file))[1]
+    assert "fix: " in db.run(*DOCTOR, "--key-file", str(key_file))[1]
 
 
 @pytest.mark.parametrize("fault, check", [
-    ("grant create on schema neoapi to neoapi", "runtime role cannot make tables"),
-    ("grant temporary on database {0} to public", "runtime role cannot make tables"),
-    ("grant select (name) on neoapi.app_user to neoapi", "runtime role sees no more"),
-    ("grant insert on neoapi.tenant to neoapi", "runtime role sees no more"),
-    ("revoke select on neoapi.credential from neoapi", "runtime role sees what it needs"),
-    ("revoke update on neoapi.broker from neoapi", "runtime role sees what it needs"),
-    ("revoke update on neoapi.webhook_queue from neoapi", "runtime role sees what it needs"),
-    ("revoke insert on neoapi.webhook_attempt from neoapi", "runtime role sees what it needs"),
-    ("revoke execute on function neoapi.webhook_maintain_partitions from neoapi", "runtime role sees what it needs"),
-    ("grant connect on database {0} to public", "closed to others"),
+    ("grant create on schema neoapi to neoapi", "runtime role cannot create tables"),
+    ("grant temporary on database {0} to public", "runtime role cannot create tables"),
+    ("grant select (name) on neoapi.app_user to neoapi", "runtime role excess privileges"),
+    ("grant insert on neoapi.tenant to neoapi", "runtime role excess privileges"),
+    ("revoke select on neoapi.credential from neoapi", "runtime role privileges"),
+    ("revoke update on neoapi.broker from neoapi", "runtime role privileges"),
+    ("revoke update on neoapi.webhook_queue from neoapi", "runtime role privileges"),
+    ("revoke insert on neoapi.webhook_attempt from neoapi", "runtime role privileges"),
+    ("revoke execute on function neoapi.webhook_maintain_partitions from neoapi", "runtime role privileges"),
+    ("grant connect on database {0} to public", "public access"),
     ("drop extension unaccent", "extensions"),
-    ("revoke delete on neoapi.document from neoapi", "runtime role sees what it needs"),
-    ("revoke insert on neoapi.reference from neoapi", "runtime role sees what it needs"),
+    ("revoke delete on neoapi.document from neoapi", "runtime role privileges"),
+    ("revoke insert on neoapi.reference from neoapi", "runtime role privileges"),
     ("update pg_index set indisvalid = false where indexrelid = 'neoapi.party_email'::regclass", "indexes"),
     ("insert into neoapi.idempotency_key values ('o', 'k', gen_random_uuid(), '', 200, '', null, now() - interval '2 hours')",
-     "janitor"),
+     "cleanup"),
     ("update neoapi.setting set value = 'nobody_at_all'", "runtime role"),
 ])
 def test_doctor_finds(own_database, fault, check):

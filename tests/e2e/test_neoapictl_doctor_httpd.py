@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 DEBIAN = Path("/etc/apache2")  # is copied from
 ENABLED = "authz_core deflate filter mime mpm_event neoapi reqtimeout setenvif dbd".split()  # as they are then
 MORE = "ssl socache_shmcb http2 headers".split()
-OURS = ["host name", "certificate", "modules of httpd", "virtual host"]
+OURS = ["host name", "certificate", "httpd modules", "virtual host"]
 NAME = "api.imobiliaria.example"
 
 
@@ -77,7 +77,7 @@ class Layout:
 
     def next(self):
         """The first that is to be done."""
-        return next((row for row in self.examined().values() if row["result"] == "to do"), None)
+        return next((row for row in self.examined().values() if row["result"] == "pending"), None)
 
     def make_certificate(self):
         """As the administrator has it before the walk."""
@@ -124,11 +124,11 @@ def test_doctor_says_each_command_of_the_readme_until_it_is_done(layout, own_dat
     hostname.chmod(0o755)
     before = layout.examined()
     for check, command in (("key file", key), ("host name", name)):
-        assert before[check]["result"] == "to do" and before[check]["fix"] == layout.here(command)
+        assert before[check]["result"] == "pending" and before[check]["fix"] == layout.here(command)
         layout.run(before[check]["fix"])
         assert layout.examined()[check]["result"] == "ok"
     found = layout.examined()
-    assert enable == f"{found['modules of httpd']['fix']} && {found['virtual host']['fix']}"
+    assert enable == f"{found['httpd modules']['fix']} && {found['virtual host']['fix']}"
     assert found["certificate"]["result"] == "ok"
     layout.run(enable)
     assert layout.results() == ["ok"] * 4
@@ -143,7 +143,7 @@ def test_when_doctor_is_content_httpd_is_content(layout):
         if not row:
             break
         if row["check"] == "certificate":
-            assert "api." in row["found"] and "put it there" in row["fix"]
+            assert "api." in row["found"] and "create it" in row["fix"]
             layout.run(f"openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN={NAME}"
                        f" -keyout {layout.place}/ssl/private/{NAME}.key -out {layout.place}/ssl/certs/{NAME}.pem 2>&1")
         else:
@@ -157,7 +157,7 @@ def test_the_host_is_to_have_a_name_of_its_own(layout):
     layout.finish()
     layout.site(lambda text: text.replace(f"NeoAPIBaseURL https://{NAME}", "NeoAPIBaseURL https://api.example.com"))
     found = layout.examined()["host name"]
-    assert found["result"] == "to do"
+    assert found["result"] == "pending"
     # The link that is enabled stays one.
     assert found["fix"].endswith(f" {layout.root}/sites-available/neoapi.conf && systemctl restart apache2")
     layout.site(lambda text: text + "# api.example.com in a comment does not matter\n")
@@ -171,7 +171,7 @@ def test_a_certificate_that_is_not_there_is_told(layout, which):
     path = layout.place / "ssl" / which.format(NAME)
     path.unlink()
     found = layout.examined()["certificate"]
-    assert found["result"] == "to do" and str(path) in found["found"]
+    assert found["result"] == "pending" and str(path) in found["found"]
     layout.site(lambda text: text.replace(str(path), "${CERTIFICATES}/x"))
     assert layout.examined()["certificate"]["result"] == "ok"
 
@@ -181,8 +181,8 @@ def test_a_module_that_is_not_enabled_is_told(layout, module):
     layout.finish()
     (layout.root / f"mods-enabled/{module}.load").unlink()
     found = layout.examined()
-    assert found["modules of httpd"]["result"] == "to do"
-    assert found["modules of httpd"]["fix"] == f"a2enmod {module} && systemctl restart apache2"
+    assert found["httpd modules"]["result"] == "pending"
+    assert found["httpd modules"]["fix"] == f"a2enmod {module} && systemctl restart apache2"
     layout.run(f"a2enmod -q {module}")
     assert layout.results() == ["ok"] * 4
 
@@ -194,7 +194,7 @@ def test_modules_are_those_that_the_configuration_needs(layout):
     (layout.root / "sites-enabled/inside.conf").write_text(layout.here(proxy))
     found = layout.examined()
     assert found["virtual host"]["result"] == found["certificate"]["result"] == "ok"
-    assert found["modules of httpd"]["found"] == "not enabled: http2, remoteip"
+    assert found["httpd modules"]["found"] == "not enabled: http2, remoteip"
     (layout.root / "conf-enabled/by-hand.conf").write_text("loadmodule  remoteip_module  x.so\nLoadModule http2_module x.so\n")
     assert layout.results() == ["ok"] * 4
 
@@ -202,7 +202,7 @@ def test_modules_are_those_that_the_configuration_needs(layout):
 def test_the_readme_and_the_shipped_configuration_name_the_modules_that_it_needs(layout):
     """Debian enables some of them by itself."""
     layout.run("rm $APACHE_CONFDIR/mods-enabled/*.load")
-    needed = layout.examined()["modules of httpd"]["found"].removeprefix("not enabled: ").split(", ")
+    needed = layout.examined()["httpd modules"]["found"].removeprefix("not enabled: ").split(", ")
     documented = re.search(r"and the modules ([\w\s#]+)\.",
                            (ROOT / "conf/neoapi.conf").read_text()).group(1).replace("#", "").split()
     assert set(needed) == set(documented) - {"mpm_event", "socache_shmcb"} | {"neoapi"}
@@ -226,7 +226,7 @@ def test_what_is_included_from_elsewhere_counts(layout, include):
     (more / "x.conf").write_text("NeoAPI On\n")
     with open(layout.root / "apache2.conf", "a") as conf:
         conf.write(include.format(more) + "\n")
-    assert layout.examined()["virtual host"]["found"] == f"{layout.root / include.split()[1] if '..' in include else more / 'x.conf'} says NeoAPI On"
+    assert layout.examined()["virtual host"]["found"] == f"{layout.root / include.split()[1] if '..' in include else more / 'x.conf'} has NeoAPI On"
 
 
 def test_a_folder_that_is_included_counts_with_the_folders_in_it(layout):
@@ -250,7 +250,7 @@ def test_where_a_variable_leads_is_not_guessed(layout):
 
 def test_a_site_that_is_nowhere_is_told(layout):
     (layout.root / "sites-available/neoapi.conf").unlink()
-    assert layout.results() == ["skipped", "skipped", "skipped", "to do"]
+    assert layout.results() == ["skipped", "skipped", "skipped", "pending"]
     assert layout.examined()["virtual host"]["fix"].endswith(f"{layout.root}/sites-available/neoapi.conf")
 
 
@@ -267,7 +267,7 @@ def test_the_key_file_is_the_one_that_httpd_is_told_of(layout):
     other.chmod(0o600)
     assert layout.examined("--key-file", str(other))["key file"]["result"] == "ok"
     layout.key.unlink()
-    assert layout.examined()["key file"]["result"] == "to do"
+    assert layout.examined()["key file"]["result"] == "pending"
     assert layout.examined("--key-file", str(layout.key))["key file"]["result"] == "failed"
     shutil.rmtree(layout.key.parent)
     assert layout.examined()["key file"]["fix"].startswith(f"mkdir -p {layout.key.parent} && (")
@@ -295,13 +295,13 @@ def test_a_key_file_that_is_lost_is_not_to_be_made_anew(layout, own_database):
     own_database.ok("whatsapp", "number", "add", "+55", "--organization", organization, "--waba-id", "10001",
                     "--phone-number-id", "10001",
                     "--secrets", str(secrets), "--key-file", str(layout.key))
-    assert layout.examined()["sealed secrets"]["result"] == "ok"
+    assert layout.examined()["encrypted secrets"]["result"] == "ok"
     layout.key.unlink()
     found = layout.examined()["key file"]
     assert found["result"] == "failed" and "2 secrets" in found["found"] and "openssl" not in found["fix"]
     (layout.root / "sites-enabled/neoapi.conf").unlink()  # no host of the module: nobody misses it here
     found = layout.examined()["key file"]
-    assert found["result"] == "to do" and "openssl" not in found["fix"]
+    assert found["result"] == "pending" and "openssl" not in found["fix"]
 
 
 # ---------------------------------------------------------------- other layouts, and odd ones

@@ -210,7 +210,7 @@ def test_what_was_exported_purged_and_imported_is_answered_as_before(full_org_ap
     assert ctl.json("tenant", "add", "Back", "--id", tenant, "--plan", admin_factory.plenty) == {"id": tenant}
     assert ctl.json("organization", "add", "Back", "--tenant", tenant, "--id", organization) == {"id": organization}
     done = ctl.json("import", path, "--organization", organization)
-    assert done == {"rows": len(before[0]), "created": len(before[0]), "changed": 0, "unchanged": 0, "webhooks_passed_over": 1}
+    assert done == {"rows": len(before[0]), "created": len(before[0]), "changed": 0, "unchanged": 0, "skipped_webhooks": 1}
     key = ctl.json("key", "create", "Back", "--organization", organization, "--role", "org_admin")
     back = Api(instance, Credential(key["id"], key["secret"], tenant, (organization,)))
     assert everything(back) == before

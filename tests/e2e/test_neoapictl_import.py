@@ -171,8 +171,8 @@ def test_everything_that_is_wrong_is_told_by_line_and_field_and_then_nothing_is_
         (15, "owners[1].share_bps")}
     code, out, err = ctl.run("import", path, "--organization", organization)
     assert code == 1 and "line 7: creci is that of the broker on line 1" in err.splitlines()
-    assert re.search(r"^line 2: is no JSON: .*\(column \d+\)$", err, re.M)
-    assert "20 things are wrong" in err.splitlines()[-1]
+    assert re.search(r"^line 2: is not JSON: .*\(column \d+\)$", err, re.M)
+    assert "20 errors" in err.splitlines()[-1]
     assert own_api.walk("brokers") == own_api.walk("parties") == own_api.walk("properties") == []
     assert own_api.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
 
@@ -190,7 +190,7 @@ def test_a_file_that_is_not_whole_is_refused(own_api, ctl, organization, tmp_pat
     own_api.broker()
     text = ctl.ok("export", organization).splitlines()
     assert wrong(ctl, "import", write(tmp_path, text[:-1]), "--organization", organization) == {(None, None)}
-    assert "not whole" in ctl.run("import", write(tmp_path, text[:-1]), "--organization", organization)[2]
+    assert "incomplete" in ctl.run("import", write(tmp_path, text[:-1]), "--organization", organization)[2]
     assert wrong(ctl, "import", write(tmp_path, [*text, text[0]]), "--organization", organization) == {(4, None)}
     newer = text[0].replace('"format":1', '"format":2')
     assert (1, "format") in wrong(ctl, "import", write(tmp_path, [newer, *text[1:]]), "--organization", organization)
@@ -203,7 +203,7 @@ def test_many_errors_are_not_all_told(ctl, organization, tmp_path):
 
 
 def test_checking_alone_writes_nothing(own_api, import_rows, organization):
-    assert import_rows(broker("b1"), options=["--check"]) == {"rows": 1, "webhooks_passed_over": 0}
+    assert import_rows(broker("b1"), options=["--check"]) == {"rows": 1, "skipped_webhooks": 0}
     assert own_api.walk("brokers") == []
     assert own_api.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
 

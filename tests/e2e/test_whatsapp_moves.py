@@ -391,7 +391,7 @@ def test_checking_alone_writes_nothing(org, file):
     org.notify(text("PARAR", PHONE))
     export(org, file)
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
-    assert give(org, file, "--check") == {"rows": 2, "webhooks_passed_over": 0}
+    assert give(org, file, "--check") == {"rows": 2, "skipped_webhooks": 0}
     assert org.leads() == [] and opt_outs(export(org, file)) == []
 
 
