@@ -16,8 +16,7 @@
 #   MPM             event (default), worker or prefork
 #   PROCESSES, THREADS   Apache's processes (2) and the threads of each (25); prefork has as many processes as these have threads
 #   FSYNC           off: a new cluster does not wait for the disk and uses little memory. Its data survives the end of processes, not of the machine
-#   CLUSTER         the data directory of a stopped server, of which a new cluster becomes a copy
-#   TEMPLATES       a directory of clusters that CTL has set up: a new one is copied from there, and put there first if it is missing
+#   CLUSTER         the data directory of a stopped server, which has the schema: a new cluster is a copy of it
 #   HTTPD_PRELOAD, HTTPD_WRAPPER   LD_PRELOAD for Apache; a command with arguments to run it under
 #   ASAN_OPTIONS, UBSAN_OPTIONS, LSAN_OPTIONS   are handed to Apache and to CTL; with HTTPD_PRELOAD reports go to DIR/sanitizer
 #   PGBIN, APACHE   PostgreSQL's directory of programs and Apache's program, if they are not Debian's
@@ -124,7 +123,7 @@ up() {
     CTL=$(absolute "$CTL")
     INSTANCE_CONF=$(absolute "$INSTANCE_CONF")
     SERVER_CONF=$(absolute "$SERVER_CONF")
-    TEMPLATES=$(absolute "$TEMPLATES")
+    CLUSTER=$(absolute "$CLUSTER")
     for file in "$MODULE" "$CTL" "$INSTANCE_CONF" "$SERVER_CONF"; do
         [ -z "$file" ] || [ -r "$file" ] || die "cannot read $file"
     done
@@ -163,7 +162,7 @@ remove() {
 }
 
 # A variable of the environment with a setting's name is no setting.
-settings='PORT MODULE CTL INSTANCE_CONF SERVER_CONF MPM PROCESSES THREADS FSYNC CLUSTER TEMPLATES HTTPD_PRELOAD HTTPD_WRAPPER'
+settings='PORT MODULE CTL INSTANCE_CONF SERVER_CONF MPM PROCESSES THREADS FSYNC CLUSTER HTTPD_PRELOAD HTTPD_WRAPPER'
 settings="$settings ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS PGBIN APACHE"
 for setting in $settings; do unset "$setting"; eval "$setting="; done
 

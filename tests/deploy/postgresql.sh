@@ -19,39 +19,12 @@ make_cluster() {
     rm -rf "$state/pg"
     : >"$state/log/postgresql.log"
     is_root && chown postgres: "$state/log/postgresql.log"
-    if [ -z "$CLUSTER$TEMPLATES" ]; then
+    if [ -z "$CLUSTER" ]; then
         init_cluster
     else
-        [ -n "$CLUSTER" ] || find_template
         cp -a --reflink=auto "$CLUSTER" "$state/pg"
         is_copy=yes
     fi
-}
-
-# Sets CLUSTER to the template for this build. The first process that needs it makes it, others wait.
-find_template() {
-    mkdir -p "$TEMPLATES"
-    CLUSTER=$TEMPLATES/$(template_name)
-    exec 9>"$TEMPLATES/lock"
-    flock 9
-    [ -d "$CLUSTER" ] || make_template
-    exec 9>&-
-}
-
-# Depends on everything that a cluster with the schema is made of.
-template_name() {
-    { id -u; "$PGBIN/postgres" --version; echo "FSYNC=$FSYNC"; cat "$here/postgresql.sh" "$here/postgresql.conf" "$CTL"; } | sha256sum |
-        cut -c 1-32
-}
-
-# Sets up a cluster here and moves it to the templates. Those of earlier builds are removed.
-make_template() {
-    init_cluster
-    start_db
-    set_up_schema
-    stop_db
-    find "$TEMPLATES" -mindepth 1 -maxdepth 1 -type d -mmin +60 -exec rm -rf {} +
-    mv "$state/pg" "$CLUSTER"
 }
 
 init_cluster() {

@@ -22,19 +22,25 @@ class Credential:
     email: str = None
 
 
+def run_ctl(instance, *args):
+    """What neoapictl prints, as JSON."""
+    done = subprocess.run([instance.env["NEOAPI_CTL"], "--json", *args], text=True, capture_output=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0, (args, done.stdout, done.stderr)
+    return json.loads(done.stdout)
+
+
 class AdminFactory:
     """Every name is new, so that tests do not meet. `plenty` is a plan that no test uses up."""
 
     def __init__(self, instance):
-        self.program = instance.env["NEOAPI_CTL"]
+        self.instance = instance
         self.tenants = {}  # of organizations
         self.people = {}  # the tenant and address of users
-        self.plenty = self.plan(10_000_000, 60)
+        self.prepared_keys = instance.prepared["keys"]
+        self.plenty = instance.prepared.get("plan") or self.plan(10_000_000, 60)
 
     def ctl(self, *args):
-        done = subprocess.run([self.program, "--json", *args], text=True, capture_output=True, timeout=TIMEOUT_S)
-        assert done.returncode == 0, (args, done.stdout, done.stderr)
-        return json.loads(done.stdout)
+        return run_ctl(self.instance, *args)
 
     def plan(self, requests, window_seconds):
         name = f"plan-{next(numbers)}"
@@ -48,12 +54,23 @@ class AdminFactory:
         self.ctl("tenant", "set-plan", tenant, plan)
 
     def organization(self, tenant=None):
+        """In a tenant of its own by default."""
+        if tenant is None and self.prepared_keys:
+            return self.prepared_key().organizations[0]
         tenant = tenant or self.tenant()
         made = self.ctl("organization", "add", f"Organization {next(numbers)}", "--tenant", tenant)["id"]
         self.tenants[made] = tenant
         return made
 
+    def prepared_key(self):
+        tenant, organization, id, secret = self.prepared_keys.pop()
+        self.tenants[organization] = tenant
+        return Credential(id, secret, tenant, (organization,))
+
     def key(self, organization=None, role="org_admin", scopes=()):
+        """To an organization of its own by default."""
+        if organization is None and role == "org_admin" and not scopes and self.prepared_keys:
+            return self.prepared_key()
         organization = organization or self.organization()
         narrower = [word for scope in scopes for word in ("--scope", scope)]
         made = self.ctl("key", "create", f"Key {next(numbers)}", "--organization", organization, "--role", role, *narrower)

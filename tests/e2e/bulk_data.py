@@ -5,18 +5,16 @@ The rows are written by SQL, past triggers and foreign keys: what matters is how
 Indexes are made after the rows. Nothing here must survive a crash, so the cluster does without what that costs.
 """
 
-import hashlib
 import json
 import re
-import shutil
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import psycopg2
-from client import Api
-from deployment import BUILD, PLACE, ROOT, Instance
-from factories import PREFIXES
 from admin_factory import AdminFactory, Credential
+from client import Api
+from deployment import Instance
+from factories import PREFIXES
+from prepared_cluster import prepare
 
 PROPERTIES, OTHERS = 1_000_000, 100_000
 FAST = {"fsync": "off", "full_page_writes": "off", "synchronous_commit": "off", "wal_level": "minimal", "max_wal_senders": "0",
@@ -91,43 +89,19 @@ def count_of(collection):
     return PROPERTIES if collection == "properties" else OTHERS
 
 
-def kept_cluster():
-    """Where a data directory with the rows is kept for later sessions. Its name depends on the server, the schema and this file."""
-    parts = [ROOT / "tests/deploy/postgresql.conf", BUILD / "neoapictl", Path(__file__),
-             *Path("/usr/lib/postgresql").glob("*/bin/postgres")]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()
-    return PLACE / "bulk_data" / digest[:32]
-
-
 class BulkData:
     """`api` is an org_admin's client to the organization. `explained(path, **params)` is the answer to a list, and the plan of its
     statement with what it did; see also `watched`."""
 
     def __init__(self):
-        kept = kept_cluster()
-        if not kept.exists():
-            self.make(kept)
-        self.instance = Instance("crowd", PROCESSES="1", CLUSTER=str(kept / "cluster")).up()
-        self.api = Api(self.instance, Credential(*json.loads((kept / "credential").read_text())))
+        cluster, credential = prepare("bulk", self.fill_cluster, __file__)
+        self.instance = Instance("bulk", PROCESSES="1", CLUSTER=str(cluster)).up()
+        self.api = Api(self.instance, Credential(*credential))
         self.api.get("brokers")
 
-    def make(self, kept):
-        self.instance = Instance("crowd_maker", PROCESSES="1").up()
-        try:
-            credential = self.fill_cluster()
-            self.instance.command("stop-db")
-            shutil.rmtree(kept.parent, ignore_errors=True)  # of earlier builds
-            new = kept.with_suffix(".new")
-            new.mkdir(parents=True)
-            shutil.move(self.instance.state / "pg", new / "cluster")
-            (new / "credential").write_text(json.dumps([credential.id, credential.secret, credential.tenant,
-                                                        credential.organizations]))
-            new.rename(kept)
-        finally:
-            self.instance.remove()
-
-    def fill_cluster(self):
-        maker = AdminFactory(self.instance)
+    def fill_cluster(self, instance):
+        self.instance = instance
+        maker = AdminFactory(instance)
         self.set_up(FAST)
         self.organization = maker.organization()
         self.load(self.forget_foreign_keys)
@@ -136,9 +110,9 @@ class BulkData:
             # in transactions of their own: where an index is made, ANALYZE does not see how large a sample it is to have
             list(pool.map(self.load, [self.analyze_properties, self.analyze_others]))
         self.load(self.remember_foreign_keys)
-        credential = maker.key(self.organization)
+        key = maker.key(self.organization)
         self.set_up(EXPLAINED)
-        return credential
+        return [key.id, key.secret, key.tenant, key.organizations]
 
     def set_up(self, settings):
         """Sets the cluster up so, and restarts it."""

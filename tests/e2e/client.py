@@ -161,11 +161,17 @@ class Adapter(HTTPAdapter):
         conn.cert_reqs, conn.ca_certs = "CERT_REQUIRED", None
 
 
+@functools.lru_cache(maxsize=64)
+def shared_adapter(source, authority):
+    """Clients share connections, because a TLS handshake costs more than most requests."""
+    return Adapter(source, authority)
+
+
 class Api:
     """Requests to one instance with one credential, over connections that are kept.
 
     api.get("brokers", params={...}), post("brokers", json={...}), patch, put, delete, head, options; paths are below the base.
-    More headers: headers={...}, None leaves one out. `with_(…)` is another client that differs in what is given:
+    More headers: headers={...}, None leaves one out. `with_(…)` is another client, with connections of its own, that differs in:
     credential (None: none), organization (X-Organization-ID), source (address it connects from), url.
     """
 
@@ -174,7 +180,7 @@ class Api:
         self.url = url or instance.url
         self.session = requests.Session()
         self.session.trust_env = False
-        self.session.mount("https://", Adapter(source, Path(instance.ca).read_text()))
+        self.session.mount("https://", shared_adapter(source, Path(instance.ca).read_text()))
         self.session.headers["User-Agent"] = "neoapi-tests"
         secret = getattr(credential, "secret", credential)
         if secret is not None:
@@ -184,7 +190,9 @@ class Api:
 
     def with_(self, **changes):
         now = {name: getattr(self, name) for name in ("credential", "organization", "source", "url")}
-        return Api(self.instance, **{**now, **changes})
+        other = Api(self.instance, **{**now, **changes})
+        other.session.mount("https://", Adapter(other.source, Path(self.instance.ca).read_text()))
+        return other
 
     def request(self, method, path="", **more):
         url = path if path.startswith("https://") else self.url + path

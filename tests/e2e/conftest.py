@@ -94,10 +94,10 @@ MARKS = [
     "smoke: in `make check-all` also with the other MPMs",
 ]
 
-# Modules that take longest begin first, so that at the end no process waits for one of them: half of them compute, half wait.
-LONGEST = ["test_filters_explain", "test_webhook_promises", "test_document_driven", "test_webhook_delivery",
-           "test_docs_browser",
-           "test_isolation", "test_failures", "test_webhooks", "test_references"]
+# Modules that take longest begin first, so that no process waits for one of them at the end.
+LONGEST = ["test_filters_explain", "test_webhook_promises", "test_document_driven", "test_docs_browser", "test_webhook_delivery",
+           "test_whatsapp_moves", "test_webhooks", "test_failures", "test_neoapictl_setup", "test_whatsapp_provider",
+           "test_whatsapp_callback", "test_resources", "test_references", "test_isolation"]
 
 
 def pytest_collection_modifyitems(items):
@@ -206,8 +206,8 @@ def api(instance, principals):
 
 
 @pytest.fixture
-def own_api(instance, admin_factory, principals):
-    return Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
+def own_api(instance, admin_factory):
+    return Api(instance, admin_factory.key())
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import prepared_cluster
 import psycopg2
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,8 +50,9 @@ class Instance:
     def __init__(self, name, **more):
         self.directory = PLACE / str(os.getpid()) / name
         programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl"), "FSYNC": "off",
-                    "MPM": MPM, "TEMPLATES": str(PLACE / "templates")}
+                    "MPM": MPM}
         self.settings = {**programs, **sanitizer_settings(), **more}
+        self.prepared = {"keys": []}  # keys that no test has used yet (see prepared_cluster.py)
         self.reports = ""  # of sanitizers and of processes that crashed, once it is down
 
     def command(self, name, check=True):
@@ -67,6 +69,10 @@ class Instance:
         return text
 
     def up(self):
+        """Starts both servers. The cluster is a copy with keys in it (`prepared`), unless CLUSTER says otherwise."""
+        if "CLUSTER" not in self.settings:
+            cluster, prepared = prepared_cluster.with_keys()
+            self.settings["CLUSTER"], self.prepared = str(cluster), {**prepared, "keys": [*prepared["keys"]]}
         self.directory.parent.mkdir(parents=True, exist_ok=True)
         self.command("up")
         words = shlex.split((self.directory / "env").read_text())

@@ -8,6 +8,8 @@ import pytest
 from client import ULID, Api, moment, ok, refused
 from wait import together
 
+pytestmark = pytest.mark.smoke
+
 BANK = {"bank_code": "341", "bank_name": "Itaú Unibanco", "agency": "0423", "account_number": "18765-4",
         "account_type": "checking", "pix_key": "ana@example.com.br"}
 FULL = {"name": "Ana Paula Ribeiro", "creci": "CRECI-SP 123456-F", "document_number": "529.982.247-25",

@@ -51,6 +51,7 @@ def test_without_the_database_it_is_alive_and_not_ready(module_instance, admin_p
     eventually(lambda: admin_pages.health() == (200, "ready\n"), "it is ready again")
 
 
+@pytest.mark.slow
 def test_a_database_that_hangs_keeps_no_more_than_one_waiting(module_instance, admin_pages):
     """Many ask, for longer than a statement may take: but for the one who asks for all, each is answered at once."""
     hanging = database_processes(module_instance)

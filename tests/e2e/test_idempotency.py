@@ -7,6 +7,9 @@ from client import Api, ok, refused
 from wait import together
 
 
+pytestmark = pytest.mark.smoke
+
+
 def new_key():
     return str(uuid.uuid4())
 

@@ -207,7 +207,7 @@ def test_a_secret_that_cannot_be_written_replaces_none(ctl, instance, admin_fact
 def test_status_tells_what_there_is_and_who_is_connected(ctl, admin_factory, own_api):
     before = ctl.json("status")
     own_api.broker()
-    admin_factory.key()
+    admin_factory.key(admin_factory.organization(admin_factory.tenant()))
     now = ctl.json("status")
     assert now["state"] == "ok" and now["warnings"] == [] and now["schema"] == now["schema_needed"]
     assert (now["tenants"], now["keys"]) == (before["tenants"] + 1, before["keys"] + 1)

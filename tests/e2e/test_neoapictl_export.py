@@ -398,6 +398,7 @@ def test_purge_takes_no_organization_that_it_did_not_show(full_org_api, ctl, ins
     ctl.ok("purge", "tenant", tenant, "--yes")
 
 
+@pytest.mark.slow
 def test_purge_and_import_keep_out_of_each_others_way(full_org_api, ctl, instance, tmp_path):
     organization, path = organization_of(full_org_api), file_with(tmp_path, {"broker": {"name": "B"}})
     with ctl.start("import", "-", "--organization", organization, stdin=subprocess.PIPE) as first:

@@ -247,6 +247,7 @@ def end_its_connection(own_api):
                          " and backend_type = 'client backend'")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "asked to end", "the database went"])
 def test_an_import_that_was_interrupted_is_gone_on_with_by_the_same_command(own_api, ctl, organization, tmp_path, how):
     count = 10_000
@@ -307,6 +308,7 @@ def test_a_hundred_thousand_rows_need_no_more_memory_than_a_few(own_api, ctl, ad
 # ---------------------------------------------------------------- on a terminal
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_alone(ctl, organization, tmp_path):
     command = "import", write(tmp_path, many(6000)), "--organization", organization
     code, said = ctl.on_terminal(*command)

@@ -36,13 +36,13 @@ def path_of(collection, resource):
 
 
 @every
-def test_the_smallest_body_is_enough(own_api, principals, factory, collection):
+def test_the_smallest_body_is_enough(own_api, factory, collection):
     body = factory.body(collection)
     response = own_api.post(collection, json=body)
     made = ok(response, 201)
     assert given(made) == {**body, **PRESET[collection]}
     assert re.fullmatch(PREFIXES[collection] + ULID, made["id"])
-    assert (made["tenant_id"], made["organization_id"]) == (principals.tenant, own_api.credential.organizations[0])
+    assert (made["tenant_id"], made["organization_id"]) == (own_api.credential.tenant, own_api.credential.organizations[0])
     assert made["created_by"] == made["updated_by"] == own_api.credential.id and made["created_at"] == made["updated_at"]
     assert response.headers["Location"] == own_api.url + path_of(collection, made) and response.headers["ETag"]
     assert ok(own_api.get(response.headers["Location"])) == made

@@ -42,6 +42,7 @@ def one_delivery(api, url):
 # ---------------------------------------------------------------- success and failure
 
 @pytest.mark.parametrize("answer", [200, 201, 202, 204, 206, 299])
+@pytest.mark.smoke
 def test_any_2xx_is_success(admin, receiver, answer):
     receiver.behave(status(answer))
     subscription = one_delivery(admin, receiver.url)
@@ -77,6 +78,7 @@ def test_the_first_attempt_leaves_at_once(admin, receiver):
     assert sorted(waits)[15] < 0.1, sorted(waits)
 
 
+@pytest.mark.slow
 def test_attempts_follow_the_schedule_and_the_last_failure_is_final(admin, receiver):
     receiver.behave(status(500, b"broken"))
     subscription = one_delivery(admin, receiver.url)
@@ -191,6 +193,7 @@ def test_410_makes_it_inactive_and_says_why(admin, receiver, module_instance):
     assert row_of(module_instance, subscription, "disabled_reason, failing_since") == (None, None)
 
 
+@pytest.mark.slow
 def test_five_days_of_nothing_but_failures_make_it_inactive(admin, receiver, module_instance):
     receiver.behave(status(500))
     subscription = one_delivery(admin, receiver.url)
@@ -204,6 +207,7 @@ def test_five_days_of_nothing_but_failures_make_it_inactive(admin, receiver, mod
     eventually(lambda: re.search(subscription["id"] + ".*five days", module_instance.error_log), "a line in the log")
 
 
+@pytest.mark.slow
 def test_failures_of_less_than_five_days_leave_it_active(admin, receiver, module_instance):
     receiver.behave(status(500))
     subscription = one_delivery(admin, receiver.url)

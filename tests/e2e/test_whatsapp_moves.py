@@ -395,6 +395,7 @@ def test_checking_alone_writes_nothing(org, file):
     assert org.leads() == [] and opt_outs(export(org, file)) == []
 
 
+@pytest.mark.slow
 def test_an_import_of_leads_that_was_killed_is_gone_on_with(org, tmp_path):
     count, path = 10_000, tmp_path / "many.ndjson"
     with open(path, "w") as lines:
