@@ -11,13 +11,13 @@ import time
 
 import psycopg2
 
-HERE = pathlib.Path(__file__).resolve().parent
-INSTANCE = HERE.parent / "deploy" / "instance.sh"
+DIRECTORY = pathlib.Path(__file__).resolve().parent
+INSTANCE = DIRECTORY.parent / "deploy" / "instance.sh"
 PLAN = ["plan", "add", "bench", "--requests", "1000000000", "--window", "60"]
 # A checkpoint in the middle of one run would be counted against whom it hits.
 SETTINGS = {"max_wal_size": "32GB", "checkpoint_timeout": "1d"}
 # The receivers are on this machine.
-OPEN = "NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookAllowAddress 127.0.0.0/8\n"
+LOCAL_RECEIVERS = "NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookAllowAddress 127.0.0.0/8\n"
 
 
 def wait_for(condition, what, seconds=120, nap=0.005):
@@ -46,7 +46,7 @@ class Deployment:
     def up(self, processes, directives=""):
         """Starts everything, or starts Apache anew with other processes and directives."""
         self.place.mkdir(parents=True, exist_ok=True)
-        self.conf.write_text(OPEN + directives)
+        self.conf.write_text(LOCAL_RECEIVERS + directives)
         self.instance("up", MODULE=str(self.build / "mod_neoapi.so"), CTL=str(self.build / "neoapictl"),
                       INSTANCE_CONF=str(self.conf), PROCESSES=str(processes))
         words = shlex.split((self.dir / "env").read_text())
@@ -136,7 +136,7 @@ class Deployment:
     def fill(self, subscription, count, size):
         """Deliveries that are due at once, with bodies of `size` bytes."""
         with self.connection.cursor() as cursor:
-            cursor.execute((HERE / "fill.sql").read_text(),
+            cursor.execute((DIRECTORY / "fill.sql").read_text(),
                            {"organization": self.organization, "subscription": subscription, "count": count, "size": size})
 
     def empty(self, backlog=False):

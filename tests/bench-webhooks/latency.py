@@ -6,7 +6,7 @@ import random
 import time
 from statistics import median, quantiles
 
-from receiver import Clock
+from receiver import TimingReceiver
 
 WRITES = 500
 WARM_UP = 50
@@ -19,28 +19,28 @@ def write(bench, number):
     return broker["id"], time.monotonic_ns()
 
 
-def arrival_of(clock, broker):
+def arrival_of(receiver, broker):
     while True:
-        at, body = clock.arrivals.get(timeout=20)
+        at, body = receiver.arrivals.get(timeout=20)
         if json.loads(body)["payload"]["id"] == broker:
             return at
 
 
 def latency(bench):
-    clock = Clock()
-    clock.up()
+    receiver = TimingReceiver()
+    receiver.up()
     try:
         bench.restart(2)
-        bench.deployment.subscribe(clock.url, ["broker.created"])
+        bench.deployment.subscribe(receiver.url, ["broker.created"])
         found = []
         for number in range(WARM_UP + WRITES):
             broker, answered = write(bench, number)
-            found.append((arrival_of(clock, broker) - answered) / 1e6)
+            found.append((arrival_of(receiver, broker) - answered) / 1e6)
             time.sleep(random.uniform(0.005, 0.030))  # so that writes meet the courier at any moment of its rounds
     except queue.Empty:
         raise SystemExit("an event did not arrive within 20 s") from None
     finally:
-        clock.down()
+        receiver.down()
     found = found[WARM_UP:]
     half, most = median(found), quantiles(found, n=100)[98]
     print(f"\nlatency: {WRITES} single writes, milliseconds from the 201 to the arrival of the first attempt\n"

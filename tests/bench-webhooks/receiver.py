@@ -9,7 +9,7 @@ import socket
 import subprocess
 import time
 
-HERE = pathlib.Path(__file__).resolve().parent
+DIRECTORY = pathlib.Path(__file__).resolve().parent
 ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
 
 
@@ -29,7 +29,7 @@ class Nginx:
         self.place.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         conf = self.place / "nginx.conf"
-        text = (HERE / "nginx.conf").read_text().replace("{place}", str(self.place)).replace("{port}", str(self.port))
+        text = (DIRECTORY / "nginx.conf").read_text().replace("{place}", str(self.place)).replace("{port}", str(self.port))
         conf.write_text(text)
         self.process = subprocess.Popen([program, "-p", self.place, "-c", conf, "-e", self.place / "error.log"])
         limit = time.monotonic() + 10
@@ -94,7 +94,7 @@ def note_arrivals(listener, arrivals):
                 state[1] = b""
 
 
-class Clock:
+class TimingReceiver:
     """A receiver in a process of its own. `arrivals` is a queue of (monotonic nanoseconds, body)."""
 
     def up(self):

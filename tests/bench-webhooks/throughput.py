@@ -7,7 +7,7 @@ import subprocess
 import time
 from statistics import median
 
-from deployment import HERE, wait_for
+from deployment import DIRECTORY, wait_for
 
 SIZE = 700  # bytes of a body
 CONCURRENCIES = (24, 50, 100)  # of the peer: the best of them is compared
@@ -16,7 +16,7 @@ GOALS = {"history": 3.0, "bare": 1.3}
 DIRECTIVES = "NeoAPIWebhookConcurrency 512\nNeoAPIWebhookPerSubscription 512\n"
 
 
-class Ours:
+class Courier:
     """One process of Apache, so one courier: one thread of ours beside one of the peer's."""
 
     def __init__(self, bench):
@@ -55,8 +55,8 @@ class Peer:
 
     def install(self):
         self.place.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["sh", HERE.parent / "deploy" / "npm.sh", HERE, self.place], check=True)
-        shutil.copy(HERE / "peer.mjs", self.place)
+        subprocess.run(["sh", DIRECTORY.parent / "deploy" / "npm.sh", DIRECTORY, self.place], check=True)
+        shutil.copy(DIRECTORY / "peer.mjs", self.place)
 
     def run(self, count, concurrency=None):
         d = self.bench.deployment
@@ -75,8 +75,8 @@ class Peer:
     def choose(self, count):
         rates = {n: self.run(count, n) for n in CONCURRENCIES}
         self.concurrency = max(rates, key=rates.get)
-        told = ", ".join(f"{n}: {rate:,.0f}" for n, rate in rates.items())
-        print(f"  the peer {'with' if self.history else 'without'} history, jobs at a time: {told}", flush=True)
+        listed = ", ".join(f"{n}: {rate:,.0f}" for n, rate in rates.items())
+        print(f"  the peer {'with' if self.history else 'without'} history, jobs at a time: {listed}", flush=True)
 
 
 def throughput(bench):
@@ -86,15 +86,15 @@ def throughput(bench):
     bench.restart(1, DIRECTIVES)
     if not d.sql("select 1 from pg_database where datname = 'peer'"):
         d.sql("create database peer")
-    ours, peers = Ours(bench), {"history": Peer(bench, True), "bare": Peer(bench, False)}
-    ours.run(count)
+    courier, peers = Courier(bench), {"history": Peer(bench, True), "bare": Peer(bench, False)}
+    courier.run(count)
     for peer in peers.values():
         peer.choose(count)
     runs = {"ours": [], "history": [], "bare": []}
     print(f"  {'round':6} {'ours':>10} {'peer, history':>14} {'peer, none':>11}", flush=True)
     for number in range(1, bench.rounds + 1):
         for name in list(runs)[number % 3:] + list(runs)[:number % 3]:
-            runs[name].append(ours.run(count) if name == "ours" else peers[name].run(count))
+            runs[name].append(courier.run(count) if name == "ours" else peers[name].run(count))
         print(f"  {number:<6} {runs['ours'][-1]:10,.0f} {runs['history'][-1]:14,.0f} {runs['bare'][-1]:11,.0f}", flush=True)
     middle = {name: median(rates) for name, rates in runs.items()}
     print(f"  median {middle['ours']:10,.0f} {middle['history']:14,.0f} {middle['bare']:11,.0f}", flush=True)

@@ -16,7 +16,7 @@ import sys
 import comparisons
 import memory
 import walk
-from deployment import ORGANIZATIONS, ROWS, Deployment, told
+from deployment import ORGANIZATIONS, ROWS, Deployment, describe_rows
 from load import CONNECTIONS
 
 PARTS = {
@@ -35,7 +35,7 @@ PARTS = {
     "deep": walk.deep,
     "memory": memory.memory,
 }
-USUAL = "get list create insert property find batch bulk batches walk deep memory"
+DEFAULT_PARTS = "get list create insert property find batch bulk batches walk deep memory"
 
 
 class Bench:
@@ -78,10 +78,10 @@ def run(bench, parts):
         deployment.load()
         load = os.getloadavg()[0]
         print(f"{os.cpu_count()} × {processor()}, load {load:.1f}; PostgreSQL {deployment.sql('show server_version')[0][0]}, "
-              f"{deployment.httpd_version()}\n{told(ROWS)} in {ORGANIZATIONS} organizations; {CONNECTIONS} keep-alive "
+              f"{deployment.httpd_version()}\n{describe_rows(ROWS)} in {ORGANIZATIONS} organizations; {CONNECTIONS} keep-alive "
               f"connections without TLS, {bench.pairs} pairs of {bench.seconds} s each", flush=True)
         if set(parts) & comparisons.COMPARED:
-            comparisons.agree(bench)
+            comparisons.check_answers(bench)
         for part in parts:
             PARTS[part](bench)
     finally:
@@ -89,7 +89,7 @@ def run(bench, parts):
 
 
 def main():
-    parts = (os.environ.get("NEOAPI_BENCH") or USUAL).split()
+    parts = (os.environ.get("NEOAPI_BENCH") or DEFAULT_PARTS).split()
     unknown = set(parts) - set(PARTS)
     if len(sys.argv) != 2 or unknown:
         sys.exit(f"usage: [BENCH='{' '.join(PARTS)}'] [BENCH_SECONDS=4] [BENCH_PAIRS=9] bench.py BUILD")

@@ -9,12 +9,12 @@ from functools import partial
 from urllib.parse import quote
 
 from deployment import ROWS, id_bound
-from load import CONNECTIONS, Load, compare, in_turns
+from load import CONNECTIONS, Load, compare, alternate
 
 HANDLERS = ("ours", "bare")
 GOALS = {"get": 0.90, "list": 0.90, "create": 0.80, "property": 0.90, "find": 0.90, "batch": 8}
 COMPARED = {"get", "list", "create", "keyed", "property", "find", "batch", "batches", "bulk"}
-MANY = 100  # operations of a batch
+BATCH_SIZE = 100  # operations of a batch
 
 # What a client sends to create a broker; "#" becomes twelve digits that no other request has.
 BODY = ('{{"name": "{name}", "creci": "CRECI-SP #-F", "document_number": "529.982.247-25", "email": "broker.#@example.com", '
@@ -30,7 +30,7 @@ def lists(deployment, handler):
     return [f"GET {owner.path(handler)} {owner.key}" for owner in deployment.organizations]
 
 
-def finds(deployment, handler):
+def searches(deployment, handler):
     """What is on offer in a city."""
     cities = [city for city, in deployment.sql("select distinct address->>'city' from (select * from neoapi.property limit 9999) p"
                                                " order by 1")]
@@ -47,7 +47,7 @@ def creates(deployment, handler, keyed="", alone=False):
 
 def many(deployment):
     """As many brokers as a batch can have."""
-    names = [name for name, in deployment.sql(f"select name from neoapi.broker order by id limit {MANY}")]
+    names = [name for name, in deployment.sql(f"select name from neoapi.broker order by id limit {BATCH_SIZE}")]
     return [BODY.format(name=name).replace("#", f"#{number:02}") for number, name in enumerate(names)]
 
 
@@ -76,7 +76,7 @@ def ask(deployment, line):
     return answer.status, content
 
 
-def agree(bench):
+def check_answers(bench):
     """Looks at a few answers of both before their speed is compared."""
     deployment = bench.deployment
 
@@ -92,50 +92,50 @@ def agree(bench):
         for lines in both(gets, one_in=50_000, collection=collection):
             ours, bare = (ask(deployment, line) for line in lines)
             bench.expect(ours == bare and ours[0] == 200, f"{collection}: ours answers {ours}, the bare handler {bare}")
-    for kind in (lists, finds):
+    for kind in (lists, searches):
         for lines in list(both(kind))[:3]:
             check(lines, 200, lambda ours, bare: ours["items"] == bare and len(bare) == 25, kind.__name__)
     for lines in list(both(creates))[:3]:
         check(lines, 201, lambda ours, bare: list(ours) == list(bare), "creates")
     status, answer = ask(deployment, arrays(deployment)[0])
-    bench.expect(status == 201 and len(json.loads(answer)) == MANY, f"arrays: answered with {status} {answer[:300]}")
+    bench.expect(status == 201 and len(json.loads(answer)) == BATCH_SIZE, f"arrays: answered with {status} {answer[:300]}")
     status, answer = ask(deployment, batches(deployment)[0])
-    bench.expect(status == 200 and json.loads(answer)["succeeded"] == MANY, f"batches: answered with {status} {answer[:300]}")
+    bench.expect(status == 200 and json.loads(answer)["succeeded"] == BATCH_SIZE, f"batches: answered with {status} {answer[:300]}")
     deployment.clean()
 
 
 # ---------------------------------------------------------------- the cases
 
 
-def tell_goal(bench, case, ratio, told):
+def report_goal(bench, case, ratio, details):
     goal = GOALS.get(case)
-    bench.found(case, f"{ratio:.3f} {told}", f"{goal:.2f}" if goal else None, ratio >= goal if goal else None)
+    bench.found(case, f"{ratio:.3f} {details}", f"{goal:.2f}" if goal else None, ratio >= goal if goal else None)
 
 
-def compare_sides(bench, case, loads, check, told):
+def compare_loads(bench, case, loads, check, details):
     """`told` says what the ratio is one of, and how many each side did."""
     found = compare(case, loads, bench.pairs, bench.seconds, check)
-    tell_goal(bench, case, found.ratio, told.format(*found.middles()))
+    report_goal(bench, case, found.ratio, details.format(*found.medians()))
 
 
 def compare_in(bench, case, kind, check, bare_alone=False):
     deployment = bench.deployment
     loads = {handler: Load(deployment, f"{case}-{handler}", kind(deployment, "bare" if bare_alone else handler))
              for handler in HANDLERS}
-    with deployment.apart():
-        compare_sides(bench, case, loads, check, "of the bare handler ({:,.0f} to {:,.0f} a second)")
+    with deployment.on_separate_cores():
+        compare_loads(bench, case, loads, check, "of the bare handler ({:,.0f} to {:,.0f} a second)")
 
 
 def compare_reads(bench, case, kind, **how):
     """By many clients at a time, where the order in which the machine lets them work may decide more than the handlers do; and by
     one, request by request, where it decides next to nothing."""
-    compare_in(bench, case, kind, all_good(bench), **how)
-    ratio, ours, bare = in_turns(bench.deployment, *(f"{case}-{handler}" for handler in HANDLERS), bench.pairs * bench.seconds * 500)
+    compare_in(bench, case, kind, check_responses(bench), **how)
+    ratio, ours, bare = alternate(bench.deployment, *(f"{case}-{handler}" for handler in HANDLERS), bench.pairs * bench.seconds * 500)
     print(f"  in turns, by one client: half of the answers within {ours:.0f} and {bare:.0f} µs, ratio {ratio:.3f}", flush=True)
-    tell_goal(bench, case, ratio, f"of the bare handler, asked in turns by one client ({ours:.0f} to {bare:.0f} µs)")
+    report_goal(bench, case, ratio, f"of the bare handler, asked in turns by one client ({ours:.0f} to {bare:.0f} µs)")
 
 
-def all_good(bench):
+def check_responses(bench):
     def check(side, measure):
         measured = measure()
         bench.expect(measured.requests > 0 and measured.refused == measured.broken == 0,
@@ -144,10 +144,10 @@ def all_good(bench):
     return check
 
 
-def all_there(bench, alone=False):
+def check_rows(bench, alone=False):
     """Every broker that was answered is in the table and has its delivery in the outbox, unless the bare handler writes it
     alone. What was under way when the client left may be there as well."""
-    deployment, good = bench.deployment, all_good(bench)
+    deployment, good = bench.deployment, check_responses(bench)
 
     def deliveries():
         return deployment.number("select count(*) from neoapi.webhook_delivery")
@@ -156,10 +156,10 @@ def all_there(bench, alone=False):
         since, before = id_bound(time.time()), deliveries()
         measured = good(side, measure)
         deployment.await_quiet()
-        rows, told = deployment.brokers_since(since), deliveries() - before
+        rows, details = deployment.brokers_since(since), deliveries() - before
         due, under_way = measured.requests * measured.rows, CONNECTIONS * measured.rows
         bench.expect(due <= rows <= due + under_way, f"{side}: {due} brokers were answered and {rows} are there")
-        bench.expect(told == (0 if alone and side == "bare" else rows), f"{side}: {rows} brokers, {told} deliveries")
+        bench.expect(details == (0 if alone and side == "bare" else rows), f"{side}: {rows} brokers, {details} deliveries")
         return measured
     return check
 
@@ -176,40 +176,40 @@ def one_property(bench):
     compare_reads(bench, "property", partial(gets, collection="properties"))
 
 
-def find(bench):
-    compare_reads(bench, "find", finds)
+def search(bench):
+    compare_reads(bench, "find", searches)
 
 
 def create(bench):
-    compare_in(bench, "create", creates, all_there(bench))
+    compare_in(bench, "create", creates, check_rows(bench))
     bench.deployment.clean()
 
 
 def insert(bench):
-    compare_in(bench, "insert", lambda deployment, handler: creates(deployment, handler, alone=True), all_there(bench, alone=True))
+    compare_in(bench, "insert", lambda deployment, handler: creates(deployment, handler, alone=True), check_rows(bench, alone=True))
     bench.deployment.clean()
 
 
 def keyed(bench):
-    compare_in(bench, "keyed", lambda deployment, handler: creates(deployment, handler, keyed="+"), all_there(bench))
+    compare_in(bench, "keyed", lambda deployment, handler: creates(deployment, handler, keyed="+"), check_rows(bench))
     bench.deployment.clean()
 
 
 def batch(bench, case="batch", connections=1):
     """A client that imports one after the other, and as many of them as in the other cases: then the processors decide."""
     deployment = bench.deployment
-    loads = {"batch": Load(deployment, "batch", batches(deployment), MANY, connections),
+    loads = {"batch": Load(deployment, "batch", batches(deployment), BATCH_SIZE, connections),
              "single": Load(deployment, "single", creates(deployment, "ours"), 1, connections)}
-    compare_sides(bench, case, loads, all_there(bench), "times single creates ({:,.0f} to {:,.0f} brokers a second)")
+    compare_loads(bench, case, loads, check_rows(bench), "times single creates ({:,.0f} to {:,.0f} brokers a second)")
     deployment.clean()
 
 
 def bulk(bench):
     """What a batch could be at most: the bare handler gives the array to one statement."""
     deployment = bench.deployment
-    loads = {"bare": Load(deployment, "bulk", arrays(deployment), MANY, 1),
+    loads = {"bare": Load(deployment, "bulk", arrays(deployment), BATCH_SIZE, 1),
              "single": Load(deployment, "single", creates(deployment, "ours"), 1, 1)}
-    compare_sides(bench, "bulk", loads, all_there(bench), "times single creates ({:,.0f} to {:,.0f} brokers a second)")
+    compare_loads(bench, "bulk", loads, check_rows(bench), "times single creates ({:,.0f} to {:,.0f} brokers a second)")
     deployment.clean()
 
 

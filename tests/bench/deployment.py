@@ -11,8 +11,8 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-HERE = pathlib.Path(__file__).resolve().parent
-SQL = HERE.parent.parent / "sql"
+DIRECTORY = pathlib.Path(__file__).resolve().parent
+SQL = DIRECTORY.parent.parent / "sql"
 ROWS = {"brokers": 1_000_000, "properties": 1_000_000}
 TABLES = {"brokers": "broker", "properties": "property"}
 ORGANIZATIONS = 50
@@ -50,14 +50,14 @@ def id_bound(moment):
     return "brk_" + "".join(BASE32[ms >> shift & 31] for shift in range(45, -5, -5)) + "0" * 16
 
 
-def told(rows):
+def describe_rows(rows):
     """Of how many there are: "1,000,000 brokers"."""
     return " and ".join(f"{many:,} {collection}" for collection, many in rows.items())
 
 
 def recipe():
     """What the data was made by. One migration in the place of another has the same number, and other figures."""
-    files = [*sorted(SQL.glob("*.sql")), HERE / "fill.sql"]
+    files = [*sorted(SQL.glob("*.sql")), DIRECTORY / "fill.sql"]
     return hashlib.sha256(b"".join(one.name.encode() + one.read_bytes() for one in files)).hexdigest()
 
 
@@ -80,7 +80,7 @@ class Deployment:
     # ------------------------------------------------------------ servers
 
     def instance(self, command, **settings):
-        script = HERE.parent / "deploy" / "instance.sh"
+        script = DIRECTORY.parent / "deploy" / "instance.sh"
         subprocess.run(["sh", script, command, self.dir, *(f"{name}={value}" for name, value in settings.items())], check=True)
 
     def up(self):
@@ -92,7 +92,7 @@ class Deployment:
         conf.parent.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         conf.write_text(f'Define BARE "{self.build}/bench/mod_bare.so"\nDefine BENCH_PORT {self.port}\n'
-                        f'Include "{HERE}/httpd.conf"\n')
+                        f'Include "{DIRECTORY}/httpd.conf"\n')
         self.instance("up", MODULE=str(self.build / "mod_neoapi.so"), CTL=str(self.build / "neoapictl"), SERVER_CONF=str(conf))
         lines = (self.dir / "env").read_text().splitlines()
         self.env = {name: value.strip("'") for name, _, value in (line.partition("=") for line in lines)}
@@ -149,7 +149,7 @@ class Deployment:
                         continue
 
     @contextmanager
-    def apart(self):
+    def on_separate_cores(self):
         """While it lasts the client has processors of its own, a quarter of them and one at least, and the servers the others. Where
         they share, the kernel's choice whom to wake on which processor decides more than a handler does: runs of one and the same
         strayed from 18,000 to 41,000 answers a second on two processors."""
@@ -197,7 +197,7 @@ class Deployment:
                 raise SystemExit("the data of an earlier run is damaged: make bench-remove")
 
     def make(self):
-        print(f"making {ORGANIZATIONS} organizations with {told(ROWS)}, which takes some minutes", flush=True)
+        print(f"making {ORGANIZATIONS} organizations with {describe_rows(ROWS)}, which takes some minutes", flush=True)
         self.ctl(*PLAN)
         tenant = self.ctl("tenant", "add", "Bench", "--plan", "bench")["id"]
         made = []
@@ -206,7 +206,7 @@ class Deployment:
             key = self.ctl("key", "create", "bench", "--organization", organization, "--role", "org_admin")["secret"]
             made.append({"id": organization, "tenant": tenant, "key": key})
         self.restart_db(*(f"alter system set {name} = '{value}'" for name, value in LOADING.items()))
-        self.psql(*(part for name, many in ROWS.items() for part in ("-v", f"{name}={many}")), "-f", str(HERE / "fill.sql"))
+        self.psql(*(part for name, many in ROWS.items() for part in ("-v", f"{name}={many}")), "-f", str(DIRECTORY / "fill.sql"))
         self.restart_db(*(f"alter system reset {name}" for name in LOADING))
         last = self.sql("select max(id) from neoapi.broker")[0][0]
         new = self.known.with_suffix(".new")

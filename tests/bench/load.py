@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from statistics import median
 
-HERE = pathlib.Path(__file__).resolve().parent
+DIRECTORY = pathlib.Path(__file__).resolve().parent
 CONNECTIONS = 16
 THREADS = 2
 WARM_UP = 2  # seconds
@@ -44,15 +44,15 @@ class Comparison:
         """The median of the pairs' ratios: what slows the whole machine for a while hits both of a pair."""
         return median(one.rate / other.rate for one, other in zip(*self.runs.values()))
 
-    def middles(self):
+    def medians(self):
         return [median(run.rate for run in runs) for runs in self.runs.values()]
 
-    def tell_pair(self, number):
+    def print_pair(self, number):
         one, other = (runs[-1].rate for runs in self.runs.values())
         print(f"  {number:<6} {one:10,.0f} {other:10,.0f} {one / other:7.3f}", flush=True)
 
     def tell(self):
-        one, other = self.middles()
+        one, other = self.medians()
         print(f"  median {one:10,.0f} {other:10,.0f} {self.ratio:7.3f}  (ratio of the medians {one / other:.3f})")
         for side, measured in self.runs.items():
             half, most = (median(getattr(run, name) for run in measured) for name in ("median_us", "p99_us"))
@@ -78,7 +78,7 @@ class Load:
         self.file.write_text("".join(line + "\n" for line in lines))
 
     def run(self, seconds, *options):
-        command = ["wrk", f"-t{min(THREADS, self.connections)}", f"-c{self.connections}", f"-d{seconds}s", "--timeout", "10s", "-s", HERE / "traffic.lua",
+        command = ["wrk", f"-t{min(THREADS, self.connections)}", f"-c{self.connections}", f"-d{seconds}s", "--timeout", "10s", "-s", DIRECTORY / "traffic.lua",
                    self.url, "--", self.file, str(next(run_numbers)), *options]
         before = self.deployment.processor_time()
         own = self.deployment.client_processors
@@ -103,12 +103,12 @@ def compare(name, loads, pairs, seconds, check):
     for pair in range(1, pairs + 1):
         for side in loads if pair % 2 else reversed(loads):
             found.runs[side].append(check(side, partial(loads[side].run, seconds)))
-        found.tell_pair(pair)
+        found.print_pair(pair)
     found.tell()
     return found
 
 
-def in_turns(deployment, one, other, rounds):
+def alternate(deployment, one, other, rounds):
     """The ratio of the other load's time for an answer to that of the one, and both (medians, microseconds): see turns.c."""
     command = [deployment.build / "bench/turns", str(deployment.port), str(rounds), *(file_of(deployment, name) for name in (one, other))]
     out = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout

@@ -39,8 +39,8 @@ OFFICES = (Office("NEOAPI_KEY", "NEOAPI_ORG", "SP MG DF GO BA PE CE", "SP", "11"
            Office("NEOAPI_TOKEN", "NEOAPI_ORG_2", "RJ ES", "RJ", "21", 141, 40, 40),
            Office("NEOAPI_OTHER_KEY", "NEOAPI_OTHER_ORG", "PR SC RS", "PR", "41", 181, 20, 20))
 COLLECTIONS = ("brokers", "properties", "parties", "proposals", "contracts", "documents")
-AT_ONCE = 8
-LIMIT = 60  # seconds for any answer
+THREADS = 8
+TIMEOUT_S = 60  # seconds for any answer
 
 
 class Refused(Exception):
@@ -57,7 +57,7 @@ class Api:
 
     def ask(self, method, path, body=None):
         if not hasattr(self.kept, "connection"):
-            self.kept.connection = http.client.HTTPSConnection(self.at.hostname, self.at.port, timeout=LIMIT, context=self.context)
+            self.kept.connection = http.client.HTTPSConnection(self.at.hostname, self.at.port, timeout=TIMEOUT_S, context=self.context)
         try:
             return self.send(method, path, body)
         except (ConnectionError, http.client.HTTPException):  # kept for too long; whatever is done twice here is done once
@@ -246,7 +246,7 @@ class Loader:
 def main():
     totals = Counter()
     try:
-        with ThreadPoolExecutor(AT_ONCE) as pool:
+        with ThreadPoolExecutor(THREADS) as pool:
             for office in OFFICES:
                 api = Api(os.environ["NEOAPI_URL"], os.environ["NEOAPI_CA"], os.environ[office.credential],
                           os.environ[office.organization])

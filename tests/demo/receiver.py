@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 TOLERANCE = 300  # seconds that a signature may be old: who records a delivery cannot play it again later
-MOST_BODY = 1 << 20
+MAX_BODY = 1 << 20
 
 
 def die(message):
@@ -98,7 +98,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self):
         length = self.headers.get("Content-Length", "")
-        if not length.isdecimal() or int(length) > MOST_BODY:
+        if not length.isdecimal() or int(length) > MAX_BODY:
             self.close_connection = True
             return self.answer(400)
         body = self.rfile.read(int(length))

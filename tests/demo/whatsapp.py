@@ -29,7 +29,7 @@ LEADS = 12
 STATUSES = (("sent", 0.2), ("delivered", 0.5), ("read", 1))  # with the seconds that pass before
 ANSWERS = ("Oi! Sim, quero visitar no sábado de manhã.", "Obrigada pelo contato! Aceitam financiamento?",
            "Boa tarde, pode me mandar mais fotos?")
-PATIENCE = 60  # seconds that Apache may be away
+TIMEOUT_S = 60  # seconds that Apache may be away
 
 
 def trust():
@@ -40,7 +40,7 @@ def leads():
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=trust()))
     request = urllib.request.Request(os.environ["NEOAPI_URL"] + "parties?kind=person&role=buyer,tenant&limit=100",
                                      headers={"X-API-Key": os.environ["NEOAPI_KEY"]})
-    with opener.open(request, timeout=PATIENCE) as answer:
+    with opener.open(request, timeout=TIMEOUT_S) as answer:
         found = [one for one in json.load(answer)["items"] if one.get("phone")]
     out = csv.writer(sys.stdout, lineterminator="\n")
     out.writerow(["name", "phone", "email", "party_id"])
@@ -77,7 +77,7 @@ class Contacts:
 
     def tell(self, **lists):
         """As Meta does, again until it is taken."""
-        deadline, body = time.monotonic() + PATIENCE, envelope(self.number, change(self.number, **lists))
+        deadline, body = time.monotonic() + TIMEOUT_S, envelope(self.number, change(self.number, **lists))
         while time.monotonic() < deadline:
             try:
                 if call(self.url, body, self.number.secret, self.context) == 200:

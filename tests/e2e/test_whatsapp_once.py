@@ -20,7 +20,7 @@ from whatsapp import (PHONE, WhatsAppOrg, meta, module_admin_factory, module_ins
                       provider)
 
 from callbacks import status  # noqa: E402
-from meta import accept, after, lose, slowly, waiting_for  # noqa: E402
+from meta import accept, after, close_before_response, slowly, after_event  # noqa: E402
 
 # A second virtual host with two connections to the database. Idle threads are wanted of two children, so that one that is
 # killed is replaced at once.
@@ -75,7 +75,7 @@ def test_without_a_key_every_request_is_a_message(org):
     assert len(org.meta.sends) == 2
 
 
-@pytest.mark.parametrize("behaviour", [accept, slowly(0.5), lose], ids=["at once", "slowly", "lost"])
+@pytest.mark.parametrize("behaviour", [accept, slowly(0.5), close_before_response], ids=["at once", "slowly", "lost"])
 def test_of_fifty_copies_at_once_one_is_sent(org, behaviour):
     lead, key = org.lead(), new_key()
     org.meta.behave(behaviour)
@@ -85,7 +85,7 @@ def test_of_fifty_copies_at_once_one_is_sent(org, behaviour):
     assert len({answer.json()["message"]["id"] for answer in answers}) == 1
     assert sum("Idempotent-Replayed" not in answer.headers for answer in answers) == 1
     final = org.start(lead, key=key).json()["message"]["status"]
-    assert final == ("pending" if behaviour is lose else "accepted") and len(org.meta.sends) == 1
+    assert final == ("pending" if behaviour is close_before_response else "accepted") and len(org.meta.sends) == 1
 
 
 def test_different_requests_at_once_to_one_lead_are_one_conversation(org):
@@ -105,7 +105,7 @@ def test_another_body_under_the_key_is_refused_and_not_sent(org):
 
 def test_another_body_under_the_key_is_refused_also_while_the_first_is_under_way(org):
     lead, key, go = org.lead(), new_key(), threading.Event()
-    org.meta.behave(waiting_for(go))
+    org.meta.behave(after_event(go))
 
     def second():
         eventually(lambda: org.meta.sends, "the first at Meta")
@@ -162,7 +162,7 @@ def there_again(org):
     eventually(answers, "Apache answers again")
 
 
-@pytest.mark.parametrize("then", [accept, lose], ids=["accepted", "lost as well"])
+@pytest.mark.parametrize("then", [accept, close_before_response], ids=["accepted", "lost as well"])
 def test_a_message_is_not_sent_again_when_apache_is_killed_before_the_answer(org, module_instance, then):
     lead, key = org.lead(), new_key()
     org.meta.behave(after(lambda send: kill_all(module_instance), then))
@@ -198,7 +198,7 @@ def test_copies_that_wait_when_apache_is_killed_do_not_send_again(org, module_in
 
 def test_a_graceful_restart_lets_a_call_end(org, module_instance):
     go = threading.Event()
-    org.meta.behave(waiting_for(go))
+    org.meta.behave(after_event(go))
 
     def restart():
         eventually(lambda: org.meta.sends, "the message at Meta")
@@ -215,7 +215,7 @@ def test_a_graceful_restart_lets_a_call_end(org, module_instance):
 def test_a_call_that_is_waited_for_holds_no_connection_to_the_database(org, module_instance):
     """Twenty calls under way in a virtual host that has two connections in each process."""
     lead, go = org.lead(), threading.Event()
-    org.meta.behave(waiting_for(go))
+    org.meta.behave(after_event(go))
 
     def others():
         try:
@@ -260,7 +260,7 @@ def test_a_database_that_goes_away_during_the_call_loses_nothing(org, module_ins
 def test_offices_do_not_wait_for_each_other(org, module_admin_factory, meta):
     """One number is slow at Meta; another is not."""
     other, go = WhatsAppOrg(org.instance, module_admin_factory, meta), threading.Event()
-    meta.behave(lambda handler, send: (waiting_for(go) if send.number_id == org.number.id else accept)(handler, send))
+    meta.behave(lambda handler, send: (after_event(go) if send.number_id == org.number.id else accept)(handler, send))
 
     def quick():
         try:

@@ -19,7 +19,7 @@ from whatsapp import (PHONE, TIMEOUT, WhatsAppOrg, meta, module_admin_factory,  
                       module_instance, org, provider)
 
 from callbacks import failure, preference, status, text  # noqa: E402
-from meta import (Meta, accept, accepting, after, answering, drip, error, hang, huge, lose, lose_in_the_middle,  # noqa: E402
+from meta import (Meta, accept, accepting, after, answering, drip, error, hang, huge, close_before_response, close_within_response,  # noqa: E402
                   one_after_the_other, slowly)
 
 JSON = "application/json"
@@ -149,7 +149,7 @@ def test_what_meta_says_cannot_forge_lines_of_the_log(org, module_instance):
 # ---------------------------------------------------------------- nobody knows whether it was sent: it is never sent again
 
 UNKNOWN = {
-    "lost": lose, "lost in the middle": lose_in_the_middle, "never answered": hang, "a byte a second": drip, "huge": huge,
+    "lost": close_before_response, "lost in the middle": close_within_response, "never answered": hang, "a byte a second": drip, "huge": huge,
     "no JSON": answering(200, b"<html>ok</html>"), "half of the JSON": answering(200, b'{"messages": [{"id": "wami', JSON),
     "nothing": answering(200), "an array": answering(200, b"[]", JSON), "null": answering(200, b"null", JSON),
     "no messages": answering(200, b'{"messages": []}', JSON), "no id": answering(200, b'{"messages": [{}]}', JSON),
@@ -199,7 +199,7 @@ def test_an_answer_that_is_lost_on_a_connection_that_was_kept_is_no_reason_to_se
     org.begin(lead)
     for _ in range(20):
         org.begin(lead, 200)
-    org.meta.behave(lose)
+    org.meta.behave(close_before_response)
     before = len(org.meta.sends)
     for count in range(1, 11):
         assert org.start(lead).json()["message"]["status"] == "pending"
@@ -207,7 +207,7 @@ def test_an_answer_that_is_lost_on_a_connection_that_was_kept_is_no_reason_to_se
 
 
 def test_a_status_tells_of_a_message_also_where_it_failed(org):
-    org.meta.behave(lose)
+    org.meta.behave(close_before_response)
     made = ok(org.start(org.lead()), 201)
     org.notify(status(org.meta.sends[0], "failed", PHONE, errors=failure(131026)))
     message = org.message(made)
@@ -216,7 +216,7 @@ def test_a_status_tells_of_a_message_also_where_it_failed(org):
 
 def test_the_opaque_data_of_others_changes_nothing(org, module_instance, module_admin_factory, meta):
     """What comes back as biz_opaque_callback_data finds messages of that number's organization alone."""
-    org.meta.behave(lose)
+    org.meta.behave(close_before_response)
     made = ok(org.start(org.lead()), 201)
     WhatsAppOrg(module_instance, module_admin_factory,
                 meta).notify(status("wamid.x", "delivered", PHONE, opaque=made["message"]["id"]))
@@ -335,7 +335,7 @@ def test_what_meta_cites_of_the_token_reaches_no_client(org):
 
 def test_no_secret_is_in_the_error_log_or_in_the_database(org, module_instance):
     lead = org.lead()
-    for behaviour in (accept, lose, error(190), error(131026), answering(500), citing(190), citing(131026), citing(100),
+    for behaviour in (accept, close_before_response, error(190), error(131026), answering(500), citing(190), citing(131026), citing(100),
                       citing(1)):
         org.meta.behave(behaviour)
         org.start(lead, key=new_key())

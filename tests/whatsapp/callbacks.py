@@ -15,7 +15,7 @@ import secrets
 import time
 from urllib.parse import urlsplit
 
-PATIENCE = 60  # seconds that anybody waits for an answer
+TIMEOUT_S = 60  # seconds that anybody waits for an answer
 
 _media = {"mime_type": "image/jpeg", "sha256": "4Zb1dm9jOpOAOr/nuyqTPnJ+0U1p0TGZ2ItKk0Wq8dE=", "id": "1908647269898587"}
 
@@ -121,7 +121,7 @@ def call(url, body, secret, context=None):
     """Sends a callback, with an ssl.SSLContext to https. Returns the status."""
     at, data = urlsplit(url), body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
     secure = {"context": context} if at.scheme == "https" else {}
-    connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(at.netloc, timeout=PATIENCE, **secure)
+    connection = (http.client.HTTPSConnection if secure else http.client.HTTPConnection)(at.netloc, timeout=TIMEOUT_S, **secure)
     with contextlib.closing(connection):
         connection.request("POST", at.path, data, {"Content-Type": "application/json", "User-Agent": "facebookexternalua",
                                                    "X-Hub-Signature-256": signature(secret, data)})

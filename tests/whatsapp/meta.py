@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-PATIENCE = 60  # seconds that anybody waits for anything
+TIMEOUT_S = 60  # seconds that anybody waits for anything
 numbers = itertools.count(secrets.randbelow(10**6) * 10**4)  # nothing is called the same in two processes
 
 
@@ -124,51 +124,51 @@ class Wrong(Exception):
     """What Meta refuses: a code, and what it says in detail."""
 
 
-def demand(condition, code, details):
+def require(condition, code, details):
     if not condition:
         raise Wrong(code, details)
 
 
 def check_message(message, templates):
     """Raises Wrong for what Meta would not take."""
-    demand(isinstance(message, dict), 100, "the body must be a JSON object")
+    require(isinstance(message, dict), 100, "the body must be a JSON object")
     known = {"messaging_product", "recipient_type", "to", "recipient", "type", "template", "biz_opaque_callback_data"}
-    demand(set(message) <= known, 100, f"unexpected keys {sorted(set(message) - known)}")
-    demand(message.get("messaging_product") == "whatsapp", 100, "messaging_product is required")
-    demand(message.get("recipient_type", "individual") == "individual", 100, "recipient_type must be individual")
-    demand(("to" in message) != ("recipient" in message), 131008, "either to or recipient is required")
-    demand(re.fullmatch(r"[1-9]\d{6,14}", message.get("to", "5511987654321")), 131009, "to is not a phone number")
-    demand(re.fullmatch(r"[A-Z]{2}\.[0-9A-Za-z]{1,128}", message.get("recipient", "BR.1")), 131009, "recipient is no user id")
-    demand(message.get("type") == "template", 100, "the 24 hours have passed: type must be template")
-    demand(len(message.get("biz_opaque_callback_data", "")) <= 512, 131009, "biz_opaque_callback_data is too long")
+    require(set(message) <= known, 100, f"unexpected keys {sorted(set(message) - known)}")
+    require(message.get("messaging_product") == "whatsapp", 100, "messaging_product is required")
+    require(message.get("recipient_type", "individual") == "individual", 100, "recipient_type must be individual")
+    require(("to" in message) != ("recipient" in message), 131008, "either to or recipient is required")
+    require(re.fullmatch(r"[1-9]\d{6,14}", message.get("to", "5511987654321")), 131009, "to is not a phone number")
+    require(re.fullmatch(r"[A-Z]{2}\.[0-9A-Za-z]{1,128}", message.get("recipient", "BR.1")), 131009, "recipient is no user id")
+    require(message.get("type") == "template", 100, "the 24 hours have passed: type must be template")
+    require(len(message.get("biz_opaque_callback_data", "")) <= 512, 131009, "biz_opaque_callback_data is too long")
     check_template(message.get("template"), templates)
 
 
 def check_template(given, templates):
-    demand(isinstance(given, dict) and isinstance(given.get("name"), str), 131008, "template.name is required")
+    require(isinstance(given, dict) and isinstance(given.get("name"), str), 131008, "template.name is required")
     language = given.get("language")
-    demand(isinstance(language, dict) and language.get("code"), 131008, "template.language.code is required")
-    demand(language.get("policy") == "deterministic", 100, "template.language.policy must be deterministic")
+    require(isinstance(language, dict) and language.get("code"), 131008, "template.language.code is required")
+    require(language.get("policy") == "deterministic", 100, "template.language.policy must be deterministic")
     found = [one for one in templates if (one["name"], one["language"]) == (given["name"], language["code"])]
-    demand(found, 132001, f"template name ({given['name']}) does not exist in {language['code']}")
-    demand(found[0]["status"] != "PAUSED", 132015, "the template is paused")
-    demand(found[0]["status"] == "APPROVED", 132016, "the template is disabled")
+    require(found, 132001, f"template name ({given['name']}) does not exist in {language['code']}")
+    require(found[0]["status"] != "PAUSED", 132015, "the template is paused")
+    require(found[0]["status"] == "APPROVED", 132016, "the template is disabled")
     wanted = len(set(re.findall(r"{{\d+}}", found[0]["components"][0]["text"])))
     parameters = list(parameters_of(given))
-    demand(len(parameters) == wanted, 132000,
+    require(len(parameters) == wanted, 132000,
            f"body: number of localizable_params ({len(parameters)}) does not match the expected number of params ({wanted})")
 
 
 def parameters_of(given):
     components = given.get("components", [])
-    demand(isinstance(components, list), 100, "components must be an array")
+    require(isinstance(components, list), 100, "components must be an array")
     for one in components:
-        demand(isinstance(one, dict) and one.get("type") == "body", 132012, "only body components here")
-        demand(isinstance(one.get("parameters"), list) and one["parameters"], 131008, "parameters is required")
+        require(isinstance(one, dict) and one.get("type") == "body", 132012, "only body components here")
+        require(isinstance(one.get("parameters"), list) and one["parameters"], 131008, "parameters is required")
         for parameter in one["parameters"]:
-            demand(set(parameter) == {"type", "text"} and parameter["type"] == "text", 132012, "a text parameter")
-            demand(isinstance(parameter["text"], str) and parameter["text"], 131008, "text is required")
-            demand(not re.search(r"[\n\t]| {5,}", parameter["text"]), 132012, "new-line and tab characters are not allowed")
+            require(set(parameter) == {"type", "text"} and parameter["type"] == "text", 132012, "a text parameter")
+            require(isinstance(parameter["text"], str) and parameter["text"], 131008, "text is required")
+            require(not re.search(r"[\n\t]| {5,}", parameter["text"]), 132012, "new-line and tab characters are not allowed")
             yield parameter["text"]
 
 
@@ -209,10 +209,10 @@ def slowly(seconds, then=accept):
     return behave
 
 
-def waiting_for(event, then=accept):
+def after_event(event, then=accept):
     """Answers once the event is set."""
     def behave(handler, send):
-        event.wait(PATIENCE)
+        event.wait(TIMEOUT_S)
         then(handler, send)
     return behave
 
@@ -225,13 +225,13 @@ def after(first, then=accept):
     return behave
 
 
-def lose(handler, send):
+def close_before_response(handler, send):
     """Accepts, and closes the connection before the first byte of the answer."""
     send.is_accepted = True
     handler.close_connection = True
 
 
-def lose_in_the_middle(handler, send):
+def close_within_response(handler, send):
     send.is_accepted = True
     handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 300\r\n\r\n{"messaging_prod')
     handler.close_connection = True
@@ -240,7 +240,7 @@ def lose_in_the_middle(handler, send):
 def hang(handler, send):
     """Accepts, and never says so."""
     send.is_accepted = True
-    handler.server.closing.wait(PATIENCE)
+    handler.server.closing.wait(TIMEOUT_S)
     handler.close_connection = True
 
 
@@ -288,22 +288,22 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
-    def number_and_end(self):
+    def number_and_resource(self):
         """The number (or account) that a path is about, and the path's last word."""
         found = re.fullmatch(r"/v\d+\.\d+/(\d+)/(messages|message_templates)", urlsplit(self.path).path)
-        demand(found, 100, f"Unknown path components: {self.path}")
+        require(found, 100, f"Unknown path components: {self.path}")
         by = "id" if found[2] == "messages" else "account"
         number = next((one for one in self.server.meta.numbers if getattr(one, by) == found[1]), None)
-        demand(number, 100, f"Object with ID '{found[1]}' does not exist")
-        demand(self.headers.get("Authorization") == f"Bearer {number.token}", 190, "Invalid OAuth access token")
+        require(number, 100, f"Object with ID '{found[1]}' does not exist")
+        require(self.headers.get("Authorization") == f"Bearer {number.token}", 190, "Invalid OAuth access token")
         return number, found[2]
 
     def check_head(self):
-        number, end = self.number_and_end()
-        demand(end == "messages", 100, f"Unsupported post request: {self.path}")
+        number, end = self.number_and_resource()
+        require(end == "messages", 100, f"Unsupported post request: {self.path}")
         kind = self.headers.get("Content-Type", "").partition(";")[0]
-        demand(kind == "application/json", 100, f"the body is {kind}, not JSON")
-        demand(self.headers.get("User-Agent"), 100, "User-Agent is missing")
+        require(kind == "application/json", 100, f"the body is {kind}, not JSON")
+        require(self.headers.get("User-Agent"), 100, "User-Agent is missing")
         return number
 
     def do_POST(self):
@@ -326,8 +326,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         try:
-            _, end = self.number_and_end()
-            demand(end == "message_templates", 100, f"Unsupported get request: {self.path}")
+            _, end = self.number_and_resource()
+            require(end == "message_templates", 100, f"Unsupported get request: {self.path}")
         except Wrong as wrong:
             return self.answer(ERRORS[wrong.args[0]][0], error_body(*wrong.args))
         asked = parse_qs(urlsplit(self.path).query)
