@@ -70,16 +70,16 @@ class Load:
     # -------------------------------------------------------------- a client
 
     def _client(self, number):
-        chance, wire, known = random.Random(number), None, [None]
+        chance, connection, known = random.Random(number), None, [None]
         try:
             for n in itertools.count():
                 if self.stop.is_set():
                     break
-                wire = self._send(self._next(chance, f"load {self.run} {number} {n}", known), wire, known)
+                connection = self._send(self._next(chance, f"load {self.run} {number} {n}", known), connection, known)
         except Exception as wrong:  # told to whoever ends the load
             self.errors.append(wrong)
-        if wire:
-            wire.close()
+        if connection:
+            connection.close()
 
     @staticmethod
     def _next(chance, name, known):
@@ -96,39 +96,39 @@ class Load:
         headers = [JSON, ("Idempotency-Key", sent.key)] if sent.key else [JSON]
         return message(self.api, "POST", "brokers", headers, json.dumps({"name": sent.name}).encode())
 
-    def _send(self, sent, wire, known):
+    def _send(self, sent, connection, known):
         """Sends it and remembers what came. Returns the connection for the next, None where there is none."""
         data, sent.began, answer = self.bytes_of(sent, known), time.monotonic(), None
         try:
-            wire, answer = self._exchange(sent, data, wire)
+            connection, answer = self._exchange(sent, data, connection)
         except (Closed, Broken, ConnectionRefusedError, TimeoutError, *GONE) as wrong:
             sent.broken = f"{type(wrong).__name__}: {wrong}"
         sent.seconds = time.monotonic() - sent.began
         if answer:
             self._understand(sent, answer, known)
         self.sent.append(sent)
-        if wire and (not answer or "close" in answer.headers.get("Connection", "")):
-            wire.close()
-            wire = None
+        if connection and (not answer or "close" in answer.headers.get("Connection", "")):
+            connection.close()
+            connection = None
         if sent.status == 503:
             self.stop.wait(0.05)
-        return wire
+        return connection
 
-    def _exchange(self, sent, data, wire):
-        if wire:
+    def _exchange(self, sent, data, connection):
+        if connection:
             try:
-                return wire, wire.send(data).answer()
+                return connection, connection.send(data).answer()
             except Closed:
-                wire.close()
+                connection.close()
                 if sent.kind == "create":
                     sent.passed_over = True
                     return None, None
                 sent.retried = True
-        wire = RawConnection(self.api)
+        connection = RawConnection(self.api)
         try:
-            return wire, wire.send(data).answer()
+            return connection, connection.send(data).answer()
         except BaseException:
-            wire.close()
+            connection.close()
             raise
 
     @staticmethod
@@ -159,8 +159,8 @@ class Load:
             assert ids == [sent.id] if sent.status == 201 else len(ids) <= 1, (sent, ids)
         unsure = [sent for sent in self.creates() if sent.key and sent.status != 201]
         for sent in unsure:
-            with RawConnection(self.api) as wire:
-                again = wire.send(self.bytes_of(sent)).answer()
+            with RawConnection(self.api) as connection:
+                again = connection.send(self.bytes_of(sent)).answer()
             assert again.status_code == 201, again.content
             sent.id = again.json()["id"]
         rows = self.rows()

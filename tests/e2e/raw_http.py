@@ -164,8 +164,8 @@ def chunked(*parts):
 
 def ask(api, method, target, headers=(), body=b"", **more):
     """Sends one such request over a connection of its own and returns the answer, checked."""
-    with RawConnection(api) as wire:
-        return check_wholly(wire.send(message(api, method, target, headers, body, **more)).answer(method), method)
+    with RawConnection(api) as connection:
+        return check_wholly(connection.send(message(api, method, target, headers, body, **more)).answer(method), method)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -27,13 +27,13 @@ def changed(text, at):
 # ---------------------------------------------------------------- credentials
 
 
-def test_without_a_credential_one_is_asked_for(anonymous):
+def test_a_request_without_a_credential_is_refused(anonymous):
     for path in ("me", "brokers", "brokers/brk_" + UNKNOWN_ULID):
         refused(anonymous.get(path), 401, "unauthorized.auth_required")
     refused(anonymous.post("brokers", json={"name": "Ana"}), 401, "unauthorized.auth_required")
 
 
-def test_a_credential_elsewhere_than_in_its_header_is_none(anonymous, principals):
+def test_a_credential_outside_its_header_is_ignored(anonymous, principals):
     secret = principals.admin.secret
     refused(anonymous.get("me", headers={"Authorization": "Bearer " + secret}), 401, "unauthorized.auth_required")
     assert anonymous.get("me", params={"api_key": secret}).status_code == 401
@@ -58,12 +58,12 @@ def test_a_credential_elsewhere_than_in_its_header_is_none(anonymous, principals
     lambda key, principals: "é" * 80,
 ], ids=["nonsense", "cut", "longer", "upper case", "typo in the check", "typo in the secret", "another secret", "unknown id",
         "a token's prefix", "another key's id", "the id alone", "another kind", "percent", "huge", "not ASCII"])
-def test_a_credential_that_is_not_right_is_invalid(anonymous, principals, spoil):
+def test_a_wrong_credential_is_refused(anonymous, principals, spoil):
     key = spoil(principals.admin, principals).encode()
     refused(anonymous.get("me", headers={"X-API-Key": key}), 401, "unauthorized.invalid_credential")
 
 
-def test_an_empty_credential_is_none(anonymous):
+def test_an_empty_credential_is_refused(anonymous):
     assert anonymous.get("me", headers={"X-API-Key": ""}).status_code == 401
 
 
@@ -127,7 +127,7 @@ def test_a_forbidden_request_names_the_scope_it_lacks(instance, principals):
     assert "brokers:write" in problem["detail"]
 
 
-def test_permission_is_asked_for_before_the_body_is_looked_at(instance, principals):
+def test_permission_is_checked_before_the_body(instance, principals):
     viewer = Api(instance, principals.viewer)
     for more in ({"data": b"{"}, {"data": b""}, {"data": b"x", "headers": {"Content-Type": "text/plain"}}):
         refused(viewer.post("brokers", **more), 403, "forbidden.insufficient_permissions")
@@ -145,7 +145,7 @@ def test_a_key_may_name_its_own_organization_and_no_other(instance, principals):
 
 
 @pytest.mark.parametrize("nonsense", ["x", "org_", "brk_" + UNKNOWN_ULID, "org_" + UNKNOWN_ULID + "0", "x" * 1000])
-def test_nonsense_is_no_organization(instance, principals, nonsense):
+def test_a_malformed_organization_id_is_refused(instance, principals, nonsense):
     for credential in (principals.admin, principals.token_one, principals.token_both):
         assert Api(instance, credential, nonsense).get("brokers").status_code in (400, 403)
 
@@ -194,7 +194,7 @@ def test_another_organization_of_the_tenant_sees_nothing(instance, principals, a
     assert ok(Api(instance, principals.token_both, principals.organization).get("brokers/" + broker["id"])) == broker
 
 
-def test_a_404_is_the_same_whether_it_exists_elsewhere_or_not(instance, principals, api):
+def test_a_404_does_not_show_whether_the_id_exists_elsewhere(instance, principals, api):
     stranger, broker = Api(instance, principals.other), api.broker()
     elsewhere, nowhere = (stranger.get("brokers/" + id).json() for id in (broker["id"], "brk_" + UNKNOWN_ULID))
     assert elsewhere["detail"].replace(broker["id"], "") == nowhere["detail"].replace("brk_" + UNKNOWN_ULID, "")
@@ -233,7 +233,7 @@ def test_a_new_credential_works_at_once_everywhere(anonymous, admin_factory, pri
     assert set(statuses_over_fresh_connections(anonymous, key)) == {200}
 
 
-def test_a_role_that_is_taken_away_is_gone_in_every_process(instance, admin_factory, principals):
+def test_a_removed_role_has_no_effect_in_any_process(instance, admin_factory, principals):
     user = admin_factory.user(principals.tenant)
     clients = [Api(instance, admin_factory.token(user, principals.organization)) for _ in range(6)]
     for api in clients:
@@ -244,7 +244,7 @@ def test_a_role_that_is_taken_away_is_gone_in_every_process(instance, admin_fact
         refused(api.post("brokers", json={"name": "Ana"}), 403, "forbidden.insufficient_permissions")
 
 
-def test_a_revocation_that_could_not_be_heard_is_seen_all_the_same(new_instance):
+def test_a_revocation_without_a_notification_takes_effect(new_instance):
     """The processes' connections are cut, so that no message of the database reaches them."""
     instance = new_instance()
     make = AdminFactory(instance)
@@ -262,7 +262,7 @@ def test_a_revocation_that_could_not_be_heard_is_seen_all_the_same(new_instance)
 # ---------------------------------------------------------------- logs
 
 
-def test_the_access_log_knows_who_asked_and_the_requests_id(instance, api, anonymous, principals):
+def test_the_access_log_has_the_credential_and_the_request_id(instance, api, anonymous, principals):
     def line_of(response):
         id = response.headers["X-Request-ID"]
         found = eventually(lambda: [line for line in instance.access_log.splitlines() if line.endswith(id)], "a line of " + id)

@@ -20,8 +20,8 @@ MALFORMED = "validation.malformed_request"
 
 def exchange(api, data, method="GET"):
     """Bytes, and the answer to them, checked. Afterwards the server answers others."""
-    with RawConnection(api) as wire:
-        answer = check_wholly(wire.send(data).answer(method), method)
+    with RawConnection(api) as connection:
+        answer = check_wholly(connection.send(data).answer(method), method)
     assert api.get("me").status_code == 200
     return answer
 
@@ -34,7 +34,7 @@ def create(api, headers, body, **more):
 
 @pytest.mark.parametrize("frame", [lambda body: (JSON, body), lambda body: (CHUNKED, chunked(body)),
                                    lambda body: (CHUNKED, chunked(*(body[n:n + 4096] for n in range(0, len(body), 4096))))])
-def test_a_body_may_be_as_long_as_allowed_and_not_a_byte_longer(api, frame):
+def test_a_body_may_have_the_maximum_length_and_no_more(api, frame):
     whole = b" " * (MOST - len(BODY)) + BODY
     headers, body = frame(whole)
     assert exchange(api, create(api, headers, body), "POST").status_code == 201
@@ -59,12 +59,12 @@ def test_a_length_that_is_too_large_is_refused_before_the_body_is_sent(api):
 @pytest.mark.parametrize("method, path", [("GET", "me"), ("GET", "brokers"), ("DELETE",
                                                                               "brokers/brk_01jd3x8m5t9w2q7r4y6z0a1b3c"),
                                           ("OPTIONS", "brokers"), ("HEAD", "me")])
-def test_a_body_that_nobody_asked_for_is_passed_over(api, method, path):
-    with RawConnection(api) as wire:
+def test_an_unexpected_body_is_ignored(api, method, path):
+    with RawConnection(api) as connection:
         for headers, body in (([], b"x" * 1000), ([("Transfer-Encoding", "chunked")], chunked(b"x" * 1000))):
-            answer = check_wholly(wire.send(message(api, method, path, headers, body)).answer(method), method)
+            answer = check_wholly(connection.send(message(api, method, path, headers, body)).answer(method), method)
             assert answer.status_code in (200, 204, 404)
-        assert check_wholly(wire.send(message(api, "GET", "me")).answer()).status_code == 200
+        assert check_wholly(connection.send(message(api, "GET", "me")).answer()).status_code == 200
 
 
 # ---------------------------------------------------------------- how a body is framed
@@ -99,7 +99,7 @@ def test_a_broken_chunk_is_refused(api, body):
     b"%x\r\n%s\r\n0\r\nX-Trailer: x\r\n\r\n" % (len(BODY), BODY),
     b"000%x\r\n%s\r\n000\r\n\r\n" % (len(BODY), BODY),
 ])
-def test_chunks_may_have_all_that_http_allows(api, body):
+def test_chunks_may_have_extensions_and_trailers(api, body):
     assert exchange(api, create(api, CHUNKED, body), "POST").status_code == 201
 
 
@@ -117,12 +117,12 @@ def test_a_body_with_a_content_coding_is_refused(api):
         assert answer.status_code in (400, 415), answer.content
 
 
-def answers(wire):
+def answers(connection):
     """All that comes until the server closes, at most five."""
     found = []
     try:
         while len(found) < 5:
-            found.append(check_wholly(wire.answer()))
+            found.append(check_wholly(connection.answer()))
     except Closed:
         pass
     return found
@@ -141,16 +141,16 @@ LENGTH, TE = ("Content-Length", 6), "Transfer-Encoding"
 def test_no_second_request_is_smuggled_in_a_body_with_a_length_and_chunks(api, headers):
     marker = "smuggled-name"
     inner = message(api, "POST", "brokers", JSON, b'{"name":"%s"}' % marker.encode())
-    with RawConnection(api) as wire:
-        wire.send(message(api, "POST", "brokers", [*JSON, *headers], b"0\r\n\r\n" + inner))
-        found = answers(wire)
+    with RawConnection(api) as connection:
+        connection.send(message(api, "POST", "brokers", [*JSON, *headers], b"0\r\n\r\n" + inner))
+        found = answers(connection)
     assert found and all(answer.status_code in (400, 501) for answer in found), [answer.content for answer in found]
     assert ok(api.get("brokers?q=" + marker))["items"] == []
 
 
-def half_close(wire):
+def half_close(connection):
     """No more is sent; what comes can still be read."""
-    with socket.socket(fileno=socket.dup(wire.socket.fileno())) as same:
+    with socket.socket(fileno=socket.dup(connection.socket.fileno())) as same:
         same.shutdown(socket.SHUT_WR)
 
 
@@ -159,11 +159,11 @@ def half_close(wire):
     (CHUNKED, b"1c\r\n" + BODY), (CHUNKED, b"1c\r\n" + BODY + b"\r\n"), (CHUNKED, b"1c\r\n" + BODY + b"\r\n0\r\n"),
 ])
 def test_a_body_that_is_cut_off_creates_nothing(own_api, headers, body):
-    with RawConnection(own_api) as wire:
-        wire.send(create(own_api, headers, body))
-        half_close(wire)
+    with RawConnection(own_api) as connection:
+        connection.send(create(own_api, headers, body))
+        half_close(connection)
         try:
-            refused(check_wholly(wire.answer("POST"), "POST"), 400, MALFORMED)
+            refused(check_wholly(connection.answer("POST"), "POST"), 400, MALFORMED)
         except Closed:
             pass  # who says that the connection ends need not be answered
     assert own_api.walk() == []
@@ -173,31 +173,31 @@ def test_clients_that_go_away_leave_nothing_behind(own_api, instance):
     """More of them than there are threads and connections to the database."""
     half, whole = create(own_api, [*JSON, ("Content-Length", 1000)], BODY), message(own_api, "GET", "brokers")
     for data in [half, whole] * 30:
-        with RawConnection(own_api) as wire:
-            wire.send(data)
+        with RawConnection(own_api) as connection:
+            connection.send(data)
     for _ in range(60):
         assert own_api.walk() == []
 
 
 # ---------------------------------------------------------------- Expect
 
-def test_a_client_that_expects_to_be_told_to_continue_is_told(api):
-    with RawConnection(api) as wire:
-        wire.send(create(api, [*JSON, ("Expect", "100-continue"), ("Content-Length", len(BODY))], b""))
-        assert wire.file.readline() == b"HTTP/1.1 100 Continue\r\n" and wire.file.readline() == b"\r\n"
-        assert check_wholly(wire.send(BODY).answer("POST"), "POST").status_code == 201
+def test_expect_100_continue_gets_100(api):
+    with RawConnection(api) as connection:
+        connection.send(create(api, [*JSON, ("Expect", "100-continue"), ("Content-Length", len(BODY))], b""))
+        assert connection.file.readline() == b"HTTP/1.1 100 Continue\r\n" and connection.file.readline() == b"\r\n"
+        assert check_wholly(connection.send(BODY).answer("POST"), "POST").status_code == 201
 
 
 @pytest.mark.parametrize("length, key, status", [(10 << 20, True, 413), (28, False, 401)])
-def test_a_client_that_will_be_refused_is_not_told_to_continue(api, length, key, status):
-    with RawConnection(api) as wire:
+def test_a_refused_request_gets_no_100(api, length, key, status):
+    with RawConnection(api) as connection:
         headers = [*JSON, ("Expect", "100-continue"), ("Content-Length", length)]
-        wire.send(message(api, "POST", "brokers", headers, key=key))
-        answer = check_wholly(wire.answer("POST"), "POST")
+        connection.send(message(api, "POST", "brokers", headers, key=key))
+        answer = check_wholly(connection.answer("POST"), "POST")
         assert (answer.status_code, answer.interim) == (status, [])
 
 
-def test_an_expectation_that_nobody_can_meet_is_refused(api):
+def test_an_unknown_expectation_is_refused(api):
     answer = exchange(api, create(api, [*JSON, ("Expect", "200-ok")], BODY), "POST")
     assert answer.status_code in (400, 417)
 
@@ -213,7 +213,7 @@ def test_too_many_headers_are_refused(api):
     refused(exchange(api, message(api, "GET", "me", [(f"X-{n}", n) for n in range(200)])), 400, MALFORMED)
 
 
-def test_as_many_headers_as_httpd_takes_are_borne(api):
+def test_the_maximum_number_of_headers_is_accepted(api):
     assert exchange(api, message(api, "GET", "me", [(f"X-{n}", "x" * 1000) for n in range(90)])).status_code == 200
 
 
@@ -236,9 +236,9 @@ def test_a_request_line_that_is_too_long_is_refused(api):
 ], ids=param_id)
 def test_a_broken_request_line_is_refused(api, line):
     head = message(api, "GET", "me").split(b"\r\n", 1)[1]
-    with RawConnection(api) as wire:
+    with RawConnection(api) as connection:
         try:
-            answer = wire.send(line.encode("latin-1") + b"\r\n" + head).answer()
+            answer = connection.send(line.encode("latin-1") + b"\r\n" + head).answer()
         except (Closed, Broken):
             return  # the server speaks HTTP/0.9, which has no heads, or nothing at all
     check_wholly(answer)
@@ -247,9 +247,9 @@ def test_a_broken_request_line_is_refused(api, line):
 
 @pytest.mark.parametrize("version", ["HTTP/2.0", "HTTP/3.0", "HTTP/9.9", "HTTP/1.2", "HTTP/0.9", "HTTP/11.1"])
 def test_another_version_of_http_is_answered(api, version):
-    with RawConnection(api) as wire:
+    with RawConnection(api) as connection:
         try:
-            answer = wire.send(message(api, "GET", "me", version=version)).answer()
+            answer = connection.send(message(api, "GET", "me", version=version)).answer()
         except (Closed, Broken):
             return
     check_wholly(answer)
@@ -276,8 +276,8 @@ def test_a_folded_header_does_not_hide_another(api):
 
 
 def test_lines_that_end_without_a_carriage_return_make_no_second_request(api):
-    with RawConnection(api) as wire:
-        found = answers(wire.send(message(api, "GET", "me", [("Connection", "close")]).replace(b"\r\n", b"\n")))
+    with RawConnection(api) as connection:
+        found = answers(connection.send(message(api, "GET", "me", [("Connection", "close")]).replace(b"\r\n", b"\n")))
     assert [answer.status_code for answer in found] in ([200], [400])
 
 
@@ -298,26 +298,26 @@ def test_trace_repeats_nothing(api):
     assert b"swordfish" not in answer.content and api.credential.secret.encode() not in answer.content
 
 
-def test_the_servers_own_options_tell_nothing(api):
-    with RawConnection(api) as wire:
-        answer = wire.send(message(api, "OPTIONS", "*")).answer("OPTIONS")
+def test_options_of_the_server_reveals_nothing(api):
+    with RawConnection(api) as connection:
+        answer = connection.send(message(api, "OPTIONS", "*")).answer("OPTIONS")
     assert answer.status_code in (200, 204, 400, 403, 404, 405)
     assert not re.search(rb"Apache/|mod_", answer.content + str(answer.headers).encode())
 
 
-def test_connect_is_no_way_through(api):
-    with RawConnection(api) as wire:
+def test_connect_is_refused(api):
+    with RawConnection(api) as connection:
         data = message(api, "GET", "me").replace(b"GET /public/v1/me", b"CONNECT localhost:22")
         try:
-            assert wire.send(data).answer().status_code in (400, 403, 404, 405)
+            assert connection.send(data).answer().status_code in (400, 403, 404, 405)
         except (Closed, Broken):
             pass
 
 
 def test_http_1_0_is_answered_and_closed(api):
-    with RawConnection(api) as wire:
-        answer = check_wholly(wire.send(message(api, "GET", "me", version="HTTP/1.0")).answer())
-        assert answer.status_code == 200 and wire.is_ended()
+    with RawConnection(api) as connection:
+        answer = check_wholly(connection.send(message(api, "GET", "me", version="HTTP/1.0")).answer())
+        assert answer.status_code == 200 and connection.is_ended()
     assert exchange(api, create(api, JSON, BODY, version="HTTP/1.0"), "POST").status_code == 201
 
 
@@ -328,26 +328,27 @@ def test_a_whole_url_can_be_asked_for(api):
 def test_another_hosts_url_is_not_fetched(api):
     for url in ("http://example.com/public/v1/me", "https://example.com/x", "http://127.0.0.1:1/public/v1/me", "ftp://x/",
                 "https://"):
-        with RawConnection(api) as wire:
-            answer = wire.send(message(api, "GET", url)).answer()
+        with RawConnection(api) as connection:
+            answer = connection.send(message(api, "GET", url)).answer()
         assert answer.status_code in (200, 400, 403, 404, 421)
 
 
 # ---------------------------------------------------------------- several requests on a connection
 
 def test_requests_sent_together_are_answered_in_order(api):
-    with RawConnection(api) as wire:
-        wire.send(b"".join(message(api, "GET", path) for path in ("me", "brokers?limit=1", "nothing", "openapi.yaml", "me")))
-        assert [check_wholly(wire.answer()).status_code for _ in range(5)] == [200, 200, 404, 200, 200]
+    with RawConnection(api) as connection:
+        connection.send(b"".join(message(api, "GET", path)
+                                 for path in ("me", "brokers?limit=1", "nothing", "openapi.yaml", "me")))
+        assert [check_wholly(connection.answer()).status_code for _ in range(5)] == [200, 200, 404, 200, 200]
 
 
-def test_what_follows_a_refused_body_is_not_taken_for_a_request(api):
+def test_bytes_after_a_refused_body_are_not_read_as_a_request(api):
     """The body of a request that is refused early is data still, also where it looks like a request."""
     inner = message(api, "POST", "brokers", JSON, b'{"name":"smuggled-body"}')
     last = message(api, "GET", "me", [("Connection", "close")])
     for headers, key, status in ((JSON, False, 401), ([("Content-Type", "text/plain")], True, 415)):
-        with RawConnection(api) as wire:
-            found = answers(wire.send(message(api, "POST", "brokers", headers, inner, key=key) + last))
+        with RawConnection(api) as connection:
+            found = answers(connection.send(message(api, "POST", "brokers", headers, inner, key=key) + last))
         assert [answer.status_code for answer in found] in ([status, 200], [status])
     assert ok(api.get("brokers?q=smuggled-body"))["items"] == []
 
@@ -357,9 +358,9 @@ def test_a_refused_request_leaves_the_connection_usable_or_closed(api):
     for bad in (message(api, "POST", "brokers", JSON, b"{"), message(api, "GET", "brokers?limit=0"),
                 message(api, "GET", "nothing"), message(api, "DELETE", "me"), message(api, "POST", "brokers", [], BODY),
                 message(api, "GET", "me", key=False)):
-        with RawConnection(api) as wire:
-            first = check_wholly(wire.send(bad).answer())
+        with RawConnection(api) as connection:
+            first = check_wholly(connection.send(bad).answer())
             if "close" in first.headers.get("Connection", ""):
-                assert wire.is_ended()
+                assert connection.is_ended()
             else:
-                assert check_wholly(wire.send(message(api, "GET", "me")).answer()).status_code == 200
+                assert check_wholly(connection.send(message(api, "GET", "me")).answer()).status_code == 200

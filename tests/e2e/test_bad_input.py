@@ -145,7 +145,7 @@ def test_a_body_that_is_not_declared_as_json_is_refused(api, broker, type_):
         refused(send(api, method, path, b'{"name":"x"}', {"Content-Type": type_}), 415, "validation.unsupported_media_type")
 
 
-def test_a_merge_patch_is_no_new_broker(api, broker):
+def test_a_merge_patch_is_refused_by_create(api, broker):
     patch = {"Content-Type": "application/merge-patch+json"}
     refused(send(api, "POST", "brokers", b'{"name":"x"}', patch), 415, "validation.unsupported_media_type")
     refused(send(api, "PUT", "brokers/" + broker["id"], b'{"name":"x"}', patch), 415, "validation.unsupported_media_type")
@@ -161,7 +161,7 @@ def test_json_may_be_declared_in_any_way_that_http_has(api, type_):
 @pytest.mark.parametrize("text", ["😀 José Ñandú", "e\u0301\u0327", "\u202eolleh", "\ufffe\uffff\ufdd0", "\U0010ffff",
                                   "\u2028\u2029\u200b", "'; drop table broker; --",
                                   "%s %n $1 \\ \\u0041 \"", "</script><b>", "../../x"])
-def test_odd_texts_come_back_as_they_were_sent(own_api, text):
+def test_unusual_texts_are_returned_unchanged(own_api, text):
     made = own_api.broker(name=text)
     assert made["name"] == text
     assert [b["name"] for b in own_api.walk()] == [text]
@@ -289,7 +289,7 @@ def test_a_thousand_unknown_fields_are_refused(api):
     refused(answer, 400, "validation.failed")
 
 
-def test_what_the_service_sets_is_passed_over_whatever_it_looks_like(api):
+def test_fields_set_by_the_service_are_ignored_in_a_body(api):
     made = api.broker(id=5, tenant_id=["x"], organization_id="org_01jd3x1b5d9g3j7m2n6q0s4v8w", created_at={},
                       updated_at="yesterday", created_by=True,
                       updated_by=None)

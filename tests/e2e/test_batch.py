@@ -27,7 +27,7 @@ def test_a_batch_does_what_single_requests_do(own_api, collection):
 
 
 @pytest.mark.parametrize("collection", ["properties", "parties"])
-def test_every_field_comes_back_as_from_a_single_create(own_api, collection):
+def test_a_batch_returns_every_field_like_a_single_create(own_api, collection):
     estate = ResourceFactory(own_api)
     body = estate.full(collection)
     single = ok(own_api.post(collection, json=body), 201)
@@ -44,7 +44,7 @@ def test_every_field_comes_back_as_from_a_single_create(own_api, collection):
     assert not cleared.keys() & bare["resource"].keys()
 
 
-def test_operations_see_what_those_before_them_have_done(own_api):
+def test_operations_see_the_changes_of_earlier_operations(own_api):
     ana, = results(send(own_api, create(name="Ana", creci="1")), 201)
     id = ana["resource"]["id"]
     done = results(send(own_api, update(id, name="Bia"), update(id, creci="2"), create(name="Caio", creci="1"), delete(id),
@@ -78,7 +78,7 @@ def test_each_operation_succeeds_or_fails_by_itself(own_api):
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
-def test_of_equals_in_one_batch_the_first_is_made(own_api, collection):
+def test_of_duplicates_in_one_batch_the_first_is_created(own_api, collection):
     estate, value = ResourceFactory(own_api), cpf()
     same = [create(**estate.body(collection, **{MINE[collection]: value})) for _ in range(3)]
     done = results(send(own_api, *same, create(**estate.body(collection)), collection=collection), 201, 409, 409, 201)
@@ -103,7 +103,7 @@ def test_updates_that_clash_fail_alone(own_api):
     assert [broker["creci"] for broker in own_api.walk()] == ["9", "1", "0"]
 
 
-def test_a_value_is_free_for_what_comes_after_whoever_gives_it_up_and_not_before(own_api):
+def test_a_released_unique_value_is_free_for_later_operations_only(own_api):
     a, b = own_api.broker(creci="a"), own_api.broker(creci="b")
     results(send(own_api, update(a, creci="b"), update(b, creci="c"), update(a, creci="b")), 409, 200, 200)
     results(send(own_api, update(b, creci=None), update(a, creci="c")), 200, 200)
@@ -111,7 +111,7 @@ def test_a_value_is_free_for_what_comes_after_whoever_gives_it_up_and_not_before
     assert {broker["id"]: broker["creci"] for broker in own_api.walk()} == {a["id"]: "d", b["id"]: "c"}
 
 
-def test_a_hundred_updates_that_pass_values_on_end_as_single_ones_would(own_api):
+def test_a_hundred_updates_that_move_unique_values_equal_single_updates(own_api):
     made = [result["resource"] for result in results(send(own_api, *[create(name="A", creci=f"n{n}") for n in range(100)]),
                                                      *[201] * 100)]
     up = [update(broker, creci=f"n{n + 1}") for n, broker in enumerate(made)]
@@ -123,7 +123,7 @@ def test_a_hundred_updates_that_pass_values_on_end_as_single_ones_would(own_api)
 # ---------------------------------------------------------------- references
 
 
-def test_references_to_what_there_is_not_are_named_for_each_operation(own_api):
+def test_references_to_missing_resources_are_named_for_each_operation(own_api):
     estate = ResourceFactory(own_api)
     broker = estate.broker()["id"]
     done = results(send(own_api, create(**estate.body("parties", broker_id=broker)),
@@ -142,7 +142,7 @@ def test_references_to_what_there_is_not_are_named_for_each_operation(own_api):
     assert fields(done[0]) == {"broker_id": "validation.party.broker_id_not_found"}
 
 
-def test_references_of_what_a_batch_writes_are_kept_and_let_go(own_api):
+def test_a_batch_adds_and_removes_references(own_api):
     estate = ResourceFactory(own_api)
     one, two = estate.broker()["id"], estate.broker()["id"]
     party = results(send(own_api, create(**estate.body("parties", broker_id=one)), collection="parties"), 201)[0]["resource"]
@@ -154,7 +154,7 @@ def test_references_of_what_a_batch_writes_are_kept_and_let_go(own_api):
     results(send(own_api, delete(two)), 204)
 
 
-def test_what_refers_to_another_is_deleted_before_it(own_api):
+def test_a_referring_resource_can_be_deleted_before_its_target(own_api):
     estate = ResourceFactory(own_api)
     def couple():
         a = estate.party()
@@ -166,7 +166,7 @@ def test_what_refers_to_another_is_deleted_before_it(own_api):
     results(send(own_api, delete(b), delete(a), collection="parties"), 204, 204)
 
 
-def test_what_cannot_be_deleted_still_protects_what_it_refers_to(own_api):
+def test_a_resource_that_is_not_deleted_still_protects_its_targets(own_api):
     estate = ResourceFactory(own_api)
     a = estate.party()
     b = estate.party(spouse_party_id=a["id"])
@@ -193,7 +193,7 @@ def test_an_atomic_batch_is_done_whole(own_api):
     (delete("x"), 404, "not_found.broker", None),
     (update("$taken", visibility="x"), 400, "validation.broker.visibility_invalid", "operations[2].data.visibility"),
 ])
-def test_the_first_failure_of_an_atomic_batch_is_its_answer_and_nothing_is_done(own_api, wrong, status, code, field):
+def test_an_atomic_batch_returns_its_first_failure_and_changes_nothing(own_api, wrong, status, code, field):
     taken = own_api.broker(creci="taken")
     if wrong.get("id") == "$taken":
         wrong = {**wrong, "id": taken["id"]}
@@ -209,7 +209,7 @@ def test_the_first_failure_of_an_atomic_batch_is_its_answer_and_nothing_is_done(
     assert own_api.walk() == [taken]
 
 
-def test_the_first_failure_is_the_first_in_order_whatever_is_found_first(own_api):
+def test_the_first_failure_is_the_first_in_order_of_the_operations(own_api):
     own_api.broker(creci="1")
     refused(send(own_api, create(name="A", creci="1"), create(creci="x"), atomic=True), 409, "conflict.duplicate")
     response = send(own_api, create(creci="x"), create(name="A", creci="1"), atomic=True)
@@ -242,7 +242,7 @@ def test_every_change_has_its_own_event_in_the_order_of_the_operations(own_api, 
     assert all(payload[MINE[collection]] == one[MINE[collection]] for (_, payload), one in zip(events, made))
 
 
-def test_what_was_not_done_has_no_event(own_api, queued_events):
+def test_a_failed_operation_has_no_event(own_api, queued_events):
     own_api.broker(creci="1")
     before = len(queued_events())
     results(send(own_api, create(name="A", creci="1"), create(), delete("x")), 409, 400, 404)

@@ -14,7 +14,7 @@ from wait import eventually, together
 # ---------------------------------------------------------------- the same again
 
 
-def test_a_repeated_batch_is_answered_alike_and_does_nothing(own_api, instance, queued_events):
+def test_a_repeated_batch_is_replayed(own_api, instance, queued_events):
     key, broker = str(uuid.uuid4()), own_api.broker()
     batch = [create(name="A", creci="1"), create(), update(broker, name="B"), create(name="C", creci="1")]
     first, again = send(own_api, *batch, key=key), send(own_api, *batch, key=key)
@@ -30,7 +30,7 @@ def test_a_repeated_batch_is_answered_alike_and_does_nothing(own_api, instance, 
     assert rows == [(200, first.text, True)]
 
 
-def test_the_key_of_a_single_create_is_no_batchs(own_api):
+def test_the_key_of_a_single_create_is_refused_for_a_batch(own_api):
     key = str(uuid.uuid4())
     ok(own_api.post("brokers", json={"name": "A"}, headers={"Idempotency-Key": key}), 201)
     refused(send(own_api, create(name="A"), key=key), 409, "conflict.idempotency_key_reused")
@@ -47,7 +47,7 @@ def test_a_batch_that_was_refused_leaves_its_key_free(own_api, instance):
     assert "Idempotent-Replayed" not in response.headers
 
 
-def test_a_key_whose_time_is_over_is_free(own_api, instance):
+def test_an_expired_key_is_free(own_api, instance):
     key = str(uuid.uuid4())
     results(send(own_api, create(name="A"), key=key), 201)
     instance.sql("update neoapi.idempotency_key set expires_at = now() where key = %s::uuid", key)
@@ -69,7 +69,7 @@ def test_a_hundred_copies_at_once_are_done_once(own_api, queued_events, atomic):
 # ---------------------------------------------------------------- at the same time
 
 
-def test_batches_that_lock_the_same_in_different_orders_are_all_done(own_api):
+def test_batches_that_lock_rows_in_different_orders_all_succeed(own_api):
     brokers = many(own_api.broker, 12)
     def rename(name):
         ids = brokers if name % 2 else brokers[::-1]
@@ -82,7 +82,7 @@ def test_batches_that_lock_the_same_in_different_orders_are_all_done(own_api):
     assert len(names) == 1
 
 
-def test_batches_that_make_the_same_in_different_orders_make_each_once(own_api):
+def test_batches_that_create_the_same_in_different_orders_create_each_once(own_api):
     numbers = [f"{n}" for n in range(50)]
     def make(n):
         return send(own_api.with_(), *[create(name="A", creci=number) for number in (numbers if n % 2 else numbers[::-1])])
@@ -92,7 +92,7 @@ def test_batches_that_make_the_same_in_different_orders_make_each_once(own_api):
     assert sorted(broker["creci"] for broker in own_api.walk(limit=100)) == sorted(numbers)
 
 
-def test_single_requests_and_batches_change_the_same_without_losing_anything(own_api):
+def test_concurrent_requests_and_batches_lose_no_update(own_api):
     broker = own_api.broker()
     fields = ["creci", "email", "phone", "document_number"]
     def change(n):
@@ -150,7 +150,7 @@ def no_transaction_is_left(instance):
                                            " and state like 'idle in transaction%%'") == [(0,)], "connections that are free")
 
 
-def test_a_batch_whose_connection_is_lost_midway_is_done_again_and_once(own_api, instance, other, queued_events):
+def test_a_batch_whose_connection_is_lost_is_retried_and_executed_once(own_api, instance, other, queued_events):
     broker, key = own_api.broker(), str(uuid.uuid4())
     hold(other, broker)
     def end():
@@ -163,7 +163,7 @@ def test_a_batch_whose_connection_is_lost_midway_is_done_again_and_once(own_api,
     assert no_transaction_is_left(instance)
 
 
-def test_a_batch_that_takes_too_long_does_nothing_and_leaves_no_transaction_behind(own_api, instance, other):
+def test_a_batch_that_times_out_changes_nothing_and_leaves_no_transaction(own_api, instance, other):
     broker, key = own_api.broker(), str(uuid.uuid4())
     hold(other, broker)
     batch = [create(name="A"), update(broker, name="B")]
@@ -177,7 +177,7 @@ def test_a_batch_that_takes_too_long_does_nothing_and_leaves_no_transaction_behi
     results(send(own_api, *batch, key=key), 201, 200)
 
 
-def test_a_batch_that_would_wait_for_ever_begins_again(own_api, instance, other):
+def test_a_batch_in_a_deadlock_is_retried(own_api, instance, other):
     a, b = own_api.broker(), own_api.broker()
     hold(other, b)
     def cross():

@@ -17,7 +17,7 @@ def test_the_scope_is_the_resources_write_scope(instance, principals, admin_fact
     results(send(Api(instance, principals.editor), create(name="A")), 201)
 
 
-def test_another_organizations_resources_are_not_there(own_api, instance, principals):
+def test_a_batch_does_not_find_another_organizations_resources(own_api, instance, principals):
     other = Api(instance, principals.other)
     theirs, estate = other.broker(creci="theirs"), ResourceFactory(own_api)
     done = results(send(own_api, update(theirs, name="X"), delete(theirs), create(name="A", creci="theirs")), 404, 404, 201)
@@ -53,7 +53,7 @@ def test_a_batch_has_from_one_to_a_hundred_operations(own_api):
       "operations[1].id": "operations_id_required", "operations[1].data": "operations_data_invalid",
       "operations[2].id": "operations_id_invalid", "operations[2].data": "operations_data_invalid"}),
 ])
-def test_a_body_of_the_wrong_form_is_refused_whole_with_every_place(own_api, body, fields):
+def test_a_malformed_batch_is_refused_and_every_error_is_named(own_api, body, fields):
     found = wrong_fields(own_api.post("brokers/batch", json=body))
     assert found == {path: "validation.broker." + code for path, code in fields.items()}
 
@@ -65,19 +65,19 @@ def test_unknown_members_are_refused(own_api):
 
 
 @pytest.mark.parametrize("body", ["[]", "null", "7", '"x"', "{", "[{}]"])
-def test_what_is_no_object_is_refused(own_api, body):
+def test_a_body_that_is_no_object_is_refused(own_api, body):
     response = own_api.request("POST", "brokers/batch", data=body, headers={"Content-Type": "application/json"})
     refused(response, 400, "validation.malformed_json")
 
 
-def test_a_body_that_is_too_large_or_missing_or_no_json_is_refused(own_api, second_host_api):
+def test_a_large_missing_or_malformed_body_is_refused(own_api, second_host_api):
     refused(own_api.request("POST", "brokers/batch", data=""), 400, "validation.body_required")
     refused(own_api.request("POST", "brokers/batch", data="a=b"), 415, "validation.unsupported_media_type")
     refused(send(second_host_api, *[create(name="A" * 100)] * 50), 413, "validation.body_too_large")
     results(send(second_host_api, *[create(name="A" * 100)] * 10), *[201] * 10)
 
 
-def test_a_hundred_of_the_fullest_fit_in_a_body(own_api):
+def test_a_hundred_full_resources_fit_in_a_body(own_api):
     estate = ResourceFactory(own_api)
     body = estate.full("properties")
     done = send(own_api, *[create(**{**body, "code": unique(), "external_id": unique(), "description": "A" * 3000})
@@ -117,7 +117,7 @@ def test_a_batch_counts_as_one_request_for_each_operation(instance, admin_factor
     refused(send(api, create(name="A")), 429, "rate_limit.exceeded")
 
 
-def test_batches_at_once_never_get_more_than_the_plan_has(instance, admin_factory):
+def test_concurrent_batches_stay_within_the_plan(instance, admin_factory):
     api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(100, WINDOW)))))
     answers = together(*[lambda: send(api.with_(), *[create(name="A")] * 7)] * 40)
     passed = sum(answer.status_code == 200 for answer in answers)

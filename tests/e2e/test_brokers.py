@@ -52,13 +52,13 @@ def test_every_field_is_kept_as_given_and_answered_in_the_documented_order(api):
     assert ok(read) == created and list(read.json()) == FIELDS
 
 
-def test_the_answer_says_where_the_broker_is(api, instance):
+def test_the_response_has_the_location_of_the_broker(api, instance):
     response = api.post("brokers", json={"name": "Ana"})
     assert response.headers["Location"] == instance.url + "brokers/" + response.json()["id"]
     assert ok(api.get(response.headers["Location"])) == response.json()
 
 
-def test_the_moment_of_creation_is_the_ids(api):
+def test_the_time_of_creation_is_in_the_id(api):
     broker = api.broker()
     milliseconds = 0
     for digit in broker["id"][4:14]:
@@ -71,7 +71,7 @@ def test_ids_of_one_connection_grow(api):
     assert ids == sorted(set(ids))
 
 
-def test_many_at_once_all_get_an_id_of_their_own(own_api):
+def test_concurrent_creates_get_different_ids(own_api):
     with ThreadPoolExecutor(16) as pool:
         ids = list(pool.map(lambda n: own_api.broker(name=f"Broker {n}")["id"], range(160)))
     assert len(set(ids)) == 160
@@ -81,12 +81,12 @@ def test_many_at_once_all_get_an_id_of_their_own(own_api):
 @pytest.mark.parametrize("name", [
     "Zoë D'Ávila \"Zé\" \\ / <b>&amp;", "株式会社 🏠 \U0001f468\u200d\U0001f469\u200d\U0001f467", "ﬀ İ ß Ǆ",
     "'; drop table neoapi.broker; --", "null", "\u00a0x\u2028y", "  inner   spaces  ", "%s%n {name} $1"])
-def test_text_is_kept_to_the_letter(api, name):
+def test_text_is_stored_unchanged(api, name):
     broker = api.broker(name=name)
     assert broker["name"] == name and ok(api.get("brokers/" + broker["id"]))["name"] == name
 
 
-def test_what_the_service_sets_is_passed_over_in_a_body(api, principals):
+def test_fields_set_by_the_service_are_ignored_in_a_body(api, principals):
     broker = api.broker(id="brk_x", tenant_id=5, organization_id=principals.other_organization, created_at=None,
                         updated_at="never",
                         created_by=[], updated_by={"x": 1})
@@ -99,7 +99,7 @@ def test_an_optional_field_without_a_value_is_absent(api, field):
     assert field not in ok(api.post("brokers", json=full(**{field: None})), 201)
 
 
-def test_null_leaves_the_visibility_as_preset(api):
+def test_null_leaves_the_default_visibility(api):
     assert api.broker(visibility=None)["visibility"] == "restricted"
 
 
@@ -122,7 +122,7 @@ UNKNOWN_ULID = "01" + 24 * "0"
 @pytest.mark.parametrize("id", ["brk_" + UNKNOWN_ULID, "brk_" + UNKNOWN_ULID[:-1], "brk_" + UNKNOWN_ULID + "0", "brk_",
                                 "org_" + UNKNOWN_ULID, "nbr_" + UNKNOWN_ULID, UNKNOWN_ULID, "BRK_" + UNKNOWN_ULID,
                                 "brk_" + "z" * 26, "brk_" + "u" * 26, "x" * 2000, "1", "null", "%27", "brk_%00", "%C3%A9", "*"])
-def test_an_id_that_nothing_has_is_not_found(api, id):
+def test_an_unknown_id_is_not_found(api, id):
     for response in (api.get("brokers/" + id), api.delete("brokers/" + id), api.patch("brokers/" + id, json={"phone": "1"}),
                      api.put("brokers/" + id, json={"name": "Ana"})):
         assert response.status_code in ((404,) if "%00" not in id else (400, 404)), response.text
@@ -130,7 +130,7 @@ def test_an_id_that_nothing_has_is_not_found(api, id):
             refused(response, 404, "not_found.broker" if "%00" not in id else response.json()["code"])
 
 
-def test_an_id_is_compared_to_the_letter(api):
+def test_an_id_is_case_sensitive(api):
     broker = api.broker()
     refused(api.get("brokers/" + broker["id"].upper()), 404, "not_found.broker")
     refused(api.get("brokers/brk_" + broker["id"][4:].upper()), 404, "not_found.broker")
@@ -164,7 +164,7 @@ def test_null_in_a_patch_cannot_clear_the_name(api):
     assert ok(api.get("brokers/" + broker["id"])) == broker
 
 
-def test_a_patch_goes_into_objects(api):
+def test_a_patch_merges_objects(api):
     body = full()
     merged = {**BANK, "agency": "9999"}
     del merged["pix_key"]
@@ -187,7 +187,7 @@ def test_a_patch_may_call_itself_a_merge_patch(api):
         ok(api.patch("brokers/" + broker["id"], data=b'{"phone": "1"}', headers={"Content-Type": media_type}))
 
 
-def test_what_was_read_can_be_sent_back(api):
+def test_a_response_can_be_sent_back(api):
     broker = ok(api.post("brokers", json=full()), 201)
     for send in (api.patch, api.put):
         answer = ok(send("brokers/" + broker["id"], json=broker))
@@ -218,7 +218,7 @@ def test_a_put_creates_nothing(own_api):
     assert ok(own_api.get("brokers"))["items"] == []
 
 
-def test_what_is_deleted_is_gone(own_api):
+def test_a_deleted_resource_is_not_found(own_api):
     broker = own_api.broker()
     response = own_api.delete("brokers/" + broker["id"])
     assert response.status_code == 204 and not response.content and "Content-Type" not in response.headers
@@ -229,7 +229,7 @@ def test_what_is_deleted_is_gone(own_api):
     assert ok(own_api.get("brokers"))["items"] == []
 
 
-def test_of_many_who_delete_at_once_one_does_it(api):
+def test_of_concurrent_deletes_one_succeeds(api):
     for _ in range(5):
         path = "brokers/" + api.broker()["id"]
         statuses = [answer.status_code for answer in together(*[lambda: api.with_().delete(path)] * 6)]
@@ -239,7 +239,7 @@ def test_of_many_who_delete_at_once_one_does_it(api):
 # ---------------------------------------------------------------- who and when
 
 
-def test_a_change_is_dated_and_signed(instance, principals, api):
+def test_a_change_records_time_and_author(instance, principals, api):
     broker = api.broker()
     api.pass_by(broker["updated_at"])
     changed = ok(Api(instance, principals.editor).patch("brokers/" + broker["id"], json={"phone": "1"}))
@@ -251,12 +251,12 @@ def test_a_change_is_dated_and_signed(instance, principals, api):
     assert (replaced["created_at"], replaced["created_by"]) == (broker["created_at"], principals.admin.id)
 
 
-def test_what_a_token_creates_is_its_users(instance, principals):
+def test_a_resource_created_with_a_token_has_its_user_as_author(instance, principals):
     broker = Api(instance, principals.token_one).broker()
     assert broker["created_by"] == broker["updated_by"] == principals.user
 
 
-def test_a_change_that_is_refused_leaves_no_trace(api):
+def test_a_refused_change_changes_nothing(api):
     broker = ok(api.post("brokers", json=full()), 201)
     for body in ({"name": 5}, {"name": "Bia", "email": "no"}, {"unknown": 1}):
         assert api.patch("brokers/" + broker["id"], json=body).status_code == 400
@@ -282,16 +282,16 @@ def test_a_creci_is_unique_whatever_its_spelling(own_api, other):
     assert ok(own_api.get("brokers"))["items"] == [second, first]
 
 
-def test_a_creci_of_other_letters_or_digits_is_another(own_api):
+def test_crecis_with_other_letters_or_digits_are_different(own_api):
     """Letters and digits are those of ASCII, so that nothing that looks like one counts as one."""
     assert len({own_api.broker(creci=creci)["id"] for creci in SAME[:1] + OTHERS}) == 1 + len(OTHERS)
 
 
-def test_a_creci_is_answered_as_it_was_given(own_api):
+def test_a_creci_is_returned_as_given(own_api):
     assert [own_api.broker(creci=creci)["creci"] for creci in ("sp-1/f", " Sp.2 ")] == ["sp-1/f", " Sp.2 "]
 
 
-def test_ones_own_creci_is_no_duplicate(own_api):
+def test_an_unchanged_creci_is_no_duplicate(own_api):
     broker = own_api.broker(creci="SP 1")
     assert ok(own_api.patch("brokers/" + broker["id"], json={"creci": "sp-1"}))["creci"] == "sp-1"
     assert ok(own_api.put("brokers/" + broker["id"], json={"name": "Ana", "creci": "SP 1"}))["creci"] == "SP 1"
@@ -304,7 +304,7 @@ def test_every_organization_has_its_own_crecis(instance, principals, own_api):
     Api(instance, principals.other).broker(creci=creci)
 
 
-def test_a_creci_is_free_again_once_its_broker_has_it_no_more(own_api):
+def test_a_released_creci_is_free(own_api):
     first = own_api.broker(creci="SP 1")
     ok(own_api.patch("brokers/" + first["id"], json={"creci": None}))
     second = own_api.broker(creci="SP 1")
@@ -312,12 +312,12 @@ def test_a_creci_is_free_again_once_its_broker_has_it_no_more(own_api):
     own_api.broker(creci="SP 1")
 
 
-def test_many_may_have_none(own_api):
+def test_many_brokers_may_have_no_creci(own_api):
     for _ in range(3):
         own_api.broker()
 
 
-def test_of_many_who_take_a_creci_at_once_one_gets_it(own_api):
+def test_of_concurrent_creates_with_one_creci_one_succeeds(own_api):
     for number in range(5):
         answers = together(*[lambda: own_api.with_().post("brokers", json={"name": "Ana", "creci": f"SP {number}"})] * 8)
         assert sorted(answer.status_code for answer in answers) == [201] + [409] * 7

@@ -11,7 +11,7 @@ from deployment import ROOT
 pytestmark = pytest.mark.plain
 
 
-def test_a_generated_client_lives_a_whole_story(instance, admin_factory, tmp_path):
+def test_a_generated_client_works_end_to_end(instance, admin_factory, tmp_path):
     description = tmp_path / "openapi.yaml"
     description.write_bytes(Api(instance, source="127.0.0.9").get("openapi.yaml").content)
     settings = {"NEOAPI_URL": instance.url, "NEOAPI_KEY": admin_factory.key().secret, "NODE_EXTRA_CA_CERTS": instance.ca}

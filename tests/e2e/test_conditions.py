@@ -32,7 +32,7 @@ def test_every_answer_with_the_resource_has_its_tag(api):
         assert tag(changed) == tag(api.get(path, headers=PLAIN)) != tag(created)
 
 
-def test_the_tag_stays_while_the_resource_does(api, path):
+def test_the_tag_stays_while_the_resource_is_unchanged(api, path):
     assert len({tag(api.get(path, headers=PLAIN)) for _ in range(6)}) == 1
 
 
@@ -40,7 +40,7 @@ def test_the_tag_stays_while_the_resource_does(api, path):
 
 
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"x", {}', '{}, "y"', '"a,b" ,\t{}', "*"])
-def test_what_the_client_has_is_not_sent_again(api, path, form):
+def test_a_matching_tag_gets_304(api, path, form):
     etag = tag(api.get(path, headers=PLAIN))
     for method in (api.get, api.head):
         response = method(path, headers={**PLAIN, "If-None-Match": form.format(etag)})
@@ -48,24 +48,24 @@ def test_what_the_client_has_is_not_sent_again(api, path, form):
 
 
 @pytest.mark.parametrize("form", ['"x"', 'W/"x"', "x", "", '"', '"x', "W/", ","])
-def test_what_the_client_has_not_is_sent(api, path, form):
+def test_another_tag_gets_200(api, path, form):
     assert ok(api.get(path, headers={"If-None-Match": form}))
 
 
-def test_after_a_change_the_old_tag_is_no_longer_known(api, path):
+def test_after_a_change_the_old_tag_does_not_match(api, path):
     etag = tag(api.get(path, headers=PLAIN))
     ok(api.patch(path, json={"phone": "1"}))
     assert api.get(path, headers={"If-None-Match": etag}).status_code == 200
 
 
-def test_the_tag_of_a_compressed_answer_is_known(api, path):
+def test_the_tag_of_a_compressed_response_gets_304(api, path):
     compressed = api.get(path, headers={"Accept-Encoding": "gzip"})
     response = api.get(path, headers={"Accept-Encoding": "gzip", "If-None-Match": tag(compressed)})
     assert response.status_code == 304
     assert api.get(path, headers={**PLAIN, "If-None-Match": tag(compressed)}).status_code in (200, 304)
 
 
-def test_what_is_not_there_is_not_found_whatever_the_client_has(api):
+def test_a_missing_resource_is_not_found_with_any_tag(api):
     refused(api.get("brokers/brk_" + "0" * 26, headers={"If-None-Match": "*"}), 404, "not_found.broker")
 
 
@@ -100,7 +100,7 @@ def test_the_tag_of_a_compressed_answer_matches(api, path, method):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("form", ['"x"', "W/{}", "x", '"', "", 'x{}', '"x", W/{}'])
-def test_a_write_whose_tag_does_not_match_is_not_done(api, path, method, form):
+def test_a_write_whose_tag_does_not_match_is_refused(api, path, method, form):
     before = api.get(path, headers=PLAIN)
     problem = refused(writes(api, path, form.format(tag(before)))[method](), 412, "conflict.precondition_failed")
     assert (problem["type"], problem["title"]) == ("conflict", "Resource Conflict")
@@ -116,12 +116,12 @@ def test_an_old_tag_does_not_match(api, path, method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_what_is_not_there_is_not_found_under_any_condition(api, method):
+def test_a_missing_resource_is_not_found_under_any_condition(api, method):
     for etag in ("*", '"x"'):
         refused(writes(api, "brokers/brk_" + "0" * 26, etag)[method](), 404, "not_found.broker")
 
 
-def test_of_many_who_change_the_same_version_one_succeeds(api):
+def test_of_concurrent_changes_to_one_version_one_succeeds(api):
     for _ in range(5):
         made = api.post("brokers", json={"name": "Ana"}, headers=PLAIN)
         path, etag = "brokers/" + made.json()["id"], tag(made)
@@ -132,7 +132,7 @@ def test_of_many_who_change_the_same_version_one_succeeds(api):
         assert ok(api.get(path))["phone"] == str(done)
 
 
-def test_changes_of_different_fields_at_once_are_all_done(api):
+def test_concurrent_changes_to_different_fields_all_succeed(api):
     """A patch is merged into what is there when it is written, not into what was there when it was read."""
     for _ in range(3):
         path = "brokers/" + api.broker()["id"]
@@ -167,11 +167,11 @@ def test_a_head_that_fails_has_the_status_of_a_get(api, at, status):
     ("me", "GET, HEAD, OPTIONS"), ("openapi.yaml", "GET, HEAD, OPTIONS"), ("docs/errors", "GET, HEAD, OPTIONS"),
     ("brokers", "GET, HEAD, OPTIONS, POST"), ("brokers/brk_" + "0" * 26, "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"),
 ])
-def test_options_tells_the_methods(api, at, allow):
+def test_options_returns_the_methods(api, at, allow):
     response = api.options(at)
     assert response.status_code == 204 and not response.content
     assert sorted(response.headers["Allow"].split(", ")) == sorted(allow.split(", "))
 
 
-def test_options_of_nothing_is_not_found(api):
+def test_options_of_an_unknown_path_is_not_found(api):
     refused(api.options("nothing"), 404, "not_found.route")

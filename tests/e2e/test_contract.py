@@ -33,7 +33,7 @@ def invalid(response, *paths, what="invalid"):
 
 @pytest.mark.parametrize("kind, needed",
                          [("sale", False), ("management", False), ("rental", True), ("exclusive_listing", True)])
-def test_a_term_is_required_where_the_kind_has_one(own_api, post, kind, needed):
+def test_a_term_is_required_when_the_kind_has_one(own_api, post, kind, needed):
     ok(post(kind=kind, **TERM), 201)
     if not needed:
         ok(post(kind=kind), 201)
@@ -96,7 +96,7 @@ def test_a_number_is_unique_in_the_organization(own_api, instance, principals, f
     ("start_date", ["2026-02-28"], ["2026-02-30", "x"]), ("notes", ["a\nb"], ["x" * 3001]),
     ("termination_reason", ["x" * 1000], ["x" * 1001]), ("status", ["draft", "pending_signature"], ["signed"]),
     ("parties", [], [[], {}, "x", [{}], [{"role": "buyer"}]])])
-def test_every_field_has_its_form(own_api, post, field, right, wrong):
+def test_every_field_is_validated(own_api, post, field, right, wrong):
     for value in right:
         assert ok(post(**{field: value}), 201)[field] == value
     for value in wrong:
@@ -104,7 +104,7 @@ def test_every_field_has_its_form(own_api, post, field, right, wrong):
         assert found and all(path.startswith(field) for path in found), (value, found)
 
 
-def test_a_party_of_the_contract_has_its_form(post, factory):
+def test_a_party_of_the_contract_is_validated(post, factory):
     party = {"party_id": factory.party()["id"], "role": "seller"}
     kept = {**party, "share_bps": 5000, "signed_at": "2026-02-11T18:30:00.000Z"}
     sent = {**kept, "signed_at": "2026-02-11T15:30:00-03:00"}
@@ -156,5 +156,5 @@ def test_filters_find(sample_contracts, params, names):
 
 
 @pytest.mark.parametrize("name, value", [("kind", "x"), ("status", "signed"), ("end_date_lte", "soon"), ("number", "")])
-def test_values_that_a_filter_cannot_have_are_refused(sample_contracts, name, value):
+def test_invalid_filter_values_are_refused(sample_contracts, name, value):
     assert wrong_fields(sample_contracts.get("contracts", params={name: value})) == {name: "validation.parameter_invalid"}

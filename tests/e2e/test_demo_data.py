@@ -90,7 +90,7 @@ def test_loading_the_demo_again_changes_nothing(demo):
     assert (demo.said, demo.rows) == (said, rows)
 
 
-def test_loading_the_demo_goes_on_where_it_was_interrupted(demo, instance, admin_factory):
+def test_loading_the_demo_resumes_after_an_interruption(demo, instance, admin_factory):
     other = Demo(instance, admin_factory)
     with other.start() as loader:
         eventually(lambda: len(other.apis[0].walk("contracts", limit=100)) > 10, "some contracts")
@@ -107,7 +107,7 @@ def story(row):
     return row.get("external_id") or row["creci"], row.get("status", ""), len(ids_in(row))
 
 
-def test_every_row_of_the_demo_can_be_sent_back_as_it_was_read(demo):
+def test_every_row_of_the_demo_can_be_sent_back(demo):
     for api, rows in zip(demo.apis, demo.rows):
         every = [(collection, row) for collection, some in rows.items() for row in some]
 
@@ -155,7 +155,7 @@ def test_the_demo_has_proposals_and_contracts_of_every_kind_in_every_state(demo,
         assert {(row["kind"], row["status"]) for row in demo.rows[0][collection]} == wanted
 
 
-def test_the_states_of_the_demo_go_together(demo):
+def test_the_states_of_the_demo_are_consistent(demo):
     for home, others in demo.each("properties"):
         mine = [row for row in others.values() if row.get("property_id") == home["id"]]
         accepted = [row for row in mine if row["id"].startswith("pps_") and row["status"] == "accepted"]

@@ -100,7 +100,7 @@ def test_the_demo_receiver_uses_its_subscription_again(demo):
             (demo.place / "demo/receiver.json").unlink()  # its secret is lost
 
 
-def test_the_demo_receiver_moves_with_its_port_and_wakes_what_was_made_inactive(demo):
+def test_the_demo_receiver_updates_its_url_and_reactivates_its_subscription(demo):
     demo.start().until_it_says("Ctrl-C")
     demo.stop()
     subscription, = demo.subscriptions()

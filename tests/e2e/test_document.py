@@ -43,7 +43,7 @@ def test_a_file_has_an_address_and_may_have_the_rest(post):
     ("filename", ["matrícula 187.442.pdf"], ["", "x" * 256, "a\nb"]),
     ("mime_type", ["application/pdf", "image/svg+xml"], ["pdf", "text/plain; charset=utf-8", "/"]),
     ("size", [0, 2**53 - 1], [-1, 1.5, "5", 2**53]), ("sha256", ["0" * 64], ["0" * 63, "0" * 65, "g" * 64, "0x" + "0" * 62])])
-def test_a_file_has_its_form(post, name, right, wrong):
+def test_a_file_is_validated(post, name, right, wrong):
     for value in right:
         assert ok(post(file={**FILE, name: value}), 201)["file"][name] == value
     for value in wrong:
@@ -54,7 +54,7 @@ def test_a_digest_is_kept_in_lower_case(post):
     assert ok(post(file={**FILE, "sha256": FILE["sha256"].upper()}), 201)["file"] == FILE
 
 
-def test_what_it_is_about_is_named_by_kind_and_id(post, factory):
+def test_a_document_relates_to_a_resource_by_type_and_id(post, factory):
     party = factory.party()["id"]
     invalid(post(related={"id": party}), "related.type", what="required")
     invalid(post(related={"type": "party"}), "related.id", what="required")
@@ -66,7 +66,7 @@ def test_what_it_is_about_is_named_by_kind_and_id(post, factory):
     ("kind", [], ["passport", "Deed", 5]), ("title", ["é" * 200], ["x" * 201, ""]), ("number", ["12/2026"], ["x" * 101]),
     ("issuer", ["14º Oficial"], ["x" * 201]), ("issued_at", ["2026-01-31T13:45:10.123Z"], ["2026-01-31", "x"]),
     ("expires_at", ["2099-01-31T13:45:10.000Z"], ["soon", 5]), ("status", ["pending", "valid", "rejected", "expired"], ["ok"])])
-def test_every_field_has_its_form(post, field, right, wrong):
+def test_every_field_is_validated(post, field, right, wrong):
     for value in right:
         assert ok(post(**{field: value}), 201)[field] == value
     for value in wrong:
@@ -104,7 +104,7 @@ def test_filters_find(sample_documents, params, names):
     assert whole == paged == sorted(names, reverse=True)
 
 
-def test_what_several_are_about_may_be_asked_for(sample_documents):
+def test_a_filter_takes_several_related_ids(sample_documents):
     several = ",".join([*sample_documents.names.values(), "brk_" + UNKNOWN_ULID])
     assert [sample_documents.ids[item["id"]] for item in sample_documents.walk("documents", related_id=several)] == ["c", "b",
                                                                                                                      "a"]
@@ -112,5 +112,5 @@ def test_what_several_are_about_may_be_asked_for(sample_documents):
 
 @pytest.mark.parametrize("name, value",
                          [("kind", "passport"), ("status", "ok"), ("expires_lte", "2026-03-01"), ("related_id", "")])
-def test_values_that_a_filter_cannot_have_are_refused(sample_documents, name, value):
+def test_invalid_filter_values_are_refused(sample_documents, name, value):
     assert wrong_fields(sample_documents.get("documents", params={name: value})) == {name: "validation.parameter_invalid"}

@@ -209,7 +209,7 @@ def test_an_amount_is_written_as_an_integer(document, sample_orgs):
     report(wrong)
 
 
-def test_what_was_made_is_there_and_can_be_sent_back(document, sample_orgs):
+def test_a_created_resource_can_be_read_and_sent_back(document, sample_orgs):
     """Every resource that was made by now, from bodies of every kind."""
     for collection in document.collections:
         sample_org = sample_orgs(collection)
@@ -254,7 +254,7 @@ def queries(draw, generator, parameters):
     return {one["name"]: draw(generator.values(one["schema"])) for one in asked}
 
 
-def test_lists_take_what_is_described_and_lead_to_their_end(document, sample_orgs):
+def test_lists_accept_described_parameters_and_end(document, sample_orgs):
     wrong = []
     for operation, parameters, generator, target in lists(document, sample_orgs):
         def check(asked):
@@ -294,7 +294,7 @@ def flat(value, path=()):
     return found
 
 
-def test_a_resource_is_found_by_what_it_has(document, sample_orgs):
+def test_a_resource_is_found_by_its_own_values(document, sample_orgs):
     tried = Counter()
     for operation, parameters, _, target in lists(document, sample_orgs):
         if not target.is_whole:
@@ -369,7 +369,7 @@ def test_events_are_as_described(document, admin_factory, instance):
 # ---------------------------------------------------------------- every status
 
 
-def test_every_answer_that_a_client_can_bring_about_is_as_described(document, sample_orgs, admin_factory, anonymous):
+def test_every_response_is_as_described(document, sample_orgs, admin_factory, anonymous):
     wrong, viewers = [], {}
     for operation in document.operations:
         sample_org = sample_orgs(operation.collection)

@@ -19,7 +19,7 @@ OF_LIBPQ = {"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS", "PGSERVICE"
 ALLOWED = {"PATH", "HOME", "TMPDIR", "SUDO_USER", "SUDO_UID", "SUDO_GID"}
 
 
-def test_servers_start_and_serve_whatever_is_set(monkeypatch, new_instance):
+def test_the_environment_does_not_change_the_servers(monkeypatch, new_instance):
     for name in SETTINGS | OF_MAKE | OF_LIBPQ:
         monkeypatch.setenv(name, "nonsense")
     instance = new_instance()
@@ -36,7 +36,7 @@ def commands_of(target, **env):
 
 
 @pytest.mark.parametrize("target", ["all", "check", "demo", "e2e-parallel", "bench", "package"])
-def test_make_does_the_same_whatever_is_set(target):
+def test_the_environment_does_not_change_make(target):
     assert OF_MAKE >= {"BUILD", "SAN", "MPM", "BENCH"}
     assert commands_of(target) == commands_of(target, **dict.fromkeys(OF_MAKE | SETTINGS, "nonsense"))
 

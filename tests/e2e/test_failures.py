@@ -125,7 +125,7 @@ def break_and_mend(load, breaks):
 
 
 @pytest.mark.parametrize("breaks", ["stop-db", "kill-db"])
-def test_while_the_database_is_away_requests_get_503_and_none_is_lost_or_done_twice(module_instance, module_api, breaks):
+def test_during_an_outage_requests_get_503_and_none_is_lost_or_executed_twice(module_instance, module_api, breaks):
     children = module_instance.children()
     with Load(module_api) as load:
         mended = break_and_mend(load, breaks)
@@ -151,7 +151,7 @@ def test_the_first_request_after_a_restart_of_the_database_succeeds(module_insta
             assert found == [201] * 20
 
 
-def test_without_the_database_everything_that_needs_none_is_answered_and_the_rest_in_no_time(module_instance, module_api):
+def test_during_an_outage_requests_without_database_succeed_and_others_fail_fast(module_instance, module_api):
     module_instance.command("stop-db")
     try:
         began = time.monotonic()
@@ -167,7 +167,7 @@ def test_without_the_database_everything_that_needs_none_is_answered_and_the_res
     assert module_api.get("brokers").status_code == 200
 
 
-def test_a_database_that_is_away_uses_up_no_allowance(module_instance, module_api):
+def test_an_outage_does_not_consume_the_rate_limit(module_instance, module_api):
     """Without the database nobody knows whose request it is; it must not be counted as one without a valid credential."""
     module_instance.command("stop-db")
     try:
@@ -178,7 +178,7 @@ def test_a_database_that_is_away_uses_up_no_allowance(module_instance, module_ap
     assert module_api.get("me").status_code == 200
 
 
-def test_a_database_that_was_away_when_apache_started_is_used_once_it_is_there(module_instance, module_api):
+def test_a_database_that_starts_after_apache_is_used(module_instance, module_api):
     module_instance.command("stop-httpd")
     module_instance.command("stop-db")
     module_instance.command("start-httpd")
@@ -193,7 +193,7 @@ def database_processes(instance):
     return [int(pid) for pid in (parent, *children)]
 
 
-def test_a_database_that_hangs_is_waited_for_so_long_and_not_longer(module_instance, module_api):
+def test_requests_to_a_hanging_database_time_out(module_instance, module_api):
     children = module_instance.children()
     with Load(module_api, clients=8) as load:
         hanging = database_processes(module_instance)
@@ -225,7 +225,7 @@ def locked_brokers(instance):
         connection.close()
 
 
-def test_a_statement_that_waits_for_a_lock_is_given_up(module_api):
+def test_a_statement_that_waits_for_a_lock_times_out(module_api):
     """The server's statement_timeout ends it; what was not done is not done later."""
     with locked_brokers(module_api.instance):
         began = time.monotonic()
@@ -283,7 +283,7 @@ def end_listeners(instance):
     return ended
 
 
-def test_a_revoked_credential_is_refused_at_once_also_where_no_child_can_listen(module_instance, module_admin_factory):
+def test_a_revoked_credential_is_refused_at_once_without_listeners(module_instance, module_admin_factory):
     """Then it is not remembered, and the database is asked each time. A connection that ended with its listener gives 503."""
     api = Api(module_instance, module_admin_factory.key())
     assert everywhere(api) == {200}
@@ -297,7 +297,7 @@ def test_a_revoked_credential_is_refused_at_once_also_where_no_child_can_listen(
     eventually(lambda: len(listeners(module_instance)) >= len(ended), "new listeners")
 
 
-def test_a_revoked_credential_is_refused_at_once_while_and_after_its_listener_comes_back(module_instance, module_admin_factory):
+def test_a_revoked_credential_is_refused_at_once_while_its_listener_reconnects(module_instance, module_admin_factory):
     early, late = Api(module_instance, module_admin_factory.key()), Api(module_instance, module_admin_factory.key())
     assert everywhere(early) == everywhere(late) == {200}
     ended = end_listeners(module_instance)
@@ -326,8 +326,8 @@ def remaining(api):
     return int(answer.headers["X-RateLimit-Remaining"]), int(answer.headers["X-RateLimit-Reset"])
 
 
-def test_what_was_counted_stays_counted_when_apache_restarts_gracefully_or_a_child_is_killed(module_instance,
-                                                                                             module_admin_factory):
+def test_rate_limit_counts_survive_a_graceful_restart_and_a_killed_child(module_instance,
+                                                                         module_admin_factory):
     plan = module_admin_factory.plan(1000, 3600)
     api = Api(module_instance, module_admin_factory.key(module_admin_factory.organization(module_admin_factory.tenant(plan))))
     first, reset = remaining(api)
@@ -359,13 +359,13 @@ def test_a_killed_child_takes_only_its_own_requests_with_it(module_instance, mod
 
 # ---------------------------------------------------------------- slow clients
 
-def drip(wire, piece, limit=20):
+def drip(raw, piece, limit=20):
     """Sends a piece again and again until the server has something to say. Returns its answer."""
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
-        wire.send(piece)
-        if select.select([wire.socket], [], [], 0.1)[0]:
-            return wire.answer("POST")
+        raw.send(piece)
+        if select.select([raw.socket], [], [], 0.1)[0]:
+            return raw.answer("POST")
     raise AssertionError(f"not answered in {limit} s")
 
 
@@ -375,47 +375,47 @@ def drip(wire, piece, limit=20):
 ])
 def test_a_body_that_never_ends_is_answered_with_408(module_instance, module_api, headers, start, piece):
     slow = at(module_api, "127.0.0.2")
-    with RawConnection(slow) as wire:
-        wire.send(message(slow, "POST", "brokers", headers, start))
-        refused(check_wholly(drip(wire, piece), "POST"), 408, "validation.request_timeout")
-        assert wire.is_ended()
+    with RawConnection(slow) as raw:
+        raw.send(message(slow, "POST", "brokers", headers, start))
+        refused(check_wholly(drip(raw, piece), "POST"), 408, "validation.request_timeout")
+        assert raw.is_ended()
     assert count_of(module_api) == 0
 
 
 @pytest.mark.parametrize("header, piece", [(("Content-Length", 1_000_000), b"x" * 200),
                                            (("Transfer-Encoding", "chunked"), b"c8\r\n" + b"x" * 200 + b"\r\n")],
                          ids=["length", "chunked"])
-def test_who_is_refused_keeps_no_thread_with_a_body(module_api, header, piece):
+def test_a_refused_client_cannot_hold_a_thread_with_its_body(module_api, header, piece):
     """Not even one who sends as fast as the shipped RequestReadTimeout asks for: the answer ends the connection."""
-    with RawConnection(module_api) as wire:
-        wire.send(message(module_api, "POST", "brokers", [*JSON, header], key=False))
-        answer = check_wholly(drip(wire, piece), "POST")
+    with RawConnection(module_api) as raw:
+        raw.send(message(module_api, "POST", "brokers", [*JSON, header], key=False))
+        answer = check_wholly(drip(raw, piece), "POST")
         assert answer.status_code == 401 and "close" in answer.headers["Connection"]
         deadline = time.monotonic() + 5
-        while not select.select([wire.socket], [], [], 0.2)[0]:
+        while not select.select([raw.socket], [], [], 0.2)[0]:
             assert time.monotonic() < deadline, "the server goes on reading"
-            wire.send(piece)
-        assert wire.is_ended()
+            raw.send(piece)
+        assert raw.is_ended()
 
 
-def test_who_is_refused_with_a_whole_body_keeps_the_connection(module_api):
-    with RawConnection(module_api) as wire:
+def test_a_refused_client_with_a_complete_body_keeps_the_connection(module_api):
+    with RawConnection(module_api) as raw:
         for _ in range(2):
-            wire.send(message(module_api, "POST", "brokers", JSON, b'{"name":"x"}', key=False))
-            assert check_wholly(wire.answer("POST"), "POST").status_code == 401
+            raw.send(message(module_api, "POST", "brokers", JSON, b'{"name":"x"}', key=False))
+            assert check_wholly(raw.answer("POST"), "POST").status_code == 401
 
 
-def test_headers_that_never_end_are_not_waited_for(module_api):
+def test_endless_headers_time_out(module_api):
     slow = at(module_api, "127.0.0.2")
-    with RawConnection(slow) as wire:
-        wire.send(message(slow, "GET", "me")[:-2])
+    with RawConnection(slow) as raw:
+        raw.send(message(slow, "GET", "me")[:-2])
         try:
-            refused(check_wholly(drip(wire, b"X-Slow: x\r\n")), 408, "validation.request_timeout")
+            refused(check_wholly(drip(raw, b"X-Slow: x\r\n")), 408, "validation.request_timeout")
         except Closed:
             pass
 
 
-def test_slow_clients_do_not_keep_others_waiting(module_instance, module_api):
+def test_slow_clients_do_not_delay_others(module_instance, module_api):
     """More of them than half of all threads."""
     slow, wires = at(module_api, "127.0.0.2"), []
     try:
@@ -423,8 +423,8 @@ def test_slow_clients_do_not_keep_others_waiting(module_instance, module_api):
             wires.append(RawConnection(slow).send(message(slow, "POST", "brokers", [*JSON, ("Content-Length", 1000)],
                                                           b'{"name":"')))
         assert module_api.get("me").status_code == 200
-        for wire in wires:
-            refused(check_wholly(wire.answer("POST"), "POST"), 408, "validation.request_timeout")
+        for raw in wires:
+            refused(check_wholly(raw.answer("POST"), "POST"), 408, "validation.request_timeout")
     finally:
-        for wire in wires:
-            wire.close()
+        for raw in wires:
+            raw.close()

@@ -73,7 +73,7 @@ def test_a_filter_finds(sample_brokers, params, names):
     assert found(sample_brokers, **params) == names
 
 
-def test_moments_of_creation_are_inclusive(sample_brokers):
+def test_bounds_of_creation_times_are_inclusive(sample_brokers):
     at = sample_brokers.people["caio"]["created_at"]
     assert found(sample_brokers, created_gte=at) == ["caio", "duda", "eva"]
     assert found(sample_brokers, created_lte=at) == ["ana", "bia", "caio"]
@@ -81,7 +81,7 @@ def test_moments_of_creation_are_inclusive(sample_brokers):
     assert found(sample_brokers, created_gte=sample_brokers.people["duda"]["created_at"], created_lte=at) == []
 
 
-def test_moments_of_change_are_inclusive(sample_brokers):
+def test_bounds_of_update_times_are_inclusive(sample_brokers):
     sample_brokers.pass_by(sample_brokers.people["eva"]["updated_at"])
     changed = ok(sample_brokers.patch("brokers/" + sample_brokers.people["bia"]["id"], json={"phone": "1"}))["updated_at"]
     assert found(sample_brokers, updated_gte=changed) == ["bia"]
@@ -94,7 +94,7 @@ def test_moments_of_change_are_inclusive(sample_brokers):
     ("1970-01-01T00:00:00Z", list(PEOPLE)), ("1999-12-31T23:59:59.999-03:00", list(PEOPLE)), ("2999-01-01T00:00:00Z", []),
     ("2020-02-29T00:00:00.123456789Z", list(PEOPLE)),
 ])
-def test_a_moment_is_any_date_time_of_rfc_3339(sample_brokers, moment, names):
+def test_a_timestamp_is_any_date_time_of_rfc_3339(sample_brokers, moment, names):
     assert found(sample_brokers, created_gte=moment) == names and found(sample_brokers, updated_gte=moment) == names
 
 
@@ -102,7 +102,7 @@ def test_a_moment_is_any_date_time_of_rfc_3339(sample_brokers, moment, names):
 @pytest.mark.parametrize("value", ["", "x", "2026-01-31", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-01-31T13:45:10",
                                    "2026-01-31 13:45:10Z", "1769867110", "now", "2026-01-31T25:00:00Z",
                                    "2026-01-31T13:45:10.Z"])
-def test_what_is_no_moment_is_refused(sample_brokers, name, value):
+def test_a_malformed_timestamp_is_refused(sample_brokers, name, value):
     refused(sample_brokers.get("brokers", params={name: value}), 400, "validation.parameter_invalid",
             **{name: "validation.parameter_invalid"})
 
@@ -130,7 +130,7 @@ def test_a_plus_sign_is_a_space(sample_brokers):
             for item in ok(sample_brokers.get("brokers?q=L%C3%BAcia+Souza"))["items"]] == [sample_brokers.people["ana"]["id"]]
 
 
-def test_very_many_values_are_answered(sample_brokers):
+def test_very_many_filter_values_are_accepted(sample_brokers):
     many = ",".join(["crecisp1001f"] + [f"x{n}" for n in range(300)])
     response = sample_brokers.get("brokers", params={"creci": many})
     assert response.status_code in (200, 400)
@@ -139,7 +139,7 @@ def test_very_many_values_are_answered(sample_brokers):
 
 
 @pytest.mark.parametrize("name", ["created_gte", "updated_lte"])
-def test_two_moments_in_one_filter_make_no_sense(sample_brokers, name):
+def test_two_timestamps_in_one_filter_are_refused(sample_brokers, name):
     refused(sample_brokers.get("brokers", params={name: "2020-01-01T00:00:00Z,2021-01-01T00:00:00Z"}), 400,
             "validation.parameter_invalid", **{name: "validation.parameter_invalid"})
 

@@ -101,7 +101,7 @@ def test_a_filtered_list_is_served_by_an_index(bulk_data, collection, params):
         assert ids == sorted(set(ids), reverse=True)
 
 
-def test_a_list_that_is_asked_for_often_is_still_planned_for_its_values(bulk_data):
+def test_a_frequent_list_is_still_planned_for_its_values(bulk_data):
     """PostgreSQL may settle on one plan for all values after five executions; a further one would be planned for none."""
     for n in range(12):
         page, plan = bulk_data.explained("properties", status="active", city=f"Cidade {n}")
@@ -129,7 +129,7 @@ def resolve(document, reference):
     return document
 
 
-def test_writes_look_at_a_few_rows_however_many_there_are(bulk_data):
+def test_writes_read_few_rows_in_large_tables(bulk_data):
     """Again and again, because PostgreSQL changes its plan of a statement that is used often."""
     estate, api = ResourceFactory(bulk_data.api), bulk_data.api
     party, broker, seen = id_of("parties", 0), id_of("brokers", 7), []
@@ -154,7 +154,7 @@ def test_writes_look_at_a_few_rows_however_many_there_are(bulk_data):
         assert any(part in sql for sql in seen), part
 
 
-def test_there_are_as_many_rows_as_this_is_about(bulk_data):
+def test_the_bulk_data_is_complete(bulk_data):
     assert bulk_data.instance.sql("select count(*) from neoapi.property") == [(1_000_000,)]
     for collection, few in (("properties", {"property_type": "hotel"}), ("parties", {"role": "attorney"}),
                             ("proposals", {"proponent_id": id_of("parties", 33)}), ("documents", {"kind": "cndt"})):

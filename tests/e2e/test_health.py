@@ -31,16 +31,16 @@ def test_it_is_ready(module_instance, admin_pages):
 
 
 @pytest.mark.parametrize("query", ["?alive", "?ready=1", "?live&ready"])
-def test_a_question_that_it_does_not_know_is_refused(admin_pages, query):
+def test_an_unknown_query_is_refused(admin_pages, query):
     status, text = admin_pages.health(query)
     assert status == 400 and "?live" in text and "?ready" in text
 
 
-def test_nobody_keeps_an_answer(admin_pages):
+def test_a_response_is_not_cacheable(admin_pages):
     assert admin_pages.get("neoapi-health").headers["Cache-Control"] == "no-store"
 
 
-def test_without_the_database_it_is_alive_and_not_ready(module_instance, admin_pages):
+def test_during_an_outage_it_is_alive_and_not_ready(module_instance, admin_pages):
     module_instance.command("stop-db")
     try:
         status, text = eventually(lambda: (found := admin_pages.health())[0] == 503 and found, "it is not ready")
@@ -52,7 +52,7 @@ def test_without_the_database_it_is_alive_and_not_ready(module_instance, admin_p
 
 
 @pytest.mark.slow
-def test_a_database_that_hangs_keeps_no_more_than_one_waiting(module_instance, admin_pages):
+def test_a_hanging_database_blocks_only_one_probe(module_instance, admin_pages):
     """Many ask, for longer than a statement may take: but for the one who asks for all, each is answered at once."""
     hanging = database_processes(module_instance)
     for pid in hanging:
@@ -73,7 +73,7 @@ def test_a_database_that_hangs_keeps_no_more_than_one_waiting(module_instance, a
     eventually(lambda: admin_pages.health() == (200, "ready\n"), "it is ready again")
 
 
-def test_who_asks_beside_another_waits_for_the_same_answer(module_instance, admin_pages):
+def test_concurrent_requests_share_one_probe(module_instance, admin_pages):
     """Where none is known: a second balancer is not told that a healthy host is not ready."""
     module_instance.command("stop-httpd")
     module_instance.command("start-httpd")
@@ -91,7 +91,7 @@ def test_who_asks_beside_another_waits_for_the_same_answer(module_instance, admi
         assert [done.result() for done in asked] == [(200, "ready\n")] * 4
 
 
-def test_a_schema_that_is_too_old_is_a_reason(module_instance, admin_pages):
+def test_an_old_schema_is_reported(module_instance, admin_pages):
     module_instance.sql("alter table neoapi.schema_migration rename to kept")
     try:
         status, text = eventually(lambda: (found := admin_pages.health())[0] == 503 and found, "it is not ready")

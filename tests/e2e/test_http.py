@@ -112,7 +112,7 @@ def test_the_refusal_of_a_huge_body_arrives_over_http_2(api):
 
 
 @pytest.mark.parametrize("at", ["brokers", "openapi.yaml"])
-def test_an_answer_is_compressed_where_the_client_takes_it(api, at):
+def test_a_response_is_compressed_when_the_client_accepts_it(api, at):
     for _ in range(10):
         api.broker(name="x" * 200)
     plain = api.get(at, headers={"Accept-Encoding": "identity"})
@@ -142,7 +142,7 @@ def test_a_compressed_body_is_really_smaller(api):
     ("openapi.yaml", ["POST", "PUT", "DELETE"]),
     ("docs/errors", ["POST", "PATCH"]),
 ])
-def test_a_method_that_a_path_has_not_is_refused_with_those_it_has(api, at, methods):
+def test_a_405_names_the_allowed_methods(api, at, methods):
     for method in methods:
         for more in ({}, {"json": {"name": "Ana"}}):
             response = api.request(method, at, **more)
@@ -150,7 +150,7 @@ def test_a_method_that_a_path_has_not_is_refused_with_those_it_has(api, at, meth
             assert response.headers["Allow"] == api.options(at).headers["Allow"]
 
 
-def test_a_method_is_compared_to_the_letter(api):
+def test_a_method_is_case_sensitive(api):
     for method in ("get", "Get", "GETS", "GE"):
         answer = api.raw(api.head_of(method, "me", Connection="close"), method)
         assert (answer.status_code, answer.json()["code"]) == (405, "validation.method_not_allowed")
@@ -186,13 +186,13 @@ def test_the_size_of_a_body_is_a_setting_of_the_host(second_host_api):
     refused(second_host_api.put("brokers/" + UNKNOWN_BROKER, data=padded(5000), **post), 413, "validation.body_too_large")
 
 
-def test_a_client_that_asks_first_is_spared_sending_what_is_too_large(second_host_api):
+def test_a_client_that_expects_100_need_not_send_a_large_body(second_host_api):
     head = second_host_api.head_of("POST", "brokers", Content_Type="application/json", Content_Length="99999999",
                                    Expect="100-continue")
     assert second_host_api.raw(head).status_code == 413
 
 
-def test_a_client_that_asks_first_is_told_to_go_on(api):
+def test_a_client_that_expects_100_gets_it(api):
     data = b'{"name": "Ana"}'
     connection = api.connect()
     connection.sendall(api.head_of("POST", "brokers", Content_Type="application/json", Content_Length=len(data),
@@ -202,7 +202,7 @@ def test_a_client_that_asks_first_is_told_to_go_on(api):
     connection.close()
 
 
-def test_a_body_where_none_is_taken_does_no_harm(own_api):
+def test_an_unexpected_body_does_no_harm(own_api):
     path = "brokers/" + own_api.broker()["id"]
     assert ok(own_api.get(path, json={"name": "Bia"}))["name"] != "Bia"
     assert own_api.delete(path, json={"x": 1}).status_code == 204
@@ -218,7 +218,7 @@ def test_a_body_where_none_is_taken_does_no_harm(own_api):
                                 f"brokers/{UNKNOWN_BROKER}/deliveries", "webhooks/x/retry", "v1/brokers",
                                 "brokers%2F" + UNKNOWN_BROKER, "brokers.json", "x" * 3000, "%E2%82%AC", "a;b",
                                 "me%20", "index.html", "public/v1/me"])
-def test_a_path_that_the_api_has_not_is_not_found(api, at):
+def test_an_unknown_path_is_not_found(api, at):
     for method in ("GET", "POST", "DELETE"):
         response = api.request(method, at)
         refused(response, 404, "not_found.route")
@@ -227,19 +227,19 @@ def test_a_path_that_the_api_has_not_is_not_found(api, at):
 @pytest.mark.parametrize("target", ["//brokers", "/./brokers", "/x/../brokers", "/brokers/%2e%2e/me", "/..%2f..%2fetc/passwd",
                                     "/brokers/%zz", "/%", "/%c0%ae/", "/brokers%5Cx", "/%0d%0aX-Evil:%201",
                                     "/brokers/%ff"])
-def test_a_strange_path_gets_a_proper_answer(api, target):
+def test_a_malformed_path_gets_a_problem(api, target):
     answer = api.raw(api.head_of("GET", target[1:], Connection="close"))
     assert answer.status_code in (200, 400, 404)
     assert "X-Evil" not in answer.headers
 
 
-def test_without_a_credential_a_path_tells_nothing(anonymous):
+def test_without_a_credential_every_path_gets_401(anonymous):
     for at in ("nothing", "", "brokers/x/y"):
         refused(anonymous.get(at), 401, "unauthorized.auth_required")
     refused(anonymous.request("DELETE", "brokers"), 401, "unauthorized.auth_required")
 
 
-def test_outside_the_location_the_module_is_not(api):
+def test_the_module_is_inactive_outside_its_location(api):
     url = api.url.replace("/public/v1/", "/")
     response = api.session.get(url + "public/v2/me")
     assert response.status_code == 404 and "X-Request-ID" not in response.headers
@@ -288,7 +288,7 @@ def test_a_clients_request_id_is_not_taken_over(api):
     assert api.get("me", headers={"X-Request-ID": sent}).headers["X-Request-ID"] != sent
 
 
-def test_answers_are_not_kept_by_caches(api, anonymous):
+def test_responses_are_not_cacheable(api, anonymous):
     for response in (api.get("me"), api.get("brokers"), api.get("nothing"), anonymous.get("me")):
         assert "no-store" in response.headers["Cache-Control"]
     assert "private" in api.get("brokers/" + api.broker()["id"]).headers["Cache-Control"]

@@ -27,7 +27,7 @@ def count(api):
     return len(api.walk(limit=100))
 
 
-def test_a_repeated_request_gets_the_first_ones_answer_and_does_nothing(own_api):
+def test_a_repeated_request_is_replayed(own_api):
     key = new_key()
     first = keyed(own_api, key)
     again = keyed(own_api, key)
@@ -37,7 +37,7 @@ def test_a_repeated_request_gets_the_first_ones_answer_and_does_nothing(own_api)
     assert count(own_api) == 1
 
 
-def test_a_replay_says_that_it_is_one_and_has_headers_of_its_own(own_api):
+def test_a_replay_is_marked_and_has_its_own_headers(own_api):
     key = new_key()
     first, again = keyed(own_api, key), keyed(own_api, key)
     assert "Idempotent-Replayed" not in first.headers and again.headers["Idempotent-Replayed"] == "true"
@@ -59,7 +59,7 @@ def test_copies_of_many_requests_at_once_make_one_broker_each(own_api):
     assert len(set(answers)) == 10 and count(own_api) == 10
 
 
-def test_without_a_key_every_request_is_done(own_api):
+def test_without_a_key_every_request_is_executed(own_api):
     assert own_api.broker()["id"] != own_api.broker()["id"]
 
 
@@ -79,7 +79,7 @@ def test_a_key_is_a_uuid_of_version_4(api, key):
     refused(keyed(api, key.encode()), 400, "validation.idempotency_key_invalid")
 
 
-def test_two_keys_are_none(own_api):
+def test_two_keys_are_refused(own_api):
     data, line = b'{"name": "Ana"}', b"Idempotency-Key: "
     head = own_api.head_of("POST", "brokers", Content_Type="application/json", Content_Length=len(data))[:-2]
     both = b"".join(line + new_key().encode() + b"\r\n" for _ in range(2))
@@ -95,7 +95,7 @@ def test_another_body_under_the_key_is_refused(own_api, other):
     assert keyed(own_api, key).content == first.content and count(own_api) == 1
 
 
-def test_another_body_under_the_key_is_refused_also_where_it_clashes(own_api):
+def test_another_body_under_the_key_is_refused_before_a_conflict(own_api):
     key = new_key()
     keyed(own_api, key, {"name": "Ana", "creci": "SP 1"})
     refused(keyed(own_api, key, {"name": "Bia", "creci": "SP 1"}), 409, "conflict.idempotency_key_reused")
@@ -127,7 +127,7 @@ def test_a_revoked_credential_gets_no_replay(own_api, admin_factory):
     refused(keyed(own_api, key), 401, "unauthorized.revoked_credential")
 
 
-def test_a_replay_shows_what_was_answered_and_not_what_is_now(own_api):
+def test_a_replay_returns_the_stored_response(own_api):
     key = new_key()
     first = keyed(own_api, key)
     path = "brokers/" + first.json()["id"]

@@ -195,7 +195,7 @@ def test_an_id_in_a_body_is_unknown_to_others(document, owner, other_org):
         assert [one.replace(ids[0], "…") for one in says[0]] == [one.replace(ids[1], "…") for one in says[1]]
 
 
-def test_what_the_service_sets_is_not_set_by_a_body(document, owner, other_org):
+def test_a_body_cannot_set_fields_of_the_service(document, owner, other_org):
     for collection in document.collections:
         theirs = ok(owner.api.get(f"{collection}/{owner.ids[document.collections[collection]][0]}"))
         create = document.operation("post", "/" + collection)
@@ -246,7 +246,7 @@ def test_lists_have_nothing_of_others(document, owner, other_org):
         assert page["items"] and not set(ids_in(page["items"])) & owner.known, operation
 
 
-def test_a_cursor_is_good_for_nobody_else(document, owner, other_org):
+def test_a_cursor_is_refused_for_others(document, owner, other_org):
     for operation in lists(document):
         path = operation.at(owner.paths[operation])
         cursor = ok(owner.api.get(path, params={"limit": 1}))["page_info"]["end_cursor"]
@@ -259,7 +259,7 @@ def test_a_cursor_is_good_for_nobody_else(document, owner, other_org):
 # ---------------------------------------------------------------- in headers, and behind the scenes
 
 
-def test_an_idempotency_key_of_others_is_a_new_one(document, admin_factory, principals, instance, other_org):
+def test_idempotency_keys_are_separate_between_organizations(document, admin_factory, principals, instance, other_org):
     another = SampleOrg(document, Api(instance, admin_factory.key()))
     for collection in document.collections:
         key = {"Idempotency-Key": str(uuid.uuid4())}
@@ -272,7 +272,7 @@ def test_an_idempotency_key_of_others_is_a_new_one(document, admin_factory, prin
             assert not set(ids_in(response.json())) & set(ids_in(another.ids))
 
 
-def test_events_of_others_are_not_told(document, shared_owner, other_org):
+def test_events_of_others_are_not_delivered(document, shared_owner, other_org):
     subscription = ok(other_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     path = f"webhooks/{subscription}/deliveries"
     for collection in document.collections:
@@ -355,7 +355,7 @@ def asking(document, owner, other_org, watch):
 
 @pytest.mark.alone
 @pytest.mark.parametrize("other_org", ["another tenant"], indirect=True)
-def test_times_do_not_tell_what_exists_elsewhere(document, owner, other_org):
+def test_response_times_do_not_show_what_exists_elsewhere(document, owner, other_org):
     watch = Stopwatch(other_org.api)
     wrong = []
     for what, ids, ask in asking(document, owner, other_org, watch):
@@ -367,7 +367,7 @@ def test_times_do_not_tell_what_exists_elsewhere(document, owner, other_org):
 
 @pytest.mark.alone
 @pytest.mark.parametrize("other_org", ["another tenant"], indirect=True)
-def test_the_stopwatch_sees_a_look_into_the_database(document, other_org):
+def test_the_stopwatch_detects_a_database_lookup(document, other_org):
     """What can be no id is not looked for, so that one is missing there."""
     watch = Stopwatch(other_org.api)
     collection, prefix = next(iter(document.collections.items()))

@@ -66,7 +66,7 @@ def test_the_coming_days_have_their_partitions_before_they_come(module_instance)
                    "a partition for the third day")
 
 
-def test_history_beyond_the_retention_goes_with_what_is_queued_of_it_and_no_other(module_instance, admin, receiver):
+def test_history_beyond_the_retention_is_removed_with_its_queue_rows(module_instance, admin, receiver):
     subscription = subscribe(admin, receiver.url)
     admin.broker()
     recent = until(admin, subscription, "success")["id"]
@@ -82,7 +82,7 @@ def test_history_beyond_the_retention_goes_with_what_is_queued_of_it_and_no_othe
     module_instance.sql("delete from neoapi.webhook_queue where id = %s", kept)
 
 
-def test_idempotency_keys_that_are_over_are_removed_however_many_and_no_others(module_instance, admin):
+def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
     key = str(uuid.uuid4())
     assert admin.post("brokers", json={"name": "Ana"}, headers={"Idempotency-Key": key}).status_code == 201
     module_instance.sql("insert into neoapi.idempotency_key select organization_id, credential_id, gen_random_uuid(), request_hash, status,"
@@ -95,7 +95,7 @@ def test_idempotency_keys_that_are_over_are_removed_however_many_and_no_others(m
 
 
 @pytest.mark.parametrize("lock", ["neoapi.tidy", "neoapi.webhook_maintain_partitions"])
-def test_while_one_process_tidies_the_others_go_on_without_waiting(module_instance, admin, receiver, lock):
+def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiver, lock):
     """Somebody holds the lock; deliveries leave all the same, and nothing is tidied until it is free."""
     connection = psycopg2.connect(module_instance.admin_dsn)
     try:

@@ -15,7 +15,7 @@ OF_ROLES = {
 
 
 @pytest.mark.parametrize("role", OF_ROLES)
-def test_a_key_is_told_its_role_and_the_scopes_of_it(instance, principals, role):
+def test_a_key_sees_its_role_and_scopes(instance, principals, role):
     credential = {"org_admin": principals.admin, "org_editor": principals.editor, "org_viewer": principals.viewer}[role]
     principal = ok(Api(instance, credential).get("me"))
     scopes = principal.pop("scopes")
@@ -30,14 +30,14 @@ def test_a_key_that_was_made_narrower_has_only_those_scopes(instance, admin_fact
     assert principal["role"] == "org_editor" and set(principal["scopes"]) == {"parties:write", "brokers:read"}
 
 
-def test_a_token_is_told_its_user_and_organizations(instance, principals):
+def test_a_token_sees_its_user_and_organizations(instance, principals):
     assert ok(Api(instance, principals.token_one).get("me")) == {
         "type": "personal_access_token", "principal_id": principals.token_one.id, "tenant_id": principals.tenant,
         "organization_id": principals.organization, "user_id": principals.user, "email": principals.token_one.email,
         "allowed_organization_ids": [principals.organization]}
 
 
-def test_a_token_that_reaches_several_learns_here_which_it_can_choose(instance, principals):
+def test_a_token_with_several_organizations_sees_them(instance, principals):
     principal = ok(Api(instance, principals.token_both).get("me"))
     assert principal["allowed_organization_ids"] == [principals.organization_2, principals.organization]
     assert principal["organization_id"] == principals.organization_2
@@ -68,5 +68,5 @@ def test_every_credential_may_ask_whatever_its_scopes(instance, admin_factory, p
     assert ok(Api(instance, admin_factory.key(principals.organization, "org_viewer", ["whatsapp:read"])).get("me"))
 
 
-def test_it_takes_no_parameters(api):
+def test_me_takes_no_parameters(api):
     refused(api.get("me", params={"limit": "1"}), 400, "validation.unknown_parameter", limit="validation.unknown_parameter")

@@ -22,11 +22,11 @@ def lines(instance):
     return [found.groups() for found in map(LINE.search, instance.error_log.splitlines()) if found]
 
 
-def test_every_identifier_is_there_once():
+def test_every_message_number_is_unique():
     assert len(TABLE) > 20 and len({name for name, _ in TABLE}) == len(TABLE)
 
 
-def test_a_message_says_whom_it_is_about_and_what_to_do(module_instance, admin):
+def test_a_message_names_its_subject_and_a_remedy(module_instance, admin):
     module_instance.sql("alter table neoapi.broker rename to kept")
     try:
         problem = refused(admin.get("brokers"), 503, "internal.unavailable")
@@ -38,7 +38,7 @@ def test_a_message_says_whom_it_is_about_and_what_to_do(module_instance, admin):
     assert text.endswith("neoapictl migrate")
 
 
-def test_every_line_has_an_identifier_of_the_table_and_its_level(module_instance, admin):
+def test_every_log_line_has_a_number_of_the_table_and_its_level(module_instance, admin):
     module_instance.command("stop-db")
     try:
         refused(admin.get("brokers"), 503, "internal.unavailable")

@@ -54,14 +54,14 @@ def expressions():
     return [one.replace("$__rate_interval", "5m").replace("$job", ".*").replace("$instance", ".*") for one in found]
 
 
-def test_the_dashboard_asks_for_metrics_that_there_are(with_traffic, admin_pages):
+def test_the_dashboard_uses_existing_metrics(with_traffic, admin_pages):
     exposed = set(re.findall(r"^# TYPE (\w+)", admin_pages.metrics(), re.M))
     asked = {re.sub("_bucket$", "", name) for one in expressions() for name in re.findall(r"neoapi_\w+", one)}
     assert asked <= exposed
 
 
 @pytest.mark.plain
-def test_what_the_dashboard_asks_is_promql(tmp_path):
+def test_the_dashboard_queries_are_promql(tmp_path):
     rules = [{"record": f"neoapi:panel_{number}", "expr": one} for number, one in enumerate(expressions())]
     (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
     checked = subprocess.run(["promtool", "check", "rules", tmp_path / "rules.yml"], text=True, capture_output=True,
@@ -101,7 +101,7 @@ def test_no_counter_ever_falls(module_instance, with_traffic, admin_pages):
     assert before and all(now[name] >= value for name, value in before.items())
 
 
-def test_gauges_tell_what_is_now(module_instance, admin_pages):
+def test_gauges_show_the_current_state(module_instance, admin_pages):
     def is_calm(now):
         return now["neoapi_database_connections_in_use"] >= 2 and now["neoapi_processes"] == 2
     samples = eventually(lambda: is_calm(now := admin_pages.samples()) and now, "two processes, and two that listen")
@@ -113,7 +113,7 @@ def test_gauges_tell_what_is_now(module_instance, admin_pages):
                "the janitor was through")
 
 
-def test_however_often_they_are_asked_for_the_database_is_asked_once_a_second(admin_pages):
+def test_frequent_scrapes_query_the_database_once_a_second(admin_pages):
     """Beside the couriers, who look for work every 1.25 seconds, and what they do with it."""
     used = "neoapi_database_use_seconds_count"
     before, began = admin_pages.samples()[used], time.monotonic()

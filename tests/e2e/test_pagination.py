@@ -51,11 +51,11 @@ def test_items_are_whole_resources(sixty_brokers):
 
 
 @pytest.mark.parametrize("limit", [1, 7, 25, 59, 60, 61, 100])
-def test_a_walk_meets_everything_once_in_order(sixty_brokers, limit):
+def test_paging_returns_every_item_once_in_order(sixty_brokers, limit):
     assert [item["id"] for item in sixty_brokers.walk(limit=limit)] == sixty_brokers.ids
 
 
-def test_the_last_page_knows_that_it_is_the_last_also_when_it_is_full(sixty_brokers):
+def test_a_full_last_page_has_no_next_page(sixty_brokers):
     assert page_of(sixty_brokers, limit=60)["page_info"]["has_next_page"] is False
     assert page_of(sixty_brokers, limit=59)["page_info"]["has_next_page"] is True
     second = page_of(sixty_brokers, limit=30, cursor=page_of(sixty_brokers, limit=30)["page_info"]["end_cursor"])
@@ -91,7 +91,7 @@ def test_there_are_no_earlier_items_once_they_are_deleted(own_api):
     assert ids(page) == [oldest] and page["page_info"]["has_previous_page"] is False
 
 
-def test_a_cursor_outlives_the_item_it_was_made_at(own_api):
+def test_a_cursor_works_after_its_item_is_deleted(own_api):
     every = filled(own_api, 4)
     cursor = page_of(own_api, limit=2)["page_info"]["end_cursor"]
     ok(own_api.delete("brokers/" + every[1]), 204)
@@ -118,7 +118,7 @@ def test_an_unknown_parameter_is_refused(sixty_brokers, name):
             **{name: "validation.unknown_parameter"})
 
 
-def test_everything_wrong_with_a_query_is_named_at_once(sixty_brokers):
+def test_all_errors_of_a_query_are_named_at_once(sixty_brokers):
     response = sixty_brokers.get("brokers?limit=0&page=2&visibility=x")
     refused(response, 400, "validation.failed", limit="validation.limit_out_of_range", page="validation.unknown_parameter",
             visibility="validation.parameter_invalid")
@@ -127,7 +127,7 @@ def test_everything_wrong_with_a_query_is_named_at_once(sixty_brokers):
 # ---------------------------------------------------------------- while others write
 
 
-def test_a_walk_is_stable_while_others_create_and_delete(instance, admin_factory, principals):
+def test_paging_is_stable_under_concurrent_changes(instance, admin_factory, principals):
     organization = admin_factory.organization(principals.tenant)
     api = Api(instance, admin_factory.key(organization))
     every = filled(api, 120)
@@ -162,7 +162,7 @@ def test_a_walk_is_stable_while_others_create_and_delete(instance, admin_factory
 # ---------------------------------------------------------------- cursors
 
 
-def test_a_cursor_goes_with_any_limit(sixty_brokers):
+def test_a_cursor_works_with_any_limit(sixty_brokers):
     cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     assert ids(page_of(sixty_brokers, limit=3, cursor=cursor)) == sixty_brokers.ids[10:13]
     assert ids(page_of(sixty_brokers, cursor=cursor)) == sixty_brokers.ids[10:35]
@@ -175,7 +175,7 @@ def test_a_cursor_can_be_used_again_and_by_another_credential_of_the_organizatio
         assert ids(page_of(api, limit=2, cursor=cursor)) == sixty_brokers.ids[10:12]
 
 
-def test_a_cursor_tells_nothing(sixty_brokers):
+def test_a_cursor_is_opaque(sixty_brokers):
     cursor = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     assert sixty_brokers.ids[9] not in cursor and sixty_brokers.credential.organizations[0] not in cursor
     assert set(cursor) <= set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.~")
@@ -218,7 +218,7 @@ def test_a_cursor_of_another_organization_is_refused(sixty_brokers, own_api, pri
     assert_invalid(Api(instance, principals.other), cursor)
 
 
-def test_a_cursor_goes_with_the_filters_it_was_made_with(sixty_brokers):
+def test_a_cursor_is_bound_to_its_filters(sixty_brokers):
     plain = page_of(sixty_brokers, limit=10)["page_info"]["end_cursor"]
     filtered = page_of(sixty_brokers, limit=10, q="Broker")["page_info"]["end_cursor"]
     assert_invalid(sixty_brokers, plain, q="Broker")
@@ -235,7 +235,7 @@ def test_an_old_cursor_is_expired(second_host_api):
     refused(response, 400, "validation.cursor_expired", cursor="validation.cursor_expired")
 
 
-def test_a_cursor_is_good_on_every_host_with_the_same_key(second_host_api, own_api):
+def test_a_cursor_is_valid_on_every_host_with_the_same_key(second_host_api, own_api):
     every = filled(own_api, 3)
     cursor = page_of(own_api, limit=1)["page_info"]["end_cursor"]
     assert ids(page_of(second_host_api, cursor=cursor)) == every[1:]
@@ -272,6 +272,6 @@ def test_the_link_is_under_the_base_url_of_the_host(second_host_api):
     assert response.links["next"]["url"].startswith("https://api.example.com/public/v1/brokers?")
 
 
-def test_the_link_of_a_page_of_default_size_leads_on(sixty_brokers):
+def test_the_link_of_a_page_of_default_size_works(sixty_brokers):
     url = sixty_brokers.get("brokers").links["next"]["url"]
     assert ids(ok(sixty_brokers.get(url))) == sixty_brokers.ids[25:50]

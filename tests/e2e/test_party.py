@@ -28,7 +28,7 @@ def invalid(response, *paths, what="invalid"):
     ("company", "11.222.333/0001-81", "11222333000181"), ("company", "12.ABC.345/01DE-35", "12ABC34501DE35"),
     ("company", "12abc34501de35", "12ABC34501DE35"), ("company", "6A3EDMWP000168", "6A3EDMWP000168"),
     ("company", "6a.3ed.mwp/0001-68", "6A3EDMWP000168")])
-def test_a_tax_number_is_kept_bare(own_api, factory, kind, sent, kept):
+def test_a_tax_number_is_stored_without_punctuation(own_api, factory, kind, sent, kept):
     made = factory.party(kind=kind, document_number=sent)
     assert made["document_number"] == kept
     assert ok(own_api.put("parties/" + made["id"], json=factory.body("parties", kind=kind, document_number=sent)))[
@@ -40,12 +40,12 @@ def test_a_tax_number_is_kept_bare(own_api, factory, kind, sent, kept):
                 "5299822472A", "529 982 247 25", "", 52998224725, "11222333000181", "..........."]),
     ("company", ["11222333000182", "11222333000191", "1122233300018", "112223330001811", "00000000000000", "12ABC34501DE36",
                  "12ABC34501DEA5", "12ABC34501D!35", "É2ABC34501DE35", "52998224725", 11222333000181])])
-def test_what_is_no_tax_number_is_refused(own_api, factory, kind, wrong):
+def test_an_invalid_tax_number_is_refused(own_api, factory, kind, wrong):
     for number in wrong:
         invalid(post(own_api, factory, kind=kind, document_number=number), "document_number")
 
 
-def test_many_tax_numbers_with_right_digits_are_taken_and_with_wrong_ones_not(own_api, factory):
+def test_check_digits_of_tax_numbers_are_verified(own_api, factory):
     for kind, make in (("person", cpf), ("company", cnpj)):
         for _ in range(20):
             number = make()
@@ -56,7 +56,7 @@ def test_many_tax_numbers_with_right_digits_are_taken_and_with_wrong_ones_not(ow
                 invalid(post(own_api, factory, kind=kind, document_number=broken), "document_number")
 
 
-def test_a_kind_and_its_tax_number_go_together(own_api, factory):
+def test_a_tax_number_must_match_the_kind(own_api, factory):
     made = factory.party(document_number=cpf())
     invalid(own_api.patch("parties/" + made["id"], json={"kind": "company"}), "document_number")
     assert ok(own_api.patch("parties/" + made["id"], json={"kind": "company", "document_number": cnpj()}))["kind"] == "company"
@@ -93,7 +93,7 @@ def test_a_tax_number_is_unique_whatever_its_spelling(own_api, principals, insta
     ("address", [{"city": "Rio"}, {"postal_code": "04101300"}], [{"postal_code": "1"}, {"state": "XX"}, "x"]),
     ("bank_account", [{"pix_key": "x"}, {"account_type": "salary"}], [{"account_type": "gold"}, {"x": "y"}, "x"]),
     ("nationality", ["brasileira"], ["x" * 61]), ("profession", ["Médica"], ["x" * 101]), ("trade_name", ["X"], ["x" * 201])])
-def test_every_field_has_its_form(own_api, factory, field, right, wrong):
+def test_every_field_is_validated(own_api, factory, field, right, wrong):
     for value in right:
         assert factory.party(**{field: value})[field] == value
     for value in wrong:
@@ -101,16 +101,16 @@ def test_every_field_has_its_form(own_api, factory, field, right, wrong):
         assert found and all(path.startswith(field) for path in found), (value, found)
 
 
-def test_a_moment_is_answered_in_utc(factory):
+def test_a_timestamp_is_returned_in_utc(factory):
     assert factory.party(lgpd_consent_at="2026-01-31T10:45:10.1239-03:00")["lgpd_consent_at"] == "2026-01-31T13:45:10.123Z"
 
 
-def test_an_address_needs_no_place_and_an_empty_one_is_none(own_api, factory):
+def test_an_address_may_be_partial_or_empty(own_api, factory):
     assert "address" not in factory.party(address={}) and "bank_account" not in factory.party(bank_account={"pix_key": None})
     assert factory.party(address={"street": "Rua A"})["address"] == {"street": "Rua A"}
 
 
-def test_what_is_private_is_answered_to_those_who_may_read_it(own_api, factory):
+def test_private_fields_are_returned_to_readers(own_api, factory):
     private = {"rg": {"number": "1"}, "birth_date": "1984-02-29", "bank_account": {"pix_key": "x"}}
     made = factory.party(**private)
     assert {name: made[name] for name in private} == private == {
@@ -153,16 +153,16 @@ def test_filters_find(sample_parties, params, names):
     assert whole == paged == sorted(names, reverse=True)
 
 
-def test_a_plus_sign_that_is_not_encoded_is_understood(sample_parties):
+def test_an_unencoded_plus_sign_of_a_phone_is_accepted(sample_parties):
     assert [sample_parties.ids[item["id"]] for item in ok(sample_parties.get("parties?phone=+5511987654321"))["items"]] == ["a"]
 
 
 @pytest.mark.parametrize("name, value", [("kind", "x"), ("role", "owner"), ("role", "buyer,,seller"), ("email", ""), ("q", "")])
-def test_values_that_a_filter_cannot_have_are_refused(sample_parties, name, value):
+def test_invalid_filter_values_are_refused(sample_parties, name, value):
     assert wrong_fields(sample_parties.get("parties", params={name: value})) == {name: "validation.parameter_invalid"}
 
 
-def test_a_party_is_found_by_none_of_its_own_references(sample_parties):
+def test_references_of_a_party_are_no_filters(sample_parties):
     for name in ("spouse_party_id", "broker_id", "rg", "status"):
         assert wrong_fields(sample_parties.get("parties",
                                                params={name: "pty_" + UNKNOWN_ULID})) == {name: "validation.unknown_parameter"}

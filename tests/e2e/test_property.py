@@ -41,7 +41,7 @@ def test_money_is_exact_up_to_2_to_the_53rd(own_api, factory):
 @pytest.mark.parametrize("text", ["9007199254740992", "9007199254740993", "18446744073709551616", "1e3", "1E2", "1.0", "100.50",
                                   "0.1", "-1", "-0.0", '"100"', '"1.0"', "true", "[100]", '{"cents":100}', "1" + "0" * 40,
                                   "1e400"])
-def test_what_is_no_amount_of_cents_is_refused(own_api, factory, field, text):
+def test_an_invalid_amount_is_refused(own_api, factory, field, text):
     body = {**factory.body("properties", transaction_type="sale_rent", rent_price=1), field: "AMOUNT"}
     sent = json.dumps(body).replace('"AMOUNT"', text)
     response = own_api.post("properties", data=sent, headers={"Content-Type": "application/json"})
@@ -74,7 +74,7 @@ def test_a_count_is_an_integer(own_api, factory, field):
 
 @pytest.mark.parametrize("transaction_type, needed", [("sale", ["sale_price"]), ("rent", ["rent_price"]),
                                                       ("sale_rent", ["sale_price", "rent_price"])])
-def test_the_price_of_what_is_offered_is_required(own_api, factory, transaction_type, needed):
+def test_the_price_for_the_transaction_type_is_required(own_api, factory, transaction_type, needed):
     body = factory.body("properties", transaction_type=transaction_type, sale_price=None)
     response = own_api.post("properties", json=body)
     invalid(response, *needed, what="required")
@@ -98,7 +98,7 @@ def test_the_owners_shares_sum_to_the_whole(own_api, factory):
     invalid(owned(10001, 5.5), "owners[0].share_bps", "owners[1].share_bps")
 
 
-def test_an_address_has_a_place(own_api, factory):
+def test_a_property_address_needs_postal_code_city_and_state(own_api, factory):
     for name in PLACE:
         invalid(own_api.post("properties", json=factory.body("properties", address={**ADDRESS, name: None})), "address." + name,
                 what="required")
@@ -111,7 +111,7 @@ def test_an_address_has_a_place(own_api, factory):
     ("state", ["sp", "XX", "São Paulo", ""]), ("ibge_code", ["355030", "35503080", "abcdefg", 3550308]),
     ("latitude", [-90.1, 91, "-23.5", True]), ("longitude", [-180.5, 181, "x"]), ("city", ["", " ", "x" * 101, "a\nb"]),
     ("street", ["x" * 201, 5]), ("number", ["x" * 21, 2045]), ("complement", ["x" * 101]), ("neighborhood", ["x" * 101])])
-def test_what_is_no_address_is_refused(own_api, factory, field, wrong):
+def test_an_invalid_address_is_refused(own_api, factory, field, wrong):
     for value in wrong:
         response = own_api.post("properties", json=factory.body("properties", address={**ADDRESS, field: value}))
         invalid(response, "address." + field)
@@ -135,7 +135,7 @@ def test_the_dash_of_a_postal_code_is_dropped(own_api, factory):
        20260228, "0000-01-01"]),
     ("features", [["x"] * 100, ["é" * 100]], [["x"] * 101, ["x" * 101], "x", {"x": 1}]),
     ("registry", [{"matricula": "1"}], [[], "x", {"matricula": 5}])])
-def test_every_field_has_its_form(own_api, factory, field, right, wrong):
+def test_every_field_is_validated(own_api, factory, field, right, wrong):
     for value in right:
         assert factory.property(**{field: value})[field] == value
     for value in wrong:
@@ -225,7 +225,7 @@ def test_filters_find(sample_properties, params, names):
     assert found(sample_properties, **params) == names
 
 
-def test_several_owners_may_be_asked_for(sample_properties):
+def test_a_filter_takes_several_owners(sample_properties):
     assert found(sample_properties, owner_id=f"{sample_properties.names['owner']},{sample_properties.names['other']},pty_{UNKNOWN_ULID},x") == "acd"
 
 
@@ -233,7 +233,7 @@ def test_several_owners_may_be_asked_for(sample_properties):
     ("status", "Active"), ("status", "active,"), ("state", "XX"), ("transaction_type", "lease"), ("property_type", ""),
     ("sale_price_gte", "1.5"), ("sale_price_gte", "1e3"), ("rent_price_lte", "x"), ("bedrooms_gte", "99999999999999999999"),
     ("bedrooms_gte", "1,2"), ("owner_id", ""), ("city", ""), ("q", "")])
-def test_values_that_a_filter_cannot_have_are_refused(sample_properties, name, value):
+def test_invalid_filter_values_are_refused(sample_properties, name, value):
     assert wrong_fields(sample_properties.get("properties", params={name: value})) == {name: "validation.parameter_invalid"}
 
 

@@ -53,7 +53,7 @@ def test_every_kind_of_payment_is_accepted(own_api, body, kind):
     assert ok(own_api.post("proposals", json=body(amount=5, payment_terms=[term])), 201)["payment_terms"] == [term]
 
 
-def test_proponents_are_some_and_none_twice(own_api, factory, body):
+def test_proponents_are_required_and_unique(own_api, factory, body):
     invalid(own_api.post("proposals", json={**body(), "proponent_ids": []}), "proponent_ids")
     one = factory.party()["id"]
     assert set(wrong_fields(own_api.post("proposals", json={**body(), "proponent_ids": [one, one]}))) <= {"proponent_ids",
@@ -69,7 +69,7 @@ def test_proponents_are_some_and_none_twice(own_api, factory, body):
     ("rental_terms", [{"start_date": "2026-04-01", "months": 30, "guarantee_kind": "deposit"}, {"months": 1}],
      [{"months": 0}, {"months": 1.5}, {"guarantee_kind": "gold"}, {"start_date": "x"}, [], {"x": 1}]),
     ("status", ["draft", "submitted"], ["open", 5])])
-def test_every_field_has_its_form(own_api, body, field, right, wrong):
+def test_every_field_is_validated(own_api, body, field, right, wrong):
     for value in right:
         assert ok(own_api.post("proposals", json={**body(), field: value}), 201)[field] == value
     for value in wrong:
@@ -117,5 +117,5 @@ def test_filters_find(sample_proposals, params, names):
 @pytest.mark.parametrize("name, value", [("kind", "x"), ("status", "open"), ("valid_until_lte", "2026-02-30"),
                                          ("valid_until_lte", "2026-01-01T00:00:00Z"), ("valid_until_lte", "0000-01-01"),
                                          ("valid_until_lte", "2026-01-01,2026-01-02"), ("property_id", "")])
-def test_values_that_a_filter_cannot_have_are_refused(sample_proposals, name, value):
+def test_invalid_filter_values_are_refused(sample_proposals, name, value):
     assert wrong_fields(sample_proposals.get("proposals", params={name: value})) == {name: "validation.parameter_invalid"}

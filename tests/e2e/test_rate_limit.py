@@ -35,13 +35,13 @@ def test_the_headers_count_down_to_a_429(limited_api):
     assert len({headers(response)["Reset"] for response in passed}) == 1
 
 
-def test_a_plan_without_a_name_is_600_a_minute(instance, admin_factory):
+def test_the_default_plan_has_600_requests_a_minute(instance, admin_factory):
     api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant("default"))))
     now = headers(api.get("me"))
     assert (now["Limit"], now["Remaining"]) == (600, 599) and 0 < now["Reset"] - time.time() <= 61
 
 
-def test_every_request_counts_whatever_its_end(limited_api):
+def test_every_request_counts_with_any_status(limited_api):
     api = limited_api(100)
     path = "brokers/" + api.broker()["id"]
     answers = [api.get("nothing"), api.get("brokers/brk_x"), api.post("brokers", json={}), api.get("brokers?x=1"),
@@ -50,7 +50,7 @@ def test_every_request_counts_whatever_its_end(limited_api):
     assert [headers(response)["Remaining"] for response in answers] == list(range(98, 98 - len(answers), -1))
 
 
-def test_a_refused_request_is_not_done(limited_api):
+def test_a_refused_request_is_not_executed(limited_api):
     api = limited_api(2)
     broker = api.broker()
     refused(api.post("brokers", json={"name": ""}), 400, "validation.broker.name_invalid")
@@ -99,7 +99,7 @@ def test_first_requests_of_many_at_once_are_all_counted(limited_api):
         assert sorted(answer.status_code for answer in answers) == [200] * 6 + [429] * 6
 
 
-def test_a_window_restarts_when_it_says(limited_api):
+def test_a_window_restarts_at_its_reset_time(limited_api):
     api = limited_api(2, 1)
     first = headers(api.get("me"))
     answer = api.until(429, "me")
@@ -108,7 +108,7 @@ def test_a_window_restarts_when_it_says(limited_api):
     assert time.time() >= headers(answer)["Reset"] and headers(again)["Remaining"] == 1
 
 
-def test_another_plan_holds_at_once(limited_api, admin_factory):
+def test_another_plan_takes_effect_at_once(limited_api, admin_factory):
     api = limited_api(3)
     for _ in range(4):
         response = api.get("me")
@@ -143,7 +143,7 @@ def test_another_address_is_counted_by_itself(anonymous, instance):
     assert headers(anonymous.get("me"))["Remaining"] == 598
 
 
-def test_what_is_wrong_with_a_valid_credential_is_not_counted_against_the_address(anonymous, principals):
+def test_errors_with_a_valid_credential_do_not_count_against_the_address(anonymous, principals):
     client = anonymous.with_(credential=principals.viewer)
     for path in ("nothing", "brokers?x=1"):
         assert client.get(path).status_code >= 400

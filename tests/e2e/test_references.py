@@ -62,7 +62,7 @@ def code_of(collection, path, what):
 
 
 @every_place
-def test_a_reference_to_nothing_is_named_by_its_path(factory, own_api, collection, path, target):
+def test_a_reference_to_a_missing_resource_is_named_by_its_path(factory, own_api, collection, path, target):
     body = put(factory.full(collection), path, PREFIXES[target] + UNKNOWN_ULID)
     code = code_of(collection, path, "not_found")
     assert wrong_fields(own_api.post(collection, json=body)) == {path: code}
@@ -74,7 +74,7 @@ def test_a_reference_to_nothing_is_named_by_its_path(factory, own_api, collectio
 
 
 @every_place
-def test_what_another_organization_has_does_not_exist(factory, own_api, other_factory, collection, path, target):
+def test_a_reference_to_another_organizations_resource_is_not_found(factory, own_api, other_factory, collection, path, target):
     body = put(factory.full(collection), path, other_factory.create(target)["id"])
     assert wrong_fields(own_api.post(collection, json=body)) == {path: code_of(collection, path, "not_found")}
 
@@ -83,7 +83,7 @@ def test_what_another_organization_has_does_not_exist(factory, own_api, other_fa
 @pytest.mark.parametrize("wrong",
                          ["", "x", 5, None, {}, [], True, "{prefix}", "brk_" + UNKNOWN_ULID[:-1], "BRK_" + UNKNOWN_ULID,
                           "doc_" + UNKNOWN_ULID, "org_" + UNKNOWN_ULID, "{prefix}" + "u" * 26, "a\"},{\\"], ids=str)
-def test_what_is_no_id_of_the_kind_is_refused(factory, own_api, collection, path, target, wrong):
+def test_a_malformed_id_is_refused(factory, own_api, collection, path, target, wrong):
     if isinstance(wrong, str):
         wrong = wrong.replace("{prefix}", PREFIXES[target])
     response = own_api.post(collection, json=put(factory.full(collection), path, wrong))
@@ -110,7 +110,7 @@ def test_an_id_of_a_kind_that_the_type_does_not_name_is_refused(factory, own_api
         "related.type": "validation.document.related_type_invalid"}
 
 
-def test_everything_that_is_missing_is_named_at_once(factory, own_api):
+def test_all_missing_references_are_named_at_once(factory, own_api):
     party, broker = "pty_" + UNKNOWN_ULID, "brk_" + UNKNOWN_ULID
     body = {**factory.full("contracts"), "property_id": "prp_" + UNKNOWN_ULID, "proposal_id": "pps_" + UNKNOWN_ULID}
     body["parties"] = [{"party_id": party, "role": "buyer"}, body["parties"][0], {"party_id": party, "role": "seller"}]
@@ -121,14 +121,14 @@ def test_everything_that_is_missing_is_named_at_once(factory, own_api):
     assert response.json()["code"] == "validation.failed"
 
 
-def test_a_reference_may_be_its_own(factory, own_api):
+def test_a_resource_may_refer_to_itself(factory, own_api):
     party = factory.party()
     path = "parties/" + party["id"]
     assert ok(own_api.patch(path, json={"spouse_party_id": party["id"]}))["spouse_party_id"] == party["id"]
     ok(own_api.delete(path), 204)
 
 
-def test_a_repeated_create_is_answered_again_when_what_it_names_is_gone(factory, own_api):
+def test_a_repeated_create_is_replayed_after_its_target_is_deleted(factory, own_api):
     party, key = factory.party(), {"Idempotency-Key": str(uuid.uuid4())}
     body = factory.body("parties", spouse_party_id=party["id"])
     first = own_api.post("parties", json=body, headers=key)
@@ -142,7 +142,7 @@ def test_a_repeated_create_is_answered_again_when_what_it_names_is_gone(factory,
 
 
 @every_place
-def test_what_is_referred_to_cannot_be_deleted(factory, own_api, collection, path, target):
+def test_a_referenced_resource_cannot_be_deleted(factory, own_api, collection, path, target):
     made = ok(own_api.post(collection, json=factory.full(collection)), 201)
     id = get(made, path)
     problem = refused(own_api.delete(f"{target}/{id}"), 409, "conflict.in_use")
@@ -152,7 +152,7 @@ def test_what_is_referred_to_cannot_be_deleted(factory, own_api, collection, pat
 
 
 @every_place
-def test_what_is_no_longer_referred_to_can_be_deleted(factory, own_api, collection, path, target):
+def test_a_resource_without_references_can_be_deleted(factory, own_api, collection, path, target):
     for way in ("patch", "put", "delete"):
         body = factory.full(collection)
         made = ok(own_api.post(collection, json=body), 201)
@@ -189,7 +189,7 @@ def test_a_shorter_list_leaves_no_reference_behind(factory, own_api):
     refused(own_api.delete("parties/" + parties[2]), 409, "conflict.in_use")
 
 
-def test_a_document_that_is_about_something_else_lets_go_of_it(factory, own_api):
+def test_a_document_with_a_new_relation_releases_the_old_one(factory, own_api):
     property, party = factory.property(), factory.party()
     made = factory.document(related={"type": "property", "id": property["id"]})
     ok(own_api.patch("documents/" + made["id"], json={"related": {"type": "party", "id": party["id"]}}))
@@ -213,7 +213,7 @@ def test_references_are_of_the_organization(instance, factory, own_api, admin_fa
 # ---------------------------------------------------------------- at the same time
 
 
-def test_of_a_reference_and_a_deletion_at_once_one_wins(factory, own_api, instance):
+def test_of_a_concurrent_reference_and_deletion_one_succeeds(factory, own_api, instance):
     for _ in range(12):
         party = factory.party()
         body = factory.body("parties", spouse_party_id=party["id"])
@@ -245,7 +245,7 @@ def while_open(instance, sql, values, request):
 
 
 @pytest.mark.parametrize("way", ["post", "put", "patch"])
-def test_what_is_deleted_while_it_is_being_referred_to_is_not_found(factory, own_api, instance, way):
+def test_a_resource_deleted_during_a_reference_is_not_found(factory, own_api, instance, way):
     party, made = factory.party(), factory.party()
     body = factory.body("parties", spouse_party_id=party["id"])
     path = "parties" if way == "post" else "parties/" + made["id"]
@@ -255,7 +255,7 @@ def test_what_is_deleted_while_it_is_being_referred_to_is_not_found(factory, own
 
 
 @pytest.mark.parametrize("collection", ["brokers", "parties"])
-def test_what_is_referred_to_while_it_is_being_deleted_is_in_use(factory, own_api, instance, collection):
+def test_a_resource_referenced_during_a_deletion_is_in_use(factory, own_api, instance, collection):
     target = factory.create(collection)
     response = while_open(instance, "insert into neoapi.reference (organization_id, source_id, path, target_id)"
                           " values (%s, 'prp_' || %s, 'x', %s)", [target["organization_id"], UNKNOWN_ULID, target["id"]],
@@ -266,7 +266,7 @@ def test_what_is_referred_to_while_it_is_being_deleted_is_in_use(factory, own_ap
     ok(own_api.delete(f"{collection}/{target['id']}"), 204)
 
 
-def test_puts_and_deletions_at_once_leave_no_reference_of_what_is_gone(factory, own_api, instance):
+def test_concurrent_puts_and_deletions_leave_no_dangling_reference(factory, own_api, instance):
     parties = [factory.party()["id"] for _ in range(4)]
     for _ in range(6):
         made = factory.party()

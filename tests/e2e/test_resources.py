@@ -61,7 +61,7 @@ def test_every_field_is_kept_and_answered_in_the_documented_order(own_api, facto
 
 
 @every
-def test_what_it_has_not_is_absent(own_api, factory, collection):
+def test_a_field_without_a_value_is_absent(own_api, factory, collection):
     body = factory.full(collection)
     small = factory.body(collection)
     optional = {name: None for name in body if name not in small and name != "status"}
@@ -70,7 +70,7 @@ def test_what_it_has_not_is_absent(own_api, factory, collection):
 
 
 @every
-def test_what_is_missing_is_all_named_at_once(own_api, factory, collection):
+def test_all_missing_fields_are_named_at_once(own_api, factory, collection):
     required = set(factory.body(collection)) - {"sale_price"}
     problem = own_api.post(collection, json={}).json()
     found = {item["field"]: item["code"] for item in problem["errors"]}
@@ -92,7 +92,7 @@ def test_unknown_fields_are_refused_at_every_depth(own_api, factory, collection)
 
 
 @every
-def test_ids_of_nothing_and_of_other_kinds_are_not_found(own_api, factory, collection):
+def test_unknown_ids_and_ids_of_other_kinds_are_not_found(own_api, factory, collection):
     body = factory.body(collection)
     for id in (PREFIXES[collection] + UNKNOWN_ULID, factory.broker()["id"], PREFIXES[collection], "x"):
         for response in (own_api.get(f"{collection}/{id}"), own_api.delete(f"{collection}/{id}"),
@@ -139,7 +139,7 @@ def test_a_put_replaces_every_writable_field(own_api, factory, collection):
 
 
 @every
-def test_what_was_read_can_be_sent_back(own_api, factory, collection):
+def test_a_response_can_be_sent_back(own_api, factory, collection):
     made = ok(own_api.post(collection, json=factory.full(collection)), 201)
     for send in (own_api.patch, own_api.put):
         answer = ok(send(path_of(collection, made), json=made))
@@ -147,7 +147,7 @@ def test_what_was_read_can_be_sent_back(own_api, factory, collection):
 
 
 @every
-def test_a_change_under_a_condition(own_api, factory, collection):
+def test_a_conditional_change_needs_a_matching_tag(own_api, factory, collection):
     response = own_api.post(collection, json=factory.body(collection))
     path, etag = path_of(collection, response.json()), response.headers["ETag"]
     assert own_api.get(path, headers={"If-None-Match": etag}).status_code == 304
@@ -160,7 +160,7 @@ def test_a_change_under_a_condition(own_api, factory, collection):
 
 
 @every
-def test_what_is_deleted_is_gone(own_api, instance, factory, collection):
+def test_a_deleted_resource_is_not_found(own_api, instance, factory, collection):
     made = ok(own_api.post(collection, json=factory.full(collection)), 201)
     response = own_api.delete(path_of(collection, made))
     assert response.status_code == 204 and not response.content
@@ -170,7 +170,7 @@ def test_what_is_deleted_is_gone(own_api, instance, factory, collection):
 
 
 @every
-def test_changes_at_the_same_time_are_all_kept(own_api, factory, collection):
+def test_concurrent_changes_are_all_kept(own_api, factory, collection):
     made = factory.create(collection)
     keys = [f"k{n}" for n in range(6)]
     together(*[lambda key=key: ok(own_api.with_().patch(path_of(collection, made), json={"metadata": {key: key}}))
@@ -191,7 +191,7 @@ def test_a_list_is_newest_first_and_paged(own_api, factory, collection):
 
 
 @every
-def test_a_repeated_create_is_answered_again_and_makes_one(own_api, factory, collection):
+def test_a_repeated_create_is_replayed(own_api, factory, collection):
     key, body = {"Idempotency-Key": str(uuid.uuid4())}, factory.full(collection)
     answers = together(*[lambda: own_api.with_().post(collection, json=body, headers=key)] * 6)
     assert {answer.status_code for answer in answers} == {201} and len({answer.text for answer in answers}) == 1
@@ -248,7 +248,7 @@ def test_an_external_id_has_at_most_100_characters(own_api, factory, collection)
 
 
 @every
-def test_metadata_are_texts_by_keys_of_the_callers_own(own_api, factory, collection):
+def test_metadata_are_texts_with_any_keys(own_api, factory, collection):
     most = {f"key {n} é".ljust(40, "x"): "🏠" * 500 for n in range(50)}
     assert factory.create(collection, metadata=most)["metadata"] == most
     made = factory.create(collection, metadata={"a": "1", "b": "null", "__proto__": "\\\" \n"})
@@ -276,7 +276,7 @@ def deliveries(instance, subscription):
 
 
 @every
-def test_every_write_is_told_with_the_whole_resource_but_what_is_private(own_api, instance, factory, collection):
+def test_every_write_queues_an_event_without_private_fields(own_api, instance, factory, collection):
     body, name = factory.full(collection), NAMES[collection]
     events = [f"{name}.{what}" for what in ("created", "updated", "deleted")]
     subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": events}), 201)["id"]
@@ -291,7 +291,7 @@ def test_every_write_is_told_with_the_whole_resource_but_what_is_private(own_api
 
 
 @every
-def test_a_write_that_is_refused_tells_nothing_and_leaves_nothing(own_api, instance, factory, collection):
+def test_a_refused_write_queues_no_event_and_changes_nothing(own_api, instance, factory, collection):
     made, body = factory.create(collection, external_id="x"), factory.body(collection)
     subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     refused(own_api.post(collection, json={**body, "external_id": "x"}), 409, "conflict.duplicate")
@@ -316,7 +316,7 @@ def test_the_table_has_the_columns_that_answers_show(instance, factory, collecti
 
 
 @every
-def test_the_table_takes_no_id_that_is_none(instance, factory, collection):
+def test_the_table_refuses_malformed_ids(instance, factory, collection):
     """It checks prefix and length. The module checks the characters, which would cost the database more than an index."""
     good = factory.create(collection)["id"]
     prefix, digits = good[:4], good[4:]
@@ -325,13 +325,13 @@ def test_the_table_takes_no_id_that_is_none(instance, factory, collection):
             instance.sql(f"update neoapi.{NAMES[collection]} set id = %s where id = %s", wrong, good)
 
 
-def test_every_check_has_been_made_for_all_rows(instance):
+def test_every_constraint_is_validated(instance):
     assert instance.sql("select conrelid::regclass::text, conname from pg_constraint where connamespace = 'neoapi'::regnamespace"
                         " and not convalidated") == []
 
 
 @every
-def test_the_answer_follows_the_columns_whoever_changes_them(instance, own_api, factory, collection):
+def test_the_response_follows_any_change_of_the_columns(instance, own_api, factory, collection):
     made = factory.create(collection)
     instance.sql(f"update neoapi.{NAMES[collection]} set external_id = 'by hand' where id = %s", made["id"])
     assert ok(own_api.get(path_of(collection, made))) == {**made, "external_id": "by hand"}

@@ -89,7 +89,7 @@ def test_requests_go_to_hosts_that_are_ready(module_instance, ask):
     eventually(lambda: ask() == well, "it knows that they are ready again")
 
 
-def test_the_hosts_know_who_calls_whatever_he_says(module_instance, ask):
+def test_hosts_see_the_real_client_address(module_instance, ask):
     eventually(lambda: ask()[0] == 200, "the hosts are ready")
 
     def lines():

@@ -70,7 +70,7 @@ def test_the_configuration_of_the_tests_is_right(httpd):
     ([("NeoAPIKeyFile (.*)", r"NeoAPIKeyFile \1\nNeoAPI On")], ["NeoAPI"]),
     ([("NeoAPI On", "NeoAPI Maybe")], ["NeoAPI", "On"]),
 ], ids=lambda value: value[-1][1].replace("\\1\\n", "… ") if isinstance(value[0], tuple) else "")
-def test_what_is_wrong_is_refused_with_how_to_mend_it(httpd, changes, words):
+def test_a_configuration_error_names_its_fix(httpd, changes, words):
     right, said = httpd(*changes).check()
     assert not right, said
     for word in words:
@@ -90,7 +90,7 @@ def test_a_key_file_without_a_key_is_refused(httpd, key_file, content):
     assert not right and "key file" in said, said
 
 
-def test_a_key_file_may_be_the_groups(httpd, key_file):
+def test_a_key_file_may_be_readable_by_the_group(httpd, key_file):
     assert httpd(key_file(mode=0o600)).check()[0]
 
 
@@ -99,11 +99,11 @@ def test_every_mistake_is_reported_at_once(httpd):
     assert not right and "DBDriver" in said and "NeoAPIKeyFile" in said, said
 
 
-def test_a_module_that_is_loaded_and_not_used_wants_nothing(httpd):
+def test_a_loaded_but_unused_module_needs_no_configuration(httpd):
     assert httpd(*DBD, ("NeoAPI On", "NeoAPI Off"), ("NeoAPIKeyFile .*", ""), ("NeoAPIBaseURL .*", "")).check()[0]
 
 
-def test_too_few_connections_are_warned_of(httpd):
+def test_too_few_connections_log_a_warning(httpd):
     right, said = httpd(("DBDMax .*", "DBDMax 3"), ("DBDKeep .*", "DBDKeep 3")).check()
     assert right and re.search("DBDMax is 3.*set DBDMax 2[67]", said), said
 
@@ -133,7 +133,7 @@ def works(api):
     return api.get("brokers").status_code == 200
 
 
-def test_without_a_schema_it_starts_and_says_what_to_do_and_then_works_by_itself(httpd_on_database, new_database, key_of):
+def test_httpd_starts_without_a_schema_and_works_once_it_exists(httpd_on_database, new_database, key_of):
     assert new_database.setup()[0] == 0
     key = key_of(new_database)
     new_database.sql("alter schema neoapi rename to kept")
@@ -145,8 +145,8 @@ def test_without_a_schema_it_starts_and_says_what_to_do_and_then_works_by_itself
     eventually(lambda: works(httpd.api(key)), "it works as soon as the schema is there")
 
 
-def test_with_an_old_schema_it_starts_and_says_what_to_do_and_then_works_by_itself(httpd_on_database, new_database, key_of,
-                                                                                   tmp_path):
+def test_httpd_starts_with_an_old_schema_and_works_once_it_is_migrated(httpd_on_database, new_database, key_of,
+                                                                       tmp_path):
     """A version whose last migration gives a table the name that its module uses."""
     newer = NextVersion(tmp_path, ("rename", "alter table neoapi.broker_before rename to broker;\n"))
     assert new_database.setup()[0] == 0
@@ -162,7 +162,7 @@ def test_with_an_old_schema_it_starts_and_says_what_to_do_and_then_works_by_itse
     httpd.api(key).broker()
 
 
-def test_a_database_that_is_made_after_the_start_is_found(httpd_on_database, new_database, key_of):
+def test_a_database_created_after_the_start_is_found(httpd_on_database, new_database, key_of):
     httpd = httpd_on_database(new_database.name).start()
     refused(httpd.api("nbr_" + "0" * 26 + "_" + "0" * 49).get("me"), 401, "unauthorized.invalid_credential")
     assert new_database.setup()[0] == 0
@@ -170,7 +170,7 @@ def test_a_database_that_is_made_after_the_start_is_found(httpd_on_database, new
     eventually(lambda: works(httpd.api(key)), "it works as soon as the database is there")
 
 
-def test_a_database_that_is_away_at_the_start_is_waited_for(new_instance):
+def test_a_database_that_is_down_at_the_start_is_used_later(new_instance):
     instance = new_instance()
     key = AdminFactory(instance).key()
     api, stranger = Api(instance, key), Api(instance)

@@ -57,7 +57,7 @@ def listed(statuses):
 
 
 @pytest.mark.parametrize("collection, old, new", PAIRS, ids=["-".join(pair) for pair in PAIRS])
-def test_a_status_changes_along_its_rows_only(own_api, factory, collection, old, new):
+def test_a_status_changes_only_along_its_transitions(own_api, factory, collection, old, new):
     made, rows = brought(own_api, factory, collection, old), ROWS[collection]
     path = f"{collection}/{made['id']}"
     if new == old or new in rows[old]:
@@ -71,7 +71,7 @@ def test_a_status_changes_along_its_rows_only(own_api, factory, collection, old,
 
 
 @machines
-def test_a_put_moves_it_as_well(own_api, factory, collection):
+def test_a_put_changes_the_status_as_well(own_api, factory, collection):
     made = factory.create(collection)
     body = {name: made[name] for name in factory.body(collection, property_id=made["property_id"])}
     status = ROWS[collection]["draft"][0]
@@ -80,7 +80,7 @@ def test_a_put_moves_it_as_well(own_api, factory, collection):
 
 
 @machines
-def test_it_is_created_at_the_start_or_one_step_from_it(own_api, factory, collection):
+def test_a_resource_is_created_in_an_initial_status_or_the_next(own_api, factory, collection):
     for status in ROWS[collection]:
         response = own_api.post(collection, json=factory.body(collection, status=status))
         if status in ["draft", *ROWS[collection]["draft"]]:
@@ -91,7 +91,7 @@ def test_it_is_created_at_the_start_or_one_step_from_it(own_api, factory, collec
 
 
 @machines
-def test_what_has_ended_can_still_be_corrected(own_api, factory, collection):
+def test_other_fields_of_a_final_status_can_be_corrected(own_api, factory, collection):
     made = brought(own_api, factory, collection, list(ROWS[collection])[-1])
     changed = ok(own_api.patch(f"{collection}/{made['id']}", json={"notes": "Corrigido"}))
     assert changed["notes"] == "Corrigido" and changed["status"] == made["status"]
@@ -100,7 +100,7 @@ def test_what_has_ended_can_still_be_corrected(own_api, factory, collection):
 @pytest.mark.parametrize("collection, status", [("properties", status) for status in (
     "draft", "active", "under_contract", "sold", "rented", "on_hold", "withdrawn")] + [
     ("documents", status) for status in ("pending", "valid", "rejected", "expired")])
-def test_others_may_have_any_status_at_any_time(own_api, factory, collection, status):
+def test_resources_without_transitions_may_have_any_status(own_api, factory, collection, status):
     made = factory.create(collection, status=status)
     assert made["status"] == status
     for other in ("rejected", "expired") if collection == "documents" else ("sold", "draft"):
@@ -111,7 +111,7 @@ def test_others_may_have_any_status_at_any_time(own_api, factory, collection, st
 
 
 @machines
-def test_the_service_notes_when_it_happened(own_api, factory, collection):
+def test_the_service_sets_the_timestamp_of_a_status(own_api, factory, collection):
     for status in ROWS[collection]:
         made = brought(own_api, factory, collection, status)
         passed = WAYS[collection][status]
@@ -121,7 +121,7 @@ def test_the_service_notes_when_it_happened(own_api, factory, collection):
             assert made[MOMENTS[collection][status]] == made["updated_at"]
 
 
-def test_a_moment_stays_what_it_was_and_is_no_ones_to_set(own_api, factory):
+def test_a_status_timestamp_cannot_be_changed(own_api, factory):
     made = brought(own_api, factory, "contracts", "active", signed_at="2020-01-01T00:00:00.000Z")
     path = "contracts/" + made["id"]
     assert moment(made["signed_at"]) > moment("2026-01-01T00:00:00.000Z")
@@ -162,8 +162,8 @@ EFFECTS = [("proposals", {"kind": "purchase"}, "accepted", "under_contract"),
 
 
 @pytest.mark.parametrize("collection, fields, status, becomes", EFFECTS, ids=[f"{f['kind']}-{s}" for _, f, s, _ in EFFECTS])
-def test_a_status_changes_its_property_with_the_propertys_own_event(own_api, factory, queued_events, collection, fields,
-                                                                    status, becomes):
+def test_a_status_updates_its_property_and_queues_its_event(own_api, factory, queued_events, collection, fields,
+                                                            status, becomes):
     property = factory.property(status="active")
     path = "properties/" + property["id"]
     before = brought(own_api, factory, collection, WAYS[collection][status][-2], property_id=property["id"], **fields)
@@ -219,7 +219,7 @@ def test_the_new_property_is_the_one_that_changes(own_api, factory):
     assert [ok(own_api.get("properties/" + one["id"]))["status"] for one in (first, second)] == ["draft", "under_contract"]
 
 
-def test_what_moves_to_another_property_reaches_its_status_there(own_api, factory, queued_events):
+def test_a_change_of_property_applies_the_effect_to_the_new_one(own_api, factory, queued_events):
     first, second = factory.property(status="active"), factory.property(status="active")
     made = brought(own_api, factory, "proposals", "accepted", property_id=first["id"])
     queued_events()
@@ -230,7 +230,7 @@ def test_what_moves_to_another_property_reaches_its_status_there(own_api, factor
     assert dict(queued_events()) == {"proposal.updated": made, "property.updated": now[1]}
 
 
-def test_what_becomes_of_another_kind_reaches_its_status_as_that(own_api, factory, queued_events):
+def test_a_change_of_kind_applies_the_effect_of_the_new_kind(own_api, factory, queued_events):
     property = factory.property(status="active")
     made = brought(own_api, factory, "contracts", "active", property_id=property["id"], kind="management")
     queued_events()
@@ -258,7 +258,7 @@ def test_a_second_acceptance_for_a_property_is_a_conflict(own_api, factory):
     ok(own_api.patch("proposals/" + second["id"], json={"status": "rejected"}))
 
 
-def test_of_many_acceptances_at_once_exactly_one_wins(own_api, factory, queued_events):
+def test_of_concurrent_acceptances_exactly_one_succeeds(own_api, factory, queued_events):
     for _ in range(6):
         property = factory.property()
         proposals = [factory.proposal(property_id=property["id"], status="submitted") for _ in range(6)]
@@ -273,7 +273,7 @@ def test_of_many_acceptances_at_once_exactly_one_wins(own_api, factory, queued_e
         assert len(accepted) == 1
 
 
-def test_an_acceptance_and_a_change_of_the_property_at_once_both_count(own_api, factory):
+def test_a_concurrent_acceptance_and_property_change_are_both_kept(own_api, factory):
     for n in range(8):
         property = factory.property(status="active")
         proposal = factory.proposal(property_id=property["id"], status="submitted")
@@ -283,7 +283,7 @@ def test_an_acceptance_and_a_change_of_the_property_at_once_both_count(own_api, 
         assert (now["title"], now["status"]) == (f"Casa {n}", "under_contract")
 
 
-def test_the_courier_is_told_of_an_effect_alone(own_api, factory, instance):
+def test_an_effect_alone_notifies_the_courier(own_api, factory, instance):
     """A subscription to properties only: what a proposal does to one is sent at once, as any other event."""
     property = factory.property()
     proposal = brought(own_api, factory, "proposals", "submitted", property_id=property["id"])

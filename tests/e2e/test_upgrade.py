@@ -24,7 +24,7 @@ COPIES = [
                 " where opted_out_at is not null;\n")]
 
 
-def test_a_migration_runs_while_the_module_serves_which_then_serves_on_a_newer_schema(new_instance, next_version, report):
+def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instance, next_version, report):
     instance = new_instance()
     make = AdminFactory(instance)
     api = Api(instance, make.key())
@@ -90,7 +90,7 @@ def test_rows_from_before_a_migration_are_kept_by_it(old_database, copying_versi
     assert copied(old_database) == [("Ana (lead)", ["5511900000001"])]
 
 
-def test_rows_written_during_a_migration_are_kept_by_it_and_neither_waits_for_the_other_for_ever(old_database, copying_version):
+def test_rows_written_during_a_migration_are_kept_without_deadlock(old_database, copying_version):
     """What the module does when it records a stop, or what became of a message: it changes a conversation, and looks at its lead."""
     with ThreadPoolExecutor() as aside, contextlib.closing(psycopg2.connect(old_database.dsn)) as module, module.cursor() as cursor:
         cursor.execute("set statement_timeout = '20s'; update neoapi.whatsapp_conversation set opted_out_at = now(),"

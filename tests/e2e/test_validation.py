@@ -32,7 +32,7 @@ def send(request, api):
 
 
 @pytest.mark.parametrize("missing", [{}, {"name": None}, {"creci": "SP 9"}])
-def test_a_broker_has_a_name(api, missing):
+def test_a_broker_needs_a_name(api, missing):
     problem = refused(api.post("brokers", json=missing), 400, "validation.broker.name_required",
                       name="validation.broker.name_required")
     assert problem["title"] == "Validation Failed" and "name" in problem["detail"]
@@ -52,7 +52,7 @@ def test_a_bank_account_is_an_object(send, value):
 
 
 @pytest.mark.parametrize("path", [path for path in STRINGS if path not in ("creci", "email")])
-def test_a_string_has_a_greatest_length(api, path):
+def test_a_string_has_a_maximum_length(api, path):
     for character in "aé家":
         ok(api.post("brokers", json=body(path, character * STRINGS[path])), 201)
         assert wrong_fields(api.post("brokers", json=body(path, character * (STRINGS[path] + 1)))) == {path: invalid(path)}
@@ -69,7 +69,7 @@ def test_the_length_is_counted_in_characters_and_not_in_bytes(api):
 
 @pytest.mark.parametrize("value", ["", " ", "    "])
 @pytest.mark.parametrize("path", [*STRINGS, *ENUMS])
-def test_an_empty_text_is_no_value(api, path, value):
+def test_an_empty_text_is_refused(api, path, value):
     assert list(wrong_fields(api.post("brokers", json=body(path, value)))) == [path]
 
 
@@ -92,13 +92,13 @@ def test_an_email_address_is_accepted(api, email):
                                    "ana@-example.com", "ana@example.com.", "ana@exam_ple.com", "<ana@example.com>",
                                    "ana@example.com, b@example.com", "x" * 65 + "@a.br", "ana@" + "a" * 64 + ".br",
                                    "a@" + "a.b" * 90, "é@example.com"])
-def test_what_is_no_email_address_is_refused(send, email):
+def test_an_invalid_email_address_is_refused(send, email):
     refused(send({"name": "Ana", "email": email}), 400, invalid("email"), email=invalid("email"))
 
 
 @pytest.mark.parametrize("path", ENUMS)
 @pytest.mark.parametrize("value", ["x", "Restricted", "checking ", "PUBLIC", "restricted,public"])
-def test_a_value_that_is_not_in_the_list_is_refused_and_the_list_is_told(send, path, value):
+def test_an_unknown_enum_value_is_refused_and_the_values_are_named(send, path, value):
     response = send(body(path, value))
     assert wrong_fields(response) == {path: invalid(path)}
     expected = "restricted" if path == "visibility" else "checking"
@@ -116,7 +116,7 @@ def test_a_creci_has_a_letter_or_digit(send, creci):
 @pytest.mark.parametrize("value", [1, None, "x", {"name": "y"}])
 @pytest.mark.parametrize("name", ["nome", "Name", "representation", "metadata", "external_id", "status", "", "name ", "é",
                                   "__proto__"])
-def test_an_unknown_field_is_refused_also_where_it_is_null(send, name, value):
+def test_an_unknown_field_is_refused_even_if_null(send, name, value):
     response = send({"name": "Ana", name: value})
     refused(response, 400, "validation.unknown_field")
     assert len(response.json()["errors"]) == 1
@@ -133,7 +133,7 @@ def test_an_unknown_field_of_the_bank_account_is_named_by_its_path(send, value):
 # ---------------------------------------------------------------- all in one pass
 
 
-def test_everything_wrong_is_named_at_once(send):
+def test_all_errors_are_named_at_once(send):
     response = send({"name": 5, "creci": "-", "email": "x", "visibility": "all", "color": "red",
                      "bank_account": {"account_type": "gold", "iban": "x", "agency": ["1"], "bank_code": "1" * 11}})
     refused(response, 400, "validation.failed")
@@ -154,7 +154,7 @@ def test_a_hundred_unknown_fields_are_a_readable_answer(api):
 
 
 @pytest.mark.parametrize("data", [b"", b" ", b"\r\n"])
-def test_a_body_is_needed(api, data):
+def test_a_body_is_required(api, data):
     path = "brokers/" + api.broker()["id"]
     for send, at in ((api.post, "brokers"), (api.put, path), (api.patch, path)):
         response = send(at, data=data, headers={"Content-Type": "application/json"})
@@ -164,7 +164,7 @@ def test_a_body_is_needed(api, data):
 
 @pytest.mark.parametrize("data", [b"{", b"{]", b"{'name': 1}", b'{"name": "Ana",}', b'{"name": "Ana"} x', b"nonsense", b"\x00",
                                   b'{"name": "Ana"}{"name": "Bia"}', b'{"name": "Ana", "name": "Bia"}'])
-def test_what_is_no_json_is_malformed(api, data):
+def test_malformed_json_is_refused(api, data):
     problem = refused(api.post("brokers", data=data, headers={"Content-Type": "application/json"}), 400,
                       "validation.malformed_json")
     assert "Traceback" not in problem["detail"]

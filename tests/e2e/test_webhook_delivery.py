@@ -68,7 +68,7 @@ def test_a_success_is_recorded_exactly(admin, receiver):
     assert arrival.json == {name: found[name] for name in ("id", "event_type", "created_at", "payload")}
 
 
-def test_the_first_attempt_leaves_at_once(admin, receiver):
+def test_the_first_attempt_is_made_at_once(admin, receiver):
     subscribe(admin, receiver.url)
     waits = []
     for count in range(1, 31):
@@ -120,7 +120,7 @@ def test_redirects_are_not_followed(admin, receiver, answer):
     (behaviours.hang, "timeout"), (behaviours.drip, "timeout"), (behaviours.close_in_the_middle, "connection_closed"),
     (behaviours.close_without_a_word, "connection_closed"),
 ], ids=["hang", "drip", "close in the middle", "close"])
-def test_no_whole_answer_is_a_failure_that_says_what_went_wrong(admin, receiver, behaviour, error):
+def test_an_incomplete_response_is_a_failure_with_its_reason(admin, receiver, behaviour, error):
     receiver.behave(behaviour)
     subscription = one_delivery(admin, receiver.url)
     found = attempted(admin, subscription)
@@ -139,7 +139,7 @@ def test_a_receiver_that_refuses_is_a_failure(admin):
         assert attempted(admin, subscription)["attempts"][0]["error"] == "connection_failed"
 
 
-def test_a_name_that_is_not_there_is_a_failure(admin):
+def test_an_unknown_host_name_is_a_failure(admin):
     subscription = one_delivery(admin, "http://nowhere.invalid/")
     assert attempted(admin, subscription)["attempts"][0]["error"] in ("name_not_resolved", "timeout")
 
@@ -176,7 +176,7 @@ def test_retry_after_postpones_up_to_twice_the_delay(admin, receiver, answer, as
 
 # ---------------------------------------------------------------- what makes a subscription inactive
 
-def test_410_makes_it_inactive_and_says_why(admin, receiver, module_instance):
+def test_a_410_deactivates_the_subscription_with_a_reason(admin, receiver, module_instance):
     receiver.behave(one_after_the_other(status(410), behaviours.ok))
     subscription = one_delivery(admin, receiver.url)
     eventually(lambda: not ok(admin.get("webhooks/" + subscription["id"]))["is_active"], "an inactive subscription")
@@ -194,7 +194,7 @@ def test_410_makes_it_inactive_and_says_why(admin, receiver, module_instance):
 
 
 @pytest.mark.slow
-def test_five_days_of_nothing_but_failures_make_it_inactive(admin, receiver, module_instance):
+def test_five_days_of_failures_deactivate_the_subscription(admin, receiver, module_instance):
     receiver.behave(status(500))
     subscription = one_delivery(admin, receiver.url)
     attempted(admin, subscription, 1)
@@ -235,7 +235,7 @@ def test_the_beginning_of_a_response_is_kept(admin, receiver, said, kept):
     assert len((kept or "").encode()) <= 1024
 
 
-def test_nobody_listens_to_a_receiver_that_does_not_stop_talking(admin, receiver):
+def test_an_endless_response_is_cut_off(admin, receiver):
     receiver.behave(behaviours.huge)
     subscription = one_delivery(admin, receiver.url)
     found = until(admin, subscription, "success")
@@ -276,7 +276,7 @@ def test_the_request_is_what_receivers_expect(admin, receiver):
     assert list(arrival.json) == ["id", "event_type", "created_at", "payload"]
 
 
-def test_a_subscription_has_only_so_many_on_their_way(admin, receiver, module_instance):
+def test_a_subscription_has_a_maximum_of_deliveries_in_flight(admin, receiver, module_instance):
     """A receiver that is slow is not flooded: 32 at a time from each process; two once it fails."""
     at_once, most = [0], [0]
 
@@ -295,7 +295,7 @@ def test_a_subscription_has_only_so_many_on_their_way(admin, receiver, module_in
     assert most[0] <= 32 * len(module_instance.children()), most
 
 
-def test_what_waits_for_one_subscription_leaves_as_fast_as_it_answers(admin, receiver, module_instance):
+def test_queued_deliveries_leave_as_fast_as_the_receiver_responds(admin, receiver, module_instance):
     """Far more than may be on its way at a time: each answer makes room for another, without waiting for the next look."""
     count = 1600
     looks = count / (32 * len(module_instance.children())) * 1.25  # seconds, if each process took 32 at each of its looks
@@ -308,7 +308,7 @@ def test_what_waits_for_one_subscription_leaves_as_fast_as_it_answers(admin, rec
     assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == count
 
 
-def test_a_key_file_that_lost_its_key_is_told_in_the_log(module_instance, module_admin_factory, receiver):
+def test_a_secret_that_cannot_be_opened_is_logged(module_instance, module_admin_factory, receiver):
     """And the delivery is sent once the secret can be opened again."""
     api = Api(module_instance, module_admin_factory.key())
     subscription = subscribe(api, receiver.url)

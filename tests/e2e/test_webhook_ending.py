@@ -51,7 +51,7 @@ def held(instance, id):
 
 
 @pytest.mark.parametrize("outcomes", ["good", "mixed"])
-def test_what_ends_deliveries_and_what_records_them_take_them_in_the_same_order(admin, receiver, module_instance, outcomes):
+def test_ending_and_recording_deliveries_lock_rows_in_the_same_order(admin, receiver, module_instance, outcomes):
     """Otherwise the two wait for each other, until PostgreSQL finds out after a second."""
     def waiting():
         return module_instance.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")[0][0]

@@ -172,7 +172,7 @@ def test_a_redirect_inside_is_not_followed(admin, blocked_receivers):
         assert blocked_receivers[0].connections == 0
 
 
-def test_what_the_administrator_allows_is_connected_to(admin):
+def test_an_allowed_inner_address_is_connected_to(admin):
     with Receiver(address=OTHER) as good:
         subscription = subscribe(admin, good.url)
         admin.broker()

@@ -344,7 +344,7 @@ def processor_time(processes):
 
 
 @pytest.mark.parametrize("own_instance", [HERE + "NeoAPIWebhookConcurrency 1\nNeoAPIWebhookTimeout 7\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True, ids=["full"])
-def test_who_has_no_room_for_more_sleeps_until_there_is(own_instance, admin):
+def test_a_full_courier_sleeps_until_a_delivery_ends(own_instance, admin):
     """Each process has one attempt on its way, to a receiver that takes its time, and more is due."""
     with Receiver(hang) as receiver:
         subscribe(admin, receiver.url)
@@ -361,7 +361,7 @@ def test_who_has_no_room_for_more_sleeps_until_there_is(own_instance, admin):
 
 @pytest.mark.parametrize("own_instance", [HERE + "NeoAPIWebhookTimeout 1\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True,
                          ids=["short"])
-def test_results_that_could_not_be_recorded_for_a_while_are_recorded_once_and_work_goes_on(own_instance, admin):
+def test_results_are_recorded_once_after_an_outage(own_instance, admin):
     """For longer than a claim lasts nothing can be written down, because somebody holds the table."""
     with Receiver(ok) as receiver:
         subscribe(admin, receiver.url)

@@ -60,7 +60,7 @@ def test_every_delivery_is_genuine_for_both_libraries(admin, receiver, verify_si
     assert verify_signatures(subscription["secret"], *arrivals) == [(True, True)] * 3
 
 
-def test_what_was_changed_on_its_way_is_not(admin, receiver, verify_signatures):
+def test_a_changed_delivery_is_not_genuine(admin, receiver, verify_signatures):
     subscription = subscribe(admin, receiver.url)
     genuine = arrival_of_a_test(admin, receiver, subscription)
     hexadecimal = genuine.headers["x-webhook-signature"]

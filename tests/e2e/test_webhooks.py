@@ -78,7 +78,7 @@ def test_every_subscription_has_a_secret_of_its_own(admin):
     assert len({subscribe(admin, URL)["secret"] for _ in range(10)}) == 10
 
 
-def test_a_repeated_creation_shows_the_same_secret_and_makes_nothing(admin):
+def test_a_repeated_creation_is_replayed_with_the_same_secret(admin):
     once = key()
     first, again = (admin.post("webhooks", json={"url": URL, "events": ["*"]}, headers=once) for _ in range(2))
     assert ok(first, 201) == ok(again, 201) and first.content == again.content
@@ -97,7 +97,7 @@ def test_many_copies_at_once_make_one_subscription_and_show_one_secret(admin):
     assert all(answer == answers[0] for answer in answers) and len(ok(admin.get("webhooks"))["items"]) == 1
 
 
-def test_the_secret_can_be_read_nowhere_in_the_database(admin, module_instance):
+def test_the_secret_is_not_readable_in_the_database(admin, module_instance):
     once = key()
     made = ok(admin.post("webhooks", json={"url": URL, "events": ["*"]}, headers=once), 201)
     rotated = ok(admin.post(f"webhooks/{made['id']}/rotate-secret"))
@@ -144,7 +144,7 @@ def test_patch_changes_what_is_sent(admin):
     assert ok(admin.get(path))["is_active"] is False
 
 
-def test_put_replaces_and_what_is_left_out_has_its_default(admin):
+def test_put_replaces_and_missing_fields_get_defaults(admin):
     made = subscribe(admin, URL, "broker.created", is_active=False)
     path = "webhooks/" + made["id"]
     replaced = ok(admin.put(path, json={"url": URL + "/2", "events": ["*"]}))
@@ -152,7 +152,7 @@ def test_put_replaces_and_what_is_left_out_has_its_default(admin):
     assert wrong_fields(admin.put(path, json={"url": URL})) == {"events": "validation.webhook.events_required"}
 
 
-def test_what_was_read_can_be_sent_back(admin):
+def test_a_response_can_be_sent_back(admin):
     made = subscribe(admin, URL)
     path = "webhooks/" + made["id"]
     read = ok(admin.get(path))
@@ -160,7 +160,7 @@ def test_what_was_read_can_be_sent_back(admin):
                                                                           "updated_at": ok(admin.get(path))["updated_at"]}
 
 
-def test_conditions_hold(admin):
+def test_conditional_requests_work(admin):
     response = new(admin)
     path, etag = "webhooks/" + response.json()["id"], response.headers["ETag"]
     refused(admin.patch(path, json={"is_active": False}, headers={"If-Match": '"x"'}), 412, "conflict.precondition_failed")
@@ -169,7 +169,7 @@ def test_conditions_hold(admin):
     assert etag
 
 
-def test_a_deleted_subscription_is_gone(admin):
+def test_a_deleted_subscription_is_not_found(admin):
     path = "webhooks/" + subscribe(admin, URL)["id"]
     ok(admin.delete(path), 204)
     for response in (admin.get(path), admin.delete(path), admin.patch(path, json={"is_active": True}),
@@ -194,29 +194,29 @@ def test_a_url_is_an_absolute_web_address(admin, url):
 
 @pytest.mark.parametrize("url", ["https://crm.example.com", "https://crm.example.com:8443/a?b=c", "https://[2001:db8::1]:8443/",
                                  "HTTPS://crm.example.com/", "http://crm.example.com/", "https://crm.example.com/%20a"])
-def test_good_urls_are_taken_as_they_are(admin, url):
+def test_valid_urls_are_stored_unchanged(admin, url):
     assert ok(new(admin, url=url), 201)["url"] == url
 
 
-def test_http_is_refused_where_the_administrator_does_not_allow_it(own_api):
+def test_http_is_refused_unless_the_administrator_allows_it(own_api):
     assert wrong_fields(new(own_api, url="http://crm.example.com/")) == {"url": "validation.webhook.url_invalid"}
     assert ok(new(own_api), 201)["url"] == URL
 
 
 @pytest.mark.parametrize("events", [[], ["x"], ["broker"], ["broker.*"], ["broker.created", "x"], ["webhook.test"], [1], [None],
                                     ["Broker.Created"], "broker.created", {}, 1])
-def test_events_are_known_names(admin, events):
+def test_unknown_events_are_refused(admin, events):
     found = wrong_fields(new(admin, events=events))
     assert found and all(field.startswith("events") for field in found)
     assert all(code.startswith("validation.webhook.events_") for code in found.values())
 
 
 @pytest.mark.parametrize("events", [["*"], EVENTS, ["document.deleted"]])
-def test_known_events_are_taken(admin, events):
+def test_known_events_are_accepted(admin, events):
     assert ok(new(admin, events=events), 201)["events"] == events
 
 
-def test_everything_wrong_is_told_at_once(admin):
+def test_all_errors_are_named_at_once(admin):
     found = wrong_fields(admin.post("webhooks", json={"url": 1, "is_active": "yes", "colour": "red"}))
     assert found == {"url": "validation.webhook.url_invalid", "events": "validation.webhook.events_required",
                      "is_active": "validation.webhook.is_active_invalid", "colour": "validation.unknown_field"}
@@ -225,7 +225,7 @@ def test_everything_wrong_is_told_at_once(admin):
 # ---------------------------------------------------------------- who may
 
 @pytest.mark.parametrize("role, may", [("org_admin", {"read", "write"}), ("org_editor", {"read"}), ("org_viewer", {"read"})])
-def test_roles(admin, module_instance, module_admin_factory, role, may):
+def test_roles_limit_access_to_webhooks(admin, module_instance, module_admin_factory, role, may):
     made = subscribe(admin, URL)
     path = "webhooks/" + made["id"]
     api = Api(module_instance, module_admin_factory.key(admin.credential.organizations[0], role))
@@ -240,7 +240,7 @@ def test_roles(admin, module_instance, module_admin_factory, role, may):
             refused(response, 403, "forbidden.insufficient_permissions")
 
 
-def test_another_organization_sees_and_reaches_nothing(admin, other_org_api, receiver):
+def test_another_organization_cannot_see_or_change_a_subscription(admin, other_org_api, receiver):
     made = subscribe(admin, receiver.url)
     admin.broker()
     delivery = until(admin, made, "success")
@@ -277,7 +277,7 @@ def test_every_write_is_delivered_with_the_eight_fields(admin, receiver):
     assert {arrival.id for arrival in arrivals} == {record["id"] for record in deliveries(admin, subscription)}
 
 
-def test_an_event_goes_to_the_subscriptions_that_want_it_of_that_organization(admin, other_org_api, receiver):
+def test_an_event_goes_to_the_matching_subscriptions_of_its_organization(admin, other_org_api, receiver):
     def at(name):
         return [arrival for arrival in receiver.arrivals if arrival.path == "/" + name]
 
@@ -294,7 +294,7 @@ def test_an_event_goes_to_the_subscriptions_that_want_it_of_that_organization(ad
     assert at("stranger")[0].json["payload"]["id"] == theirs["id"]
 
 
-def test_a_repeated_write_and_one_that_fails_are_told_to_nobody(admin, receiver):
+def test_a_replayed_or_failed_write_is_not_delivered(admin, receiver):
     subscription, once = subscribe(admin, receiver.url), key()
     for _ in range(5):
         ok(admin.post("brokers", json={"name": "Ana", "creci": "SP 1"}, headers=once), 201)
@@ -306,7 +306,7 @@ def test_a_repeated_write_and_one_that_fails_are_told_to_nobody(admin, receiver)
 
 # ---------------------------------------------------------------- inactive and deleted
 
-def test_what_is_pending_when_it_becomes_inactive_is_sent_when_it_is_active_again(admin, receiver, module_instance):
+def test_pending_deliveries_of_an_inactive_subscription_are_sent_after_reactivation(admin, receiver, module_instance):
     receiver.behave(status(500))
     subscription = subscribe(admin, receiver.url)
     path = "webhooks/" + subscription["id"]
@@ -326,7 +326,7 @@ def test_what_is_pending_when_it_becomes_inactive_is_sent_when_it_is_active_agai
 
 
 @pytest.mark.parametrize("behaviour", [status(500), hang], ids=["failing", "on its way"])
-def test_deleting_ends_what_is_pending_as_failed(admin, receiver, module_instance, behaviour):
+def test_deleting_a_subscription_fails_its_pending_deliveries(admin, receiver, module_instance, behaviour):
     receiver.behave(behaviour)
     subscription = subscribe(admin, receiver.url)
     broker = admin.broker()
@@ -365,7 +365,7 @@ def test_a_rotated_secret_is_shown_once(admin, module_instance):
 
 # ---------------------------------------------------------------- test, retry, recover
 
-def test_a_test_is_delivered_whatever_the_events_are(admin, receiver):
+def test_a_test_is_delivered_for_any_events(admin, receiver):
     subscription = subscribe(admin, receiver.url, "property.deleted")
     answer = ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
     assert (answer["event_type"], answer["status"], answer["attempt_count"]) == ("webhook.test", "pending", 0)
@@ -396,7 +396,7 @@ def test_a_repeated_test_and_retry_make_one_delivery(admin, receiver, failed):
         assert len(deliveries(admin, subscription)) == before + 1
 
 
-def test_recovery_sends_again_what_has_failed_since(admin, receiver, failed):
+def test_recovery_resends_deliveries_failed_since_a_time(admin, receiver, failed):
     subscription, first = failed
     path = f"webhooks/{subscription['id']}/recover"
     other = admin.broker()
@@ -415,7 +415,7 @@ def test_recovery_sends_again_what_has_failed_since(admin, receiver, failed):
 
 @pytest.mark.parametrize("body, code", [({}, "required"), ({"since": "yesterday"}, "invalid"), ({"since": 1}, "invalid"),
                                         ({"since": None}, "required")])
-def test_recovery_needs_a_moment(admin, body, code):
+def test_recovery_requires_a_timestamp(admin, body, code):
     subscription = subscribe(admin, URL)
     found = wrong_fields(admin.post(f"webhooks/{subscription['id']}/recover", json=body))
     assert found == {"since": f"validation.webhook.since_{code}"}
@@ -460,7 +460,7 @@ def test_wrong_parameters_of_the_history_are_refused(admin, params, field):
     assert response.status_code == 400 and field in response.text
 
 
-def test_a_cursor_is_good_for_its_own_list_only(admin, receiver):
+def test_a_cursor_is_bound_to_its_list(admin, receiver):
     one, other = subscribe(admin, receiver.url), subscribe(admin, receiver.url)
     for _ in range(3):
         admin.broker()
@@ -471,7 +471,7 @@ def test_a_cursor_is_good_for_its_own_list_only(admin, receiver):
     refused(admin.get("webhooks", params={"cursor": cursor}), 400, "validation.cursor_invalid")
 
 
-def test_the_history_of_nobody_is_not_there(admin):
+def test_the_history_of_an_unknown_subscription_is_not_found(admin):
     for path in (f"webhooks/{UNKNOWN_WEBHOOK}/deliveries", "webhooks/x/deliveries"):
         refused(admin.get(path), 404, "not_found.webhook")
     nothing = "whd_" + "0" * 26

@@ -68,7 +68,7 @@ def count(org):
 
 
 @pytest.mark.parametrize("challenge", ["1158201444", "0", "abc-DEF_9", "a b&c=d", "%25"])
-def test_the_challenge_comes_back_as_it_was(org, caller, challenge):
+def test_the_challenge_is_returned_unchanged(org, caller, challenge):
     answer = caller.shake(org.verify_token, challenge)
     assert (answer.status_code, answer.text) == (200, challenge)
 
@@ -79,7 +79,7 @@ def test_a_wrong_token_gets_no_challenge(org, caller, token):
     assert answer.status_code == 403 and "1158201444" not in answer.text
 
 
-def test_a_handshake_needs_all_three(org, caller):
+def test_a_handshake_needs_all_three_parameters(org, caller):
     token = org.verify_token
     for asked in ({}, {"hub.mode": "subscribe"}, {"hub.mode": "subscribe", "hub.verify_token": token},
                   {"hub.mode": "unsubscribe", "hub.verify_token": token, "hub.challenge": "1"},
@@ -87,7 +87,7 @@ def test_a_handshake_needs_all_three(org, caller):
         assert caller.ask("GET", params=asked).status_code == 403, asked
 
 
-def test_a_challenge_cannot_be_a_page(org, caller):
+def test_a_challenge_is_plain_text(org, caller):
     """Whoever knows the token may still not make a browser run something."""
     answer = caller.session.get(caller.url, params={"hub.mode": "subscribe", "hub.verify_token": org.verify_token,
                                                     "hub.challenge": "<script>alert(1)</script>"}, timeout=TIMEOUT_S)
@@ -111,7 +111,7 @@ def test_other_methods_are_refused(caller, method):
 # ---------------------------------------------------------------- signatures
 
 
-def test_what_meta_has_signed_is_taken(org, caller):
+def test_a_callback_signed_by_meta_is_accepted(org, caller):
     body = notification(org.number, text("Oi", PHONE))
     answer = caller.ask("POST", data=json.dumps(body), headers={
         **JSON, "X-Hub-Signature-256": signature(org.number.secret, json.dumps(body).encode())})
@@ -128,31 +128,31 @@ def wrong_signatures(secret, body):
 
 
 @pytest.mark.parametrize("kind", wrong_signatures("", b""))
-def test_what_nobody_has_signed_rightly_is_refused(org, caller, kind):
+def test_a_wrong_signature_is_refused(org, caller, kind):
     data = json.dumps(notification(org.number, text("Oi", PHONE))).encode()
     assert caller.send(data, org.number.secret, wrong_signatures(org.number.secret, data)[kind]) == 403
     assert not org.conversations()
 
 
-def test_the_old_signature_with_sha_1_does_not_count(org, caller):
+def test_a_sha_1_signature_is_refused(org, caller):
     data = json.dumps(notification(org.number, text("Oi", PHONE))).encode()
     old = "sha1=" + hmac.new(org.number.secret.encode(), data, hashlib.sha1).hexdigest()
     assert caller.send(data, org.number.secret, "", **{"X-Hub-Signature": old}) == 403
 
 
-def test_the_bytes_are_signed_and_not_what_they_mean(org, caller):
+def test_the_signature_covers_the_raw_bytes(org, caller):
     data = json.dumps(notification(org.number, text("Olá, João 🏠", PHONE)), ensure_ascii=True, indent=3).encode()
     assert caller.send(data, org.number.secret) == 200
     assert org.messages()[0]["body"] == "Olá, João 🏠"
 
 
-def test_another_organizations_secret_signs_nothing_about_my_number(org, module_instance, module_admin_factory, meta, caller):
+def test_another_organizations_secret_is_refused(org, module_instance, module_admin_factory, meta, caller):
     other = WhatsAppOrg(module_instance, module_admin_factory, meta)
     assert caller.send(notification(org.number, text("Oi", PHONE)), other.number.secret) == 403
     assert not org.conversations() and not other.conversations()
 
 
-def test_what_one_callback_tells_of_two_organizations_needs_both(org, module_instance, module_admin_factory, meta, caller):
+def test_a_callback_for_two_organizations_needs_both_secrets(org, module_instance, module_admin_factory, meta, caller):
     """A signature counts for the numbers that have that secret. Those of one app share it; of others nothing is believed."""
     other = WhatsAppOrg(module_instance, module_admin_factory, meta)
     both = {"object": "whatsapp_business_account", "entry": [
@@ -163,7 +163,7 @@ def test_what_one_callback_tells_of_two_organizations_needs_both(org, module_ins
     assert count(org) == 1 and org.conversation()["unread_count"] == 1
 
 
-def test_what_is_signed_for_another_number_of_the_account_is_refused_and_not_lost(org, caller):
+def test_a_callback_for_a_number_with_a_wrong_secret_is_refused_and_not_lost(org, caller):
     """Two numbers of one account, one of them with a mistyped secret: what Meta tells of it is not dropped as if it were taken."""
     right, wrong = org.number, org.add_number(account=org.number.account)[0]
     body = notification(wrong, text("Oi", PHONE))
@@ -173,14 +173,14 @@ def test_what_is_signed_for_another_number_of_the_account_is_refused_and_not_los
     assert count(org) == 1
 
 
-def test_a_number_that_nobody_has_in_an_account_that_is_known_keeps_nothing_back(org, caller):
+def test_an_unknown_number_of_a_known_account_does_not_block_a_callback(org, caller):
     stranger = Number("999000111222333", "+55 11 4000-0000", org.number.account, "EAAx", "1" * 32)
     both = {"object": "whatsapp_business_account", "entry": [{"id": org.number.account, "changes": [
         change(one, messages=[text("Oi", PHONE)]) for one in (org.number, stranger)]}]}
     assert caller.send(both, org.number.secret) == 200 and count(org) == 1
 
 
-def test_organizations_that_share_an_app_each_get_their_own(module_instance, module_admin_factory, meta, caller):
+def test_organizations_that_share_an_app_get_their_own_messages(module_instance, module_admin_factory, meta, caller):
     one, other = (WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False) for _ in range(2))
     one.number, one.number_id, _ = one.add_number(secret="5" * 32)
     other.number, other.number_id, _ = other.add_number(secret="5" * 32)
@@ -192,13 +192,13 @@ def test_organizations_that_share_an_app_each_get_their_own(module_instance, mod
         assert [row["body"] for row in o.messages()] == [f"To {o.organization}"]
 
 
-def test_a_number_that_nobody_has_is_refused_and_leaves_nothing(org, meta, caller):
+def test_a_callback_for_an_unknown_number_is_refused(org, meta, caller):
     stranger = Number("999000111222333", "+55 11 4000-0000", "999", "EAAx", "1" * 32)
     assert caller.send(notification(stranger, text("Oi", PHONE)), stranger.secret) == 403
     assert not org.conversations()
 
 
-def test_who_is_refused_too_often_is_slowed_down_and_no_one_else(org, caller):
+def test_only_a_client_with_many_refusals_is_limited(org, caller):
     """And Meta's own callbacks from another address go on."""
     found = []
     while 429 not in found:
@@ -209,7 +209,7 @@ def test_who_is_refused_too_often_is_slowed_down_and_no_one_else(org, caller):
     assert Caller(org.instance).send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
 
 
-def test_a_number_whose_secret_is_wrong_here_slows_down_no_other(org, caller):
+def test_a_number_with_a_wrong_secret_does_not_limit_others(org, caller):
     """Meta's callbacks of all numbers come from the same addresses, and those of one with a mistyped secret are repeated."""
     strangers = 0
     while caller.send(b"{}", "", "sha256=" + "0" * 64) == 403:
@@ -228,7 +228,7 @@ def padded(body, size):
     return data + b" " * (size - len(data))
 
 
-def test_three_megabytes_are_taken(org, caller):
+def test_three_megabytes_are_accepted(org, caller):
     big = notification(org.number, *[text(f"{n} " + "é" * 1000, PHONE) for n in range(1400)])
     data = json.dumps(big, ensure_ascii=False).encode()
     assert 2_900_000 < len(data) < MOST
@@ -236,7 +236,7 @@ def test_three_megabytes_are_taken(org, caller):
     assert count(org) == 1400 and org.conversation()["unread_count"] == 1400
 
 
-def test_thousands_of_statuses_are_taken(org, module_instance, caller):
+def test_thousands_of_statuses_are_accepted(org, module_instance, caller):
     """Of messages that are not known by Meta's ids, so that each might be one whose answer is still under way."""
     body = notification(org.number, *[status(f"wamid.{n}", "sent", PHONE) for n in range(25_000)])
     assert caller.send(body, org.number.secret) == 200
@@ -244,30 +244,30 @@ def test_thousands_of_statuses_are_taken(org, module_instance, caller):
                                org.organization) == [(25_000,)]
 
 
-def test_as_many_contacts_as_meta_puts_into_one_are_taken(org, caller):
+def test_a_callback_with_a_thousand_contacts_is_accepted(org, caller):
     body = notification(org.number, *[text("Oi", f"55119{70_000_000 + n}") for n in range(1000)])
     assert caller.send(body, org.number.secret) == 200
     assert len(org.conversations()) == 1000
 
 
 @pytest.mark.parametrize("extra, expected", [(0, 200), (1, 413), (1_000_000, 413)])
-def test_a_callback_has_a_largest_size(org, caller, extra, expected):
+def test_a_callback_has_a_maximum_size(org, caller, extra, expected):
     data = padded(notification(org.number, text("Oi", PHONE)), MOST + extra)
     assert caller.send(data, org.number.secret) == expected
     assert len(org.conversations()) == (expected == 200)
 
 
-def test_a_callback_may_come_in_chunks_and_not_too_many_of_them(org, module_instance):
+def test_a_chunked_callback_has_the_same_maximum_size(org, module_instance):
     url = at_callback(module_instance)
     client = Api(module_instance, url=url.removesuffix("callback"))
     data = json.dumps(notification(org.number, text("Oi", PHONE))).encode()
     head = ("POST /whatsapp/callback HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             f"X-Hub-Signature-256: {signature(org.number.secret, data)}\r\nTransfer-Encoding: chunked\r\n\r\n").encode()
-    with RawConnection(client) as wire:
-        assert wire.send(head + chunked(data[:7], data[7:300], data[300:])).answer("POST").status_code == 200
-    with RawConnection(client) as wire:
-        wire.send(head + b"".join(b"10000\r\n" + b" " * 65536 + b"\r\n" for _ in range(70)) + b"0\r\n\r\n")
-        assert wire.answer("POST").status_code == 413
+    with RawConnection(client) as connection:
+        assert connection.send(head + chunked(data[:7], data[7:300], data[300:])).answer("POST").status_code == 200
+    with RawConnection(client) as connection:
+        connection.send(head + b"".join(b"10000\r\n" + b" " * 65536 + b"\r\n" for _ in range(70)) + b"0\r\n\r\n")
+        assert connection.answer("POST").status_code == 413
     assert count(org) == 1
 
 
@@ -282,7 +282,7 @@ GARBAGE = {
 
 
 @pytest.mark.parametrize("data", GARBAGE.values(), ids=GARBAGE.keys())
-def test_garbage_is_refused_whoever_signs_it(org, caller, data):
+def test_malformed_callbacks_are_refused_even_if_signed(org, caller, data):
     for secret in (org.number.secret, "x"):
         assert caller.send(data, secret) in (400, 403)
     assert not org.conversations()
@@ -315,7 +315,7 @@ def odd(number):
     ]
 
 
-def test_what_is_odd_is_passed_over_and_the_rest_is_taken(org, caller):
+def test_unknown_parts_are_skipped_and_the_rest_is_stored(org, caller):
     """Also in one callback with something good, before and after it."""
     for strange in odd(org.number):
         assert caller.send(strange, org.number.secret) == 200, strange
@@ -327,7 +327,7 @@ def test_what_is_odd_is_passed_over_and_the_rest_is_taken(org, caller):
     assert {"first", "last"} <= {row["body"] for row in org.messages()}
 
 
-def test_nul_characters_are_no_way_to_lose_the_rest(org, caller):
+def test_nul_characters_do_not_lose_other_messages(org, caller):
     """PostgreSQL cannot keep them, and neither may they make Meta repeat the callback for ever."""
     both = notification(org.number, text("a\0b", PHONE), text("after it", PHONE))
     assert caller.send(both, org.number.secret) in (200, 400)
@@ -373,7 +373,7 @@ def test_callbacks_about_the_same_contacts_in_another_order_do_not_block_each_ot
     assert sum(one["unread_count"] for one in org.conversations()) == 5 * 9 * 20
 
 
-def test_while_the_database_is_away_meta_is_told_to_come_again_and_nothing_is_lost(org, module_instance, caller):
+def test_during_an_outage_callbacks_get_503_and_none_is_lost(org, module_instance, caller):
     made, send = org.begin()
     first, second = notification(org.number, text("Oi", PHONE)), notification(org.number, status(send, "delivered", PHONE))
     module_instance.command("stop-db")
@@ -391,7 +391,7 @@ def test_while_the_database_is_away_meta_is_told_to_come_again_and_nothing_is_lo
     assert org.conversation()["unread_count"] == 1 and org.status_of(made) == "delivered"
 
 
-def test_callbacks_that_come_while_the_database_is_killed_are_all_there_in_the_end(org, module_instance):
+def test_callbacks_are_not_lost_when_the_database_is_killed(org, module_instance):
     """Meta's part is played by repeating what was not answered with 200."""
     bodies = [notification(org.number, text(f"Oi {n}", PHONE)) for n in range(60)]
     here, done = threading.Event(), []
@@ -423,7 +423,7 @@ def test_the_callback_is_outside_the_api(org, caller, module_instance):
     assert int(before) - int(org.api.get("me").headers["X-RateLimit-Remaining"]) == 1
 
 
-def test_what_came_in_is_in_no_log(org, caller, module_instance):
+def test_message_contents_are_not_logged(org, caller, module_instance):
     before = len(module_instance.error_log)
     assert caller.send(notification(org.number, text("Meu CPF é 529.982.247-25", PHONE)), org.number.secret) == 200
     assert caller.send(notification(org.number, text("Meu CPF", PHONE)), "wrong") == 403

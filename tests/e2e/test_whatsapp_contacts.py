@@ -56,7 +56,7 @@ INTERACTIVE = {
 
 
 @pytest.mark.parametrize("kind", CONTENT)
-def test_every_type_of_message_is_taken(org, kind):
+def test_every_type_of_message_is_stored(org, kind):
     org.notify(message(kind, PHONE))
     row, = org.messages()
     assert (row["type"], row["direction"], row["status"]) == (kind, "inbound", "received")
@@ -65,13 +65,13 @@ def test_every_type_of_message_is_taken(org, kind):
 
 
 @pytest.mark.parametrize("content, body", INTERACTIVE.values(), ids=INTERACTIVE.keys())
-def test_every_interactive_answer_is_taken(org, content, body):
+def test_every_interactive_answer_is_stored(org, content, body):
     org.notify(message("interactive", PHONE, content=content))
     row, = org.messages()
     assert row["type"] == "interactive" and body in (None, row["body"])
 
 
-def test_a_type_that_nobody_knows_yet_is_taken(org):
+def test_an_unknown_type_of_message_is_stored(org):
     org.notify({**message("unsupported", PHONE), "type": "hologram", "hologram": {"id": "1"}})
     assert org.messages()[0]["direction"] == "inbound" and org.conversation()["unread_count"] == 1
 
@@ -104,7 +104,7 @@ def test_the_last_message_is_the_latest(org):
     assert (last["id"], last.get("body")) == (newest["id"], newest["body"])
 
 
-def test_a_message_from_the_future_opens_no_window_that_lasts_for_ever(org):
+def test_a_message_from_the_future_does_not_extend_the_window(org):
     org.notify(text("Oi", PHONE, at=time.time() + 10 * 365 * DAY))
     assert seconds(org.conversation()["last_inbound_at"]) < time.time() + 2 * DAY
 
@@ -133,7 +133,7 @@ ORDERS = [["sent", "delivered", "read"], ["read", "delivered", "sent"], ["delive
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=" ".join)
-def test_statuses_lead_upward_in_whatever_order_they_come(org, order):
+def test_statuses_only_advance_in_any_order_of_arrival(org, order):
     made, send = org.begin()
     for state in order:
         org.notify(status(send, state, PHONE))
@@ -143,7 +143,7 @@ def test_statuses_lead_upward_in_whatever_order_they_come(org, order):
 
 
 @pytest.mark.parametrize("order", ORDERS, ids=" ".join)
-def test_statuses_lead_upward_also_in_one_callback(org, order):
+def test_statuses_only_advance_within_one_callback(org, order):
     made, send = org.begin()
     org.notify(*[status(send, state, PHONE) for state in order])
     assert org.status_of(made) == "read"
@@ -152,7 +152,7 @@ def test_statuses_lead_upward_also_in_one_callback(org, order):
 @pytest.mark.parametrize("order, final", [
     (["failed"], "failed"), (["sent", "failed"], "failed"), (["delivered", "failed"], "delivered"),
     (["read", "failed"], "read"), (["failed", "sent"], "failed"), (["failed", "delivered"], "delivered")], ids=str)
-def test_a_message_fails_before_it_is_delivered_or_not_at_all(org, order, final):
+def test_a_delivered_message_cannot_fail(org, order, final):
     made, send = org.begin()
     for state in order:
         org.notify(status(send, state, PHONE, errors=failure(131026) if state == "failed" else None))
@@ -161,7 +161,7 @@ def test_a_message_fails_before_it_is_delivered_or_not_at_all(org, order, final)
     assert (row["error_code"], bool(row["error_title"])) == ((131026, True) if final == "failed" else (None, False))
 
 
-def test_the_moment_of_a_status_is_metas(org):
+def test_the_time_of_a_status_is_metas(org):
     made, send = org.begin()
     then = int(time.time()) - 3
     org.notify(status(send, "delivered", PHONE, at=then))
@@ -177,7 +177,7 @@ def test_the_conversation_shows_the_last_messages_status(org):
     assert org.status_of(made) == "read"
 
 
-def test_a_status_of_a_message_that_is_not_ours_is_taken_and_changes_nothing(org):
+def test_a_status_of_an_unknown_message_changes_nothing(org):
     made, send = org.begin()
     org.notify(status("wamid.unknown", "read", PHONE))
     assert org.status_of(made) == "accepted" and len(org.messages()) == 1
@@ -191,7 +191,7 @@ def test_a_status_of_another_organizations_message_changes_nothing(org, module_i
     assert org.status_of(made) == "accepted"
 
 
-def test_a_message_that_was_held_is_so_until_it_is_sent(org):
+def test_a_held_message_stays_held_until_it_is_sent(org):
     org.meta.behave(accepting(message_status="held_for_quality_assessment"))
     made, send = org.begin()
     assert org.conversation()["held"] is True
@@ -199,7 +199,7 @@ def test_a_message_that_was_held_is_so_until_it_is_sent(org):
     assert org.conversation()["held"] is False
 
 
-def test_a_message_that_is_held_stays_so_whatever_is_told_of_another(org):
+def test_a_held_message_is_not_changed_by_another_status(org):
     lead = org.lead()
     _, earlier = org.begin(lead)
     org.meta.behave(accepting(message_status="held_for_quality_assessment"))
@@ -214,7 +214,7 @@ def test_a_message_that_is_held_stays_so_whatever_is_told_of_another(org):
 # ---------------------------------------------------------------- unread
 
 
-def test_what_is_unread_counts_up(org):
+def test_unread_messages_are_counted(org):
     lead = org.lead()
     for expected in (1, 2, 3):
         org.notify(text(f"{expected}", PHONE))
@@ -239,7 +239,7 @@ def test_a_brazilian_mobile_is_the_same_with_and_without_the_ninth_digit(org, kn
     (LANDLINE_9, LANDLINE),  # no mobile without its 9
     ("5511187654321", "55111" + "7654321"), ("351912345678", "35191345678"), ("14155550123", "141555550123"),
     (PHONE, "551187654322"), (PHONE, "552187654321"), ("541187654321", "5411987654321")])
-def test_no_other_number_is_taken_for_another(org, known, other):
+def test_other_numbers_are_not_confused(org, known, other):
     org.notify(text("Oi", known))
     org.notify(text("Oi", other))
     assert len(org.conversations()) == 2
@@ -253,7 +253,7 @@ def test_a_contact_who_is_a_lead_is_recognised(org, inbound):
     assert org.begin(lead, 200)[0]["conversation"]["id"] == org.conversation()["id"]
 
 
-def test_a_lead_of_another_organization_is_not(org, module_instance, module_admin_factory, meta):
+def test_a_lead_of_another_organization_is_not_recognised(org, module_instance, module_admin_factory, meta):
     other = WhatsAppOrg(module_instance, module_admin_factory, meta)
     other.lead(PHONE)
     org.notify(text("Oi", PHONE))
@@ -281,13 +281,13 @@ def test_the_name_is_the_one_that_the_contact_has_chosen(org):
 # ---------------------------------------------------------------- who a contact is: business-scoped user ids
 
 
-def test_a_contact_may_have_no_phone_at_all(org):
+def test_a_contact_may_have_no_phone(org):
     org.notify(text("Oi", user_id=BSUID), text("De novo", user_id=BSUID))
     found = org.conversation()
     assert (found["contact_wa_id"], found["contact_bsuid"], found["unread_count"]) == (None, BSUID, 2)
 
 
-def test_a_contact_with_both_is_known_by_either(org):
+def test_a_contact_with_both_ids_is_recognised_by_either(org):
     org.notify(text("both", PHONE, BSUID))
     org.notify(text("by phone", PHONE))
     org.notify(text("by id", user_id=BSUID))
@@ -296,7 +296,7 @@ def test_a_contact_with_both_is_known_by_either(org):
     assert found["contact_wa_id"] in (PHONE, SHORT) and (found["contact_bsuid"], found["unread_count"]) == (BSUID, 4)
 
 
-def test_a_contact_becomes_known_by_an_id(org):
+def test_a_contact_gets_a_user_id_later(org):
     lead = org.lead()
     org.begin(lead)
     org.notify(text("now with an id", PHONE, BSUID))
@@ -305,7 +305,7 @@ def test_a_contact_becomes_known_by_an_id(org):
     assert org.begin(lead, 200)[1].to in (PHONE, BSUID)
 
 
-def test_a_status_tells_the_id_of_a_contact(org):
+def test_a_status_sets_the_user_id_of_a_contact(org):
     made, send = org.begin()
     org.notify(status(send, "delivered", PHONE, BSUID))
     assert org.status_of(made) == "delivered"
@@ -314,7 +314,7 @@ def test_a_status_tells_the_id_of_a_contact(org):
     refused(org.start(made["conversation"]["lead_id"]), 409, "conflict.opted_out")
 
 
-def test_a_status_that_comes_late_does_not_bring_back_the_id_of_before(org):
+def test_a_late_status_does_not_restore_an_old_user_id(org):
     _, send = org.begin()
     org.notify(text("Oi", PHONE, BSUID))
     org.notify(system("user_changed_number", PHONE, BSUID, new={"wa_id": "5521987651234", "user_id": NEW_BSUID}))
@@ -322,7 +322,7 @@ def test_a_status_that_comes_late_does_not_bring_back_the_id_of_before(org):
     assert org.conversation()["contact_bsuid"] == NEW_BSUID
 
 
-def test_who_has_stopped_by_an_id_has_stopped_once_a_status_tells_whose_it_is(org):
+def test_an_opt_out_by_user_id_applies_once_a_status_links_the_phone(org):
     """The contact is known twice by then: by the number, as a lead, and by the id."""
     lead = org.lead()
     _, send = org.begin(lead)
@@ -335,7 +335,7 @@ def test_who_has_stopped_by_an_id_has_stopped_once_a_status_tells_whose_it_is(or
     org.begin(lead, 200)
 
 
-def test_one_person_has_another_id_at_every_business(org, module_instance, module_admin_factory, meta):
+def test_user_ids_differ_between_businesses(org, module_instance, module_admin_factory, meta):
     other = WhatsAppOrg(module_instance, module_admin_factory, meta)
     org.notify(text("Oi", user_id=BSUID))
     other.notify(text("Oi", user_id=BSUID))
@@ -354,7 +354,7 @@ def test_a_contact_who_changes_the_number_stays_the_same(org, before):
 
 
 @pytest.mark.parametrize("named", [PHONE, SHORT])
-def test_a_system_message_that_names_the_number_of_before_leaves_the_id(org, named):
+def test_a_system_message_with_the_old_number_keeps_the_user_id(org, named):
     org.notify(text("Oi", PHONE, BSUID))
     org.notify(system("customer_identity_changed", PHONE, new={"wa_id": named}))
     assert (org.conversation()["contact_wa_id"], org.conversation()["contact_bsuid"]) == (named, BSUID)
@@ -369,7 +369,7 @@ def test_a_contact_whose_id_changes_stays_the_same(org):
     assert (found["id"], found["contact_bsuid"]) == (first["id"], NEW_BSUID)
 
 
-def test_a_change_of_number_that_is_told_twice_is_one_change(org):
+def test_a_repeated_change_of_number_is_one_change(org):
     org.notify(text("Oi", PHONE))
     twice = notification(org.number, system("user_changed_number", PHONE, new={"wa_id": "5521987651234"}))
     for _ in range(3):
@@ -377,7 +377,7 @@ def test_a_change_of_number_that_is_told_twice_is_one_change(org):
     assert org.conversation()["contact_wa_id"] == "5521987651234" and len(org.messages()) == 2
 
 
-def test_a_number_that_somebody_else_had_before_belongs_to_the_new_one(org):
+def test_a_reassigned_number_belongs_to_its_new_contact(org):
     """A contact changes to a number that another conversation has: then there is one for it, and nothing fails."""
     org.notify(text("old owner", "5521987651234"))
     org.notify(text("Oi", PHONE))
@@ -387,7 +387,7 @@ def test_a_number_that_somebody_else_had_before_belongs_to_the_new_one(org):
     assert "which?" in [row["body"] for row in org.messages()]
 
 
-def test_the_old_system_message_of_a_changed_number_is_understood(org):
+def test_the_old_form_of_a_number_change_is_accepted(org):
     """As it was before version 12 of the API: new_wa_id, and another type."""
     old = {"body": "changed", "type": "customer_changed_number", "new_wa_id": "5521987651234"}
     org.notify(text("Oi", PHONE), message("system", PHONE, content=old))
@@ -397,7 +397,7 @@ def test_the_old_system_message_of_a_changed_number_is_understood(org):
 # ---------------------------------------------------------------- all at once
 
 
-def test_a_callback_with_everything_is_taken_in_one(org):
+def test_a_callback_with_every_kind_of_item_is_stored(org):
     lead = org.lead()
     made, send = org.begin(lead)
     everything = notification(org.number, *[message(kind, PHONE) for kind in CONTENT if kind != "system"],

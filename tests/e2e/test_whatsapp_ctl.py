@@ -97,7 +97,7 @@ def test_leads_are_imported_and_listed(ctl, other, own_api):
     "Name,PHONE\nAna,11987654321\n", "name,phone\n\nAna,11987654321\n\n", "name,phone,email\nAna,11987654321,\n",
     "name, phone\n Ana , 11987654321 \n", "name,phone\nAna,+55 11 98765 4321\n", "name,phone\nAna,55-11-98765-4321\n",
     "\ufeff\"name\";\"phone\"\r\n\"Ana\";\"(11) 98765-4321\"\r\n"], ids=ascii)
-def test_files_may_be_written_in_many_ways(ctl, text):
+def test_various_csv_dialects_are_accepted(ctl, text):
     assert ctl.take(text) == 1 and ctl.leads() == [("Ana", "5511987654321", None, None)]
 
 
@@ -105,14 +105,14 @@ def test_files_may_be_written_in_many_ways(ctl, text):
                                            ("Conceição d'Ávila 🏠", "Conceição d'Ávila 🏠"), ("=1+1", "=1+1"),
                                            ("'; drop table neoapi.lead --", "'; drop table neoapi.lead --"),
                                            ("a\\b\\n", "a\\b\\n"), ("x" * 200, "x" * 200)])
-def test_names_are_kept_as_they_are(ctl, written, name):
+def test_names_are_stored_unchanged(ctl, written, name):
     assert ctl.take(f"name,phone\n{written},11987654321\n") == 1 and ctl.leads()[0][0] == name
 
 
 @pytest.mark.parametrize("written, kept", [("+1 415 555 0123", "14155550123"), ("+351 912 345 678", "351912345678"),
                                            ("1132654321", "551132654321"), ("551132654321", "551132654321"),
                                            ("+55 11 8765-4321", "551187654321")])
-def test_phones_are_kept_as_whatsapp_has_them(ctl, written, kept):
+def test_phones_are_stored_in_whatsapps_form(ctl, written, kept):
     assert ctl.take(f"name,phone\nAna,{written}\n") == 1 and ctl.leads()[0][1] == kept
 
 
@@ -122,7 +122,7 @@ def test_a_file_is_read_by_its_name(ctl, tmp_path):
     assert ctl.json("lead", "import", str(file), "--organization", ctl.organization) == {"imported": 1}
 
 
-def test_people_are_told_how_many(ctl):
+def test_the_number_of_imported_leads_is_printed(ctl):
     code, out, err = ctl.run("lead", "import", "-", "--organization", ctl.organization, given="name,phone\nAna,11987654321\n")
     assert code == 0 and "1" in out + err
 
@@ -131,7 +131,7 @@ def test_the_same_person_can_be_a_lead_of_two_organizations(ctl, other):
     assert ctl.take("name,phone\nAna,11987654321\n") == other.take("name,phone\nAna,11987654321\n") == 1
 
 
-def test_a_header_alone_is_no_lead(ctl):
+def test_a_header_alone_imports_nothing(ctl):
     code, out, err = ctl.run("--json", "lead", "import", "-", "--organization", ctl.organization, given="name,phone\n")
     assert (code == 0 and json.loads(out) == {"imported": 0}) or (code == 1 and err), (code, out, err)
     assert ctl.leads() == []
@@ -154,23 +154,23 @@ BAD_ROWS = {
 
 
 @pytest.mark.parametrize("row, field", BAD_ROWS.values(), ids=BAD_ROWS.keys())
-def test_a_bad_row_is_told_by_its_line_and_nothing_is_imported(ctl, row, field):
+def test_a_bad_row_is_reported_with_its_line_and_nothing_is_imported(ctl, row, field):
     said = ctl.refuse(f"name,phone,email,party_id\nAna,11987654321,,\n{row}\nDavi,11987654399,,\n")
     assert re.search(rf"\bline 3: {field}", said), said
 
 
-def test_every_bad_row_is_told(ctl):
+def test_every_bad_row_is_reported(ctl):
     said = ctl.refuse('name,phone\n,1\n"two\nlines",11987654321\nAna,x\nBia,\n')
     assert re.findall(r"line (\d+): (\w+)", said) == [("2", "name"), ("2", "phone"), ("5", "phone"), ("6", "phone")], said
 
 
-def test_what_is_told_of_a_long_bad_file_has_an_end(ctl):
+def test_the_number_of_reported_errors_is_limited(ctl):
     said = ctl.refuse("name,phone\n" + "Ana,x\n" * 5000)
     assert 1 < len(said.splitlines()) <= 210 and "line 2: phone" in said
 
 
 @pytest.mark.parametrize("name", [b"Jo\xe3o", b"Bia\0"])
-def test_what_is_not_utf_8_is_told_by_its_line(ctl, name):
+def test_invalid_utf_8_is_reported_with_its_line(ctl, name):
     assert "line 3" in ctl.refuse(b"name,phone\nAna,11987654321\n" + name + b",11987654322\n")
 
 
@@ -178,22 +178,22 @@ def test_what_is_not_utf_8_is_told_by_its_line(ctl, name):
     ("", ""), ("name\nAna\n", "phone"), ("phone\n11987654321\n", "name"), ("name,phone,name\n", "name"),
     ("name,phone,colour\n", "colour"), ("Ana,11987654321\n", ""), ("\n\n", ""),
     ("nome,telefone\nAna,11987654321\n", "nome")], ids=ascii)
-def test_a_header_that_is_none_is_told(ctl, head, about):
+def test_a_bad_header_is_reported(ctl, head, about):
     said = ctl.refuse(head)
     assert about in said and said.startswith(("neoapictl: ", "line 1")), said
 
 
-def test_a_party_of_another_organization_is_nobodys(ctl, other):
+def test_a_party_of_another_organization_is_not_found(ctl, other):
     party = ok(other.api.post("parties", {"kind": "person", "name": "Ana", "roles": ["buyer"]}), 201)["id"]
     assert re.search("line 2: party_id", ctl.refuse(f"name,phone,party_id\nAna,11987654321,{party}\n"))
 
 
-def test_who_is_there_already_is_told(ctl):
+def test_existing_leads_are_reported(ctl):
     ctl.take("name,phone\nAna,11987654321\n")
     assert re.search("line 3: phone", ctl.refuse("name,phone\nBia,21987654321\nAninha,+55 11 8765-4321\n"))
 
 
-def test_no_organization_and_no_file_are_told(ctl, tmp_path):
+def test_a_missing_organization_or_file_is_reported(ctl, tmp_path):
     missing = tmp_path / "missing.csv"
     assert "missing.csv" in ctl.refused("lead", "import", str(missing), "--organization", ctl.organization)
     assert str(tmp_path) in ctl.refused("lead", "import", str(tmp_path), "--organization", ctl.organization)
@@ -202,7 +202,7 @@ def test_no_organization_and_no_file_are_told(ctl, tmp_path):
     assert "--organization" in ctl.refused("lead", "import", "-", code=2)
 
 
-def test_two_at_once_do_not_make_one_lead_twice(ctl):
+def test_concurrent_imports_create_a_lead_once(ctl):
     text = "name,phone\n" + "".join(f"Lead {n},119{n:08}\n" for n in range(60000000, 60000500))
 
     def take():
@@ -231,7 +231,7 @@ def feed(ctl, source):
     return process.returncode, out, err, usage.ru_maxrss / 1024
 
 
-def test_a_long_file_is_imported_in_one_and_without_much_memory(ctl, instance, report):
+def test_a_long_file_is_imported_in_bounded_memory(ctl, instance, report):
     begun = time.monotonic()
     code, out, err, megabytes = feed(ctl, rows())
     took = time.monotonic() - begun
@@ -241,7 +241,7 @@ def test_a_long_file_is_imported_in_one_and_without_much_memory(ctl, instance, r
     report(f"{ROWS} leads in {took:.1f} s and {megabytes:.0f} MB")
 
 
-def test_who_watches_a_long_import_sees_how_far_it_has_got(ctl):
+def test_a_long_import_shows_its_progress(ctl):
     ours, theirs = pty.openpty()
     text = "name,phone\n" + "".join(f"Lead {n},119{n}\n" for n in range(60000000, 60020000))
     done = subprocess.run([ctl.instance.env["NEOAPI_CTL"], "lead", "import", "-", "--organization", ctl.organization],
@@ -277,13 +277,13 @@ def test_a_number_is_added_and_listed_without_its_secrets(ctl, other, instance):
         assert private not in row[0]
 
 
-def test_what_is_to_be_subscribed_to_at_meta_is_said(ctl):
+def test_the_webhook_fields_to_subscribe_to_are_printed(ctl):
     words, secrets = ctl.add_number(number_id())
     code, out, err = ctl.run(*words, given=secrets)
     assert code == 0 and "messages and user_preferences" in out + err
 
 
-def test_a_verify_token_of_ones_own_is_taken(ctl):
+def test_a_given_verify_token_is_used(ctl):
     words, secrets = ctl.add_number(number_id(), "access_token=a\r\napp_secret=b\r\nverify_token=my own token\r\n")
     assert ctl.json(*words, given=secrets)["verify_token"] == "my own token"
 
@@ -295,7 +295,7 @@ def test_secrets_may_be_in_a_file(ctl, tmp_path):
     assert ctl.json(*words)["id"]
 
 
-def test_without_saying_where_they_come_from_standard_input(ctl):
+def test_secrets_are_read_from_standard_input_by_default(ctl):
     words, secrets = ctl.add_number(number_id(), **{"--secrets": None})
     assert ctl.json(*words, given=secrets)["id"]
 
@@ -306,14 +306,14 @@ def test_without_saying_where_they_come_from_standard_input(ctl):
     ("access_token a\napp_secret=b\n", ""),
     ("access_token=a b\napp_secret=b\n", "access_token"), ("access_token=a\naccess_token=c\napp_secret=b\n", "access_token"),
     ("access_token=" + "x" * 100_000 + "\napp_secret=b\n", "access_token")], ids=lambda value: ascii(value)[:40])
-def test_secrets_that_are_none_are_told_and_not_repeated(ctl, secrets, about):
+def test_malformed_secrets_are_reported_but_not_repeated(ctl, secrets, about):
     words, _ = ctl.add_number(number_id())
     said = ctl.refused(*words, given=secrets)
     assert about in said and "x" * 100 not in said
     assert ctl.json("whatsapp", "number", "list", "--organization", ctl.organization) == []
 
 
-def test_a_number_that_somebody_has_is_told(ctl, other):
+def test_an_existing_number_is_reported(ctl, other):
     id = number_id()
     for who, is_first in ((ctl, True), (ctl, False), (other, False)):
         words, secrets = who.add_number(id)
@@ -329,7 +329,7 @@ def test_a_number_that_somebody_has_is_told(ctl, other):
     ({"--organization": "org_" + UNKNOWN_ULID}, 1, "no such organization"), ({"--organization": None}, 2, "--organization"),
     ({"--phone-number-id": None}, 2, "--phone-number-id"), ({"--key-file": "/nowhere/key"}, 1, "/nowhere/key"),
     ({"--secrets": "/nowhere/secrets"}, 1, "/nowhere/secrets")])
-def test_what_is_wrong_with_a_number_is_told(ctl, changes, code, about):
+def test_errors_in_a_number_are_reported(ctl, changes, code, about):
     words, secrets = ctl.add_number(number_id(), **changes)
     assert about in ctl.refused(*words, given=secrets, code=code)
 
@@ -352,7 +352,7 @@ def test_new_secrets_replace_the_old_ones(ctl, instance):
     assert "no such" in said
 
 
-def test_a_number_gets_another_account_and_is_written_in_another_way(ctl, instance, tmp_path):
+def test_a_number_can_change_its_account_and_display(ctl, instance, tmp_path):
     """Each alone, both, and together with secrets; what is not named stays."""
     id = number_id()
     words, secrets = ctl.add_number(id)
@@ -383,7 +383,7 @@ def test_a_number_gets_another_account_and_is_written_in_another_way(ctl, instan
     (["--display", "x", "--secrets", "-", "--key-file", "/nowhere/key"], 1, "/nowhere/key"),
     (["--display", "x", "--secrets", "/nowhere/secrets"], 1, "/nowhere/secrets"),
     (["--display", "x", "--secrets", "-"], 1, "no secret")])
-def test_what_a_number_cannot_become_is_told_and_nothing_is_changed(ctl, instance, words, code, about):
+def test_an_invalid_change_of_a_number_is_refused(ctl, instance, words, code, about):
     made, secrets = ctl.add_number(number_id())
     one = ctl.json(*made, given=secrets)["id"]
     before = ctl.json("whatsapp", "number", "list", "--organization", ctl.organization)
@@ -420,7 +420,7 @@ def conversation(ctl, number, lead, wa_id):
     return one
 
 
-def test_leads_and_numbers_are_removed_and_what_was_said_only_when_told_so(ctl, other):
+def test_conversations_are_removed_only_on_request(ctl, other):
     words, secrets = ctl.add_number(number_id())
     number = ctl.json(*words, given=secrets)["id"]
     ctl.take("name,phone\nAna,11987654321\nBia,21987654321\nCaio,31987654321\n")

@@ -95,7 +95,7 @@ def stop(contact=PHONE, **more):
 # ---------------------------------------------------------------- there and back
 
 
-def test_leads_and_opt_outs_come_back_as_they_were(org, file):
+def test_leads_and_opt_outs_are_restored_unchanged(org, file):
     party = ok(org.api.post("parties", {"kind": "person", "name": "Ana", "roles": ["buyer"]}), 201)["id"]
     org.ctl("lead", "import", "-", "--organization", org.organization, given="name,phone,email,party_id\n"
             f"Ana Conceição,+1 415 555 2671,ana@example.com,{party}\nBia,11 98765-4321,,\nCaio,+351 912 345 678,,\n")
@@ -112,7 +112,7 @@ def test_leads_and_opt_outs_come_back_as_they_were(org, file):
     assert org.api.delete(f"parties/{party}").status_code == 204  # as where the lead was never exported
 
 
-def test_what_is_there_already_is_left_alone(org, file):
+def test_existing_leads_and_opt_outs_are_kept(org, file):
     org.begin(org.lead())
     org.notify(text("PARAR", PHONE))
     before = export(org, file)
@@ -120,7 +120,7 @@ def test_what_is_there_already_is_left_alone(org, file):
     assert give(org, file)["unchanged"] == 2 and export(org, file) == before
 
 
-def test_who_has_said_stop_has_said_it_also_after_a_purge_and_an_import(org, file):
+def test_an_opt_out_survives_a_purge_and_an_import(org, file):
     ana, bia = org.lead(), org.lead(OTHER, "Bia")
     org.begin(ana)
     org.begin(bia)
@@ -134,7 +134,7 @@ def test_who_has_said_stop_has_said_it_also_after_a_purge_and_an_import(org, fil
 
 
 @pytest.mark.parametrize("first", ["the number", "the import"])
-def test_an_organization_that_is_purged_whole_comes_back_with_its_number(org, file, first):
+def test_a_purged_organization_is_restored_with_its_number(org, file, first):
     org.lead()
     org.notify(text("PARAR", PHONE))
     export(org, file)
@@ -151,8 +151,8 @@ def test_an_organization_that_is_purged_whole_comes_back_with_its_number(org, fi
 
 
 @pytest.mark.parametrize("is_same_number", [True, False])
-def test_who_has_said_stop_has_said_it_also_in_another_deployment(org, second_instance, second_admin_factory, meta, file,
-                                                                  is_same_number):
+def test_an_opt_out_applies_in_another_deployment(org, second_instance, second_admin_factory, meta, file,
+                                                  is_same_number):
     """Also where the organization writes from another number there: nobody asked to hear from that one."""
     org.lead()
     org.lead(OTHER, "Bia")
@@ -176,14 +176,14 @@ def test_who_has_said_stop_has_said_it_also_in_another_deployment(org, second_in
 # ---------------------------------------------------------------- what counts
 
 
-def test_a_conversation_that_is_there_already_hears_of_it(org):
+def test_an_imported_opt_out_applies_to_an_existing_conversation(org):
     lead = org.lead()
     org.begin(lead)
     assert give_lines(org, stop())["created"] == 1
     assert_stopped(org)
 
 
-def test_the_latest_word_counts(org, file):
+def test_the_latest_preference_applies(org, file):
     """Whoever has resumed since is not stopped by an old file, and no new file has the old stop."""
     lead = org.lead()
     org.begin(lead)
@@ -196,7 +196,7 @@ def test_the_latest_word_counts(org, file):
     assert opt_outs(export(org, file + ".resumed")) == []
 
 
-def test_a_resume_between_two_stops_comes_too_late_also_after_a_move(org, file):
+def test_an_old_resume_does_not_end_a_newer_opt_out_after_an_import(org, file):
     org.lead()
     now = int(time.time())
     for at in (now - 90, now - 30):
@@ -210,7 +210,7 @@ def test_a_resume_between_two_stops_comes_too_late_also_after_a_move(org, file):
     org.begin(lead_of(org, PHONE), 200)
 
 
-def test_a_resume_ends_what_was_imported_also_where_nothing_was_sent_since(org, file):
+def test_a_resume_ends_an_imported_opt_out_without_a_new_message(org, file):
     lead = org.lead()
     org.begin(lead)
     give_lines(org, stop(phone_number_id=org.number.id))
@@ -219,7 +219,7 @@ def test_a_resume_ends_what_was_imported_also_where_nothing_was_sent_since(org, 
     org.begin(lead, 200)
 
 
-def test_an_opt_out_is_as_late_as_the_later_of_its_moments(org):
+def test_an_opt_out_has_the_later_of_its_timestamps(org):
     org.begin(org.lead())
     org.notify(preference("resume", PHONE, at=time.time() - 60))
     moment = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 30))
@@ -235,7 +235,7 @@ def test_spellings_of_one_number_are_one_contact(org, given, known):
     assert_stopped(org, known)
 
 
-def test_a_contact_without_a_number_is_known_by_the_other_id(org, file):
+def test_a_contact_without_a_phone_is_recognised_by_user_id(org, file):
     org.notify(text("PARAR", user_id=BSUID))
     one, = opt_outs(export(org, file))
     assert one["contact_bsuid"] == BSUID and "contact_phone" not in one
@@ -245,7 +245,7 @@ def test_a_contact_without_a_number_is_known_by_the_other_id(org, file):
     assert org.conversation()["opted_out_at"]
 
 
-def test_who_has_moved_to_another_number_is_still_the_lead(org, file):
+def test_a_contact_with_a_new_number_is_still_the_lead(org, file):
     lead = org.lead()
     org.begin(lead)
     org.notify(system("user_changed_number", PHONE, new={"wa_id": OTHER}))
@@ -256,7 +256,7 @@ def test_who_has_moved_to_another_number_is_still_the_lead(org, file):
     assert_stopped(org)
 
 
-def test_of_two_contacts_of_one_lead_the_resume_of_one_is_not_the_other_s(org, file):
+def test_a_resume_applies_to_one_contact_of_a_lead(org, file):
     """A lead that is given another number by an import has conversations with both."""
     lead = org.lead()
     org.begin(lead)
@@ -270,7 +270,7 @@ def test_of_two_contacts_of_one_lead_the_resume_of_one_is_not_the_other_s(org, f
     assert one["contact_phone"] == "+" + PHONE
 
 
-def test_of_two_numbers_each_counts_for_itself_and_none_for_all(org):
+def test_opt_outs_are_separate_for_each_number(org):
     lead = org.lead()
     second, second_id, _ = org.add_number()
     give_lines(org, stop(phone_number_id=org.number.id))
@@ -280,7 +280,7 @@ def test_of_two_numbers_each_counts_for_itself_and_none_for_all(org):
     assert_stopped(org, number_id=second_id)
 
 
-def test_organizations_do_not_hear_of_each_other(org, module_instance, module_admin_factory, meta):
+def test_opt_outs_are_separate_for_each_organization(org, module_instance, module_admin_factory, meta):
     neighbour = WhatsAppOrg(module_instance, module_admin_factory, meta)
     neighbour.lead()
     org.lead()
@@ -288,7 +288,7 @@ def test_organizations_do_not_hear_of_each_other(org, module_instance, module_ad
     neighbour.begin(lead_of(neighbour, PHONE))
 
 
-def test_who_asks_to_be_forgotten_is_forgotten(org, file):
+def test_a_forgotten_contact_is_erased(org, file):
     org.begin(org.lead())
     org.notify(text("PARAR", PHONE))
     org.lead(OTHER, "Bia")
@@ -299,7 +299,7 @@ def test_who_asks_to_be_forgotten_is_forgotten(org, file):
     assert opt_outs(export(org, file)) == []
 
 
-def test_a_lead_alone_goes_and_that_nobody_is_to_be_written_to_stays(org):
+def test_removing_a_lead_keeps_its_opt_out(org):
     org.lead()
     give_lines(org, stop())
     org.ctl("lead", "remove", lead_of(org, PHONE))
@@ -307,7 +307,7 @@ def test_a_lead_alone_goes_and_that_nobody_is_to_be_written_to_stays(org):
     assert_stopped(org)
 
 
-def test_an_organization_with_opt_outs_is_not_removed_without_a_word(module_instance, module_admin_factory, meta):
+def test_removing_an_organization_with_opt_outs_is_refused(module_instance, module_admin_factory, meta):
     office = WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False)
     give_lines(office, stop())
     office.admin_factory.ctl("key", "revoke", office.api.credential.id)
@@ -342,7 +342,7 @@ def lead(**more):
     return {"lead": {"id": f"lead {next(names)}", "name": "Ana", "phone": "11 98765-4321", **more}}
 
 
-def test_what_is_wrong_is_told_by_line_and_field(org, tmp_path):
+def test_errors_are_reported_with_line_and_field(org, tmp_path):
     org.lead()
     rows = [lead(phone="14155552671"), lead(phone="98765"), lead(name=" "), lead(email="no", phone=OTHER, colour="red"),
             lead(phone="+351912345678"), lead(phone="351 912 345 678"), lead(phone="+351 912345678"),
@@ -367,7 +367,7 @@ def test_what_is_wrong_is_told_by_line_and_field(org, tmp_path):
                             org.organization) == [(0,)]
 
 
-def test_a_lead_is_one_organization_s_alone(org, module_instance, module_admin_factory, meta):
+def test_a_lead_belongs_to_one_organization(org, module_instance, module_admin_factory, meta):
     """`neoapictl lead remove` knows it by its id."""
     neighbour = WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False)
     line = json.dumps(lead(id=org.lead()))
@@ -376,7 +376,7 @@ def test_a_lead_is_one_organization_s_alone(org, module_instance, module_admin_f
     assert neighbour.leads() == []
 
 
-def test_a_lead_is_what_lead_import_takes_it_for(org):
+def test_import_accepts_the_leads_that_lead_import_accepts(org):
     """In a table or in a line: the same number, the same name."""
     org.ctl("lead", "import", "-", "--organization", org.organization, given='name,phone\n" Ana\n  Paula ",(11) 98765-4321\n')
     table, = org.leads()
@@ -386,7 +386,7 @@ def test_a_lead_is_what_lead_import_takes_it_for(org):
     assert {**table, "id": 0, "created_at": 0} == {**line, "id": 0, "created_at": 0}
 
 
-def test_checking_alone_writes_nothing(org, file):
+def test_an_import_with_check_writes_nothing(org, file):
     org.lead()
     org.notify(text("PARAR", PHONE))
     export(org, file)
@@ -396,7 +396,7 @@ def test_checking_alone_writes_nothing(org, file):
 
 
 @pytest.mark.slow
-def test_an_import_of_leads_that_was_killed_is_gone_on_with(org, tmp_path):
+def test_a_killed_import_of_leads_can_be_resumed(org, tmp_path):
     count, path = 10_000, tmp_path / "many.ndjson"
     with open(path, "w") as lines:
         for n in range(count):
@@ -418,7 +418,7 @@ def test_an_import_of_leads_that_was_killed_is_gone_on_with(org, tmp_path):
     assert_stopped(org, "5511960000000")
 
 
-def test_an_import_of_opt_outs_reads_no_more_where_there_are_many_conversations(org):
+def test_an_import_of_opt_outs_does_not_scan_conversations(org):
     """Each is looked up by indexes, whatever PostgreSQL knows of the table."""
 
     def read():
@@ -442,7 +442,7 @@ def test_an_import_of_opt_outs_reads_no_more_where_there_are_many_conversations(
 # ---------------------------------------------------------------- a number that moves
 
 
-def test_a_number_that_has_got_another_account_goes_on_with_its_conversations(org, meta):
+def test_a_number_keeps_its_conversations_when_its_account_changes(org, meta):
     lead = org.lead()
     made, send = org.begin(lead)
     org.notify(text("PARAR", OTHER))

@@ -60,7 +60,7 @@ def narrow(api):
 # ---------------------------------------------------------------- one key, one call
 
 
-def test_a_repeated_request_gets_the_first_ones_answer_and_meta_no_second_call(org):
+def test_a_repeated_request_is_replayed_without_a_second_call(org):
     lead, key = org.lead(), new_key()
     first, again = (org.start(lead, key=key) for _ in range(2))
     assert (again.status_code, again.content) == (first.status_code, first.content) == (201, first.content)
@@ -76,7 +76,7 @@ def test_without_a_key_every_request_is_a_message(org):
 
 
 @pytest.mark.parametrize("behaviour", [accept, slowly(0.5), close_before_response], ids=["at once", "slowly", "lost"])
-def test_of_fifty_copies_at_once_one_is_sent(org, behaviour):
+def test_of_fifty_concurrent_copies_one_is_sent(org, behaviour):
     lead, key = org.lead(), new_key()
     org.meta.behave(behaviour)
     answers = together(*[lambda: org.start(lead, key=key, api=org.api.with_())] * 50)
@@ -88,7 +88,7 @@ def test_of_fifty_copies_at_once_one_is_sent(org, behaviour):
     assert final == ("pending" if behaviour is close_before_response else "accepted") and len(org.meta.sends) == 1
 
 
-def test_different_requests_at_once_to_one_lead_are_one_conversation(org):
+def test_concurrent_requests_to_one_lead_use_one_conversation(org):
     lead = org.lead()
     answers = together(*[lambda: org.start(lead, api=org.api.with_())] * 20)
     assert sorted(answer.status_code for answer in answers) == [200] * 19 + [201]
@@ -103,7 +103,7 @@ def test_another_body_under_the_key_is_refused_and_not_sent(org):
     assert len(org.meta.sends) == 1
 
 
-def test_another_body_under_the_key_is_refused_also_while_the_first_is_under_way(org):
+def test_another_body_under_the_key_is_refused_while_the_first_is_in_flight(org):
     lead, key, go = org.lead(), new_key(), threading.Event()
     org.meta.behave(after_event(go))
 
@@ -127,7 +127,7 @@ def test_a_key_is_a_uuid_of_version_4(org, key):
     assert not org.meta.sends
 
 
-def test_what_was_refused_before_meta_heard_of_it_leaves_its_key_free(org):
+def test_a_request_refused_before_the_call_leaves_its_key_free(org):
     lead, key = org.lead(), new_key()
     refused(org.start("led_00000000000000000000000000", key=key), 404, "not_found.lead")
     refused(org.start(lead, "VISITA", key=key), 400, "validation.whatsapp.template_name_invalid")
@@ -212,7 +212,7 @@ def test_a_graceful_restart_lets_a_call_end(org, module_instance):
 # ---------------------------------------------------------------- while Meta is waited for
 
 
-def test_a_call_that_is_waited_for_holds_no_connection_to_the_database(org, module_instance):
+def test_a_call_in_flight_holds_no_database_connection(org, module_instance):
     """Twenty calls under way in a virtual host that has two connections in each process."""
     lead, go = org.lead(), threading.Event()
     org.meta.behave(after_event(go))
@@ -236,7 +236,7 @@ def test_a_call_that_is_waited_for_holds_no_connection_to_the_database(org, modu
     assert {answer.json()["message"]["status"] for answer in answers} == {"accepted"}
 
 
-def test_a_database_that_goes_away_during_the_call_loses_nothing(org, module_instance):
+def test_an_outage_during_the_call_loses_nothing(org, module_instance):
     """The message was committed before, so that it can be completed by its status; nothing is sent again."""
     lead, key = org.lead(), new_key()
     org.meta.behave(after(lambda send: module_instance.command("stop-db")))
@@ -257,7 +257,7 @@ def test_a_database_that_goes_away_during_the_call_loses_nothing(org, module_ins
     assert org.status_of(again) == "delivered"
 
 
-def test_offices_do_not_wait_for_each_other(org, module_admin_factory, meta):
+def test_organizations_do_not_block_each_other(org, module_admin_factory, meta):
     """One number is slow at Meta; another is not."""
     other, go = WhatsAppOrg(org.instance, module_admin_factory, meta), threading.Event()
     meta.behave(lambda handler, send: (after_event(go) if send.number_id == org.number.id else accept)(handler, send))

@@ -28,7 +28,7 @@ NO_WORDS = ["Não quero parar", "STOP!", "PARAR?", "sair daqui", "", "S T O P", 
 
 
 @pytest.mark.parametrize("word", WORDS)
-def test_a_word_ends_it(org, word):
+def test_a_stop_word_opts_out(org, word):
     lead = org.lead()
     org.begin(lead)
     org.notify(text(word, PHONE))
@@ -38,20 +38,20 @@ def test_a_word_ends_it(org, word):
 
 
 @pytest.mark.parametrize("words", NO_WORDS)
-def test_a_word_in_a_sentence_does_not(org, words):
+def test_a_stop_word_in_a_sentence_does_not_opt_out(org, words):
     lead = org.lead()
     org.notify(text(words, PHONE))
     assert org.conversation()["opted_out_at"] is None
     org.begin(lead, 200)
 
 
-def test_a_word_in_a_caption_or_a_button_counts_as_little(org):
+def test_a_stop_word_in_a_caption_or_a_button_does_not_opt_out(org):
     org.notify(message("image", PHONE, content={"id": "1", "mime_type": "image/png", "caption": "STOP"}))
     assert org.conversation()["opted_out_at"] is None
 
 
 @pytest.mark.parametrize("word", ["RESUME", "VOLTAR", "voltar"])
-def test_another_word_begins_it_again(org, word):
+def test_a_start_word_opts_in_again(org, word):
     lead = org.lead()
     org.notify(text("PARAR", PHONE, at=time.time() - 2))
     refused(org.start(lead), 409, "conflict.opted_out")
@@ -72,7 +72,7 @@ def test_preferences_stop_and_resume(org):
     org.begin(lead, 200)
 
 
-def test_preferences_count_in_the_order_of_their_moments(org):
+def test_preferences_apply_in_the_order_of_their_timestamps(org):
     """Meta repeats and disorders: an older one that comes later changes nothing."""
     org.begin()
     now = int(time.time())
@@ -84,34 +84,34 @@ def test_preferences_count_in_the_order_of_their_moments(org):
     assert org.conversation()["opted_out_at"] is None
 
 
-def test_preferences_of_somebody_who_has_no_conversation_count_when_one_begins(org):
+def test_preferences_of_a_contact_without_a_conversation_are_kept(org):
     lead = org.lead()
     org.notify(preference("stop", PHONE))
     refused(org.start(lead), 409, "conflict.opted_out")
     assert not org.meta.sends
 
 
-def test_preferences_of_a_contact_without_a_phone_count(org):
+def test_preferences_of_a_contact_without_a_phone_apply(org):
     org.notify(text("Oi", user_id=BSUID))
     org.notify(preference("stop", user_id=BSUID))
     assert org.conversation()["opted_out_at"]
 
 
 @pytest.mark.parametrize("stopped", [PHONE, SHORT])
-def test_who_has_stopped_has_stopped_with_and_without_the_ninth_digit(org, stopped):
+def test_an_opt_out_applies_with_and_without_the_ninth_digit(org, stopped):
     lead = org.lead(PHONE)
     org.notify(text("PARAR", stopped))
     refused(org.start(lead), 409, "conflict.opted_out")
     assert not org.meta.sends
 
 
-def test_who_has_stopped_may_still_write(org):
+def test_messages_of_an_opted_out_contact_are_stored(org):
     org.notify(text("PARAR", PHONE), text("mas tenho uma pergunta", PHONE))
     found = org.conversation()
     assert found["unread_count"] == 2 and found["opted_out_at"]
 
 
-def test_the_answer_says_since_when_nobody_wants_to_hear(org):
+def test_the_refusal_says_since_when_the_contact_has_opted_out(org):
     """Where the lead is known under another number as well, each number's conversation counts for itself."""
     lead = org.lead()
     second, second_id, _ = org.add_number()
@@ -127,7 +127,7 @@ def refusal(send, at):
     return status(send, "failed", PHONE, at=at, errors=failure(131050, "User has stopped receipt of marketing messages"))
 
 
-def test_who_has_stopped_at_meta_has_stopped_at_that_moment(org):
+def test_an_opt_out_at_meta_has_its_timestamp(org):
     lead, then = org.lead(), int(time.time()) - 60
     _, send = org.begin(lead)
     org.notify(refusal(send, then))
@@ -135,7 +135,7 @@ def test_who_has_stopped_at_meta_has_stopped_at_that_moment(org):
     refused(org.start(lead), 409, "conflict.opted_out")
 
 
-def test_a_refusal_that_is_repeated_stops_nobody_again_who_has_resumed(org):
+def test_a_repeated_refusal_does_not_undo_a_resume(org):
     lead, now = org.lead(), int(time.time())
     _, send = org.begin(lead)
     org.notify(refusal(send, now - 60))
@@ -148,7 +148,7 @@ def test_a_refusal_that_is_repeated_stops_nobody_again_who_has_resumed(org):
 @pytest.mark.parametrize("refused_at, resumed_at, is_out", [(-60, -30, False), (-30, -60, True), (-30, -30, True)],
                          ids=["resumed later", "resumed before", "at the same time"])
 @pytest.mark.parametrize("refused_first", [True, False], ids=["told in order", "told in disorder"])
-def test_a_refusal_counts_by_its_moment_in_whatever_order_it_is_told(org, refused_at, resumed_at, is_out, refused_first):
+def test_refusals_apply_by_timestamp_in_any_order_of_arrival(org, refused_at, resumed_at, is_out, refused_first):
     now = int(time.time())
     _, send = org.begin()
     both = [refusal(send, now + refused_at), preference("resume", PHONE, at=now + resumed_at)]

@@ -19,7 +19,8 @@ from whatsapp import (PHONE, TIMEOUT, WhatsAppOrg, meta, module_admin_factory,  
                       module_instance, org, provider)
 
 from callbacks import failure, preference, status, text  # noqa: E402
-from meta import (Meta, accept, accepting, after, answering, drip, error, hang, huge, close_before_response, close_within_response,  # noqa: E402
+from meta import (Meta, accept, accepting, after, answering, drip, error, hang, huge, close_before_response,
+                  close_within_response,  # noqa: E402
                   one_after_the_other, slowly)
 
 JSON = "application/json"
@@ -33,7 +34,7 @@ def new_key():
 
 
 @pytest.mark.parametrize("code", [132000, 132001, 132012, 132015, 132016, 100, 131008, 131009])
-def test_a_template_that_meta_does_not_take_is_the_callers_to_mend(org, code):
+def test_a_template_refused_by_meta_is_a_400(org, code):
     lead, key = org.lead(), new_key()
     org.meta.behave(error(code, details="body: one thing too few"))
     answer = org.start(lead, key=key)
@@ -50,14 +51,14 @@ def test_a_template_that_meta_does_not_take_is_the_callers_to_mend(org, code):
     ({"template": "unbekannt"}, "template_name"), ({"template_language": "fr"}, "template_name"),
     ({"template": "boas_vindas"}, "template_parameters"), ({"template": "pausado"}, "template_name"),
     ({"template": "desativado"}, "template_name"), ({"template_parameters": ["zu viel"]}, "template_parameters")])
-def test_the_field_to_mend_is_named(org, given, field):
+def test_a_refused_template_names_the_field(org, given, field):
     problem = refused(org.start(org.lead(), **given), 400, "validation.whatsapp.template_rejected")
     assert [item["field"] for item in problem["errors"]] == [field], problem
     org.meta.wrong.clear()  # as meant
 
 
 @pytest.mark.parametrize("code", [131026, 131047, 131048, 131049, 131042, 368, 999999])
-def test_what_the_caller_cannot_mend_is_a_message_that_has_failed(org, code):
+def test_other_refusals_are_failed_messages(org, code):
     lead, key = org.lead(), new_key()
     org.meta.behave(error(code, status=400) if code in (131026, 131047, 131048, 131049) else
                     answering(400, b'{"error": {"message": "(#%d) Strange", "code": %d}}' % (code, code), JSON))
@@ -70,7 +71,7 @@ def test_what_the_caller_cannot_mend_is_a_message_that_has_failed(org, code):
     assert len(org.meta.sends) == 1
 
 
-def test_a_contact_who_has_stopped_at_meta_has_stopped_here(org):
+def test_an_opt_out_at_meta_is_stored(org):
     lead = org.lead()
     org.meta.behave(error(131050))
     refused(org.start(lead), 409, "conflict.opted_out")
@@ -89,7 +90,7 @@ def test_a_contact_who_has_stopped_at_meta_has_stopped_here(org):
     *map(error, [4, 80007, 130429, 131056, 2, 131016]), error(130429, status=400), error(2, status=500),
     answering(429, b"slow down"), answering(429, b"{}", JSON),
 ], ids=["4", "80007", "130429", "131056", "2", "131016", "130429 with 400", "2 with 500", "429 html", "429 json"])
-def test_what_meta_does_not_take_now_can_be_sent_again_with_the_same_key(org, behaviour):
+def test_a_temporary_refusal_can_be_retried_with_the_same_key(org, behaviour):
     lead, key = org.lead(), new_key()
     org.meta.behave(behaviour)
     for _ in range(2):
@@ -101,7 +102,7 @@ def test_what_meta_does_not_take_now_can_be_sent_again_with_the_same_key(org, be
     assert len(org.conversations()) == 1
 
 
-def test_a_meta_that_nobody_can_reach_can_be_asked_again_with_the_same_key(org):
+def test_an_unreachable_provider_can_be_retried_with_the_same_key(org):
     lead, key = org.lead(), new_key()
     org.begin(lead)  # with a connection that could be kept
     with org.meta.away():
@@ -117,7 +118,7 @@ def logged_error(module_instance, before):
 
 
 @pytest.mark.parametrize("code", [0, 190, 3, 10, 200, 230, 299])
-def test_what_only_an_administrator_can_mend_stands_in_the_error_log(org, module_instance, code):
+def test_configuration_errors_are_logged(org, module_instance, code):
     before, lead = len(module_instance.error_log), org.lead()
     org.meta.behave(error(code))
     problem = refused(org.start(lead), 503, "internal.provider_unavailable")
@@ -128,7 +129,7 @@ def test_what_only_an_administrator_can_mend_stands_in_the_error_log(org, module
     assert "token" not in problem["detail"].lower()
 
 
-def test_a_number_that_the_token_may_not_use_is_an_administrators_to_mend(org, module_instance):
+def test_a_token_without_access_to_the_number_is_logged(org, module_instance):
     """Meta answers with the code for a wrong parameter: the client has sent none, and is not told Meta's id of the number."""
     before, lead, key = len(module_instance.error_log), org.lead(), new_key()
     org.meta.behave(error(100, details=f"Object with ID '{org.number.id}' does not exist", error_subcode=33))
@@ -139,7 +140,7 @@ def test_a_number_that_the_token_may_not_use_is_an_administrators_to_mend(org, m
     org.begin(lead, key=key)
 
 
-def test_what_meta_says_cannot_forge_lines_of_the_log(org, module_instance):
+def test_provider_texts_are_escaped_in_the_log(org, module_instance):
     before = len(module_instance.error_log)
     org.meta.behave(answering(401, b'{"error": {"code": 190, "message": "x\\n[Sat] forged\\u001b[31m"}}', JSON))
     refused(org.start(org.lead()), 503, "internal.provider_unavailable")
@@ -149,7 +150,8 @@ def test_what_meta_says_cannot_forge_lines_of_the_log(org, module_instance):
 # ---------------------------------------------------------------- nobody knows whether it was sent: it is never sent again
 
 UNKNOWN = {
-    "lost": close_before_response, "lost in the middle": close_within_response, "never answered": hang, "a byte a second": drip, "huge": huge,
+    "lost": close_before_response, "lost in the middle": close_within_response, "never answered": hang,
+    "a byte a second": drip, "huge": huge,
     "no JSON": answering(200, b"<html>ok</html>"), "half of the JSON": answering(200, b'{"messages": [{"id": "wami', JSON),
     "nothing": answering(200), "an array": answering(200, b"[]", JSON), "null": answering(200, b"null", JSON),
     "no messages": answering(200, b'{"messages": []}', JSON), "no id": answering(200, b'{"messages": [{}]}', JSON),
@@ -164,7 +166,7 @@ UNKNOWN = {
 
 
 @pytest.mark.parametrize("behaviour", UNKNOWN.values(), ids=UNKNOWN.keys())
-def test_a_message_whose_answer_is_lost_is_never_sent_again_and_completed_by_its_status(org, behaviour):
+def test_a_message_with_a_lost_response_is_not_resent_and_completed_by_its_status(org, behaviour):
     lead, key = org.lead(), new_key()
     org.meta.behave(behaviour)
     begun = time.monotonic()
@@ -183,7 +185,7 @@ def test_a_message_whose_answer_is_lost_is_never_sent_again_and_completed_by_its
 
 
 @pytest.mark.parametrize("name", ENDLESS)
-def test_an_answer_that_does_not_end_is_aborted_in_bounded_memory(org, module_instance, name):
+def test_an_endless_response_is_aborted_in_bounded_memory(org, module_instance, name):
     behaviour, error = ENDLESS[name]
     org.meta.behave(behaviour)
     lead, begun = org.lead(), time.monotonic()
@@ -193,7 +195,7 @@ def test_an_answer_that_does_not_end_is_aborted_in_bounded_memory(org, module_in
     assert error == "timeout" or time.monotonic() - begun < TIMEOUT / 2
 
 
-def test_an_answer_that_is_lost_on_a_connection_that_was_kept_is_no_reason_to_send_again(org):
+def test_a_lost_response_on_a_kept_connection_is_not_retried(org):
     """Clients of HTTP like to repeat by themselves what ended that way."""
     lead = org.lead()
     org.begin(lead)
@@ -206,7 +208,7 @@ def test_an_answer_that_is_lost_on_a_connection_that_was_kept_is_no_reason_to_se
         assert len(org.meta.sends) == before + count
 
 
-def test_a_status_tells_of_a_message_also_where_it_failed(org):
+def test_a_failed_status_completes_a_message(org):
     org.meta.behave(close_before_response)
     made = ok(org.start(org.lead()), 201)
     org.notify(status(org.meta.sends[0], "failed", PHONE, errors=failure(131026)))
@@ -225,7 +227,7 @@ def test_the_opaque_data_of_others_changes_nothing(org, module_instance, module_
     assert org.status_of(made) == "pending"
 
 
-def test_slow_is_not_lost(org):
+def test_a_slow_response_is_waited_for(org):
     org.meta.behave(slowly(TIMEOUT / 3))
     assert org.begin()[0]["message"]["status"] == "accepted"
 
@@ -236,7 +238,7 @@ NOT_META_ANSWERS = {"html": (400, b"<html>Bad Request</html>"), "nothing": (404,
 
 
 @pytest.mark.parametrize("answer", NOT_META_ANSWERS.values(), ids=NOT_META_ANSWERS.keys())
-def test_what_is_not_metas_answer_at_all_is_an_administrators_to_mend(org, module_instance, answer):
+def test_a_response_that_is_not_metas_is_logged(org, module_instance, answer):
     """Whoever it was has refused: nothing was sent."""
     before, lead, key = len(module_instance.error_log), org.lead(), new_key()
     org.meta.behave(answering(*answer))
@@ -262,7 +264,7 @@ def test_a_redirect_is_not_followed(org, module_instance, number):
 
 
 @pytest.mark.parametrize("opaque", [True, False], ids=["by the opaque data", "by the id alone"])
-def test_a_status_may_come_before_the_answer(org, opaque):
+def test_a_status_may_come_before_the_response(org, opaque):
     def notify(send):
         update = status(send, "delivered", PHONE)
         org.notify(update if opaque else {name: one for name, one in update.items() if name != "biz_opaque_callback_data"})
@@ -274,14 +276,14 @@ def test_a_status_may_come_before_the_answer(org, opaque):
     assert made["message"]["status"] in ("accepted", "delivered")
 
 
-def test_a_failure_may_be_told_before_the_answer(org):
+def test_a_failed_status_may_come_before_the_response(org):
     org.meta.behave(after(lambda send: org.notify(status(send, "failed", PHONE, errors=failure(131049)))))
     made, _ = org.begin()
     message = org.message(made)
     assert (message["status"], message["error_code"]) == ("failed", 131049)
 
 
-def test_a_contact_who_stops_while_a_message_is_under_way_has_stopped(org):
+def test_an_opt_out_while_a_message_is_in_flight_applies(org):
     lead = org.lead()
     org.meta.behave(one_after_the_other(after(lambda send: org.notify(preference("stop", PHONE))), accept))
     ok(org.start(lead), 201)
@@ -298,7 +300,7 @@ def test_a_contact_can_change_to_one_that_has_a_conversation_already(org):
     assert org.message(made)["conversation_id"] == org.conversation()["id"]
 
 
-def test_a_message_is_recorded_also_where_somebody_else_is_given_the_contacts_id_at_that_moment(org, module_instance):
+def test_a_message_is_recorded_when_another_contact_gets_its_user_id_concurrently(org, module_instance):
     """The other conversation is committed while the end of this one waits for it: that is no conflict of the client's."""
     with contextlib.closing(psycopg2.connect(module_instance.admin_dsn)) as other, ThreadPoolExecutor(1) as pool:
         other.cursor().execute(
@@ -327,7 +329,7 @@ def citing(code):
     return behave
 
 
-def test_what_meta_cites_of_the_token_reaches_no_client(org):
+def test_a_token_quoted_by_meta_is_not_returned(org):
     org.meta.behave(citing(100))
     answer = org.start(org.lead())
     assert answer.status_code == 400 and org.number.token not in answer.text and "Bearer" in answer.text
@@ -335,7 +337,8 @@ def test_what_meta_cites_of_the_token_reaches_no_client(org):
 
 def test_no_secret_is_in_the_error_log_or_in_the_database(org, module_instance):
     lead = org.lead()
-    for behaviour in (accept, close_before_response, error(190), error(131026), answering(500), citing(190), citing(131026), citing(100),
+    for behaviour in (accept, close_before_response, error(190), error(131026), answering(500), citing(190), citing(131026),
+                      citing(100),
                       citing(1)):
         org.meta.behave(behaviour)
         org.start(lead, key=new_key())

@@ -88,7 +88,7 @@ def test_each_lead_has_a_conversation_of_its_own(org):
     assert [one["contact_name"] for one in org.conversations()] == ["Carla", "Davi"]
 
 
-def test_a_conversation_that_the_contact_began_is_gone_on_with(org):
+def test_a_conversation_that_the_contact_began_is_continued(org):
     lead = org.lead()
     org.notify(text("Oi!", PHONE))
     before = org.conversation()
@@ -98,7 +98,7 @@ def test_a_conversation_that_the_contact_began_is_gone_on_with(org):
     assert moment(made["conversation"]["window_expires_at"]) == moment(made["conversation"]["last_inbound_at"]) + 24 * 3600
 
 
-def test_an_editor_may_and_a_viewer_may_not(org, module_admin_factory):
+def test_an_editor_may_send_and_a_viewer_may_not(org, module_admin_factory):
     lead = org.lead()
     editor, viewer = (Api(org.instance, module_admin_factory.key(org.organization, role))
                       for role in ("org_editor", "org_viewer"))
@@ -111,14 +111,14 @@ def test_an_editor_may_and_a_viewer_may_not(org, module_admin_factory):
     assert len(org.meta.sends) == 2
 
 
-def test_a_token_is_the_users(org, module_admin_factory):
+def test_a_token_sends_as_its_user(org, module_admin_factory):
     user = module_admin_factory.user(module_admin_factory.tenants[org.organization])
     token = module_admin_factory.token(user, org.organization)
     message = org.begin(api=Api(org.instance, token))[0]["message"]
     assert (message["actor_type"], message["actor_id"]) == ("user", user)
 
 
-def test_without_a_credential_nothing_happens(org):
+def test_without_a_credential_nothing_is_sent(org):
     refused(org.start(org.lead(), api=org.api.with_(credential=None)), 401, "unauthorized.auth_required")
     assert not org.meta.sends
 
@@ -126,7 +126,7 @@ def test_without_a_credential_nothing_happens(org):
 # ---------------------------------------------------------------- what Meta answers about the contact
 
 
-def test_the_contact_is_who_meta_says(org):
+def test_the_contact_has_the_id_that_meta_returns(org):
     """Brazil's ninth digit: Meta may know the same mobile without."""
     lead = org.lead(PHONE)
     org.meta.behave(accepting(wa_id=SHORT))
@@ -136,7 +136,7 @@ def test_the_contact_is_who_meta_says(org):
     assert second["conversation"]["id"] == first["conversation"]["id"] and send.to in (PHONE, SHORT)
 
 
-def test_a_contact_may_have_no_phone_but_an_id_for_this_business(org):
+def test_a_contact_may_have_only_a_business_scoped_id(org):
     lead = org.lead()
     org.meta.behave(accepting(wa_id=False, user_id="BR.13491208655302741918"))
     first, _ = org.begin(lead)
@@ -148,13 +148,13 @@ def test_a_contact_may_have_no_phone_but_an_id_for_this_business(org):
 
 @pytest.mark.parametrize("state, held", [("accepted", False), ("held_for_quality_assessment", True), ("paused", True),
                                          ("what_nobody_knows_yet", False)])
-def test_a_message_that_meta_holds_back_says_so(org, state, held):
+def test_a_message_held_by_meta_is_held(org, state, held):
     org.meta.behave(accepting(message_status=state))
     made, _ = org.begin()
     assert made["conversation"]["held"] is held and made["message"]["status"] == "accepted"
 
 
-def test_meta_need_not_say_whom_it_is_for(org):
+def test_metas_response_need_not_name_the_contact(org):
     org.meta.behave(lambda handler, send: handler.answer(200, {"messaging_product": "whatsapp",
                                                                "messages": [{"id": send.id}]}))
     made, send = org.begin()
@@ -193,7 +193,7 @@ LONG = ["x"] * 51
     ({"number_id": "wan_00000000000000000000000000"}, {"number_id": "validation.whatsapp.{}_not_found"}),
     ({"phone": "5511987654321"}, {"phone": "validation.unknown_field"}),
 ], ids=lambda value: None if "wrong" in str(value) else ascii(value)[:40])
-def test_a_wrong_body_is_told_by_field(org, body, wrong):
+def test_a_wrong_body_is_refused_by_field(org, body, wrong):
     if not {"lead_id", "template_name"} & set(body) and body:
         body = {"lead_id": org.lead(), "template_name": "visita", **body}
     response = org.api.post("whatsapp/conversations", body)
@@ -206,7 +206,7 @@ def test_a_wrong_body_is_told_by_field(org, body, wrong):
 @pytest.mark.parametrize("data, status, code", [
     (b"", 400, "validation.body_required"), (b"{", 400, "validation.malformed_json"), (b"[]", 400, None),
     (b'{"lead_id": "a", "lead_id": "b"}', 400, "validation.malformed_json"), (b'"x"', 400, None)])
-def test_what_is_no_object_is_refused(org, data, status, code):
+def test_a_body_that_is_no_object_is_refused(org, data, status, code):
     response = org.api.request("POST", "whatsapp/conversations", data=data, headers={"Content-Type": "application/json"})
     assert response.status_code == status and code in (None, response.json()["code"]), response.text
 
@@ -218,18 +218,18 @@ def test_another_media_type_is_refused(org):
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "PATCH", "DELETE"])
-def test_there_is_only_post(org, method):
+def test_only_post_is_allowed(org, method):
     response = org.api.request(method, "whatsapp/conversations")
     refused(response, 405, "validation.method_not_allowed")
     assert "POST" in response.headers["Allow"]
 
 
-def test_a_lead_that_nobody_has_is_not_found(org):
+def test_an_unknown_lead_is_not_found(org):
     refused(org.start(UNKNOWN_LEAD), 404, "not_found.lead")
     assert not org.meta.sends and not org.messages()
 
 
-def test_another_organizations_lead_is_as_if_it_did_not_exist(org, module_admin_factory, meta):
+def test_another_organizations_lead_is_not_found(org, module_admin_factory, meta):
     other = WhatsAppOrg(org.instance, module_admin_factory, meta)
     foreign, unknown = (refused(org.start(lead), 404, "not_found.lead") for lead in (other.lead(), UNKNOWN_LEAD))
     assert {name: one for name, one in foreign.items() if name not in ("request_id", "timestamp", "detail")} == \
@@ -240,7 +240,7 @@ def test_another_organizations_lead_is_as_if_it_did_not_exist(org, module_admin_
 # ---------------------------------------------------------------- numbers
 
 
-def test_an_organization_without_a_number_is_told_so(module_instance, module_admin_factory, meta):
+def test_an_organization_without_a_number_is_refused(module_instance, module_admin_factory, meta):
     bare = WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False)
     problem = refused(bare.start(bare.lead()), 400, "validation.whatsapp.number_id_not_found",
                       number_id="validation.whatsapp.number_id_not_found")
@@ -248,7 +248,7 @@ def test_an_organization_without_a_number_is_told_so(module_instance, module_adm
     assert not bare.conversations()
 
 
-def test_of_several_numbers_one_must_be_named(org):
+def test_one_of_several_numbers_must_be_named(org):
     second, second_id, _ = org.add_number()
     lead = org.lead()
     refused(org.start(lead), 400, "validation.whatsapp.number_id_required",
@@ -260,7 +260,7 @@ def test_of_several_numbers_one_must_be_named(org):
     assert len(org.conversations()) == 2
 
 
-def test_another_organizations_number_is_as_if_it_did_not_exist(org, module_admin_factory, meta):
+def test_another_organizations_number_is_not_found(org, module_admin_factory, meta):
     other = WhatsAppOrg(org.instance, module_admin_factory, meta)
     refused(org.start(org.lead(), number_id=other.number_id), 400, "validation.whatsapp.number_id_not_found",
             number_id="validation.whatsapp.number_id_not_found")
