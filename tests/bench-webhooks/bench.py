@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Webhooks beside what would be built instead: bench.py BUILD
 
-Runs the parts that BENCH names (where it is empty: throughput, latency, idle, backlog). BENCH_ROUNDS is how many rounds a
-comparison has, BENCH_DELIVERIES how many deliveries a run. Ends with 1 where a delivery was lost or doubled; a goal that is
-missed is told."""
+Runs the parts that BENCH names (default: throughput, latency, idle, backlog). BENCH_ROUNDS is how many rounds a
+comparison has, BENCH_DELIVERIES how many deliveries a run. Exits with 1 if a delivery was lost or doubled; a missed goal is
+only printed."""
 
 import os
 import platform
@@ -32,7 +32,7 @@ class Bench:
         self.wrong = []
 
     def restart(self, processes, directives=""):
-        """Apache with so many processes and these directives; the API is then reached over one kept connection."""
+        """Restarts Apache; the API is then used over one kept connection."""
         self.deployment.up(processes, directives)
         self.client = self.deployment.client()
 

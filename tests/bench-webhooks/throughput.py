@@ -81,8 +81,8 @@ class Peer:
 
 def throughput(bench):
     d, count = bench.deployment, bench.deliveries
-    print(f"\nthroughput: {count:,} deliveries of {SIZE} bytes, a second\n  the courier is told: {DIRECTIVES.replace(chr(10), '; ')}"
-          "its process is one, and everything is on", flush=True)
+    print(f"\nthroughput: {count:,} deliveries of {SIZE} bytes, a second\n"
+          f"  the courier's directives: {DIRECTIVES.replace(chr(10), '; ')}one process, everything on", flush=True)
     bench.restart(1, DIRECTIVES)
     if not d.sql("select 1 from pg_database where datname = 'peer'"):
         d.sql("create database peer")

@@ -1,13 +1,13 @@
 #!/usr/bin/python3
 """mod_neoapi beside a bare handler: bench.py BUILD
 
-Runs the parts that BENCH names, where it is empty those of USUAL. get, list, create and insert are about brokers; property and
+Runs the parts that BENCH names, by default DEFAULT_PARTS. get, list, create and insert are about brokers; property and
 find, a list with two filters, about the largest resource. Reads (get, list, property, find) are also compared by one client,
 request by request. batch is about brokers that are created a hundred at a time beside those that are created one by one, by one
 client; bulk is the same with the bare handler's way to create a hundred, one statement: what batch could be at most; batches by
 as many clients as in the other parts. walk (brokers) and deep (properties) read a thousand pages. Others are keyed, create with
 an Idempotency-Key, and noise, the bare handler beside itself: how far ratios stray by chance. BENCH_SECONDS is how long a run
-lasts, BENCH_PAIRS how many pairs of runs a comparison has. Ends with 1 where an answer was wrong; a goal missed is told."""
+lasts, BENCH_PAIRS how many pairs of runs a comparison has. Exits with 1 if a response was wrong, not for a missed goal."""
 
 import os
 import platform

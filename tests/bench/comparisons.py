@@ -1,4 +1,4 @@
-"""The cases. In get, list, property, find and create, which also writes what a subscription is to be told, both handlers do the
+"""The cases. In get, list, property, find and create, which also queues an event, both handlers do the
 same; in insert the bare handler writes the row alone; batch compares two ways to create of ours, bulk the bare handler's way to
 create many with ours to create one."""
 
@@ -32,8 +32,9 @@ def lists(deployment, handler):
 
 def searches(deployment, handler):
     """What is on offer in a city."""
-    cities = [city for city, in deployment.sql("select distinct address->>'city' from (select * from neoapi.property limit 9999) p"
-                                               " order by 1")]
+    cities = [city for city, in deployment.sql(
+        "select distinct address->>'city' from (select * from neoapi.property limit 9999) p"
+        " order by 1")]
     return [f"GET {owner.path(handler, f'?city={quote(city)}&status=active', 'properties')} {owner.key}"
             for owner in deployment.organizations for city in cities]
 
@@ -100,7 +101,8 @@ def check_answers(bench):
     status, answer = ask(deployment, arrays(deployment)[0])
     bench.expect(status == 201 and len(json.loads(answer)) == BATCH_SIZE, f"arrays: answered with {status} {answer[:300]}")
     status, answer = ask(deployment, batches(deployment)[0])
-    bench.expect(status == 200 and json.loads(answer)["succeeded"] == BATCH_SIZE, f"batches: answered with {status} {answer[:300]}")
+    bench.expect(status == 200 and json.loads(answer)["succeeded"] == BATCH_SIZE,
+                 f"batches: answered with {status} {answer[:300]}")
     deployment.clean()
 
 
@@ -113,7 +115,7 @@ def report_goal(bench, case, ratio, details):
 
 
 def compare_loads(bench, case, loads, check, details):
-    """`told` says what the ratio is one of, and how many each side did."""
+    """`details` is a format for the two rates."""
     found = compare(case, loads, bench.pairs, bench.seconds, check)
     report_goal(bench, case, found.ratio, details.format(*found.medians()))
 
@@ -130,7 +132,8 @@ def compare_reads(bench, case, kind, **how):
     """By many clients at a time, where the order in which the machine lets them work may decide more than the handlers do; and by
     one, request by request, where it decides next to nothing."""
     compare_in(bench, case, kind, check_responses(bench), **how)
-    ratio, ours, bare = alternate(bench.deployment, *(f"{case}-{handler}" for handler in HANDLERS), bench.pairs * bench.seconds * 500)
+    ratio, ours, bare = alternate(bench.deployment, *(f"{case}-{handler}" for handler in HANDLERS),
+                                  bench.pairs * bench.seconds * 500)
     print(f"  in turns, by one client: half of the answers within {ours:.0f} and {bare:.0f} µs, ratio {ratio:.3f}", flush=True)
     report_goal(bench, case, ratio, f"of the bare handler, asked in turns by one client ({ours:.0f} to {bare:.0f} µs)")
 
@@ -186,7 +189,8 @@ def create(bench):
 
 
 def insert(bench):
-    compare_in(bench, "insert", lambda deployment, handler: creates(deployment, handler, alone=True), check_rows(bench, alone=True))
+    compare_in(bench, "insert", lambda deployment, handler: creates(deployment, handler, alone=True),
+               check_rows(bench, alone=True))
     bench.deployment.clean()
 
 

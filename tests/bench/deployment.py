@@ -118,7 +118,7 @@ class Deployment:
         return next((line.partition("AH00489: ")[2].partition(" configured")[0] for line in reversed(lines) if "AH00489" in line), "")
 
     def children(self, server):
-        """Of "httpd" or "db": what /proc tells of each process, by number."""
+        """/proc/PID/stat of each process of "httpd" or "db", by number."""
         parent = pathlib.Path(self.env[PID_FILES[server]]).read_text().split()[0]
         found = {}
         for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
@@ -206,7 +206,8 @@ class Deployment:
             key = self.ctl("key", "create", "bench", "--organization", organization, "--role", "org_admin")["secret"]
             made.append({"id": organization, "tenant": tenant, "key": key})
         self.restart_db(*(f"alter system set {name} = '{value}'" for name, value in LOADING.items()))
-        self.psql(*(part for name, many in ROWS.items() for part in ("-v", f"{name}={many}")), "-f", str(DIRECTORY / "fill.sql"))
+        self.psql(*(part for name, many in ROWS.items() for part in ("-v", f"{name}={many}")),
+                  "-f", str(DIRECTORY / "fill.sql"))
         self.restart_db(*(f"alter system reset {name}" for name in LOADING))
         last = self.sql("select max(id) from neoapi.broker")[0][0]
         new = self.known.with_suffix(".new")
@@ -217,8 +218,9 @@ class Deployment:
     def clean(self):
         """Takes away what was created since the data was made, and leaves nothing to do for the database."""
         self.await_quiet()
-        self.sql("set synchronous_commit = off", "truncate neoapi.webhook_delivery, neoapi.webhook_queue, neoapi.idempotency_key",
-                 f"delete from neoapi.broker b using neoapi.organization o where b.organization_id = o.id and b.id > '{self.filled_to}'")
+        self.sql(
+            "set synchronous_commit = off", "truncate neoapi.webhook_delivery, neoapi.webhook_queue, neoapi.idempotency_key",
+            f"delete from neoapi.broker b using neoapi.organization o where b.organization_id = o.id and b.id > '{self.filled_to}'")
         self.sql("vacuum (analyze) neoapi.broker")
         self.sql("checkpoint")
 

@@ -13,7 +13,7 @@ DIRECTORY = pathlib.Path(__file__).resolve().parent
 CONNECTIONS = 16
 THREADS = 2
 WARM_UP = 2  # seconds
-run_numbers = itertools.count(1)  # tells each run's bodies from all others'
+run_numbers = itertools.count(1)  # makes the bodies of each run unique
 
 
 @dataclass
@@ -78,8 +78,8 @@ class Load:
         self.file.write_text("".join(line + "\n" for line in lines))
 
     def run(self, seconds, *options):
-        command = ["wrk", f"-t{min(THREADS, self.connections)}", f"-c{self.connections}", f"-d{seconds}s", "--timeout", "10s", "-s", DIRECTORY / "traffic.lua",
-                   self.url, "--", self.file, str(next(run_numbers)), *options]
+        command = ["wrk", f"-t{min(THREADS, self.connections)}", f"-c{self.connections}", f"-d{seconds}s", "--timeout", "10s",
+                   "-s", DIRECTORY / "traffic.lua", self.url, "--", self.file, str(next(run_numbers)), *options]
         before = self.deployment.processor_time()
         own = self.deployment.client_processors
         out = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE,
@@ -93,7 +93,7 @@ class Load:
 
 def compare(name, loads, pairs, seconds, check):
     """Runs both sides in turns; which is first in a pair is second in the next. `check(side, measure)` returns what `measure`
-    does, and sees to it that so many good answers came of it."""
+    does, and checks the responses."""
     found = Comparison(loads)
     one, other = loads
     what = "answers" if all(load.rows == 1 for load in loads.values()) else "rows"

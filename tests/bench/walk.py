@@ -9,7 +9,7 @@ from urllib.parse import quote
 from deployment import ORGANIZATIONS, ROWS
 
 PAGES = 1000
-EDGE = 100  # so many pages at either end are compared
+EDGE = 100  # pages at either end that are compared
 WALKS = 3
 GOAL = 1.05
 

@@ -57,7 +57,8 @@ class Api:
 
     def ask(self, method, path, body=None):
         if not hasattr(self.kept, "connection"):
-            self.kept.connection = http.client.HTTPSConnection(self.at.hostname, self.at.port, timeout=TIMEOUT_S, context=self.context)
+            self.kept.connection = http.client.HTTPSConnection(self.at.hostname, self.at.port, timeout=TIMEOUT_S,
+                                                               context=self.context)
         try:
             return self.send(method, path, body)
         except (ConnectionError, http.client.HTTPException):  # kept for too long; whatever is done twice here is done once
@@ -204,7 +205,7 @@ class Loader:
         return self.make("properties", body)
 
     def proposals(self, rng, story, home, owners, takers):
-        """Makes them, and returns the accepted one's id. What was not accepted was somebody else's."""
+        """Makes them, and returns the accepted one's id. Other proposals are by other parties."""
         accepted = None
         for number, status in enumerate(story.proposals.split(), 1):
             proponents = takers if status == "accepted" else rng.choice(self.takers)

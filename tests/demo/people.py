@@ -1,5 +1,5 @@
-"""The demo's brokers and parties, as the API takes them. Names, numbers and accounts are combined by a generator and are meant to
-be nobody's: addresses end in example.com, telephone numbers begin with a prefix that is not given out."""
+"""The demo's brokers and parties, as the API takes them. Names, numbers and accounts are combined by a generator and belong
+to no real person: addresses end in example.com, telephone numbers begin with a prefix that is not given out."""
 
 import unicodedata
 from datetime import date

@@ -32,7 +32,7 @@ def die(message):
 # ---------------------------------------------------------------- the signatures
 
 def same(expected, given):
-    """In a time that does not tell how much of it is right."""
+    """Compares in constant time."""
     return hmac.compare_digest(expected.encode(), given.encode("utf-8", "surrogateescape"))
 
 

@@ -1,5 +1,5 @@
-"""Somebody who takes every message for WhatsApp's provider: enough for tests that are about the API alone. Those that are about the
-provider have a stand-in that looks at what it gets (tests/whatsapp)."""
+"""A WhatsApp provider that accepts every message, for tests of the API alone. Tests of the provider use the
+stand-in for Meta in tests/whatsapp, which validates requests."""
 
 import contextlib
 import json

@@ -52,7 +52,7 @@ TYPES = {400: "validation", 401: "unauthorized", 403: "forbidden", 404: "not_fou
          503: "internal", **dict.fromkeys([411, 414, 417, 431, 501, 505], "validation")}
 ALWAYS = {"type", "title", "status", "detail", "code", "request_id", "timestamp", "documentation_url"}
 SOMETIMES = {"instance", "errors", "retry_after"}
-INSIDE = re.compile("sqlstate|relation|postgres|libpq|neoapi\\.|/src/|\\.c:|constraint", re.I)  # nobody's business
+INSIDE = re.compile("sqlstate|relation|postgres|libpq|neoapi\\.|/src/|\\.c:|constraint", re.I)  # internals
 
 
 def moment(text):

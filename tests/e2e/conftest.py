@@ -1,7 +1,7 @@
 """Fixtures of the end-to-end tests: one private Apache and PostgreSQL for the whole session, and clients for it.
 
 The build under test is NEOAPI_TEST_BUILD (default: build/). A build/san is loaded with AddressSanitizer. The session fails if
-a sanitizer has anything to say or a process crashes. Where a test fails, the servers' logs stay in BUILD/e2e/log-*.
+a sanitizer reports an error or a process crashes. If a test fails, the servers' logs stay in BUILD/e2e/log-*.
 
 session   instance    deployment.Instance: url, ca, port, state, sql(), error_log, access_log, pid, children(), command()
           admin_factory  AdminFactory: tenant(), organization(), key(), user(), token(), plan(), revoke(), set_plan()
@@ -16,7 +16,8 @@ test      api         client.Api with an org_admin's key to principals.organizat
           report      report("3 kills") says in the session's report what a test has measured
           log_since   log_since() is what the error log has got since the test began
 
-Other modules: client (Api, ok, refused, wrong_fields, moment), wait (eventually, together), admin_factory (AdminFactory, Credential).
+Other modules: client (Api, ok, refused, wrong_fields, moment), wait (eventually, together), admin_factory (AdminFactory,
+Credential).
 """
 
 import itertools
@@ -86,7 +87,7 @@ def pytest_configure(config):
             os.environ[name] = value
 
 
-# Where a test runs. Without a mark: in `make check`, and in `make check-all` once more with the sanitizers.
+# When a test runs. Without a mark: in `make check`, and in `make check-all` once more with the sanitizers.
 MARKS = [
     "slow: only in `make check-all`, with the sanitizers",
     "plain: only in `make check-all`, without the sanitizers: it is about browsers, other tools or PostgreSQL's plans",

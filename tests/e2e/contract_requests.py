@@ -1,4 +1,4 @@
-"""Requests that are made from the API's description, to one operation after the other, and what became of them."""
+"""Requests made from the OpenAPI document, operation by operation."""
 
 import json
 import uuid
@@ -62,7 +62,7 @@ def failures(response):
 
 
 class ResponseCoverage:
-    """Brings about every answer that a client can bring about, of one operation. `viewer` may only read in that world."""
+    """Provokes every response of one operation that a client can provoke. `viewer` may only read in that organization."""
 
     def __init__(self, operation, sample_org, viewer, anonymous):
         self.operation, self.sample_org, self.viewer, self.anonymous = operation, sample_org, viewer, anonymous

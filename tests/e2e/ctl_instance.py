@@ -55,7 +55,7 @@ class Ctl:
                 if select.select([ours], [], [], 0.1)[0]:
                     try:
                         got += os.read(ours, 65536)
-                    except OSError:  # the other end has gone
+                    except OSError:  # the process closed its end
                         break
                 if typed and got.rstrip().endswith(b":"):
                     os.write(ours, (typed + "\n").encode())

@@ -106,7 +106,7 @@ class Instance:
 
     @contextlib.contextmanager
     def locked(self, table):
-        """A time in which nobody else reads or writes a table."""
+        """Holds an exclusive lock on a table."""
         connection = psycopg2.connect(self.admin_dsn)
         try:
             with connection.cursor() as cursor:

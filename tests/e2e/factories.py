@@ -13,7 +13,7 @@ NAMES = {"brokers": "broker", "properties": "property", "parties": "party", "pro
          "documents": "document"}
 SERVER = {"id", "tenant_id", "organization_id", "created_at", "updated_at", "created_by", "updated_by", "decided_at",
           "signed_at", "terminated_at"}
-UNKNOWN_ULID = "0" * 26  # of an id that nothing has
+UNKNOWN_ULID = "0" * 26  # no resource has this id
 PLACE = {"postal_code": "04101300", "city": "São Paulo", "state": "SP"}
 ADDRESS = {"postal_code": "04101300", "street": "Rua Vergueiro", "number": "2045", "complement": "Apto 82",
            "neighborhood": "Vila Mariana", "city": "São Paulo", "state": "SP", "ibge_code": "3550308", "latitude": -23.58934,
@@ -52,7 +52,7 @@ def given(resource):
 
 class ResourceFactory:
     """Makes resources with one client. `body(collection, **more)` is the smallest body that is accepted, with what it refers to;
-    `full` the one with every field. A method for each kind makes one of the smallest, changed as told, and returns it."""
+    `full` the one with every field. A method for each kind creates the smallest with the given fields, and returns it."""
 
     def __init__(self, api: Api):
         self.api = api
@@ -174,6 +174,6 @@ class ResourceFactory:
 
 
 def many(admin_factory, count):
-    """Makes so many of a kind at once, and returns them."""
+    """Calls `make` concurrently and returns the results."""
     with ThreadPoolExecutor(8) as pool:
         return list(pool.map(lambda _: admin_factory(), range(count)))

@@ -20,7 +20,7 @@ def free_port():
 
 
 class Httpd:
-    """`changes` are pairs of a regular expression, for whole lines of tests/deploy/httpd.conf, and what stands there instead.
+    """`changes` are pairs of a regular expression, for whole lines of tests/deploy/httpd.conf, and their replacements.
 
     check() is what `httpd -t` says and whether it would start; start() starts it, and stop() must follow. Requests: api(…).
     """

@@ -1,4 +1,4 @@
-"""Clients that send requests without end, each on a connection that it keeps, and remember what became of every one."""
+"""Clients that send requests continuously over kept connections, and record the result of each."""
 
 import itertools
 import json
@@ -60,7 +60,7 @@ class Load:
         assert not self.errors, self.errors[0]
 
     def wait_for(self, count, status=None):
-        """Waits until so many more requests (with that status) are answered."""
+        """Waits for `count` more responses (with that status)."""
         before = self.count(status)
         eventually(lambda: self.errors or self.count(status) >= before + count, f"{count} more answers, {status or 'any'}")
 
@@ -76,7 +76,7 @@ class Load:
                 if self.stop.is_set():
                     break
                 connection = self._send(self._next(chance, f"load {self.run} {number} {n}", known), connection, known)
-        except Exception as wrong:  # told to whoever ends the load
+        except Exception as wrong:  # raised by __exit__
             self.errors.append(wrong)
         if connection:
             connection.close()
@@ -97,7 +97,7 @@ class Load:
         return message(self.api, "POST", "brokers", headers, json.dumps({"name": sent.name}).encode())
 
     def _send(self, sent, connection, known):
-        """Sends it and remembers what came. Returns the connection for the next, None where there is none."""
+        """Sends a request and records the result. Returns the connection for the next one, or None."""
         data, sent.began, answer = self.bytes_of(sent, known), time.monotonic(), None
         try:
             connection, answer = self._exchange(sent, data, connection)

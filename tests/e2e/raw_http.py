@@ -1,5 +1,4 @@
-"""A connection on which bytes are sent as they are, and whose answers are read one by one: also several on one connection,
-interim ones, and connections that end where they should not."""
+"""A connection that sends raw bytes and reads responses one by one: pipelined, interim and incomplete ones."""
 
 import http.client
 import json
@@ -12,7 +11,7 @@ from client import check
 
 GONE = (ConnectionResetError, BrokenPipeError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
-# What no answer may tell: what lies where, what it is made of, which versions run.
+# No response may reveal file names, components or versions.
 INSIDE = re.compile(r"<html|<!doctype|/usr/|/var/|/root\b|/home/|/tmp/|/etc/|\.[ch]:\d|\.so\b|postgres|pgsql|libpq|sqlstate"
                     r"|\bPG(_|RES|conn)|jansson|Apache/|OpenSSL|mod_\w|neoapi\.|\bAH\d{5}"
                     r"|\b(select|insert|update)\b.*\b(from|into|set)\b",
@@ -122,7 +121,7 @@ class RawConnection:
 
 
 def check_wholly(answer, method="GET", path=None):
-    """What holds for every answer: nothing is missing, nothing is there twice, nothing of the inside is told."""
+    """Checks what holds for every response: required headers, none of them twice, no internals."""
     check(answer.status_code, answer.headers, answer.content, method, path)
     names = [name.lower() for name in answer.headers.keys()]
     for name in ("x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "content-type",
@@ -140,7 +139,7 @@ def check_wholly(answer, method="GET", path=None):
 
 def message(api, method, target, headers=(), body=b"", version="HTTP/1.1", key=True):
     """A request's bytes. Texts are written as Latin-1, so that every byte can be said. `target` is below the base unless it
-    begins with a slash or is a whole URL; Content-Length is added where the headers say nothing of the body's length."""
+    begins with a slash or is a whole URL; Content-Length is added if the headers have no length."""
     base = urlsplit(api.url)
     if not re.match("/|https?:|[*]", target):
         target = base.path + target

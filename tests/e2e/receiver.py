@@ -1,4 +1,4 @@
-"""Receivers of webhooks: real HTTP and HTTPS servers that behave as they are told, and remember what arrived and when.
+"""Receivers of webhooks: real HTTP and HTTPS servers with a given behaviour, which record what arrived and when.
 
 with Receiver(behave) as receiver: receiver.url, receiver.arrivals, receiver.connections. `behave` is one of the functions below or
 made by one; it is handed the request's handler and the arrival, and answers or does not. It can be changed while it runs.
@@ -97,7 +97,7 @@ def close_without_a_word(handler, _):
 
 
 def huge(handler, _):
-    """A good answer with far more to say than anybody reads."""
+    """A valid response with a body larger than the limit."""
     handler.close_connection = True
     handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n")
     try:
@@ -144,7 +144,7 @@ class Handler(BaseHTTPRequestHandler):
         self.server.arrivals.append(arrival)
         try:
             self.server.behave(self, arrival)
-        except OSError:  # the other side has gone
+        except OSError:  # the client closed the connection
             self.close_connection = True
 
     def log_message(self, *_):
@@ -216,13 +216,13 @@ class Receiver:
         return self.server.connections
 
     def wait_for(self, count, limit=TIMEOUT_S):
-        """Waits until so many have arrived, and returns all."""
+        """Waits for `count` arrivals, and returns all."""
         eventually(lambda: len(self.server.arrivals) >= count, f"{count} deliveries", limit)
         return self.arrivals
 
 
 class ClosedPort:
-    """A port that nobody listens at, kept from others."""
+    """A reserved port without a listener."""
 
     def __enter__(self):
         self.socket = socket.socket()
@@ -235,7 +235,7 @@ class ClosedPort:
 
 
 def untrusted_certificate(place):
-    """The files of a certificate that nobody has signed but its owner."""
+    """The files of a self-signed certificate."""
     certificate, key = place / "untrusted.pem", place / "untrusted.key"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
                     "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",

@@ -118,7 +118,7 @@ class SampleOrg:
                 continue
             described = self.document.resolve(schema["properties"][name])
             if described.get("format") == "uri":
-                now[name] = UNREACHABLE_URL  # should anybody want to go there
+                now[name] = UNREACHABLE_URL
             is_text = described.get("type") == "string" and not {"enum", "format", "pattern"} & set(described)
             if is_text and described.get("maxLength", 0) >= 12:
                 number = f" {next(numbers)}"
@@ -157,7 +157,7 @@ class SampleOrg:
 
     def part(self, operation, hole, prefix, ids):
         """Something that belongs to a resource, from the list it is in, once each operation below the resource was used that
-        makes something without being told more."""
+        creates something without a body."""
         key = prefix, *ids
         if key not in self.parts:
             lists = operation.path.partition("/{" + hole + "}")[0]

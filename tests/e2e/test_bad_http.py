@@ -131,7 +131,7 @@ def answers(connection):
 LENGTH, TE = ("Content-Length", 6), "Transfer-Encoding"
 
 
-# RFC 9112, section 6.3: a message with both may be an attempt to smuggle; whoever does not refuse it closes the connection.
+# RFC 9112, section 6.3: a message with both may be an attempt to smuggle; a server that accepts it must close the connection.
 @pytest.mark.parametrize("headers", [
     [LENGTH, (TE, "chunked")], [(TE, "chunked"), LENGTH], [LENGTH, (TE, " chunked")], [LENGTH, (TE, "Chunked")],
     [LENGTH, (TE, "x"), (TE, "chunked")], [LENGTH, (TE, "chunked"), (TE, "x")], [LENGTH, (TE, "\x0bchunked")],
@@ -343,7 +343,7 @@ def test_requests_sent_together_are_answered_in_order(api):
 
 
 def test_bytes_after_a_refused_body_are_not_read_as_a_request(api):
-    """The body of a request that is refused early is data still, also where it looks like a request."""
+    """The body of a request that is refused early must not be read as a request."""
     inner = message(api, "POST", "brokers", JSON, b'{"name":"smuggled-body"}')
     last = message(api, "GET", "me", [("Connection", "close")])
     for headers, key, status in ((JSON, False, 401), ([("Content-Type", "text/plain")], True, 415)):

@@ -1,4 +1,4 @@
-"""Bad bodies and fields of every kind get the right answer, the answer tells nothing of the inside, and the server goes on."""
+"""Bad bodies and fields get the right error without internals, and the server keeps running."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Bad queries, cursors, ids, paths and headers get the right answer, which tells nothing of the inside."""
+"""Bad queries, cursors, ids, paths and headers get the right error without internals."""
 
 import uuid
 

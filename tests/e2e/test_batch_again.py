@@ -114,9 +114,10 @@ def test_references_and_deletions_at_the_same_time_leave_nothing_dangling(own_ap
             lambda: send(own_api.with_(), delete(broker)))
         statuses = {result["status"] for result in ok(made)["results"]}
         assert (statuses, ok(gone)["results"][0]["status"]) in [({201}, 409), ({400}, 204)]
-    left = instance.sql("select count(*) from neoapi.party p where organization_id = %s and broker_id is not null and not exists"
-                        " (select from neoapi.broker b where b.organization_id = p.organization_id and b.id = p.broker_id)",
-                        own_api.credential.organizations[0])
+    left = instance.sql(
+        "select count(*) from neoapi.party p where organization_id = %s and broker_id is not null and not exists"
+        " (select from neoapi.broker b where b.organization_id = p.organization_id and b.id = p.broker_id)",
+        own_api.credential.organizations[0])
     assert left == [(0,)]
     assert instance.sql("select count(*) from pg_stat_activity where state like 'idle in transaction%%' and usename = %s",
                         "neoapi") == [(0,)]
@@ -127,7 +128,7 @@ def test_references_and_deletions_at_the_same_time_leave_nothing_dangling(own_ap
 
 @pytest.fixture
 def other(instance):
-    """Somebody else's transaction."""
+    """A concurrent transaction."""
     connection = psycopg2.connect(instance.admin_dsn, options="-c deadlock_timeout=60s")  # others find out first
     yield connection.cursor()
     connection.rollback()

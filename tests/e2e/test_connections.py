@@ -8,7 +8,7 @@ OURS = "select pid from pg_stat_activity where application_name = 'neoapi'"
 
 
 def test_connections_that_the_database_closed_cost_no_request(new_instance):
-    """What had not been sent is sent over a new connection, also where it writes."""
+    """A statement that was not sent is sent over a new connection, also if it writes."""
     instance = new_instance()
     api = Api(instance, AdminFactory(instance).key())
     for _ in range(10):

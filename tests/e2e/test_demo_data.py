@@ -212,7 +212,7 @@ def test_the_demos_addresses_are_in_municipalities_that_exist(demo):
 
 
 def members(row, *path):
-    """What stands at a path, with all elements of lists."""
+    """The values at a path, with all elements of lists."""
     found = [row]
     for name in path:
         found = [one for value in found if name in value
@@ -220,7 +220,7 @@ def members(row, *path):
     return found
 
 
-# Where a filter looks, if not in the field of its name.
+# Fields of filters that are named differently.
 PLACES = {
     "city": ("address", "city"), "state": ("address", "state"), "neighborhood": ("address", "neighborhood"),
     "owner_id": ("owners", "party_id"), "role": ("roles",), "proponent_id": ("proponent_ids",),

@@ -197,7 +197,8 @@ def test_who_says_nothing_of_compression_gets_it(anonymous, assets):
 @pytest.fixture
 def run(own_api, tmp_path):
     """run(example, **variables): what curl said, and the status."""
-    (tmp_path / ".curlrc").write_text(f'silent\ncacert = "{own_api.instance.ca}"\nnoproxy = "*"\nwrite-out = "\\n%{{http_code}}"\n')
+    (tmp_path / ".curlrc").write_text(f'silent\ncacert = "{own_api.instance.ca}"\n'
+                                      'noproxy = "*"\nwrite-out = "\\n%{http_code}"\n')
 
     def start(example, **variables):
         done = subprocess.run(["sh", "-eu", "-c", example], capture_output=True, text=True, timeout=TIMEOUT_S,

@@ -1,4 +1,4 @@
-"""What fails under load has a good end: the database stopped, killed or hanging, Apache restarted, a child killed.
+"""Failures under load: the database stopped, killed or hanging, Apache restarted, a child killed.
 
 An instance of its own, with three virtual hosts: the usual one; one that does not wait long for slow clients (127.0.0.2); one
 with two connections to the database (127.0.0.3).
@@ -115,7 +115,7 @@ def start_database(instance):
 
 
 def break_and_mend(load, breaks):
-    """Breaks the database under load, lets requests fail, mends it. Returns the moment when it was there again."""
+    """Breaks the database under load, waits for failed requests, restarts it. Returns when it was up again."""
     load.api.instance.command(breaks)
     load.wait_for(40, status=503)
     start_database(load.api.instance)
@@ -137,7 +137,7 @@ def test_during_an_outage_requests_get_503_and_none_is_lost_or_executed_twice(mo
 
 
 def test_the_first_request_after_a_restart_of_the_database_succeeds(module_instance, module_api):
-    """On kept connections, also on those that nobody used meanwhile; reads, creates and updates."""
+    """On kept connections, idle ones included; reads, creates and updates."""
     made = module_api.broker()
     with RawConnection(module_api) as kept:
         kept.send(message(module_api, "GET", "me")).answer()
@@ -168,7 +168,7 @@ def test_during_an_outage_requests_without_database_succeed_and_others_fail_fast
 
 
 def test_an_outage_does_not_consume_the_rate_limit(module_instance, module_api):
-    """Without the database nobody knows whose request it is; it must not be counted as one without a valid credential."""
+    """Without the database a credential cannot be verified; the request must not count as one with a wrong credential."""
     module_instance.command("stop-db")
     try:
         answers = [module_api.get("brokers") for _ in range(5)]
@@ -216,7 +216,7 @@ def test_requests_to_a_hanging_database_time_out(module_instance, module_api):
 
 @contextlib.contextmanager
 def locked_brokers(instance):
-    """Nobody else can write to the table meanwhile. Yields what ends it early."""
+    """Locks the table against writes. Yields a function that releases it early."""
     connection = psycopg2.connect(instance.admin_dsn)
     try:
         connection.cursor().execute("lock table neoapi.broker in share mode")
@@ -260,7 +260,7 @@ def listeners(instance):
 
 
 def everywhere(api):
-    """The statuses of so many requests, each on a connection of its own, that every child is asked."""
+    """The statuses of enough requests, each on its own connection, to reach every child."""
     return {api.with_().get("me").status_code for _ in range(30)}
 
 

@@ -21,7 +21,7 @@ EXTERNAL = {"external_id": ["crm-77", "crm-77,crm-78", "none"]}
 
 
 def parties(few):
-    """A party that few refer to, one to which a third of them does, both, and one to which nobody does."""
+    """A party with few references, one that a third of the rows refer to, both, and one without references."""
     return [id_of("parties", few), id_of("parties", 0), f"{id_of('parties', few)},{id_of('parties', 0)}",
             id_of("parties", 99_999), "pty_nothing"]
 

@@ -74,7 +74,7 @@ def test_a_hanging_database_blocks_only_one_probe(module_instance, admin_pages):
 
 
 def test_concurrent_requests_share_one_probe(module_instance, admin_pages):
-    """Where none is known: a second balancer is not told that a healthy host is not ready."""
+    """A second balancer must not see a healthy host as not ready while the first probe runs."""
     module_instance.command("stop-httpd")
     module_instance.command("start-httpd")
     waiting = "select 1 from pg_locks where not granted and relation = 'neoapi.schema_migration'::regclass"

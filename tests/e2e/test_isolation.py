@@ -1,6 +1,5 @@
-"""Nothing of an organization can be seen, guessed at or referred to from another: every route of the API's description is
-walked with a stranger's key, with every id of the first organization wherever an id can stand. What exists elsewhere is answered like
-what does not exist at all: in the same words, and in the same time.
+"""Isolation of organizations: every route of the OpenAPI document is requested with another organization's key, with every
+id of the first organization in every place for an id. Existing and unknown ids get the same response in the same time.
 """
 
 import itertools
@@ -168,7 +167,7 @@ def alone(operation, body, path):
 
 
 def with_kind(document, body, path, prefix):
-    """The body, where a kind stands beside the id, with the kind that goes with it."""
+    """The body with the kind that matches the id, if it has a member for the kind."""
     beside = get(body, path[:-1])
     if path[-1] == "id" and isinstance(beside, dict) and "type" in beside:
         return put(body, (*path[:-1], "type"), document.prefixes[prefix])
@@ -299,7 +298,7 @@ class Stopwatch:
         self.chance = random.Random(1)
 
     def seconds(self, status, method, path, body=None):
-        """How long it takes; the connection itself, where the server has closed it, is not counted."""
+        """The duration of a request, without reconnecting."""
         headers = {"X-API-Key": self.secret, **(JSON if body is not None else {})}
         if self.connection.sock is None:
             self.connection.connect()
@@ -333,7 +332,7 @@ class Stopwatch:
 
 
 def asking(document, owner, other_org, watch):
-    """Every way to ask for something by its id: what it is, and a function that asks with an id and tells how long it took."""
+    """Every request with an id: its name, and a function that sends it with an id and returns the duration."""
     for operation in with_holes(document):
         own = other_org.fill(operation)
         sent = request_of(operation, other_org)["data"]

@@ -1,4 +1,4 @@
-"""What is tidied up as time goes by: history beyond its retention, idempotency keys that are over. It begins with the server."""
+"""Cleanup of old history and expired idempotency keys, which begins when the server starts."""
 
 import uuid
 
@@ -16,7 +16,7 @@ DAY = "to_char(current_date + %s, 'YYYYMMDD')"
 
 
 def begin_again(module_instance):
-    """A new generation of processes, each of which begins by tidying up where it finds the time."""
+    """Restarts the processes; each begins with a cleanup."""
     module_instance.command("graceful")
 
 
@@ -40,11 +40,13 @@ def age(module_instance, delivery, days):
     """A copy of a delivery and its attempts, that many days older, as it is in the queue as well. Returns its id."""
     old = module_instance.sql("select overlay(neoapi.webhook_min_id(current_date - %s) placing right(%s, 8) from 23)", days,
                               delivery)[0][0]
-    module_instance.sql("insert into neoapi.webhook_delivery select organization_id, %s, subscription_id, event_type, payload, created_at"
-                        " from neoapi.webhook_delivery where id = %s", old, delivery)
-    module_instance.sql("insert into neoapi.webhook_attempt select organization_id, %s, subscription_id, number, started_at, duration_ms,"
-                        " http_status, error, response_excerpt, outcome from neoapi.webhook_attempt where delivery_id = %s",
-                        old, delivery)
+    module_instance.sql(
+        "insert into neoapi.webhook_delivery select organization_id, %s, subscription_id, event_type, payload, created_at"
+        " from neoapi.webhook_delivery where id = %s", old, delivery)
+    module_instance.sql(
+        "insert into neoapi.webhook_attempt select organization_id, %s, subscription_id, number, started_at, duration_ms,"
+        " http_status, error, response_excerpt, outcome from neoapi.webhook_attempt where delivery_id = %s",
+        old, delivery)
     module_instance.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
                         " select id, organization_id, subscription_id, now() + interval '1 hour' from neoapi.webhook_delivery where id = %s",
                         old)
@@ -76,7 +78,8 @@ def test_history_beyond_the_retention_is_removed_with_its_queue_rows(module_inst
     begin_again(module_instance)
     eventually(lambda: not count(module_instance, "webhook_queue", "id", gone), "the old one's end in the queue")
     for kind, column in (("delivery", "id"), ("attempt", "delivery_id")):
-        assert name_of(module_instance, kind, -9) not in partitions(module_instance, kind) and name_of(module_instance, kind, -6) in partitions(module_instance, kind)
+        left = partitions(module_instance, kind)
+        assert name_of(module_instance, kind, -9) not in left and name_of(module_instance, kind, -6) in left
         assert [count(module_instance, f"webhook_{kind}", column, id) for id in (gone, kept, recent)] == [0, 1, 1]
     assert count(module_instance, "webhook_queue", "id", kept) == 1
     module_instance.sql("delete from neoapi.webhook_queue where id = %s", kept)
@@ -85,9 +88,10 @@ def test_history_beyond_the_retention_is_removed_with_its_queue_rows(module_inst
 def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
     key = str(uuid.uuid4())
     assert admin.post("brokers", json={"name": "Ana"}, headers={"Idempotency-Key": key}).status_code == 201
-    module_instance.sql("insert into neoapi.idempotency_key select organization_id, credential_id, gen_random_uuid(), request_hash, status,"
-                        " response_body, secret, now() - interval '1 second' from neoapi.idempotency_key, generate_series(1, 4500) where key = %s",
-                        key)
+    module_instance.sql(
+        "insert into neoapi.idempotency_key select organization_id, credential_id, gen_random_uuid(), request_hash, status,"
+        " response_body, secret, now() - interval '1 second' from neoapi.idempotency_key, generate_series(1, 4500) where key = %s",
+        key)
     begin_again(module_instance)
     eventually(lambda: module_instance.sql("select count(*) from neoapi.idempotency_key where expires_at < now()") == [(0,)],
                "no key that is over")
@@ -96,7 +100,7 @@ def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
 
 @pytest.mark.parametrize("lock", ["neoapi.tidy", "neoapi.webhook_maintain_partitions"])
 def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiver, lock):
-    """Somebody holds the lock; deliveries leave all the same, and nothing is tidied until it is free."""
+    """While another process holds the lock, deliveries are sent and nothing is removed."""
     connection = psycopg2.connect(module_instance.admin_dsn)
     try:
         with connection.cursor() as cursor:

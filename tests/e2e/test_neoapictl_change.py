@@ -232,8 +232,9 @@ def test_status_has_an_exit_status_for_whoever_watches(ctl, own_database, own_ap
 
 
 def test_status_minds_what_waits(own_database):  # noqa: F811
-    own_database.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
-                     " created_by, updated_by, secret) values ('o', 'whs_' || repeat('0', 26), 't', 'https://x', '{*}', now(), now(), '', '', 'x')")
+    own_database.sql(
+        "insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+        " created_by, updated_by, secret) values ('o', 'whs_' || repeat('0', 26), 't', 'https://x', '{*}', now(), now(), '', '', 'x')")
     own_database.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
                      " select 'whd_' || n, 'o', 'whs_' || repeat('0', 26), now() - interval '10 minutes' from generate_series(1, 3) n")
     status, out, _ = own_database.run("--json", "status", "--max-pending", "2")

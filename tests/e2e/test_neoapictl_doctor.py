@@ -58,9 +58,10 @@ def test_doctor_finds_secrets_that_no_key_of_the_file_opens(own_database, key_fi
     organization = own_database.json("organization", "add", "B", "--tenant",
                                      own_database.json("tenant", "add", "A")["id"])["id"]
     for rest, is_active in (("0", True), ("1", False)):
-        own_database.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
-                         " created_by, updated_by, secret, is_active) values ('o', 'whs_' || repeat(%s, 26), 't', 'https://x', '{*}', now(),"
-                         " now(), '', '', 'c2VhbGVk', %s)", rest, is_active)
+        own_database.sql(
+            "insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+            " created_by, updated_by, secret, is_active) values ('o', 'whs_' || repeat(%s, 26), 't', 'https://x', '{*}', now(),"
+            " now(), '', '', 'c2VhbGVk', %s)", rest, is_active)
     status, checks = examined(own_database, "--key-file", str(key_file))
     assert status == 1 and checks["encrypted secrets"]["result"] == "failed" and "2 of 2" in checks["encrypted secrets"]["found"]
     assert examined(own_database)[1]["encrypted secrets"]["result"] == "skipped"

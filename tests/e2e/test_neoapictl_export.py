@@ -108,9 +108,10 @@ def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full_org_api, ctl
     assert lines_of(ctl.ok("export", organization))[0]["export"]["left_out"] == nothing
     assert "Not in the file" not in ctl.ok("export", organization, "--output", path)
     number = add_number(instance, organization)
-    instance.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
-                 " created_at, updated_at) values (%s, 'wac_' || repeat('0', 26), %s, '5511987654321', 'pending', now(), now(),"
-                 " now())", organization, number)
+    instance.sql(
+        "insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
+        " created_at, updated_at) values (%s, 'wac_' || repeat('0', 26), %s, '5511987654321', 'pending', now(), now(),"
+        " now())", organization, number)
     said = ctl.ok("export", organization, "--output", path)
     assert "Not in the file: whatsapp_number 1, whatsapp_conversation 1." in said
     with open(path) as file:

@@ -223,10 +223,12 @@ def test_a_schema_of_another_build_is_not_taken_for_this_builds(own_database):
 def test_deliveries_of_every_partition_are_found_by_their_subscription(own_database):
     organization = own_database.json("organization", "add", "B", "--tenant",
                                      own_database.json("tenant", "add", "A")["id"])["id"]
-    subscription, old, recent = "whs_" + UNKNOWN_ULID, "whd_" + UNKNOWN_ULID, own_database.sql("select neoapi.webhook_min_id(current_date)")[0][0]
-    own_database.sql("insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
-                     " created_by, updated_by, secret) values (%s, %s, '', 'https://127.0.0.1:9/', '{*}', now(), now(), '', '', '')",
-                     organization, subscription)
+    subscription, old = "whs_" + UNKNOWN_ULID, "whd_" + UNKNOWN_ULID
+    recent = own_database.sql("select neoapi.webhook_min_id(current_date)")[0][0]
+    own_database.sql(
+        "insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+        " created_by, updated_by, secret) values (%s, %s, '', 'https://127.0.0.1:9/', '{*}', now(), now(), '', '', '')",
+        organization, subscription)
     own_database.sql("with inserted as (insert into neoapi.webhook_delivery select %s, id, %s, 'broker.created', '{}', now()"
                      " from unnest(%s) id returning *) insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
                      " select id, organization_id, subscription_id, now() from inserted", organization, subscription,
@@ -238,8 +240,9 @@ def test_deliveries_of_every_partition_are_found_by_their_subscription(own_datab
                                " ~ 'neoapi.webhook_delivery_[0-9]{8}$'")[0]
     own_database.sql("drop table " + latest)
     own_database.sql("select neoapi.webhook_maintain_partitions(30)")
-    keys = own_database.sql("select c.oid, array_agg(pg_get_indexdef(indexrelid, 0, true)) from pg_partition_tree('neoapi.webhook_delivery')"
-                            " join pg_class c on c.oid = relid left join pg_index on indrelid = c.oid group by c.oid")
+    keys = own_database.sql(
+        "select c.oid, array_agg(pg_get_indexdef(indexrelid, 0, true)) from pg_partition_tree('neoapi.webhook_delivery')"
+        " join pg_class c on c.oid = relid left join pg_index on indrelid = c.oid group by c.oid")
     assert len(keys) >= 6
     for _, (key, *others) in keys:
         assert key.endswith("(organization_id, subscription_id, id)") and not others, keys

@@ -1,4 +1,4 @@
-"""The outbox: a write and the deliveries that tell of it are one statement."""
+"""The outbox: a write and its deliveries are one statement."""
 
 import json
 import re

@@ -23,7 +23,7 @@ def page_of(api, **params):
 
 @pytest.fixture(scope="module")
 def sixty_brokers(instance, admin_factory, principals):
-    """An organization with 60 brokers that nobody changes."""
+    """An organization with 60 brokers that no test changes."""
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     api.ids = filled(api, 60)
     return api

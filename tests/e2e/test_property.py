@@ -226,7 +226,8 @@ def test_filters_find(sample_properties, params, names):
 
 
 def test_a_filter_takes_several_owners(sample_properties):
-    assert found(sample_properties, owner_id=f"{sample_properties.names['owner']},{sample_properties.names['other']},pty_{UNKNOWN_ULID},x") == "acd"
+    owners = f"{sample_properties.names['owner']},{sample_properties.names['other']},pty_{UNKNOWN_ULID},x"
+    assert found(sample_properties, owner_id=owners) == "acd"
 
 
 @pytest.mark.parametrize("name, value", [

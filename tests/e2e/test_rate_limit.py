@@ -91,7 +91,7 @@ def test_a_thousand_at_once_against_a_hundred_give_exactly_a_hundred(limited_api
 
 
 def test_first_requests_of_many_at_once_are_all_counted(limited_api):
-    """A counter is made by whoever comes first, and nobody's count is lost meanwhile."""
+    """The first request creates the counter, and no concurrent request is lost."""
     for _ in range(10):
         api = limited_api(6)
         clients = [api.with_() for _ in range(12)]

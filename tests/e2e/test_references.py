@@ -11,7 +11,7 @@ from factories import NAMES, PREFIXES, UNKNOWN_ULID, ResourceFactory
 from wait import eventually, together
 
 KINDS = {name: collection for collection, name in NAMES.items()}
-# Every place where an id of another resource stands: the collection, its path, and the collection that it refers to.
+# Every place for an id of another resource: the collection, its path, and the collection that it refers to.
 PLACES = [
     ("properties", "owners[1].party_id", "parties"), ("properties", "broker_id", "brokers"),
     ("parties", "spouse_party_id", "parties"), ("parties", "legal_representatives[0].party_id", "parties"),

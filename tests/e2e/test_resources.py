@@ -326,8 +326,9 @@ def test_the_table_refuses_malformed_ids(instance, factory, collection):
 
 
 def test_every_constraint_is_validated(instance):
-    assert instance.sql("select conrelid::regclass::text, conname from pg_constraint where connamespace = 'neoapi'::regnamespace"
-                        " and not convalidated") == []
+    assert instance.sql(
+        "select conrelid::regclass::text, conname from pg_constraint where connamespace = 'neoapi'::regnamespace"
+        " and not convalidated") == []
 
 
 @every

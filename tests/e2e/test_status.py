@@ -111,7 +111,8 @@ def test_callbacks_are_counted_with_their_time_in_the_database(module_instance, 
 
 
 def test_rate_limited_requests_are_counted(module_instance, module_admin_factory, wait_for_increase):
-    api = Api(module_instance, module_admin_factory.key(module_admin_factory.organization(module_admin_factory.tenant(module_admin_factory.plan(2, 3600)))))
+    tenant = module_admin_factory.tenant(module_admin_factory.plan(2, 3600))
+    api = Api(module_instance, module_admin_factory.key(module_admin_factory.organization(tenant)))
     assert [api.get("me").status_code for _ in range(5)] == [200, 200, 429, 429, 429]
     wait_for_increase("RateLimited", 3)
 

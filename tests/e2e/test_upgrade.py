@@ -36,7 +36,8 @@ def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instan
     failed = [one for one in load.sent if one.status not in (200, 201)]
     assert not failed, failed[:5]
     assert instance.sql("select max(number) from neoapi.schema_migration") == [(next_version.number,)]
-    report(f"{len(load.sent)} requests while a migration ran, the longest {max(one.seconds for one in load.sent) * 1000:.0f} ms")
+    longest = max(one.seconds for one in load.sent)
+    report(f"{len(load.sent)} requests while a migration ran, the longest {longest * 1000:.0f} ms")
 
     # Started anew, the module meets the newer schema.
     for command in ("stop-httpd", "start-httpd"):
@@ -68,14 +69,17 @@ def old_database(own_database, copying_version):  # noqa: F811
     """A database before the migrations, with a lead and two conversations; the second one's contact has said stop."""
     own_database.organization = own_database.json("organization", "add", "B", "--tenant",
                                                   own_database.json("tenant", "add", "A")["id"])["id"]
-    own_database.sql("insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
-                     own_database.organization)
-    own_database.sql("insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
-                     own_database.organization, PHONE)
-    own_database.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
-                     " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
-                     " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
-                     " from unnest('{0,1}'::text[]) n", own_database.organization)
+    own_database.sql(
+        "insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
+        own_database.organization)
+    own_database.sql(
+        "insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
+        own_database.organization, PHONE)
+    own_database.sql(
+        "insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
+        " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
+        " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
+        " from unnest('{0,1}'::text[]) n", own_database.organization)
     own_database.program = copying_version.ctl
     return own_database
 
@@ -92,11 +96,12 @@ def test_rows_from_before_a_migration_are_kept_by_it(old_database, copying_versi
 
 def test_rows_written_during_a_migration_are_kept_without_deadlock(old_database, copying_version):
     """What the module does when it records a stop, or what became of a message: it changes a conversation, and looks at its lead."""
-    with ThreadPoolExecutor() as aside, contextlib.closing(psycopg2.connect(old_database.dsn)) as module, module.cursor() as cursor:
+    with (ThreadPoolExecutor() as pool, contextlib.closing(psycopg2.connect(old_database.dsn)) as module,
+          module.cursor() as cursor):
         cursor.execute("set statement_timeout = '20s'; update neoapi.whatsapp_conversation set opted_out_at = now(),"
                        " preference_at = now() where organization_id = %s and opted_out_at is null",
                        [old_database.organization])
-        migrating = aside.submit(old_database.json, "migrate")
+        migrating = pool.submit(old_database.json, "migrate")
         eventually(lambda: old_database.sql("select 1 from pg_locks where not granted and locktype = 'relation'")
                    or migrating.done(),
                    "a migration that waits for the module")

@@ -33,7 +33,7 @@ def check_gaps(found, delays):
 
 
 def one_delivery(api, url):
-    """The path of one broker's creation: the subscription, once it is told."""
+    """A subscription with the delivery of one broker's creation."""
     subscription = subscribe(api, url)
     api.broker()
     return subscription
@@ -167,7 +167,7 @@ def test_a_receiver_with_a_bad_certificate_gets_nothing(admin, tmp_path):
     (500, "2", 1), (404, "2", 1),
 ])
 def test_retry_after_postpones_up_to_twice_the_delay(admin, receiver, answer, asked, delay):
-    """The second attempt comes after a second, or up to two where a 429 or 503 asks for it."""
+    """The second attempt comes after one second, or up to two if a 429 or 503 asks for it."""
     receiver.behave(one_after_the_other(status(answer, Retry_After=asked), behaviours.ok))
     subscription = one_delivery(admin, receiver.url)
     until(admin, subscription, "success")
@@ -213,8 +213,9 @@ def test_failures_of_less_than_five_days_leave_it_active(admin, receiver, module
     subscription = one_delivery(admin, receiver.url)
     attempted(admin, subscription, 1)
     eventually(lambda: row_of(module_instance, subscription, "failing_since")[0], "a note of the failure")
-    module_instance.sql("update neoapi.webhook_subscription set failing_since = now() - interval '4 days 23 hours' where id = %s",
-                        subscription["id"])
+    module_instance.sql(
+        "update neoapi.webhook_subscription set failing_since = now() - interval '4 days 23 hours' where id = %s",
+        subscription["id"])
     until(admin, subscription, "failed")
     assert row_of(module_instance, subscription, "is_active, disabled_reason") == (True, None)
 

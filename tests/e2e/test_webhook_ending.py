@@ -43,7 +43,7 @@ class Turns:
 
 @contextlib.contextmanager
 def held(instance, id):
-    """A row of the queue that is locked by somebody else until the end; with a word for ending that before."""
+    """A row of the queue that another transaction locks. Yields a function that releases it early."""
     with contextlib.closing(psycopg2.connect(instance.admin_dsn)) as connection:
         with connection.cursor() as cursor:
             cursor.execute("select from neoapi.webhook_queue where id = %s for update", (id,))

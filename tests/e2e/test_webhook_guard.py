@@ -1,4 +1,4 @@
-"""The address guard: whatever an address is called or written as, nobody inside is connected to."""
+"""The address guard: inner addresses are refused in every notation and by every name."""
 
 import socket
 import subprocess
@@ -17,7 +17,7 @@ from admin_factory import AdminFactory  # noqa: E402
 from receiver import Receiver, status  # noqa: E402
 
 HTTP = "NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookTimeout 2\nNeoAPIWebhookRetryDelays 0 1 2 3 4\n"
-OTHER = "127.1.2.3"  # allowed, so that there is somebody who may be connected to
+OTHER = "127.1.2.3"  # allowed
 SOURCE = Path(__file__).with_name("resolver.c")
 
 
@@ -31,7 +31,7 @@ def has_ipv6():
 
 
 def own_address():
-    """This machine's address as others see it, or None where it has none."""
+    """This machine's outward address, or None."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         try:
             one.connect(("192.0.2.1", 9))  # sends nothing
@@ -86,7 +86,7 @@ def admin(guarded_instance, module_admin_factory):
 
 @pytest.fixture
 def blocked_receivers():
-    """Receivers that nobody may connect to, by the address that they listen at."""
+    """Receivers at forbidden addresses, by address."""
     found = [Receiver(address="0.0.0.0")] + ([Receiver(address="::1")] if has_ipv6() else [])
     for one in found:
         one.__enter__()
@@ -145,7 +145,7 @@ def test_a_name_of_an_inner_address_is_not_connected_to(admin, names, blocked_re
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_name_that_changes_its_answer_is_not_connected_to(admin, guarded_instance, names, blocked_receivers, scheme):
-    """First it is an address that may be connected to, as whoever checks it beforehand would see."""
+    """The first lookup returns an allowed address, which a check before connecting would see."""
     files = guarded_instance.state / "tls/server.pem", guarded_instance.state / "tls/server.key"
     name = names.say(f"changes-{scheme}.example.com", OTHER)
     with Receiver(status(204, Connection="close"), address=OTHER, certificate=files if scheme == "https" else None) as good:

@@ -1,4 +1,4 @@
-"""What the courier promises, each shown with real receivers while things go wrong.
+"""The courier's guarantees, tested with real receivers during failures.
 
 NEOAPI_PROMISE_SCALE multiplies the sizes; 1 stands for what is promised: 5,000 brokers, 10,000 deliveries.
 """
@@ -116,8 +116,9 @@ def check_all_succeeded(own_instance, count=None, subscription=None):
     """Every delivery ended in success, or every one of a subscription; there are as many of them as `count` says."""
     of = "%s is null or subscription_id = %s"
     which = [subscription and subscription["id"]] * 2
-    ended = own_instance.sql(f"select outcome, count(*) from neoapi.webhook_attempt where outcome is not null and ({of}) group by 1",
-                             *which)
+    ended = own_instance.sql(
+        f"select outcome, count(*) from neoapi.webhook_attempt where outcome is not null and ({of}) group by 1",
+        *which)
     made, = own_instance.sql(f"select count(*) from neoapi.webhook_delivery where {of}", *which)[0]
     assert ended == [("success", made)] and (count is None or made == count), (ended, made, count)
 
@@ -343,7 +344,8 @@ def processor_time(processes):
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
-@pytest.mark.parametrize("own_instance", [HERE + "NeoAPIWebhookConcurrency 1\nNeoAPIWebhookTimeout 7\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True, ids=["full"])
+@pytest.mark.parametrize("own_instance", indirect=True, ids=["full"], argvalues=[
+    HERE + "NeoAPIWebhookConcurrency 1\nNeoAPIWebhookTimeout 7\nNeoAPIWebhookRetryDelays 0 1 1 1\n"])
 def test_a_full_courier_sleeps_until_a_delivery_ends(own_instance, admin):
     """Each process has one attempt on its way, to a receiver that takes its time, and more is due."""
     with Receiver(hang) as receiver:
@@ -362,7 +364,7 @@ def test_a_full_courier_sleeps_until_a_delivery_ends(own_instance, admin):
 @pytest.mark.parametrize("own_instance", [HERE + "NeoAPIWebhookTimeout 1\nNeoAPIWebhookRetryDelays 0 1 1 1\n"], indirect=True,
                          ids=["short"])
 def test_results_are_recorded_once_after_an_outage(own_instance, admin):
-    """For longer than a claim lasts nothing can be written down, because somebody holds the table."""
+    """The table is locked for longer than a lease, so that no result can be recorded."""
     with Receiver(ok) as receiver:
         subscribe(admin, receiver.url)
         admin.broker()

@@ -46,7 +46,7 @@ def arrival_of_a_test(admin, receiver, subscription):
 
 
 def changed(arrival, **fields):
-    """A copy of an arrival with some headers, or the body, as somebody else might have sent them."""
+    """A copy of an arrival with forged headers or a forged body."""
     body = fields.pop("body", arrival.body)
     headers = {**arrival.headers, **{name.replace("_", "-"): value for name, value in fields.items()}}
     return type(arrival)(arrival.at, arrival.path, headers, body, arrival.port)

@@ -313,8 +313,9 @@ def test_pending_deliveries_of_an_inactive_subscription_are_sent_after_reactivat
     admin.broker()
     attempted(admin, subscription)
     ok(admin.patch(path, json={"is_active": False}))
-    eventually(lambda: module_instance.sql("select count(*) from neoapi.webhook_queue where subscription_id = %s and claim is null"
-                                           " and due_at <= now()", subscription["id"]) == [(1,)], "a delivery that is due")
+    eventually(lambda: module_instance.sql(
+        "select count(*) from neoapi.webhook_queue where subscription_id = %s and claim is null"
+        " and due_at <= now()", subscription["id"]) == [(1,)], "a delivery that is due")
     admin.broker(name="While it is inactive")
     arrived = len(receiver.arrivals)
     time.sleep(2)  # longer than it takes to look for what is due
@@ -335,11 +336,13 @@ def test_deleting_a_subscription_fails_its_pending_deliveries(admin, receiver, m
         attempted(admin, subscription)
     ok(admin.delete("webhooks/" + subscription["id"]), 204)
     assert queued(module_instance, subscription) == 0
-    record, = module_instance.sql("select neoapi.webhook_delivery_record(d) from neoapi.webhook_delivery d where subscription_id = %s",
-                                  subscription["id"])[0]
+    record, = module_instance.sql(
+        "select neoapi.webhook_delivery_record(d) from neoapi.webhook_delivery d where subscription_id = %s",
+        subscription["id"])[0]
     assert record["status"] == "failed" and record["completed_at"]
-    last = module_instance.sql("select error, outcome from neoapi.webhook_attempt where subscription_id = %s order by number desc limit 1",
-                               subscription["id"])
+    last = module_instance.sql(
+        "select error, outcome from neoapi.webhook_attempt where subscription_id = %s order by number desc limit 1",
+        subscription["id"])
     assert last == [("subscription_deleted", "failed")]
     arrived = len(receiver.arrivals)
     time.sleep(3)  # longer than the timeout, and than the next attempt's delay

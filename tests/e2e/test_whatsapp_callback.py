@@ -31,7 +31,7 @@ JSON = {"Content-Type": "application/json"}
 
 @pytest.fixture
 def caller(module_instance):
-    """A client that sends what it is told to the callback, from an address of its own."""
+    """A client of the callback with its own address."""
     return Caller(module_instance)
 
 
@@ -88,7 +88,7 @@ def test_a_handshake_needs_all_three_parameters(org, caller):
 
 
 def test_a_challenge_is_plain_text(org, caller):
-    """Whoever knows the token may still not make a browser run something."""
+    """A browser must not run a script in the challenge, even with the right token."""
     answer = caller.session.get(caller.url, params={"hub.mode": "subscribe", "hub.verify_token": org.verify_token,
                                                     "hub.challenge": "<script>alert(1)</script>"}, timeout=TIMEOUT_S)
     assert answer.status_code in (200, 403) and answer.headers["Content-Type"].startswith("text/plain")
@@ -164,7 +164,7 @@ def test_a_callback_for_two_organizations_needs_both_secrets(org, module_instanc
 
 
 def test_a_callback_for_a_number_with_a_wrong_secret_is_refused_and_not_lost(org, caller):
-    """Two numbers of one account, one of them with a mistyped secret: what Meta tells of it is not dropped as if it were taken."""
+    """Two numbers of one account, one with a mistyped secret: its callbacks must not be lost."""
     right, wrong = org.number, org.add_number(account=org.number.account)[0]
     body = notification(wrong, text("Oi", PHONE))
     assert caller.send(body, right.secret) == 403
@@ -362,7 +362,7 @@ def test_many_callbacks_about_one_contact_at_once_are_one_conversation(org):
 
 
 def test_callbacks_about_the_same_contacts_in_another_order_do_not_block_each_other(org):
-    """Each takes what it changes in one order, whatever order Meta tells it in."""
+    """Each locks rows in one order, whatever the order in the callback."""
     phones = [f"55119876500{n:02}" for n in range(20)]
 
     def notify(order):
@@ -416,7 +416,7 @@ def test_callbacks_are_not_lost_when_the_database_is_killed(org, module_instance
 
 
 def test_the_callback_is_outside_the_api(org, caller, module_instance):
-    """It needs no key and counts against nobody's limit."""
+    """It needs no key and no rate limit applies."""
     before = org.api.get("me").headers["X-RateLimit-Remaining"]
     for _ in range(5):
         assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200

@@ -44,7 +44,7 @@ def test_a_text_begins_a_conversation(org):
         "provider_message_id": update["id"]}
 
 
-# What people read of a message that is no text, where there is something.
+# The readable text of a message of another type, if it has one.
 BODIES = {"text": "Quero visitar o apartamento.", "image": "A fachada", "document": "Minha proposta",
           "button": "Agendar visita", "interactive": "Sim, quero", "reaction": "👍", "location": "Praça da Sé",
           "contacts": "Bia Souza"}

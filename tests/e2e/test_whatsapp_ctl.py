@@ -76,7 +76,7 @@ def other(instance, admin_factory):
 
 
 def number_id():
-    """One that nobody has."""
+    """An unused phone number id."""
     return str(int.from_bytes(os.urandom(6), "big") + 10**15)
 
 
@@ -353,7 +353,7 @@ def test_new_secrets_replace_the_old_ones(ctl, instance):
 
 
 def test_a_number_can_change_its_account_and_display(ctl, instance, tmp_path):
-    """Each alone, both, and together with secrets; what is not named stays."""
+    """Each alone, both, and together with secrets; other values stay."""
     id = number_id()
     words, secrets = ctl.add_number(id)
     one = ctl.json(*words, given=secrets)["id"]

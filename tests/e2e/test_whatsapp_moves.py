@@ -1,4 +1,4 @@
-"""An organization moves: its leads, and who has said stop, come along by `neoapictl export` and `import`. A number moves: it goes on."""
+"""`neoapictl export` and `import` of leads and opt-outs, and a number that changes its account."""
 
 import dataclasses
 import itertools
@@ -65,7 +65,7 @@ def give_lines(org, *rows):
 
 
 def add_again(org, number):
-    """The same number of Meta's, as if it had been given to the organization for the first time."""
+    """Adds the same number again, with a new id."""
     return org.ctl("whatsapp", "number", "add", number.display, "--organization", org.organization,
                    "--phone-number-id", number.id, "--waba-id", number.account, "--secrets", "-",
                    "--key-file", org.instance.env["NEOAPI_KEY_FILE"],
@@ -77,7 +77,7 @@ def lead_of(org, phone):
 
 
 def assert_stopped(org, phone=PHONE, **more):
-    """Nobody writes to that lead, and nothing was sent."""
+    """The lead has opted out, and nothing is sent."""
     before = len(org.meta.sends)
     refused(org.start(lead_of(org, phone), **more), 409, "conflict.opted_out")
     assert len(org.meta.sends) == before
@@ -109,7 +109,7 @@ def test_leads_and_opt_outs_are_restored_unchanged(org, file):
     assert export(org, file + ".again") == before and org.leads() == leads
     again = give(org, file)
     assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, 6)
-    assert org.api.delete(f"parties/{party}").status_code == 204  # as where the lead was never exported
+    assert org.api.delete(f"parties/{party}").status_code == 204  # as if the lead had not been exported
 
 
 def test_existing_leads_and_opt_outs_are_kept(org, file):
@@ -153,7 +153,7 @@ def test_a_purged_organization_is_restored_with_its_number(org, file, first):
 @pytest.mark.parametrize("is_same_number", [True, False])
 def test_an_opt_out_applies_in_another_deployment(org, second_instance, second_admin_factory, meta, file,
                                                   is_same_number):
-    """Also where the organization writes from another number there: nobody asked to hear from that one."""
+    """It also applies to another number of the organization there."""
     org.lead()
     org.lead(OTHER, "Bia")
     org.notify(text("PARAR", PHONE, at=time.time() - 60))
@@ -184,7 +184,7 @@ def test_an_imported_opt_out_applies_to_an_existing_conversation(org):
 
 
 def test_the_latest_preference_applies(org, file):
-    """Whoever has resumed since is not stopped by an old file, and no new file has the old stop."""
+    """An old file does not undo a later resume, and a new file does not have the old opt-out."""
     lead = org.lead()
     org.begin(lead)
     org.notify(preference("stop", PHONE, at=time.time() - 50))
@@ -320,14 +320,17 @@ def test_removing_an_organization_with_opt_outs_is_refused(module_instance, modu
 def test_a_lead_and_a_conversation_s_opt_out_are_exported(own_database):
     organization = own_database.json("organization", "add", "B", "--tenant",
                                      own_database.json("tenant", "add", "A")["id"])["id"]
-    own_database.sql("insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
-                     organization)
-    own_database.sql("insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
-                     organization, PHONE)
-    own_database.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
-                     " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
-                     " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
-                     " from unnest('{0,1}'::text[]) n", organization)
+    own_database.sql(
+        "insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
+        organization)
+    own_database.sql(
+        "insert into neoapi.lead (organization_id, id, name, phone) values (%s, 'led_' || repeat('0', 26), 'Ana', %s)",
+        organization, PHONE)
+    own_database.sql(
+        "insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, triage, opted_out_at,"
+        " preference_at, created_at, updated_at) select %s, 'wac_' || repeat(n, 26), 'wan_' || repeat('0', 26), '551190000000' || n,"
+        " 'pending', case n when '1' then timestamp '2026-01-31 UTC' end, '2026-01-31 UTC', now(), now()"
+        " from unnest('{0,1}'::text[]) n", organization)
     _, *lines = own_database.ok("export", organization).splitlines()
     assert [json.loads(line) for line in lines if "lead" in line][0]["lead"]["phone"] == "+" + PHONE
     one, = opt_outs(lines)
@@ -422,17 +425,19 @@ def test_an_import_of_opt_outs_does_not_scan_conversations(org):
     """Each is looked up by indexes, whatever PostgreSQL knows of the table."""
 
     def read():
-        """What a connection has read is told when it ends."""
+        """PostgreSQL reports what a connection has read when it ends."""
         eventually(lambda: not org.instance.sql("select 1 from pg_stat_activity where usename = current_user"
                                                " and backend_type = 'client backend' and pid <> pg_backend_pid()"),
                    "neoapictl's end")
-        return org.instance.sql("select sum(seq_tup_read) + sum(coalesce((select sum(i.idx_tup_read) from pg_stat_user_indexes i"
-                                " where i.relid = t.relid), 0)) from pg_stat_user_tables t where relname = 'whatsapp_conversation'")[0][0]
+        return org.instance.sql(
+            "select sum(seq_tup_read) + sum(coalesce((select sum(i.idx_tup_read) from pg_stat_user_indexes i"
+            " where i.relid = t.relid), 0)) from pg_stat_user_tables t where relname = 'whatsapp_conversation'")[0][0]
 
-    org.instance.sql("insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, contact_bsuid, triage,"
-                     " created_at, updated_at) select %s, 'wac_' || lpad(n::text, 26, '0'), %s, 5531960000000 + n, 'BR.' || n, 'pending',"
-                     " now(), now() from generate_series(1, 20000) n; analyze neoapi.whatsapp_conversation, neoapi.whatsapp_number",
-                     org.organization, org.number_id)
+    org.instance.sql(
+        "insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_wa_id, contact_bsuid, triage,"
+        " created_at, updated_at) select %s, 'wac_' || lpad(n::text, 26, '0'), %s, 5531960000000 + n, 'BR.' || n, 'pending',"
+        " now(), now() from generate_series(1, 20000) n; analyze neoapi.whatsapp_conversation, neoapi.whatsapp_number",
+        org.organization, org.number_id)
     rows = [stop(f"+{5531960000000 + n}", phone_number_id=org.number.id, contact_bsuid=f"BR.{n}") for n in range(500)]
     before = read()
     assert give_lines(org, *rows)["created"] == len(rows)

@@ -155,7 +155,7 @@ def kill_all(module_instance):
 
 
 def there_again(org):
-    """Apache's parent has seen that its children are gone."""
+    """Waits until Apache's parent has replaced its children."""
     def answers():
         with contextlib.suppress(requests.ConnectionError, requests.Timeout):
             return org.api.with_().get("me").status_code == 200

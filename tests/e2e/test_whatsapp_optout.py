@@ -1,4 +1,4 @@
-"""Who wants to hear no more: by a word, in WhatsApp itself, or as Meta tells of it when it refuses a message."""
+"""Opt-outs: by a word, in WhatsApp's settings, or reported by Meta when it refuses a message."""
 
 import time
 
@@ -112,7 +112,7 @@ def test_messages_of_an_opted_out_contact_are_stored(org):
 
 
 def test_the_refusal_says_since_when_the_contact_has_opted_out(org):
-    """Where the lead is known under another number as well, each number's conversation counts for itself."""
+    """If a lead has two numbers, an opt-out applies to one conversation."""
     lead = org.lead()
     second, second_id, _ = org.add_number()
     org.notify(text("PARAR", PHONE))

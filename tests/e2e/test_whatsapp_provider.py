@@ -1,4 +1,4 @@
-"""POST /whatsapp/conversations where Meta refuses, is away, is slow, or nobody knows what it did."""
+"""POST /whatsapp/conversations when Meta refuses, is unreachable, is slow, or its response is lost."""
 
 import contextlib
 import re
@@ -43,7 +43,7 @@ def test_a_template_refused_by_meta_is_a_400(org, code):
     message, = org.messages()
     assert (message["status"], message["error_code"]) == ("failed", code) and message["error_title"]
     org.meta.behave(accept)
-    made, _ = org.begin(lead, key=key, template="boas_vindas", template_parameters=["a", "b"])  # mended, under the same key
+    made, _ = org.begin(lead, key=key, template="boas_vindas", template_parameters=["a", "b"])  # corrected, under the same key
     assert made["created"] is True and [one["status"] for one in org.messages()] == ["failed", "accepted"]
 
 
@@ -130,7 +130,7 @@ def test_configuration_errors_are_logged(org, module_instance, code):
 
 
 def test_a_token_without_access_to_the_number_is_logged(org, module_instance):
-    """Meta answers with the code for a wrong parameter: the client has sent none, and is not told Meta's id of the number."""
+    """Meta answers with the code for a wrong parameter: the client has sent none, and must not see Meta's id of the number."""
     before, lead, key = len(module_instance.error_log), org.lead(), new_key()
     org.meta.behave(error(100, details=f"Object with ID '{org.number.id}' does not exist", error_subcode=33))
     answer = org.start(lead, key=key)
@@ -239,7 +239,7 @@ NOT_META_ANSWERS = {"html": (400, b"<html>Bad Request</html>"), "nothing": (404,
 
 @pytest.mark.parametrize("answer", NOT_META_ANSWERS.values(), ids=NOT_META_ANSWERS.keys())
 def test_a_response_that_is_not_metas_is_logged(org, module_instance, answer):
-    """Whoever it was has refused: nothing was sent."""
+    """Any 4xx means that nothing was sent."""
     before, lead, key = len(module_instance.error_log), org.lead(), new_key()
     org.meta.behave(answering(*answer))
     refused(org.start(lead, key=key), 503, "internal.provider_unavailable")

@@ -3,7 +3,7 @@
 import threading
 import time
 
-TIMEOUT_S = 60  # seconds that anything may take; a sanitizer build on a busy machine is slow
+TIMEOUT_S = 60  # a sanitizer build on a busy machine is slow
 
 
 def eventually(condition, what, limit=TIMEOUT_S):
@@ -25,7 +25,7 @@ def together(*jobs):
         gate.wait(TIMEOUT_S)
         try:
             results[number] = (job(), None)
-        except BaseException as wrong:  # noqa: B902 (told to the caller)
+        except BaseException as wrong:  # noqa: B902 (raised in the caller)
             results[number] = (None, wrong)
 
     threads = [threading.Thread(target=run, args=pair, daemon=True) for pair in enumerate(jobs)]

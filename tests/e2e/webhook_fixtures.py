@@ -1,7 +1,7 @@
-"""What the tests of webhooks share: an instance that delivers to this machine on a shortened schedule, and words for what they do.
+"""Fixtures of the webhook tests: an instance that delivers to this machine on a shortened schedule, and helpers.
 
-The fixtures are imported by each module that uses them, so that each has an instance of its own. What a module sets differently
-stands in its constant CONF, httpd directives.
+The fixtures are imported by each module that uses them, so that each has an instance of its own. A module's constant
+CONF has other httpd directives.
 """
 
 import os
@@ -25,7 +25,7 @@ FAST = HERE + f"NeoAPIWebhookRetryDelays {' '.join(map(str, DELAYS))}\nNeoAPIWeb
 
 
 def start_instance(name, conf, **more):
-    """An instance with these directives; whoever calls this calls `remove` as well."""
+    """An instance with these directives; the caller must call `remove`."""
     PLACE.mkdir(parents=True, exist_ok=True)
     file = PLACE / f"{os.getpid()}.{name}.conf"
     file.write_text(conf)
@@ -98,7 +98,7 @@ def until(api, subscription, status, limit=60):
 
 
 def attempted(api, subscription, count=1, limit=60):
-    """Waits until so many attempts at the latest delivery are recorded, and returns it with them."""
+    """Waits until the latest delivery has `count` attempts, and returns it with them."""
     def is_so():
         found = deliveries(api, subscription, limit=1)
         return found and found[0]["attempt_count"] >= count and found[0]
@@ -119,7 +119,8 @@ def queued(instance, subscription=None):
 def add_pending_deliveries(instance, subscription, count):
     """Puts deliveries of today into the history and the queue; there the newest comes first."""
     instance.sql("""with made as (select neoapi.webhook_min_id(current_date) as first),
-        deliveries as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload, created_at)
+        deliveries as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload,
+                created_at)
             select organization_id, left((select first from made), 20) || right(id, 4) || lpad(n::text, 6, '0'), id,
                 'broker.created', '{}', now()
             from neoapi.webhook_subscription, generate_series(1, %s) n where id = %s returning *)

@@ -1,6 +1,7 @@
-"""What the tests of WhatsApp share: servers that send to a stand-in for Meta's (tests/whatsapp), and words for what they do.
+"""Fixtures of the WhatsApp tests: servers that send to a stand-in for Meta's (tests/whatsapp), and helpers.
 
-The fixtures are imported by each module that uses them, so that each has servers of its own. What a module sets differently stands in its constant CONF, more httpd directives, and SETTINGS, variables of instance.sh.
+The fixtures are imported by each module that uses them, so that each has servers of its own. A module's constant CONF has more
+httpd directives, SETTINGS variables of instance.sh.
 """
 
 import functools

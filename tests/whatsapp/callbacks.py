@@ -1,4 +1,4 @@
-"""What Meta's servers send of themselves: callbacks, which tell of messages, of what became of others, and of preferences.
+"""Callbacks that Meta's servers send: messages, statuses and preferences.
 
     call(url, notification(number, text("Oi", "5511987654321"), status(send, "delivered")), number.secret)
 
@@ -15,7 +15,7 @@ import secrets
 import time
 from urllib.parse import urlsplit
 
-TIMEOUT_S = 60  # seconds that anybody waits for an answer
+TIMEOUT_S = 60
 
 _media = {"mime_type": "image/jpeg", "sha256": "4Zb1dm9jOpOAOr/nuyqTPnJ+0U1p0TGZ2ItKk0Wq8dE=", "id": "1908647269898587"}
 
@@ -41,7 +41,7 @@ CONTENT = {
 
 
 def message(kind="text", wa_id=None, user_id=None, content=None, at=None, **more):
-    """A message from a contact, as Meta tells of it."""
+    """A message from a contact."""
     found = {"id": "wamid." + secrets.token_urlsafe(30), "timestamp": str(int(at if at is not None else time.time())),
              "type": kind, kind: CONTENT[kind] if content is None else content}
     if kind == "unsupported":
@@ -97,7 +97,7 @@ def envelope(number, *changes):
 
 
 def notification(number, *items):
-    """A callback that tells of messages, statuses and preferences, each with the contact that it is from."""
+    """A callback with messages, statuses and preferences, and their contacts."""
     messages = [one for one in items if "type" in one]
     preferences = [one for one in items if "detail" in one]
     statuses = [one for one in items if "status" in one]

@@ -5,7 +5,7 @@ with Meta() as meta:
     meta.url                        where the API is: what NeoAPIWhatsAppURL says
     meta.sends                      the messages that arrived, those that were refused included
     meta.behave(error(131026))      what the next ones meet: one of the functions below, or made by one
-    with meta.away(): ...           nobody listens at its port
+    with meta.away(): ...           its port is closed
 
 Real HTTP on loopback, with nothing but Python's own library. A message is looked at as strictly as Meta does it, so that a good
 answer shows that the message was right. What Meta sends of itself is made by callbacks.py.
@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
-TIMEOUT_S = 60  # seconds that anybody waits for anything
+TIMEOUT_S = 60
 numbers = itertools.count(secrets.randbelow(10**6) * 10**4)  # nothing is called the same in two processes
 
 
@@ -97,7 +97,7 @@ TEMPLATES = [
 
 # ---------------------------------------------------------------- errors
 
-# The HTTP status that goes with a code, and the code's title. Whoever is told decides by the code.
+# The HTTP status that goes with a code, and the code's title. Clients must decide by the code.
 ERRORS = {
     0: (401, "AuthException"), 190: (401, "Access token has expired"), 3: (500, "API Method"),
     10: (403, "Permission denied"), 200: (403, "API Permission"), 230: (403, "API Permission"), 299: (403, "API Permission"),
@@ -255,7 +255,7 @@ def drip(handler, send):
 
 
 def huge(handler, send):
-    """Accepts, and has far more to say than anybody wants to read."""
+    """Accepts, with a response larger than the limit."""
     send.is_accepted = True
     handler.close_connection = True
     handler.wfile.write(b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 200000000\r\n\r\n{"a":"')
@@ -311,7 +311,7 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         send = Send(time.time(), self.path, headers, body, self.client_address)
         self.server.meta.arrived(send)
-        with contextlib.suppress(OSError):  # the other side has gone
+        with contextlib.suppress(OSError):  # the client closed the connection
             return self.decide(send)
         self.close_connection = True
 
@@ -393,7 +393,7 @@ class Meta:
         self.behaviour = behaviour
 
     def number(self, **given):
-        """A number nobody else has; what is given is taken as it is."""
+        """A new number; given values are used unchanged."""
         n = next(numbers)
         made = Number(**{"id": f"10{n:013}", "display": f"+55 11 4{n % 1000:03}-{n % 10000:04}", "account": f"20{n:013}",
                          "token": "EAA" + secrets.token_urlsafe(60), "secret": secrets.token_hex(16), **given})
@@ -402,7 +402,7 @@ class Meta:
 
     @contextlib.contextmanager
     def away(self):
-        """Nobody listens at the port, which is kept from others, and connections that were open are closed."""
+        """Closes the port, keeps it reserved, and closes open connections."""
         self.server.close()
         with socket.socket() as holder:
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
