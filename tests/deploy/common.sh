@@ -38,7 +38,7 @@ running() {
     [ -n "$pid" ] && tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline" | grep -qF -- "$2" && echo "$pid"
 }
 
-# A zombie is dead, though in a container nobody may be there to bury it.
+# A zombie has ended; in a container there may be no init process to reap it.
 is_alive() {
     case $(sed -n 's/^.*) \(.\) .*/\1/p' "/proc/$1/stat" 2>/dev/null) in '' | Z | X) return 1 ;; esac
 }

@@ -46,7 +46,7 @@ fits() {
     runuser -u postgres -- test -x "$1" && runuser -u www-data -- test -x "$1"
 }
 
-# Makes DIR, or finds it. Afterwards $state is where it really is. A mark says that a directory is ours to delete.
+# Makes DIR, or finds it. Afterwards $state is its real path. A mark says that a directory is ours to delete.
 make_place() {
     if [ -L "$dir" ] && [ ! -f "$dir/.instance" ]; then rm -f "$dir"; fi # its end was tidied away
     if [ ! -e "$dir" ]; then
@@ -158,7 +158,7 @@ down() {
 remove() {
     down
     rm -rf "$state"
-    rm -f "$dir" 2>/dev/null || true # where it is a link
+    rm -f "$dir" 2>/dev/null || true # if it is a link
 }
 
 # A variable of the environment with a setting's name is no setting.

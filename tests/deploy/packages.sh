@@ -3,7 +3,7 @@
 # Starts no service and makes no database cluster: what needs a server brings up a private one (instance.sh).
 set -eu
 
-# group, package, and the command that stands for it where something else than Debian's package may provide it
+# group, package, and a command that replaces it if installed by other means
 list='
 build gcc
 build make

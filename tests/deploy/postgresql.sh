@@ -76,9 +76,9 @@ stop_db() {
     say "PostgreSQL stopped"
 }
 
-# The children are killed as well and waited for. The parent is stopped before that, so that no child is born meanwhile: it would wait
-# for ever for what one of the dead had locked, and keep the memory that a new server needs. Where nobody buries the dead,
-# PostgreSQL would take the old process for a living one for ever: hence the files that name it go.
+# The children are killed as well and waited for. The parent is stopped first, because a new child would wait
+# for ever for a lock of a killed one and keep the shared memory. The pid files are removed, because PostgreSQL would take a
+# zombie that no init process reaps for a running server.
 kill_db() {
     pid=$(running "$state/pg/postmaster.pid" "$state/pg") || die "PostgreSQL is not running"
     kill -STOP "$pid"

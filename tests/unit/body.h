@@ -41,7 +41,7 @@ static inline neo_json *body_of(const neo_resource *resource, const char *change
     return neo_json_merge_patch(parsed(least[i].json, pool), parsed(change, pool), pool);
 }
 
-/* What the changed body leaves to be written; the test fails where it is refused. */
+/* The changed body as it would be stored; the test fails if it is refused. */
 static inline neo_json *taken(const neo_resource *resource, const char *change, apr_pool_t *pool)
 {
     neo_json *clean = NULL;
@@ -51,7 +51,7 @@ static inline neo_json *taken(const neo_resource *resource, const char *change, 
     return clean;
 }
 
-/* The field of the changed body as it is kept, as JSON; "" where it is not kept. */
+/* The field of the changed body as it is kept, as JSON; "" if it is not stored. */
 static inline const char *kept(const neo_resource *resource, const char *change, const char *field, apr_pool_t *pool)
 {
     const neo_json *value = neo_json_get(taken(resource, change, pool), field);

@@ -31,7 +31,7 @@ typedef struct {
     apr_size_t max; /* what the service would take of a body */
     const char *address;
     int refused;           /* the problem is the host's own */
-    const char *principal; /* who calls, as it was told */
+    const char *principal; /* as the service has set it */
     int notified;          /* how often it heard of deliveries */
     neo_response response;
 } fake_host;

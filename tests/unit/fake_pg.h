@@ -42,7 +42,7 @@ struct fake_pg {
     char directory[40], path[64];
     pthread_t thread;
     atomic_int connections;              /* accepted so far */
-    atomic_int prepared, executed, died; /* statements so far, and connections that ended as they were told to */
+    atomic_int prepared, executed, died; /* statements so far, and connections that ended by request */
     atomic_int refuses;                  /* new connections are closed at once */
     atomic_int latest;                   /* the latest connection's socket */
 };
@@ -60,7 +60,7 @@ typedef struct {
     char state; /* 'I' outside of a transaction, 'T' inside, 'E' inside of one that has failed */
 } fake_session;
 
-/* The value of the parameter that stands behind a piece of a statement, "t.xmin = ", alone or as "(select $3)"; NULL where
+/* The value of the parameter after a piece of a statement, "t.xmin = ", alone or as "(select $3)"; NULL where
  * there is no such piece. */
 static inline const char *fake_value(const char *sql, const char *const *values, const char *piece)
 {
@@ -117,7 +117,7 @@ static inline int fake_int(const char **at, int bytes)
     unsigned number = 0;
     while (bytes--)
         number = number << 8 | (unsigned char)*(*at)++;
-    return (int)number; /* a length of -1 stands for NULL */
+    return (int)number; /* a length of -1 means NULL */
 }
 
 /* Adds a message: its type, its length, its content. */

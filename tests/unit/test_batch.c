@@ -29,7 +29,7 @@ static const char *complaints(const char *text, apr_pool_t *pool)
     return all;
 }
 
-static void each_method_is_read_with_what_it_has(void **state)
+static void each_method_is_read_with_its_members(void **state)
 {
     neo_batch batch;
     assert_null(read_text("{\"operations\":[{\"method\":\"create\",\"data\":{\"name\":\"Ana\"}},"
@@ -49,7 +49,7 @@ static void each_method_is_read_with_what_it_has(void **state)
     assert_null(batch.operations[2].data);
 }
 
-static void atomic_is_asked_for(void **state)
+static void atomic_is_read(void **state)
 {
     neo_batch batch;
 #define ONE "\"operations\":[{\"method\":\"delete\",\"id\":\"x\"}]"
@@ -151,8 +151,8 @@ static void every_resource_with_batches_can_have_them(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(each_method_is_read_with_what_it_has),
-        pool_test(atomic_is_asked_for),
+        pool_test(each_method_is_read_with_its_members),
+        pool_test(atomic_is_read),
         pool_test(a_batch_has_from_1_to_100_operations),
         pool_test(everything_that_is_wrong_is_named_at_once),
         pool_test(unknown_members_are_named_unless_their_names_are_too_long),

@@ -18,7 +18,7 @@ static void a_new_buffer_is_an_empty_text(void **state)
     assert_string_equal(neo_buf_text(&buf).ptr, "");
 }
 
-static void what_is_added_stands_one_after_the_other(void **state)
+static void additions_are_appended(void **state)
 {
     neo_buf buf;
     neo_buf_init(&buf, *state, 8);
@@ -114,7 +114,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(a_new_buffer_is_an_empty_text),
-        pool_test(what_is_added_stands_one_after_the_other),
+        pool_test(additions_are_appended),
         pool_test(growth_keeps_every_byte_and_the_nul_at_the_end),
         pool_test(one_addition_may_be_many_times_the_room),
         pool_test(the_room_that_is_just_enough_is_not_exceeded),

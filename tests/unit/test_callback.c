@@ -141,7 +141,7 @@ static void preferences_have_a_number_for_their_moment(void **state)
     assert_true(fact->at == 1770000000000LL);
 }
 
-static void a_change_of_number_is_told_beside_the_message(void **state)
+static void a_change_of_number_is_reported_with_the_message(void **state)
 {
     int dropped;
     apr_array_header_t *facts =
@@ -166,7 +166,7 @@ static void a_system_message_without_a_change_is_a_message_alone(void **state)
     assert_int_equal(APR_ARRAY_IDX(facts, 0, neo_fact).kind, NEO_FACT_MESSAGE);
 }
 
-static void what_makes_no_sense_keeps_nothing_else_from_being_taken(void **state)
+static void malformed_items_are_skipped(void **state)
 {
     static const char *const bad[] = {"null",
                                       "7",
@@ -205,7 +205,7 @@ static void bytes_that_are_no_text_cost_only_themselves(void **state)
             said[i][1]);
 }
 
-static void what_is_no_callback_is_said(void **state)
+static void a_malformed_callback_is_reported(void **state)
 {
     static const char *const none[] = {"", "x", "[]", "{}", "{\"entry\":{}}", "{\"entry\":[", "7"};
     for (int i = 0; i < COUNT(none); i++) {
@@ -255,11 +255,11 @@ int main(void)
         pool_test(a_word_alone_is_a_wish),
         pool_test(statuses_are_taken_as_they_are_named_here),
         pool_test(preferences_have_a_number_for_their_moment),
-        pool_test(a_change_of_number_is_told_beside_the_message),
+        pool_test(a_change_of_number_is_reported_with_the_message),
         pool_test(a_system_message_without_a_change_is_a_message_alone),
-        pool_test(what_makes_no_sense_keeps_nothing_else_from_being_taken),
+        pool_test(malformed_items_are_skipped),
         pool_test(bytes_that_are_no_text_cost_only_themselves),
-        pool_test(what_is_no_callback_is_said),
+        pool_test(a_malformed_callback_is_reported),
         pool_test(candidates_are_found_without_reading),
         pool_test(facts_are_json),
     };

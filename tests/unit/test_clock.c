@@ -101,7 +101,7 @@ static void an_offset_is_taken_into_account(void **state)
     }
 }
 
-static void what_is_not_a_date_time_is_refused(void **state)
+static void an_invalid_date_time_is_refused(void **state)
 {
     static const char *const wrong[] = {
         "",
@@ -195,7 +195,7 @@ int main(void)
         cmocka_unit_test(the_clock_is_now),
         cmocka_unit_test(a_fraction_of_any_length_is_cut_at_the_millisecond),
         cmocka_unit_test(an_offset_is_taken_into_account),
-        cmocka_unit_test(what_is_not_a_date_time_is_refused),
+        cmocka_unit_test(an_invalid_date_time_is_refused),
         cmocka_unit_test(a_day_that_the_month_does_not_have_is_refused),
         cmocka_unit_test(a_moment_before_1970_is_refused),
         cmocka_unit_test(a_moment_that_has_no_text_of_four_digits_for_its_year_is_refused),

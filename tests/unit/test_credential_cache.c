@@ -36,7 +36,7 @@ static neo_credential *token(const char *id, apr_pool_t *pool)
     return c;
 }
 
-/* Keeps it as somebody does who has just asked the database. */
+/* Puts a row that was just read from the database. */
 static void keep(neo_credential_cache *cache, const neo_credential *credential)
 {
     neo_credential_cache_put(cache, neo_credential_cache_generation(cache), credential);
@@ -71,7 +71,7 @@ static void assert_is_whole(const neo_credential *c, const char *id)
 #define ID       "pat_01jd3xabcdefghjkmnpqrstvwx"
 #define OTHER_ID "pat_01jd3xabcdefghjkmnpqrstvwy"
 
-static void what_was_kept_is_found_whole_when_the_original_is_gone(void **state)
+static void a_cached_credential_is_a_deep_copy(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     apr_pool_t *reading;
@@ -82,7 +82,7 @@ static void what_was_kept_is_found_whole_when_the_original_is_gone(void **state)
     assert_null(neo_credential_cache_get(cache, OTHER_ID, *state));
 }
 
-static void a_key_without_a_user_is_kept_as_it_is(void **state)
+static void a_key_without_a_user_is_cached(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential key = {.id = "nbr_01jd3xabcdefghjkmnpqrstvwx", .is_revoked = 1, .tenant = "t", .role = "org_viewer"};
@@ -97,7 +97,7 @@ static void a_key_without_a_user_is_kept_as_it_is(void **state)
     assert_string_equal(found->role, "org_viewer");
 }
 
-static void nothing_is_believed_before_somebody_listens(void **state)
+static void nothing_is_returned_before_the_listener_connects(void **state)
 {
     neo_credential_cache *cache = neo_credential_cache_make(*state);
     keep(cache, token(ID, *state));
@@ -106,7 +106,7 @@ static void nothing_is_believed_before_somebody_listens(void **state)
     assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
-static void nothing_is_believed_once_the_listener_has_lost_its_connection(void **state)
+static void nothing_is_returned_after_the_listener_lost_its_connection(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     keep(cache, token(ID, *state));
@@ -118,7 +118,7 @@ static void nothing_is_believed_once_the_listener_has_lost_its_connection(void *
     assert_null(neo_credential_cache_get(cache, ID, *state)); /* a change may have been missed */
 }
 
-static void a_change_forgets_everything_that_was_kept(void **state)
+static void a_change_invalidates_every_entry(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     keep(cache, token(ID, *state));
@@ -130,7 +130,7 @@ static void a_change_forgets_everything_that_was_kept(void **state)
     assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
-static void what_was_read_before_a_change_is_not_kept(void **state)
+static void a_row_read_before_a_change_is_not_cached(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     unsigned int before = neo_credential_cache_generation(cache);
@@ -144,7 +144,7 @@ static void what_was_read_before_a_change_is_not_kept(void **state)
     assert_null(neo_credential_cache_get(cache, ID, *state));
 }
 
-static void what_was_found_lives_as_long_as_the_request_though_it_is_forgotten(void **state)
+static void a_result_outlives_its_invalidated_entry(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     apr_pool_t *first, *second;
@@ -161,7 +161,7 @@ static void what_was_found_lives_as_long_as_the_request_though_it_is_forgotten(v
     apr_pool_destroy(second);
 }
 
-static void what_is_kept_twice_is_the_first(void **state)
+static void a_second_put_keeps_the_first_entry(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential *again = token(ID, *state);
@@ -177,7 +177,7 @@ static const char *nth_id(char id[NEO_ID_SIZE], int n)
     return id;
 }
 
-static void more_credentials_than_there_is_room_for_are_kept_one_by_one(void **state)
+static void a_full_cache_evicts_one_entry_at_a_time(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential *one = token(ID, *state);
@@ -228,7 +228,7 @@ static void only_the_text_that_was_right_last_is_recalled(void **state)
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
-static void a_text_is_not_recalled_when_its_credential_is_not_believed(void **state)
+static void a_verified_secret_needs_a_valid_entry(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     kept_and_remembered(cache, SECRET(ID, "f"), *state);
@@ -241,7 +241,7 @@ static void a_text_is_not_recalled_when_its_credential_is_not_believed(void **st
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
-static void the_text_of_an_old_secret_is_not_remembered_for_the_new_one(void **state)
+static void a_verified_old_secret_is_not_valid_for_the_new_one(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential *rotated = token(ID, *state);
@@ -265,7 +265,7 @@ typedef struct {
     atomic_int found, stale, changes;
 } hammer;
 
-/* A request: the cache first, then the database. Counts what was older than the last change that had been told of. */
+/* A request: the cache first, then the database. Counts results older than the last published change. */
 static void request(hammer *h, const char *id, apr_pool_t *pool)
 {
     int told = atomic_load(&h->version) - 1;
@@ -309,7 +309,7 @@ static void *change(void *data)
     return NULL;
 }
 
-static void threads_that_find_keep_and_forget_never_see_what_is_out_of_date(void **state)
+static void concurrent_threads_never_see_stale_entries(void **state)
 {
     hammer h = {.cache = listening(*state)};
     pthread_t finders[FINDERS], changer;
@@ -330,19 +330,19 @@ static void threads_that_find_keep_and_forget_never_see_what_is_out_of_date(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(what_was_kept_is_found_whole_when_the_original_is_gone),
-        pool_test(a_key_without_a_user_is_kept_as_it_is),
-        pool_test(nothing_is_believed_before_somebody_listens),
-        pool_test(nothing_is_believed_once_the_listener_has_lost_its_connection),
-        pool_test(a_change_forgets_everything_that_was_kept),
-        pool_test(what_was_read_before_a_change_is_not_kept),
-        pool_test(what_was_found_lives_as_long_as_the_request_though_it_is_forgotten),
-        pool_test(what_is_kept_twice_is_the_first),
-        pool_test(more_credentials_than_there_is_room_for_are_kept_one_by_one),
+        pool_test(a_cached_credential_is_a_deep_copy),
+        pool_test(a_key_without_a_user_is_cached),
+        pool_test(nothing_is_returned_before_the_listener_connects),
+        pool_test(nothing_is_returned_after_the_listener_lost_its_connection),
+        pool_test(a_change_invalidates_every_entry),
+        pool_test(a_row_read_before_a_change_is_not_cached),
+        pool_test(a_result_outlives_its_invalidated_entry),
+        pool_test(a_second_put_keeps_the_first_entry),
+        pool_test(a_full_cache_evicts_one_entry_at_a_time),
         pool_test(only_the_text_that_was_right_last_is_recalled),
-        pool_test(a_text_is_not_recalled_when_its_credential_is_not_believed),
-        pool_test(the_text_of_an_old_secret_is_not_remembered_for_the_new_one),
-        pool_test(threads_that_find_keep_and_forget_never_see_what_is_out_of_date),
+        pool_test(a_verified_secret_needs_a_valid_entry),
+        pool_test(a_verified_old_secret_is_not_valid_for_the_new_one),
+        pool_test(concurrent_threads_never_see_stale_entries),
     };
     return run_test_group("principals", tests);
 }

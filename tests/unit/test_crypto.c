@@ -22,7 +22,7 @@ static const char *sha256_of(const void *data, apr_size_t len, apr_pool_t *pool)
     return hex;
 }
 
-static void sha256_gives_the_published_values(void **state)
+static void sha256_matches_the_published_values(void **state)
 {
     static const char long_text[] = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
     char *million = memset(apr_palloc(*state, 1000000), 'a', 1000000);
@@ -116,7 +116,7 @@ static int opens(const neo_keys *keys, const char *context, sealed s)
     return 1;
 }
 
-static void what_was_sealed_opens(void **state)
+static void a_sealed_text_can_be_opened(void **state)
 {
     neo_keys keys = keys_of(1);
     (void)state;
@@ -345,12 +345,12 @@ static void a_directory_is_no_key_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(sha256_gives_the_published_values),
+        pool_test(sha256_matches_the_published_values),
         cmocka_unit_test(pieces_are_hashed_with_their_lengths),
         cmocka_unit_test(no_two_lists_of_pieces_hash_alike),
         cmocka_unit_test(equality_looks_at_every_byte_and_no_more),
         cmocka_unit_test(random_bytes_differ),
-        cmocka_unit_test(what_was_sealed_opens),
+        cmocka_unit_test(a_sealed_text_can_be_opened),
         cmocka_unit_test(a_seal_is_never_the_same_twice_and_shows_nothing),
         cmocka_unit_test(every_length_can_be_sealed),
         cmocka_unit_test(another_context_does_not_open_it),

@@ -21,7 +21,7 @@ static const char *page_at(const char *path, apr_pool_t *pool)
     return neo_docs_content(document, BASE, pool).ptr;
 }
 
-static void every_page_that_the_bar_names_is_there(void **state)
+static void every_page_of_the_navigation_exists(void **state)
 {
     static const char *const paths[] = {"docs/", "docs/reference", "docs/webhooks", "docs/errors"};
     for (int i = 0; i < COUNT(paths); i++) {
@@ -58,7 +58,7 @@ static void examples_name_the_deployment_and_every_event_is_listed(void **state)
         assert_non_null(strstr(webhooks, apr_pstrcat(*state, "<li><code>", *events, "</code></li>", NULL)));
 }
 
-static void what_pages_are_made_of_is_sent_as_it_is_packed_and_its_name_lasts(void **state)
+static void assets_are_sent_as_packed_and_cacheable(void **state)
 {
     for (int i = 0; i < neo_docs_count; i++) {
         const neo_doc *document = &neo_docs[i];
@@ -74,7 +74,7 @@ static void what_pages_are_made_of_is_sent_as_it_is_packed_and_its_name_lasts(vo
     }
 }
 
-static void only_what_is_packed_is_found(void **state)
+static void only_packed_files_are_found(void **state)
 {
     static const char *const others[] = {"", "docs//", "docs/x", "docs/Errors", "docs/errors/", "doc", "openapi.yaml"};
     neo_match match;
@@ -91,11 +91,11 @@ static void only_what_is_packed_is_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(every_page_that_the_bar_names_is_there),
+        pool_test(every_page_of_the_navigation_exists),
         pool_test(a_page_has_no_blanks_and_nothing_from_elsewhere),
         pool_test(examples_name_the_deployment_and_every_event_is_listed),
-        pool_test(what_pages_are_made_of_is_sent_as_it_is_packed_and_its_name_lasts),
-        pool_test(only_what_is_packed_is_found),
+        pool_test(assets_are_sent_as_packed_and_cacheable),
+        pool_test(only_packed_files_are_found),
     };
     return run_test_group("docs", tests);
 }

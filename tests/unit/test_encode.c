@@ -13,7 +13,7 @@ static int decode(const char *text, unsigned char *out)
     return neo_base64_decode(text, strlen(text), out, 64);
 }
 
-static void base64_gives_the_published_values(void **state)
+static void base64_matches_the_published_values(void **state)
 {
     /* RFC 4648, section 10, without the padding that base64url leaves out */
     static const char *const known[][3] = {
@@ -169,7 +169,7 @@ static void a_print_is_the_same_everywhere(void **state)
     }
 }
 
-static void crc32_gives_the_published_values(void **state)
+static void crc32_matches_the_published_values(void **state)
 {
     (void)state;
     assert_int_equal(neo_crc32("123456789", 9), 0xCBF43926u);
@@ -203,7 +203,7 @@ static void integers_are_read_to_the_limits_of_their_type(void **state)
     }
 }
 
-static void what_is_no_integer_or_does_not_fit_is_refused(void **state)
+static void invalid_and_large_integers_are_refused(void **state)
 {
     static const char *const wrong[] = {"",
                                         "-",
@@ -323,7 +323,7 @@ static void well_formed_texts_are_counted_in_code_points(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(base64_gives_the_published_values),
+        pool_test(base64_matches_the_published_values),
         pool_test(base64_of_any_bytes_is_read_back_in_either_alphabet),
         cmocka_unit_test(base64_with_unused_bits_that_are_not_zero_is_refused),
         cmocka_unit_test(base64_with_a_broken_end_is_refused),
@@ -334,9 +334,9 @@ int main(void)
         cmocka_unit_test(base62_of_32_bytes_fills_43_digits),
         cmocka_unit_test(base62_takes_64_bytes),
         cmocka_unit_test(a_print_is_the_same_everywhere),
-        cmocka_unit_test(crc32_gives_the_published_values),
+        cmocka_unit_test(crc32_matches_the_published_values),
         cmocka_unit_test(integers_are_read_to_the_limits_of_their_type),
-        cmocka_unit_test(what_is_no_integer_or_does_not_fit_is_refused),
+        cmocka_unit_test(invalid_and_large_integers_are_refused),
         cmocka_unit_test(every_code_point_but_the_surrogates_is_well_formed),
         cmocka_unit_test(malformed_sequences_are_refused_wherever_they_stand),
         cmocka_unit_test(well_formed_texts_are_counted_in_code_points),

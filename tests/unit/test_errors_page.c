@@ -121,7 +121,7 @@ static void anchors_are_unique_and_every_link_leads_to_one(void **state)
         assert_non_null(apr_hash_get(anchors, value, APR_HASH_KEY_STRING));
 }
 
-static void each_explanation_says_the_status_the_meaning_and_what_to_do(void **state)
+static void each_explanation_has_status_meaning_and_remedy(void **state)
 {
     assert_non_null(strstr(page_of(*state),
                            "<article id=\"validation.limit_out_of_range\">\n"
@@ -135,12 +135,9 @@ static void each_explanation_says_the_status_the_meaning_and_what_to_do(void **s
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(every_code_of_the_catalogue_has_its_anchor),
-        pool_test(every_field_has_its_anchors),
-        pool_test(whatever_is_wrong_with_a_batch_has_its_anchor),
-        pool_test(codes_that_nothing_can_have_are_not_shown),
-        pool_test(anchors_are_unique_and_every_link_leads_to_one),
-        pool_test(each_explanation_says_the_status_the_meaning_and_what_to_do),
+        pool_test(every_code_of_the_catalogue_has_its_anchor),     pool_test(every_field_has_its_anchors),
+        pool_test(whatever_is_wrong_with_a_batch_has_its_anchor),  pool_test(codes_that_nothing_can_have_are_not_shown),
+        pool_test(anchors_are_unique_and_every_link_leads_to_one), pool_test(each_explanation_has_status_meaning_and_remedy),
     };
     return run_test_group("errors page", tests);
 }

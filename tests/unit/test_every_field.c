@@ -4,7 +4,7 @@
 
 #include <apr_strings.h>
 
-/* A field, and what stands around it in a body: {"commission":{"splits":[{"bps": and }]}} */
+/* A field, and the text around it in a body: {"commission":{"splits":[{"bps": and }]}} */
 typedef struct {
     const neo_resource *resource;
     const neo_field *field;

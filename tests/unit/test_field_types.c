@@ -51,7 +51,7 @@ static void integers_have_their_limits(void **state)
     wrong(&neo_contract, "{\"payment_day\":32}", "payment_day", "validation.contract.payment_day_invalid", *state);
 }
 
-static void decimals_are_kept_as_they_are_written(void **state)
+static void decimals_are_stored_as_written(void **state)
 {
     static const char *const same[] = {"72.3", "0.1", "0", "1800", "92.50000000000001", "1000000000000"};
     static const char *const written[] = {"72.3", "0.1", "0", "1800", "92.5", "1000000000000"};
@@ -91,7 +91,7 @@ static void a_date_is_a_day_of_the_calendar(void **state)
               "validation.property.exclusive_until_invalid", *state);
 }
 
-static void a_moment_is_kept_as_answers_write_it(void **state)
+static void a_timestamp_is_stored_in_the_response_format(void **state)
 {
     static const char *const moments[][2] = {{"2026-01-31T13:45:10.123Z", "2026-01-31T13:45:10.123Z"},
                                              {"2026-01-31t10:45:10-03:00", "2026-01-31T13:45:10.000Z"},
@@ -290,7 +290,7 @@ static void references_in_lists_are_checked_one_by_one(void **state)
           "validation.contract.parties_party_id_invalid", *state);
 }
 
-static void what_a_document_is_about_has_an_id_of_the_kind_that_it_names(void **state)
+static void a_documents_related_id_must_match_its_type(void **state)
 {
     static const char *const kinds[][2] = {{"property", NEO_SAMPLE_PROPERTY},
                                            {"party", NEO_SAMPLE_OWNER},
@@ -317,10 +317,10 @@ int main(void)
         pool_test(money_is_an_integer_up_to_two_to_the_53),
         pool_test(money_that_is_anything_else_is_refused_by_name),
         pool_test(integers_have_their_limits),
-        pool_test(decimals_are_kept_as_they_are_written),
+        pool_test(decimals_are_stored_as_written),
         pool_test(a_decimal_out_of_range_or_of_another_kind_is_refused),
         pool_test(a_date_is_a_day_of_the_calendar),
-        pool_test(a_moment_is_kept_as_answers_write_it),
+        pool_test(a_timestamp_is_stored_in_the_response_format),
         pool_test(only_texts_of_several_lines_may_have_line_breaks),
         pool_test(a_list_of_texts_names_the_wrong_ones),
         pool_test(a_list_that_is_too_long_is_one_mistake),
@@ -333,7 +333,7 @@ int main(void)
         pool_test(a_patch_changes_single_members_of_metadata),
         pool_test(a_reference_has_the_form_of_an_id_of_its_kind),
         pool_test(references_in_lists_are_checked_one_by_one),
-        pool_test(what_a_document_is_about_has_an_id_of_the_kind_that_it_names),
+        pool_test(a_documents_related_id_must_match_its_type),
     };
     return run_test_group("field types", tests);
 }

@@ -28,7 +28,7 @@ static void a_duration_is_in_the_first_class_that_is_long_enough(void **state)
     assert_int_equal(neo_histogram_bucket(1LL << 60), NEO_BUCKETS - 1);
 }
 
-static void monitoring_is_told_of_round_bounds(void **state)
+static void exported_bounds_are_round(void **state)
 {
     static const double wanted[] = {5e-5, 1e-4, 2e-4, 5e-4, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 30};
     int count = 0;
@@ -58,7 +58,7 @@ static void quantiles_are_within_their_class(void **state)
     assert_true(neo_histogram_quantile(&histogram, 0.2) < neo_histogram_quantile(&histogram, 0.8));
 }
 
-static void what_is_longer_than_every_bound_is_said_to_be_as_long_as_the_last(void **state)
+static void a_value_above_every_bound_counts_as_the_last(void **state)
 {
     neo_histogram histogram = {0};
     (void)state;
@@ -83,9 +83,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_duration_is_in_the_first_class_that_is_long_enough),
-        cmocka_unit_test(monitoring_is_told_of_round_bounds),
+        cmocka_unit_test(exported_bounds_are_round),
         cmocka_unit_test(quantiles_are_within_their_class),
-        cmocka_unit_test(what_is_longer_than_every_bound_is_said_to_be_as_long_as_the_last),
+        cmocka_unit_test(a_value_above_every_bound_counts_as_the_last),
         cmocka_unit_test(histograms_add_up),
     };
     return run_test_group("histogram", tests);

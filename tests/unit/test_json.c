@@ -53,7 +53,7 @@ static void every_kind_of_value_can_stand_alone(void **state)
     }
 }
 
-static void values_are_what_was_written(void **state)
+static void values_are_read_as_written(void **state)
 {
     neo_json *value =
         parse("{\"s\":\"\\u00e9\\ud83c\\udfe0\\n\",\"i\":42,\"r\":2.5,\"t\":true,\"f\":false,\"a\":[1,2,3]}", *state);
@@ -116,7 +116,7 @@ static const char *const malformed[] = {"",
                                         "\"\\ud83c\\u0041\"",
                                         "\"\\ud83cx\""};
 
-static void what_is_not_one_well_formed_value_is_refused(void **state)
+static void malformed_json_is_refused(void **state)
 {
     for (int i = 0; i < COUNT(malformed); i++)
         assert_non_null(strstr(refusal_of(text_of(malformed[i]), *state), "(line "));
@@ -142,7 +142,7 @@ static void a_repeated_key_is_refused_at_any_depth(void **state)
     parse("{\"a\":1,\"A\":2,\"b\":{\"a\":3}}", *state);
 }
 
-static void nul_is_refused_wherever_it_stands(void **state)
+static void nul_is_refused_everywhere(void **state)
 {
     static const char *const escaped[] = {"\"\\u0000\"", "\"a\\u0000b\"", "{\"\\u0000\":1}", "{\"a\\u0000b\":1}"};
     static const char raw[] = "{\"a\":\"b\0c\"}";
@@ -155,7 +155,7 @@ static void nul_is_refused_wherever_it_stands(void **state)
     refusal_of((neo_text){"", 0}, *state);
 }
 
-static void what_is_not_utf8_is_refused(void **state)
+static void invalid_utf8_is_refused(void **state)
 {
     static const char *const wrong[] = {
         "\"\xFF\"",   "\"\xC0\x80\"", "\"\xE0\x80\xAF\"", "\"\xED\xA0\x80\"", "\"\xF4\x90\x80\x80\"",
@@ -236,7 +236,7 @@ static void a_number_that_does_not_fit_is_read_as_one_that_no_field_takes(void *
         assert_string_equal(text_of_json(parse(large[i][0], *state), *state), large[i][1]);
 }
 
-static void what_is_malformed_stays_so_beside_a_number_that_does_not_fit(void **state)
+static void malformed_json_is_refused_beside_a_large_number(void **state)
 {
     static const char *const wrong[] = {"[1e999",
                                         "[1e999,]",
@@ -284,14 +284,14 @@ static void members_come_in_the_order_they_were_written(void **state)
     assert_null(neo_json_first(parse("{}", *state)));
 }
 
-static void what_was_read_is_written_as_it_was(void **state)
+static void json_survives_reading_and_writing(void **state)
 {
     static const char text[] = "{\"a key\\\"\\\\\\n\\u0001\":[true,false,null,[],{},[[-1]],\"\\b\\f\\r\\t\\u001F\x7F/\",0.5,"
                                "9223372036854775807],\"\":{\"\xC3\xA9\":{\"x\":\"\"}}}";
     assert_string_equal(text_of_json(parse(text, *state), *state), text);
 }
 
-static void what_is_made_is_written_compactly_in_order(void **state)
+static void new_values_are_written_compactly_in_order(void **state)
 {
     neo_json *object = neo_json_make_object(*state), *array = neo_json_make_array(*state);
     neo_json_set(object, "name", neo_json_make_string("S\xC3\xA3o \"Paulo\"\n", *state));
@@ -381,21 +381,21 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(every_kind_of_value_can_stand_alone),
-        pool_test(values_are_what_was_written),
-        pool_test(what_is_not_one_well_formed_value_is_refused),
+        pool_test(values_are_read_as_written),
+        pool_test(malformed_json_is_refused),
         pool_test(the_refusal_gives_line_and_column_and_repeats_nothing),
         pool_test(a_repeated_key_is_refused_at_any_depth),
-        pool_test(nul_is_refused_wherever_it_stands),
-        pool_test(what_is_not_utf8_is_refused),
+        pool_test(nul_is_refused_everywhere),
+        pool_test(invalid_utf8_is_refused),
         pool_test(deep_nesting_is_read_or_refused_and_never_harms),
         pool_test(unclosed_brackets_are_refused_whatever_their_number),
         pool_test(integers_keep_all_63_bits),
         pool_test(a_number_that_does_not_fit_is_read_as_one_that_no_field_takes),
-        pool_test(what_is_malformed_stays_so_beside_a_number_that_does_not_fit),
+        pool_test(malformed_json_is_refused_beside_a_large_number),
         pool_test(a_decimal_is_written_as_it_was_read_up_to_fifteen_digits),
         pool_test(members_come_in_the_order_they_were_written),
-        pool_test(what_was_read_is_written_as_it_was),
-        pool_test(what_is_made_is_written_compactly_in_order),
+        pool_test(json_survives_reading_and_writing),
+        pool_test(new_values_are_written_compactly_in_order),
         pool_test(a_value_lives_as_long_as_its_pool_and_no_longer),
         pool_test(merge_patches_are_those_of_the_rfc),
         pool_test(a_merge_patch_leaves_the_rest_and_its_order),

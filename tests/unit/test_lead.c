@@ -77,7 +77,7 @@ static void numbers_become_digits(void **state)
     }
 }
 
-static void what_is_no_number_is_told(void **state)
+static void an_invalid_number_is_reported(void **state)
 {
     static const char *const none[] = {"",
                                        "+",
@@ -110,7 +110,7 @@ static void brazilian_mobiles_are_the_same_without_their_ninth_digit(void **stat
 
 /* ---------------------------------------------------------------- leads */
 
-static void every_wrong_value_is_told(void **state)
+static void every_wrong_value_is_reported(void **state)
 {
     const char *values[NEO_LEAD_COLUMNS] = {" ", "x", "nobody", "brk_1"}, *wrong[NEO_LEAD_COLUMNS];
     assert_int_equal(neo_lead_check(values, wrong, *state), 4);
@@ -118,7 +118,7 @@ static void every_wrong_value_is_told(void **state)
         assert_non_null(wrong[c]);
 }
 
-static void a_lead_is_kept_in_one_form(void **state)
+static void a_lead_is_normalized(void **state)
 {
     const char *values[NEO_LEAD_COLUMNS] = {" Ana\n Paula ", "11 98765-4321", "", NULL}, *wrong[NEO_LEAD_COLUMNS];
     assert_int_equal(neo_lead_check(values, wrong, *state), 0);
@@ -143,10 +143,10 @@ int main(void)
         pool_test(tables_are_read_as_rfc_4180_has_them),
         pool_test(a_nul_is_no_text),
         pool_test(numbers_become_digits),
-        pool_test(what_is_no_number_is_told),
+        pool_test(an_invalid_number_is_reported),
         pool_test(brazilian_mobiles_are_the_same_without_their_ninth_digit),
-        pool_test(every_wrong_value_is_told),
-        pool_test(a_lead_is_kept_in_one_form),
+        pool_test(every_wrong_value_is_reported),
+        pool_test(a_lead_is_normalized),
         pool_test(columns_have_several_names),
     };
     return run_test_group("lead", tests);

@@ -1,4 +1,4 @@
-/* Counting requests: what one caller is told, and that nothing is counted twice or lost between threads and processes. */
+/* Rate limiter: the remaining requests, and that threads and processes count each request exactly once. */
 #include "unit.h"
 
 #include <errno.h>
@@ -58,7 +58,7 @@ static void assert_left(neo_limiter *limiter, const char *caller, int limit, int
 
 /* ---------------------------------------------------------------- one caller */
 
-static void a_caller_is_told_what_is_left_until_the_limit_is_reached(void **state)
+static void a_caller_sees_the_remaining_requests_until_the_limit(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     neo_allowance allowance;
@@ -115,7 +115,7 @@ static void a_look_costs_nothing_and_begins_no_window(void **state)
         snprintf(name, sizeof name, "stranger %d", i);
         assert_left(limiter, name, 5, 60, NOW + 12, 5, NOW + 72);
     }
-    assert_left(limiter, "a", 5, 60, NOW + 13, 4, NOW + 70); /* nobody who looked took its place */
+    assert_left(limiter, "a", 5, 60, NOW + 13, 4, NOW + 70); /* a lookup does not evict the entry */
     assert_left(limiter, "a", 5, 60, NOW + 70, 5, NOW + 130);
 }
 
@@ -177,7 +177,7 @@ static void each_caller_has_a_count_of_its_own(void **state)
     }
 }
 
-static void of_more_callers_than_entries_the_one_whose_window_ends_first_is_forgotten(void **state)
+static void a_full_table_evicts_the_window_that_ends_first(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     char name[16];
@@ -376,7 +376,7 @@ static void a_process_that_is_killed_leaves_nothing_locked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_caller_is_told_what_is_left_until_the_limit_is_reached),
+        cmocka_unit_test(a_caller_sees_the_remaining_requests_until_the_limit),
         cmocka_unit_test(a_window_ends_and_the_next_one_begins_with_the_next_request),
         cmocka_unit_test(a_cost_of_several_is_counted_whole_or_not_at_all),
         cmocka_unit_test(a_look_costs_nothing_and_begins_no_window),
@@ -385,7 +385,7 @@ int main(void)
         cmocka_unit_test(a_plan_with_a_shorter_window_does_not_wait_for_the_end_of_the_longer_one),
         cmocka_unit_test(a_clock_that_is_set_back_does_not_hold_a_caller_up),
         cmocka_unit_test(each_caller_has_a_count_of_its_own),
-        cmocka_unit_test(of_more_callers_than_entries_the_one_whose_window_ends_first_is_forgotten),
+        cmocka_unit_test(a_full_table_evicts_the_window_that_ends_first),
         cmocka_unit_test(windows_that_are_over_make_room_before_those_that_are_not),
         cmocka_unit_test(exactly_the_limit_passes_of_eight_threads),
         cmocka_unit_test(the_first_requests_of_a_caller_are_counted_together_though_all_come_at_once),

@@ -1,4 +1,4 @@
-/* The migrations that travel in the program. (That they can be applied is tested end to end, where there is a database.) */
+/* The embedded migrations. (The end-to-end tests apply them to a database.) */
 #include "unit.h"
 
 #include <stdlib.h>

@@ -37,7 +37,7 @@ static size_t depth(const char *line)
     return strspn(line, " ");
 }
 
-/* The lines below a key that stands `indent` deep, up to the next one that is no deeper. */
+/* The lines below a key at `indent`, up to the next key at that depth or above. */
 static const char *below(const char *text, int indent, const char *key, apr_pool_t *pool)
 {
     const char *line = apr_psprintf(pool, "\n%*s%s:\n", indent, "", key), *start = strstr(text, line);
@@ -108,7 +108,7 @@ static void assert_fields(const neo_field *fields, const char *schema, apr_pool_
         assert_has(schema, key_of(f->name, pool));
 }
 
-/* Whether a field of a resource is told in a shape: secrets once, events what is marked for them. */
+/* Whether a schema of a resource has a field: secrets only on creation, events only marked fields. */
 static int is_wanted(const neo_field *field, neo_shape shape)
 {
     if (shape == NEO_SHAPE_EVENT)
@@ -154,7 +154,7 @@ static void an_object_has_a_schema_of_its_own(void **state)
     assert_fields(field->fields, component("schemas", "BankAccountPatch", *state), *state);
 }
 
-static void only_what_is_sent_is_closed_to_other_names(void **state)
+static void only_request_schemas_forbid_other_members(void **state)
 {
     assert_has(component("schemas", "BrokerInput", *state), "\n      additionalProperties: false\n");
     assert_has(component("schemas", "BrokerPatch", *state), "\n      additionalProperties: false\n");
@@ -179,7 +179,7 @@ static void a_body_takes_null_where_the_field_can_be_left_out(void **state)
     assert_null(strstr(component("schemas", "Broker", *state), "\"null\""));
 }
 
-static void lengths_formats_and_values_are_told(void **state)
+static void lengths_formats_and_values_are_described(void **state)
 {
     const char *schema = component("schemas", "Broker", *state);
     assert_has(below(schema, 8, "name", *state), "\n          maxLength: 200\n");
@@ -277,7 +277,7 @@ static void assert_parameters(const neo_operation *operation, const neo_resource
                      !!strstr(made, "\n          application/merge-patch+json:\n"));
 }
 
-static void every_operation_tells_what_it_takes(void **state)
+static void every_operation_describes_its_parameters(void **state)
 {
     for_each_operation(assert_parameters, *state);
 }
@@ -318,7 +318,7 @@ static void a_path_has_the_methods_that_allow_names(void **state)
 
 /* ---------------------------------------------------------------- what receivers get */
 
-static void every_event_of_a_resource_is_told_of_with_its_payload_and_signatures(void **state)
+static void every_event_is_described_with_payload_and_signatures(void **state)
 {
     static const char *const happened[] = {"created", "updated", "deleted"};
     static const char *const parameters[] = {"WebhookSignature", "StandardWebhookId", "StandardWebhookTimestamp",
@@ -336,7 +336,7 @@ static void every_event_of_a_resource_is_told_of_with_its_payload_and_signatures
     below(webhooks, 2, "webhook.test", *state);
 }
 
-static void what_is_answered_of_a_delivery_is_described(void **state)
+static void the_response_of_a_delivery_is_described(void **state)
 {
     static const char *const members[] = {"id",          "subscription_id", "event_type", "status",
                                           "http_status", "attempt_count",   "created_at", "completed_at"};
@@ -387,7 +387,7 @@ static void the_id_of_an_example_was_issued_when_it_was_created(void **state)
     }
 }
 
-static void an_example_of_a_problem_is_what_the_service_answers(void **state)
+static void an_example_problem_equals_a_real_one(void **state)
 {
     const char *example = component("examples", "validation.broker.name_required", *state);
     assert_has(example, "\n        type: validation\n");
@@ -409,21 +409,21 @@ int main(void)
         pool_test(every_field_is_in_the_schema_of_each_shape_that_has_it),
         pool_test(a_secret_is_in_the_answer_to_creation_and_rotation_alone),
         pool_test(an_object_has_a_schema_of_its_own),
-        pool_test(only_what_is_sent_is_closed_to_other_names),
+        pool_test(only_request_schemas_forbid_other_members),
         pool_test(a_create_requires_what_the_table_requires_and_a_patch_nothing),
         pool_test(a_body_takes_null_where_the_field_can_be_left_out),
-        pool_test(lengths_formats_and_values_are_told),
+        pool_test(lengths_formats_and_values_are_described),
         pool_test(every_operation_tells_its_success),
         pool_test(every_operation_tells_every_status_it_can_answer),
-        pool_test(every_operation_tells_what_it_takes),
+        pool_test(every_operation_describes_its_parameters),
         pool_test(every_operation_tells_the_scope_it_needs),
         pool_test(a_path_has_the_methods_that_allow_names),
-        pool_test(every_event_of_a_resource_is_told_of_with_its_payload_and_signatures),
-        pool_test(what_is_answered_of_a_delivery_is_described),
+        pool_test(every_event_is_described_with_payload_and_signatures),
+        pool_test(the_response_of_a_delivery_is_described),
         pool_test(the_bodies_of_the_examples_are_valid),
         pool_test(the_ids_of_the_examples_are_ids),
         pool_test(the_id_of_an_example_was_issued_when_it_was_created),
-        pool_test(an_example_of_a_problem_is_what_the_service_answers),
+        pool_test(an_example_problem_equals_a_real_one),
     };
     return run_test_group("openapi", tests);
 }

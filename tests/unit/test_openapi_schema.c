@@ -130,7 +130,7 @@ static void the_examples_refer_to_one_another(void **state)
     }
 }
 
-static void every_event_is_told_as_a_webhook(void **state)
+static void every_event_is_described_as_a_webhook(void **state)
 {
     neo_openapi_builder draft = {*state, "https://api.example.com/public/v1", "https://docs.example.com",
                                  neo_json_make_object(*state), apr_hash_make(*state)};
@@ -152,7 +152,7 @@ int main(void)
         pool_test(an_event_has_objects_as_they_are_read),
         pool_test(the_whole_examples_are_taken_and_go_together),
         pool_test(the_examples_refer_to_one_another),
-        pool_test(every_event_is_told_as_a_webhook),
+        pool_test(every_event_is_described_as_a_webhook),
     };
     return run_test_group("schemas", tests);
 }

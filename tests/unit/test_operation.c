@@ -124,7 +124,7 @@ static void only_resources_that_have_batches_have_their_path(void **state)
     }
 }
 
-static void what_belongs_to_a_resource_has_both_ids(void **state)
+static void a_subresource_has_both_ids(void **state)
 {
     neo_match match;
     assert_true(neo_operation_match(HOOK "/deliveries/" DELIVERY "/retry", "POST", *state, &match));
@@ -153,7 +153,7 @@ static void a_list_has_its_own_filters_or_those_of_its_resource(void **state)
         assert_true(f->doc && f->doc[strlen(f->doc) - 1] == '.' && f->example);
 }
 
-static void options_and_other_methods_are_told_what_the_path_allows(void **state)
+static void options_and_405_name_the_allowed_methods(void **state)
 {
     static const char *const paths[][2] = {{"me", GET_ALLOWS},
                                            {"openapi.yaml", GET_ALLOWS},
@@ -282,7 +282,7 @@ static int is_command(int action)
     return action >= NEO_ACTION_ROTATE_SECRET;
 }
 
-static void what_an_operation_takes_follows_the_method(void **state)
+static void accepted_headers_follow_from_the_method(void **state)
 {
     (void)state;
     for (int a = 0; a < NEO_ACTIONS; a++) {
@@ -306,7 +306,7 @@ static void what_an_operation_takes_follows_the_method(void **state)
     assert_int_equal(row(NEO_ACTION_RECOVER)->accepts & NEO_ACCEPTS_BODY, NEO_ACCEPTS_BODY);
 }
 
-static void problems_follow_from_access_and_what_is_taken(void **state)
+static void problems_follow_from_access_and_accepted_input(void **state)
 {
     (void)state;
     for (int a = 0; a < NEO_ACTIONS; a++) {
@@ -363,16 +363,16 @@ int main(void)
         pool_test(every_resource_has_its_operations),
         pool_test(a_path_that_is_no_resources_has_neither_resource_nor_id),
         pool_test(an_id_is_handed_on_whatever_it_is),
-        pool_test(what_belongs_to_a_resource_has_both_ids),
+        pool_test(a_subresource_has_both_ids),
         cmocka_unit_test(a_list_has_its_own_filters_or_those_of_its_resource),
         pool_test(only_resources_that_have_batches_have_their_path),
-        pool_test(options_and_other_methods_are_told_what_the_path_allows),
+        pool_test(options_and_405_name_the_allowed_methods),
         pool_test(no_other_path_is_the_apis),
         pool_test(only_the_documents_need_no_credential),
         cmocka_unit_test(no_two_rows_have_the_same_path_and_method_or_the_same_verb),
         cmocka_unit_test(access_follows_the_method),
-        cmocka_unit_test(what_an_operation_takes_follows_the_method),
-        cmocka_unit_test(problems_follow_from_access_and_what_is_taken),
+        cmocka_unit_test(accepted_headers_follow_from_the_method),
+        cmocka_unit_test(problems_follow_from_access_and_accepted_input),
         cmocka_unit_test(every_row_is_described),
     };
     return run_test_group("operation", tests);

@@ -86,7 +86,7 @@ static void a_connection_that_ended_while_idle_costs_no_statement(void **state)
     }
 }
 
-static void a_server_that_is_away_and_comes_back_is_found_again(void **state)
+static void a_server_is_used_again_after_an_outage(void **state)
 {
     script s = {.steps = {row}, .count = 1};
     bench *b = set_up(&s, 1, *state);
@@ -122,7 +122,7 @@ static const fake_reply dies_silently = {.fate = FAKE_DIES_BEFORE}, is_shut_down
                         is_shut_down_when_done = {
                             .error = "57P01", .columns = 1, .rows = 1, .values = one, .fate = FAKE_DIES_AFTER};
 
-static void a_read_is_done_again_whatever_ended_its_connection(void **state)
+static void a_read_is_retried_after_any_lost_connection(void **state)
 {
     assert_ends(*state, 0, dies_silently, 2, NEO_PG_OK);
     assert_ends(*state, 0, is_shut_down, 2, NEO_PG_OK);
@@ -130,23 +130,23 @@ static void a_read_is_done_again_whatever_ended_its_connection(void **state)
     assert_ends(*state, 0, is_shut_down_when_done, 2, NEO_PG_OK);
 }
 
-static void a_write_whose_connection_ends_without_a_word_is_not_done_again(void **state)
+static void a_write_is_not_retried_after_a_silent_disconnect(void **state)
 {
     assert_ends(*state, 1, dies_silently, 1, NEO_PG_UNAVAILABLE);
 }
 
-static void a_write_that_the_server_gave_up_before_it_was_complete_is_done_again(void **state)
+static void a_write_that_the_server_aborted_is_retried(void **state)
 {
     assert_ends(*state, 1, is_shut_down, 2, NEO_PG_OK);
 }
 
-static void a_write_that_was_complete_is_not_done_again_though_its_end_is_not_known(void **state)
+static void a_completed_write_with_unknown_outcome_is_not_retried(void **state)
 {
     assert_ends(*state, 1, dies_when_done, 1, NEO_PG_UNAVAILABLE);
     assert_ends(*state, 1, is_shut_down_when_done, 1, NEO_PG_UNAVAILABLE);
 }
 
-static void nothing_is_done_more_than_twice(void **state)
+static void nothing_is_executed_more_than_twice(void **state)
 {
     static const fake_reply ends[] = {{.fate = FAKE_DIES_BEFORE}, {.error = "57P01"}, {.error = "40001"}, {.error = "26000"}};
     for (int i = 0; i < COUNT(ends); i++) {
@@ -159,7 +159,7 @@ static void nothing_is_done_more_than_twice(void **state)
 
 /* ---------------------------------------------------------------- errors */
 
-static void what_was_rolled_back_or_never_begun_is_done_again_also_where_it_writes(void **state)
+static void a_write_that_was_rolled_back_or_never_begun_is_retried(void **state)
 {
     static const char *const states[] = {"40001", "40P01", "26000", "0A000", "25006"};
     for (int i = 0; i < COUNT(states); i++)
@@ -179,7 +179,7 @@ static void a_statement_whose_plan_is_stale_is_prepared_anew(void **state)
     assert_int_equal(b->server->connections, 1);
 }
 
-static void a_primary_that_became_a_standby_is_left_for_another_connection(void **state)
+static void a_connection_to_a_former_primary_is_replaced(void **state)
 {
     script s = {.steps = {{.error = "25006"}, row}, .count = 2};
     bench *b = set_up(&s, 1, *state);
@@ -187,7 +187,7 @@ static void a_primary_that_became_a_standby_is_left_for_another_connection(void 
     assert_int_equal(b->server->connections, 2);
 }
 
-static void every_other_error_is_told_and_nothing_is_done_again(void **state)
+static void other_errors_are_returned_without_a_retry(void **state)
 {
     static const struct {
         const char *state;
@@ -210,7 +210,7 @@ static void every_other_error_is_told_and_nothing_is_done_again(void **state)
         }
 }
 
-static void a_query_that_is_planned_for_its_values_is_done_again_over_a_new_connection_alone(void **state)
+static void a_query_with_a_custom_plan_is_retried_only_over_a_new_connection(void **state)
 {
     script dies = {.steps = {dies_silently, row}, .count = 2}, fails = {.steps = {{.error = "22P02"}}, .count = 1};
     bench *b = set_up(&dies, 0, *state);
@@ -222,7 +222,7 @@ static void a_query_that_is_planned_for_its_values_is_done_again_over_a_new_conn
     assert_int_equal(b->server->executed, 1);
 }
 
-static void an_administrators_statement_is_not_done_again_over_a_new_connection(void **state)
+static void an_administrators_statement_is_not_retried_over_a_new_connection(void **state)
 {
     script s = {.steps = {is_shut_down, row}, .count = 2};
     bench *b = set_up(&s, 0, *state);
@@ -240,7 +240,7 @@ static void assert_executed(apr_pool_t *pool, const char *sql, int params, int e
     assert_int_equal(b->server->executed, executions);
 }
 
-static void an_administrators_statement_is_done_again_when_it_was_rolled_back(void **state)
+static void an_administrators_statement_is_retried_after_a_rollback(void **state)
 {
     assert_executed(*state, "select $1", 1, 4, NEO_PG_OK);
     assert_executed(*state, "select 1; select 2", 0, 1, NEO_PG_UNAVAILABLE); /* what may have done a part already */
@@ -250,7 +250,7 @@ static void an_administrators_statement_is_done_again_when_it_was_rolled_back(vo
     assert_int_equal(b->server->executed, 10);
 }
 
-static void an_administrators_statement_inside_of_a_transaction_is_not_done_again(void **state)
+static void an_administrators_statement_in_a_transaction_is_not_retried(void **state)
 {
     script s = {.steps = {{0}, {.error = "40P01"}, row}, .count = 3};
     bench *b = set_up(&s, 0, *state);
@@ -264,20 +264,20 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(a_statement_is_prepared_once_on_a_connection),
         pool_test(a_connection_that_ended_while_idle_costs_no_statement),
-        pool_test(a_server_that_is_away_and_comes_back_is_found_again),
-        pool_test(a_read_is_done_again_whatever_ended_its_connection),
-        pool_test(a_write_whose_connection_ends_without_a_word_is_not_done_again),
-        pool_test(a_write_that_the_server_gave_up_before_it_was_complete_is_done_again),
-        pool_test(a_write_that_was_complete_is_not_done_again_though_its_end_is_not_known),
-        pool_test(nothing_is_done_more_than_twice),
-        pool_test(what_was_rolled_back_or_never_begun_is_done_again_also_where_it_writes),
+        pool_test(a_server_is_used_again_after_an_outage),
+        pool_test(a_read_is_retried_after_any_lost_connection),
+        pool_test(a_write_is_not_retried_after_a_silent_disconnect),
+        pool_test(a_write_that_the_server_aborted_is_retried),
+        pool_test(a_completed_write_with_unknown_outcome_is_not_retried),
+        pool_test(nothing_is_executed_more_than_twice),
+        pool_test(a_write_that_was_rolled_back_or_never_begun_is_retried),
         pool_test(a_statement_whose_plan_is_stale_is_prepared_anew),
-        pool_test(a_primary_that_became_a_standby_is_left_for_another_connection),
-        pool_test(every_other_error_is_told_and_nothing_is_done_again),
-        pool_test(a_query_that_is_planned_for_its_values_is_done_again_over_a_new_connection_alone),
-        pool_test(an_administrators_statement_is_not_done_again_over_a_new_connection),
-        pool_test(an_administrators_statement_is_done_again_when_it_was_rolled_back),
-        pool_test(an_administrators_statement_inside_of_a_transaction_is_not_done_again),
+        pool_test(a_connection_to_a_former_primary_is_replaced),
+        pool_test(other_errors_are_returned_without_a_retry),
+        pool_test(a_query_with_a_custom_plan_is_retried_only_over_a_new_connection),
+        pool_test(an_administrators_statement_is_not_retried_over_a_new_connection),
+        pool_test(an_administrators_statement_is_retried_after_a_rollback),
+        pool_test(an_administrators_statement_in_a_transaction_is_not_retried),
     };
     return run_test_group("pg_repeat", tests);
 }

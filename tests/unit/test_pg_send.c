@@ -54,7 +54,7 @@ static void wait_until_it_is_answered(bench *b)
     }
 }
 
-static void what_was_sent_is_answered_and_received(void **state)
+static void a_sent_query_is_answered_and_received(void **state)
 {
     script s = {row, row, 0};
     bench *b = set_up(&s, *state);
@@ -89,7 +89,7 @@ static void a_connection_that_ended_before_costs_no_statement(void **state)
     assert_int_equal(b->server->connections, 2);
 }
 
-static void what_could_not_be_sent_is_run_when_its_answer_is_asked_for(void **state)
+static void a_query_that_could_not_be_sent_runs_on_receive(void **state)
 {
     script s = {row, row, 0};
     bench *b = set_up(&s, *state);
@@ -103,7 +103,7 @@ static void what_could_not_be_sent_is_run_when_its_answer_is_asked_for(void **st
     assert_int_equal(b->server->executed, 1);
 }
 
-static void a_write_whose_connection_ends_is_not_done_again(void **state)
+static void a_write_with_a_lost_connection_is_not_retried(void **state)
 {
     script s = {{.fate = FAKE_DIES_BEFORE}, row, 0};
     bench *b = set_up(&s, *state);
@@ -115,7 +115,7 @@ static void a_write_whose_connection_ends_is_not_done_again(void **state)
     assert_int_equal(receive(b), NEO_PG_OK);
 }
 
-static void what_was_rolled_back_is_done_again(void **state)
+static void a_rolled_back_query_is_retried(void **state)
 {
     static const char *const states[] = {"40001", "40P01", "26000"};
     for (int i = 0; i < COUNT(states); i++) {
@@ -128,7 +128,7 @@ static void what_was_rolled_back_is_done_again(void **state)
     }
 }
 
-static void a_failure_is_told(void **state)
+static void a_failure_is_returned(void **state)
 {
     script s = {{.error = "42501"}, row, 0};
     bench *b = set_up(&s, *state);
@@ -140,13 +140,13 @@ static void a_failure_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(what_was_sent_is_answered_and_received),
+        pool_test(a_sent_query_is_answered_and_received),
         pool_test(an_answer_that_is_not_there_is_waited_for),
         pool_test(a_connection_that_ended_before_costs_no_statement),
-        pool_test(what_could_not_be_sent_is_run_when_its_answer_is_asked_for),
-        pool_test(a_write_whose_connection_ends_is_not_done_again),
-        pool_test(what_was_rolled_back_is_done_again),
-        pool_test(a_failure_is_told),
+        pool_test(a_query_that_could_not_be_sent_runs_on_receive),
+        pool_test(a_write_with_a_lost_connection_is_not_retried),
+        pool_test(a_rolled_back_query_is_retried),
+        pool_test(a_failure_is_returned),
     };
     return run_test_group("pg_send", tests);
 }

@@ -110,7 +110,7 @@ static void a_conflict_can_be_gone_back_from(void **state)
     }
 }
 
-static void what_is_undone_for_no_fault_of_its_own_is_to_be_begun_again(void **state)
+static void a_transient_error_asks_for_a_retry(void **state)
 {
     static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "40001"}, {.error = "26000"},        {.error = "0A000"},
                                           {.error = "25006"}, {.error = "57P01"}, {.fate = FAKE_DIES_BEFORE}};
@@ -154,7 +154,7 @@ static void a_connection_that_is_lost_before_the_beginning_costs_nothing(void **
     assert_works(b);
 }
 
-static void of_a_commit_without_an_answer_it_is_not_known_whether_it_was_done(void **state)
+static void a_commit_without_a_response_has_an_unknown_outcome(void **state)
 {
     static const struct {
         fake_reply how;
@@ -213,10 +213,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(statements_between_are_committed_together),
         pool_test(a_conflict_can_be_gone_back_from),
-        pool_test(what_is_undone_for_no_fault_of_its_own_is_to_be_begun_again),
+        pool_test(a_transient_error_asks_for_a_retry),
         pool_test(nothing_is_repeated_in_between),
         pool_test(a_connection_that_is_lost_before_the_beginning_costs_nothing),
-        pool_test(of_a_commit_without_an_answer_it_is_not_known_whether_it_was_done),
+        pool_test(a_commit_without_a_response_has_an_unknown_outcome),
         pool_test(a_failed_transaction_is_never_taken_for_committed),
         pool_test(a_connection_is_never_left_inside_a_transaction),
     };

@@ -79,7 +79,7 @@ static void every_code_begins_with_its_type_and_is_the_only_one(void **state)
     }
 }
 
-static void every_row_tells_people_what_it_means_and_what_to_do(void **state)
+static void every_problem_has_a_meaning_and_a_remedy(void **state)
 {
     (void)state;
     for (int code = 0; code < NEO_CODES; code++) {
@@ -132,7 +132,7 @@ static void a_problem_has_its_rows_code_and_status(void **state)
     assert_int_equal(neo_problem_status(problem), 500);
 }
 
-static void one_wrong_field_gives_its_own_code(void **state)
+static void one_wrong_field_sets_the_code(void **state)
 {
     neo_problem *problem = NULL;
     neo_problem_field(&problem, *state, NEO_VALIDATION_FIELD_REQUIRED, "broker", "name", "is required");
@@ -247,7 +247,7 @@ static void retry_after_is_a_member_of_429_alone(void **state)
     }
 }
 
-static void what_a_caller_sent_cannot_break_the_document(void **state)
+static void a_callers_text_cannot_break_the_document(void **state)
 {
     static const char nasty[] = "\",\"status\":200,\"x\":\"\\\n\x01%s%n</script>\xC3\xA9";
     neo_problem_frame with = {nasty, REQUEST, DOCS};
@@ -265,17 +265,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_has_the_type_and_title_of_its_status),
         cmocka_unit_test(every_code_begins_with_its_type_and_is_the_only_one),
-        cmocka_unit_test(every_row_tells_people_what_it_means_and_what_to_do),
+        cmocka_unit_test(every_problem_has_a_meaning_and_a_remedy),
         cmocka_unit_test(the_catalogue_has_the_codes_of_the_specification),
         pool_test(a_problem_has_its_rows_code_and_status),
-        pool_test(one_wrong_field_gives_its_own_code),
+        pool_test(one_wrong_field_sets_the_code),
         pool_test(several_wrong_fields_give_validation_failed_with_all_of_them),
         pool_test(a_path_becomes_part_of_a_code_without_its_indexes),
         pool_test(every_document_has_the_members_of_the_contract),
         pool_test(a_document_without_a_path_has_no_instance),
         pool_test(wrong_fields_are_listed_in_errors),
         pool_test(retry_after_is_a_member_of_429_alone),
-        pool_test(what_a_caller_sent_cannot_break_the_document),
+        pool_test(a_callers_text_cannot_break_the_document),
     };
     return run_test_group("problem", tests);
 }

@@ -21,7 +21,7 @@ static void attempt(neo_receivers *r, const char *host, int is_success, long lon
     assert_true(neo_receivers_attempt(r, host, is_success, took, now));
 }
 
-static void a_host_is_all_that_is_kept_of_an_address(void **state)
+static void only_the_host_of_a_url_is_stored(void **state)
 {
     static const char *const pairs[][2] = {
         {"https://crm.example.com/hooks?token=secret", "crm.example.com"},
@@ -61,7 +61,7 @@ static void the_slowest_come_first(void **state)
     assert_string_equal(found[1].host, "middle");
 }
 
-static void what_was_before_the_last_half_hour_is_forgotten(void **state)
+static void entries_older_than_half_an_hour_are_dropped(void **state)
 {
     neo_receivers *r = receivers();
     neo_receiver found[4];
@@ -101,9 +101,9 @@ static void more_hosts_than_places_push_out_the_oldest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_host_is_all_that_is_kept_of_an_address),
+        cmocka_unit_test(only_the_host_of_a_url_is_stored),
         cmocka_unit_test(the_slowest_come_first),
-        cmocka_unit_test(what_was_before_the_last_half_hour_is_forgotten),
+        cmocka_unit_test(entries_older_than_half_an_hour_are_dropped),
         cmocka_unit_test(more_hosts_than_places_push_out_the_oldest),
     };
     return run_test_group("receivers", tests);

@@ -55,7 +55,7 @@ static void the_same_target_is_listed_at_each_of_its_paths(void **state)
                         "spouse_party_id=" NEO_SAMPLE_SPOUSE " legal_representatives[0].party_id=" NEO_SAMPLE_SPOUSE);
 }
 
-static void who_refers_and_who_is_referred_to_follows_from_the_tables(void **state)
+static void references_follow_from_the_tables(void **state)
 {
     static const struct {
         const neo_resource *resource;
@@ -91,7 +91,7 @@ int main(void)
         pool_test(a_body_without_references_has_none),
         pool_test(references_are_found_wherever_they_stand),
         pool_test(the_same_target_is_listed_at_each_of_its_paths),
-        cmocka_unit_test(who_refers_and_who_is_referred_to_follows_from_the_tables),
+        cmocka_unit_test(references_follow_from_the_tables),
         cmocka_unit_test(every_effect_goes_through_a_reference_to_a_resource_with_that_status),
     };
     return run_test_group("references", tests);

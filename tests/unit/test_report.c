@@ -102,7 +102,7 @@ static void a_page_of_nothing_is_whole(void **state)
     assert_has(page, "</html>\n");
 }
 
-static void a_page_shows_what_was_counted(void **state)
+static void a_page_shows_the_counters(void **state)
 {
     fixture *h = new_fixture(*state);
     int broker = route_named("GET", BROKER);
@@ -121,7 +121,7 @@ static void a_page_shows_what_was_counted(void **state)
     assert_lacks(page, "DELETE"); /* of which there was none */
 }
 
-static void what_is_older_than_an_hour_is_left_out(void **state)
+static void entries_older_than_an_hour_are_left_out(void **state)
 {
     fixture *h = new_fixture(*state);
     neo_metrics_request(h->metrics, 0, 500, 300, NOW - 89 * MINUTE);
@@ -132,7 +132,7 @@ static void what_is_older_than_an_hour_is_left_out(void **state)
     assert_has(written(h, neo_report_text), "\nRequestsLastHour: 0\n");
 }
 
-static void what_others_have_named_cannot_write_the_page(void **state)
+static void foreign_names_are_escaped_in_the_page(void **state)
 {
     fixture *h = new_fixture(*state);
     char host[NEO_HOST_SIZE];
@@ -160,7 +160,7 @@ static void the_policy_permits_the_pages_style_and_nothing_else(void **state)
     assert_lacks(page, " style=");
 }
 
-static void what_waits_is_said_as_exactly_as_it_is_known(void **state)
+static void the_queue_length_is_exact_or_a_lower_bound(void **state)
 {
     fixture *h = new_fixture(*state);
     neo_backlog *queue = &h->report->backlog;
@@ -249,11 +249,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(a_page_of_nothing_is_whole),
-        pool_test(a_page_shows_what_was_counted),
-        pool_test(what_is_older_than_an_hour_is_left_out),
-        pool_test(what_others_have_named_cannot_write_the_page),
+        pool_test(a_page_shows_the_counters),
+        pool_test(entries_older_than_an_hour_are_left_out),
+        pool_test(foreign_names_are_escaped_in_the_page),
         pool_test(the_policy_permits_the_pages_style_and_nothing_else),
-        pool_test(what_waits_is_said_as_exactly_as_it_is_known),
+        pool_test(the_queue_length_is_exact_or_a_lower_bound),
         pool_test(durations_and_ages_are_in_units_that_people_read),
         pool_test(every_line_of_the_text_is_a_key_and_a_value),
         pool_test(mod_status_gets_a_section_in_either_form),

@@ -70,7 +70,7 @@ static void check_shape(const neo_field *f, apr_pool_t *pool)
         assert_true(strcmp(f->default_value, "true") == 0 || strcmp(f->default_value, "false") == 0);
 }
 
-static void every_field_has_what_its_type_needs(void **state)
+static void every_field_has_the_members_its_type_needs(void **state)
 {
     each_field_of_each_resource(check_shape, *state);
 }
@@ -140,7 +140,7 @@ static void assert_set_by_the_service(const neo_resource *resource, const char *
 }
 
 /* A subscription is the organization's own business: it does not say whose it is. */
-static void every_resource_has_what_the_service_sets(void **state)
+static void every_resource_has_the_service_fields(void **state)
 {
     static const char *const names[] = {"id", "created_at", "updated_at"};
     static const char *const whose[] = {"tenant_id", "organization_id", "created_by", "updated_by"};
@@ -269,7 +269,7 @@ static void a_filter_of_an_enumeration_has_the_values_of_its_field(void **state)
 /* The resources that the specification leaves open. */
 static const neo_resource *const five[] = {&neo_property, &neo_party, &neo_proposal, &neo_contract, &neo_document};
 
-static void what_callers_know_a_resource_by_is_theirs_to_set(void **state)
+static void external_ids_and_metadata_are_writable(void **state)
 {
     (void)state;
     for (int i = 0; i < COUNT(five); i++) {
@@ -320,17 +320,17 @@ static void every_list_has_its_filters(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(every_field_has_what_its_type_needs),
+        pool_test(every_field_has_the_members_its_type_needs),
         pool_test(every_field_is_described_with_an_example_that_it_would_take),
         cmocka_unit_test(every_resource_can_be_found_and_its_fields_in_it),
-        cmocka_unit_test(every_resource_has_what_the_service_sets),
+        cmocka_unit_test(every_resource_has_the_service_fields),
         cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(every_event_of_a_resource_can_be_subscribed_to),
         cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(the_event_of_a_broker_has_eight_fields_and_no_bank_data),
         cmocka_unit_test(every_filter_can_be_found_and_has_one_place_for_its_value),
         cmocka_unit_test(a_filter_of_an_enumeration_has_the_values_of_its_field),
-        cmocka_unit_test(what_callers_know_a_resource_by_is_theirs_to_set),
+        cmocka_unit_test(external_ids_and_metadata_are_writable),
         cmocka_unit_test(an_event_tells_all_but_bank_data_identity_cards_and_birthdays),
         pool_test(every_list_has_its_filters),
     };

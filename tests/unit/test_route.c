@@ -30,7 +30,7 @@ static void requests_lead_to_routes(void **state)
     assert_route(led("GET", "docs/webhooks", pool), "GET", "/docs");
 }
 
-static void what_leads_nowhere_has_a_route_as_well(void **state)
+static void unknown_paths_have_a_route(void **state)
 {
     apr_pool_t *pool = *state;
     neo_routes_make(pool);
@@ -62,7 +62,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(requests_lead_to_routes),
-        pool_test(what_leads_nowhere_has_a_route_as_well),
+        pool_test(unknown_paths_have_a_route),
         pool_test(no_two_routes_are_the_same_and_none_is_lost),
     };
     return run_test_group("route", tests);

@@ -32,7 +32,7 @@ static int passes_exactly(neo_rule rule, neo_normalizer normal, const char *patt
     return is_right;
 }
 
-static void right_tax_numbers_are_known(void **state)
+static void valid_tax_numbers_are_accepted(void **state)
 {
     static const char *const cpf[] = {"52998224725", "11144477735", "00000000191"};
     static const char *const cnpj[] = {"12ABC34501DE35", "6A3EDMWP000168", "11222333000181", "00000000000191"};
@@ -55,7 +55,7 @@ static void a_wrong_digit_anywhere_is_found(void **state)
         }
 }
 
-static void what_has_another_form_is_no_tax_number(void **state)
+static void malformed_tax_numbers_are_refused(void **state)
 {
     static const char *const texts[] = {"",
                                         "5299822472",
@@ -79,7 +79,7 @@ static void what_has_another_form_is_no_tax_number(void **state)
         assert_false(passes(neo_rule_tax_number, neo_normalize_tax_number, NEO_PATTERN_TAX_NUMBER, texts[i], *state));
 }
 
-static void a_tax_number_is_kept_bare(void **state)
+static void a_tax_number_is_stored_without_punctuation(void **state)
 {
     static const char *const forms[][2] = {
         {"529.982.247-25", "52998224725"},        {"52998224725", "52998224725"},
@@ -197,10 +197,10 @@ static void a_digest_has_64_digits_and_is_kept_in_lower_case(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(right_tax_numbers_are_known),
+        cmocka_unit_test(valid_tax_numbers_are_accepted),
         pool_test(a_wrong_digit_anywhere_is_found),
-        pool_test(what_has_another_form_is_no_tax_number),
-        pool_test(a_tax_number_is_kept_bare),
+        pool_test(malformed_tax_numbers_are_refused),
+        pool_test(a_tax_number_is_stored_without_punctuation),
         pool_test(a_postal_code_has_eight_digits_and_maybe_a_dash),
         pool_test(a_municipality_has_seven_digits),
         pool_test(a_telephone_number_is_that_of_e164),

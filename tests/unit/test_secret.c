@@ -31,7 +31,7 @@ static int has_form_with(made m, int at, char c)
     return neo_secret_id(m.text, id);
 }
 
-static void a_secret_that_was_made_gives_its_id_and_its_hash_back(void **state)
+static void a_new_secret_has_its_id_and_hash(void **state)
 {
     static const char *const prefixes[] = {NEO_KEY_PREFIX, NEO_TOKEN_PREFIX};
     (void)state;
@@ -142,7 +142,7 @@ static void a_wrong_checksum_does_not_change_the_form(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_secret_that_was_made_gives_its_id_and_its_hash_back),
+        cmocka_unit_test(a_new_secret_has_its_id_and_hash),
         cmocka_unit_test(the_form_is_the_documented_one),
         cmocka_unit_test(no_two_secrets_are_alike),
         cmocka_unit_test(the_checksum_finds_every_typo_of_one_character),

@@ -3,7 +3,7 @@
 
 #include "core/seqlock.h"
 
-static void what_was_written_is_read(void **state)
+static void a_written_value_is_read(void **state)
 {
     neo_seqlock lock = 0;
     int shared = 0, seen = -1;
@@ -17,7 +17,7 @@ static void what_was_written_is_read(void **state)
     }
 }
 
-static void a_killed_writer_is_forgotten_with_the_next(void **state)
+static void a_killed_writer_does_not_block_the_next(void **state)
 {
     neo_seqlock lock = 4;
     int shared = 7, seen = -1;
@@ -35,8 +35,8 @@ static void a_killed_writer_is_forgotten_with_the_next(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_written_is_read),
-        cmocka_unit_test(a_killed_writer_is_forgotten_with_the_next),
+        cmocka_unit_test(a_written_value_is_read),
+        cmocka_unit_test(a_killed_writer_does_not_block_the_next),
     };
     return run_test_group("board", tests);
 }

@@ -110,7 +110,7 @@ static void every_answer_has_its_headers_and_every_error_its_members(void **stat
     }
 }
 
-static void an_answer_tells_the_host_who_called(void **state)
+static void a_response_has_the_principal_for_the_host(void **state)
 {
     scene s = scene_with(key_of("org_admin", *state), *state);
     ask(s.site, s.host, "GET", "nothing", *state);
@@ -165,7 +165,7 @@ static void a_request_without_a_valid_credential_is_unauthorized(void **state)
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
 }
 
-static void a_revoked_credential_is_told_so_if_its_secret_is_right(void **state)
+static void a_revoked_credential_is_named_if_its_secret_is_right(void **state)
 {
     fake_key *key = key_of("org_admin", *state);
     key->credential.is_revoked = 1;
@@ -189,7 +189,7 @@ static void the_secret_before_the_last_one_is_valid_until_its_time_is_over(void 
     assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
 }
 
-static void without_a_credential_nobody_learns_what_paths_there_are(void **state)
+static void without_a_credential_paths_are_not_revealed(void **state)
 {
     static const char *const methods[] = {"GET", "POST", "OPTIONS", "NONSENSE"};
     scene s = scene_with(key_of("org_admin", *state), *state);
@@ -199,7 +199,7 @@ static void without_a_credential_nobody_learns_what_paths_there_are(void **state
     }
 }
 
-static void public_paths_need_no_credential_and_forgive_a_bad_one(void **state)
+static void public_paths_ignore_a_bad_credential(void **state)
 {
     scene s = scene_with(key_of("org_admin", *state), *state);
     const char *const secrets[] = {NULL, "nonsense", s.key->secret, key_of("org_admin", *state)->secret};
@@ -211,14 +211,14 @@ static void public_paths_need_no_credential_and_forgive_a_bad_one(void **state)
     }
 }
 
-static void while_the_database_is_away_only_known_credentials_are_told_from_others(void **state)
+static void during_an_outage_only_cached_credentials_are_recognised(void **state)
 {
     scene s = scene_with(key_of("org_admin", *state), *state);
     fake_host *stranger = caller(key_of("org_admin", *state)->secret, *state);
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
     assert_refused(s.site, s.host, "GET", "brokers", 503, "internal.unavailable", *state);
     assert_header(s.host, "Retry-After", "5");
-    for (int i = 0; i < 700; i++) /* and it is nobody's fault */
+    for (int i = 0; i < 700; i++) /* and it counts against no address */
         assert_refused(s.site, stranger, "GET", "me", 503, "internal.unavailable", *state);
     assert_header(stranger, "Retry-After", "5");
     assert_header(stranger, "X-RateLimit-Remaining", "600");
@@ -237,7 +237,7 @@ static void a_path_that_there_is_not_is_not_found(void **state)
         assert_refused(s.site, s.host, "GET", paths[i], 404, "not_found.route", *state);
 }
 
-static void what_cannot_be_an_id_is_no_resource_and_needs_no_database(void **state)
+static void a_malformed_id_is_not_found_without_the_database(void **state)
 {
     static const char *const ids[] = {"x",
                                       "brk_",
@@ -396,7 +396,7 @@ static int passes(neo_site *site, const char *address, int requests, apr_pool_t 
     return passed;
 }
 
-static void an_address_without_a_credential_is_counted_and_does_not_hinder_those_who_have_one(void **state)
+static void requests_without_a_credential_do_not_limit_others_at_their_address(void **state)
 {
     scene s = scene_with(key_of("org_admin", *state), *state);
     assert_int_equal(passes(s.site, "192.0.2.1", NEO_ADDRESS_REQUESTS + 10, *state), NEO_ADDRESS_REQUESTS);
@@ -405,7 +405,7 @@ static void an_address_without_a_credential_is_counted_and_does_not_hinder_those
     assert_refused(s.site, caller(NULL, *state), "GET", "openapi.yaml", 429, "rate_limit.exceeded", *state);
 }
 
-static void who_shares_a_network_of_64_bits_is_counted_as_one(void **state)
+static void addresses_in_one_64_bit_network_are_counted_together(void **state)
 {
     neo_site *site = site_of(*state);
     assert_int_equal(passes(site, "2001:db8:1:2::1", 400, *state), 400);
@@ -415,7 +415,7 @@ static void who_shares_a_network_of_64_bits_is_counted_as_one(void **state)
 
 /* ---------------------------------------------------------------- what the host refuses */
 
-static void what_the_host_refuses_is_answered_and_counted_like_everything_else(void **state)
+static void requests_refused_by_the_host_are_counted(void **state)
 {
     static const neo_code codes[] = {NEO_VALIDATION_MALFORMED_REQUEST, NEO_VALIDATION_REQUEST_TIMEOUT,
                                      NEO_VALIDATION_BODY_TOO_LARGE, NEO_NOT_FOUND_ROUTE, NEO_INTERNAL_UNEXPECTED};
@@ -447,15 +447,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(every_answer_has_its_headers_and_every_error_its_members),
-        pool_test(an_answer_tells_the_host_who_called),
+        pool_test(a_response_has_the_principal_for_the_host),
         pool_test(a_request_without_a_valid_credential_is_unauthorized),
         pool_test(the_secret_before_the_last_one_is_valid_until_its_time_is_over),
-        pool_test(a_revoked_credential_is_told_so_if_its_secret_is_right),
-        pool_test(without_a_credential_nobody_learns_what_paths_there_are),
-        pool_test(public_paths_need_no_credential_and_forgive_a_bad_one),
-        pool_test(while_the_database_is_away_only_known_credentials_are_told_from_others),
+        pool_test(a_revoked_credential_is_named_if_its_secret_is_right),
+        pool_test(without_a_credential_paths_are_not_revealed),
+        pool_test(public_paths_ignore_a_bad_credential),
+        pool_test(during_an_outage_only_cached_credentials_are_recognised),
         pool_test(a_path_that_there_is_not_is_not_found),
-        pool_test(what_cannot_be_an_id_is_no_resource_and_needs_no_database),
+        pool_test(a_malformed_id_is_not_found_without_the_database),
         pool_test(a_method_that_a_path_has_not_is_refused_with_those_it_has),
         pool_test(an_operation_needs_its_scope),
         pool_test(a_key_works_in_its_own_organization_alone),
@@ -463,9 +463,9 @@ int main(void)
         pool_test(a_token_that_reaches_one_organization_need_not_name_it),
         pool_test(both_kinds_of_principal_have_their_members_and_no_others),
         pool_test(a_credential_may_call_as_often_as_its_plan_says),
-        pool_test(an_address_without_a_credential_is_counted_and_does_not_hinder_those_who_have_one),
-        pool_test(who_shares_a_network_of_64_bits_is_counted_as_one),
-        pool_test(what_the_host_refuses_is_answered_and_counted_like_everything_else),
+        pool_test(requests_without_a_credential_do_not_limit_others_at_their_address),
+        pool_test(addresses_in_one_64_bit_network_are_counted_together),
+        pool_test(requests_refused_by_the_host_are_counted),
         pool_test(a_refusal_by_the_hosts_own_rules_keeps_the_hosts_challenge),
     };
     return run_test_group("service", tests);

@@ -1,4 +1,4 @@
-/* Batches while the database is in trouble: what is done again, what is told, and that the connection comes back. The server
+/* Batches during database errors: retries, returned errors, and that the connection is released. The server
  * behind them is a fake that makes brokers. */
 #include "fake_host.h"
 #include "fake_pg.h"
@@ -97,7 +97,7 @@ static void creates_together_are_one_statement_in_one_transaction(void **state)
     assert_int_equal(s.host->notified, 1);
 }
 
-static void what_is_left_out_is_tried_alone_to_learn_why(void **state)
+static void skipped_operations_are_executed_alone_to_get_their_error(void **state)
 {
     trouble t = {.at = "alone", .how = {.error = "23505", .constraint = "broker_creci_key"}, .times = 1, .made = 1};
     scene s = scene_with(&t, *state);
@@ -136,7 +136,7 @@ static void assert_done_at_last(const scene *s, int status, apr_pool_t *pool)
     assert_int_equal(s->host->notified, 1);
 }
 
-static void what_others_undo_is_done_again(void **state)
+static void a_batch_rolled_back_by_a_deadlock_is_retried(void **state)
 {
     static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "57P01"}, {.fate = FAKE_DIES_BEFORE}};
     for (int i = 0; i < COUNT(troubles); i++)
@@ -153,14 +153,14 @@ static void assert_nothing_done(const scene *s, int status, apr_pool_t *pool)
     assert_int_equal(s->trouble->committed + s->host->notified, 0);
 }
 
-static void trouble_that_does_not_end_is_told_and_nothing_was_done(void **state)
+static void a_repeated_failure_is_returned_and_nothing_is_written(void **state)
 {
     static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "57014"}, {.error = "42P01"}};
     for (int i = 0; i < COUNT(troubles); i++)
         assert_troubled(troubles[i], 1000, assert_nothing_done, *state);
 }
 
-static void without_an_answer_to_the_commit_it_is_not_known_whether_it_was_done(void **state)
+static void without_a_response_to_the_commit_the_outcome_is_unknown(void **state)
 {
     trouble t = {.at = "commit", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1, .made = 2};
     scene s = scene_with(&t, *state);
@@ -169,7 +169,7 @@ static void without_an_answer_to_the_commit_it_is_not_known_whether_it_was_done(
     assert_int_equal(t.inserted, 1);
 }
 
-static void a_batch_without_a_database_is_not_done(void **state)
+static void a_batch_without_a_database_fails(void **state)
 {
     trouble t = {.made = 2};
     scene s = scene_with(&t, *state);
@@ -191,11 +191,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(creates_together_are_one_statement_in_one_transaction),
-        pool_test(what_is_left_out_is_tried_alone_to_learn_why),
-        pool_test(what_others_undo_is_done_again),
-        pool_test(trouble_that_does_not_end_is_told_and_nothing_was_done),
-        pool_test(without_an_answer_to_the_commit_it_is_not_known_whether_it_was_done),
-        pool_test(a_batch_without_a_database_is_not_done),
+        pool_test(skipped_operations_are_executed_alone_to_get_their_error),
+        pool_test(a_batch_rolled_back_by_a_deadlock_is_retried),
+        pool_test(a_repeated_failure_is_returned_and_nothing_is_written),
+        pool_test(without_a_response_to_the_commit_the_outcome_is_unknown),
+        pool_test(a_batch_without_a_database_fails),
         pool_test(a_batch_of_the_wrong_form_needs_no_database),
     };
     return run_test_group("service_batch", tests);

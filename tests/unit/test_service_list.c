@@ -125,7 +125,7 @@ static void a_query_of_the_wrong_form_is_refused_with_the_parameter_named(void *
         assert_wrong(s, known[i][0], known[i][1], known[i][2], *state);
 }
 
-static void everything_that_is_wrong_with_a_query_is_told_at_once(void **state)
+static void all_errors_of_a_query_are_named_at_once(void **state)
 {
     static const char *const fields[] = {"nothing", "q", "limit", "visibility", "created_gte"};
     scene *s = scene_with(key_of("org_viewer", *state), *state);
@@ -196,7 +196,7 @@ static void assert_cursor_refused(scene *s, const char *query, const char *curso
     assert_wrong(s, apr_pstrcat(pool, query, "&cursor=", apr_pescape_urlencoded(pool, cursor), NULL), code, "cursor", pool);
 }
 
-static void a_cursor_goes_on_where_its_page_ended(void **state)
+static void a_cursor_continues_after_its_page(void **state)
 {
     scene *s = scene_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1", *state);
@@ -279,7 +279,7 @@ static void a_cursor_is_good_for_its_filters_alone(void **state)
     assert_int_equal(list_with(s, "creci=1&q=a", cursor, *state), 200); /* in any order */
 }
 
-static void a_cursor_that_is_too_old_is_told_so(void **state)
+static void an_expired_cursor_is_named(void **state)
 {
     scene *s = scene_with(key_of("org_viewer", *state), *state);
     s->site->cursor_lifetime = 0;
@@ -310,17 +310,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(a_query_of_the_right_form_is_taken),
         pool_test(a_query_of_the_wrong_form_is_refused_with_the_parameter_named),
-        pool_test(everything_that_is_wrong_with_a_query_is_told_at_once),
+        pool_test(all_errors_of_a_query_are_named_at_once),
         pool_test(a_long_name_is_not_repeated_whole),
         pool_test(a_filter_takes_a_hundred_values_and_no_more),
         pool_test(other_operations_take_no_query),
-        pool_test(a_cursor_goes_on_where_its_page_ended),
+        pool_test(a_cursor_continues_after_its_page),
         pool_test(a_link_leads_to_the_next_page_with_limit_and_filters),
         pool_test(a_cursor_of_which_one_bit_was_changed_is_refused),
         pool_test(a_cursor_has_one_form_alone),
         pool_test(a_cursor_is_good_for_its_organization_alone),
         pool_test(a_cursor_is_good_for_its_filters_alone),
-        pool_test(a_cursor_that_is_too_old_is_told_so),
+        pool_test(an_expired_cursor_is_named),
         pool_test(a_cursor_opens_with_any_key_of_the_deployment),
     };
     return run_test_group("service_list", tests);

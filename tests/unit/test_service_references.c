@@ -1,4 +1,4 @@
-/* Writes that something stands in the way of: references to what there is not, and deletions of what is referred to, also where
+/* Writes with missing references, and deletions of referenced resources, also where
  * that changes while the statement runs. The server behind them answers what the test has prepared for it. */
 #include "fake_host.h"
 #include "fake_pg.h"
@@ -66,7 +66,7 @@ static scene *scene_in(apr_pool_t *pool)
     return s;
 }
 
-static void what_is_missing_is_told_and_nothing_else_is_done(void **state)
+static void missing_references_are_named_and_nothing_is_written(void **state)
 {
     static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
     scene *s = scene_in(*state);
@@ -81,7 +81,7 @@ static void what_is_missing_is_told_and_nothing_else_is_done(void **state)
     }
 }
 
-static void everything_that_is_missing_is_told(void **state)
+static void all_missing_references_are_named(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 0, 3, "legal_representatives[2].party_id");
@@ -93,7 +93,7 @@ static void everything_that_is_missing_is_told(void **state)
                         "validation.party.legal_representatives_party_id_not_found");
 }
 
-static void what_others_delete_meanwhile_is_looked_up_again(void **state)
+static void a_target_deleted_concurrently_is_looked_up_again(void **state)
 {
     static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
     scene *s = scene_in(*state);
@@ -119,7 +119,7 @@ static void it_is_given_up_at_last(void **state)
     assert_true(s->table.writes < 400);
 }
 
-static void what_is_in_use_is_not_deleted(void **state)
+static void a_referenced_resource_is_not_deleted(void **state)
 {
     static const char *const known[][2] = {
         {"document", "The broker cannot be deleted while a document refers to it."},
@@ -136,7 +136,7 @@ static void what_is_in_use_is_not_deleted(void **state)
         }
 }
 
-static void what_is_in_use_no_longer_is_deleted(void **state)
+static void a_released_resource_is_deleted(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 1, 0, NULL);
@@ -144,7 +144,7 @@ static void what_is_in_use_no_longer_is_deleted(void **state)
     assert_int_equal(s->table.writes, 2);
 }
 
-static void what_refers_is_written_by_its_version_and_what_does_not_without_a_look(void **state)
+static void only_resources_with_references_are_read_before_a_write(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 0, 0, NULL);
@@ -161,13 +161,13 @@ static void what_refers_is_written_by_its_version_and_what_does_not_without_a_lo
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(what_is_missing_is_told_and_nothing_else_is_done),
-        pool_test(everything_that_is_missing_is_told),
-        pool_test(what_others_delete_meanwhile_is_looked_up_again),
+        pool_test(missing_references_are_named_and_nothing_is_written),
+        pool_test(all_missing_references_are_named),
+        pool_test(a_target_deleted_concurrently_is_looked_up_again),
         pool_test(it_is_given_up_at_last),
-        pool_test(what_is_in_use_is_not_deleted),
-        pool_test(what_is_in_use_no_longer_is_deleted),
-        pool_test(what_refers_is_written_by_its_version_and_what_does_not_without_a_look),
+        pool_test(a_referenced_resource_is_not_deleted),
+        pool_test(a_released_resource_is_deleted),
+        pool_test(only_resources_with_references_are_read_before_a_write),
     };
     return run_test_group("service_references", tests);
 }

@@ -173,7 +173,7 @@ static void a_body_that_is_missing_or_no_json_is_refused(void **state)
     assert_int_equal(s->table.creates + s->table.updates, 0);
 }
 
-static void what_keeps_the_host_from_reading_a_body_is_the_answer(void **state)
+static void an_error_in_reading_the_body_is_the_response(void **state)
 {
     scene *s = scene_with(ROW, *state);
     s->host->fault = neo_problem_make(*state, NEO_VALIDATION_BODY_TOO_LARGE, "It is.");
@@ -193,7 +193,7 @@ static void operations_without_a_body_do_not_read_one(void **state)
 
 /* ---------------------------------------------------------------- create */
 
-static void what_was_created_is_answered_with_where_it_is(void **state)
+static void a_created_resource_has_a_location(void **state)
 {
     scene *s = scene_with(NULL, *state);
     assert_int_equal(send_body(s, "POST", "brokers", "{\"visibility\":null,\"name\":\"Ana\",\"id\":\"x\"}", *state), 201);
@@ -281,7 +281,7 @@ static void a_clash_that_the_first_copy_of_a_request_made_is_no_clash(void **sta
     s->table.constraint = "broker_creci_key";
     memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW, NULL}, sizeof s->table.once);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
-    s->table.once[0] = NULL; /* somebody else made it */
+    s->table.once[0] = NULL; /* another request created it */
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
     assert_string_equal(code_of(s, *state), "conflict.duplicate");
 }
@@ -324,7 +324,7 @@ static void a_version_has_the_same_tag_on_every_host(void **state)
     assert_string_equal(tag_of(s, *state), "e605218bfbc50f30");
 }
 
-static void what_has_not_changed_is_not_sent_again(void **state)
+static void an_unchanged_resource_gets_304(void **state)
 {
     static const char *const same[] = {"\"%s\"",      "W/\"%s\"",    "*",         "\"x\", \"%s\"",  "\"x\",W/\"%s\",\"y\"",
                                        "\"%s-gzip\"", "W/\"%s-br\"", ",, \"%s\"", "\"a,b\", \"%s\""};
@@ -348,7 +348,7 @@ static void what_has_not_changed_is_not_sent_again(void **state)
     assert_int_equal(send_body(s, "GET", PATH, NULL, *state), 200);
 }
 
-static void a_write_on_a_condition_is_done_if_the_tag_is_the_rows(void **state)
+static void a_conditional_write_needs_the_rows_tag(void **state)
 {
     static const char *const writes[] = {"PATCH", "PUT", "DELETE"};
     scene *s = scene_with(ROW, *state);
@@ -393,7 +393,7 @@ static void a_patch_that_never_succeeds_ends(void **state)
     assert_true(s->table.updates <= 100);
 }
 
-static void a_write_that_was_not_answered_is_not_said_to_be_undone(void **state)
+static void a_write_with_unknown_outcome_is_not_reported_as_undone(void **state)
 {
     scene *s = scene_with(ROW, *state);
     s->table.create_error = "57014"; /* it took too long */
@@ -421,7 +421,7 @@ static void a_write_without_a_condition_is_one_statement(void **state)
     assert_int_equal(s->host->acquired, 2);
 }
 
-static void a_write_that_made_deliveries_is_told_and_no_other(void **state)
+static void only_a_write_with_deliveries_notifies_the_dispatcher(void **state)
 {
     scene *s = scene_with(ROW, *state);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
@@ -438,7 +438,7 @@ static void a_write_that_made_deliveries_is_told_and_no_other(void **state)
     assert_int_equal(s->host->notified, 4);
 }
 
-static void what_there_is_not_is_not_found_by_any_method(void **state)
+static void a_missing_resource_is_not_found_by_any_method(void **state)
 {
     static const char *const methods[] = {"GET", "HEAD", "PATCH", "PUT", "DELETE"};
     scene *s = scene_with(NULL, *state);
@@ -450,7 +450,7 @@ static void what_there_is_not_is_not_found_by_any_method(void **state)
         }
 }
 
-static void a_body_that_is_wrong_is_told_before_anything_is_written(void **state)
+static void a_wrong_body_is_refused_before_any_write(void **state)
 {
     scene *s = scene_with(ROW, *state);
     static const char *const writes[][2] = {{"POST", "brokers"}, {"PUT", PATH}, {"PATCH", PATH}};
@@ -468,9 +468,9 @@ int main(void)
         pool_test(a_body_is_taken_whatever_the_form_of_its_media_type),
         pool_test(a_body_of_another_media_type_is_refused),
         pool_test(a_body_that_is_missing_or_no_json_is_refused),
-        pool_test(what_keeps_the_host_from_reading_a_body_is_the_answer),
+        pool_test(an_error_in_reading_the_body_is_the_response),
         pool_test(operations_without_a_body_do_not_read_one),
-        pool_test(what_was_created_is_answered_with_where_it_is),
+        pool_test(a_created_resource_has_a_location),
         pool_test(a_value_that_must_be_unique_is_named),
         pool_test(an_idempotency_key_is_a_uuid_of_version_4),
         pool_test(a_request_that_is_sent_again_gets_the_first_ones_answer),
@@ -478,15 +478,15 @@ int main(void)
         pool_test(a_key_that_was_used_for_another_request_is_refused),
         pool_test(a_key_whose_time_is_over_is_used_anew),
         pool_test(a_version_has_the_same_tag_on_every_host),
-        pool_test(what_has_not_changed_is_not_sent_again),
-        pool_test(a_write_on_a_condition_is_done_if_the_tag_is_the_rows),
+        pool_test(an_unchanged_resource_gets_304),
+        pool_test(a_conditional_write_needs_the_rows_tag),
         pool_test(a_patch_that_others_overtake_is_worked_out_again),
         pool_test(a_patch_that_never_succeeds_ends),
-        pool_test(a_write_that_was_not_answered_is_not_said_to_be_undone),
+        pool_test(a_write_with_unknown_outcome_is_not_reported_as_undone),
         pool_test(a_write_without_a_condition_is_one_statement),
-        pool_test(a_write_that_made_deliveries_is_told_and_no_other),
-        pool_test(what_there_is_not_is_not_found_by_any_method),
-        pool_test(a_body_that_is_wrong_is_told_before_anything_is_written),
+        pool_test(only_a_write_with_deliveries_notifies_the_dispatcher),
+        pool_test(a_missing_resource_is_not_found_by_any_method),
+        pool_test(a_wrong_body_is_refused_before_any_write),
     };
     return run_test_group("service_write", tests);
 }

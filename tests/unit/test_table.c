@@ -6,7 +6,7 @@
 #include "store/reference.h"
 #include "store/table.h"
 
-/* The value as it is compared; the test fails where it is refused. */
+/* The value as it is compared; the test fails if it is refused. */
 static const char *value_of(const char *filter, const char *text, apr_pool_t *pool)
 {
     const char *value = NULL;
@@ -45,7 +45,7 @@ static void a_moment_of_creation_becomes_an_id_and_another_a_text(void **state)
     assert_string_equal(value_of("updated_lte", "9999-12-31T23:59:59.999Z", *state), "9999-12-31T23:59:59.999Z");
 }
 
-static void what_is_no_moment_is_refused(void **state)
+static void an_invalid_timestamp_is_refused(void **state)
 {
     static const char *const filters[] = {"created_gte", "created_lte", "updated_gte", "updated_lte"};
     static const char *const texts[] = {
@@ -99,7 +99,7 @@ static void an_empty_value_is_refused_by_every_filter(void **state)
             assert_false(takes(*r, f->name, "", *state));
 }
 
-static void what_can_be_referred_to_has_a_column(void **state)
+static void a_referenceable_resource_has_a_column(void **state)
 {
     static const char *const known[][2] = {{"brk_x", "broker_id"},
                                            {"prp_", "property_id"},
@@ -131,12 +131,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(a_text_is_compared_as_it_is),
         pool_test(a_moment_of_creation_becomes_an_id_and_another_a_text),
-        pool_test(what_is_no_moment_is_refused),
+        pool_test(an_invalid_timestamp_is_refused),
         pool_test(a_value_of_an_enumeration_is_one_of_them),
         pool_test(an_integer_is_one_that_the_database_can_hold),
         pool_test(a_date_is_one_of_the_calendar),
         pool_test(an_empty_value_is_refused_by_every_filter),
-        pool_test(what_can_be_referred_to_has_a_column),
+        pool_test(a_referenceable_resource_has_a_column),
         pool_test(references_become_two_arrays),
     };
     return run_test_group("table", tests);

@@ -15,7 +15,7 @@ static const char *refusal(const neo_resource *resource, const char *from, const
     return problem->detail;
 }
 
-static void what_a_row_allows_is_allowed_and_sets_its_moment(void **state)
+static void an_allowed_transition_sets_its_timestamp(void **state)
 {
     static const neo_resource *const machines[] = {&neo_proposal, &neo_contract};
     for (int i = 0; i < COUNT(machines); i++)
@@ -42,7 +42,7 @@ static void every_other_change_is_refused(void **state)
     }
 }
 
-static void a_refusal_names_what_can_follow(void **state)
+static void a_refusal_names_the_allowed_statuses(void **state)
 {
     const char *timestamp_field;
     assert_string_equal(refusal(&neo_contract, "draft", "active", &timestamp_field, *state),
@@ -64,7 +64,7 @@ static void a_status_that_stays_sets_nothing(void **state)
     assert_null(timestamp_field);
 }
 
-static void what_has_no_rows_may_have_any_status(void **state)
+static void a_resource_without_transitions_may_have_any_status(void **state)
 {
     const char *timestamp_field = "x";
     assert_null(refusal(&neo_property, "sold", "draft", &timestamp_field, *state));
@@ -100,11 +100,11 @@ static void no_resource_is_created_in_a_status_that_has_an_effect(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(what_a_row_allows_is_allowed_and_sets_its_moment),
+        pool_test(an_allowed_transition_sets_its_timestamp),
         pool_test(every_other_change_is_refused),
-        pool_test(a_refusal_names_what_can_follow),
+        pool_test(a_refusal_names_the_allowed_statuses),
         pool_test(a_status_that_stays_sets_nothing),
-        pool_test(what_has_no_rows_may_have_any_status),
+        pool_test(a_resource_without_transitions_may_have_any_status),
         pool_test(a_field_that_a_change_sets_is_the_services),
         pool_test(no_resource_is_created_in_a_status_that_has_an_effect),
     };

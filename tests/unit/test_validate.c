@@ -123,7 +123,7 @@ static void null_is_no_value(void **state)
     assert_string_equal(cleaned("{" NAMED ",\"bank_account\":{}}", *state), "{\"name\":\"Ana\",\"visibility\":\"restricted\"}");
 }
 
-static void what_the_service_sets_is_passed_over_whatever_it_is(void **state)
+static void service_fields_are_ignored_in_a_body(void **state)
 {
     static const char *const values[] = {"\"brk_01jd3x8m5t9w2q7r4y6z0a1b3c\"", "null", "5", "[]", "{\"a\":1}", "\"\"", "true"};
     for (const neo_field *f = neo_broker.fields; f->name; f++)
@@ -322,7 +322,7 @@ int main(void)
         pool_test(a_name_is_enough_and_presets_are_filled_in),
         pool_test(every_field_is_kept_in_the_order_of_the_table),
         pool_test(null_is_no_value),
-        pool_test(what_the_service_sets_is_passed_over_whatever_it_is),
+        pool_test(service_fields_are_ignored_in_a_body),
         pool_test(every_value_of_an_enumeration_is_taken),
         pool_test(every_field_refuses_every_other_type),
         pool_test(lengths_are_counted_in_code_points),

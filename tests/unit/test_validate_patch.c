@@ -78,7 +78,7 @@ static void members_of_an_object_are_patched_one_by_one(void **state)
         assert_string_equal(bank_account_after(known[i][0], *state), known[i][1]);
 }
 
-static void what_the_service_sets_stays_out_of_the_result(void **state)
+static void service_fields_are_not_in_the_result(void **state)
 {
     assert_string_equal(patched("{\"id\":\"brk_x\",\"created_at\":null,\"updated_by\":7,\"tenant_id\":{}}", *state),
                         patched("{}", *state));
@@ -124,7 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(patches_change_what_they_name_and_nothing_else), pool_test(members_of_an_object_are_patched_one_by_one),
-        pool_test(what_the_service_sets_stays_out_of_the_result),  pool_test(wrong_patches_are_refused),
+        pool_test(service_fields_are_not_in_the_result),           pool_test(wrong_patches_are_refused),
         pool_test(everything_wrong_in_a_patch_is_named_at_once),
     };
     return run_test_group("validate_patch", tests);

@@ -36,7 +36,7 @@ static void members_and_items_are_written_in_blocks_and_in_their_order(void **st
                         "a: x\n");
 }
 
-static void what_is_empty_is_written_in_braces(void **state)
+static void empty_collections_are_written_in_braces(void **state)
 {
     assert_string_equal(yaml_of("{\"a\": {}, \"b\": [], \"c\": [{}, \"\"]}", *state), "a: {}\nb: []\nc:\n  - {}\n  - \"\"\n");
     assert_string_equal(yaml_of("{}", *state), "{}\n");
@@ -67,7 +67,7 @@ static void words_and_paths_are_plain(void **state)
         assert_string_equal(yaml_of_text(plain[i], *state), apr_pstrcat(*state, plain[i], "\n", NULL));
 }
 
-static void what_would_be_read_as_something_else_is_quoted(void **state)
+static void ambiguous_texts_are_quoted(void **state)
 {
     static const char *const quoted[] = {"",      "true",       "False", "YES", "no",  "On",   "off", "y",   "N",
                                          "null",  "NULL",       "~",     "200", "-1",  "0x1F", "3.1", "1e3", ".5",
@@ -84,7 +84,7 @@ static void keys_are_quoted_by_the_same_rules(void **state)
                         "\"200\":\n  \"on\": 1\n  \"a: b\": 2\n\"x\\ny\": 3\n");
 }
 
-static void what_cannot_be_printed_is_escaped(void **state)
+static void unprintable_characters_are_escaped(void **state)
 {
     static const struct {
         const char *text, *yaml;
@@ -157,12 +157,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(members_and_items_are_written_in_blocks_and_in_their_order),
-        pool_test(what_is_empty_is_written_in_braces),
+        pool_test(empty_collections_are_written_in_braces),
         pool_test(numbers_stay_numbers),
         pool_test(words_and_paths_are_plain),
-        pool_test(what_would_be_read_as_something_else_is_quoted),
+        pool_test(ambiguous_texts_are_quoted),
         pool_test(keys_are_quoted_by_the_same_rules),
-        pool_test(what_cannot_be_printed_is_escaped),
+        pool_test(unprintable_characters_are_escaped),
         pool_test(lines_are_a_literal_block),
         pool_test(lines_that_a_block_would_change_are_quoted),
         pool_test(a_long_line_is_folded_between_words),

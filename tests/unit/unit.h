@@ -1,4 +1,4 @@
-/* What every unit test stands on: cmocka, and a pool of its own for each test. */
+/* Included by every unit test: cmocka, and a pool for each test. */
 #ifndef NEO_TESTS_UNIT_H
 #define NEO_TESTS_UNIT_H
 
