@@ -27,7 +27,7 @@ PARTS = {
     "keyed": comparisons.keyed,
     "noise": comparisons.noise,
     "property": comparisons.one_property,
-    "find": comparisons.find,
+    "find": comparisons.search,
     "batch": comparisons.batch,
     "batches": comparisons.many_batches,
     "bulk": comparisons.bulk,

@@ -101,16 +101,16 @@ class BulkData:
 
     def fill_cluster(self, instance):
         self.instance = instance
-        maker = AdminFactory(instance)
+        admin_factory = AdminFactory(instance)
         self.set_up(FAST)
-        self.organization = maker.organization()
+        self.organization = admin_factory.organization()
         self.load(self.forget_foreign_keys)
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(self.load, [self.properties, self.others]))
             # in transactions of their own: where an index is made, ANALYZE does not see how large a sample it is to have
             list(pool.map(self.load, [self.analyze_properties, self.analyze_others]))
         self.load(self.remember_foreign_keys)
-        key = maker.key(self.organization)
+        key = admin_factory.key(self.organization)
         self.set_up(EXPLAINED)
         return [key.id, key.secret, key.tenant, key.organizations]
 

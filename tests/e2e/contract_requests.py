@@ -18,7 +18,7 @@ class Target:
         self.is_whole = operation.path in (f"/{operation.collection}", f"/{operation.collection}/{{id}}")
 
     def path(self):
-        if self.is_whole and self.operation.holes and (self.ids is None or self.operation.method == "delete"):
+        if self.is_whole and self.operation.path_ids and (self.ids is None or self.operation.method == "delete"):
             self.ids = [self.sample_org.another(self.operation.collection)["id"]]
         return self.operation.at(self.ids or self.sample_org.fill(self.operation))
 
@@ -98,11 +98,11 @@ class ResponseCoverage:
         self.credentials()
         if self.operation.method != "options":
             self.ask(400, path=self.target.path() + "?colour=blue")
-        if self.operation.holes and self.operation.method != "options":
+        if self.operation.path_ids and self.operation.method != "options":
             self.wrong_ids()
         if self.operation.bodies:
             self.wrong_bodies()
-        if self.operation.bodies and not self.operation.holes and not self.target.is_whole:
+        if self.operation.bodies and not self.operation.path_ids and not self.target.is_whole:
             self.unknown_ids()
         if "atomic" in (self.operation.body or {}).get("properties", {}):
             self.unknown_id_among_several()
@@ -131,8 +131,8 @@ class ResponseCoverage:
 
     def wrong_ids(self):
         ids = self.sample_org.fill(self.operation)
-        for number, hole in enumerate(self.operation.holes):
-            prefix = self.operation.prefix_of(hole)
+        for number, path_id in enumerate(self.operation.path_ids):
+            prefix = self.operation.prefix_of(path_id)
             for other in (prefix + UNKNOWN_ULID, "x", prefix, prefix + "u" * 26, "%C3%A9", "%F0%9F%8F%A0", "x" * 500, "null",
                           "*"):
                 self.ask(404, path=self.operation.at([*ids[:number], other, *ids[number + 1:]]))

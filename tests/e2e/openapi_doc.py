@@ -84,7 +84,7 @@ class Operation:
         return self.document.resolve(next(iter(self.bodies.values()))) if self.bodies else None
 
     @property
-    def holes(self):
+    def path_ids(self):
         """The names of the ids in the path, in order."""
         return re.findall(r"\{(\w+)\}", self.path)
 
@@ -97,9 +97,9 @@ class Operation:
         rest = iter(ids)
         return re.sub(r"\{\w+\}", lambda _: next(rest), self.path)[1:]
 
-    def prefix_of(self, hole):
+    def prefix_of(self, path_id):
         """The prefix of the ids that belong into the path there."""
-        return next(iter(self.document.prefixes_of(self.parameters["path", hole]["schema"])))
+        return next(iter(self.document.prefixes_of(self.parameters["path", path_id]["schema"])))
 
     def response(self, status):
         responses = self.spec["responses"]
@@ -185,8 +185,8 @@ class Document:
         """Of every kind that has its ids in a path or in a body: the name of the kind."""
         found = {}
         for one in self.operations:
-            if one.method != "options" and one.holes and "404" in one.spec["responses"]:
-                pattern = one.parameters["path", one.holes[-1]]["schema"]["pattern"]
+            if one.method != "options" and one.path_ids and "404" in one.spec["responses"]:
+                pattern = one.parameters["path", one.path_ids[-1]]["schema"]["pattern"]
                 found[pattern[1:5]] = re.search(r"not_found\\\.(\w+)", one.codes(404)).group(1)
         for schema in [schema for one in self.operations for schema in (one.body or {}).get("properties", {}).values()]:
             kind = re.match(r"\^([a-z]{3}_)\[0-7\]", self.resolve(schema).get("pattern", ""))

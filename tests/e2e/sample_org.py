@@ -150,19 +150,19 @@ class SampleOrg:
     def fill(self, operation):
         """Ids for the operation's path that exist, in order."""
         found = []
-        for hole in operation.holes:
-            prefix = operation.prefix_of(hole)
-            found.append(self.part(operation, hole, prefix, found) if found else self.ids[prefix][0])
+        for path_id in operation.path_ids:
+            prefix = operation.prefix_of(path_id)
+            found.append(self.part(operation, path_id, prefix, found) if found else self.ids[prefix][0])
         return found
 
-    def part(self, operation, hole, prefix, ids):
+    def part(self, operation, path_id, prefix, ids):
         """Something that belongs to a resource, from the list it is in, once each operation below the resource was used that
         creates something without a body."""
         key = prefix, *ids
         if key not in self.parts:
-            lists = operation.path.partition("/{" + hole + "}")[0]
+            lists = operation.path.partition("/{" + path_id + "}")[0]
             for one in self.document.operations:
-                if one.method == "post" and len(one.holes) == len(ids) and not one.bodies and 201 in one.successes \
+                if one.method == "post" and len(one.path_ids) == len(ids) and not one.bodies and 201 in one.successes \
                         and one.collection == operation.collection:
                     ok(self.api.post(one.at(ids)), 201)
             items = ok(self.api.get(self.document.operation("get", lists).at(ids)))["items"]

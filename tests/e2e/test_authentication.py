@@ -195,9 +195,9 @@ def test_another_organization_of_the_tenant_sees_nothing(instance, principals, a
 
 
 def test_a_404_does_not_show_whether_the_id_exists_elsewhere(instance, principals, api):
-    stranger, broker = Api(instance, principals.other), api.broker()
-    elsewhere, nowhere = (stranger.get("brokers/" + id).json() for id in (broker["id"], "brk_" + UNKNOWN_ULID))
-    assert elsewhere["detail"].replace(broker["id"], "") == nowhere["detail"].replace("brk_" + UNKNOWN_ULID, "")
+    other_org_api, broker = Api(instance, principals.other), api.broker()
+    existing, unknown = (other_org_api.get("brokers/" + id).json() for id in (broker["id"], "brk_" + UNKNOWN_ULID))
+    assert existing["detail"].replace(broker["id"], "") == unknown["detail"].replace("brk_" + UNKNOWN_ULID, "")
 
 
 # ---------------------------------------------------------------- changes take effect at once, in every process
@@ -247,14 +247,14 @@ def test_a_removed_role_has_no_effect_in_any_process(instance, admin_factory, pr
 def test_a_revocation_without_a_notification_takes_effect(new_instance):
     """The processes' connections are cut, so that no message of the database reaches them."""
     instance = new_instance()
-    make = AdminFactory(instance)
+    admin_factory = AdminFactory(instance)
     for _ in range(5):
-        credential = make.key()
+        credential = admin_factory.key()
         clients = [Api(instance, credential) for _ in range(8)]
         for client in clients:
             ok(client.get("me"))
         instance.sql("select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'neoapi'")
-        make.revoke(credential)
+        admin_factory.revoke(credential)
         for client in clients:
             refused(client.get("me"), 401, "unauthorized.revoked_credential")
 

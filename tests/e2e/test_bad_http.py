@@ -14,7 +14,7 @@ from raw_http import (Broken, Closed, RawConnection, check_wholly, chunked, mess
 JSON = [("Content-Type", "application/json")]
 CHUNKED = [*JSON, ("Transfer-Encoding", "chunked")]
 BODY = b'{"name":"Ana Paula Ribeiro"}'
-MOST = 1_048_576  # bytes of a body that the server takes
+MAX_BODY = 1_048_576  # bytes of a body that the server takes
 MALFORMED = "validation.malformed_request"
 
 
@@ -35,7 +35,7 @@ def create(api, headers, body, **more):
 @pytest.mark.parametrize("frame", [lambda body: (JSON, body), lambda body: (CHUNKED, chunked(body)),
                                    lambda body: (CHUNKED, chunked(*(body[n:n + 4096] for n in range(0, len(body), 4096))))])
 def test_a_body_may_have_the_maximum_length_and_no_more(api, frame):
-    whole = b" " * (MOST - len(BODY)) + BODY
+    whole = b" " * (MAX_BODY - len(BODY)) + BODY
     headers, body = frame(whole)
     assert exchange(api, create(api, headers, body), "POST").status_code == 201
     headers, body = frame(b" " + whole)
@@ -51,7 +51,7 @@ def test_a_body_of_ten_mebibytes_is_refused_with_and_without_a_length(api, metho
 
 
 def test_a_length_that_is_too_large_is_refused_before_the_body_is_sent(api):
-    for length in (MOST + 1, 10 << 20, 1 << 40, (1 << 63) - 1):
+    for length in (MAX_BODY + 1, 10 << 20, 1 << 40, (1 << 63) - 1):
         answer = exchange(api, create(api, [*JSON, ("Content-Length", length)], b""), "POST")
         refused(answer, 413, "validation.body_too_large")
 

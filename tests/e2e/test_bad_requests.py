@@ -113,9 +113,9 @@ def test_an_unknown_id_is_not_found(api, id_):
 
 
 def test_resources_of_others_are_not_found_and_not_changed(api, principals):
-    stranger = api.with_(credential=principals.other)
+    other_tenant = api.with_(credential=principals.other)
     sibling = api.with_(credential=principals.token_both, organization=principals.organization_2)
-    for other in (stranger, sibling):
+    for other in (other_tenant, sibling):
         theirs = other.broker(name="Theirs")
         for method in ("GET", "PUT", "PATCH", "DELETE"):
             refused(api.request(method, "brokers/" + theirs["id"], json={"name": "Mine"}), 404, "not_found.broker")

@@ -4,7 +4,7 @@ import pytest
 from client import Api, ok, refused, wrong_fields
 from factories import UNKNOWN_ULID, ResourceFactory, unique
 
-MOST_CENTS = 2**53 - 1
+MAX_CENTS = 2**53 - 1
 TERM = {"start_date": "2026-03-01", "end_date": "2028-08-31"}
 
 
@@ -53,7 +53,7 @@ def test_a_deposit_is_at_most_three_rents(post):
     rental = {"kind": "rental", "amount": 100, **TERM}
     for amount in (0, 299, 300):
         ok(post(**rental, guarantee={"kind": "deposit", "amount": amount}), 201)
-    for amount in (301, MOST_CENTS):
+    for amount in (301, MAX_CENTS):
         invalid(post(**rental, guarantee={"kind": "deposit", "amount": amount}), "guarantee.amount")
     for kind in ("guarantor", "surety_insurance", "fund_pledge"):
         ok(post(**rental, guarantee={"kind": kind, "amount": 301}), 201)
@@ -91,7 +91,7 @@ def test_a_number_is_unique_in_the_organization(own_api, instance, principals, f
 
 @pytest.mark.parametrize("field, right, wrong", [
     ("kind", ["sale", "management"], ["lease"]), ("number", ["x" * 50], ["x" * 51, "", 5]),
-    ("amount", [0, MOST_CENTS], [-1, 1.0, 1e3, "1", MOST_CENTS + 1]), ("payment_day", [1, 31], [0, 32, 1.5, "5"]),
+    ("amount", [0, MAX_CENTS], [-1, 1.0, 1e3, "1", MAX_CENTS + 1]), ("payment_day", [1, 31], [0, 32, 1.5, "5"]),
     ("adjustment_index", ["igpm", "ipca", "inpc", "none"], ["cpi"]), ("management_fee_bps", [0, 10000], [-1, 10001, 1.5]),
     ("start_date", ["2026-02-28"], ["2026-02-30", "x"]), ("notes", ["a\nb"], ["x" * 3001]),
     ("termination_reason", ["x" * 1000], ["x" * 1001]), ("status", ["draft", "pending_signature"], ["signed"]),

@@ -11,7 +11,7 @@ from factories import ResourceFactory
 
 pytestmark = pytest.mark.plain
 
-MOST_ROWS = 20_000  # that a list may look at: of a million properties 2 %
+MAX_ROWS = 20_000  # that a list may look at: of a million properties 2 %
 
 # Filters by collection. Of each some values: one that few rows have, one that many have, several of them, one that none has.
 NEVER, ALWAYS = "2099-01-01T00:00:00Z", "2000-01-01T00:00:00Z"
@@ -83,7 +83,7 @@ def bulk_data():
     remove(made.instance)
 
 
-def check(plan, what, most=MOST_ROWS):
+def check(plan, what, most=MAX_ROWS):
     for node in nodes_of(plan):
         assert "Seq Scan" not in node["Node Type"] or node["Relation Name"] not in [*TABLES.values(), "reference"], (what, node)
         assert rows_seen(node) <= most, (what, node)

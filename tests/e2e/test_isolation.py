@@ -45,7 +45,7 @@ class Owner(SampleOrg):
             if operation.method == "get" and ("query", "cursor") in operation.parameters:
                 path = operation.at(self.paths[operation])
                 items = ok(self.api.get(path, params={"limit": 100}))["items"]
-                found[path] = [{"id": item["id"]} for item in items] if operation.holes else items
+                found[path] = [{"id": item["id"]} for item in items] if operation.path_ids else items
         return found
 
 
@@ -73,8 +73,8 @@ def owner(shared_owner):
     assert shared_owner.everything() == before
 
 
-def with_holes(document):
-    return [one for one in document.operations if one.holes and one.method != "options"]
+def with_path_ids(document):
+    return [one for one in document.operations if one.path_ids and one.method != "options"]
 
 
 def unknown_id(id):
@@ -105,7 +105,7 @@ def comparable(response, *words):
 
 
 def test_an_id_in_a_path_is_unknown_to_others(document, owner, other_org):
-    for operation in with_holes(document):
+    for operation in with_path_ids(document):
         theirs, own = owner.paths[operation], other_org.fill(operation)
         for foreign in itertools.product([True, False], repeat=len(theirs)):
             if not any(foreign):
@@ -162,7 +162,7 @@ def positions(document, sample_org):
 
 def alone(operation, body, path):
     """Of a body that is about several resources, the one that the path leads to."""
-    is_of_several = len(path) > 1 and operation.path.count("/") == 2 and not operation.holes
+    is_of_several = len(path) > 1 and operation.path.count("/") == 2 and not operation.path_ids
     return ({**body, path[0]: [body[path[0]][path[1]]]}, (path[0], 0, *path[2:])) if is_of_several else (body, path)
 
 
@@ -178,7 +178,7 @@ def test_an_id_in_a_body_is_unknown_to_others(document, owner, other_org):
     for operation, body, path, prefix in positions(document, other_org):
         answers, ids = [], (owner.ids[prefix][0], unknown_id(owner.ids[prefix][0]))
         for one in ids:
-            ids_of_path = [other_org.another(operation.collection)["id"]] if operation.holes == ["id"] else []
+            ids_of_path = [other_org.another(operation.collection)["id"]] if operation.path_ids == ["id"] else []
             is_create = operation.path == "/" + operation.collection
             body_now = put(other_org.varied(operation.collection, body, keep=path[0]) if is_create else body, path, one)
             answers.append(other_org.api.request(operation.method.upper(), operation.at(ids_of_path), json=body_now))
@@ -333,10 +333,10 @@ class Stopwatch:
 
 def asking(document, owner, other_org, watch):
     """Every request with an id: its name, and a function that sends it with an id and returns the duration."""
-    for operation in with_holes(document):
+    for operation in with_path_ids(document):
         own = other_org.fill(operation)
         sent = request_of(operation, other_org)["data"]
-        prefix = operation.prefix_of(operation.holes[-1])
+        prefix = operation.prefix_of(operation.path_ids[-1])
         ids = [owner.paths[operation][-1]] if len(own) > 1 else owner.ids[prefix]
         yield str(operation), ids, lambda id, operation=operation, own=own, sent=sent: watch.seconds(
             404, operation.method.upper(), operation.at([*own[:-1], id]), sent)

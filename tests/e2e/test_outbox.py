@@ -115,11 +115,11 @@ def test_an_inactive_subscription_gets_no_events(own_api, instance, subscribe):
 
 def test_a_subscription_of_another_organization_gets_no_events(own_api, principals, instance, subscribe):
     other = Api(instance, principals.other)
-    strangers = [subscribe("*", api=api) for api in (Api(instance, principals.token_both, principals.organization_2), other)]
+    foreign = [subscribe("*", api=api) for api in (Api(instance, principals.token_both, principals.organization_2), other)]
     live(own_api)
-    assert [events(instance, stranger) for stranger in strangers] == [[], []]
+    assert [events(instance, one) for one in foreign] == [[], []]
     other.broker()
-    assert events(instance, strangers[1]) == ["broker.created"]
+    assert events(instance, foreign[1]) == ["broker.created"]
 
 
 def test_a_failed_write_queues_no_event(own_api, instance, subscribe):

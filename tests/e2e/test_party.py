@@ -70,8 +70,8 @@ def test_a_tax_number_is_unique_whatever_its_spelling(own_api, principals, insta
     refused(own_api.patch("parties/" + second["id"], json={"document_number": "529.982.24725"}), 409, "conflict.duplicate")
     ok(own_api.delete("parties/" + first["id"]), 204)
     ok(own_api.patch("parties/" + second["id"], json={"document_number": "52998224725"}))
-    stranger = ResourceFactory(Api(instance, principals.other))
-    ok(stranger.api.delete("parties/" + stranger.party(document_number="52998224725")["id"]), 204)
+    other_factory = ResourceFactory(Api(instance, principals.other))
+    ok(other_factory.api.delete("parties/" + other_factory.party(document_number="52998224725")["id"]), 204)
 
 
 # ---------------------------------------------------------------- other fields

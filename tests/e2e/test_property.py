@@ -6,7 +6,7 @@ import pytest
 from client import Api, ok, refused, wrong_fields
 from factories import ADDRESS, PLACE, UNKNOWN_ULID, ResourceFactory
 
-MOST_CENTS = 2**53 - 1
+MAX_CENTS = 2**53 - 1
 MONEY = ["sale_price", "rent_price", "condo_fee", "iptu_amount"]
 AREAS = ["private_area", "total_area", "lot_area"]
 COUNTS = ["bedrooms", "suites", "bathrooms", "parking_spaces", "floor", "year_built"]
@@ -29,9 +29,9 @@ def invalid(response, *paths, what="invalid"):
 
 
 def test_money_is_exact_up_to_2_to_the_53rd(own_api, factory):
-    made = factory.property(transaction_type="sale_rent", **dict.fromkeys(MONEY, MOST_CENTS))
-    assert {made[name] for name in MONEY} == {MOST_CENTS} == {ok(own_api.get("properties/" + made["id"]))[name]
-                                                              for name in MONEY}
+    made = factory.property(transaction_type="sale_rent", **dict.fromkeys(MONEY, MAX_CENTS))
+    assert {made[name] for name in MONEY} == {MAX_CENTS} == {ok(own_api.get("properties/" + made["id"]))[name]
+                                                             for name in MONEY}
     assert factory.property(sale_price=0)["sale_price"] == 0
     odd = 9_007_199_254_740_881
     assert ok(own_api.patch("properties/" + made["id"], json={"condo_fee": odd}))["condo_fee"] == odd
@@ -160,8 +160,8 @@ def test_a_code_is_unique_in_the_organization(own_api, instance, principals, fac
     assert problem["detail"] == "Another property of the organization has this code."
     other = factory.property(code="ap-1")
     refused(own_api.patch("properties/" + other["id"], json={"code": "AP-1"}), 409, "conflict.duplicate")
-    stranger = ResourceFactory(Api(instance, principals.other))
-    ok(stranger.api.delete("properties/" + stranger.property(code="AP-1")["id"]), 204)
+    other_factory = ResourceFactory(Api(instance, principals.other))
+    ok(other_factory.api.delete("properties/" + other_factory.property(code="AP-1")["id"]), 204)
 
 
 # ---------------------------------------------------------------- filters

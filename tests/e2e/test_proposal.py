@@ -4,7 +4,7 @@ import pytest
 from client import Api, ok, wrong_fields
 from factories import UNKNOWN_ULID, ResourceFactory
 
-MOST_CENTS = 2**53 - 1
+MAX_CENTS = 2**53 - 1
 
 
 @pytest.fixture
@@ -29,9 +29,9 @@ def test_the_terms_of_payment_sum_to_the_amount(own_api, body):
         return own_api.post("proposals",
                             json=body(payment_terms=[{"kind": "cash", "amount": one} for one in amounts], **fields))
 
-    for amount, amounts in ((100, [100]), (100, [0, 1, 99]), (MOST_CENTS, [MOST_CENTS - 1, 1]), (0, [0])):
+    for amount, amounts in ((100, [100]), (100, [0, 1, 99]), (MAX_CENTS, [MAX_CENTS - 1, 1]), (0, [0])):
         ok(terms(*amounts, amount=amount), 201)
-    for amount, amounts in ((100, [99]), (100, [100, 1]), (100, [MOST_CENTS, MOST_CENTS]), (MOST_CENTS, [MOST_CENTS, 1])):
+    for amount, amounts in ((100, [99]), (100, [100, 1]), (100, [MAX_CENTS, MAX_CENTS]), (MAX_CENTS, [MAX_CENTS, 1])):
         invalid(terms(*amounts, amount=amount), "payment_terms")
     made = ok(terms(60, 40, amount=100), 201)
     invalid(own_api.patch("proposals/" + made["id"], json={"amount": 101}), "payment_terms")
@@ -63,7 +63,7 @@ def test_proponents_are_required_and_unique(own_api, factory, body):
 
 
 @pytest.mark.parametrize("field, right, wrong", [
-    ("kind", ["purchase", "rental"], ["gift"]), ("amount", [0, MOST_CENTS], [-1, 1.0, "1", MOST_CENTS + 1, True]),
+    ("kind", ["purchase", "rental"], ["gift"]), ("amount", [0, MAX_CENTS], [-1, 1.0, "1", MAX_CENTS + 1, True]),
     ("valid_until", ["2026-12-31", "2020-01-01"], ["2026-12-32", "tomorrow", "2026-12-31T00:00:00Z"]),
     ("notes", ["a\nb", "é" * 3000], ["x" * 3001, 5]), ("decision_reason", ["x" * 1000], ["x" * 1001]),
     ("rental_terms", [{"start_date": "2026-04-01", "months": 30, "guarantee_kind": "deposit"}, {"months": 1}],

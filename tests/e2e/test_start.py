@@ -173,15 +173,15 @@ def test_a_database_created_after_the_start_is_found(httpd_on_database, new_data
 def test_a_database_that_is_down_at_the_start_is_used_later(new_instance):
     instance = new_instance()
     key = AdminFactory(instance).key()
-    api, stranger = Api(instance, key), Api(instance)
+    api, anonymous = Api(instance, key), Api(instance)
     for command in ("stop-httpd", "stop-db", "start-httpd"):
         instance.command(command)
     response = api.get("brokers")
     problem = refused(response, 503, "internal.unavailable")
     assert int(response.headers["Retry-After"]) >= 1 and "retry_after" not in problem
     refused(api.post("brokers", json={"name": "Ana"}), 503, "internal.unavailable")
-    refused(stranger.get("brokers"), 401, "unauthorized.auth_required")
-    assert stranger.get("openapi.yaml").status_code == 200
+    refused(anonymous.get("brokers"), 401, "unauthorized.auth_required")
+    assert anonymous.get("openapi.yaml").status_code == 200
     instance.command("start-db")
     eventually(lambda: works(api), "it works as soon as the database is there")
     assert all(works(api.with_()) for _ in range(30))

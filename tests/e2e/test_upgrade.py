@@ -26,8 +26,8 @@ COPIES = [
 
 def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instance, next_version, report):
     instance = new_instance()
-    make = AdminFactory(instance)
-    api = Api(instance, make.key())
+    admin_factory = AdminFactory(instance)
+    api = Api(instance, admin_factory.key())
     before = [api.broker()["id"] for _ in range(20)]
     with Load(api) as load:
         said = run(next_version.ctl, "--database", instance.admin_dsn, "migrate")
@@ -50,9 +50,9 @@ def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instan
     assert api.get(f"brokers/{before[0]}").json()["website"] == "https://bia.example.com"
 
     # The older neoapictl, too: it looks, adds, and has nothing to migrate.
-    make.ctl("doctor")
-    make.key()
-    assert make.ctl("migrate")["applied"] == []
+    admin_factory.ctl("doctor")
+    admin_factory.key()
+    assert admin_factory.ctl("migrate")["applied"] == []
     assert instance.sql("select max(number) from neoapi.schema_migration") == [(next_version.number,)]
 
 

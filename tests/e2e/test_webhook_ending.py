@@ -19,7 +19,7 @@ from receiver import status  # noqa: E402
 from wait import eventually  # noqa: E402
 
 CONF = HERE  # an attempt has fifteen seconds, and another follows after a minute
-MOST = 32  # attempts of one process at a time for one subscription
+MAX_IN_FLIGHT = 32  # attempts of one process at a time for one subscription
 TURN_TIMEOUT_S = 14
 
 
@@ -59,7 +59,7 @@ def test_ending_and_recording_deliveries_lock_rows_in_the_same_order(admin, rece
     def deadlocks():
         return module_instance.sql("select deadlocks from pg_stat_database where datname = current_database()")[0][0]
 
-    before, turns, count = deadlocks(), Turns(receiver), MOST * len(module_instance.children())
+    before, turns, count = deadlocks(), Turns(receiver), MAX_IN_FLIGHT * len(module_instance.children())
     subscription = subscribe(admin, receiver.url, is_active=False)
     add_pending_deliveries(module_instance, subscription, count)
     module_instance.sql("analyze neoapi.webhook_queue")

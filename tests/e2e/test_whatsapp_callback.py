@@ -25,7 +25,7 @@ from raw_http import RawConnection, chunked  # noqa: E402
 from callbacks import change, message, signature, status, text, notification  # noqa: E402
 from meta import Number  # noqa: E402
 
-MOST = 4 << 20  # bytes that a callback may have
+MAX_BODY = 4 << 20  # bytes that a callback may have
 JSON = {"Content-Type": "application/json"}
 
 
@@ -174,9 +174,9 @@ def test_a_callback_for_a_number_with_a_wrong_secret_is_refused_and_not_lost(org
 
 
 def test_an_unknown_number_of_a_known_account_does_not_block_a_callback(org, caller):
-    stranger = Number("999000111222333", "+55 11 4000-0000", org.number.account, "EAAx", "1" * 32)
+    unknown = Number("999000111222333", "+55 11 4000-0000", org.number.account, "EAAx", "1" * 32)
     both = {"object": "whatsapp_business_account", "entry": [{"id": org.number.account, "changes": [
-        change(one, messages=[text("Oi", PHONE)]) for one in (org.number, stranger)]}]}
+        change(one, messages=[text("Oi", PHONE)]) for one in (org.number, unknown)]}]}
     assert caller.send(both, org.number.secret) == 200 and count(org) == 1
 
 
@@ -193,8 +193,8 @@ def test_organizations_that_share_an_app_get_their_own_messages(module_instance,
 
 
 def test_a_callback_for_an_unknown_number_is_refused(org, meta, caller):
-    stranger = Number("999000111222333", "+55 11 4000-0000", "999", "EAAx", "1" * 32)
-    assert caller.send(notification(stranger, text("Oi", PHONE)), stranger.secret) == 403
+    unknown = Number("999000111222333", "+55 11 4000-0000", "999", "EAAx", "1" * 32)
+    assert caller.send(notification(unknown, text("Oi", PHONE)), unknown.secret) == 403
     assert not org.conversations()
 
 
@@ -211,12 +211,12 @@ def test_only_a_client_with_many_refusals_is_limited(org, caller):
 
 def test_a_number_with_a_wrong_secret_does_not_limit_others(org, caller):
     """Meta's callbacks of all numbers come from the same addresses, and those of one with a mistyped secret are repeated."""
-    strangers = 0
+    refusals = 0
     while caller.send(b"{}", "", "sha256=" + "0" * 64) == 403:
-        strangers += 1
-        assert strangers < 3000
+        refusals += 1
+        assert refusals < 3000
     other = Caller(org.instance)
-    assert {other.send(notification(org.number, text("Oi", PHONE)), "x" * 32) for _ in range(strangers + 5)} == {403}
+    assert {other.send(notification(org.number, text("Oi", PHONE)), "x" * 32) for _ in range(refusals + 5)} == {403}
     assert other.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
 
 
@@ -231,7 +231,7 @@ def padded(body, size):
 def test_three_megabytes_are_accepted(org, caller):
     big = notification(org.number, *[text(f"{n} " + "é" * 1000, PHONE) for n in range(1400)])
     data = json.dumps(big, ensure_ascii=False).encode()
-    assert 2_900_000 < len(data) < MOST
+    assert 2_900_000 < len(data) < MAX_BODY
     assert caller.send(data, org.number.secret) == 200
     assert count(org) == 1400 and org.conversation()["unread_count"] == 1400
 
@@ -252,7 +252,7 @@ def test_a_callback_with_a_thousand_contacts_is_accepted(org, caller):
 
 @pytest.mark.parametrize("extra, expected", [(0, 200), (1, 413), (1_000_000, 413)])
 def test_a_callback_has_a_maximum_size(org, caller, extra, expected):
-    data = padded(notification(org.number, text("Oi", PHONE)), MOST + extra)
+    data = padded(notification(org.number, text("Oi", PHONE)), MAX_BODY + extra)
     assert caller.send(data, org.number.secret) == expected
     assert len(org.conversations()) == (expected == 200)
 

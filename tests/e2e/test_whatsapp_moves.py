@@ -308,10 +308,11 @@ def test_removing_a_lead_keeps_its_opt_out(org):
 
 
 def test_removing_an_organization_with_opt_outs_is_refused(module_instance, module_admin_factory, meta):
-    office = WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False)
-    give_lines(office, stop())
-    office.admin_factory.ctl("key", "revoke", office.api.credential.id)
-    assert "it still has 1 WhatsApp opt-out" in Ctl(module_instance).refused("organization", "remove", office.organization)
+    organization = WhatsAppOrg(module_instance, module_admin_factory, meta, with_number=False)
+    give_lines(organization, stop())
+    organization.admin_factory.ctl("key", "revoke", organization.api.credential.id)
+    assert "it still has 1 WhatsApp opt-out" in Ctl(module_instance).refused("organization", "remove",
+                                                                             organization.organization)
 
 
 # ---------------------------------------------------------------- what a conversation knows
