@@ -78,7 +78,6 @@ typedef struct neo_problem {
     const char *code;          /* the row's code, filled in */
     const char *detail;        /* one or more sentences for the caller; nothing of the inside */
     apr_array_header_t *items; /* of neo_problem_item, the first hundred; NULL unless the status is 400 */
-    const char *allow;         /* 405: the methods that the path has */
     int retry_after;           /* 429, 503: seconds; 0 elsewhere */
 } neo_problem;
 
