@@ -73,3 +73,36 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
     const neo_filter *own = find_filter(resource->filters, name);
     return own ? own : find_filter(neo_common_filters, name);
 }
+
+static const neo_field *field_of_key(const neo_field *fields, const char *key)
+{
+    for (const neo_field *f = fields; f->name; f++) {
+        size_t len = strlen(f->name);
+        if (strncmp(key, f->name, len) == 0 && strcmp(key + len, "_key") == 0)
+            return f;
+    }
+    return NULL;
+}
+
+/* The text behind `start` and an underscore; NULL if it begins otherwise. */
+static const char *after(const char *text, const char *start)
+{
+    size_t len = strlen(start);
+    return strncmp(text, start, len) == 0 && text[len] == '_' ? text + len + 1 : NULL;
+}
+
+const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status)
+{
+    const char *key = after(index, resource->table ? resource->table : resource->name);
+    const neo_field *field = key ? field_of_key(resource->fields, key) : NULL;
+    const neo_field *statuses = neo_field_named(resource->fields, "status");
+    *status = NULL;
+    if (field || !key || !statuses)
+        return field;
+    for (const char *const *v = statuses->values; *v && !field; v++) {
+        const char *rest = after(key, *v);
+        field = rest ? field_of_key(resource->fields, rest) : NULL;
+        *status = field ? *v : NULL;
+    }
+    return field;
+}

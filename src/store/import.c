@@ -195,28 +195,17 @@ static const char *duplicate_message(const neo_rows *rows, int row, const char *
                  : apr_psprintf(pool, "is that of %s, which is not in the file", neo_rows_value(rows, row, 2));
 }
 
-/* "broker_creci_key" is about the field creci. */
-static const char *field_of(const neo_resource *kind, const char *index, apr_pool_t *pool)
-{
-    const char *field = NULL;
-    for (const neo_field *f = kind->fields; f->name; f++) {
-        const char *end = apr_psprintf(pool, "_%s_key", f->name);
-        size_t len = strlen(index), tail = strlen(end);
-        if (len > tail && strcmp(index + len - tail, end) == 0 && (!field || strlen(field) < strlen(f->name)))
-            field = f->name;
-    }
-    return field ? field : index;
-}
-
 static const char *check_index(const neo_import *import, const neo_resource *kind, const neo_rows *index, int row,
                                neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
+    const char *status, *name = neo_rows_value(index, row, 0);
+    const neo_field *field = neo_field_of_unique_index(kind, name, &status);
     const char *sql = neo_import_duplicates_sql(kind, neo_rows_value(index, row, 1), neo_rows_value(index, row, 2),
                                                 neo_rows_value(index, row, 3), pool);
     const char *wrong = exec(import, sql, 1, &import->organization, pool, &rows);
     for (int r = 0; !wrong && r < rows.count; r++)
-        report(data, atoll(neo_rows_value(&rows, r, 0)), field_of(kind, neo_rows_value(index, row, 0), pool),
+        report(data, atoll(neo_rows_value(&rows, r, 0)), field ? field->name : name,
                duplicate_message(&rows, r, kind->name, pool));
     return wrong;
 }

@@ -317,6 +317,35 @@ static void every_list_has_its_filters(void **state)
     }
 }
 
+static void a_unique_index_is_named_after_its_field(void **state)
+{
+    static const struct {
+        const neo_resource *resource;
+        const char *index, *field, *status;
+    } indexes[] = {
+        {&neo_broker, "broker_creci_key", "creci", NULL},
+        {&neo_party, "party_document_number_key", "document_number", NULL},
+        {&neo_proposal, "proposal_accepted_property_id_key", "property_id", "accepted"},
+        {&neo_proposal, "proposal_external_id_key", "external_id", NULL},
+        {&neo_broker, "broker_pkey", NULL, NULL},
+        {&neo_broker, "broker_accepted_creci_key", NULL, NULL},
+        {&neo_broker, "brokers_creci_key", NULL, NULL},
+        {&neo_proposal, "proposal_accepted_key", NULL, NULL},
+        {&neo_webhook, "webhook_subscription_id_suffix", NULL, NULL},
+    };
+    (void)state;
+    for (int i = 0; i < COUNT(indexes); i++) {
+        const char *status;
+        const neo_field *field = neo_field_of_unique_index(indexes[i].resource, indexes[i].index, &status);
+        assert_int_equal(field != NULL, indexes[i].field != NULL);
+        assert_int_equal(field && status, indexes[i].status != NULL);
+        if (field)
+            assert_string_equal(field->name, indexes[i].field);
+        if (field && status)
+            assert_string_equal(status, indexes[i].status);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -324,6 +353,7 @@ int main(void)
         pool_test(every_field_is_described_with_an_example_that_it_would_take),
         cmocka_unit_test(every_resource_can_be_found_and_its_fields_in_it),
         cmocka_unit_test(every_resource_has_the_service_fields),
+        cmocka_unit_test(a_unique_index_is_named_after_its_field),
         cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(every_event_of_a_resource_can_be_subscribed_to),
         cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
