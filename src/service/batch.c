@@ -347,7 +347,7 @@ static neo_pg_status do_inside(work *w, neo_text *answer, int *is_taken)
 
 /* One attempt. *again: it was undone for the sake of others. Before the end of the transaction nothing was done for certain, so
  * that a database that does not answer is one that was not reached. */
-static neo_problem *attempt(work *w, int *again)
+static neo_problem *attempt(work *w, neo_result *result, int *again)
 {
     neo_text answer = {0};
     int is_taken = 0;
@@ -360,18 +360,18 @@ static neo_problem *attempt(work *w, int *again)
         neo_pg_roll_back(w->pg);
     *again = status == NEO_PG_RETRY;
     if (is_taken)
-        return neo_call_replay(w->call, w->pg, again);
+        return neo_call_replay(w->call, w->pg, NULL, result, again);
     if (status != NEO_PG_OK)
         return neo_call_failed(w->call, !is_done && status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, &w->failure);
     if (!is_done)
         return problem_of_whole(w, first_problem(w));
     if (w->queued)
         w->call->request->host->notify_dispatcher(w->call->request->context);
-    neo_call_respond(w->call, w->call->match.operation->status, answer);
+    *result = (neo_result){.status = w->call->match.operation->status, .body = answer};
     return NULL;
 }
 
-neo_problem *neo_call_batch(neo_call *call)
+neo_problem *neo_call_batch(neo_call *call, neo_result *result)
 {
     work w = {.call = call};
     int again = 1;
@@ -385,7 +385,7 @@ neo_problem *neo_call_batch(neo_call *call)
     for (int n = 0; n < MAX_ATTEMPTS && again && neo_steady_seconds() < until; n++) {
         w.is_first = n == 0;
         apr_sleep(n * RETRY_DELAY); /* whoever was in the way shall be gone */
-        problem = attempt(&w, &again);
+        problem = attempt(&w, result, &again);
     }
     neo_call_release(call, w.pg);
     return problem || !again ? problem : neo_call_failed(call, NEO_PG_RETRY, &w.failure);

@@ -46,25 +46,11 @@ static int has_tag(const char *list, const char *etag, int weak_too)
     return 0;
 }
 
-static void respond(neo_call *call, int status, neo_text body, const char *etag)
+int neo_call_is_not_modified(const neo_call *call, const char *etag)
 {
     const char *known =
         call->match.operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH ? neo_call_header(call, "If-None-Match") : NULL;
-    neo_call_set_header(call, "ETag", etag);
-    if (known && has_tag(known, etag, 1))
-        call->response->status = 304;
-    else
-        neo_call_respond(call, status, body);
-}
-
-void neo_call_respond_with_etag(neo_call *call, int status, neo_text body)
-{
-    respond(call, status, body, neo_etag(body, call->pool));
-}
-
-void neo_call_respond_document(neo_call *call, const neo_static_document *page)
-{
-    respond(call, 200, page->body, page->etag);
+    return known && has_tag(known, etag, 1);
 }
 
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current)
@@ -72,6 +58,6 @@ neo_problem *neo_call_check_if_match(neo_call *call, neo_text current)
     const char *wanted = neo_call_header(call, "If-Match");
     if (!wanted || has_tag(wanted, neo_etag(current, call->pool), 0))
         return NULL;
-    return neo_problem_make(call->pool, NEO_CONFLICT_PRECONDITION_FAILED,
-                            "The %s has changed since the version that If-Match names.", call->match.resource->name);
+    return neo_problem_make(call->pool, NEO_CONFLICT_PRECONDITION_FAILED, "If-Match does not match: the %s has changed.",
+                            call->match.resource->name);
 }

@@ -35,7 +35,8 @@ static neo_problem *wrong(const neo_call *call, neo_code code, const char *messa
     return problem;
 }
 
-neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const char *cursor, char id[NEO_ID_SIZE])
+neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const char *cursor, const char *prefix,
+                             char id[NEO_ID_SIZE])
 {
     unsigned char sealed[SEALED_SIZE], plain[PLAIN_SIZE];
     long long expiry;
@@ -46,6 +47,6 @@ neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const ch
     memcpy(&expiry, plain + NEO_ID_BYTES, sizeof expiry);
     if (expiry <= neo_now_ms() / 1000)
         return wrong(call, NEO_VALIDATION_CURSOR_EXPIRED, "is too old; start again from the first page");
-    neo_id_unpack(id, neo_call_list_prefix(call), plain);
+    neo_id_unpack(id, prefix, plain);
     return NULL;
 }

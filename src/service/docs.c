@@ -28,9 +28,14 @@ void neo_docs_prepare(neo_site *site, apr_pool_t *pool)
     site->pages = pages;
 }
 
-neo_problem *neo_call_openapi(neo_call *call)
+static void set_document(neo_result *result, const neo_static_document *document, const char *media_type)
 {
-    neo_call_respond_document(call, &call->site->openapi);
+    *result = (neo_result){.status = 200, .body = document->body, .etag = document->etag, .media_type = media_type};
+}
+
+neo_problem *neo_call_openapi(neo_call *call, neo_result *result)
+{
+    set_document(result, &call->site->openapi, NULL);
     return NULL;
 }
 
@@ -47,17 +52,15 @@ static void set_headers(neo_call *call, const neo_doc *document)
     }
 }
 
-neo_problem *neo_call_docs(neo_call *call)
+neo_problem *neo_call_docs(neo_call *call, neo_result *result)
 {
     const neo_doc *document = neo_docs_at(call->request->path);
     if (document->moved_to) {
         neo_call_set_header(call, "Location", document->moved_to);
-        call->response->status = 308;
+        result->status = 308;
         return NULL;
     }
-    neo_call_respond_document(call, &call->site->pages[document - neo_docs]);
+    set_document(result, &call->site->pages[document - neo_docs], document->media_type);
     set_headers(call, document);
-    if (call->response->media_type)
-        call->response->media_type = document->media_type;
     return NULL;
 }

@@ -21,6 +21,12 @@ typedef struct {
     neo_buf link;                   /* the filters as a link repeats them: "&name=value" each */
 } listing;
 
+/* Of the ids in the list. */
+static const char *prefix_of(const neo_call *call)
+{
+    return call->match.operation->prefix ? call->match.operation->prefix : call->match.resource->prefix;
+}
+
 static int read_limit(neo_call *call, neo_problem **problem)
 {
     const char *text = apr_table_get(call->query, "limit");
@@ -44,7 +50,7 @@ static void read_values(neo_call *call, const neo_filter *filter, const char *te
     char *rest = apr_pstrdup(call->pool, text), *one;
     while ((one = accepts_several(filter) ? strsep(&rest, ",") : rest)) {
         const char *wrong =
-            neo_condition_value(filter, neo_call_list_prefix(call), one, call->pool, &APR_ARRAY_PUSH(values, const char *));
+            neo_condition_value(filter, prefix_of(call), one, call->pool, &APR_ARRAY_PUSH(values, const char *));
         if (!wrong && values->nelts > MAX_VALUES)
             wrong = apr_psprintf(call->pool, "must have at most %d values", MAX_VALUES);
         if (wrong) {
@@ -71,7 +77,7 @@ static void read_filters(neo_call *call, const neo_filter *filters, listing *lis
 
 static neo_problem *read_listing(neo_call *call, listing *list)
 {
-    neo_problem *problem = call->wrong_query;
+    neo_problem *problem = call->query_problem;
     list->limit = read_limit(call, &problem);
     list->conditions = apr_array_make(call->pool, 4, sizeof(neo_condition));
     neo_buf_init(&list->canonical, call->pool, 64);
@@ -96,7 +102,7 @@ static void add_cursor(neo_buf *out, const char *name, const char *cursor)
 }
 
 /* Writes the page from at most limit + 1 rows: the last one only tells that there are more. */
-static void respond(neo_call *call, const listing *list, const neo_rows *rows, int is_first)
+static neo_text page_of(neo_call *call, const listing *list, const neo_rows *rows, int is_first)
 {
     const char *cursors[2] = {NULL, NULL};
     int has_earlier = !is_first && neo_rows_is_true(rows, 0, HAS_EARLIER);
@@ -130,18 +136,13 @@ static void respond(neo_call *call, const listing *list, const neo_rows *rows, i
                             apr_pstrcat(call->pool, "<", call->site->base_url, call->request->path,
                                         "?limit=", apr_itoa(call->pool, list->limit), "&cursor=", cursors[1], list->link.ptr,
                                         ">; rel=\"next\"", NULL));
-    neo_call_respond(call, 200, neo_buf_text(&out));
-}
-
-const char *neo_call_list_prefix(const neo_call *call)
-{
-    return call->match.operation->prefix ? call->match.operation->prefix : call->match.resource->prefix;
+    return neo_buf_text(&out);
 }
 
 /* Fetches one page. No row at all in answer to a first page is an empty list. */
 typedef neo_pg_status (*fetcher)(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows);
 
-static neo_problem *list_with(neo_call *call, fetcher fetch)
+static neo_problem *list_with(neo_call *call, fetcher fetch, neo_result *result)
 {
     listing list;
     neo_pg *pg;
@@ -150,7 +151,7 @@ static neo_problem *list_with(neo_call *call, fetcher fetch)
     const char *cursor = apr_table_get(call->query, "cursor");
     neo_problem *problem = read_listing(call, &list);
     if (!problem && cursor)
-        problem = neo_cursor_open(call, list.canonical.ptr, cursor, before);
+        problem = neo_cursor_open(call, list.canonical.ptr, cursor, prefix_of(call), before);
     if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
     neo_selection selection = {(const neo_condition *)list.conditions->elts, list.conditions->nelts, cursor ? before : NULL,
@@ -159,7 +160,7 @@ static neo_problem *list_with(neo_call *call, fetcher fetch)
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
-    respond(call, &list, &rows, !cursor);
+    *result = (neo_result){.status = 200, .body = page_of(call, &list, &rows, !cursor)};
     return NULL;
 }
 
@@ -168,9 +169,9 @@ static neo_pg_status fetch_resources(neo_call *call, neo_pg *pg, const neo_selec
     return neo_table_list(pg, call->match.resource, &call->actor, selection, call->pool, rows);
 }
 
-neo_problem *neo_call_list(neo_call *call)
+neo_problem *neo_call_list(neo_call *call, neo_result *result)
 {
-    return list_with(call, fetch_resources);
+    return list_with(call, fetch_resources, result);
 }
 
 static neo_pg_status fetch_deliveries(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
@@ -178,8 +179,8 @@ static neo_pg_status fetch_deliveries(neo_call *call, neo_pg *pg, const neo_sele
     return neo_delivery_list(pg, &call->actor, call->match.id, selection, call->pool, rows);
 }
 
-neo_problem *neo_call_list_deliveries(neo_call *call)
+neo_problem *neo_call_list_deliveries(neo_call *call, neo_result *result)
 {
     neo_problem *problem = neo_call_find(call);
-    return problem ? problem : list_with(call, fetch_deliveries);
+    return problem ? problem : list_with(call, fetch_deliveries, result);
 }

@@ -18,7 +18,7 @@ static void add_organizations(neo_buf *out, const neo_credential *who)
     neo_buf_putc(out, ']');
 }
 
-neo_problem *neo_call_me(neo_call *call)
+neo_problem *neo_call_me(neo_call *call, neo_result *result)
 {
     const neo_credential *who = call->principal;
     neo_buf out;
@@ -37,6 +37,6 @@ neo_problem *neo_call_me(neo_call *call)
         neo_scopes_json(&out, who->scopes);
     }
     neo_buf_putc(&out, '}');
-    neo_call_respond(call, 200, neo_buf_text(&out));
+    *result = (neo_result){.status = 200, .body = neo_buf_text(&out)};
     return NULL;
 }

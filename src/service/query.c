@@ -64,6 +64,6 @@ neo_problem *neo_call_read_query(neo_call *call)
             read_pair(call, pair, &problem);
     if (!(call->match.operation->accepts & NEO_ACCEPTS_PAGE))
         return problem;
-    call->wrong_query = problem; /* the list finds out what else is wrong */
+    call->query_problem = problem; /* the list adds what is wrong with the values */
     return NULL;
 }

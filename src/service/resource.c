@@ -1,4 +1,4 @@
-/* What can be done with one resource: create, read, change, replace, delete. */
+/* Operations on one resource: create, read, patch, replace, delete. */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -9,22 +9,9 @@
 #include "model/transition.h"
 #include "model/validate.h"
 
-/* Attempts to change a row that others change at the same time. Each failure is another's success. */
-#define MAX_ATTEMPTS 100
+#define MAX_ATTEMPTS 100 /* optimistic retry: each failure means that another writer committed */
 
-neo_problem *neo_call_not_found(neo_call *call)
-{
-    const char *name = call->match.subresource_id ? "delivery" : call->match.resource->name;
-    return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this id.", name);
-}
-
-/* Borrows a connection for an operation on one id. What is no id of the kind is no resource either. */
-static neo_problem *acquire_for_id(neo_call *call, neo_pg **pg)
-{
-    return neo_id_is(call->match.id, call->match.resource->prefix) ? neo_call_acquire(call, pg) : neo_call_not_found(call);
-}
-
-/* ---------------------------------------------------------------- what is in the way */
+/* ---------------------------------------------------------------- refusals of a statement */
 
 static int is_refused(const neo_rows *rows)
 {
@@ -34,10 +21,10 @@ static int is_refused(const neo_rows *rows)
 void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *path)
 {
     neo_problem_field(problem, call->pool, NEO_VALIDATION_FIELD_NOT_FOUND, call->match.resource->name, path,
-                      "names nothing that exists in the organization");
+                      "refers to a resource that does not exist in the organization");
 }
 
-/* References to what there is not: NULL where there are none. */
+/* NULL if all references exist. */
 static neo_problem *check_references(neo_call *call, const neo_rows *rows)
 {
     neo_problem *problem = NULL;
@@ -62,7 +49,7 @@ neo_problem *neo_call_in_use(neo_call *call, const char *kinds)
                             call->match.resource->name, list_kinds(kinds, call->pool), strchr(kinds, ',') ? "refer" : "refers");
 }
 
-/* What refers to the one that was to be deleted: NULL where nothing does. */
+/* NULL if the resource was deleted. */
 static neo_problem *check_use(neo_call *call, const neo_rows *rows)
 {
     return is_refused(rows) ? neo_call_in_use(call, neo_rows_value(rows, 0, NEO_WRITTEN_REFUSAL)) : NULL;
@@ -70,7 +57,7 @@ static neo_problem *check_use(neo_call *call, const neo_rows *rows)
 
 /* ---------------------------------------------------------------- create */
 
-/* A secret for what is to be created, NULL where its kind has none. */
+/* NULL if the resource has no secret. */
 static const char *new_secret(const neo_call *call)
 {
     for (const neo_field *f = call->match.resource->fields; f->name; f++)
@@ -79,18 +66,25 @@ static const char *new_secret(const neo_call *call)
     return NULL;
 }
 
-static neo_pg_status make(neo_call *call, neo_pg *pg, void *what, neo_rows *rows)
+/* Some resources' ids have a suffix that must be unique in the organization. */
+static int is_id_taken(const neo_call *call, const neo_rows *rows)
 {
-    neo_new *row = what;
-    const char *shown = row->secret;
-    row->created_at = neo_id_issue(row->id, call->match.resource->prefix);
-    row->secret = shown ? neo_secret_seal(&call->site->keys, row->id, shown, call->pool) : NULL;
-    neo_pg_status status = neo_table_create(pg, call->match.resource, &call->actor, call->idempotency, row, call->pool, rows);
-    row->secret = shown;
-    return status;
+    const char *index = apr_pstrcat(call->pool, neo_table_of(call->match.resource), "_id_suffix", NULL);
+    return rows->constraint && strcmp(rows->constraint, index) == 0;
 }
 
-/* Checks a new body. Sets *clean and *moment: what the row will hold, and the server's field that its status sets. */
+static neo_pg_status insert(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
+{
+    neo_new *row = baton;
+    const char *secret = row->secret;
+    row->created_at = neo_id_issue(row->id, call->match.resource->prefix);
+    row->secret = secret ? neo_secret_seal(&call->site->keys, row->id, secret, call->pool) : NULL;
+    neo_pg_status status = neo_table_create(pg, call->match.resource, &call->actor, call->idempotency, row, call->pool, rows);
+    row->secret = secret;
+    return status == NEO_PG_UNIQUE_VIOLATION && is_id_taken(call, rows) ? NEO_PG_RETRY : status;
+}
+
+/* Sets *clean, and *timestamp_field to the server's field that the initial status sets. */
 static neo_problem *check_new(neo_call *call, neo_json **clean, const char **timestamp_field)
 {
     const neo_resource *resource = call->match.resource;
@@ -100,127 +94,113 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, const char **tim
                                           timestamp_field);
 }
 
-neo_problem *neo_call_create(neo_call *call)
+neo_problem *neo_call_create(neo_call *call, neo_result *result)
 {
     neo_json *clean;
     neo_pg *pg;
     neo_rows rows;
-    int made;
     neo_new row = {.secret = new_secret(call)};
     neo_problem *problem = check_new(call, &clean, &row.timestamp_field);
     if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
     row.body = clean;
-    problem = neo_call_write_idempotent(call, pg, make, &row, &rows, &made);
+    problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = &row}, &rows, result);
     neo_call_release(call, pg);
-    if (!problem && made)
-        problem = check_references(call, &rows);
-    if (!problem && made)
-        neo_call_respond_created(call, 201, neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER), row.secret);
-    return problem;
+    if (problem || result->is_replayed || (problem = check_references(call, &rows)))
+        return problem;
+    *result = (neo_result){.status = 201, .body = neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER), .secret = row.secret};
+    return NULL;
 }
 
 /* ---------------------------------------------------------------- read */
 
-neo_problem *neo_call_read(neo_call *call)
+static neo_problem *read_row(neo_call *call, neo_rows *rows)
 {
     neo_pg *pg;
-    neo_rows rows;
-    neo_problem *problem = acquire_for_id(call, &pg);
+    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
     if (problem)
         return problem;
-    neo_pg_status status = neo_table_read(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);
+    neo_pg_status status = neo_table_read(pg, call->match.resource, &call->actor, call->match.id, call->pool, rows);
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, &rows);
-    if (rows.count == 0)
-        return neo_call_not_found(call);
-    neo_call_respond_with_etag(call, 200, neo_rows_text(&rows, 0, 0));
-    return NULL;
+        return neo_call_failed(call, status, rows);
+    return rows->count ? NULL : neo_call_not_found(call);
+}
+
+neo_problem *neo_call_read(neo_call *call, neo_result *result)
+{
+    neo_rows rows;
+    neo_problem *problem = read_row(call, &rows);
+    if (!problem)
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
+    return problem;
 }
 
 neo_problem *neo_call_find(neo_call *call)
 {
-    neo_pg *pg;
     neo_rows rows;
-    neo_problem *problem = acquire_for_id(call, &pg);
-    if (problem)
-        return problem;
-    neo_pg_status status = neo_table_read(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);
-    neo_call_release(call, pg);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, &rows);
-    return rows.count ? NULL : neo_call_not_found(call);
+    return read_row(call, &rows);
 }
 
-/* ---------------------------------------------------------------- change, replace, delete */
+/* ---------------------------------------------------------------- patch, replace, delete */
 
-typedef enum {
-    NOT_THERE, /* no such row, or not in this version */
-    WRITTEN,
-    CONCURRENT_CHANGE, /* others have made or broken a reference between the statement's look at it and its end: do it again */
-} outcome;
-
-/* Does the one statement of a write. `version` is the row's as it was read, NULL where it doesn't matter; `current` its answer.
- */
-typedef neo_problem *(*writer)(neo_call *call, neo_pg *pg, const char *version, neo_text current, outcome *done);
+/* Runs the statement of a write. `version` is the row's as it was read, `current` its representation; NULL and empty: write
+ * whatever version there is. No problem and no status of *result: there is no such row, or not in this version, or a reference
+ * was made or deleted at the same time. */
+typedef neo_problem *(*writer)(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result);
 
 /* Repeats until nobody else changed the row between reading and writing. */
-static neo_problem *write_version(neo_call *call, neo_pg *pg, writer write)
+static neo_problem *write_version(neo_call *call, neo_pg *pg, writer write, neo_result *result)
 {
     neo_rows rows;
     for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        outcome done = NOT_THERE;
         neo_pg_status status =
             neo_table_read_version(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);
         if (status != NEO_PG_OK)
             return neo_call_failed(call, status, &rows);
         if (rows.count == 0)
             return neo_call_not_found(call);
-        neo_problem *problem = neo_call_check_if_match(call, neo_rows_text(&rows, 0, 0));
+        neo_text current = neo_rows_text(&rows, 0, 0);
+        neo_problem *problem = neo_call_check_if_match(call, current);
         if (!problem)
-            problem = write(call, pg, neo_rows_value(&rows, 0, 1), neo_rows_text(&rows, 0, 0), &done);
-        if (problem || done == WRITTEN)
+            problem = write(call, pg, neo_rows_value(&rows, 0, 1), current, result);
+        if (problem || result->status)
             return problem;
     }
     return neo_call_failed(call, NEO_PG_UNAVAILABLE, &rows);
 }
 
-/* A write that depends on what the row is now needs its version; one that doesn't is one statement. */
-static neo_problem *write_row(neo_call *call, writer write, int depends)
+/* A write that depends on the row's current values needs its version; any other is one statement. */
+static neo_problem *write_row(neo_call *call, writer write, int depends, neo_result *result)
 {
     neo_pg *pg;
-    outcome done = CONCURRENT_CHANGE;
-    neo_problem *problem = acquire_for_id(call, &pg);
+    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
     if (problem)
         return problem;
     if (!depends && !neo_call_header(call, "If-Match"))
-        problem = write(call, pg, NULL, (neo_text){"", 0}, &done);
-    if (!problem && done == CONCURRENT_CHANGE)
-        problem = write_version(call, pg, write);
-    else if (!problem && done == NOT_THERE)
-        problem = neo_call_not_found(call);
+        problem = write(call, pg, NULL, (neo_text){"", 0}, result);
+    if (!problem && !result->status)
+        problem = write_version(call, pg, write, result);
     neo_call_release(call, pg);
     return problem;
 }
 
-/* What became of a statement. */
-static neo_problem *outcome_of(neo_call *call, neo_pg_status status, const neo_rows *rows, outcome *done)
+/* Sets *is_written if the statement returned rows. */
+static neo_problem *check_written(neo_call *call, neo_pg_status status, const neo_rows *rows, int *is_written)
 {
-    *done = status == NEO_PG_FK_VIOLATION ? CONCURRENT_CHANGE : status == NEO_PG_OK && rows->count ? WRITTEN : NOT_THERE;
-    if (status != NEO_PG_OK && *done != CONCURRENT_CHANGE)
-        return neo_call_failed(call, status, rows);
-    if (*done == WRITTEN)
+    *is_written = status == NEO_PG_OK && rows->count;
+    if (*is_written)
         neo_call_notify_dispatcher(call, rows);
-    return NULL;
+    return status == NEO_PG_OK || status == NEO_PG_FK_VIOLATION ? NULL : neo_call_failed(call, status, rows);
 }
 
-/* `before` is the resource as it is, NULL where that doesn't matter. */
+/* `before` is the resource as it was read, NULL if that does not matter. */
 static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, const neo_json *before, neo_json *clean,
-                           outcome *done)
+                           neo_result *result)
 {
     const neo_resource *resource = call->match.resource;
     neo_rows rows;
+    int is_written;
     neo_change row = {.id = call->match.id, .version = version, .body = clean};
     if (resource->transitions) {
         const char *from = neo_json_string(neo_json_get(before, "status")),
@@ -231,57 +211,58 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
         row.status = neo_transition_start(resource, before, clean);
     }
     neo_pg_status status = neo_table_update(pg, resource, &call->actor, &row, call->pool, &rows);
-    neo_problem *problem = outcome_of(call, status, &rows, done);
-    if (!problem && *done == WRITTEN && !(problem = check_references(call, &rows)))
-        neo_call_respond_with_etag(call, 200, neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER));
+    neo_problem *problem = check_written(call, status, &rows, &is_written);
+    if (!problem && is_written && !(problem = check_references(call, &rows)))
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER)};
     return problem;
 }
 
-static neo_problem *patch(neo_call *call, neo_pg *pg, const char *version, neo_text current, outcome *done)
+static neo_problem *patch(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
 {
     const char *wrong;
     neo_json *clean, *before = neo_json_parse(current, call->pool, &wrong);
     if (!before)
         return neo_problem_internal(call->pool);
     neo_problem *problem = neo_validate_patch(call->match.resource, before, call->body, call->pool, &clean);
-    return problem ? problem : update(call, pg, version, before, clean, done);
+    return problem ? problem : update(call, pg, version, before, clean, result);
 }
 
-static neo_problem *replace(neo_call *call, neo_pg *pg, const char *version, neo_text current, outcome *done)
+static neo_problem *replace(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
 {
     const char *wrong;
     neo_json *clean, *before = NULL;
     if (call->match.resource->transitions && !(before = neo_json_parse(current, call->pool, &wrong)))
         return neo_problem_internal(call->pool);
     neo_problem *problem = neo_validate(call->match.resource, call->body, call->pool, &clean);
-    return problem ? problem : update(call, pg, version, before, clean, done);
+    return problem ? problem : update(call, pg, version, before, clean, result);
 }
 
-static neo_problem *remove_row(neo_call *call, neo_pg *pg, const char *version, neo_text current, outcome *done)
+static neo_problem *delete_row(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
 {
     neo_rows rows;
+    int is_written;
     (void)current;
     neo_pg_status status = neo_table_delete(pg, call->match.resource, &call->actor, call->match.id, version, call->pool, &rows);
-    neo_problem *problem = outcome_of(call, status, &rows, done);
-    if (!problem && *done == WRITTEN && !(problem = check_use(call, &rows)))
-        call->response->status = 204;
+    neo_problem *problem = check_written(call, status, &rows, &is_written);
+    if (!problem && is_written && !(problem = check_use(call, &rows)))
+        result->status = 204;
     return problem;
 }
 
-neo_problem *neo_call_patch(neo_call *call)
+neo_problem *neo_call_patch(neo_call *call, neo_result *result)
 {
-    return write_row(call, patch, 1);
+    return write_row(call, patch, 1, result);
 }
 
-/* What a row refers to is kept in rows of its own, which a statement sees as they were when it began: so it must not find a
- * newer row than it expects. */
-neo_problem *neo_call_replace(neo_call *call)
+/* References are rows of their own, which a statement sees as of its start: so it must not update a newer version of the row.
+ */
+neo_problem *neo_call_replace(neo_call *call, neo_result *result)
 {
     const neo_resource *resource = call->match.resource;
-    return write_row(call, replace, resource->transitions || neo_has_references(resource));
+    return write_row(call, replace, resource->transitions || neo_has_references(resource), result);
 }
 
-neo_problem *neo_call_delete(neo_call *call)
+neo_problem *neo_call_delete(neo_call *call, neo_result *result)
 {
-    return write_row(call, remove_row, neo_has_references(call->match.resource));
+    return write_row(call, delete_row, neo_has_references(call->match.resource), result);
 }

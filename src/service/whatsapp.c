@@ -12,15 +12,16 @@
 #include "core/secret.h"
 #include "model/validate.h"
 
-#define RETRY_SECONDS 30 /* what a client is told to wait while the provider takes no messages */
+#define MESSAGE_PREFIX "wam_"
+#define RETRY_SECONDS  30 /* what a client is told to wait while the provider takes no messages */
 
 /* ---------------------------------------------------------------- committing the message */
 
-static neo_pg_status begin(neo_call *call, neo_pg *pg, void *what, neo_rows *rows)
+static neo_pg_status begin(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
 {
-    neo_conversation_start *start = what;
+    neo_conversation_start *start = baton;
     neo_id_issue(start->conversation, "wac_");
-    neo_id_issue(start->message, "wam_");
+    neo_id_issue(start->message, MESSAGE_PREFIX);
     return neo_whatsapp_begin(pg, &call->actor, call->idempotency, start, call->pool, rows);
 }
 
@@ -168,7 +169,7 @@ static neo_problem *end(neo_call *call, const char *message, const neo_reply *re
 }
 
 static neo_problem *send_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start,
-                                 const neo_json *clean)
+                                 const neo_json *clean, neo_result *result)
 {
     neo_reply reply;
     neo_rows ended = {0};
@@ -178,24 +179,39 @@ static neo_problem *send_message(neo_call *call, const neo_rows *begun, const ne
     if (!problem)
         problem = problem_of(call, &reply);
     if (!problem)
-        neo_call_respond_created(call, neo_rows_is_true(begun, 0, NEO_CONVERSATION_CREATED) ? 201 : 200,
-                                 neo_rows_text(&ended, 0, 0), NULL);
+        *result = (neo_result){.status = neo_rows_is_true(begun, 0, NEO_CONVERSATION_CREATED) ? 201 : 200,
+                               .body = neo_rows_text(&ended, 0, 0)};
     return problem;
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the action */
+
+/* Until the outcome is recorded, the message's id is stored with the idempotency key in the place of a response. */
+static neo_problem *complete_pending(neo_call *call, neo_pg *pg, neo_text *body)
+{
+    neo_rows rows;
+    const char *message = apr_pstrmemdup(call->pool, body->ptr, body->len);
+    if (!neo_id_is(message, MESSAGE_PREFIX))
+        return NULL;
+    neo_pg_status status = neo_whatsapp_answer(pg, &call->actor, message, call->pool, &rows);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, &rows);
+    if (rows.count == 0 || !neo_rows_value(&rows, 0, 0))
+        return neo_problem_internal(call->pool);
+    *body = neo_rows_text(&rows, 0, 0);
+    return NULL;
+}
 
 static const char *text_of(const neo_json *clean, const char *name)
 {
     return neo_json_string(neo_json_get(clean, name));
 }
 
-neo_problem *neo_call_start_conversation(neo_call *call)
+neo_problem *neo_call_start_conversation(neo_call *call, neo_result *result)
 {
     neo_json *clean;
     neo_pg *pg;
     neo_rows rows;
-    int made;
     neo_problem *problem = neo_validate(&neo_whatsapp, call->body, call->pool, &clean);
     if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
@@ -206,24 +222,11 @@ neo_problem *neo_call_start_conversation(neo_call *call)
         .template_name = text_of(clean, "template_name"),
         .template_language = text_of(clean, "template_language"),
     };
-    problem = neo_call_write_idempotent(call, pg, begin, &start, &rows, &made);
+    neo_idempotent operation = {.write = begin, .baton = &start, .complete = complete_pending};
+    problem = neo_call_write_idempotent(call, pg, &operation, &rows, result);
     neo_call_release(call, pg);
-    if (problem || !made)
+    if (problem || result->is_replayed)
         return problem;
     problem = refusal_of(call, neo_rows_value(&rows, 0, NEO_CONVERSATION_REFUSAL), &start);
-    return problem ? problem : send_message(call, &rows, &start, clean);
-}
-
-neo_problem *neo_call_replay_pending(neo_call *call, neo_pg *pg, const neo_idempotency_answer *first)
-{
-    neo_rows rows;
-    const char *message = apr_pstrmemdup(call->pool, first->body.ptr, first->body.len);
-    neo_pg_status status = neo_whatsapp_answer(pg, &call->actor, message, call->pool, &rows);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, &rows);
-    if (rows.count == 0 || !neo_rows_value(&rows, 0, 0))
-        return neo_problem_internal(call->pool);
-    neo_call_set_header(call, "Idempotent-Replayed", "true");
-    neo_call_respond_created(call, first->status, neo_rows_text(&rows, 0, 0), NULL);
-    return NULL;
+    return problem ? problem : send_message(call, &rows, &start, clean, result);
 }

@@ -109,7 +109,7 @@ def test_a_batch_counts_as_one_request_for_each_operation(instance, admin_factor
     assert remaining(send(api, create(), create(x=1))) == 17
     assert remaining(send(api)) == 16
     problem = refused(send(api, *[create(name="A")] * 17), 429, "rate_limit.exceeded")
-    assert "counts as 17" in problem["detail"] and "16 of its 30" in problem["detail"]
+    assert "counts as 17" in problem["detail"] and "16 of 30" in problem["detail"]
     assert count(api) == 11  # which was a request, as the refused batch was
     last = send(api, *[create(name="A")] * 14)
     results(last, *[201] * 14)

@@ -1,5 +1,5 @@
-/* Writes with missing references, and deletions of referenced resources, also where
- * that changes while the statement runs. The server behind them answers what the test has prepared for it. */
+/* Writes that are refused: missing references, deletions of a resource in use, ids with a suffix that is taken; also if that
+ * changes while the statement runs. A fake server returns the prepared rows. */
 #include "fake_host.h"
 #include "fake_pg.h"
 
@@ -9,10 +9,10 @@
 #define BODY    "{\"kind\":\"person\",\"name\":\"Ana\",\"roles\":[\"buyer\"],\"spouse_party_id\":\"" PARTY "\"}"
 #define MISSING "spouse_party_id"
 
-/* What the server answers to writes: so many foreign keys that are violated, then so many refusals in one answer, or the row.
- */
+/* What the server returns for writes: first unique violations of new ids, then foreign key violations, then this number of
+ * refusals as rows of one result, or the row if there are none. */
 typedef struct {
-    int violations, refusals;
+    int taken_ids, violations, refusals;
     const char *refusal;
     int writes, reads;
 } table;
@@ -28,6 +28,11 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
         return;
     }
     t->writes++;
+    if (t->taken_ids > 0) {
+        t->taken_ids--;
+        *reply = (fake_reply){.error = "23505", .constraint = "party_id_suffix"};
+        return;
+    }
     if (t->violations > 0) {
         t->violations--;
         *reply = (fake_reply){.error = "23503", .constraint = "reference_organization_id_party_id_fkey"};
@@ -46,7 +51,6 @@ typedef struct {
     table table;
 } scene;
 
-/* From now on. */
 static void expect(scene *s, int violations, int refusals, const char *refusal)
 {
     s->table = (table){.violations = violations, .refusals = refusals, .refusal = refusal};
@@ -66,7 +70,7 @@ static scene *scene_in(apr_pool_t *pool)
     return s;
 }
 
-static void missing_references_are_named_and_nothing_is_written(void **state)
+static void what_is_missing_is_told_and_nothing_else_is_done(void **state)
 {
     static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
     scene *s = scene_in(*state);
@@ -81,7 +85,7 @@ static void missing_references_are_named_and_nothing_is_written(void **state)
     }
 }
 
-static void all_missing_references_are_named(void **state)
+static void everything_that_is_missing_is_told(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 0, 3, "legal_representatives[2].party_id");
@@ -93,7 +97,7 @@ static void all_missing_references_are_named(void **state)
                         "validation.party.legal_representatives_party_id_not_found");
 }
 
-static void a_target_deleted_concurrently_is_looked_up_again(void **state)
+static void a_foreign_key_violation_is_retried(void **state)
 {
     static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
     scene *s = scene_in(*state);
@@ -109,7 +113,17 @@ static void a_target_deleted_concurrently_is_looked_up_again(void **state)
     }
 }
 
-static void it_is_given_up_at_last(void **state)
+static void a_new_id_whose_suffix_is_taken_is_replaced_by_another(void **state)
+{
+    scene *s = scene_in(*state);
+    s->table = (table){.taken_ids = 2};
+    assert_int_equal(ask(s->site, s->host, "POST", "parties", *state), 201);
+    assert_int_equal(s->table.writes, 3);
+    s->table = (table){.taken_ids = 1000000};
+    assert_refused(s->site, s->host, "POST", "parties", 503, "internal.unavailable", *state);
+}
+
+static void retries_are_limited(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 1000000, 0, NULL);
@@ -119,7 +133,7 @@ static void it_is_given_up_at_last(void **state)
     assert_true(s->table.writes < 400);
 }
 
-static void a_referenced_resource_is_not_deleted(void **state)
+static void what_is_in_use_is_not_deleted(void **state)
 {
     static const char *const known[][2] = {
         {"document", "The broker cannot be deleted while a document refers to it."},
@@ -136,7 +150,7 @@ static void a_referenced_resource_is_not_deleted(void **state)
         }
 }
 
-static void a_released_resource_is_deleted(void **state)
+static void what_is_in_use_no_longer_is_deleted(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 1, 0, NULL);
@@ -144,7 +158,7 @@ static void a_released_resource_is_deleted(void **state)
     assert_int_equal(s->table.writes, 2);
 }
 
-static void only_resources_with_references_are_read_before_a_write(void **state)
+static void what_refers_is_written_by_its_version_and_what_does_not_without_a_look(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 0, 0, NULL);
@@ -161,13 +175,14 @@ static void only_resources_with_references_are_read_before_a_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(missing_references_are_named_and_nothing_is_written),
-        pool_test(all_missing_references_are_named),
-        pool_test(a_target_deleted_concurrently_is_looked_up_again),
-        pool_test(it_is_given_up_at_last),
-        pool_test(a_referenced_resource_is_not_deleted),
-        pool_test(a_released_resource_is_deleted),
-        pool_test(only_resources_with_references_are_read_before_a_write),
+        pool_test(what_is_missing_is_told_and_nothing_else_is_done),
+        pool_test(everything_that_is_missing_is_told),
+        pool_test(a_foreign_key_violation_is_retried),
+        pool_test(a_new_id_whose_suffix_is_taken_is_replaced_by_another),
+        pool_test(retries_are_limited),
+        pool_test(what_is_in_use_is_not_deleted),
+        pool_test(what_is_in_use_no_longer_is_deleted),
+        pool_test(what_refers_is_written_by_its_version_and_what_does_not_without_a_look),
     };
     return run_test_group("service_references", tests);
 }

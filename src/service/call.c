@@ -1,0 +1,118 @@
+/* What the steps of a request share: headers, connections, and the problems of failed statements. */
+#include "call.h"
+
+#include <apr_strings.h>
+
+#define RETRY_SECONDS 5 /* Retry-After while the database is unavailable */
+
+void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response)
+{
+    *response = (neo_response){.headers = response->headers};
+    *call = (neo_call){.site = site, .request = request, .response = response, .pool = request->pool};
+    neo_call_set_header(call, "X-Request-ID", request->id);
+    neo_call_set_header(call, "X-Content-Type-Options", "nosniff");
+}
+
+const char *neo_call_header(const neo_call *call, const char *name)
+{
+    return call->request->host->header(call->request->context, name);
+}
+
+void neo_call_set_header(neo_call *call, const char *name, const char *value)
+{
+    apr_table_setn(call->response->headers, name, value);
+}
+
+/* ---------------------------------------------------------------- problems */
+
+static neo_problem *unavailable(neo_call *call, const char *detail)
+{
+    neo_problem *problem = neo_problem_make(call->pool, NEO_INTERNAL_UNAVAILABLE, "%s", detail);
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
+static neo_problem *not_executed(neo_call *call)
+{
+    return unavailable(call, "The database is unavailable; nothing was changed. Try again.");
+}
+
+static neo_problem *not_answered(neo_call *call)
+{
+    const neo_operation *operation = call->match.operation;
+    if (!operation || operation->access != NEO_ACCESS_WRITE)
+        return not_executed(call);
+    return unavailable(call, "The database did not answer; the request may have been executed. Repeat it with the same "
+                             "Idempotency-Key, or read the resource first.");
+}
+
+static neo_problem *duplicate(neo_call *call, const char *constraint)
+{
+    const neo_resource *resource = call->match.resource;
+    const char *status;
+    const neo_field *field = constraint ? neo_field_of_unique_index(resource, constraint, &status) : NULL;
+    if (!field)
+        return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE,
+                                "Another %s of the organization has the same value in a unique field.", resource->name);
+    if (status)
+        return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s with this %s is %s; only one can be.",
+                                resource->name, field->name, status);
+    return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s of the organization has this %s.", resource->name,
+                            field->name);
+}
+
+neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows)
+{
+    switch (status) {
+    case NEO_PG_UNIQUE_VIOLATION: return duplicate(call, rows->constraint);
+    case NEO_PG_FK_VIOLATION:
+        return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
+                                "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
+    case NEO_PG_UNAVAILABLE: return not_answered(call);
+    case NEO_PG_RETRY:
+    case NEO_PG_SCHEMA: return not_executed(call);
+    default: return neo_problem_internal(call->pool);
+    }
+}
+
+neo_problem *neo_call_not_found(neo_call *call)
+{
+    const char *name = call->match.subresource_id ? call->match.operation->subresource : call->match.resource->name;
+    return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this id.", name);
+}
+
+/* ---------------------------------------------------------------- the database */
+
+neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)
+{
+    *pg = call->request->host->acquire(call->request->context);
+    return *pg ? NULL : not_executed(call);
+}
+
+neo_problem *neo_call_acquire_for_id(neo_call *call, neo_pg **pg)
+{
+    const neo_match *match = &call->match;
+    if (!neo_id_is(match->id, match->resource->prefix) ||
+        (match->subresource_id && !neo_id_is(match->subresource_id, match->operation->prefix)))
+        return neo_call_not_found(call);
+    return neo_call_acquire(call, pg);
+}
+
+void neo_call_release(neo_call *call, neo_pg *pg)
+{
+    call->request->host->release(call->request->context, pg);
+}
+
+void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows)
+{
+    const char *count = neo_rows_value(rows, 0, 1);
+    if (count && *count != '0')
+        call->request->host->notify_dispatcher(call->request->context);
+}
+
+const char *neo_call_id_of(neo_text representation, apr_pool_t *pool)
+{
+    static const char start[] = "{\"id\":\"";
+    size_t len = sizeof start - 1;
+    return representation.len > len + NEO_ID_LEN ? apr_pstrmemdup(pool, representation.ptr + len, NEO_ID_LEN) : "";
+}
