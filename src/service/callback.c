@@ -1,6 +1,7 @@
-/* Callbacks of WhatsApp's provider: the handshake, and what happened to numbers of organizations. A callback is answered with
- * success only when all of it is committed, since the provider repeats what is not, for days. Who is not the provider learns
- * nothing from the answers. */
+/* Callbacks of WhatsApp's provider: the verification of the address, and events of the organizations' numbers.
+ *
+ * The provider repeats a callback for days until the response is 200, so that is sent only after the commit. The responses tell
+ * nothing to a sender who is not the provider. */
 #include <apr_escape.h>
 #include <apr_strings.h>
 #include <stdatomic.h>
@@ -15,52 +16,46 @@
 #include "model/route.h"
 #include "store/whatsapp.h"
 
-#define SIGNATURE     "sha256="
-#define RETRY_SECONDS "5"
-#define MAX_CHALLENGE 255
-#define QUIET_SECONDS 60 /* between two messages of the log about the same kind of trouble, in one process */
+#define SIGNATURE      "sha256="
+#define RETRY_SECONDS  "5"
+#define MAX_CHALLENGE  255
+#define LOG_INTERVAL_S 60 /* between two log messages about one cause, in one process */
 
-/* ---------------------------------------------------------------- answers */
+/* ---------------------------------------------------------------- responses */
 
-static void answer(neo_call *call, int status, const char *text)
-{
-    call->response->status = status;
-    call->response->media_type = "text/plain; charset=utf-8";
-    call->response->body = (neo_text){text, strlen(text)};
-}
+typedef struct {
+    int status;
+    const char *text;
+} reply;
 
-static void forbid(neo_call *call)
-{
-    answer(call, 403, "forbidden\n");
-}
+static const reply OK = {200, "ok\n"}, FORBIDDEN = {403, "forbidden\n"};
 
-/* Forbids, and counts that against the address. */
-static void refuse(neo_call *call)
+/* Counts the request against the address. */
+static reply refuse(neo_call *call)
 {
     neo_allowance allowance;
     neo_call_count(call, 1, &allowance);
-    forbid(call);
+    return FORBIDDEN;
 }
 
-static void answer_failure(neo_call *call, neo_pg_status status)
+static reply failure(neo_call *call, neo_pg_status status)
 {
-    if (status == NEO_PG_UNAVAILABLE || status == NEO_PG_SCHEMA || status == NEO_PG_RETRY) {
-        neo_call_set_header(call, "Retry-After", RETRY_SECONDS);
-        answer(call, 503, "unavailable\n");
-    } else
-        answer(call, 500, "failed\n");
+    if (status != NEO_PG_UNAVAILABLE && status != NEO_PG_SCHEMA && status != NEO_PG_RETRY)
+        return (reply){500, "failed\n"};
+    neo_call_set_header(call, "Retry-After", RETRY_SECONDS);
+    return (reply){503, "unavailable\n"};
 }
 
-/* Whether it is time again to write to the log: anybody can send what is refused. */
+/* Limits log messages, because anybody can send a callback that is refused. */
 static int may_log(atomic_llong *last)
 {
-    long long now = neo_steady_seconds() + QUIET_SECONDS, before = atomic_load(last);
-    return now - before >= QUIET_SECONDS && atomic_compare_exchange_strong(last, &before, now);
+    long long now = neo_steady_seconds() + LOG_INTERVAL_S, before = atomic_load(last);
+    return now - before >= LOG_INTERVAL_S && atomic_compare_exchange_strong(last, &before, now);
 }
 
-/* ---------------------------------------------------------------- the handshake */
+/* ---------------------------------------------------------------- verification of the address */
 
-/* A parameter of the query, decoded; NULL where it is not there. */
+/* A query parameter, decoded; NULL if it was not sent. */
 static const char *parameter(const neo_call *call, const char *name)
 {
     char *rest = apr_pstrdup(call->pool, call->request->query ? call->request->query : ""), *pair;
@@ -80,40 +75,34 @@ static int is_challenge(const char *text)
     return len > 0 && len <= MAX_CHALLENGE;
 }
 
-static void handle_verification(neo_call *call)
+static reply verify_address(neo_call *call)
 {
     static atomic_llong last;
     neo_rows rows;
     unsigned char hash[NEO_SHA256_SIZE];
     const char *mode = parameter(call, "hub.mode"), *token = parameter(call, "hub.verify_token");
     const char *challenge = parameter(call, "hub.challenge");
-    if (!mode || strcmp(mode, "subscribe") != 0 || !token || !challenge || !is_challenge(challenge)) {
-        refuse(call);
-        return;
-    }
+    if (!mode || strcmp(mode, "subscribe") != 0 || !token || !challenge || !is_challenge(challenge))
+        return refuse(call);
     neo_pg *pg = call->request->host->acquire(call->request->context);
-    if (!pg) {
-        answer_failure(call, NEO_PG_UNAVAILABLE);
-        return;
-    }
+    if (!pg)
+        return failure(call, NEO_PG_UNAVAILABLE);
     neo_sha256(token, strlen(token), hash);
     neo_pg_status status = neo_whatsapp_verify(pg, hash, call->pool, &rows);
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
-        answer_failure(call, status);
-    else if (rows.count)
-        answer(call, 200, challenge);
-    else {
-        if (may_log(&last))
-            neo_log(NEO_LOG_VERIFY_TOKEN, call->request->log_context,
-                    "the callback's address was verified with a token that no number has");
-        refuse(call);
-    }
+        return failure(call, status);
+    if (rows.count)
+        return (reply){200, challenge};
+    if (may_log(&last))
+        neo_log(NEO_LOG_VERIFY_TOKEN, call->request->log_context,
+                "callback verification refused: no number has this verify token");
+    return refuse(call);
 }
 
-/* ---------------------------------------------------------------- who sent it */
+/* ---------------------------------------------------------------- the signature */
 
-/* The signature that came along; false where it has not the form of one. */
+/* Returns false if the header is missing or malformed. */
 static int read_signature(const neo_call *call, unsigned char given[NEO_SHA256_SIZE])
 {
     static const char digits[] = "0123456789abcdef";
@@ -127,18 +116,13 @@ static int read_signature(const neo_call *call, unsigned char given[NEO_SHA256_S
     return 1;
 }
 
-/* Numbers that the ids are of. NULL where the database cannot tell; then that is the answer. */
-static neo_rows *read_numbers(neo_call *call, const char *const *ids)
+static neo_pg_status read_numbers(neo_call *call, const char *const *ids, neo_rows *numbers)
 {
-    neo_rows *rows = apr_pcalloc(call->pool, sizeof *rows);
     neo_pg *pg = call->request->host->acquire(call->request->context);
-    neo_pg_status status = pg ? neo_whatsapp_numbers(pg, ids, call->pool, rows) : NEO_PG_UNAVAILABLE;
+    neo_pg_status status = pg ? neo_whatsapp_numbers(pg, ids, call->pool, numbers) : NEO_PG_UNAVAILABLE;
     if (pg)
         neo_call_release(call, pg);
-    if (status == NEO_PG_OK)
-        return rows;
-    answer_failure(call, status);
-    return NULL;
+    return status;
 }
 
 static const char *secret_of(const neo_call *call, const neo_rows *numbers, int row)
@@ -149,7 +133,7 @@ static const char *secret_of(const neo_call *call, const neo_rows *numbers, int 
         neo_secret_open(&call->site->keys, number, neo_rows_value(numbers, row, NEO_NUMBER_APP_SECRET), call->pool);
     if (!secret && may_log(&last))
         neo_log(NEO_LOG_APP_SECRET_SEALED, call->request->log_context,
-                "the app secret of %s cannot be opened with any key of the key file, so its callbacks are refused", number);
+                "cannot decrypt the app secret of %s with any key in the key file; its callbacks are refused", number);
     return secret;
 }
 
@@ -159,14 +143,14 @@ static int is_same(const char *a, const char *b)
     return len == strlen(b) && neo_equal_constant_time(a, b, len);
 }
 
-/* The app secret that the body is signed with, among those of these numbers; NULL where there is none. */
+/* The app secret of these numbers that the body is signed with; NULL if it is signed with none. */
 static const char *signer_of(const neo_call *call, const neo_rows *numbers, const unsigned char given[NEO_SHA256_SIZE])
 {
     const char *last = NULL;
     for (int i = 0; i < numbers->count; i++) {
         unsigned char right[NEO_SHA256_SIZE];
         const char *secret = secret_of(call, numbers, i);
-        if (!secret || (last && is_same(secret, last))) /* the numbers of an app have one secret */
+        if (!secret || (last && is_same(secret, last))) /* an app's numbers share its secret */
             continue;
         neo_hmac_sha256(secret, strlen(secret), &call->raw, 1, right);
         if (neo_equal_constant_time(right, given, sizeof right))
@@ -181,30 +165,28 @@ static void log_not_signed(const neo_call *call, const neo_rows *numbers, int ro
     static atomic_llong last;
     if (may_log(&last))
         neo_log(NEO_LOG_NOT_SIGNED, call->request->log_context,
-                "a callback about %s (phone_number_id %s) is not signed with its app secret and was refused",
+                "callback for %s (phone_number_id %s) refused: not signed with its app secret",
                 neo_rows_value(numbers, row, NEO_NUMBER_ID), neo_rows_value(numbers, row, NEO_NUMBER_PHONE_NUMBER_ID));
 }
 
-/* It may be the provider, and the secret the one that is wrong: that is not counted, because callbacks about all numbers come
- * from the same addresses. */
-static void refuse_unknown_number(neo_call *call, const char *const *ids, const neo_rows *numbers)
+/* The callback of a known number is not counted against the address: it may come from the provider, with a wrong secret stored
+ * here, and the provider sends the callbacks of all numbers from the same addresses. */
+static reply refuse_signature(neo_call *call, const char *const *ids, const neo_rows *numbers)
 {
     static atomic_llong last;
     if (numbers->count) {
         log_not_signed(call, numbers, 0);
-        forbid(call);
-        return;
+        return FORBIDDEN;
     }
     if (may_log(&last))
         neo_log(NEO_LOG_NUMBER_UNKNOWN, call->request->log_context,
-                "a callback was refused, because no organization has the number (phone_number_id %s)",
-                ids[0] ? ids[0] : "missing");
-    refuse(call);
+                "callback refused: no organization has the number (phone_number_id %s)", ids[0] ? ids[0] : "missing");
+    return refuse(call);
 }
 
-/* ---------------------------------------------------------------- what it tells */
+/* ---------------------------------------------------------------- facts */
 
-/* The ids by which the provider calls the numbers that facts are about, once each. */
+/* The distinct phone_number_ids in the facts, ended by NULL. */
 static const char *const *numbers_in(const apr_array_header_t *facts, apr_pool_t *pool)
 {
     apr_array_header_t *found = apr_array_make(pool, 4, sizeof(const char *));
@@ -229,8 +211,8 @@ static int is_among(const char *one, const char *const *all)
     return *all != NULL;
 }
 
-/* Of these numbers, those with this very secret: whoever has another one can tell nothing of them. *other: one of `ids` that
- * has another, a row of `numbers`; -1 where there is none. */
+/* The ids of those numbers whose app secret is `signer`; only their facts are recorded. *other: the row of a number in `ids`
+ * with another secret, -1 if there is none. */
 static const char *const *signed_by(const neo_call *call, const neo_rows *numbers, const char *const *ids, const char *signer,
                                     int *other)
 {
@@ -247,95 +229,92 @@ static const char *const *signed_by(const neo_call *call, const neo_rows *number
     return (const char *const *)(void *)found->elts;
 }
 
-/* What is not all taken is refused, so that it comes again: what was taken changes nothing then. */
-static void take(neo_call *call, const apr_array_header_t *facts, const char *signer)
+/* If only a part of the facts could be recorded, the callback is refused, so that the provider repeats it; recording a fact
+ * again changes nothing. */
+static reply record(neo_call *call, const apr_array_header_t *facts, const char *signer)
 {
-    neo_rows rows;
+    neo_rows numbers, rows;
     int other;
     const char *const *ids = numbers_in(facts, call->pool);
-    const neo_rows *numbers = read_numbers(call, ids);
-    if (!numbers)
-        return;
+    neo_pg_status status = read_numbers(call, ids, &numbers);
+    if (status != NEO_PG_OK)
+        return failure(call, status);
     neo_text facts_json = neo_facts_json(facts, call->pool);
-    const char *const *theirs = signed_by(call, numbers, ids, signer, &other);
+    const char *const *signed_numbers = signed_by(call, &numbers, ids, signer, &other);
     neo_pg *pg = call->request->host->acquire(call->request->context);
-    neo_pg_status status = pg ? neo_whatsapp_receive(pg, facts_json, theirs, call->pool, &rows) : NEO_PG_UNAVAILABLE;
+    status = pg ? neo_whatsapp_receive(pg, facts_json, signed_numbers, call->pool, &rows) : NEO_PG_UNAVAILABLE;
     if (pg)
         neo_call_release(call, pg);
     if (status != NEO_PG_OK)
-        answer_failure(call, status);
-    else if (other >= 0) {
-        log_not_signed(call, numbers, other);
-        forbid(call);
-    } else
-        answer(call, 200, "ok\n");
+        return failure(call, status);
+    if (other < 0)
+        return OK;
+    log_not_signed(call, &numbers, other);
+    return FORBIDDEN;
 }
 
-/* Nothing of a body is looked into, beyond a search for ids, before it is known to be the provider's. */
-static void receive(neo_call *call)
+/* Parses the body, whose signature has been verified. */
+static reply read_facts(neo_call *call, const char *signer)
+{
+    const char *wrong = "";
+    int dropped;
+    void *log_context = call->request->log_context;
+    apr_array_header_t *facts = neo_callback_read(call->raw, call->pool, &wrong, &dropped);
+    if (!facts) {
+        neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "cannot read a callback: %s", wrong);
+        return (reply){400, "not a callback\n"};
+    }
+    if (dropped)
+        neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "ignored %d invalid parts of a callback", dropped);
+    return facts->nelts ? record(call, facts, signer) : OK;
+}
+
+/* Before the signature is verified, the body is only searched for ids. */
+static reply receive(neo_call *call)
 {
     unsigned char given[NEO_SHA256_SIZE];
-    const char *wrong = "", *signer;
-    int dropped;
     const neo_request *request = call->request;
-    neo_problem *problem = NULL;
-    if (!read_signature(call, given)) {
-        refuse(call);
-        return;
-    }
-    if ((problem = request->host->body(request->context, NEO_CALLBACK_MAX_BYTES, &call->raw))) {
-        answer(call, neo_problem_status(problem), "not read\n");
-        return;
-    }
+    neo_rows numbers;
+    if (!read_signature(call, given))
+        return refuse(call);
+    neo_problem *problem = request->host->body(request->context, NEO_CALLBACK_MAX_BYTES, &call->raw);
+    if (problem)
+        return (reply){neo_problem_status(problem), "cannot read the body\n"};
     const char *const *ids = neo_callback_candidates(call->raw, call->pool);
-    const neo_rows *numbers = read_numbers(call, ids);
-    if (!numbers)
-        return;
-    if (!(signer = signer_of(call, numbers, given))) {
-        refuse_unknown_number(call, ids, numbers);
-        return;
-    }
-    apr_array_header_t *facts = neo_callback_read(call->raw, call->pool, &wrong, &dropped);
-    if (!facts || dropped)
-        neo_log(NEO_LOG_CALLBACK_UNREAD, request->log_context, "of a callback %s",
-                facts ? apr_psprintf(call->pool, "%d parts make no sense and were left out", dropped)
-                      : apr_pstrcat(call->pool, "nothing can be read: ", wrong, NULL));
-    if (!facts)
-        answer(call, 400, "no callback\n");
-    else if (!facts->nelts)
-        answer(call, 200, "ok\n");
-    else
-        take(call, facts, signer);
+    neo_pg_status status = read_numbers(call, ids, &numbers);
+    if (status != NEO_PG_OK)
+        return failure(call, status);
+    const char *signer = signer_of(call, &numbers, given);
+    return signer ? read_facts(call, signer) : refuse_signature(call, ids, &numbers);
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the request */
 
-/* An address that sends what is refused, again and again, is not listened to for a while. */
-static int is_welcome(neo_call *call)
+static reply handle(neo_call *call)
 {
+    const char *method = call->request->method;
+    int is_get = strcmp(method, "GET") == 0;
     neo_allowance allowance;
+    if (!is_get && strcmp(method, "POST") != 0) {
+        neo_call_set_header(call, "Allow", "GET, POST");
+        return (reply){405, "method not allowed\n"};
+    }
     neo_call_count(call, 0, &allowance);
-    if (allowance.remaining > 0)
-        return 1;
-    neo_call_set_header(call, "Retry-After", apr_psprintf(call->pool, "%lld", allowance.reset - neo_now_ms() / 1000 + 1));
-    answer(call, 429, "too many\n");
-    return 0;
+    if (allowance.remaining == 0) { /* too many refused callbacks from the address */
+        neo_call_set_header(call, "Retry-After", apr_psprintf(call->pool, "%lld", allowance.reset - neo_now_ms() / 1000 + 1));
+        return (reply){429, "too many requests\n"};
+    }
+    return is_get ? verify_address(call) : receive(call);
 }
 
 void neo_service_answer_callback(const neo_site *site, const neo_request *request, neo_response *response)
 {
     neo_call call;
-    int is_get = strcmp(request->method, "GET") == 0;
     neo_call_begin(&call, site, request, response);
-    response->route = neo_route_of_callbacks();
+    reply answer = handle(&call);
     neo_call_set_header(&call, "Cache-Control", "no-store");
-    if (!is_get && strcmp(request->method, "POST") != 0) {
-        neo_call_set_header(&call, "Allow", "GET, POST");
-        answer(&call, 405, "method not allowed\n");
-    } else if (is_welcome(&call)) {
-        if (is_get)
-            handle_verification(&call);
-        else
-            receive(&call);
-    }
+    response->route = neo_route_of_callbacks();
+    response->status = answer.status;
+    response->media_type = "text/plain; charset=utf-8";
+    response->body = (neo_text){answer.text, strlen(answer.text)};
 }
