@@ -1,4 +1,4 @@
-/* The body, and the key that lets a request be repeated. */
+/* Reads the body and the Idempotency-Key. */
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
@@ -22,8 +22,8 @@ static neo_problem *check_media_type(neo_call *call)
     int may_patch = call->match.operation->accepts & NEO_ACCEPTS_MERGE_PATCH;
     if (strcmp(type, "application/json") == 0 || (may_patch && strcmp(type, "application/merge-patch+json") == 0))
         return NULL;
-    return neo_problem_make(call->pool, NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, "The body must be sent with Content-Type: %s.",
-                            may_patch ? "application/json or application/merge-patch+json" : "application/json");
+    return neo_problem_make(call->pool, NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE, "Unsupported Content-Type. Allowed: %s.",
+                            may_patch ? "application/json, application/merge-patch+json" : "application/json");
 }
 
 neo_problem *neo_call_read_body(neo_call *call)
@@ -36,8 +36,7 @@ neo_problem *neo_call_read_body(neo_call *call)
     if (problem)
         return problem;
     if (call->raw.len == 0) {
-        neo_problem_field(&problem, call->pool, NEO_VALIDATION_BODY_REQUIRED, "", "body",
-                          "must be a JSON object, and is missing");
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_BODY_REQUIRED, "", "body", "is required: send a JSON object");
         return problem;
     }
     problem = check_media_type(call);
@@ -50,7 +49,7 @@ neo_problem *neo_call_read_body(neo_call *call)
     return problem;
 }
 
-/* A UUID of version 4 (RFC 9562, section 5.4), bare or as a quoted string, in lower case; NULL where it is none. */
+/* A UUID of version 4 (RFC 9562, section 5.4), bare or quoted, in lower case; NULL if it is none. */
 static const char *uuid_of(const char *text, apr_pool_t *pool)
 {
     static const char form[] = "xxxxxxxx-xxxx-4xxx-vxxx-xxxxxxxxxxxx";

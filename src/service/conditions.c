@@ -1,12 +1,12 @@
-/* Entity tags and the requests that depend on them (RFC 9110, sections 8.8.3 and 13.1). */
+/* Entity tags and conditional requests (RFC 9110, sections 8.8.3 and 13.1). */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "call.h"
 #include "core/encode.h"
 
-/* A cryptographic hash was a third of what the module costs in a read, and tells the versions of one resource apart no better.
- */
+/* The fingerprint is not cryptographic: SHA-256 took a third of the module's time of a read. It depends on the body only, so it
+ * is the same on every host. */
 const char *neo_etag(neo_text body, apr_pool_t *pool)
 {
     char fingerprint[NEO_FINGERPRINT_SIZE];
@@ -14,20 +14,20 @@ const char *neo_etag(neo_text body, apr_pool_t *pool)
     return apr_pstrcat(pool, "\"", fingerprint, "\"", NULL);
 }
 
-/* mod_deflate and mod_brotli mark the tag of what they compress or expand; it still stands for the same resource. */
+/* mod_deflate and mod_brotli add a suffix to the tag of what they compress or expand. */
 static size_t length_without_coding(const char *opaque, size_t len)
 {
-    static const char *const marks[] = {"-gzip", "-gunzip", "-br"};
-    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
-        size_t mark = strlen(marks[i]);
-        if (len > mark && strncmp(opaque + len - mark, marks[i], mark) == 0)
-            return len - mark;
+    static const char *const suffixes[] = {"-gzip", "-gunzip", "-br"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        size_t suffix = strlen(suffixes[i]);
+        if (len > suffix && strncmp(opaque + len - suffix, suffixes[i], suffix) == 0)
+            return len - suffix;
     }
     return len;
 }
 
-/* True if a list of entity tags, or "*", has `etag`. If-Match compares strongly: there a weak tag is never the same. */
-static int has_tag(const char *list, const char *etag, int weak_too)
+/* Whether a list of entity tags, or "*", has `etag`. If-Match compares strongly, so a weak tag never matches. */
+static int has_tag(const char *list, const char *etag, int is_weak_comparison)
 {
     size_t wanted = strlen(etag) - 2;
     if (strcmp(list, "*") == 0)
@@ -39,7 +39,7 @@ static int has_tag(const char *list, const char *etag, int weak_too)
         if (!end)
             return 0;
         size_t len = length_without_coding(list + 1, (size_t)(end - list - 1));
-        if (len == wanted && strncmp(list + 1, etag + 1, len) == 0 && (weak_too || !is_weak))
+        if (len == wanted && strncmp(list + 1, etag + 1, len) == 0 && (is_weak_comparison || !is_weak))
             return 1;
         list = end + 1;
     }

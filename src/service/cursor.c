@@ -1,14 +1,14 @@
-/* Cursors: a place in a list, sealed together with the list that it belongs to and the moment until which it is good. */
+/* Cursors: the id at a page's edge and an expiry, encrypted and authenticated together with the list that they belong to. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "call.h"
 #include "core/encode.h"
 
-#define PLAIN_SIZE  (NEO_ID_BYTES + 8) /* the id before which the page ends or after which it begins; the expiry in seconds */
+#define PLAIN_SIZE  (NEO_ID_BYTES + 8) /* the id, the expiry in seconds */
 #define SEALED_SIZE (PLAIN_SIZE + NEO_SEAL_EXTRA)
 
-/* What must be the same when the cursor comes back. */
+/* What must be the same in the request that sends the cursor. */
 static neo_text context_of(const neo_call *call, const char *filters)
 {
     const char *text = apr_pstrcat(call->pool, call->request->path, "\n", call->actor.organization, "\n", filters, NULL);
@@ -40,13 +40,13 @@ neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const ch
 {
     unsigned char sealed[SEALED_SIZE], plain[PLAIN_SIZE];
     long long expiry;
-    /* the decoder also takes padding and the other alphabet, which would be a changed cursor */
+    /* the decoder also accepts padding and the other alphabet: a cursor would have several spellings */
     if (strpbrk(cursor, "+/=") || neo_base64_decode(cursor, strlen(cursor), sealed, sizeof sealed) != SEALED_SIZE ||
         neo_open(&call->site->keys, context_of(call, filters), sealed, sizeof sealed, plain) != PLAIN_SIZE)
         return wrong(call, NEO_VALIDATION_CURSOR_INVALID, "was not issued for this list, these filters and this organization");
     memcpy(&expiry, plain + NEO_ID_BYTES, sizeof expiry);
     if (expiry <= neo_now_ms() / 1000)
-        return wrong(call, NEO_VALIDATION_CURSOR_EXPIRED, "is too old; start again from the first page");
+        return wrong(call, NEO_VALIDATION_CURSOR_EXPIRED, "has expired; start again from the first page");
     neo_id_unpack(id, prefix, plain);
     return NULL;
 }

@@ -1,13 +1,13 @@
-/* Who calls: from X-API-Key to a credential. */
+/* Authenticates the request: from X-API-Key to a credential. */
 #include "call.h"
 #include "core/secret.h"
 
 static neo_problem *invalid(neo_call *call)
 {
-    return neo_problem_make(call->pool, NEO_UNAUTHORIZED_INVALID_CREDENTIAL, "X-API-Key holds no valid credential.");
+    return neo_problem_make(call->pool, NEO_UNAUTHORIZED_INVALID_CREDENTIAL, "X-API-Key is not a valid credential.");
 }
 
-/* Asks the database. What it answers is kept for the next request, unless something changed meanwhile. */
+/* Reads the credential from the database into the cache, unless credentials changed meanwhile. */
 static neo_problem *read_credential(neo_call *call, const char *id, neo_credential **found)
 {
     neo_pg *pg;
@@ -30,7 +30,7 @@ static int has_hash(const unsigned char hash[NEO_SHA256_SIZE], const unsigned ch
     return neo_equal_constant_time(hash, expected, NEO_SHA256_SIZE);
 }
 
-/* The hash decides. For some time after a rotation there are two; only the newer one is remembered, since it has no end. */
+/* After a rotation both secrets are valid for a time; only the new one is cached, because it does not expire. */
 static int is_secret_of(neo_call *call, const neo_credential *credential, const char *secret)
 {
     unsigned char hash[NEO_SHA256_SIZE];
@@ -41,7 +41,7 @@ static int is_secret_of(neo_call *call, const neo_credential *credential, const 
     return 1;
 }
 
-/* Whose secret it is; one that was not found right just before. */
+/* For a secret that is not cached as verified. */
 static neo_problem *verify_secret(neo_call *call, const char *secret, const neo_credential **credential)
 {
     char id[NEO_ID_SIZE];
@@ -58,7 +58,7 @@ static neo_problem *verify_secret(neo_call *call, const char *secret, const neo_
     return is_secret_of(call, *credential, secret) ? NULL : invalid(call);
 }
 
-static neo_problem *identify(neo_call *call, const neo_credential **credential)
+static neo_problem *authenticate(neo_call *call, const neo_credential **credential)
 {
     const char *secret = neo_call_header(call, "X-API-Key");
     if (!secret || !*secret)
@@ -71,11 +71,11 @@ static neo_problem *identify(neo_call *call, const neo_credential **credential)
     return problem;
 }
 
-/* A caller without a valid credential goes on to be counted; the refusal waits until then. */
+/* A request without a valid credential must be counted before it is refused, so the refusal is kept. */
 neo_problem *neo_call_identify(neo_call *call)
 {
     const neo_credential *credential = NULL;
-    call->refusal = identify(call, &credential);
+    call->refusal = authenticate(call, &credential);
     if (!call->refusal) {
         call->principal = credential;
         call->request->host->on_authenticated(call->request->context, credential->id);

@@ -1,4 +1,4 @@
-/* The query: decoded, each parameter once, and none that the operation does not have. What the values mean is list.c's. */
+/* Reads the query: decodes it and refuses repeated and unknown parameters. list.c checks the values. */
 #include <apr_escape.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -13,7 +13,7 @@ static int is_parameter(const neo_call *call, const char *name)
             neo_operation_filter(call->match.operation, call->match.resource, name));
 }
 
-/* Decodes one side of name=value; NULL where it is not well-formed UTF-8 in percent-encoding, or has control characters. */
+/* Decodes one side of name=value; NULL if it is not percent-encoded UTF-8 without control characters. */
 static const char *decode(const char *text, apr_pool_t *pool)
 {
     const char *decoded = apr_punescape_url(pool, text, NULL, NULL, 1);
@@ -39,15 +39,15 @@ static void read_pair(neo_call *call, char *pair, neo_problem **problem)
     const char *name = decode(pair, pool), *value = equals ? decode(equals + 1, pool) : "";
     if (!name)
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", "query",
-                          "must be UTF-8 in percent-encoding, without control characters");
+                          "must be percent-encoded UTF-8 without control characters");
     else if (!is_parameter(call, name))
         neo_problem_field(problem, pool, NEO_VALIDATION_UNKNOWN_PARAMETER, "", shown(name, pool),
                           "is not a parameter of this operation");
     else if (!value)
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name,
-                          "must be UTF-8 in percent-encoding, without control characters");
+                          "must be percent-encoded UTF-8 without control characters");
     else if (apr_table_get(call->query, name))
-        neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "must be given once only");
+        neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "must be sent only once");
     else
         apr_table_setn(call->query, name, value);
 }

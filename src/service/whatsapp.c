@@ -1,6 +1,7 @@
-/* Beginning a conversation over WhatsApp. The message is committed before the provider is asked, nothing is held while it is
- * asked, and what came of it is recorded in a second transaction: so whatever ends in between, the message is known, and is
- * never sent again. */
+/* Starts a conversation over WhatsApp.
+ *
+ * The message is committed before it is sent, no connection is held while it is sent, and the outcome is recorded in a second
+ * transaction: so a message is never sent twice, whatever fails in between. */
 #include "store/whatsapp.h"
 
 #include <apr_strings.h>
@@ -13,7 +14,7 @@
 #include "model/validate.h"
 
 #define MESSAGE_PREFIX "wam_"
-#define RETRY_SECONDS  30 /* what a client is told to wait while the provider takes no messages */
+#define RETRY_SECONDS  30 /* Retry-After while the provider is unavailable */
 
 /* ---------------------------------------------------------------- committing the message */
 
@@ -25,7 +26,7 @@ static neo_pg_status begin(neo_call *call, neo_pg *pg, void *baton, neo_rows *ro
     return neo_whatsapp_begin(pg, &call->actor, call->idempotency, start, call->pool, rows);
 }
 
-/* Why there is no message; NULL where there is one. */
+/* NULL if the message was committed. */
 static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_conversation_start *start)
 {
     neo_problem *problem = NULL;
@@ -35,22 +36,21 @@ static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_co
         return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, "lead",
                                         "The organization has no lead with this id.");
     if (strcmp(refusal, "opted_out") == 0)
-        return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has asked for no more messages.");
+        return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has opted out of messages.");
     if (strcmp(refusal, "several_numbers") == 0)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_REQUIRED, "whatsapp", "number_id",
-                          "is required, because the organization has several numbers");
+                          "is required: the organization has several numbers");
     else
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_NOT_FOUND, "whatsapp", "number_id",
-                          start->number ? "names nothing that exists in the organization"
-                                        : "names nothing, because the organization has no number to write from yet");
+                          start->number ? "refers to a resource that does not exist in the organization"
+                                        : "cannot be chosen: the organization has no WhatsApp number");
     return problem;
 }
 
-/* ---------------------------------------------------------------- asking the provider */
+/* ---------------------------------------------------------------- sending it */
 
-/* Asks, or finds that it cannot be asked. */
-static void ask(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
-                neo_reply *reply)
+static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
+                         neo_reply *reply)
 {
     const neo_request *request = call->request;
     neo_provider_response answer = {.outcome = NEO_PROVIDER_NOT_SENT, .body = {"", 0}};
@@ -72,52 +72,52 @@ static void ask(neo_call *call, const neo_rows *begun, const neo_conversation_st
             neo_outgoing_json(&message, call->pool), &answer);
     else
         neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, request->log_context,
-                "the access token of %s cannot be opened with any key of the key file", number);
+                "cannot decrypt the access token of %s with any key in the key file", number);
     answer.token = token;
     neo_reply_read(&answer, call->pool, reply);
     if (!reply->title && answer.outcome != NEO_PROVIDER_RESPONDED)
         reply->details = answer.error;
 }
 
-/* Something is to be mended before anything can be sent. */
+/* An administrator must act before any message can be sent. */
 static void log_forbidden(void *log_context, const char *number, const neo_reply *reply)
 {
     if (reply->title)
-        neo_log(NEO_LOG_ACCESS_TOKEN, log_context, "the provider refuses the access token of %s (%d: %s; %s; fbtrace_id %s)",
+        neo_log(NEO_LOG_ACCESS_TOKEN, log_context, "the provider rejected the access token of %s (%d: %s; %s; fbtrace_id %s)",
                 number, reply->code, reply->title, reply->details ? reply->details : "-", reply->trace ? reply->trace : "-");
     else
-        neo_log(NEO_LOG_NO_PROVIDER, log_context,
-                "what answers at NeoAPIWhatsAppURL is not the provider (%s), and nothing was sent", reply->details);
+        neo_log(NEO_LOG_NO_PROVIDER, log_context, "the server at NeoAPIWhatsAppURL is not the provider (%s); nothing was sent",
+                reply->details);
 }
 
-/* What an administrator has to know; nothing of the contact. */
+/* The log must not contain data of the contact. */
 static void log_reply(const neo_call *call, const char *number, const char *message, const neo_reply *reply)
 {
     void *log_context = call->request->log_context;
-    const char *title = reply->title ? reply->title : "no usable answer", *more = reply->details ? reply->details : "-";
+    const char *title = reply->title ? reply->title : "no usable response", *more = reply->details ? reply->details : "-";
     switch (reply->verdict) {
     case NEO_VERDICT_FORBIDDEN: log_forbidden(log_context, number, reply); break;
     case NEO_VERDICT_LATER:
         if (reply->title)
-            neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "the provider takes no message of %s at the moment (%d: %s; %s)",
+            neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "the provider accepts no messages of %s at the moment (%d: %s; %s)",
                     number, reply->code, title, more);
-        else if (reply->details) /* otherwise it was not asked, and that has been told */
-            neo_log(NEO_LOG_PROVIDER_UNREACHABLE, log_context, "the provider takes no message (%s)", more);
+        else if (reply->details) /* without details, post_message has logged why it was not sent */
+            neo_log(NEO_LOG_PROVIDER_UNREACHABLE, log_context, "cannot send to the provider (%s)", more);
         break;
     case NEO_VERDICT_UNKNOWN:
-        neo_log(NEO_LOG_SEND_UNCONFIRMED, log_context, "whether the provider took message %s is not known (%s; %s)", message,
+        neo_log(NEO_LOG_SEND_UNCONFIRMED, log_context, "delivery of message %s unconfirmed; not retried (%s; %s)", message,
                 title, more);
         break;
     case NEO_VERDICT_FAILED:
     case NEO_VERDICT_TEMPLATE:
-        neo_log(NEO_LOG_MESSAGE_REFUSED, log_context, "the provider refuses message %s (%d: %s; %s; fbtrace_id %s)", message,
+        neo_log(NEO_LOG_MESSAGE_REFUSED, log_context, "the provider rejected message %s (%d: %s; %s; fbtrace_id %s)", message,
                 reply->code, title, more, reply->trace ? reply->trace : "-");
         break;
     default: break;
     }
 }
 
-/* ---------------------------------------------------------------- recording what came of it */
+/* ---------------------------------------------------------------- recording the outcome */
 
 static const char *const outcomes[] = {
     [NEO_VERDICT_ACCEPTED] = "accepted",   [NEO_VERDICT_UNKNOWN] = "unknown",  [NEO_VERDICT_LATER] = "unsent",
@@ -125,7 +125,7 @@ static const char *const outcomes[] = {
     [NEO_VERDICT_OPTED_OUT] = "opted_out",
 };
 
-/* Why nothing was sent; NULL where there is an answer. */
+/* NULL if the message was sent, may have been sent, or failed for good: then it is the response. */
 static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
 {
     neo_problem *problem = NULL;
@@ -133,16 +133,16 @@ static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
     case NEO_VERDICT_LATER:
     case NEO_VERDICT_FORBIDDEN:
         problem = neo_problem_make(call->pool, NEO_INTERNAL_PROVIDER_UNAVAILABLE,
-                                   "WhatsApp takes no message at the moment; nothing was sent, so try again later.");
+                                   "WhatsApp is unavailable; nothing was sent. Try again later.");
         problem->retry_after = RETRY_SECONDS;
         return problem;
     case NEO_VERDICT_TEMPLATE:
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_TEMPLATE_REJECTED, "whatsapp",
                           reply->is_about_parameters ? "template_parameters" : "template_name",
-                          "was refused by WhatsApp (%d): %s", reply->code, reply->details ? reply->details : reply->title);
+                          "was rejected by WhatsApp (%d): %s", reply->code, reply->details ? reply->details : reply->title);
         return problem;
     case NEO_VERDICT_OPTED_OUT:
-        return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has asked WhatsApp for no more messages.");
+        return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has opted out of messages at WhatsApp.");
     default: return NULL;
     }
 }
@@ -160,9 +160,9 @@ static neo_problem *end(neo_call *call, const char *message, const neo_reply *re
     };
     neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg)
-        return neo_call_failed(call, NEO_PG_UNAVAILABLE, rows); /* not "nothing was done": something may have been sent */
+        return neo_call_failed(call, NEO_PG_UNAVAILABLE, rows); /* a message may have been sent */
     neo_pg_status status = neo_whatsapp_end(pg, &call->actor, call->idempotency, message, &result, call->pool, rows);
-    if (status == NEO_PG_UNIQUE_VIOLATION) /* a callback told of the contact at the same time; now that is seen */
+    if (status == NEO_PG_UNIQUE_VIOLATION) /* a callback recorded the contact meanwhile */
         status = neo_whatsapp_end(pg, &call->actor, call->idempotency, message, &result, call->pool, rows);
     neo_call_release(call, pg);
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, rows);
@@ -173,7 +173,7 @@ static neo_problem *send_message(neo_call *call, const neo_rows *begun, const ne
 {
     neo_reply reply;
     neo_rows ended = {0};
-    ask(call, begun, start, clean, &reply);
+    post_message(call, begun, start, clean, &reply);
     log_reply(call, neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER), start->message, &reply);
     neo_problem *problem = end(call, start->message, &reply, &ended);
     if (!problem)
