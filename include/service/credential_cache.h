@@ -1,8 +1,8 @@
-/* Credentials that a process has read, kept until the database says that something about them changed.
+/* A process's cache of credentials, cleared when the database notifies of a change.
  *
- * What is kept is believed only while somebody listens: neo_credential_cache_mark_fresh says that up to now nothing was missed.
- * When that was said too long ago, every request asks the database, so that a revoked credential never works for want of a
- * message. */
+ * The cache is used only while notifications arrive: the listener calls neo_credential_cache_mark_fresh regularly, and after
+ * NEO_CREDENTIAL_CACHE_TTL_S without a call every request reads the database. So a revoked credential never works because a
+ * notification was lost. */
 #ifndef NEO_SERVICE_CREDENTIAL_CACHE_H
 #define NEO_SERVICE_CREDENTIAL_CACHE_H
 
@@ -15,25 +15,23 @@ typedef struct neo_credential_cache neo_credential_cache;
 
 neo_credential_cache *neo_credential_cache_make(apr_pool_t *pool);
 
-/* The listener's three messages: all is well so far, something changed, the connection is lost. */
+/* For the listener: no notification was missed until now; credentials changed; the connection is lost. */
 void neo_credential_cache_mark_fresh(neo_credential_cache *cache);
 void neo_credential_cache_clear(neo_credential_cache *cache);
 void neo_credential_cache_distrust(neo_credential_cache *cache);
 
-/* What is known of a credential, valid as long as `pool`; NULL where it is not known, or not to be believed. */
+/* The cached credential, valid as long as `pool`; NULL if it is not cached or the cache is not fresh. */
 const neo_credential *neo_credential_cache_get(neo_credential_cache *cache, const char *id, apr_pool_t *pool);
 
-/* Making sure that a text is a credential's secret takes longer than anything else that is done for a request before it reaches
- * the database, and clients send the same text again and again. So the one that was found right last is known again by a short
- * hash, under a key that the process draws and nobody else has: a guess has a chance of one in 2^64.
+/* The cached credential whose secret is `text`, if it is the last one that was verified; otherwise NULL.
  *
- * What is known of the credential whose secret `text` was found to be, as neo_credential_cache_get has it; NULL where this text
- * was not the last one that was found right. */
+ * Verifying a secret takes longer than anything else before the database, and clients send the same one repeatedly. So the last
+ * verified secret is recognised by a 64-bit SipHash with a random key of the process: a guess succeeds once in 2^64. */
 const neo_credential *neo_credential_cache_get_verified(neo_credential_cache *cache, const char *text, apr_pool_t *pool);
-/* `text` is right: it has the form of a secret (NEO_SECRET_LEN bytes), and the credential's hash. */
+/* `text` was verified: it has NEO_SECRET_LEN bytes and the credential's hash. */
 void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text);
 
-/* To be taken before the database is asked and given back with what it answered: what was read before a change is not kept. */
+/* Get the generation before reading the database and pass it to put, which drops what was read before a change. */
 unsigned int neo_credential_cache_generation(neo_credential_cache *cache);
 void neo_credential_cache_put(neo_credential_cache *cache, unsigned int generation, const neo_credential *credential);
 

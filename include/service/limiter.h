@@ -1,8 +1,8 @@
-/* Counting requests: so many in each window of time, for each caller, exact across all processes that share the memory.
+/* Rate limits: counts each caller's requests in a fixed window, exactly across all processes that share the memory.
  *
- * A caller's window begins with its first request; with a plan that has a shorter window, a new one. Counters are lock-free: a
- * process that is killed leaves none of them locked.
- * When there are more callers than entries, the one whose window ends soonest is forgotten. */
+ * A window starts with the caller's first request, and anew if its plan's window becomes shorter. Counters are lock-free: a
+ * killed process cannot leave one locked. If there are more callers than entries, the one whose window ends first is dropped.
+ */
 #ifndef NEO_SERVICE_LIMITER_H
 #define NEO_SERVICE_LIMITER_H
 
@@ -13,21 +13,20 @@
 
 typedef struct neo_limiter neo_limiter;
 
-/* What a caller may still do. */
 typedef struct neo_allowance {
     int limit;
     int remaining;
-    long long reset; /* when the window restarts, in seconds since 1970 */
-    int is_exceeded; /* this request was one too many */
+    long long reset; /* the end of the window, in seconds since 1970 */
+    int is_exceeded; /* the requests were not counted */
 } neo_allowance;
 
-/* The bytes that `entries` callers need, and a limiter made in so many bytes of zeros. */
+/* The size for `entries` callers in bytes. The memory must be zeroed. */
 apr_size_t neo_limiter_size(apr_size_t entries);
 neo_limiter *neo_limiter_attach(void *memory, apr_size_t entries);
 
-/* Counts `cost` requests of `caller` at `now` (seconds since 1970) against `limit` in `window` seconds: all of them, or none
- * where they are too many. A cost of 0 only looks, and begins no window. A caller is the SHA-256 of what tells it from others,
- * so that nobody can choose a name that shares another's counter. */
+/* Counts `cost` requests of `caller` at `now` (seconds since 1970) against `limit` per `window` seconds: all, or none if they
+ * exceed it. A cost of 0 only reads, and starts no window. A caller is a SHA-256 of its name, so that no name can be chosen
+ * that shares another's counter. */
 void neo_limiter_count(neo_limiter *limiter, const unsigned char caller[NEO_SHA256_SIZE], int cost, int limit, int window,
                        long long now, neo_allowance *allowance);
 

@@ -1,9 +1,8 @@
-/* Several changes in one request and one transaction.
+/* Executes the operations of a batch in one transaction, with the outcome of single requests.
  *
- * Everything that is to be changed is locked first, in the order of the ids, so that two batches do not wait for each other.
- * Then operations are done in their order. What follows one another with the same method, and concerns different resources,
- * goes to the database together; where something unique is in the way, one by one, each from a savepoint. So the outcome is
- * that of single requests, and a batch without conflicts costs a handful of round trips. */
+ * First, all rows to be changed are locked in the order of their ids, so that two batches cannot deadlock. Then the operations
+ * are executed in their order. Successive operations with the same method on different resources share one statement. If it
+ * fails because of a constraint, they are executed one by one, each from a savepoint. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,20 +12,20 @@
 #include "model/validate.h"
 #include "store/batch.h"
 
-/* While others are in the way. PostgreSQL needs a second to find out that two wait for each other. */
+/* Of the transaction, after serialization failures. PostgreSQL needs a second to detect a deadlock. */
 #define MAX_ATTEMPTS 10
 #define MAX_SECONDS  20
 #define RETRY_DELAY  APR_TIME_C(10000) /* microseconds */
 
-/* One operation, and what became of it. */
+/* An operation and its outcome. */
 typedef struct {
     const neo_batch_operation *operation;
     neo_batch_row row;
-    int first;       /* the number of the first operation with this id; of a creation its own */
-    neo_text now;    /* of the first: the resource as it is by now; without a text where it is not there */
-    neo_text answer; /* of what was done; without a text where it was not */
+    int first;        /* the number of the first operation on the same resource; a create's own number */
+    neo_text current; /* of the first: the representation so far; a NULL pointer if the resource does not exist */
+    neo_text answer;  /* a NULL pointer until it is written */
     neo_problem *problem;
-    int frees_value; /* a value that must be unique, and that another may take after it */
+    int frees_value; /* it changes or clears a unique value, which a later operation may use */
 } item;
 
 typedef struct {
@@ -34,10 +33,10 @@ typedef struct {
     neo_pg *pg;
     neo_batch batch;
     item *items;
-    int is_first;     /* attempt; those who have been in each other's way take turns */
-    int is_saved;     /* nothing was written since the savepoint */
-    int queued;       /* deliveries wait to be sent */
-    neo_rows failure; /* of a statement that failed */
+    int is_first;     /* attempt; later ones lock the organization, so that batches run one after the other */
+    int is_saved;     /* nothing was executed since the savepoint */
+    int queued;       /* there are new deliveries */
+    neo_rows failure; /* of the statement that failed */
 } work;
 
 static const neo_resource *resource_of(const work *w)
@@ -45,13 +44,13 @@ static const neo_resource *resource_of(const work *w)
     return w->call->match.resource;
 }
 
-/* Whether the rest is not to be done. */
-static int is_over(const work *w, const item *i)
+/* Whether the remaining operations are not executed. */
+static int is_aborted(const work *w, const item *i)
 {
     return w->batch.is_atomic && i->problem;
 }
 
-/* ---------------------------------------------------------------- what to write */
+/* ---------------------------------------------------------------- preparing rows */
 
 static int frees_unique_value(const neo_resource *resource, const neo_json *before, const neo_json *after)
 {
@@ -74,7 +73,7 @@ static void prepare_create(work *w, item *i)
 static void prepare_update(work *w, item *i)
 {
     const char *wrong;
-    neo_json *clean, *before = neo_json_parse(w->items[i->first].now, w->call->pool, &wrong);
+    neo_json *clean, *before = neo_json_parse(w->items[i->first].current, w->call->pool, &wrong);
     i->problem = before ? neo_validate_patch(resource_of(w), before, i->operation->data, w->call->pool, &clean)
                         : neo_problem_internal(w->call->pool);
     if (i->problem)
@@ -83,7 +82,7 @@ static void prepare_update(work *w, item *i)
     i->frees_value = frees_unique_value(resource_of(w), before, clean);
 }
 
-/* Collects the rows of the items that nothing is wrong with so far. */
+/* The rows of the items without a problem. */
 static neo_batch_row *rows_of(const work *w, const item *first, int count, int *rows)
 {
     neo_batch_row *all = apr_palloc(w->call->pool, (apr_size_t)count * sizeof *all);
@@ -94,12 +93,12 @@ static neo_batch_row *rows_of(const work *w, const item *first, int count, int *
     return all;
 }
 
-/* Finds out what an item will write, or what is wrong with it. */
+/* Validates an item: sets its row or its problem. */
 static void prepare(work *w, item *i)
 {
     if (i->operation->method == NEO_METHOD_CREATE)
         prepare_create(w, i);
-    else if (!w->items[i->first].now.ptr)
+    else if (!w->items[i->first].current.ptr)
         i->problem = neo_call_not_found(w->call);
     else {
         i->row.now = neo_now_ms();
@@ -125,7 +124,7 @@ static void take_row(work *w, const neo_rows *rows, int row)
     const char *refusal = neo_rows_value(rows, row, NEO_WRITTEN_REFUSAL);
     if (neo_rows_value(rows, row, NEO_WRITTEN_ANSWER)) {
         i->answer = neo_rows_text(rows, row, NEO_WRITTEN_ANSWER);
-        w->items[i->first].now = i->operation->method == NEO_METHOD_DELETE ? (neo_text){0} : i->answer;
+        w->items[i->first].current = i->operation->method == NEO_METHOD_DELETE ? (neo_text){0} : i->answer;
     } else if (i->operation->method == NEO_METHOD_DELETE)
         i->problem = neo_call_in_use(w->call, refusal);
     else
@@ -133,7 +132,7 @@ static void take_row(work *w, const neo_rows *rows, int row)
     w->queued |= strcmp(neo_rows_value(rows, row, NEO_WRITTEN_DELIVERIES), "0") != 0;
 }
 
-/* One statement. Where a conflict makes it fail, it is as if it had not been. */
+/* Runs one statement. After a violation, rolls back to the savepoint. */
 static neo_pg_status write_rows(work *w, neo_method method, int is_strict, const neo_batch_row *rows, int count)
 {
     neo_rows written;
@@ -150,13 +149,13 @@ static neo_pg_status write_rows(work *w, neo_method method, int is_strict, const
     w->failure = written;
     if (status != NEO_PG_UNIQUE_VIOLATION && status != NEO_PG_FK_VIOLATION)
         return status;
-    neo_rows gone;
-    neo_pg_status back = neo_pg_savepoint(w->pg, 1, w->call->pool, &gone);
-    return back == NEO_PG_OK ? status : back;
+    neo_rows ignored;
+    neo_pg_status rolled_back = neo_pg_savepoint(w->pg, 1, w->call->pool, &ignored);
+    return rolled_back == NEO_PG_OK ? status : rolled_back;
 }
 
-/* Writes one item. What it refers to, or what refers to it, may come and go between the statement's look and its end: then it
- * looks again. */
+/* Writes one item. A foreign key violation is retried, because the next statement sees the reference that another transaction
+ * made or deleted. */
 static neo_pg_status write_alone(work *w, item *i)
 {
     neo_pg_status status = NEO_PG_FK_VIOLATION;
@@ -171,8 +170,8 @@ static neo_pg_status write_alone(work *w, item *i)
     return NEO_PG_OK;
 }
 
-/* Writes all items together, then those that were left out one by one. That nothing is in the way of a creation is assumed
- * first: to look for what is, row by row, takes a tenth of the whole statement's time. */
+/* Writes all items in one statement, then those that it left out one by one. The first statement of creates does not check
+ * unique values row by row, which would take a tenth of its time. */
 static neo_pg_status write_together(work *w, item *first, int count)
 {
     int wanted;
@@ -185,7 +184,7 @@ static neo_pg_status write_together(work *w, item *first, int count)
     if (status != NEO_PG_OK && status != NEO_PG_UNIQUE_VIOLATION && status != NEO_PG_FK_VIOLATION)
         return status;
     status = NEO_PG_OK;
-    for (item *i = first; i < first + count && status == NEO_PG_OK && !is_over(w, i); i++)
+    for (item *i = first; i < first + count && status == NEO_PG_OK && !is_aborted(w, i); i++)
         if (!i->answer.ptr && !i->problem)
             status = write_alone(w, i);
     return status;
@@ -193,8 +192,8 @@ static neo_pg_status write_together(work *w, item *first, int count)
 
 /* ---------------------------------------------------------------- all operations */
 
-/* How many items from the first on can go together: of one method, and no resource twice, because what an operation finds is
- * what those before it left. */
+/* How many items from `first` on can share a statement: with one method and no resource twice, because an operation depends on
+ * the earlier ones on its resource. */
 static int count_together(const work *w, const item *first)
 {
     const item *next = first + 1, *end = w->items + w->batch.count;
@@ -205,8 +204,8 @@ static int count_together(const work *w, const item *first)
     return (int)(next - first);
 }
 
-/* Writes what was prepared. In which order one statement looks at what must be unique is not known, so whoever gives such a
- * value up begins a new one: what was before it finds the value still taken. */
+/* Writes prepared items. An item that frees a unique value begins a new statement: within one statement the order of the checks
+ * is undefined, and items before it must still find the value taken. */
 static neo_pg_status write_all(work *w, item *first, int count)
 {
     neo_pg_status status = NEO_PG_OK;
@@ -226,7 +225,7 @@ static const item *first_problem(const work *w)
     return NULL;
 }
 
-static neo_pg_status do_all(work *w)
+static neo_pg_status execute_all(work *w)
 {
     neo_pg_status status = NEO_PG_OK;
     for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK; n += count) {
@@ -240,7 +239,7 @@ static neo_pg_status do_all(work *w)
     return status;
 }
 
-/* ---------------------------------------------------------------- the answer */
+/* ---------------------------------------------------------------- the response */
 
 static void add_result(work *w, neo_buf *out, const item *i)
 {
@@ -257,7 +256,7 @@ static void add_result(work *w, neo_buf *out, const item *i)
     neo_buf_putc(out, '}');
 }
 
-static neo_text answer_of(work *w)
+static neo_text response_of(work *w)
 {
     int failed = 0;
     neo_buf out;
@@ -279,8 +278,8 @@ static neo_problem *problem_of_whole(work *w, const item *i)
 
 /* ---------------------------------------------------------------- the transaction */
 
-/* Forgets what an attempt has found. */
-static void start_over(work *w)
+/* Resets the items for an attempt. */
+static void reset(work *w)
 {
     memset(w->items, 0, (apr_size_t)w->batch.count * sizeof *w->items);
     for (int n = 0; n < w->batch.count; n++) {
@@ -291,12 +290,12 @@ static void start_over(work *w)
                                  strcmp(i->operation->id, w->items[i->first].operation->id) == 0))
             i->first++;
     }
-    w->is_saved = 1; /* a transaction begins so */
+    w->is_saved = 1; /* the begin of the transaction is a savepoint */
     w->queued = 0;
 }
 
-/* Reads everything that is to be updated or deleted, and keeps others from changing it. */
-static neo_pg_status lock(work *w)
+/* Reads and locks the rows to be updated or deleted. */
+static neo_pg_status lock_rows(work *w)
 {
     neo_rows found;
     neo_batch_row *rows = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *rows);
@@ -311,50 +310,50 @@ static neo_pg_status lock(work *w)
     if (count == 0)
         return NEO_PG_OK;
     neo_pg_status status = neo_batch_lock(w->pg, resource_of(w), &w->call->actor, rows, count, w->call->pool, &found);
-    w->is_saved = 0; /* likewise */
+    w->is_saved = 0; /* see run_transaction */
     w->failure = found;
     for (int r = 0; status == NEO_PG_OK && r < found.count; r++)
-        w->items[atoi(neo_rows_value(&found, r, NEO_LOCKED_NUMBER))].now = neo_rows_text(&found, r, NEO_LOCKED_ANSWER);
+        w->items[atoi(neo_rows_value(&found, r, NEO_LOCKED_NUMBER))].current = neo_rows_text(&found, r, NEO_LOCKED_ANSWER);
     return status;
 }
 
-/* Everything that is inside of the transaction. *is_taken: the idempotency key is somebody's, and nothing was done. */
-static neo_pg_status do_inside(work *w, neo_text *answer, int *is_taken)
+/* Runs the transaction up to its commit. *is_taken: the idempotency key exists, and nothing was executed. */
+static neo_pg_status run_transaction(work *w, neo_text *answer, int *is_taken)
 {
     neo_call *call = w->call;
     neo_pg_status status = neo_pg_begin(w->pg, call->pool, &w->failure);
     if (status == NEO_PG_OK && !w->is_first) {
         status = neo_batch_lock_organization(w->pg, resource_of(w), &call->actor, call->pool, &w->failure);
-        w->is_saved = 0; /* or the turn would go with what is gone back from */
+        w->is_saved = 0; /* rolling back to an earlier savepoint would release the lock */
     }
     if (status == NEO_PG_OK && call->idempotency) {
         status = neo_idempotency_reserve(w->pg, &call->actor, call->idempotency, call->pool, &w->failure);
         *is_taken = status == NEO_PG_OK && w->failure.count == 0;
-        w->is_saved = 0; /* likewise */
+        w->is_saved = 0;
     }
     if (status != NEO_PG_OK || *is_taken)
         return status;
-    status = lock(w);
+    status = lock_rows(w);
     if (status == NEO_PG_OK)
-        status = do_all(w);
+        status = execute_all(w);
     if (status != NEO_PG_OK || (w->batch.is_atomic && first_problem(w)))
         return status;
-    *answer = answer_of(w);
+    *answer = response_of(w);
     if (call->idempotency)
         status = neo_idempotency_store(w->pg, &call->actor, call->idempotency, answer->ptr, call->pool, &w->failure);
     return status;
 }
 
-/* One attempt. *again: it was undone for the sake of others. Before the end of the transaction nothing was done for certain, so
- * that a database that does not answer is one that was not reached. */
+/* *again: the transaction was rolled back because of another one, or the idempotency key has expired. Before the commit, a
+ * database that does not answer has changed nothing, so NEO_PG_UNAVAILABLE is reported as NEO_PG_RETRY. */
 static neo_problem *attempt(work *w, neo_result *result, int *again)
 {
     neo_text answer = {0};
     int is_taken = 0;
-    start_over(w);
-    neo_pg_status status = do_inside(w, &answer, &is_taken);
-    int is_done = status == NEO_PG_OK && answer.ptr;
-    if (is_done)
+    reset(w);
+    neo_pg_status status = run_transaction(w, &answer, &is_taken);
+    int is_complete = status == NEO_PG_OK && answer.ptr;
+    if (is_complete)
         status = neo_pg_commit(w->pg, w->call->pool, &w->failure);
     else
         neo_pg_roll_back(w->pg);
@@ -362,8 +361,8 @@ static neo_problem *attempt(work *w, neo_result *result, int *again)
     if (is_taken)
         return neo_call_replay(w->call, w->pg, NULL, result, again);
     if (status != NEO_PG_OK)
-        return neo_call_failed(w->call, !is_done && status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, &w->failure);
-    if (!is_done)
+        return neo_call_failed(w->call, !is_complete && status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, &w->failure);
+    if (!is_complete)
         return problem_of_whole(w, first_problem(w));
     if (w->queued)
         w->call->request->host->notify_dispatcher(w->call->request->context);
@@ -384,7 +383,7 @@ neo_problem *neo_call_batch(neo_call *call, neo_result *result)
     w.items = apr_palloc(call->pool, (apr_size_t)w.batch.count * sizeof *w.items);
     for (int n = 0; n < MAX_ATTEMPTS && again && neo_steady_seconds() < until; n++) {
         w.is_first = n == 0;
-        apr_sleep(n * RETRY_DELAY); /* whoever was in the way shall be gone */
+        apr_sleep(n * RETRY_DELAY);
         problem = attempt(&w, result, &again);
     }
     neo_call_release(call, w.pg);

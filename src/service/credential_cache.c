@@ -1,5 +1,5 @@
-/* The cache of credentials (see service/credential_cache.h): a hash table of reference-counted copies. Nothing about them
- * changes but which text is remembered. */
+/* The cache of credentials (see service/credential_cache.h): a hash table of reference-counted copies, which are constant
+ * except for the fingerprint of the secret. */
 #include "service/credential_cache.h"
 
 #include <apr_siphash.h>
@@ -13,13 +13,13 @@
 #include "core/secret.h"
 
 #define BUCKETS     4096
-#define MAX_ENTRIES 16384 /* credentials kept; beyond, all are forgotten */
+#define MAX_ENTRIES 16384 /* when it is full, all are dropped */
 
-/* One block of memory: the credential, and behind it the texts that it points to. */
+/* One allocation: the credential, followed by the texts that it points to. */
 typedef struct entry {
     struct entry *next;
     atomic_int references;
-    _Atomic uint64_t fingerprint; /* of the text to be recalled; 0: none */
+    _Atomic uint64_t fingerprint; /* of the secret that was verified last; 0: none */
     neo_credential credential;
     char *next_text;
 } entry;
@@ -30,7 +30,7 @@ struct neo_credential_cache {
     int count;
     atomic_uint generation;
     atomic_llong fresh_until;             /* steady seconds */
-    unsigned char key[APR_SIPHASH_KSIZE]; /* of the prints */
+    unsigned char key[APR_SIPHASH_KSIZE]; /* of the fingerprints */
 };
 
 static apr_status_t destroy(void *data)
@@ -97,7 +97,7 @@ unsigned int neo_credential_cache_generation(neo_credential_cache *cache)
     return atomic_load(&cache->generation);
 }
 
-#define RANDOM_AT (NEO_ID_LEN - 12) /* where an id is random */
+#define RANDOM_AT (NEO_ID_LEN - 12) /* the start of an id's random part */
 
 static unsigned int bucket_of(const char *id)
 {
@@ -107,7 +107,7 @@ static unsigned int bucket_of(const char *id)
     return hash % BUCKETS;
 }
 
-/* `id` may be a secret, which begins with one. */
+/* `id` may be a secret, which begins with the id. */
 static entry *find(neo_credential_cache *cache, const char *id)
 {
     entry *e = cache->buckets[bucket_of(id)];
@@ -116,14 +116,14 @@ static entry *find(neo_credential_cache *cache, const char *id)
     return e;
 }
 
-/* Never 0, which is no text's. */
+/* Never 0, which means none. */
 static uint64_t fingerprint_of(const neo_credential_cache *cache, const char *text)
 {
     uint64_t fingerprint = apr_siphash24(text, NEO_SECRET_LEN, cache->key);
     return fingerprint ? fingerprint : 1;
 }
 
-/* `fingerprint`: of the text that must be the one that is remembered; 0: it need not be. */
+/* If `fingerprint` is not 0, it must be that of the secret that was verified last. */
 static const neo_credential *lookup(neo_credential_cache *cache, const char *id, uint64_t fingerprint, apr_pool_t *pool)
 {
     if (neo_steady_seconds() >= atomic_load(&cache->fresh_until))
@@ -151,7 +151,7 @@ const neo_credential *neo_credential_cache_get_verified(neo_credential_cache *ca
     return strnlen(text, NEO_SECRET_SIZE) == NEO_SECRET_LEN ? lookup(cache, text, fingerprint_of(cache, text), pool) : NULL;
 }
 
-/* What is kept may have come after the credential that the text was compared with, and have another secret. */
+/* The entry may be newer than the credential that was verified, and have another secret; so the hashes are compared. */
 void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text)
 {
     uint64_t fingerprint = fingerprint_of(cache, text);

@@ -1,24 +1,24 @@
-/* Lock-free counters (see service/limiter.h).
+/* Lock-free counters in shared memory (see service/limiter.h).
  *
- * A slot is two words: whose it is, and its window's end and count packed into one. The two cannot change together. So whoever
- * takes a slot over first puts a mark of its own in the place of the state, and then its number into the caller's word, whose
- * turn differs after each change of hands. Of several who want a slot, one finds both words as it saw them; the others look
- * again. Nothing has to be cleared, since a window that is over counts as empty; and whoever dies in the middle leaves a slot
- * that the next one takes. */
+ * A slot is two words: the caller, and the state, which packs the window's end and the count. They cannot be changed in one
+ * step. To take a slot over, a process first replaces the state by a unique mark, then the caller's word, whose generation
+ * changes with each owner. Both are compare-and-swap, so one of several processes succeeds and the others read again. A window
+ * that has ended counts as empty, so nothing is cleared, and a process killed in between leaves a slot that the next one can
+ * take over. */
 #include "service/limiter.h"
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
-#define BUCKET_SLOTS 8  /* slots that a caller may be in: two cache lines */
-#define CLOCK_SKEW_S 60 /* seconds by which the times of two requests may differ when they are counted */
+#define BUCKET_SLOTS 8  /* a caller can be in any slot of its bucket: two cache lines */
+#define CLOCK_SKEW_S 60 /* by which the times of two requests may differ when they are counted */
 
-/* A caller's word: 48 bits of its number, 16 of the turn; 0: nobody's yet. */
+/* The caller's word: 48 bits of its number, 16 of the generation; 0: the slot was never used. */
 #define NUMBER (~UINT64_C(0) << 16)
 
-/* A state: 26 bits of the window's end in seconds, 7 of the turn, so that no two callers' are the same, and 31 of the count. A
- * count of 0 makes it a mark: then the other bits are a number that no other mark has. */
+/* The state: 26 bits of the window's end in seconds, 7 of the generation, so that two owners' states differ, and 31 of the
+ * count. With a count of 0 it is a mark: then the other bits are a number that no other mark has. */
 #define COUNT         UINT64_C(0x7FFFFFFF)
 #define GENERATION    UINT64_C(0x7F)
 #define GENERATION_AT 31
@@ -32,7 +32,7 @@ typedef struct {
 
 struct neo_limiter {
     uint64_t buckets;
-    _Atomic uint64_t marks; /* the last one that was given out */
+    _Atomic uint64_t marks; /* the last one that was used */
     char rest[64 - 2 * sizeof(uint64_t)];
     slot slots[];
 };
@@ -65,14 +65,14 @@ static uint64_t number_of(neo_limiter *limiter, const unsigned char *caller, slo
     return words[1] & NUMBER ? words[1] & NUMBER : ~NUMBER + 1;
 }
 
-/* A slot as it was seen. */
+/* A slot and its words as they were read. */
 typedef struct {
     slot *slot;
     uint64_t caller, state;
 } slot_view;
 
-/* Whether a slot's window ends before another's. It depends on the states alone, not on the time, so that all who look at once
- * choose alike. Ends are compared as numbers that start again at 0 every two years are. */
+/* Whether a slot's window ends before another's. It does not depend on the time, so that all processes choose the same slot.
+ * The ends are compared modulo 2^26 seconds (two years), where they wrap around. */
 static int ends_sooner(uint64_t state, uint64_t other)
 {
     if (!(state & COUNT) || !(other & COUNT))
@@ -80,8 +80,8 @@ static int ends_sooner(uint64_t state, uint64_t other)
     return (((state >> END_AT) - (other >> END_AT)) & END) > END / 2;
 }
 
-/* Sees the caller's slot; where it has none, the one whose window ends first. True if it can be counted in. The state is read
- * first: then a caller that is read after it is the one that it belongs to, or the state has changed since. */
+/* Reads the caller's slot, or if it has none, the slot whose window ends first. Returns true if it can be counted in. The state
+ * must be read before the caller: if the owner changes in between, the compare-and-swap of the state fails. */
 static int find_slot(slot *bucket, uint64_t number, slot_view *seen)
 {
     for (int i = 0; i < BUCKET_SLOTS; i++) {
@@ -95,7 +95,7 @@ static int find_slot(slot *bucket, uint64_t number, slot_view *seen)
     return 0;
 }
 
-/* Takes a slot over if it still is as it was seen. */
+/* Takes a slot over, unless it has changed since it was read. */
 static int take_over(neo_limiter *limiter, uint64_t number, slot_view *seen)
 {
     uint64_t mark = (atomic_fetch_add(&limiter->marks, 1) + 1) << GENERATION_AT;
@@ -108,8 +108,8 @@ static int take_over(neo_limiter *limiter, uint64_t number, slot_view *seen)
     return 1;
 }
 
-/* The state with `cost` requests more, where the limit allows them. A window that ends later than one that begins now was begun
- * under another plan or by another clock, and is over. */
+/* The state with `cost` requests more, if the limit allows them. A window that ends later than one that starts now is from
+ * another plan or another clock, and counts as ended. */
 static uint64_t add(const slot_view *seen, int cost, int window, long long now, neo_allowance *allowance)
 {
     uint64_t count = seen->state & COUNT, limit = (uint64_t)allowance->limit;

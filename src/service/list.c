@@ -1,4 +1,4 @@
-/* Lists: limit, filters and cursor in; a page, its page_info and Link out. */
+/* Lists: reads limit, filters and cursor, and makes a page with page_info and the Link header. */
 #include <apr_escape.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -13,15 +13,14 @@
 
 enum { ANSWER, HAS_EARLIER };
 
-/* What was asked for. */
 typedef struct {
     int limit;
     apr_array_header_t *conditions; /* of neo_condition */
-    neo_buf canonical;              /* the filters as cursors remember them: a line each, in the tables' order */
-    neo_buf link;                   /* the filters as a link repeats them: "&name=value" each */
+    neo_buf canonical;              /* the filters as cursors contain them: a line each, in the tables' order */
+    neo_buf link;                   /* the filters in the Link header: "&name=value" each */
 } listing;
 
-/* Of the ids in the list. */
+/* The prefix of the ids in the list. */
 static const char *prefix_of(const neo_call *call)
 {
     return call->match.operation->prefix ? call->match.operation->prefix : call->match.resource->prefix;
@@ -42,7 +41,7 @@ static int accepts_several(const neo_filter *filter)
     return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS;
 }
 
-/* The values of one filter, as they are compared. */
+/* Sets *condition from a filter's comma-separated values. */
 static void read_values(neo_call *call, const neo_filter *filter, const char *text, neo_condition *condition,
                         neo_problem **problem)
 {
@@ -101,7 +100,7 @@ static void add_cursor(neo_buf *out, const char *name, const char *cursor)
     }
 }
 
-/* Writes the page from at most limit + 1 rows: the last one only tells that there are more. */
+/* The page of at most limit + 1 rows; the additional one only shows that there is a next page. */
 static neo_text page_of(neo_call *call, const listing *list, const neo_rows *rows, int is_first)
 {
     const char *cursors[2] = {NULL, NULL};
@@ -139,7 +138,7 @@ static neo_text page_of(neo_call *call, const listing *list, const neo_rows *row
     return neo_buf_text(&out);
 }
 
-/* Fetches one page. No row at all in answer to a first page is an empty list. */
+/* Fetches the rows of a page. Without rows, a first page is empty. */
 typedef neo_pg_status (*fetcher)(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows);
 
 static neo_problem *list_with(neo_call *call, fetcher fetch, neo_result *result)
