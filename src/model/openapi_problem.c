@@ -36,14 +36,15 @@ static const struct {
     {NEO_VALIDATION_MALFORMED_JSON, "body", "is not well-formed JSON: ':' expected (line 1, column 9)"},
     {NEO_VALIDATION_LIMIT_OUT_OF_RANGE, "limit", "must be an integer from 1 to 100"},
     {NEO_VALIDATION_CURSOR_INVALID, "cursor", "was not issued for this list, these filters and this organization"},
-    {NEO_VALIDATION_CURSOR_EXPIRED, "cursor", "is too old; start again from the first page"},
+    {NEO_VALIDATION_CURSOR_EXPIRED, "cursor", "has expired; start again from the first page"},
     {NEO_VALIDATION_UNKNOWN_PARAMETER, "colour", "is not a parameter of this operation"},
-    {NEO_VALIDATION_PARAMETER_INVALID, "query", "must be UTF-8 in percent-encoding, without control characters"},
-    {NEO_VALIDATION_ORGANIZATION_REQUIRED, "X-Organization-ID", "is required, because the token reaches several organizations"},
+    {NEO_VALIDATION_PARAMETER_INVALID, "query", "must be percent-encoded UTF-8 without control characters"},
+    {NEO_VALIDATION_ORGANIZATION_REQUIRED, "X-Organization-ID",
+     "is required: the token has access to several organizations, which GET /me lists"},
     {NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID, "Idempotency-Key", "must be a UUID of version 4"},
     {NEO_VALIDATION_BATCH_TOO_LARGE, "operations", "must have at most 100 elements, not 101"},
     {NEO_VALIDATION_TEMPLATE_REJECTED, "template_name",
-     "was refused by WhatsApp (132001): Template name does not exist in the translation"},
+     "was rejected by WhatsApp (132001): Template name does not exist in the translation"},
 };
 
 static const neo_field *first_field(const neo_resource *resource, unsigned int flags)
@@ -62,7 +63,8 @@ static neo_problem *problem_of_reference(const neo_resource *resource, apr_pool_
     neo_problem *problem = NULL;
     if (references->nelts)
         neo_problem_field(&problem, pool, NEO_VALIDATION_FIELD_NOT_FOUND, resource->name,
-                          APR_ARRAY_IDX(references, 0, neo_reference).path, "names nothing that exists in the organization");
+                          APR_ARRAY_IDX(references, 0, neo_reference).path,
+                          "refers to a resource that does not exist in the organization");
     return problem;
 }
 
