@@ -1,4 +1,4 @@
-/* A host of the service in memory, and a site without a database: requests are made of texts, responses are looked at whole. */
+/* A fake host of the service in memory, and a site without a database. */
 #ifndef NEO_TESTS_FAKE_HOST_H
 #define NEO_TESTS_FAKE_HOST_H
 
@@ -14,25 +14,25 @@
 
 #define ORGANIZATION       "org_01jd3x00000000000000000001"
 #define OTHER_ORGANIZATION "org_01jd3x00000000000000000002"
-#define FAR_ORGANIZATION   "org_01jd3x00000000000000000003" /* no credential reaches it */
+#define FAR_ORGANIZATION   "org_01jd3x00000000000000000003" /* no credential has access to it */
 #define TENANT             "tnt_01jd3x00000000000000000000"
 #define USER               "usr_01jd3x00000000000000000000"
 #define REQUEST_ID         "req_01jd3x00000000000000000000"
 #define BASE_URL           "https://api.example.com/public/v1/"
 #define DOCS_URL           "https://docs.example.com"
 
-/* A request as it came, and what its host can do. */
+/* A request, and what its host returns and records. */
 typedef struct {
     apr_table_t *headers;
     const char *body;   /* NULL: none was sent */
-    neo_problem *fault; /* what reading the body comes to instead */
-    neo_pg *pg;         /* NULL: the database is away */
+    neo_problem *fault; /* the problem of reading the body; NULL: none */
+    neo_pg *pg;         /* NULL: the database is unavailable */
     int acquired, in_use, bodies_read;
-    apr_size_t max; /* what the service would take of a body */
+    apr_size_t max; /* the limit that the service passed */
     const char *address;
-    int refused;           /* the problem is the host's own */
-    const char *principal; /* as the service has set it */
-    int notified;          /* how often it heard of deliveries */
+    int refused;           /* `fault` is passed to neo_service_refuse */
+    const char *principal; /* as passed to on_authenticated */
+    int notified;          /* calls of notify_dispatcher */
     neo_response response;
 } fake_host;
 
@@ -51,7 +51,7 @@ static inline const char *fake_header(void *context, const char *name)
 static inline neo_problem *fake_body(void *context, apr_size_t max, neo_text *body)
 {
     fake_host *host = context;
-    assert_int_equal(host->in_use, 0); /* no connection is kept while a client is waited for */
+    assert_int_equal(host->in_use, 0); /* no connection is held while waiting for a client */
     host->bodies_read++;
     host->max = max;
     *body = text_of(host->body ? host->body : "");
@@ -66,7 +66,7 @@ static inline void fake_on_authenticated(void *context, const char *principal)
 static inline neo_pg *fake_acquire(void *context)
 {
     fake_host *host = context;
-    assert_int_equal(host->in_use, 0); /* who keeps one and waits for another may wait for ever */
+    assert_int_equal(host->in_use, 0); /* acquiring a second one can deadlock */
     host->acquired++;
     host->in_use += host->pg != NULL;
     return host->pg;
@@ -101,8 +101,7 @@ static inline neo_limiter *limiter_of(apr_size_t entries, apr_pool_t *pool)
     return neo_limiter_attach(apr_pcalloc(pool, neo_limiter_size(entries)), entries);
 }
 
-/* Once for a test, as httpd does it once for a configuration: there is room for those of many resources, not for all of them
- * as often as a test makes a site. */
+/* Once per test, because the number of statements in a process is limited. */
 static inline void make_statements(apr_pool_t *pool)
 {
     void *made;
@@ -131,8 +130,8 @@ static inline neo_site *site_of(apr_pool_t *pool)
     return site;
 }
 
-/* Keeps it as if it had been read from the database. */
-static inline void know(neo_site *site, const fake_key *key)
+/* Caches the key as if it had been read from the database. */
+static inline void cache_key(neo_site *site, const fake_key *key)
 {
     neo_credential_cache_clear(site->credential_cache);
     neo_credential_cache_put(site->credential_cache, neo_credential_cache_generation(site->credential_cache), &key->credential);
@@ -162,7 +161,7 @@ static inline fake_key *key_of(const char *role, apr_pool_t *pool)
     return key;
 }
 
-/* A token that reaches the first so many organizations. */
+/* A token with access to the first `count` organizations. */
 static inline fake_key *token_of(int count, apr_pool_t *pool)
 {
     static const char *const organizations[] = {ORGANIZATION, OTHER_ORGANIZATION};
@@ -177,7 +176,7 @@ static inline fake_key *token_of(int count, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- asking */
 
-/* Answers METHOD of PATH below the base, which may have a query; returns the status. */
+/* Sends a request to a path below the base URL, with an optional query; returns the status. */
 static inline int ask(neo_site *site, fake_host *host, const char *method, const char *path, apr_pool_t *pool)
 {
     static const neo_host functions = {
@@ -198,7 +197,7 @@ static inline int ask(neo_site *site, fake_host *host, const char *method, const
         neo_service_refuse(site, &request, host->fault, &host->response);
     else
         neo_service_answer(site, &request, &host->response);
-    assert_int_equal(host->in_use, 0); /* what was borrowed was given back */
+    assert_int_equal(host->in_use, 0); /* the connection was released */
     return host->response.status;
 }
 
@@ -222,7 +221,7 @@ static inline const char *member_of(const fake_host *host, const char *name, apr
     return member ? neo_json_string(member) : NULL;
 }
 
-/* Asks, and expects a problem. */
+/* Sends a request that must be refused. */
 static inline void assert_refused(neo_site *site, fake_host *host, const char *method, const char *path, int status,
                                   const char *code, apr_pool_t *pool)
 {

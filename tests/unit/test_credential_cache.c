@@ -1,4 +1,4 @@
-/* The cache of credentials: what is kept, when it is believed, and how long what was found lives. */
+/* The cache of credentials: its entries, when it is fresh, and how long an entry is valid. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -10,11 +10,11 @@
 #include "core/secret.h"
 #include "service/credential_cache.h"
 
-#define MAX_ENTRIES 16384 /* credentials that are kept at a time */
+#define MAX_ENTRIES 16384 /* the cache's size */
 
 static const char *const organizations[] = {"org_01jd3x00000000000000000000", "org_01jd3x00000000000000000001"};
 
-/* A token; every text of it is the pool's, so that what is kept of it must be a copy. */
+/* A token; all its texts are in the pool, so the cache must copy them. */
 static neo_credential *token(const char *id, apr_pool_t *pool)
 {
     neo_credential *c = apr_pcalloc(pool, sizeof *c);
@@ -36,7 +36,7 @@ static neo_credential *token(const char *id, apr_pool_t *pool)
     return c;
 }
 
-/* Puts a row that was just read from the database. */
+/* As after reading it from the database. */
 static void keep(neo_credential_cache *cache, const neo_credential *credential)
 {
     neo_credential_cache_put(cache, neo_credential_cache_generation(cache), credential);
@@ -71,7 +71,7 @@ static void assert_is_whole(const neo_credential *c, const char *id)
 #define ID       "pat_01jd3xabcdefghjkmnpqrstvwx"
 #define OTHER_ID "pat_01jd3xabcdefghjkmnpqrstvwy"
 
-static void a_cached_credential_is_a_deep_copy(void **state)
+static void an_entry_is_a_complete_copy(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     apr_pool_t *reading;
@@ -97,7 +97,7 @@ static void a_key_without_a_user_is_cached(void **state)
     assert_string_equal(found->role, "org_viewer");
 }
 
-static void nothing_is_returned_before_the_listener_connects(void **state)
+static void the_cache_is_not_used_before_the_listener_is_connected(void **state)
 {
     neo_credential_cache *cache = neo_credential_cache_make(*state);
     keep(cache, token(ID, *state));
@@ -106,7 +106,7 @@ static void nothing_is_returned_before_the_listener_connects(void **state)
     assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
-static void nothing_is_returned_after_the_listener_lost_its_connection(void **state)
+static void the_cache_is_not_used_after_the_listener_has_lost_its_connection(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     keep(cache, token(ID, *state));
@@ -118,7 +118,7 @@ static void nothing_is_returned_after_the_listener_lost_its_connection(void **st
     assert_null(neo_credential_cache_get(cache, ID, *state)); /* a change may have been missed */
 }
 
-static void a_change_invalidates_every_entry(void **state)
+static void a_change_clears_the_cache(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     keep(cache, token(ID, *state));
@@ -130,7 +130,7 @@ static void a_change_invalidates_every_entry(void **state)
     assert_is_whole(neo_credential_cache_get(cache, ID, *state), ID);
 }
 
-static void a_row_read_before_a_change_is_not_cached(void **state)
+static void a_credential_read_before_a_change_is_not_cached(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     unsigned int before = neo_credential_cache_generation(cache);
@@ -144,7 +144,7 @@ static void a_row_read_before_a_change_is_not_cached(void **state)
     assert_null(neo_credential_cache_get(cache, ID, *state));
 }
 
-static void a_result_outlives_its_invalidated_entry(void **state)
+static void an_entry_is_valid_until_the_request_ends_even_if_dropped(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     apr_pool_t *first, *second;
@@ -161,7 +161,7 @@ static void a_result_outlives_its_invalidated_entry(void **state)
     apr_pool_destroy(second);
 }
 
-static void a_second_put_keeps_the_first_entry(void **state)
+static void the_first_of_two_equal_entries_is_kept(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential *again = token(ID, *state);
@@ -177,7 +177,7 @@ static const char *nth_id(char id[NEO_ID_SIZE], int n)
     return id;
 }
 
-static void a_full_cache_evicts_one_entry_at_a_time(void **state)
+static void a_full_cache_still_accepts_credentials(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential *one = token(ID, *state);
@@ -188,7 +188,7 @@ static void a_full_cache_evicts_one_entry_at_a_time(void **state)
     for (int i = 0; i < 2 * MAX_ENTRIES + 100; i++) {
         nth_id(one->id, i);
         keep(cache, one);
-        assert_non_null(neo_credential_cache_get(cache, one->id, request)); /* the last to come always is */
+        assert_non_null(neo_credential_cache_get(cache, one->id, request)); /* the newest is always cached */
         apr_pool_clear(request);
     }
     for (int i = 0; i < 2 * MAX_ENTRIES + 100; i++)
@@ -203,7 +203,7 @@ static void a_full_cache_evicts_one_entry_at_a_time(void **state)
        "abcde" last
 _Static_assert(sizeof SECRET(ID, "f") == NEO_SECRET_SIZE, "it has the form");
 
-/* Keeps a token and remembers a text as its secret. */
+/* Caches a token and a text as its verified secret. */
 static const neo_credential *kept_and_remembered(neo_credential_cache *cache, const char *text, apr_pool_t *pool)
 {
     keep(cache, token(ID, pool));
@@ -212,7 +212,7 @@ static const neo_credential *kept_and_remembered(neo_credential_cache *cache, co
     return found;
 }
 
-static void only_the_text_that_was_right_last_is_recalled(void **state)
+static void only_the_secret_verified_last_is_recognised(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     static const char *const others[] = {
@@ -228,20 +228,20 @@ static void only_the_text_that_was_right_last_is_recalled(void **state)
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
-static void a_verified_secret_needs_a_valid_entry(void **state)
+static void a_secret_is_not_recognised_if_its_credential_is_not_cached(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     kept_and_remembered(cache, SECRET(ID, "f"), *state);
     neo_credential_cache_clear(cache);
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
-    keep(cache, token(ID, *state)); /* read again: the secret may be another */
+    keep(cache, token(ID, *state)); /* it was read again, and its secret may have changed */
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
     kept_and_remembered(cache, SECRET(ID, "f"), *state);
     neo_credential_cache_distrust(cache);
     assert_null(neo_credential_cache_get_verified(cache, SECRET(ID, "f"), *state));
 }
 
-static void a_verified_old_secret_is_not_valid_for_the_new_one(void **state)
+static void an_old_secret_is_not_recognised_for_the_new_credential(void **state)
 {
     neo_credential_cache *cache = listening(*state);
     neo_credential *rotated = token(ID, *state);
@@ -261,11 +261,11 @@ static void a_verified_old_secret_is_not_valid_for_the_new_one(void **state)
 
 typedef struct {
     neo_credential_cache *cache;
-    atomic_int is_over, version; /* the version in the database, which each change makes one greater */
+    atomic_int is_over, version; /* the version in the database, which each change increments */
     atomic_int found, stale, changes;
 } hammer;
 
-/* A request: the cache first, then the database. Counts results older than the last published change. */
+/* A request: reads the cache, then the database. Counts results older than the last change that was notified. */
 static void request(hammer *h, const char *id, apr_pool_t *pool)
 {
     int told = atomic_load(&h->version) - 1;
@@ -281,7 +281,7 @@ static void request(hammer *h, const char *id, apr_pool_t *pool)
     neo_credential_cache_put(h->cache, generation, read);
 }
 
-static void *find_and_keep(void *data)
+static void *send_requests(void *data)
 {
     hammer *h = data;
     apr_pool_t *pool;
@@ -296,7 +296,7 @@ static void *find_and_keep(void *data)
     return NULL;
 }
 
-/* The database changes, and the message comes after it. */
+/* Changes the database, then notifies. */
 static void *change(void *data)
 {
     hammer *h = data;
@@ -309,15 +309,15 @@ static void *change(void *data)
     return NULL;
 }
 
-static void concurrent_threads_never_see_stale_entries(void **state)
+static void concurrent_requests_never_get_an_outdated_credential(void **state)
 {
     hammer h = {.cache = listening(*state)};
     pthread_t finders[FINDERS], changer;
     for (int i = 0; i < FINDERS; i++)
-        assert_int_equal(pthread_create(&finders[i], NULL, find_and_keep, &h), 0);
+        assert_int_equal(pthread_create(&finders[i], NULL, send_requests, &h), 0);
     for (int rounds = 0; rounds < 20 || atomic_load(&h.found) == 0; rounds++) {
         assert_int_equal(pthread_create(&changer, NULL, change, &h), 0);
-        pthread_join(changer, NULL); /* also: readers do not keep it out */
+        pthread_join(changer, NULL); /* also shows that readers do not starve it */
     }
     atomic_store(&h.is_over, 1);
     for (int i = 0; i < FINDERS; i++)
@@ -330,19 +330,19 @@ static void concurrent_threads_never_see_stale_entries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_cached_credential_is_a_deep_copy),
+        pool_test(an_entry_is_a_complete_copy),
         pool_test(a_key_without_a_user_is_cached),
-        pool_test(nothing_is_returned_before_the_listener_connects),
-        pool_test(nothing_is_returned_after_the_listener_lost_its_connection),
-        pool_test(a_change_invalidates_every_entry),
-        pool_test(a_row_read_before_a_change_is_not_cached),
-        pool_test(a_result_outlives_its_invalidated_entry),
-        pool_test(a_second_put_keeps_the_first_entry),
-        pool_test(a_full_cache_evicts_one_entry_at_a_time),
-        pool_test(only_the_text_that_was_right_last_is_recalled),
-        pool_test(a_verified_secret_needs_a_valid_entry),
-        pool_test(a_verified_old_secret_is_not_valid_for_the_new_one),
-        pool_test(concurrent_threads_never_see_stale_entries),
+        pool_test(the_cache_is_not_used_before_the_listener_is_connected),
+        pool_test(the_cache_is_not_used_after_the_listener_has_lost_its_connection),
+        pool_test(a_change_clears_the_cache),
+        pool_test(a_credential_read_before_a_change_is_not_cached),
+        pool_test(an_entry_is_valid_until_the_request_ends_even_if_dropped),
+        pool_test(the_first_of_two_equal_entries_is_kept),
+        pool_test(a_full_cache_still_accepts_credentials),
+        pool_test(only_the_secret_verified_last_is_recognised),
+        pool_test(a_secret_is_not_recognised_if_its_credential_is_not_cached),
+        pool_test(an_old_secret_is_not_recognised_for_the_new_credential),
+        pool_test(concurrent_requests_never_get_an_outdated_credential),
     };
     return run_test_group("principals", tests);
 }

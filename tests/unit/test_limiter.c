@@ -1,4 +1,4 @@
-/* Rate limiter: the remaining requests, and that threads and processes count each request exactly once. */
+/* Rate limits: one caller's window, and exact counts across threads and processes. */
 #include "unit.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@
 #define NOW     1800000000LL
 #define THREADS 8
 
-/* Memory as httpd's processes share it. */
+/* Shared between processes, as in httpd. */
 static void *shared(apr_size_t size)
 {
     void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -58,7 +58,7 @@ static void assert_left(neo_limiter *limiter, const char *caller, int limit, int
 
 /* ---------------------------------------------------------------- one caller */
 
-static void a_caller_sees_the_remaining_requests_until_the_limit(void **state)
+static void the_remaining_requests_decrease_to_the_limit(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     neo_allowance allowance;
@@ -78,7 +78,7 @@ static void a_caller_sees_the_remaining_requests_until_the_limit(void **state)
     }
 }
 
-static void a_window_ends_and_the_next_one_begins_with_the_next_request(void **state)
+static void a_window_starts_with_the_first_request_after_the_last_one(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     (void)state;
@@ -90,7 +90,7 @@ static void a_window_ends_and_the_next_one_begins_with_the_next_request(void **s
     assert_left(limiter, "a", 1, 60, NOW + 100001, 0, NOW + 100060);
 }
 
-static void a_cost_of_several_is_counted_whole_or_not_at_all(void **state)
+static void a_cost_is_counted_as_a_whole_or_not_at_all(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     (void)state;
@@ -103,7 +103,7 @@ static void a_cost_of_several_is_counted_whole_or_not_at_all(void **state)
     assert_true(passes(limiter, "b", 10, 10, 60, NOW));
 }
 
-static void a_look_costs_nothing_and_begins_no_window(void **state)
+static void a_cost_of_0_only_reads(void **state)
 {
     neo_limiter *limiter = limiter_for(8);
     (void)state;
@@ -115,7 +115,7 @@ static void a_look_costs_nothing_and_begins_no_window(void **state)
         snprintf(name, sizeof name, "stranger %d", i);
         assert_left(limiter, name, 5, 60, NOW + 12, 5, NOW + 72);
     }
-    assert_left(limiter, "a", 5, 60, NOW + 13, 4, NOW + 70); /* a lookup does not evict the entry */
+    assert_left(limiter, "a", 5, 60, NOW + 13, 4, NOW + 70); /* reading took no slot */
     assert_left(limiter, "a", 5, 60, NOW + 70, 5, NOW + 130);
 }
 
@@ -129,7 +129,7 @@ static void the_greatest_limit_that_a_plan_can_have_is_counted(void **state)
     assert_true(passes(limiter, "a", 1, INT32_MAX, 86400, NOW + 86400));
 }
 
-static void a_plan_with_a_lower_limit_leaves_nothing_and_never_less(void **state)
+static void a_lower_limit_leaves_0_remaining(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     (void)state;
@@ -139,7 +139,7 @@ static void a_plan_with_a_lower_limit_leaves_nothing_and_never_less(void **state
     assert_true(passes(limiter, "a", 50, 100, 60, NOW));
 }
 
-static void a_plan_with_a_shorter_window_does_not_wait_for_the_end_of_the_longer_one(void **state)
+static void a_shorter_window_starts_at_once(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     (void)state;
@@ -149,12 +149,12 @@ static void a_plan_with_a_shorter_window_does_not_wait_for_the_end_of_the_longer
     assert_left(limiter, "a", 100, 60, NOW + 1, 99, NOW + 61);
 }
 
-static void a_clock_that_is_set_back_does_not_hold_a_caller_up(void **state)
+static void a_clock_that_is_set_back_starts_a_new_window(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     (void)state;
     assert_true(passes(limiter, "a", 10, 10, 60, NOW));
-    assert_false(passes(limiter, "a", 1, 10, 60, NOW - 2)); /* the times of two threads differ by as much */
+    assert_false(passes(limiter, "a", 1, 10, 60, NOW - 2)); /* threads' clocks may differ by this */
     assert_true(passes(limiter, "a", 1, 10, 60, NOW - 3600));
     assert_left(limiter, "a", 10, 60, NOW - 3600, 9, NOW - 3540);
 }
@@ -177,7 +177,7 @@ static void each_caller_has_a_count_of_its_own(void **state)
     }
 }
 
-static void a_full_table_evicts_the_window_that_ends_first(void **state)
+static void the_caller_whose_window_ends_first_is_dropped(void **state)
 {
     neo_limiter *limiter = limiter_for(64);
     char name[16];
@@ -186,15 +186,15 @@ static void a_full_table_evicts_the_window_that_ends_first(void **state)
     for (int i = 0; i < 20000; i++) {
         snprintf(name, sizeof name, "caller %d", i);
         assert_true(passes(limiter, name, 1, 2, 60, NOW + i % 50));
-        assert_true(passes(limiter, name, 1, 2, 60, NOW + i % 50)); /* the last to come is always known */
+        assert_true(passes(limiter, name, 1, 2, 60, NOW + i % 50)); /* a new caller always gets a slot */
         assert_false(passes(limiter, name, 1, 2, 60, NOW + i % 50));
     }
     assert_left(limiter, "long", 10, 3600, NOW + 50, 5, NOW + 3600);
 }
 
-static void windows_that_are_over_make_room_before_those_that_are_not(void **state)
+static void ended_windows_are_dropped_first(void **state)
 {
-    /* Ends are kept in 26 bits: also where their numbering starts again. */
+    /* Ends have 26 bits: test also where they wrap around. */
     static const long long starts[] = {NOW, 27LL << 26, 31LL << 26};
     char name[16];
     (void)state;
@@ -224,7 +224,7 @@ typedef struct {
     atomic_int passed;
 } race;
 
-/* Runs it in all threads and returns how many requests passed. */
+/* Runs the function in all threads; returns the number of requests that passed. */
 static int run(race *r, void *(*work)(void *))
 {
     pthread_t threads[THREADS];
@@ -273,7 +273,7 @@ static void *count_new_callers(void *data)
     return NULL;
 }
 
-static void the_first_requests_of_a_caller_are_counted_together_though_all_come_at_once(void **state)
+static void concurrent_first_requests_of_a_caller_share_a_slot(void **state)
 {
     (void)state;
     race roomy = {.limiter = limiter_for(65536), .rounds = 5000, .limit = 1};
@@ -282,7 +282,7 @@ static void the_first_requests_of_a_caller_are_counted_together_though_all_come_
     assert_int_equal(run(&crowded, count_new_callers), 15000);
 }
 
-/* Callers come and go around one that stays: its slot must never be taken for one that is free. */
+/* Other callers come and go: the slot of one that stays must never be taken over. */
 static void *count_among_others(void *data)
 {
     race *r = data;
@@ -364,7 +364,7 @@ static void a_process_that_is_killed_leaves_nothing_locked(void **state)
             nanosleep(&(struct timespec){0, 1000000}, NULL);
         kill(pid, SIGKILL);
         assert_int_equal(waitpid(pid, NULL, 0), pid);
-        assert_true(patience > 0); /* nor did an earlier victim hold this one up */
+        assert_true(patience > 0); /* no slot was left locked by an earlier one */
         for (int i = 0; i < 100; i++) {
             snprintf(name, sizeof name, "%d of %d", i, victim);
             assert_true(passes(limiter, name, 1, 1, 60, NOW + 1000));
@@ -376,19 +376,19 @@ static void a_process_that_is_killed_leaves_nothing_locked(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_caller_sees_the_remaining_requests_until_the_limit),
-        cmocka_unit_test(a_window_ends_and_the_next_one_begins_with_the_next_request),
-        cmocka_unit_test(a_cost_of_several_is_counted_whole_or_not_at_all),
-        cmocka_unit_test(a_look_costs_nothing_and_begins_no_window),
+        cmocka_unit_test(the_remaining_requests_decrease_to_the_limit),
+        cmocka_unit_test(a_window_starts_with_the_first_request_after_the_last_one),
+        cmocka_unit_test(a_cost_is_counted_as_a_whole_or_not_at_all),
+        cmocka_unit_test(a_cost_of_0_only_reads),
         cmocka_unit_test(the_greatest_limit_that_a_plan_can_have_is_counted),
-        cmocka_unit_test(a_plan_with_a_lower_limit_leaves_nothing_and_never_less),
-        cmocka_unit_test(a_plan_with_a_shorter_window_does_not_wait_for_the_end_of_the_longer_one),
-        cmocka_unit_test(a_clock_that_is_set_back_does_not_hold_a_caller_up),
+        cmocka_unit_test(a_lower_limit_leaves_0_remaining),
+        cmocka_unit_test(a_shorter_window_starts_at_once),
+        cmocka_unit_test(a_clock_that_is_set_back_starts_a_new_window),
         cmocka_unit_test(each_caller_has_a_count_of_its_own),
-        cmocka_unit_test(a_full_table_evicts_the_window_that_ends_first),
-        cmocka_unit_test(windows_that_are_over_make_room_before_those_that_are_not),
+        cmocka_unit_test(the_caller_whose_window_ends_first_is_dropped),
+        cmocka_unit_test(ended_windows_are_dropped_first),
         cmocka_unit_test(exactly_the_limit_passes_of_eight_threads),
-        cmocka_unit_test(the_first_requests_of_a_caller_are_counted_together_though_all_come_at_once),
+        cmocka_unit_test(concurrent_first_requests_of_a_caller_share_a_slot),
         cmocka_unit_test(a_caller_keeps_its_count_while_others_come_and_go),
         cmocka_unit_test(exactly_the_limit_passes_of_several_processes),
         cmocka_unit_test(a_process_that_is_killed_leaves_nothing_locked),

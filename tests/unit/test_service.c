@@ -1,10 +1,10 @@
-/* The way of a request, without a database: who may call, what there is, how often, and what every answer has. */
+/* The request pipeline without a database: authentication, routing, scopes, rate limits, and what every response has. */
 #include "fake_host.h"
 
 #include "core/clock.h"
 #include "core/encode.h"
 
-/* The clock of the code under test: the linker puts it in place of the real one (see the Makefile). */
+/* The clock of the code under test, which the linker puts in place of the real one (see the Makefile). */
 static neo_ms clock_ms = 1800000000000;
 neo_ms __wrap_neo_now_ms(void);
 
@@ -27,7 +27,7 @@ static fake_host *caller(const char *secret, apr_pool_t *pool)
     return host;
 }
 
-/* A site that knows one key, and a host whose requests carry it. */
+/* A site with one cached key, and a host whose requests have it. */
 typedef struct {
     neo_site *site;
     fake_key *key;
@@ -37,11 +37,11 @@ typedef struct {
 static scene scene_with(fake_key *key, apr_pool_t *pool)
 {
     scene s = {site_of(pool), key, caller(key->secret, pool)};
-    know(s.site, key);
+    cache_key(s.site, key);
     return s;
 }
 
-/* ---------------------------------------------------------------- every answer */
+/* ---------------------------------------------------------------- every response */
 
 static void assert_common_headers(const fake_host *host)
 {
@@ -57,7 +57,7 @@ static void assert_common_headers(const fake_host *host)
     assert_true(value > neo_now_ms() / 1000 && value <= neo_now_ms() / 1000 + 60);
 }
 
-/* RFC 9457 and the contract: each member of a problem. */
+/* The members of a problem by RFC 9457 and by the API's contract. */
 static void assert_problem(const fake_host *host, const char *instance, apr_pool_t *pool)
 {
     static const char *const members[] = {"type", "title", "detail", "code", "timestamp", "documentation_url"};
@@ -77,7 +77,7 @@ static void assert_problem(const fake_host *host, const char *instance, apr_pool
     assert_int_equal(header_of(host, "Retry-After") != NULL, host->response.status == 429 || host->response.status == 503);
 }
 
-static void every_answer_has_its_headers_and_every_error_its_members(void **state)
+static void responses_have_the_common_headers_and_errors_all_members(void **state)
 {
     static const struct {
         const char *method, *path;
@@ -110,14 +110,14 @@ static void every_answer_has_its_headers_and_every_error_its_members(void **stat
     }
 }
 
-static void a_response_has_the_principal_for_the_host(void **state)
+static void a_response_has_the_id_of_the_credential(void **state)
 {
     scene s = scene_with(key_of("org_admin", *state), *state);
     ask(s.site, s.host, "GET", "nothing", *state);
     assert_string_equal(s.host->response.principal, s.key->credential.id);
     assert_false(s.host->response.is_token);
     fake_key *token = token_of(1, *state);
-    know(s.site, token);
+    cache_key(s.site, token);
     fake_host *host = caller(token->secret, *state);
     ask(s.site, host, "GET", "me", *state);
     assert_string_equal(host->response.principal, token->credential.id);
@@ -127,7 +127,7 @@ static void a_response_has_the_principal_for_the_host(void **state)
     assert_null(host->response.principal);
 }
 
-/* ---------------------------------------------------------------- who calls */
+/* ---------------------------------------------------------------- authentication */
 
 static const char *changed(const char *secret, int at, apr_pool_t *pool)
 {
@@ -156,27 +156,27 @@ static void a_request_without_a_valid_credential_is_unauthorized(void **state)
     assert_refused(s.site, caller("", *state), "GET", "me", 401, "unauthorized.auth_required", *state);
     for (int i = 0; i < 2 * COUNT(wrong); i++) {
         fake_host *host = caller(wrong[i % COUNT(wrong)], *state);
-        if (i >= COUNT(wrong)) /* neither when the right one has just been there */
+        if (i >= COUNT(wrong)) /* also after the right one was verified */
             assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
         assert_refused(s.site, host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
         assert_non_null(header_of(host, "WWW-Authenticate"));
-        assert_int_equal(host->acquired, 0); /* a typo does not reach the database */
+        assert_int_equal(host->acquired, 0); /* the checksum shows a typo */
     }
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
 }
 
-static void a_revoked_credential_is_named_if_its_secret_is_right(void **state)
+static void a_revoked_credential_is_reported_only_with_its_secret(void **state)
 {
     fake_key *key = key_of("org_admin", *state);
     key->credential.is_revoked = 1;
     scene s = scene_with(key, *state);
     assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.revoked_credential", *state);
     memset(key->credential.hash, 0, sizeof key->credential.hash);
-    know(s.site, key);
+    cache_key(s.site, key);
     assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
 }
 
-static void the_secret_before_the_last_one_is_valid_until_its_time_is_over(void **state)
+static void the_previous_secret_is_valid_until_it_expires(void **state)
 {
     fake_key *key = key_of("org_admin", *state);
     memcpy(key->credential.previous_hash, key->credential.hash, sizeof key->credential.hash);
@@ -189,7 +189,7 @@ static void the_secret_before_the_last_one_is_valid_until_its_time_is_over(void 
     assert_refused(s.site, s.host, "GET", "me", 401, "unauthorized.invalid_credential", *state);
 }
 
-static void without_a_credential_paths_are_not_revealed(void **state)
+static void without_a_credential_no_path_is_disclosed(void **state)
 {
     static const char *const methods[] = {"GET", "POST", "OPTIONS", "NONSENSE"};
     scene s = scene_with(key_of("org_admin", *state), *state);
@@ -199,7 +199,7 @@ static void without_a_credential_paths_are_not_revealed(void **state)
     }
 }
 
-static void public_paths_ignore_a_bad_credential(void **state)
+static void public_paths_need_no_valid_credential(void **state)
 {
     scene s = scene_with(key_of("org_admin", *state), *state);
     const char *const secrets[] = {NULL, "nonsense", s.key->secret, key_of("org_admin", *state)->secret};
@@ -211,14 +211,14 @@ static void public_paths_ignore_a_bad_credential(void **state)
     }
 }
 
-static void during_an_outage_only_cached_credentials_are_recognised(void **state)
+static void without_a_database_only_cached_credentials_work(void **state)
 {
     scene s = scene_with(key_of("org_admin", *state), *state);
     fake_host *stranger = caller(key_of("org_admin", *state)->secret, *state);
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
     assert_refused(s.site, s.host, "GET", "brokers", 503, "internal.unavailable", *state);
     assert_header(s.host, "Retry-After", "5");
-    for (int i = 0; i < 700; i++) /* and it counts against no address */
+    for (int i = 0; i < 700; i++) /* these must not be counted */
         assert_refused(s.site, stranger, "GET", "me", 503, "internal.unavailable", *state);
     assert_header(stranger, "Retry-After", "5");
     assert_header(stranger, "X-RateLimit-Remaining", "600");
@@ -226,9 +226,9 @@ static void during_an_outage_only_cached_credentials_are_recognised(void **state
     assert_refused(s.site, s.host, "GET", "me", 503, "internal.unavailable", *state);
 }
 
-/* ---------------------------------------------------------------- what there is */
+/* ---------------------------------------------------------------- routing */
 
-static void a_path_that_there_is_not_is_not_found(void **state)
+static void an_unknown_path_is_not_found(void **state)
 {
     static const char *const paths[] = {"",        "nothing",    "me/",         "brokers/", "brokers/x/y", "/brokers",
                                         "Brokers", "brokers//x", "openapi.yml", "me/x",     "docs//",      "docs/errors/"};
@@ -237,7 +237,7 @@ static void a_path_that_there_is_not_is_not_found(void **state)
         assert_refused(s.site, s.host, "GET", paths[i], 404, "not_found.route", *state);
 }
 
-static void a_malformed_id_is_not_found_without_the_database(void **state)
+static void a_malformed_id_is_not_found_without_a_query(void **state)
 {
     static const char *const ids[] = {"x",
                                       "brk_",
@@ -252,7 +252,7 @@ static void a_malformed_id_is_not_found_without_the_database(void **state)
     assert_int_equal(s.host->acquired, 0);
 }
 
-static void a_method_that_a_path_has_not_is_refused_with_those_it_has(void **state)
+static void a_method_that_is_not_allowed_is_refused_with_allow(void **state)
 {
     static const char *const known[][3] = {
         {"POST", "me", "GET, HEAD, OPTIONS"},
@@ -284,16 +284,16 @@ static void an_operation_needs_its_scope(void **state)
         assert_refused(s.site, s.host, writes[i][0], writes[i][1], 403, "forbidden.insufficient_permissions", *state);
         assert_non_null(strstr(member_of(s.host, "detail", *state), "brokers:write"));
     }
-    assert_int_equal(s.host->bodies_read, 0); /* nothing is read that cannot be used */
+    assert_int_equal(s.host->bodies_read, 0); /* the scope is checked first */
     assert_refused(s.site, s.host, "GET", "brokers/x", 404, "not_found.broker", *state);
     s.key->credential.scopes = NEO_SCOPES_ALL & ~NEO_SCOPE_READ(NEO_AREA_BROKERS);
-    know(s.site, s.key);
+    cache_key(s.site, s.key);
     assert_refused(s.site, s.host, "GET", "brokers", 403, "forbidden.insufficient_permissions", *state);
     assert_refused(s.site, s.host, "HEAD", "brokers/x", 403, "forbidden.insufficient_permissions", *state);
     assert_int_equal(ask(s.site, s.host, "GET", "me", *state), 200);
 }
 
-/* Asks for /me in an organization; NULL asks for none. */
+/* GET /me with X-Organization-ID, or without if it is NULL. */
 static int ask_me(scene *s, const char *organization, apr_pool_t *pool)
 {
     apr_table_unset(s->host->headers, "X-Organization-ID");
@@ -302,7 +302,7 @@ static int ask_me(scene *s, const char *organization, apr_pool_t *pool)
     return ask(s->site, s->host, "GET", "me", pool);
 }
 
-static void a_key_works_in_its_own_organization_alone(void **state)
+static void a_key_has_access_to_its_organization_only(void **state)
 {
     static const char *const foreign[] = {
         OTHER_ORGANIZATION, FAR_ORGANIZATION, "", "x", ORGANIZATION " ", ORGANIZATION ", " ORGANIZATION};
@@ -316,7 +316,7 @@ static void a_key_works_in_its_own_organization_alone(void **state)
     }
 }
 
-static void a_token_that_reaches_several_organizations_must_name_one_but_for_me(void **state)
+static void a_token_of_several_organizations_must_select_one_except_for_me(void **state)
 {
     scene s = scene_with(token_of(2, *state), *state);
     assert_int_equal(ask_me(&s, NULL, *state), 200);
@@ -329,7 +329,7 @@ static void a_token_that_reaches_several_organizations_must_name_one_but_for_me(
     assert_int_equal(ask_me(&s, FAR_ORGANIZATION, *state), 403);
 }
 
-static void a_token_that_reaches_one_organization_need_not_name_it(void **state)
+static void a_token_of_one_organization_need_not_select_it(void **state)
 {
     scene s = scene_with(token_of(1, *state), *state);
     assert_refused(s.site, s.host, "GET", "brokers/x", 404, "not_found.broker", *state);
@@ -338,7 +338,7 @@ static void a_token_that_reaches_one_organization_need_not_name_it(void **state)
     assert_int_equal(ask_me(&none, NULL, *state), 403);
 }
 
-static void both_kinds_of_principal_have_their_members_and_no_others(void **state)
+static void me_has_exactly_the_members_of_the_kind_of_credential(void **state)
 {
     static const char *const of_key[] = {"type", "principal_id", "tenant_id", "organization_id", "role", "scopes"};
     static const char *const of_token[] = {
@@ -359,14 +359,14 @@ static void both_kinds_of_principal_have_their_members_and_no_others(void **stat
     assert_string_equal(member_of(token.host, "email", *state), "ana@example.com");
 }
 
-/* ---------------------------------------------------------------- how often */
+/* ---------------------------------------------------------------- rate limits */
 
-static void a_credential_may_call_as_often_as_its_plan_says(void **state)
+static void a_credential_has_the_rate_limit_of_its_plan(void **state)
 {
     fake_key *key = key_of("org_admin", *state);
     key->credential.requests = 3;
     scene s = scene_with(key, *state);
-    for (int i = 2; i >= 0; i--) { /* whatever comes of a request, it is counted */
+    for (int i = 2; i >= 0; i--) { /* requests are counted whatever their status */
         static const char *const paths[] = {"me", "nothing", "brokers?limit=0"};
         assert_int_not_equal(ask(s.site, s.host, "GET", paths[i], *state), 429);
         assert_header(s.host, "X-RateLimit-Limit", "3");
@@ -384,7 +384,7 @@ static void a_credential_may_call_as_often_as_its_plan_says(void **state)
     assert_int_equal(ask(other.site, other.host, "GET", "me", *state), 200);
 }
 
-/* How many of so many requests from an address pass, without a credential. */
+/* The number of requests without a credential from an address that are not refused with 429. */
 static int passes(neo_site *site, const char *address, int requests, apr_pool_t *pool)
 {
     int passed = 0;
@@ -396,7 +396,7 @@ static int passes(neo_site *site, const char *address, int requests, apr_pool_t 
     return passed;
 }
 
-static void requests_without_a_credential_do_not_limit_others_at_their_address(void **state)
+static void requests_without_a_credential_are_limited_by_address(void **state)
 {
     scene s = scene_with(key_of("org_admin", *state), *state);
     assert_int_equal(passes(s.site, "192.0.2.1", NEO_ADDRESS_REQUESTS + 10, *state), NEO_ADDRESS_REQUESTS);
@@ -405,7 +405,7 @@ static void requests_without_a_credential_do_not_limit_others_at_their_address(v
     assert_refused(s.site, caller(NULL, *state), "GET", "openapi.yaml", 429, "rate_limit.exceeded", *state);
 }
 
-static void addresses_in_one_64_bit_network_are_counted_together(void **state)
+static void the_addresses_of_a_64_network_share_a_limit(void **state)
 {
     neo_site *site = site_of(*state);
     assert_int_equal(passes(site, "2001:db8:1:2::1", 400, *state), 400);
@@ -413,9 +413,9 @@ static void addresses_in_one_64_bit_network_are_counted_together(void **state)
     assert_int_equal(passes(site, "2001:db8:1:3::1", 10, *state), 10);
 }
 
-/* ---------------------------------------------------------------- what the host refuses */
+/* ---------------------------------------------------------------- refusals of the host */
 
-static void requests_refused_by_the_host_are_counted(void **state)
+static void a_refusal_of_the_host_is_a_counted_problem(void **state)
 {
     static const neo_code codes[] = {NEO_VALIDATION_MALFORMED_REQUEST, NEO_VALIDATION_REQUEST_TIMEOUT,
                                      NEO_VALIDATION_BODY_TOO_LARGE, NEO_NOT_FOUND_ROUTE, NEO_INTERNAL_UNEXPECTED};
@@ -433,7 +433,7 @@ static void requests_refused_by_the_host_are_counted(void **state)
     }
 }
 
-static void a_refusal_by_the_hosts_own_rules_keeps_the_hosts_challenge(void **state)
+static void a_refusal_by_the_hosts_access_rules_keeps_its_challenge(void **state)
 {
     scene s = scene_with(key_of("org_admin", *state), *state);
     s.host->refused = 1;
@@ -446,27 +446,27 @@ static void a_refusal_by_the_hosts_own_rules_keeps_the_hosts_challenge(void **st
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(every_answer_has_its_headers_and_every_error_its_members),
-        pool_test(a_response_has_the_principal_for_the_host),
+        pool_test(responses_have_the_common_headers_and_errors_all_members),
+        pool_test(a_response_has_the_id_of_the_credential),
         pool_test(a_request_without_a_valid_credential_is_unauthorized),
-        pool_test(the_secret_before_the_last_one_is_valid_until_its_time_is_over),
-        pool_test(a_revoked_credential_is_named_if_its_secret_is_right),
-        pool_test(without_a_credential_paths_are_not_revealed),
-        pool_test(public_paths_ignore_a_bad_credential),
-        pool_test(during_an_outage_only_cached_credentials_are_recognised),
-        pool_test(a_path_that_there_is_not_is_not_found),
-        pool_test(a_malformed_id_is_not_found_without_the_database),
-        pool_test(a_method_that_a_path_has_not_is_refused_with_those_it_has),
+        pool_test(the_previous_secret_is_valid_until_it_expires),
+        pool_test(a_revoked_credential_is_reported_only_with_its_secret),
+        pool_test(without_a_credential_no_path_is_disclosed),
+        pool_test(public_paths_need_no_valid_credential),
+        pool_test(without_a_database_only_cached_credentials_work),
+        pool_test(an_unknown_path_is_not_found),
+        pool_test(a_malformed_id_is_not_found_without_a_query),
+        pool_test(a_method_that_is_not_allowed_is_refused_with_allow),
         pool_test(an_operation_needs_its_scope),
-        pool_test(a_key_works_in_its_own_organization_alone),
-        pool_test(a_token_that_reaches_several_organizations_must_name_one_but_for_me),
-        pool_test(a_token_that_reaches_one_organization_need_not_name_it),
-        pool_test(both_kinds_of_principal_have_their_members_and_no_others),
-        pool_test(a_credential_may_call_as_often_as_its_plan_says),
-        pool_test(requests_without_a_credential_do_not_limit_others_at_their_address),
-        pool_test(addresses_in_one_64_bit_network_are_counted_together),
-        pool_test(requests_refused_by_the_host_are_counted),
-        pool_test(a_refusal_by_the_hosts_own_rules_keeps_the_hosts_challenge),
+        pool_test(a_key_has_access_to_its_organization_only),
+        pool_test(a_token_of_several_organizations_must_select_one_except_for_me),
+        pool_test(a_token_of_one_organization_need_not_select_it),
+        pool_test(me_has_exactly_the_members_of_the_kind_of_credential),
+        pool_test(a_credential_has_the_rate_limit_of_its_plan),
+        pool_test(requests_without_a_credential_are_limited_by_address),
+        pool_test(the_addresses_of_a_64_network_share_a_limit),
+        pool_test(a_refusal_of_the_host_is_a_counted_problem),
+        pool_test(a_refusal_by_the_hosts_access_rules_keeps_its_challenge),
     };
     return run_test_group("service", tests);
 }

@@ -1,5 +1,4 @@
-/* Batches during database errors: retries, returned errors, and that the connection is released. The server
- * behind them is a fake that makes brokers. */
+/* Batches whose statements fail: retries, responses, and the release of the connection. A fake server creates brokers. */
 #include "fake_host.h"
 #include "fake_pg.h"
 
@@ -12,12 +11,12 @@
 
 static const char *const both[] = {MADE("0"), MADE("1")};
 
-/* What goes wrong, at which statement, and how often; and how often each was sent. */
+/* Which statement fails, how and how often; and how often each was sent. */
 typedef struct {
     const char *at;
     fake_reply how;
     int times;
-    int made; /* rows that there is room for, of those in `both` */
+    int made; /* the rows that the statement of all items returns */
     int begun, inserted, left_out, alone, marked, gone_back, committed, rolled_back;
 } trouble;
 
@@ -26,7 +25,7 @@ static int is(const char *sql, const char *start)
     return strncmp(sql, start, strlen(start)) == 0;
 }
 
-/* What a statement is for: all rows, those that nothing is in the way of, or one of them. */
+/* What a statement inserts: all rows, those without a conflict, or one of them. */
 static const char *purpose_of(const char *sql, const char *const *values)
 {
     if (!strstr(sql, "insert into neoapi.broker"))
@@ -68,7 +67,7 @@ static scene scene_with(trouble *t, apr_pool_t *pool)
 {
     fake_key *key = key_of("org_editor", pool);
     scene s = {.site = site_of(pool), .trouble = t};
-    know(s.site, key);
+    cache_key(s.site, key);
     s.host = host_with(fake_connect(fake_start(answer, t, pool), pool), pool);
     apr_table_setn(s.host->headers, "X-API-Key", key->secret);
     apr_table_setn(s.host->headers, "Content-Type", "application/json");
@@ -97,7 +96,7 @@ static void creates_together_are_one_statement_in_one_transaction(void **state)
     assert_int_equal(s.host->notified, 1);
 }
 
-static void skipped_operations_are_executed_alone_to_get_their_error(void **state)
+static void a_row_that_the_common_statement_leaves_out_is_written_alone(void **state)
 {
     trouble t = {.at = "alone", .how = {.error = "23505", .constraint = "broker_creci_key"}, .times = 1, .made = 1};
     scene s = scene_with(&t, *state);
@@ -108,12 +107,12 @@ static void skipped_operations_are_executed_alone_to_get_their_error(void **stat
     assert_int_equal(t.left_out, 1);
     assert_int_equal(t.alone, 1);
     assert_int_equal(t.gone_back, 2);
-    t.times = 0; /* by now it would succeed */
+    t.times = 0; /* the statement succeeds now */
     assert_int_equal(send_batch(&s, *state), 200);
     assert_int_equal(neo_json_integer(neo_json_get(body_of(s.host, *state), "failed")), 0);
 }
 
-/* Sends a batch of whose first statements so many meet that trouble, from a pool of its own. */
+/* Sends a batch whose first `times` inserts fail. */
 static void assert_troubled(fake_reply how, int times, void (*check)(const scene *s, int status, apr_pool_t *pool),
                             apr_pool_t *parent)
 {
@@ -127,7 +126,7 @@ static void assert_troubled(fake_reply how, int times, void (*check)(const scene
     apr_pool_destroy(pool);
 }
 
-static void assert_done_at_last(const scene *s, int status, apr_pool_t *pool)
+static void assert_success_after_retries(const scene *s, int status, apr_pool_t *pool)
 {
     (void)pool;
     assert_int_equal(status, 200);
@@ -136,14 +135,14 @@ static void assert_done_at_last(const scene *s, int status, apr_pool_t *pool)
     assert_int_equal(s->host->notified, 1);
 }
 
-static void a_batch_rolled_back_by_a_deadlock_is_retried(void **state)
+static void a_transaction_that_is_rolled_back_is_repeated(void **state)
 {
     static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "57P01"}, {.fate = FAKE_DIES_BEFORE}};
     for (int i = 0; i < COUNT(troubles); i++)
-        assert_troubled(troubles[i], 2, assert_done_at_last, *state);
+        assert_troubled(troubles[i], 2, assert_success_after_retries, *state);
 }
 
-static void assert_nothing_done(const scene *s, int status, apr_pool_t *pool)
+static void assert_unavailable(const scene *s, int status, apr_pool_t *pool)
 {
     assert_int_equal(status, 503);
     assert_string_equal(member_of(s->host, "code", pool), "internal.unavailable");
@@ -153,14 +152,14 @@ static void assert_nothing_done(const scene *s, int status, apr_pool_t *pool)
     assert_int_equal(s->trouble->committed + s->host->notified, 0);
 }
 
-static void a_repeated_failure_is_returned_and_nothing_is_written(void **state)
+static void retries_of_the_transaction_are_limited(void **state)
 {
     static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "57014"}, {.error = "42P01"}};
     for (int i = 0; i < COUNT(troubles); i++)
-        assert_troubled(troubles[i], 1000, assert_nothing_done, *state);
+        assert_troubled(troubles[i], 1000, assert_unavailable, *state);
 }
 
-static void without_a_response_to_the_commit_the_outcome_is_unknown(void **state)
+static void an_unanswered_commit_may_have_been_executed(void **state)
 {
     trouble t = {.at = "commit", .how = {.fate = FAKE_DIES_BEFORE}, .times = 1, .made = 2};
     scene s = scene_with(&t, *state);
@@ -169,7 +168,7 @@ static void without_a_response_to_the_commit_the_outcome_is_unknown(void **state
     assert_int_equal(t.inserted, 1);
 }
 
-static void a_batch_without_a_database_fails(void **state)
+static void a_batch_without_a_database_is_unavailable(void **state)
 {
     trouble t = {.made = 2};
     scene s = scene_with(&t, *state);
@@ -178,7 +177,7 @@ static void a_batch_without_a_database_fails(void **state)
     assert_int_equal(t.begun, 0);
 }
 
-static void a_batch_of_the_wrong_form_needs_no_database(void **state)
+static void an_invalid_batch_needs_no_connection(void **state)
 {
     trouble t = {.made = 2};
     scene s = scene_with(&t, *state);
@@ -191,12 +190,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(creates_together_are_one_statement_in_one_transaction),
-        pool_test(skipped_operations_are_executed_alone_to_get_their_error),
-        pool_test(a_batch_rolled_back_by_a_deadlock_is_retried),
-        pool_test(a_repeated_failure_is_returned_and_nothing_is_written),
-        pool_test(without_a_response_to_the_commit_the_outcome_is_unknown),
-        pool_test(a_batch_without_a_database_fails),
-        pool_test(a_batch_of_the_wrong_form_needs_no_database),
+        pool_test(a_row_that_the_common_statement_leaves_out_is_written_alone),
+        pool_test(a_transaction_that_is_rolled_back_is_repeated),
+        pool_test(retries_of_the_transaction_are_limited),
+        pool_test(an_unanswered_commit_may_have_been_executed),
+        pool_test(a_batch_without_a_database_is_unavailable),
+        pool_test(an_invalid_batch_needs_no_connection),
     };
     return run_test_group("service_batch", tests);
 }

@@ -1,16 +1,16 @@
-/* Lists: what a query may say, and cursors. The server behind them is a fake that notes what it was asked for. */
+/* Lists: query parameters and cursors. A fake server records the statements. */
 #include "fake_host.h"
 #include "fake_pg.h"
 
 #include <apr_escape.h>
 
-/* A scene: a site that knows a caller, and a server that always has one row more than a page of one. */
+/* A site with a cached key, and a server that always has one row more than a page of one. */
 typedef struct {
     neo_site *site;
     fake_key *key;
     fake_host *host;
     fake_pg *server;
-    char before[NEO_ID_SIZE]; /* from which id the last list was to go on; empty for a first page */
+    char before[NEO_ID_SIZE]; /* the id that the last list continued from; empty for a first page */
     const char *organization;
 } scene;
 
@@ -33,7 +33,7 @@ static scene *scene_with(fake_key *key, apr_pool_t *pool)
     scene *s = apr_pcalloc(pool, sizeof *s);
     s->site = site_of(pool);
     s->key = key;
-    know(s->site, key);
+    cache_key(s->site, key);
     s->server = fake_start(answer, s, pool);
     s->host = host_with(fake_connect(s->server, pool), pool);
     apr_table_setn(s->host->headers, "X-API-Key", key->secret);
@@ -53,12 +53,12 @@ static void assert_wrong(scene *s, const char *query, const char *code, const ch
     assert_int_equal(neo_json_size(errors), 1);
     assert_string_equal(neo_json_string(neo_json_get(neo_json_at(errors, 0), "field")), field);
     assert_string_equal(neo_json_string(neo_json_get(neo_json_at(errors, 0), "code")), code);
-    assert_int_equal(s->host->acquired, before); /* the database is not asked what is known to be wrong */
+    assert_int_equal(s->host->acquired, before); /* it is refused without a query */
 }
 
 /* ---------------------------------------------------------------- queries */
 
-static void a_query_of_the_right_form_is_taken(void **state)
+static void valid_queries_are_accepted(void **state)
 {
     static const char *const queries[] = {
         "",
@@ -81,7 +81,7 @@ static void a_query_of_the_right_form_is_taken(void **state)
             fail_msg("%s: %.*s", queries[i], (int)s->host->response.body.len, s->host->response.body.ptr);
 }
 
-static void a_query_of_the_wrong_form_is_refused_with_the_parameter_named(void **state)
+static void an_invalid_query_is_refused_with_its_parameter(void **state)
 {
     static const char *const known[][3] = {
         {"limit=0", "validation.limit_out_of_range", "limit"},
@@ -125,7 +125,7 @@ static void a_query_of_the_wrong_form_is_refused_with_the_parameter_named(void *
         assert_wrong(s, known[i][0], known[i][1], known[i][2], *state);
 }
 
-static void all_errors_of_a_query_are_named_at_once(void **state)
+static void all_problems_of_a_query_are_reported_together(void **state)
 {
     static const char *const fields[] = {"nothing", "q", "limit", "visibility", "created_gte"};
     scene *s = scene_with(key_of("org_viewer", *state), *state);
@@ -150,11 +150,11 @@ static void a_long_name_is_not_repeated_whole(void **state)
     assert_true(s->host->response.body.len < 1000);
 }
 
-static void a_filter_takes_a_hundred_values_and_no_more(void **state)
+static void a_filter_has_at_most_a_hundred_values(void **state)
 {
     scene *s = scene_with(key_of("org_viewer", *state), *state);
     const char *values = "creci=1";
-    for (int i = 2; i <= 14; i++) /* as many as the fake's parameters allow */
+    for (int i = 2; i <= 14; i++) /* the fake has no more parameters */
         values = apr_psprintf(*state, "%s,%d", values, i);
     assert_int_equal(list(s, values, *state), 200);
     for (int i = 15; i <= 101; i++)
@@ -162,7 +162,7 @@ static void a_filter_takes_a_hundred_values_and_no_more(void **state)
     assert_wrong(s, values, "validation.parameter_invalid", "creci", *state);
 }
 
-static void other_operations_take_no_query(void **state)
+static void other_operations_have_no_parameters(void **state)
 {
     static const char *const known[][2] = {{"GET", "me?limit=1"},
                                            {"GET", "openapi.yaml?x"},
@@ -178,7 +178,7 @@ static void other_operations_take_no_query(void **state)
 
 /* ---------------------------------------------------------------- cursors */
 
-/* The cursor behind a page of one. */
+/* The end cursor of a page of one. */
 static const char *cursor_for(scene *s, const char *query, apr_pool_t *pool)
 {
     assert_int_equal(list(s, query, pool), 200);
@@ -227,7 +227,7 @@ static void a_link_leads_to_the_next_page_with_limit_and_filters(void **state)
     assert_null(header_of(s->host, "Link")); /* there is no next page */
 }
 
-static void a_cursor_of_which_one_bit_was_changed_is_refused(void **state)
+static void a_cursor_with_a_changed_bit_is_refused(void **state)
 {
     static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     scene *s = scene_with(key_of("org_viewer", *state), *state);
@@ -240,7 +240,7 @@ static void a_cursor_of_which_one_bit_was_changed_is_refused(void **state)
         }
 }
 
-static void a_cursor_has_one_form_alone(void **state)
+static void a_cursor_has_one_spelling(void **state)
 {
     scene *s = scene_with(key_of("org_viewer", *state), *state);
     const char *cursor = cursor_for(s, "limit=1", *state);
@@ -253,7 +253,7 @@ static void a_cursor_has_one_form_alone(void **state)
     assert_cursor_refused(s, "", FIRST, "validation.cursor_invalid", *state);
 }
 
-static void a_cursor_is_good_for_its_organization_alone(void **state)
+static void a_cursor_is_valid_for_its_organization_only(void **state)
 {
     scene *s = scene_with(token_of(2, *state), *state);
     apr_table_setn(s->host->headers, "X-Organization-ID", ORGANIZATION);
@@ -266,7 +266,7 @@ static void a_cursor_is_good_for_its_organization_alone(void **state)
     assert_int_equal(list_with(s, "", cursor, *state), 200);
 }
 
-static void a_cursor_is_good_for_its_filters_alone(void **state)
+static void a_cursor_is_valid_for_its_filters_only(void **state)
 {
     static const char *const others[] = {
         "", "q=ab", "q=a&creci=1", "creci=a", "q=A", "visibility=public", "q=a&visibility=public"};
@@ -279,13 +279,13 @@ static void a_cursor_is_good_for_its_filters_alone(void **state)
     assert_int_equal(list_with(s, "creci=1&q=a", cursor, *state), 200); /* in any order */
 }
 
-static void an_expired_cursor_is_named(void **state)
+static void an_expired_cursor_is_refused(void **state)
 {
     scene *s = scene_with(key_of("org_viewer", *state), *state);
     s->site->cursor_lifetime = 0;
     const char *cursor = cursor_for(s, "limit=1", *state);
     assert_cursor_refused(s, "", cursor, "validation.cursor_expired", *state);
-    s->site->cursor_lifetime = 3600; /* it carries its own end */
+    s->site->cursor_lifetime = 3600; /* the expiry is in the cursor */
     assert_cursor_refused(s, "", cursor, "validation.cursor_expired", *state);
 }
 
@@ -308,19 +308,19 @@ static void a_cursor_opens_with_any_key_of_the_deployment(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_query_of_the_right_form_is_taken),
-        pool_test(a_query_of_the_wrong_form_is_refused_with_the_parameter_named),
-        pool_test(all_errors_of_a_query_are_named_at_once),
+        pool_test(valid_queries_are_accepted),
+        pool_test(an_invalid_query_is_refused_with_its_parameter),
+        pool_test(all_problems_of_a_query_are_reported_together),
         pool_test(a_long_name_is_not_repeated_whole),
-        pool_test(a_filter_takes_a_hundred_values_and_no_more),
-        pool_test(other_operations_take_no_query),
+        pool_test(a_filter_has_at_most_a_hundred_values),
+        pool_test(other_operations_have_no_parameters),
         pool_test(a_cursor_continues_after_its_page),
         pool_test(a_link_leads_to_the_next_page_with_limit_and_filters),
-        pool_test(a_cursor_of_which_one_bit_was_changed_is_refused),
-        pool_test(a_cursor_has_one_form_alone),
-        pool_test(a_cursor_is_good_for_its_organization_alone),
-        pool_test(a_cursor_is_good_for_its_filters_alone),
-        pool_test(an_expired_cursor_is_named),
+        pool_test(a_cursor_with_a_changed_bit_is_refused),
+        pool_test(a_cursor_has_one_spelling),
+        pool_test(a_cursor_is_valid_for_its_organization_only),
+        pool_test(a_cursor_is_valid_for_its_filters_only),
+        pool_test(an_expired_cursor_is_refused),
         pool_test(a_cursor_opens_with_any_key_of_the_deployment),
     };
     return run_test_group("service_list", tests);

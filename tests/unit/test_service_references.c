@@ -62,7 +62,7 @@ static scene *scene_in(apr_pool_t *pool)
     scene *s = apr_pcalloc(pool, sizeof *s);
     fake_key *key = key_of("org_editor", pool);
     s->site = site_of(pool);
-    know(s->site, key);
+    cache_key(s->site, key);
     s->host = host_with(fake_connect(fake_start(answer, &s->table, pool), pool), pool);
     s->host->body = BODY;
     apr_table_setn(s->host->headers, "X-API-Key", key->secret);
@@ -70,7 +70,7 @@ static scene *scene_in(apr_pool_t *pool)
     return s;
 }
 
-static void what_is_missing_is_told_and_nothing_else_is_done(void **state)
+static void a_missing_reference_is_reported_and_nothing_is_written(void **state)
 {
     static const char *const methods[][2] = {{"POST", "parties"}, {"PUT", "parties/" PARTY}, {"PATCH", "parties/" PARTY}};
     scene *s = scene_in(*state);
@@ -85,7 +85,7 @@ static void what_is_missing_is_told_and_nothing_else_is_done(void **state)
     }
 }
 
-static void everything_that_is_missing_is_told(void **state)
+static void all_missing_references_are_reported(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 0, 3, "legal_representatives[2].party_id");
@@ -133,7 +133,7 @@ static void retries_are_limited(void **state)
     assert_true(s->table.writes < 400);
 }
 
-static void what_is_in_use_is_not_deleted(void **state)
+static void a_resource_in_use_is_not_deleted(void **state)
 {
     static const char *const known[][2] = {
         {"document", "The broker cannot be deleted while a document refers to it."},
@@ -150,7 +150,7 @@ static void what_is_in_use_is_not_deleted(void **state)
         }
 }
 
-static void what_is_in_use_no_longer_is_deleted(void **state)
+static void a_resource_that_is_no_longer_in_use_is_deleted(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 1, 0, NULL);
@@ -158,7 +158,7 @@ static void what_is_in_use_no_longer_is_deleted(void **state)
     assert_int_equal(s->table.writes, 2);
 }
 
-static void what_refers_is_written_by_its_version_and_what_does_not_without_a_look(void **state)
+static void only_writes_of_resources_with_references_read_the_version(void **state)
 {
     scene *s = scene_in(*state);
     expect(s, 0, 0, NULL);
@@ -175,14 +175,14 @@ static void what_refers_is_written_by_its_version_and_what_does_not_without_a_lo
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(what_is_missing_is_told_and_nothing_else_is_done),
-        pool_test(everything_that_is_missing_is_told),
+        pool_test(a_missing_reference_is_reported_and_nothing_is_written),
+        pool_test(all_missing_references_are_reported),
         pool_test(a_foreign_key_violation_is_retried),
         pool_test(a_new_id_whose_suffix_is_taken_is_replaced_by_another),
         pool_test(retries_are_limited),
-        pool_test(what_is_in_use_is_not_deleted),
-        pool_test(what_is_in_use_no_longer_is_deleted),
-        pool_test(what_refers_is_written_by_its_version_and_what_does_not_without_a_look),
+        pool_test(a_resource_in_use_is_not_deleted),
+        pool_test(a_resource_that_is_no_longer_in_use_is_deleted),
+        pool_test(only_writes_of_resources_with_references_read_the_version),
     };
     return run_test_group("service_references", tests);
 }

@@ -1,5 +1,5 @@
-/* Requests that write: bodies, idempotency keys, entity tags, and what happens when others write at the same time. The server
- * behind them is a fake that has one row and counts what is done to it. */
+/* Requests that write: bodies, idempotency keys, entity tags and concurrent writes. A fake server has one row and counts the
+ * statements. */
 #include "fake_host.h"
 #include "fake_pg.h"
 
@@ -11,18 +11,18 @@
 #define BODY "{\"name\":\"Ana\"}"
 #define UUID "7f3b2c1d-9a8e-4b6f-8d2a-1c3e5f7a9b0d"
 
-/* What the server has, what it does, and what was done. */
+/* What the server returns, and what it was sent. */
 typedef struct {
-    const char *row; /* NULL: there is none */
+    const char *row; /* NULL: no row */
     const char *create_error, *constraint;
-    const char *once[5];    /* what a look for the idempotency key finds: same, over, status, answer, secret; NULL: nothing */
-    const char *deliveries; /* how many a write makes */
-    int races;              /* so many versions are out of date when they are written */
+    const char *once[5];    /* of the key: is the same request, is expired, status, response, secret; NULL: no row */
+    const char *deliveries; /* the number that a write returns */
+    int races;              /* the number of writes that another one overtakes */
     int creates, updates, deletes, forgotten, looks;
-    char version[12], written[400]; /* what the last write was given */
+    char version[12], written[400]; /* of the last write */
 } table;
 
-/* Notes the fields that a write gives a value to: "name=Ana visibility=public". */
+/* Records the fields that a write sets: "name=Ana visibility=public". */
 static void note_written(table *t, const char *sql, const char *const *values)
 {
     size_t len = 0;
@@ -92,7 +92,7 @@ static scene *scene_with(const char *row, apr_pool_t *pool)
     scene *s = apr_pcalloc(pool, sizeof *s);
     fake_key *key = key_of("org_editor", pool);
     s->site = site_of(pool);
-    know(s->site, key);
+    cache_key(s->site, key);
     s->table.row = row;
     s->table.deliveries = "0";
     s->host = host_with(fake_connect(fake_start(answer, &s->table, pool), pool), pool);
@@ -121,7 +121,7 @@ static const char *code_of(scene *s, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- bodies */
 
-static void a_body_is_taken_whatever_the_form_of_its_media_type(void **state)
+static void a_media_type_has_several_spellings(void **state)
 {
     static const char *const types[] = {"application/json", "Application/JSON", "application/json;charset=utf-8",
                                         "application/json ; charset=\"utf-8\"", "application/json\t"};
@@ -155,7 +155,7 @@ static void a_body_of_another_media_type_is_refused(void **state)
     assert_int_equal(s->table.creates, 0);
 }
 
-static void a_body_that_is_missing_or_no_json_is_refused(void **state)
+static void a_missing_or_malformed_body_is_refused(void **state)
 {
     static const char *const bodies[] = {"{",   "{\"name\":}", "[1,]",        "{\"a\":1,\"a\":2}",
                                          "nul", "{} {}",       "\"\\ud800\"", "{\"a\":\"\xC3\"}"};
@@ -173,7 +173,7 @@ static void a_body_that_is_missing_or_no_json_is_refused(void **state)
     assert_int_equal(s->table.creates + s->table.updates, 0);
 }
 
-static void an_error_in_reading_the_body_is_the_response(void **state)
+static void a_problem_of_reading_the_body_is_the_response(void **state)
 {
     scene *s = scene_with(ROW, *state);
     s->host->fault = neo_problem_make(*state, NEO_VALIDATION_BODY_TOO_LARGE, "It is.");
@@ -193,7 +193,7 @@ static void operations_without_a_body_do_not_read_one(void **state)
 
 /* ---------------------------------------------------------------- create */
 
-static void a_created_resource_has_a_location(void **state)
+static void a_created_resource_has_location_and_etag(void **state)
 {
     scene *s = scene_with(NULL, *state);
     assert_int_equal(send_body(s, "POST", "brokers", "{\"visibility\":null,\"name\":\"Ana\",\"id\":\"x\"}", *state), 201);
@@ -204,7 +204,7 @@ static void a_created_resource_has_a_location(void **state)
     assert_int_equal(s->table.looks, 0);
 }
 
-static void a_value_that_must_be_unique_is_named(void **state)
+static void a_duplicate_value_is_reported_with_its_field(void **state)
 {
     scene *s = scene_with(NULL, *state);
     s->table.create_error = "23505";
@@ -251,12 +251,12 @@ static void an_idempotency_key_is_a_uuid_of_version_4(void **state)
     }
     assert_int_equal(s->table.creates, COUNT(good));
     s->table.row = ROW;
-    assert_int_equal(send_body(s, "PATCH", PATH, BODY, *state), 200); /* it means nothing there */
+    assert_int_equal(send_body(s, "PATCH", PATH, BODY, *state), 200); /* PATCH has no idempotency keys */
 }
 
-static void a_request_that_is_sent_again_gets_the_first_ones_answer(void **state)
+static void a_repeated_request_gets_the_first_response(void **state)
 {
-    static const char *const statuses[] = {NULL, "23505"}; /* the key was there before, or came while we wrote */
+    static const char *const statuses[] = {NULL, "23505"}; /* the key existed before the write, or was inserted during it */
     for (int i = 0; i < COUNT(statuses); i++) {
         scene *s = scene_with(NULL, *state);
         set(s, "Idempotency-Key", UUID);
@@ -273,7 +273,7 @@ static void a_request_that_is_sent_again_gets_the_first_ones_answer(void **state
     }
 }
 
-static void a_clash_that_the_first_copy_of_a_request_made_is_no_clash(void **state)
+static void a_unique_violation_with_the_first_request_is_replayed(void **state)
 {
     scene *s = scene_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
@@ -281,7 +281,7 @@ static void a_clash_that_the_first_copy_of_a_request_made_is_no_clash(void **sta
     s->table.constraint = "broker_creci_key";
     memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW, NULL}, sizeof s->table.once);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
-    s->table.once[0] = NULL; /* another request created it */
+    s->table.once[0] = NULL; /* the value is another request's */
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 409);
     assert_string_equal(code_of(s, *state), "conflict.duplicate");
 }
@@ -295,7 +295,7 @@ static void a_key_that_was_used_for_another_request_is_refused(void **state)
     assert_string_equal(code_of(s, *state), "conflict.idempotency_key_reused");
 }
 
-static void a_key_whose_time_is_over_is_used_anew(void **state)
+static void an_expired_key_is_used_again(void **state)
 {
     scene *s = scene_with(NULL, *state);
     set(s, "Idempotency-Key", UUID);
@@ -317,14 +317,14 @@ static const char *tag_of(scene *s, apr_pool_t *pool)
     return apr_pstrmemdup(pool, etag + 1, strlen(etag) - 2);
 }
 
-/* Hosts and releases behind one name answer for one another. The value was computed by other code than the module's. */
+/* Hosts and releases must agree on tags. The expected value was computed by other code. */
 static void a_version_has_the_same_tag_on_every_host(void **state)
 {
     scene *s = scene_with(ROW, *state);
     assert_string_equal(tag_of(s, *state), "e605218bfbc50f30");
 }
 
-static void an_unchanged_resource_gets_304(void **state)
+static void a_matching_tag_is_not_modified(void **state)
 {
     static const char *const same[] = {"\"%s\"",      "W/\"%s\"",    "*",         "\"x\", \"%s\"",  "\"x\",W/\"%s\",\"y\"",
                                        "\"%s-gzip\"", "W/\"%s-br\"", ",, \"%s\"", "\"a,b\", \"%s\""};
@@ -348,7 +348,7 @@ static void an_unchanged_resource_gets_304(void **state)
     assert_int_equal(send_body(s, "GET", PATH, NULL, *state), 200);
 }
 
-static void a_conditional_write_needs_the_rows_tag(void **state)
+static void a_conditional_write_needs_the_current_tag(void **state)
 {
     static const char *const writes[] = {"PATCH", "PUT", "DELETE"};
     scene *s = scene_with(ROW, *state);
@@ -361,7 +361,7 @@ static void a_conditional_write_needs_the_rows_tag(void **state)
         for (int i = 0; i < COUNT(good); i++) {
             set(s, "If-Match", good[i]);
             assert_int_equal(send_body(s, writes[w], PATH, BODY, *state), w == 2 ? 204 : 200);
-            assert_string_equal(s->table.version, "77"); /* only if it still is what was compared */
+            assert_string_equal(s->table.version, "77"); /* the statement has the version that was compared */
         }
         int before = s->table.updates + s->table.deletes;
         for (int i = 0; i < COUNT(bad); i++) {
@@ -373,9 +373,9 @@ static void a_conditional_write_needs_the_rows_tag(void **state)
     }
 }
 
-/* ---------------------------------------------------------------- change, replace, delete */
+/* ---------------------------------------------------------------- patch, replace, delete */
 
-static void a_patch_that_others_overtake_is_worked_out_again(void **state)
+static void a_patch_is_repeated_after_a_concurrent_write(void **state)
 {
     scene *s = scene_with(ROW, *state);
     s->table.races = 5;
@@ -385,7 +385,7 @@ static void a_patch_that_others_overtake_is_worked_out_again(void **state)
     assert_string_equal(s->table.version, "77");
 }
 
-static void a_patch_that_never_succeeds_ends(void **state)
+static void retries_of_a_patch_are_limited(void **state)
 {
     scene *s = scene_with(ROW, *state);
     s->table.races = 1000000;
@@ -393,14 +393,14 @@ static void a_patch_that_never_succeeds_ends(void **state)
     assert_true(s->table.updates <= 100);
 }
 
-static void a_write_with_unknown_outcome_is_not_reported_as_undone(void **state)
+static void an_unanswered_write_may_have_been_executed(void **state)
 {
     scene *s = scene_with(ROW, *state);
-    s->table.create_error = "57014"; /* it took too long */
+    s->table.create_error = "57014"; /* a timeout */
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
     assert_non_null(strstr(member_of(s->host, "detail", *state), "Idempotency-Key"));
     assert_int_equal(s->table.creates, 1);
-    s->table.create_error = "42P01"; /* there is no table */
+    s->table.create_error = "42P01"; /* the table does not exist */
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
     assert_non_null(strstr(member_of(s->host, "detail", *state), "nothing was changed"));
     s->host->pg = NULL;
@@ -408,7 +408,7 @@ static void a_write_with_unknown_outcome_is_not_reported_as_undone(void **state)
     assert_non_null(strstr(member_of(s->host, "detail", *state), "nothing was changed"));
 }
 
-static void a_write_without_a_condition_is_one_statement(void **state)
+static void an_unconditional_write_is_one_statement(void **state)
 {
     scene *s = scene_with(ROW, *state);
     assert_int_equal(send_body(s, "PUT", PATH, BODY, *state), 200);
@@ -421,7 +421,7 @@ static void a_write_without_a_condition_is_one_statement(void **state)
     assert_int_equal(s->host->acquired, 2);
 }
 
-static void only_a_write_with_deliveries_notifies_the_dispatcher(void **state)
+static void only_writes_with_deliveries_notify_the_dispatcher(void **state)
 {
     scene *s = scene_with(ROW, *state);
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201);
@@ -434,11 +434,11 @@ static void only_a_write_with_deliveries_notifies_the_dispatcher(void **state)
     assert_int_equal(s->host->notified, 4);
     set(s, "Idempotency-Key", UUID);
     memcpy(s->table.once, (const char *const[]){"t", "f", "201", ROW, NULL}, sizeof s->table.once);
-    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201); /* an answer that is repeated makes none */
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 201); /* a replayed response creates none */
     assert_int_equal(s->host->notified, 4);
 }
 
-static void a_missing_resource_is_not_found_by_any_method(void **state)
+static void no_method_finds_a_missing_resource(void **state)
 {
     static const char *const methods[] = {"GET", "HEAD", "PATCH", "PUT", "DELETE"};
     scene *s = scene_with(NULL, *state);
@@ -450,7 +450,7 @@ static void a_missing_resource_is_not_found_by_any_method(void **state)
         }
 }
 
-static void a_wrong_body_is_refused_before_any_write(void **state)
+static void an_invalid_body_is_reported_before_a_write(void **state)
 {
     scene *s = scene_with(ROW, *state);
     static const char *const writes[][2] = {{"POST", "brokers"}, {"PUT", PATH}, {"PATCH", PATH}};
@@ -465,28 +465,28 @@ static void a_wrong_body_is_refused_before_any_write(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_body_is_taken_whatever_the_form_of_its_media_type),
+        pool_test(a_media_type_has_several_spellings),
         pool_test(a_body_of_another_media_type_is_refused),
-        pool_test(a_body_that_is_missing_or_no_json_is_refused),
-        pool_test(an_error_in_reading_the_body_is_the_response),
+        pool_test(a_missing_or_malformed_body_is_refused),
+        pool_test(a_problem_of_reading_the_body_is_the_response),
         pool_test(operations_without_a_body_do_not_read_one),
-        pool_test(a_created_resource_has_a_location),
-        pool_test(a_value_that_must_be_unique_is_named),
+        pool_test(a_created_resource_has_location_and_etag),
+        pool_test(a_duplicate_value_is_reported_with_its_field),
         pool_test(an_idempotency_key_is_a_uuid_of_version_4),
-        pool_test(a_request_that_is_sent_again_gets_the_first_ones_answer),
-        pool_test(a_clash_that_the_first_copy_of_a_request_made_is_no_clash),
+        pool_test(a_repeated_request_gets_the_first_response),
+        pool_test(a_unique_violation_with_the_first_request_is_replayed),
         pool_test(a_key_that_was_used_for_another_request_is_refused),
-        pool_test(a_key_whose_time_is_over_is_used_anew),
+        pool_test(an_expired_key_is_used_again),
         pool_test(a_version_has_the_same_tag_on_every_host),
-        pool_test(an_unchanged_resource_gets_304),
-        pool_test(a_conditional_write_needs_the_rows_tag),
-        pool_test(a_patch_that_others_overtake_is_worked_out_again),
-        pool_test(a_patch_that_never_succeeds_ends),
-        pool_test(a_write_with_unknown_outcome_is_not_reported_as_undone),
-        pool_test(a_write_without_a_condition_is_one_statement),
-        pool_test(only_a_write_with_deliveries_notifies_the_dispatcher),
-        pool_test(a_missing_resource_is_not_found_by_any_method),
-        pool_test(a_wrong_body_is_refused_before_any_write),
+        pool_test(a_matching_tag_is_not_modified),
+        pool_test(a_conditional_write_needs_the_current_tag),
+        pool_test(a_patch_is_repeated_after_a_concurrent_write),
+        pool_test(retries_of_a_patch_are_limited),
+        pool_test(an_unanswered_write_may_have_been_executed),
+        pool_test(an_unconditional_write_is_one_statement),
+        pool_test(only_writes_with_deliveries_notify_the_dispatcher),
+        pool_test(no_method_finds_a_missing_resource),
+        pool_test(an_invalid_body_is_reported_before_a_write),
     };
     return run_test_group("service_write", tests);
 }
