@@ -81,6 +81,13 @@ neo_problem *neo_call_not_found(neo_call *call)
     return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this id.", name);
 }
 
+neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows)
+{
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, rows);
+    return rows->count ? NULL : neo_call_not_found(call);
+}
+
 /* ---------------------------------------------------------------- the database */
 
 neo_problem *neo_call_acquire(neo_call *call, neo_pg **pg)

@@ -52,6 +52,8 @@ void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows);
 
 /* The problem of a failed statement. Not for NEO_PG_OK; `rows` may be NULL if the statement only reads. */
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows);
+/* The problem of a statement that failed, or found no row (404); otherwise NULL. */
+neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows);
 /* 404 for the resource or subresource. */
 neo_problem *neo_call_not_found(neo_call *call);
 

@@ -122,9 +122,7 @@ static neo_problem *read_row(neo_call *call, neo_rows *rows)
         return problem;
     neo_pg_status status = neo_table_read(pg, call->match.resource, &call->actor, call->match.id, call->pool, rows);
     neo_call_release(call, pg);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, rows);
-    return rows->count ? NULL : neo_call_not_found(call);
+    return neo_call_check_found(call, status, rows);
 }
 
 neo_problem *neo_call_read(neo_call *call, neo_result *result)
@@ -156,12 +154,11 @@ static neo_problem *write_version(neo_call *call, neo_pg *pg, writer write, neo_
     for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
         neo_pg_status status =
             neo_table_read_version(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);
-        if (status != NEO_PG_OK)
-            return neo_call_failed(call, status, &rows);
-        if (rows.count == 0)
-            return neo_call_not_found(call);
+        neo_problem *problem = neo_call_check_found(call, status, &rows);
+        if (problem)
+            return problem;
         neo_text current = neo_rows_text(&rows, 0, 0);
-        neo_problem *problem = neo_call_check_if_match(call, current);
+        problem = neo_call_check_if_match(call, current);
         if (!problem)
             problem = write(call, pg, neo_rows_value(&rows, 0, 1), current, result);
         if (problem || result->status)

@@ -16,12 +16,10 @@ neo_problem *neo_call_rotate_secret(neo_call *call, neo_result *result)
     const char *sealed = neo_secret_seal(&call->site->keys, call->match.id, secret, call->pool);
     neo_pg_status status = neo_delivery_rotate(pg, &call->actor, call->match.id, sealed, call->pool, &rows);
     neo_call_release(call, pg);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, &rows);
-    if (rows.count == 0)
-        return neo_call_not_found(call);
-    *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0), .secret = secret};
-    return NULL;
+    problem = neo_call_check_found(call, status, &rows);
+    if (!problem)
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0), .secret = secret};
+    return problem;
 }
 
 neo_problem *neo_call_read_delivery(neo_call *call, neo_result *result)
@@ -33,12 +31,10 @@ neo_problem *neo_call_read_delivery(neo_call *call, neo_result *result)
         return problem;
     neo_pg_status status = neo_delivery_read(pg, &call->actor, call->match.id, call->match.subresource_id, call->pool, &rows);
     neo_call_release(call, pg);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, &rows);
-    if (rows.count == 0)
-        return neo_call_not_found(call);
-    *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return NULL;
+    problem = neo_call_check_found(call, status, &rows);
+    if (!problem)
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
+    return problem;
 }
 
 /* ---------------------------------------------------------------- new deliveries */
