@@ -66,7 +66,7 @@ CPPFLAGS += -Iinclude -I$(BUILD)/gen $(SYSTEM) -D_GNU_SOURCE -DLINUX -D_REENTRAN
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -fPIC -fvisibility=hidden -fstack-protector-strong $(WARNINGS) $(SANFLAGS)
 LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
-LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lcrypto -lcurl -lpq -lpthread
+LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lcrypto -lcurl -lpq -lpthread -lm
 
 # Layers 0 to 3 are the library that the module and neoapictl use.
 LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)

@@ -3,6 +3,7 @@
 #include "report_parts.h"
 
 #include <apr_strings.h>
+#include <math.h>
 #include <string.h>
 
 typedef struct {
@@ -55,27 +56,12 @@ static scale scale_of(const neo_report_chart *chart)
     return (scale){bottom, top, 1};
 }
 
-/* Logarithm to the base 10, without libm. */
-static double decades(double ratio)
-{
-    double whole = 0;
-    while (ratio >= 10) {
-        ratio /= 10;
-        whole++;
-    }
-    /* ln((1 + t) / (1 - t)) = 2 (t + t^3 / 3 + ...), over ln 10 */
-    double t = (ratio - 1) / (ratio + 1), square = t * t, power = t, sum = 0;
-    for (int i = 1; i < 40; i += 2, power *= square)
-        sum += power / i;
-    return whole + 2 * sum / 2.302585092994046;
-}
-
 /* The distance from the top, in percent of the height. */
 static double depth(const scale *s, double value)
 {
     if (!s->is_logarithmic)
         return 100 - 100 * value / s->max;
-    return value <= s->min ? 100 : 100 - 100 * decades(value / s->min) / decades(s->max / s->min);
+    return value <= s->min ? 100 : 100 - 100 * log10(value / s->min) / log10(s->max / s->min);
 }
 
 /* ---------------------------------------------------------------- drawing */
