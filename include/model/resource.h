@@ -165,4 +165,7 @@ const neo_filter *neo_filter_named(const neo_resource *resource, const char *nam
  * status are in it; then *status is set, else NULL. NULL for an index with another name. */
 const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status);
 
+/* Whether the filter accepts several values, separated by commas. */
+int neo_filter_accepts_several(const neo_filter *filter);
+
 #endif

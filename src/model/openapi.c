@@ -37,16 +37,11 @@ static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
     return schema;
 }
 
-static int accepts_several(const neo_filter *filter)
-{
-    return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS;
-}
-
 /* What can have several values is an array, written with commas. */
 static void set_filter_schema(neo_json *parameter, const neo_filter *filter, const char *example, apr_pool_t *pool)
 {
     neo_json *schema = filter_schema(filter, pool);
-    if (accepts_several(filter)) {
+    if (neo_filter_accepts_several(filter)) {
         neo_json *list = neo_openapi_json(pool, NEO_JSON({"type" : "array", "minItems" : 1, "maxItems" : 100}));
         neo_json_set(list, "items", schema);
         neo_openapi_text(parameter, "style", "form", pool);
@@ -55,8 +50,7 @@ static void set_filter_schema(neo_json *parameter, const neo_filter *filter, con
     }
     neo_json_set(parameter, "schema", schema);
     if (example)
-        neo_json_set(parameter, "example",
-                     accepts_several(filter) ? neo_openapi_json(pool, "[%s]", example) : neo_openapi_json(pool, "%s", example));
+        neo_json_set(parameter, "example", neo_openapi_json(pool, neo_filter_accepts_several(filter) ? "[%s]" : "%s", example));
 }
 
 static neo_json *filter_parameter(const neo_filter *filter, const neo_resource *resource, apr_pool_t *pool)

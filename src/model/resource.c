@@ -68,6 +68,11 @@ static const neo_filter *find_filter(const neo_filter *filters, const char *name
     return NULL;
 }
 
+int neo_filter_accepts_several(const neo_filter *filter)
+{
+    return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS;
+}
+
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name)
 {
     const neo_filter *own = find_filter(resource->filters, name);

@@ -36,18 +36,13 @@ static int read_limit(neo_call *call, neo_problem **problem)
     return (int)limit;
 }
 
-static int accepts_several(const neo_filter *filter)
-{
-    return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS;
-}
-
 /* Sets *condition from a filter's comma-separated values. */
 static void read_values(neo_call *call, const neo_filter *filter, const char *text, neo_condition *condition,
                         neo_problem **problem)
 {
     apr_array_header_t *values = apr_array_make(call->pool, 2, sizeof(const char *));
     char *rest = apr_pstrdup(call->pool, text), *one;
-    while ((one = accepts_several(filter) ? strsep(&rest, ",") : rest)) {
+    while ((one = neo_filter_accepts_several(filter) ? strsep(&rest, ",") : rest)) {
         const char *wrong =
             neo_condition_value(filter, prefix_of(call), one, call->pool, &APR_ARRAY_PUSH(values, const char *));
         if (!wrong && values->nelts > MAX_VALUES)
@@ -56,7 +51,7 @@ static void read_values(neo_call *call, const neo_filter *filter, const char *te
             neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", filter->name, "%s", wrong);
             return;
         }
-        if (!accepts_several(filter))
+        if (!neo_filter_accepts_several(filter))
             break;
     }
     *condition = (neo_condition){filter, (const char *const *)values->elts, values->nelts};

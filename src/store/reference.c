@@ -10,31 +10,6 @@
 
 /* ---------------------------------------------------------------- what the tables say */
 
-static int has_value(const neo_field *field, const char *value)
-{
-    for (const char *const *v = field ? field->values : NULL; v && *v; v++)
-        if (strcmp(*v, value) == 0)
-            return 1;
-    return 0;
-}
-
-static int is_reference(const neo_field *field)
-{
-    return field->type == NEO_REFERENCE || field->type == NEO_REFERENCE_LIST;
-}
-
-/* Whether one of these fields can refer to `target`. */
-static int can_refer(const neo_field *fields, const neo_resource *target)
-{
-    for (const neo_field *f = fields; f->name; f++) {
-        if (is_reference(f) && (f->refers ? f->refers == target : has_value(neo_field_named(fields, "type"), target->name)))
-            return 1;
-        if (f->fields && can_refer(f->fields, target))
-            return 1;
-    }
-    return 0;
-}
-
 const char *neo_reference_column(const char *id, apr_pool_t *pool)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)
@@ -71,7 +46,7 @@ void neo_reference_add_missing(neo_buf *sql, const neo_resource *resource, const
 {
     neo_buf_printf(sql, "missing as materialized (select %s from ref where case left(target, 4)", columns);
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        if (can_refer(resource->fields, *r))
+        if (neo_can_refer_to(resource, *r))
             neo_buf_printf(sql,
                            " when '%s' then (select o.id from neoapi.%s o where o.organization_id = {organization}"
                            " and o.id = target)",
@@ -122,7 +97,7 @@ void neo_reference_add_kinds(neo_buf *sql, const neo_resource *resource, const c
     const char *between = "";
     neo_buf_puts(sql, "select string_agg(k.kind, ',') as kinds from (values ");
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        if (can_refer((*r)->fields, resource)) {
+        if (neo_can_refer_to(*r, resource)) {
             neo_buf_printf(sql, "%s('%s', '%s')", between, (*r)->name, (*r)->prefix);
             between = ", ";
         }
