@@ -1,31 +1,44 @@
-/* The one clock, and the one way a moment is written: 2026-01-31T13:45:10.123Z. */
+/* Clocks, and dates and timestamps as text: 2026-01-31T13:45:10.123Z. */
 #ifndef NEO_CORE_CLOCK_H
 #define NEO_CORE_CLOCK_H
 
-#include <apr_pools.h>
+#include <apr_general.h>
 
 #include "core/buf.h"
 
-/* Milliseconds since 1970-01-01T00:00:00Z: what ids and timestamps are made of. */
+/* Milliseconds since 1970-01-01T00:00:00Z; negative before. */
 typedef long long neo_ms;
 
-#define NEO_MS_TEXT_SIZE 25                /* "2026-01-31T13:45:10.123Z" and its NUL */
-#define NEO_MS_LAST      253402300799999LL /* 9999-12-31T23:59:59.999Z, the last that has such a text */
+/* The years, in UTC, of every date and date-time that the API accepts. RFC 3339 has years of four digits; an earlier one is a
+ * typing error rather than the date of a deed or a birth. */
+#define NEO_FIRST_YEAR 1800
+#define NEO_LAST_YEAR  9999
+#define NEO_MS_FIRST   (-5364662400000LL) /* 1800-01-01T00:00:00.000Z */
+#define NEO_MS_LAST    253402300799999LL  /* 9999-12-31T23:59:59.999Z */
+
+/* What messages call them. */
+#define NEO_TIMESTAMP_FORM                                                                                                     \
+    "an RFC 3339 date-time from " APR_STRINGIFY(NEO_FIRST_YEAR) " to " APR_STRINGIFY(                                          \
+        NEO_LAST_YEAR) ", such as 2026-01-31T13:45:10.123Z"
+#define NEO_DATE_FORM                                                                                                          \
+    "a date from " APR_STRINGIFY(NEO_FIRST_YEAR) "-01-01 to " APR_STRINGIFY(NEO_LAST_YEAR) "-12-31, such as 2026-01-31"
+
+#define NEO_MS_TEXT_SIZE 25 /* "2026-01-31T13:45:10.123Z" and its NUL */
 
 neo_ms neo_now_ms(void);
 
-/* A clock that never steps: for lifetimes and waits within one process, not for showing. */
+/* The monotonic clock: for lifetimes and timeouts within one process. */
 long long neo_steady_seconds(void);
 long long neo_steady_ms(void);
 
+/* `ms` must be from NEO_MS_FIRST to NEO_MS_LAST. */
 void neo_ms_format(char out[NEO_MS_TEXT_SIZE], neo_ms ms);
 
-/* Reads an RFC 3339 date-time (section 5.6) with any offset and any precision; digits beyond the millisecond are cut off.
- * Returns false for anything else: a leap second, a day that the month does not have, a moment that is before 1970 or after
- * NEO_MS_LAST. */
+/* Parses a date-time (RFC 3339, section 5.6) with any offset; digits beyond the millisecond are cut off. Returns false for
+ * anything else: a leap second, a day that the month does not have, a time outside NEO_MS_FIRST to NEO_MS_LAST. */
 NEO_MUSTCHECK int neo_ms_parse(const char *text, neo_ms *ms);
 
-/* True for a full-date of RFC 3339 that exists in the calendar: 2026-02-28. */
+/* True for a full-date (RFC 3339, section 5.6) that exists, from NEO_FIRST_YEAR to NEO_LAST_YEAR. */
 NEO_MUSTCHECK int neo_date_is_valid(const char *text);
 
 #endif

@@ -24,7 +24,8 @@ void neo_id_issue_block(char id_block[NEO_ID_BLOCK_SIZE], const char *prefix);
 /* True if `text` is an id of that kind: the prefix and a ULID as neo_id_issue writes it. */
 NEO_MUSTCHECK int neo_id_is(const char *text, const char *prefix);
 
-/* Writes the smallest (`last` 0) or greatest (`last` 1) id of a millisecond: the ends of a range of creation times. */
+/* Writes the smallest (`last` 0) or greatest (`last` 1) id of a millisecond: the ends of a range of creation times. Before 1970
+ * both are the smallest id there is, which is never issued. */
 void neo_id_bound(char out[NEO_ID_SIZE], const char *prefix, neo_ms ms, int last);
 
 /* The ULID of a valid id as 16 bytes, and back. */

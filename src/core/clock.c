@@ -1,7 +1,6 @@
-/* Moments: reading the clock, writing and parsing RFC 3339 (see core/clock.h). */
+/* Reading the clocks, formatting and parsing RFC 3339 (see core/clock.h). */
 #include "core/clock.h"
 
-#include <apr_time.h>
 #include <ctype.h>
 #include <string.h>
 #include <time.h>
@@ -37,8 +36,10 @@ static void put_digits(char *out, int width, long long value)
 
 void neo_ms_format(char out[NEO_MS_TEXT_SIZE], neo_ms ms)
 {
-    apr_time_exp_t at;
-    apr_time_exp_gmt(&at, (apr_time_t)ms * 1000);
+    int fraction = (int)((ms % 1000 + 1000) % 1000); /* not negative before 1970 either */
+    time_t seconds = (time_t)((ms - fraction) / 1000);
+    struct tm at;
+    gmtime_r(&seconds, &at);
     memcpy(out, "0000-00-00T00:00:00.000Z", NEO_MS_TEXT_SIZE);
     put_digits(out, 4, at.tm_year + 1900);
     put_digits(out + 5, 2, at.tm_mon + 1);
@@ -46,10 +47,10 @@ void neo_ms_format(char out[NEO_MS_TEXT_SIZE], neo_ms ms)
     put_digits(out + 11, 2, at.tm_hour);
     put_digits(out + 14, 2, at.tm_min);
     put_digits(out + 17, 2, at.tm_sec);
-    put_digits(out + 20, 3, at.tm_usec / 1000);
+    put_digits(out + 20, 3, fraction);
 }
 
-/* Reads exactly `width` digits; -1 where there are fewer. */
+/* Reads exactly `width` digits; -1 if there are fewer. */
 static int get_digits(const char *text, int width)
 {
     int value = 0;
@@ -69,7 +70,7 @@ static int days_in_month(int year, int month)
 }
 
 /* Reads the full-date at the start of `text`. */
-static int parse_date(const char *text, apr_time_exp_t *at)
+static int parse_date(const char *text, struct tm *at)
 {
     int year = get_digits(text, 4);
     if (year < 0 || text[4] != '-')
@@ -88,8 +89,8 @@ static int parse_date(const char *text, apr_time_exp_t *at)
 
 int neo_date_is_valid(const char *text)
 {
-    apr_time_exp_t at;
-    return strlen(text) == 10 && parse_date(text, &at) && at.tm_year >= -100;
+    struct tm at;
+    return strlen(text) == 10 && parse_date(text, &at) && at.tm_year >= NEO_FIRST_YEAR - 1900;
 }
 
 /* Reads "Z" or "+hh:mm" to the end of the text, in seconds east of UTC. */
@@ -111,7 +112,7 @@ static int parse_offset(const char *text, int *seconds)
     return 1;
 }
 
-/* Reads ".123456", if it is there, as milliseconds; returns what follows, NULL where no digit follows the dot. */
+/* Reads an optional ".123456" as milliseconds. Returns the text after it, NULL if no digit follows the dot. */
 static const char *parse_fraction(const char *text, int *milliseconds)
 {
     *milliseconds = 0;
@@ -124,7 +125,7 @@ static const char *parse_fraction(const char *text, int *milliseconds)
     return digit == text + 1 ? NULL : digit;
 }
 
-static int parse_time_of_day(const char *text, apr_time_exp_t *at)
+static int parse_time_of_day(const char *text, struct tm *at)
 {
     at->tm_hour = get_digits(text, 2);
     if (at->tm_hour < 0 || at->tm_hour > 23 || text[2] != ':')
@@ -138,7 +139,7 @@ static int parse_time_of_day(const char *text, apr_time_exp_t *at)
 
 int neo_ms_parse(const char *text, neo_ms *ms)
 {
-    apr_time_exp_t at;
+    struct tm at;
     memset(&at, 0, sizeof at);
     if (strlen(text) < 20 || !parse_date(text, &at) || (text[10] != 'T' && text[10] != 't') ||
         !parse_time_of_day(text + 11, &at))
@@ -148,9 +149,6 @@ int neo_ms_parse(const char *text, neo_ms *ms)
     int offset;
     if (!rest || !parse_offset(rest, &offset))
         return 0;
-    apr_time_t micro;
-    if (apr_time_exp_get(&micro, &at) != APR_SUCCESS || at.tm_year < 70)
-        return 0;
-    *ms = apr_time_sec(micro) * 1000 - (neo_ms)offset * 1000 + milliseconds;
-    return *ms >= 0 && *ms <= NEO_MS_LAST;
+    *ms = ((neo_ms)timegm(&at) - offset) * 1000 + milliseconds;
+    return *ms >= NEO_MS_FIRST && *ms <= NEO_MS_LAST;
 }

@@ -118,8 +118,8 @@ int neo_id_is(const char *text, const char *prefix)
 void neo_id_bound(char out[NEO_ID_SIZE], const char *prefix, neo_ms ms, int last)
 {
     unsigned char ulid[NEO_ID_BYTES];
-    memset(ulid, last ? 0xFF : 0, sizeof ulid);
-    put_ms(ulid, ms);
+    memset(ulid, last && ms >= 0 ? 0xFF : 0, sizeof ulid);
+    put_ms(ulid, ms >= 0 ? ms : 0);
     neo_id_unpack(out, prefix, ulid);
 }
 

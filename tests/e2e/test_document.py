@@ -64,7 +64,8 @@ def test_a_document_relates_to_a_resource_by_type_and_id(post, factory):
 
 @pytest.mark.parametrize("field, right, wrong", [
     ("kind", [], ["passport", "Deed", 5]), ("title", ["é" * 200], ["x" * 201, ""]), ("number", ["12/2026"], ["x" * 101]),
-    ("issuer", ["14º Oficial"], ["x" * 201]), ("issued_at", ["2026-01-31T13:45:10.123Z"], ["2026-01-31", "x"]),
+    ("issuer", ["14º Oficial"], ["x" * 201]), ("issued_at", ["2026-01-31T13:45:10.123Z", "1965-03-20T12:30:00.000Z", "1800-01-01T00:00:00.000Z"],
+                                           ["2026-01-31", "x", "1799-12-31T23:59:59.999Z"]),
     ("expires_at", ["2099-01-31T13:45:10.000Z"], ["soon", 5]), ("status", ["pending", "valid", "rejected", "expired"], ["ok"])])
 def test_every_field_is_validated(post, field, right, wrong):
     for value in right:
@@ -85,17 +86,19 @@ def sample_documents(instance, admin_factory, principals):
         "a": {"related": {"type": "property", "id": n["flat"]}, "kind": "deed", "expires_at": "2026-03-01T12:00:00Z"},
         "b": {"related": {"type": "property", "id": n["flat"]}, "kind": "cndt", "status": "valid", "external_id": "x"},
         "c": {"related": {"type": "party", "id": n["ana"]}, "kind": "rg", "expires_at": "2026-04-01T12:00:00Z"},
+        "d": {"related": {"type": "party", "id": n["bia"]}, "kind": "cnh", "status": "expired", "expires_at": "1965-03-20T12:30:00Z"},
     }
     api.ids = {estate.document(**fields)["id"]: name for name, fields in made.items()}
     return api
 
 
 @pytest.mark.parametrize("params, names", [
-    ({"kind": "deed,rg"}, "ac"), ({"kind": "cnh"}, ""), ({"status": "pending"}, "ac"), ({"status": "valid,expired"}, "b"),
-    ({"related_id": "flat"}, "ab"), ({"related_id": "ana"}, "c"), ({"related_id": "bia"}, ""),
+    ({"kind": "deed,rg"}, "ac"), ({"kind": "cpf"}, ""), ({"status": "pending"}, "ac"), ({"status": "valid,expired"}, "bd"),
+    ({"related_id": "flat"}, "ab"), ({"related_id": "ana"}, "c"), ({"related_id": "bia"}, "d"),
     ({"related_id": "ctr_" + UNKNOWN_ULID}, ""),
-    ({"related_id": "doc_" + UNKNOWN_ULID}, ""), ({"related_id": "x"}, ""), ({"expires_lte": "2026-03-01T12:00:00Z"}, "a"),
-    ({"expires_lte": "2026-03-01T09:00:00.001-03:00"}, "a"), ({"expires_lte": "2026-03-01T11:59:59.999Z"}, ""),
+    ({"related_id": "doc_" + UNKNOWN_ULID}, ""), ({"related_id": "x"}, ""), ({"expires_lte": "2026-03-01T12:00:00Z"}, "ad"),
+    ({"expires_lte": "2026-03-01T09:00:00.001-03:00"}, "ad"), ({"expires_lte": "2026-03-01T11:59:59.999Z"}, "d"),
+    ({"expires_lte": "1965-03-20T09:30:00-03:00"}, "d"), ({"expires_lte": "1965-03-20T12:29:59.999Z"}, ""),
     ({"external_id": "x"}, "b"), ({"related_id": "flat", "status": "pending"}, "a")])
 def test_filters_find(sample_documents, params, names):
     params = {name: sample_documents.names.get(value, value) for name, value in params.items()}
@@ -106,8 +109,8 @@ def test_filters_find(sample_documents, params, names):
 
 def test_a_filter_takes_several_related_ids(sample_documents):
     several = ",".join([*sample_documents.names.values(), "brk_" + UNKNOWN_ULID])
-    assert [sample_documents.ids[item["id"]] for item in sample_documents.walk("documents", related_id=several)] == ["c", "b",
-                                                                                                                     "a"]
+    found = [sample_documents.ids[item["id"]] for item in sample_documents.walk("documents", related_id=several)]
+    assert found == ["d", "c", "b", "a"]
 
 
 @pytest.mark.parametrize("name, value",

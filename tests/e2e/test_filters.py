@@ -91,17 +91,24 @@ def test_bounds_of_update_times_are_inclusive(sample_brokers):
 
 
 @pytest.mark.parametrize("moment, names", [
-    ("1970-01-01T00:00:00Z", list(PEOPLE)), ("1999-12-31T23:59:59.999-03:00", list(PEOPLE)), ("2999-01-01T00:00:00Z", []),
+    ("1970-01-01T00:00:00Z", list(PEOPLE)), ("1888-05-13T12:00:00Z", list(PEOPLE)), ("1800-01-01T00:00:00Z", list(PEOPLE)),
+    ("1999-12-31T23:59:59.999-03:00", list(PEOPLE)), ("2999-01-01T00:00:00Z", []),
     ("2020-02-29T00:00:00.123456789Z", list(PEOPLE)),
 ])
 def test_a_timestamp_is_any_date_time_of_rfc_3339(sample_brokers, moment, names):
     assert found(sample_brokers, created_gte=moment) == names and found(sample_brokers, updated_gte=moment) == names
 
 
+@pytest.mark.parametrize("name", ["created_lte", "updated_lte"])
+@pytest.mark.parametrize("moment", ["1969-12-31T23:59:59.999Z", "1800-01-01T00:00:00Z"])
+def test_nothing_was_created_or_updated_before_1970(sample_brokers, name, moment):
+    assert found(sample_brokers, **{name: moment}) == []
+
+
 @pytest.mark.parametrize("name", ["created_gte", "created_lte", "updated_gte", "updated_lte"])
 @pytest.mark.parametrize("value", ["", "x", "2026-01-31", "2026-13-01T00:00:00Z", "2026-02-30T00:00:00Z", "2026-01-31T13:45:10",
                                    "2026-01-31 13:45:10Z", "1769867110", "now", "2026-01-31T25:00:00Z",
-                                   "2026-01-31T13:45:10.Z"])
+                                   "2026-01-31T13:45:10.Z", "1799-12-31T23:59:59Z"])
 def test_a_malformed_timestamp_is_refused(sample_brokers, name, value):
     refused(sample_brokers.get("brokers", params={name: value}), 400, "validation.parameter_invalid",
             **{name: "validation.parameter_invalid"})

@@ -27,6 +27,9 @@ static void assert_refused(const char *text)
 static void a_moment_is_written_to_the_millisecond(void **state)
 {
     static const moment known[] = {
+        {"1800-01-01T00:00:00.000Z", NEO_MS_FIRST},
+        {"1888-05-13T12:00:00.250Z", -2576145599750LL},
+        {"1969-12-31T23:59:59.999Z", -1},
         {"1970-01-01T00:00:00.000Z", 0},
         {"1970-01-01T00:00:00.001Z", 1},
         {"2000-02-29T12:34:56.789Z", 951827696789LL},
@@ -45,7 +48,7 @@ static void a_moment_is_written_to_the_millisecond(void **state)
 static void every_day_of_four_centuries_is_read_back(void **state)
 {
     (void)state;
-    for (neo_ms ms = 0; ms < 146097 * DAY; ms += DAY + 61001) {
+    for (neo_ms ms = NEO_MS_FIRST; ms < NEO_MS_FIRST + 146097 * DAY; ms += DAY + 61001) {
         char text[NEO_MS_TEXT_SIZE];
         neo_ms_format(text, ms);
         assert_reads(text, ms);
@@ -154,14 +157,21 @@ static void a_day_that_the_month_does_not_have_is_refused(void **state)
     }
 }
 
-static void a_moment_before_1970_is_refused(void **state)
+static void a_moment_before_1970_is_negative(void **state)
 {
     (void)state;
-    assert_reads("1970-01-01T00:00:00Z", 0);
     assert_reads("1970-01-01T01:00:00+01:00", 0);
-    assert_refused("1970-01-01T00:00:00+00:01");
-    assert_refused("1969-12-31T23:59:59.999Z");
-    assert_refused("1969-12-31T23:59:59-01:00");
+    assert_reads("1970-01-01T00:00:00+00:01", -60000);
+    assert_reads("1969-12-31T23:59:59Z", -1000);
+    assert_reads("1969-12-31T23:59:59.999-01:00", 3599999);
+}
+
+static void a_moment_before_the_first_year_is_refused(void **state)
+{
+    (void)state;
+    assert_reads("1799-12-31T23:00:00-01:00", NEO_MS_FIRST);
+    assert_refused("1799-12-31T23:59:59.999Z");
+    assert_refused("1800-01-01T00:00:00+00:01");
     assert_refused("0000-01-01T00:00:00Z");
     assert_refused("0001-01-01T00:00:00Z");
 }
@@ -197,7 +207,8 @@ int main(void)
         cmocka_unit_test(an_offset_is_taken_into_account),
         cmocka_unit_test(an_invalid_date_time_is_refused),
         cmocka_unit_test(a_day_that_the_month_does_not_have_is_refused),
-        cmocka_unit_test(a_moment_before_1970_is_refused),
+        cmocka_unit_test(a_moment_before_1970_is_negative),
+        cmocka_unit_test(a_moment_before_the_first_year_is_refused),
         cmocka_unit_test(a_moment_that_has_no_text_of_four_digits_for_its_year_is_refused),
         cmocka_unit_test(a_date_is_ten_characters_and_nothing_else),
     };

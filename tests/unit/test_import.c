@@ -77,7 +77,7 @@ static neo_problem *checked(const neo_resource *resource, const char *change, ap
     return neo_import_check(resource, body_of(resource, change, pool), &owner, pool, row, &clean);
 }
 
-static void a_row_has_its_line_and_given_service_fields(void **state)
+static void a_row_has_its_place_and_of_what_the_service_sets_what_is_given(void **state)
 {
     neo_json *row;
     assert_null(checked(&neo_proposal,
@@ -94,7 +94,7 @@ static void a_row_has_its_line_and_given_service_fields(void **state)
     assert_null(neo_json_get(row, "created_at"));
 }
 
-static void errors_in_service_fields_are_named(void **state)
+static void what_is_wrong_is_named_also_of_what_the_service_sets(void **state)
 {
     neo_json *row;
     neo_problem *problem = checked(&neo_broker, "{\"name\":\"\",\"created_at\":\"yesterday\",\"updated_by\":7}", *state, &row);
@@ -103,6 +103,16 @@ static void errors_in_service_fields_are_named(void **state)
     assert_string_equal(APR_ARRAY_IDX(problem->items, 0, neo_problem_item).field, "name");
     assert_string_equal(APR_ARRAY_IDX(problem->items, 1, neo_problem_item).field, "created_at");
     assert_string_equal(APR_ARRAY_IDX(problem->items, 2, neo_problem_item).field, "updated_by");
+}
+
+static void a_row_cannot_be_older_than_the_first_id(void **state)
+{
+    neo_json *row;
+    assert_null(checked(&neo_broker, "{\"created_at\":\"1970-01-01T00:00:00Z\",\"updated_at\":\"1969-12-31T23:59:59Z\"}",
+                        *state, &row));
+    const neo_problem *problem = checked(&neo_broker, "{\"created_at\":\"1969-12-31T23:59:59Z\"}", *state, &row);
+    assert_non_null(problem);
+    assert_string_equal(problem->detail, "created_at: must not be before 1970-01-01T00:00:00Z");
 }
 
 /* ---------------------------------------------------------------- what is no resource of the API */
@@ -116,7 +126,7 @@ static const char *phone_of(const neo_resource *kind, const char *body, const ch
     return neo_json_string(neo_json_get(row, field));
 }
 
-static void a_lead_is_restored_unchanged_or_normalized_like_lead_import(void **state)
+static void a_lead_comes_back_as_it_was_kept_and_from_elsewhere_as_lead_import_takes_it(void **state)
 {
     static const char *const phones[][2] = {
         {"+14155552671", "14155552671"},
@@ -180,9 +190,10 @@ int main(void)
         pool_test(a_moved_id_is_always_the_same_of_its_organization_and_keeps_its_moment),
         pool_test(a_new_id_carries_its_moment),
         pool_test(references_are_renamed_wherever_they_stand_and_nothing_else_is),
-        pool_test(a_row_has_its_line_and_given_service_fields),
-        pool_test(errors_in_service_fields_are_named),
-        pool_test(a_lead_is_restored_unchanged_or_normalized_like_lead_import),
+        pool_test(a_row_has_its_place_and_of_what_the_service_sets_what_is_given),
+        pool_test(what_is_wrong_is_named_also_of_what_the_service_sets),
+        pool_test(a_row_cannot_be_older_than_the_first_id),
+        pool_test(a_lead_comes_back_as_it_was_kept_and_from_elsewhere_as_lead_import_takes_it),
         pool_test(an_opt_out_comes_back_whatever_the_contact_is_called),
         pool_test(every_kind_that_is_taken_along_is_found_by_its_name_alone),
     };
