@@ -1,14 +1,21 @@
-/* One value against one field of a table. The walk over a whole body is validate's. */
+/* Checks one value against one field. model/validate.h checks a whole body. */
 #ifndef NEO_MODEL_CHECK_H
 #define NEO_MODEL_CHECK_H
 
 #include "model/resource.h"
 
-/* What is wrong with a value that is not null ("must be …"), or NULL. Of lists and objects only the kind and the size are
- * looked at here. `beside` is what is right of the object that it is a member of, up to here. */
+/* Returns what is wrong with a value that is not null ("must be …"), or NULL. Of lists and objects it checks the kind and the
+ * size, not what is in them. `beside`: the checked members of the same object, those before this one; NULL if there are none.
+ */
 const char *neo_check(const neo_field *field, const neo_json *value, const neo_json *beside, apr_pool_t *pool);
 
-/* The kind of resource that a reference is to, NULL where the member `type` beside it names none. */
+/* What a field accepts, without a full stop: "an integer from 0 to 10", "draft or active". A field's rule may accept less. */
+const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool);
+
+/* "private, restricted or public", from values that end with NULL. */
+const char *neo_one_of(const char *const *values, apr_pool_t *pool);
+
+/* The resource that a reference refers to. NULL if its kind is in the member `type` beside it and that names none. */
 const neo_resource *neo_referenced_resource(const neo_field *field, const neo_json *beside);
 
 #endif

@@ -7,6 +7,7 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
+#include "model/check.h"
 #include "store/reference.h"
 
 static const char *moment_value(const neo_filter *filter, const char *prefix, const char *text, apr_pool_t *pool,
@@ -15,7 +16,7 @@ static const char *moment_value(const neo_filter *filter, const char *prefix, co
     neo_ms ms;
     char *out = apr_palloc(pool, NEO_ID_SIZE > NEO_MS_TEXT_SIZE ? NEO_ID_SIZE : NEO_MS_TEXT_SIZE);
     if (!neo_ms_parse(text, &ms))
-        return "must be a date-time of RFC 3339, such as 2026-01-31T13:45:10.123Z (a plus sign is written %2B in a query)";
+        return "must be " NEO_TIMESTAMP_FORM "; write a plus sign as %2B in a query";
     if (filter->value == NEO_VALUE_CREATED_AT)
         neo_id_bound(out, prefix, ms, filter->kind == NEO_FILTER_TO);
     else
@@ -26,15 +27,12 @@ static const char *moment_value(const neo_filter *filter, const char *prefix, co
 
 static const char *enum_value(const neo_filter *filter, const char *text, apr_pool_t *pool, const char **value)
 {
-    const char *all = "";
-    for (const char *const *v = filter->values; *v; v++) {
+    for (const char *const *v = filter->values; *v; v++)
         if (strcmp(*v, text) == 0) {
             *value = *v;
             return NULL;
         }
-        all = apr_pstrcat(pool, all, *all ? ", " : "", *v, NULL);
-    }
-    return apr_pstrcat(pool, "must be one of ", all, NULL);
+    return apr_pstrcat(pool, "must be ", neo_one_of(filter->values, pool), NULL);
 }
 
 const char *neo_condition_value(const neo_filter *filter, const char *prefix, const char *text, apr_pool_t *pool,
@@ -48,7 +46,7 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
     if (filter->value == NEO_VALUE_TIMESTAMP || filter->value == NEO_VALUE_CREATED_AT)
         return moment_value(filter, prefix, text, pool, value);
     if (filter->value == NEO_VALUE_DATE && !neo_date_is_valid(text))
-        return "must be a date, such as 2026-01-31";
+        return "must be " NEO_DATE_FORM;
     if (filter->value == NEO_VALUE_INTEGER && !neo_integer_parse(text, &number))
         return "must be an integer";
     *value = text;

@@ -22,13 +22,13 @@ static void money_that_is_anything_else_is_refused_by_name(void **state)
         {"9007199254740992", "must be an integer from 0 to 9007199254740991"},
         {"9223372036854775807", "must be an integer from 0 to 9007199254740991"},
         {"-1", "must be an integer from 0 to 9007199254740991"},
-        {"9223372036854775808", "must be an integer from 0 to 9007199254740991, written without point and exponent"},
-        {"99999999999999999999999999", "must be an integer from 0 to 9007199254740991, written without point and exponent"},
-        {"1e999", "must be an integer from 0 to 9007199254740991, written without point and exponent"},
-        {"1.0", "must be an integer from 0 to 9007199254740991, written without point and exponent"},
-        {"1e3", "must be an integer from 0 to 9007199254740991, written without point and exponent"},
-        {"0.5", "must be an integer from 0 to 9007199254740991, written without point and exponent"},
-        {"-0.0", "must be an integer from 0 to 9007199254740991, written without point and exponent"},
+        {"9223372036854775808", "must be an integer from 0 to 9007199254740991, without a decimal point or exponent"},
+        {"99999999999999999999999999", "must be an integer from 0 to 9007199254740991, without a decimal point or exponent"},
+        {"1e999", "must be an integer from 0 to 9007199254740991, without a decimal point or exponent"},
+        {"1.0", "must be an integer from 0 to 9007199254740991, without a decimal point or exponent"},
+        {"1e3", "must be an integer from 0 to 9007199254740991, without a decimal point or exponent"},
+        {"0.5", "must be an integer from 0 to 9007199254740991, without a decimal point or exponent"},
+        {"-0.0", "must be an integer from 0 to 9007199254740991, without a decimal point or exponent"},
         {"\"100\"", "must be an integer from 0 to 9007199254740991, not a string"},
         {"true", "must be an integer from 0 to 9007199254740991, not a boolean"},
         {"[100]", "must be an integer from 0 to 9007199254740991, not an array"},
@@ -95,7 +95,8 @@ static void a_timestamp_is_stored_in_the_response_format(void **state)
 {
     static const char *const moments[][2] = {{"2026-01-31T13:45:10.123Z", "2026-01-31T13:45:10.123Z"},
                                              {"2026-01-31t10:45:10-03:00", "2026-01-31T13:45:10.000Z"},
-                                             {"2026-01-31T13:45:10.1239999Z", "2026-01-31T13:45:10.123Z"}};
+                                             {"2026-01-31T13:45:10.1239999Z", "2026-01-31T13:45:10.123Z"},
+                                             {"1965-03-20T09:30:00-03:00", "1965-03-20T12:30:00.000Z"}};
     for (int i = 0; i < COUNT(moments); i++) {
         const char *wanted = apr_psprintf(*state, "\"%s\"", moments[i][1]);
         assert_string_equal(
@@ -109,8 +110,11 @@ static void a_timestamp_is_stored_in_the_response_format(void **state)
                                     "parties", *state),
                                wanted));
     }
-    wrong(&neo_party, "{\"lgpd_consent_at\":\"2026-01-31\"}", "lgpd_consent_at", "validation.party.lgpd_consent_at_invalid",
-          *state);
+    static const char *const values[] = {"2026-01-31", "1799-12-31T23:59:59Z"};
+    for (int i = 0; i < COUNT(values); i++)
+        assert_string_equal(wrong(&neo_party, apr_psprintf(*state, "{\"lgpd_consent_at\":\"%s\"}", values[i]),
+                                  "lgpd_consent_at", "validation.party.lgpd_consent_at_invalid", *state),
+                            "must be an RFC 3339 date-time from 1800 to 9999, such as 2026-01-31T13:45:10.123Z");
 }
 
 static void only_texts_of_several_lines_may_have_line_breaks(void **state)
@@ -131,11 +135,11 @@ static void a_list_of_texts_names_the_wrong_ones(void **state)
     assert_string_equal(kept(&neo_property, "{\"features\":[]}", "features", *state), "");
     assert_string_equal(
         wrong(&neo_property, "{\"features\":[\"a\",7]}", "features[1]", "validation.property.features_invalid", *state),
-        "must be a string, not an integer");
+        "must be a string of 1 to 100 characters, not an integer");
     wrong(&neo_property, "{\"features\":[null]}", "features[0]", "validation.property.features_invalid", *state);
     wrong(&neo_property, "{\"features\":[\"\"]}", "features[0]", "validation.property.features_invalid", *state);
     assert_string_equal(wrong(&neo_property, "{\"features\":{}}", "features", "validation.property.features_invalid", *state),
-                        "must be an array, not an object");
+                        "must be an array of at most 100 strings of 1 to 100 characters, not an object");
 }
 
 static const char *repeated(const char *element, int times, apr_pool_t *pool)
@@ -154,7 +158,7 @@ static void a_list_that_is_too_long_is_one_mistake(void **state)
         assert_string_equal(wrong(&neo_property,
                                   apr_psprintf(*state, "{\"features\":[%s]}", repeated(elements[i], 101, *state)), "features",
                                   "validation.property.features_invalid", *state),
-                            "must have at most 100 elements");
+                            "must have at most 100 elements, not 101");
     wrong(&neo_property, apr_psprintf(*state, "{\"media\":[%s]}", repeated("{\"x\":1}", 101, *state)), "media",
           "validation.property.media_invalid", *state);
 }
@@ -215,9 +219,9 @@ static void metadata_has_limits_in_members_keys_and_values(void **state)
 {
     taken(&neo_property, map_of(40, 40, 500, *state), *state);
     assert_string_equal(wrong(&neo_property, map_of(1, 41, 1, *state), "metadata", METADATA, *state),
-                        "must have keys of 1 to 40 characters; that of member 1 has 41");
+                        "must have keys of 1 to 40 characters; the key of member 1 has 41");
     assert_string_equal(wrong(&neo_property, map_of(3, 1, 501, *state), "metadata", METADATA, *state),
-                        "must have values of at most 500 characters; that of member 1 has more");
+                        "must have values of at most 500 characters; the value of member 1 has more");
     wrong(&neo_property, "{\"metadata\":{\"\":\"a\"}}", "metadata", METADATA, *state);
 }
 
@@ -233,7 +237,7 @@ static void metadata_has_fifty_members_at_most(void **state)
 {
     taken(&neo_property, members(50, *state), *state);
     assert_string_equal(wrong(&neo_property, members(51, *state), "metadata", METADATA, *state),
-                        "must have at most 50 members");
+                        "must have at most 50 members, not 51");
 }
 
 static void metadata_keeps_any_text_and_nothing_but_texts(void **state)
@@ -243,7 +247,7 @@ static void metadata_keeps_any_text_and_nothing_but_texts(void **state)
         "{\"b\":\"\",\"a.b[0]\":\"x\\ny\",\"id\":\"1\"}");
     assert_string_equal(kept(&neo_property, "{\"metadata\":{}}", "metadata", *state), "");
     assert_string_equal(wrong(&neo_property, "{\"metadata\":{\"a\":\"1\",\"b\":2}}", "metadata", METADATA, *state),
-                        "must have strings only; the value of member 2 is an integer");
+                        "must have only strings as values; the value of member 2 is an integer");
     wrong(&neo_property, "{\"metadata\":{\"a\":{\"b\":\"c\"}}}", "metadata", METADATA, *state);
     wrong(&neo_property, "{\"metadata\":[\"a\"]}", "metadata", METADATA, *state);
     wrong(&neo_property, "{\"metadata\":\"a\"}", "metadata", METADATA, *state);

@@ -303,7 +303,8 @@ static void everything_wrong_is_named_at_once(void **state)
 
 static void a_message_says_what_was_sent_instead(void **state)
 {
-    assert_string_equal(item_of(problem_of("{\"name\":7}", *state), 0)->message, "must be a string, not an integer");
+    assert_string_equal(item_of(problem_of("{\"name\":7}", *state), 0)->message,
+                        "must be a string of 1 to 200 characters, not an integer");
     assert_string_equal(item_of(problem_of("{" NAMED ",\"bank_account\":[]}", *state), 0)->message,
                         "must be an object, not an array");
     assert_string_equal(item_of(problem_of("{}", *state), 0)->message, "is required");
