@@ -1,4 +1,4 @@
-/* A growing byte buffer from a pool: the one way text is put together before it is sent or stored. */
+/* A growing byte buffer in a pool, for text that is sent or stored. */
 #ifndef NEO_CORE_BUF_H
 #define NEO_CORE_BUF_H
 
@@ -7,7 +7,7 @@
 #define NEO_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define NEO_MUSTCHECK         __attribute__((warn_unused_result))
 
-/* Bytes that belong to somebody else (a pool, a PGresult); not terminated unless the giver says so. */
+/* Bytes that something else owns (a pool, a PGresult). Not terminated by a NUL unless the function that returns it says so. */
 typedef struct neo_text {
     const char *ptr;
     apr_size_t len;
@@ -15,18 +15,18 @@ typedef struct neo_text {
 
 typedef struct neo_buf {
     apr_pool_t *pool;
-    char *ptr; /* always terminated by a NUL that `len` does not count */
+    char *ptr; /* terminated by a NUL, which `len` does not count */
     apr_size_t len;
     apr_size_t capacity;
 } neo_buf;
 
-/* Starts an empty buffer with `capacity` bytes reserved; guess generously, growth copies. */
+/* Starts an empty buffer with `capacity` bytes. Growing copies, so reserve enough. */
 void neo_buf_init(neo_buf *buf, apr_pool_t *pool, apr_size_t capacity);
 void neo_buf_add(neo_buf *buf, const char *ptr, apr_size_t len);
 void neo_buf_puts(neo_buf *buf, const char *text);
 void neo_buf_putc(neo_buf *buf, char c);
 void neo_buf_printf(neo_buf *buf, const char *fmt, ...) NEO_PRINTF(2, 3);
-/* Adds `text` as a JSON string, quotes included (RFC 8259, section 7). `text` must be valid UTF-8. */
+/* Adds `text` as a JSON string with its quotes (RFC 8259, section 7). `text` must be valid UTF-8. */
 void neo_buf_json(neo_buf *buf, const char *text);
 neo_text neo_buf_text(const neo_buf *buf);
 

@@ -1,5 +1,5 @@
-/* Tables as text (RFC 4180): records of fields, separated by commas or, as some spreadsheets write it, semicolons; with or
- * without a byte order mark, lines ended in any way. */
+/* Reads CSV (RFC 4180): separated by commas or, as some spreadsheets write it, semicolons; with or without a byte order mark;
+ * with lines that end in LF, CR LF or CR. */
 #ifndef NEO_CORE_CSV_H
 #define NEO_CORE_CSV_H
 
@@ -11,18 +11,18 @@ typedef struct neo_csv {
     int line; /* of `at`, from 1 */
 } neo_csv;
 
-/* One record; a field without quotes is taken without the blanks around it. */
+/* One record. An unquoted field has no leading or trailing spaces and tabs. */
 typedef struct neo_csv_record {
-    int line; /* in which it begins */
+    int line; /* of its start, from 1 */
     int count;
     const char **fields;
-    const char *wrong; /* a sentence: then there are no fields, and the next record begins in the next line */
+    const char *wrong; /* what is wrong, or NULL. If set, there are no fields, and the next record starts in the next line */
 } neo_csv_record;
 
-/* Begins to read. The first line tells what separates. */
+/* Starts reading. The first line decides the separator. */
 void neo_csv_begin(neo_csv *csv, neo_text text);
 
-/* Reads the next record that is not empty, into the pool. False at the end. */
+/* Reads the next record that is not empty. Returns false at the end. */
 NEO_MUSTCHECK int neo_csv_next(neo_csv *csv, apr_pool_t *pool, neo_csv_record *record);
 
 #endif

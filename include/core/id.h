@@ -1,6 +1,6 @@
-/* Identifiers: a kind prefix and a ULID in lowercase Crockford base32, "brk_01jd3x…" (30 characters).
- * A ULID is 48 bits of milliseconds and 80 bits of chance, so ids sort by the moment they were issued; that moment is the
- * resource's created_at. */
+/* Ids: a prefix for the kind and a ULID in lowercase Crockford base32, "brk_01jd3x…" (30 characters).
+ * A ULID has 48 bits of milliseconds and 80 random bits, so ids sort by the time of issue, which is the resource's created_at.
+ */
 #ifndef NEO_CORE_ID_H
 #define NEO_CORE_ID_H
 
@@ -13,15 +13,15 @@
 #define NEO_ID_SIZE    (NEO_ID_LEN + 1)
 #define NEO_ID_BYTES   16 /* a ULID as a big-endian number */
 
-/* Issues an id, greater than every one this process has issued before, also within one millisecond and when the clock
- * steps back. `prefix` is "brk_" and the like. Returns the millisecond that the id carries. Safe from any thread. */
+/* Issues an id that is greater than all that this process issued before, even within a millisecond or after the clock stepped
+ * back. `prefix`: "brk_". Returns the id's time. Thread-safe. */
 neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix);
 
-/* Reserves 2^20 consecutive ids for the database to give out (neoapi.block_id): `id_block` is what they have in common. */
+/* Reserves 2^20 consecutive ids, which the database issues (neoapi.block_id). `id_block` is their common prefix. */
 #define NEO_ID_BLOCK_SIZE (NEO_ID_LEN - 4 + 1)
 void neo_id_issue_block(char id_block[NEO_ID_BLOCK_SIZE], const char *prefix);
 
-/* True if `text` is an id of that kind: the prefix and a ULID as neo_id_issue writes it. */
+/* True if `text` is the prefix and a ULID as neo_id_issue writes it. */
 NEO_MUSTCHECK int neo_id_is(const char *text, const char *prefix);
 
 /* Writes the smallest (`last` 0) or greatest (`last` 1) id of a millisecond: the ends of a range of creation times. Before 1970

@@ -1,6 +1,6 @@
-/* JSON values, and the only room that knows jansson.
- * A value from neo_json_parse or neo_json_make_* lives as long as the pool it was made with. Values put into an object or an
- * array are shared, not copied: do not change them afterwards. */
+/* JSON values. Its implementation is the only file that includes jansson.
+ * A value from neo_json_parse or neo_json_make_* lives as long as its pool. Values put into an object or array are shared, not
+ * copied: do not change them afterwards. */
 #ifndef NEO_CORE_JSON_H
 #define NEO_CORE_JSON_H
 
@@ -14,31 +14,31 @@ typedef enum neo_json_kind {
     NEO_JSON_NULL,
     NEO_JSON_BOOLEAN,
     NEO_JSON_INTEGER, /* fits a long long */
-    NEO_JSON_REAL,    /* written with a point or an exponent, also where its value is an integer */
+    NEO_JSON_REAL,    /* written with a decimal point or exponent, even if its value is an integer */
     NEO_JSON_STRING,
     NEO_JSON_ARRAY,
     NEO_JSON_OBJECT,
 } neo_json_kind;
 
-/* Reads one JSON value that is the whole of the text (RFC 8259), UTF-8 and without duplicate keys or NUL characters.
- * Returns NULL and sets *wrong to a sentence with line and column where it is anything else. A number that is too large for a
- * long long or a double is read as a real of 1e300, or -1e300, which no field takes: so the message can name the field. */
+/* Parses a text that is one JSON value (RFC 8259) in UTF-8, without duplicate keys and NUL characters. On error returns NULL
+ * and sets *wrong to a message with line and column. A number beyond a long long or a double is read as 1e300 or -1e300, which
+ * every field refuses: the error then names the field. */
 neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **wrong);
 
 neo_json_kind neo_json_kind_of(const neo_json *value);
-/* "a string", "an array": how a message calls a value. */
+/* "a string", "an array": for messages. */
 const char *neo_json_kind_name(neo_json_kind kind);
 
-const char *neo_json_string(const neo_json *value); /* NULL if it is no string */
+const char *neo_json_string(const neo_json *value); /* NULL if it is not a string */
 long long neo_json_integer(const neo_json *value);
-double neo_json_real(const neo_json *value); /* of an integer, too */
+double neo_json_real(const neo_json *value); /* of an integer as well */
 int neo_json_is_true(const neo_json *value);
 
 apr_size_t neo_json_size(const neo_json *value); /* of an array or object */
 neo_json *neo_json_at(const neo_json *array, apr_size_t index);
-neo_json *neo_json_get(const neo_json *object, const char *key); /* NULL if it is not there */
+neo_json *neo_json_get(const neo_json *object, const char *key); /* NULL if it has no such member */
 
-/* Members in the order in which they were written: for (void *m = neo_json_first(o); m; m = neo_json_next(o, m)) */
+/* Members in the order of the text: for (void *m = neo_json_first(o); m; m = neo_json_next(o, m)) */
 void *neo_json_first(neo_json *object);
 void *neo_json_next(neo_json *object, void *member);
 const char *neo_json_member_key(void *member);
@@ -53,11 +53,11 @@ void neo_json_set(neo_json *object, const char *key, neo_json *value);
 void neo_json_remove(neo_json *object, const char *key);
 void neo_json_append(neo_json *array, neo_json *value);
 
-/* The value as compact JSON, members in their order. Reals have at most 15 significant digits, and up to those are written as
- * they were read. */
+/* Compact JSON with members in their order. Reals are written with at most 15 significant digits, so one that was read with as
+ * many does not change. */
 neo_text neo_json_text(const neo_json *value, apr_pool_t *pool);
 
-/* `target` changed by a merge patch (RFC 7396, section 2); neither argument is changed. */
+/* Applies a merge patch (RFC 7396, section 2). The arguments stay unchanged. */
 neo_json *neo_json_merge_patch(neo_json *target, neo_json *patch, apr_pool_t *pool);
 
 #endif

@@ -1,4 +1,4 @@
-/* Where messages go: whoever runs the library says how to write them (httpd's error log, neoapictl's standard error). */
+/* Log messages. The program sets the sink: httpd's error log, or neoapictl's standard error. */
 #ifndef NEO_CORE_LOG_H
 #define NEO_CORE_LOG_H
 
@@ -7,8 +7,8 @@
 
 typedef enum neo_level {
     NEO_LEVEL_FATAL,   /* httpd does not start */
-    NEO_LEVEL_ERROR,   /* somebody has to do something */
-    NEO_LEVEL_WARNING, /* somebody may want to do something */
+    NEO_LEVEL_ERROR,   /* the administrator must act */
+    NEO_LEVEL_WARNING, /* the administrator may have to act */
     NEO_LEVEL_NOTICE,
     NEO_LEVELS
 } neo_level;
@@ -25,13 +25,13 @@ typedef struct neo_message_row {
 
 const neo_message_row *neo_message_row_of(neo_message message);
 
-/* `context` is what the sink was given for the message at hand: a neo_log_context inside httpd, NULL elsewhere. */
+/* `context` is that of neo_log: a neo_log_context in httpd, NULL elsewhere. */
 typedef void (*neo_log_sink)(const neo_message_row *row, void *context, const char *text);
 
 void neo_log_to(neo_log_sink sink);
 
-/* Logs a message with what happened in this case ("the database cannot answer (57P01): ..."). The sink puts its identifier
- * before that, and what to do after it. */
+/* Logs a message with the details of this case ("the database cannot answer (57P01): ..."). The sink adds its id in front and
+ * its fix at the end. */
 void neo_log(neo_message message, void *context, const char *fmt, ...) NEO_PRINTF(3, 4);
 
 #endif

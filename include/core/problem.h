@@ -1,6 +1,5 @@
-/* The error value: what went wrong, as the caller may know it. NULL everywhere means that nothing did.
- * Every code the API can answer with is a row of one table (core/problem.c); the error page, the OpenAPI document and the
- * responses are all drawn from it. */
+/* Errors of the API as values; NULL means success. Every error code is a row of one table (core/problem.c), which responses,
+ * the OpenAPI document and the page of errors use. */
 #ifndef NEO_CORE_PROBLEM_H
 #define NEO_CORE_PROBLEM_H
 
@@ -53,17 +52,17 @@ typedef enum neo_code {
     NEO_CODES
 } neo_code;
 
-/* One row of the catalogue. `code` may hold {resource} and {field}, filled in where the problem is made. */
+/* One row of the catalogue. `code` can have {resource} and {field}, filled in when the problem is made. */
 typedef struct neo_code_info {
     const char *code;
     int status;
     const char *type;
-    const char *meaning; /* for people: when it is answered */
+    const char *meaning; /* for people: what happened */
     const char *fix;     /* for people: what to do */
 } neo_code_info;
 
 const neo_code_info *neo_code_row(neo_code code);
-/* The title that goes with a type ("Validation Failed"). */
+/* The title of a type: "Validation Failed". */
 const char *neo_type_title(const char *type);
 
 typedef struct neo_problem_item {
@@ -74,42 +73,42 @@ typedef struct neo_problem_item {
 
 typedef struct neo_problem {
     neo_code kind;
-    int status;                /* of the response; the row's, unless a host had to say something more special */
-    const char *code;          /* the row's code, filled in */
-    const char *detail;        /* one or more sentences for the caller; nothing of the inside */
-    apr_array_header_t *items; /* of neo_problem_item, the first hundred; NULL unless the status is 400 */
+    int status;                /* of the response: the row's, unless the host replaced it */
+    const char *code;          /* the row's code, with {resource} and {field} filled in */
+    const char *detail;        /* sentences for the caller, without internals */
+    apr_array_header_t *items; /* of neo_problem_item, at most 100; NULL unless the status is 400 */
     int retry_after;           /* 429, 503: seconds; 0 elsewhere */
 } neo_problem;
 
-/* A problem that names no field. */
+/* A problem without fields. */
 neo_problem *neo_problem_make(apr_pool_t *pool, neo_code kind, const char *fmt, ...) NEO_PRINTF(3, 4);
 
-/* 404 not_found.<resource> and the other codes that hold {resource}. */
+/* A problem whose code has {resource}, such as 404 not_found.<resource>. */
 neo_problem *neo_problem_for_resource(apr_pool_t *pool, neo_code kind, const char *resource, const char *fmt, ...)
     NEO_PRINTF(4, 5);
 
-/* Adds one wrong field to a 400: makes the problem where *problem is NULL. With several, the problem's code becomes
- * validation.failed. `resource` fills {resource}; {field} is `field` with indexes left out and dots as underscores. */
+/* Adds a wrong field to a 400, which is made if *problem is NULL. With several fields the problem's code becomes
+ * validation.failed. `resource` replaces {resource}; `field`, without indexes and with underscores for dots, {field}. */
 void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, const char *field,
                        const char *fmt, ...) NEO_PRINTF(6, 7);
 
-/* The problem of a part of a request as one of the whole: its fields get `path` and a dot before them; where it names none, its
- * detail gets `subresource` and a colon. */
+/* The problem of a part of a request, such as an operation of a batch, as one of the request: `path` and a dot are put before
+ * its fields; if it has none, `part` and a colon before its detail. */
 neo_problem *neo_problem_within(apr_pool_t *pool, const neo_problem *problem, const char *part, const char *path);
 
-/* The one problem for everything that is our own fault. */
+/* The problem for every internal error. */
 neo_problem *neo_problem_internal(apr_pool_t *pool);
 
 int neo_problem_status(const neo_problem *problem);
 
-/* What a response adds to the problem itself. */
+/* The members of the response that are not the problem's own. */
 typedef struct neo_problem_frame {
     const char *instance;   /* the request's path, or NULL */
     const char *request_id; /* req_… */
-    const char *docs_url;   /* without a slash at the end */
+    const char *docs_url;   /* without a trailing slash */
 } neo_problem_frame;
 
-/* The problem details object (RFC 9457, section 3) with the members of the API's contract. */
+/* The problem details object (RFC 9457, section 3) with the API's extension members. */
 neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *frame, apr_pool_t *pool);
 
 #endif

@@ -1,19 +1,17 @@
-/* A sequence lock for data in shared memory: one writes, any number read, and nobody waits. A reader gets a consistent copy, or
- * none.
- *
- * A writer that is killed in the middle leaves what cannot be read; the next one's is read again. */
+/* A sequence lock for data in shared memory: one writer, any number of readers, nobody blocks. A reader gets a consistent copy
+ * or none. After a writer is killed while writing, reads fail until the next write. */
 #ifndef NEO_CORE_SEQLOCK_H
 #define NEO_CORE_SEQLOCK_H
 
 #include <stddef.h>
 
-/* Of a board: odd while it is written to. Zero to begin with. */
+/* Odd while the data are being written. Starts as 0. */
 typedef unsigned int neo_seqlock;
 
-/* One at a time. */
+/* Only one writer at a time. */
 void neo_seqlock_write(neo_seqlock *lock, void *shared, const void *data, size_t size);
 
-/* False where it cannot be read whole. */
+/* Returns false if no consistent copy could be read. */
 int neo_seqlock_read(const neo_seqlock *lock, const void *shared, void *data, size_t size);
 
 #endif

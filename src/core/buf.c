@@ -1,4 +1,4 @@
-/* The growing byte buffer (see core/buf.h). */
+/* Growing byte buffers (see core/buf.h). */
 #include "core/buf.h"
 
 #include <apr_strings.h>
@@ -52,7 +52,7 @@ void neo_buf_printf(neo_buf *buf, const char *fmt, ...)
     va_start(args, fmt);
     va_list again;
     va_copy(again, args);
-    reserve(buf, 64); /* mostly it fits at once */
+    reserve(buf, 64); /* so that one vsnprintf is usually enough */
     size_t capacity = buf->capacity - buf->len;
     int len = vsnprintf(buf->ptr + buf->len, capacity, fmt, args);
     if (len > 0 && (size_t)len >= capacity) {

@@ -1,4 +1,4 @@
-/* OpenSSL's room (see core/crypto.h). Algorithms are fetched once: fetching anew costs more than a short hash. */
+/* Cryptography by OpenSSL (see core/crypto.h). Algorithms are fetched once, since a fetch costs more than a short hash. */
 #include "core/crypto.h"
 
 #include <apr_file_info.h>
@@ -25,16 +25,16 @@ static EVP_CIPHER *aes256gcm;
 static EVP_MAC *hmac;
 static pthread_key_t contexts;
 
-/* A thread's own contexts, made at its first use and freed when it ends. */
+/* One thread's contexts, created at first use and freed when the thread ends. */
 typedef struct {
     EVP_MD_CTX *digest;
     EVP_CIPHER_CTX *cipher;
     EVP_MAC_CTX *mac;
-    EVP_CIPHER_CTX *sealing;         /* keeps its key from one use to the next */
-    unsigned char key[NEO_KEY_SIZE]; /* the one that `sealing` has, where has_key */
+    EVP_CIPHER_CTX *sealing;         /* keeps its key between calls */
+    unsigned char key[NEO_KEY_SIZE]; /* the key of `sealing`, if has_key */
     int has_key;
-    unsigned char random[1024]; /* fetched ahead: each fetch costs more than the bytes */
-    apr_size_t random_left;     /* at its beginning */
+    unsigned char random[1024]; /* prefetched, since each call of RAND_bytes is expensive */
+    apr_size_t random_left;     /* unused bytes at the start of `random` */
 } thread_context;
 
 static void free_context(void *data)
@@ -48,7 +48,7 @@ static void free_context(void *data)
     free(ctx);
 }
 
-/* A child process must not draw what its parent had fetched ahead. */
+/* A child process must not use the random bytes that its parent prefetched. */
 static void forget_random(void)
 {
     thread_context *ctx = pthread_getspecific(contexts);
@@ -80,7 +80,7 @@ static thread_context *context_of_thread(void)
     return ctx;
 }
 
-/* The module can be unloaded and loaded again by httpd: the thread key must not outlive the code of its destructor. */
+/* httpd unloads and reloads the module, and the thread key must not outlive the code of its destructor. */
 __attribute__((destructor)) static void forget(void)
 {
     if (!sha256)
@@ -97,7 +97,7 @@ __attribute__((destructor)) static void forget(void)
 void neo_random(void *out, apr_size_t len)
 {
     thread_context *ctx = context_of_thread();
-    int is_long = len > NONCE_SIZE; /* a secret, never to be kept anywhere */
+    int is_long = len > NONCE_SIZE; /* a secret: not from the prefetched bytes, which stay in memory */
     if ((is_long || ctx->random_left < len) &&
         RAND_bytes(is_long ? out : ctx->random, (int)(is_long ? len : sizeof ctx->random)) != 1)
         abort();
@@ -198,7 +198,7 @@ static const char *add_key(neo_keys *keys, const char *line, const char *path, a
 {
     unsigned char raw[64];
     if (keys->count == (int)(sizeof keys->key / sizeof keys->key[0]))
-        return apr_psprintf(pool, "key file %s holds more than %d keys; remove the oldest lines", path, keys->count);
+        return apr_psprintf(pool, "key file %s has more than %d keys; remove the oldest lines", path, keys->count);
     if (strlen(line) > 80 || neo_base64_decode(line, strlen(line), raw, sizeof raw) != NEO_KEY_SIZE)
         return apr_psprintf(pool,
                             "key file %s: each line must be 32 random bytes in base64; make one with: openssl rand "
@@ -215,11 +215,11 @@ static const char *check_owner_only(apr_file_t *file, const char *path, apr_pool
     if (apr_file_info_get(&info, APR_FINFO_PROT | APR_FINFO_TYPE, file) != APR_SUCCESS || info.filetype != APR_REG)
         return apr_psprintf(pool, "key file %s is not a regular file", path);
     if (info.protection & (APR_FPROT_WREAD | APR_FPROT_WWRITE | APR_FPROT_GWRITE))
-        return apr_psprintf(pool, "key file %s can be read or changed by others; mend it with: chmod 0640 %s", path, path);
+        return apr_psprintf(pool, "key file %s can be read or changed by other users; fix it with: chmod 0640 %s", path, path);
     return NULL;
 }
 
-/* Reads a line without its spaces. What the buffer has no room for is passed over: only a remark is ever that long. */
+/* Reads a line and removes its spaces. The end of a line longer than the buffer is ignored: only a comment is that long. */
 static int read_line(apr_file_t *file, char *line, int size)
 {
     char rest = '\0';
@@ -249,6 +249,6 @@ const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool)
     OPENSSL_cleanse(line, sizeof line);
     apr_file_close(file);
     if (!wrong && keys->count == 0)
-        wrong = apr_psprintf(pool, "key file %s holds no key; make one with: openssl rand -base64 32 > %s", path, path);
+        wrong = apr_psprintf(pool, "key file %s has no key; make one with: openssl rand -base64 32 > %s", path, path);
     return wrong;
 }

@@ -1,4 +1,4 @@
-/* Reading tables (see core/csv.h). */
+/* Reading CSV (see core/csv.h). */
 #include "core/csv.h"
 
 #include <apr_tables.h>
@@ -26,7 +26,7 @@ void neo_csv_begin(neo_csv *csv, neo_text text)
         csv->separator = ';';
 }
 
-/* Passes over the end of a line: LF, CR LF or CR. */
+/* Skips LF, CR LF or CR. */
 static void pass_line_end(neo_csv *csv)
 {
     if (csv->at < csv->end && *csv->at == '\r')
@@ -36,7 +36,6 @@ static void pass_line_end(neo_csv *csv)
     csv->line++;
 }
 
-/* After a field: at a separator, the end of the line, or the end. */
 static int is_after_field(const neo_csv *csv)
 {
     return csv->at == csv->end || *csv->at == csv->separator || is_line_end(*csv->at);
@@ -56,11 +55,11 @@ static const char *read_quoted(neo_csv *csv, apr_pool_t *pool, const char **wron
         neo_buf_putc(&out, *csv->at);
     }
     if (csv->at == csv->end)
-        *wrong = "a quotation mark opens here and is never closed";
+        *wrong = "the quotation mark that opens here is not closed";
     else {
         csv->at++;
         if (!is_after_field(csv))
-            *wrong = "something follows a closing quotation mark; write a quotation mark inside of quotes twice";
+            *wrong = "text follows a closing quotation mark; double a quotation mark inside quotes";
     }
     return out.ptr;
 }
@@ -80,12 +79,12 @@ static const char *read_bare(neo_csv *csv, apr_pool_t *pool)
     return out.ptr;
 }
 
-/* What no field may have: bytes that are not UTF-8, and NUL, which would hide the rest. */
+/* A NUL would cut the field. */
 static const char *check_bytes(const char *from, const char *to)
 {
     if (memchr(from, '\0', (size_t)(to - from)))
-        return "it has NUL bytes: save the file as UTF-8";
-    return neo_utf8_is_valid(from, (apr_size_t)(to - from)) ? NULL : "it is not UTF-8: save the file as UTF-8";
+        return "the line has NUL bytes; save the file as UTF-8";
+    return neo_utf8_is_valid(from, (apr_size_t)(to - from)) ? NULL : "the line is not UTF-8; save the file as UTF-8";
 }
 
 static void read_record(neo_csv *csv, apr_pool_t *pool, neo_csv_record *record)

@@ -1,4 +1,4 @@
-/* Text forms of bytes and numbers (see core/encode.h). */
+/* Encodings and checksums (see core/encode.h). */
 #include "core/encode.h"
 
 #include <apr_siphash.h>
@@ -107,7 +107,7 @@ void neo_base62(const unsigned char *data, apr_size_t len, char *out, int width)
 
 unsigned int neo_crc32(const void *data, apr_size_t len)
 {
-    /* the remainders of four bits */
+    /* for four bits at a time */
     static const unsigned int table[16] = {0x00000000, 0x1DB71064, 0x3B6E20C8, 0x26D930AC, 0x76DC4190, 0x6B6B51F4,
                                            0x4DB26158, 0x5005713C, 0xEDB88320, 0xF00F9344, 0xD6D6A3E8, 0xCB61B38C,
                                            0x9B64C2B0, 0x86D3D2D4, 0xA00AE278, 0xBDBDF21C};
@@ -139,7 +139,7 @@ int neo_integer_parse(const char *text, long long *value)
     return errno == 0 && *end == '\0';
 }
 
-/* The length of the well-formed sequence at `at`, 0 where there is none (RFC 3629, section 4). */
+/* The length of the well-formed sequence at `at`, 0 if there is none (RFC 3629, section 4). */
 static apr_size_t utf8_sequence(const unsigned char *at, apr_size_t left)
 {
     unsigned char lead = at[0];

@@ -1,7 +1,7 @@
-/* Durations in classes (see core/histogram.h). */
+/* Histograms of durations (see core/histogram.h). */
 #include "core/histogram.h"
 
-/* Microseconds. The steps are small enough for percentiles, and every third decade mark is one that people know. */
+/* Microseconds. */
 static const long long bounds[NEO_BUCKETS - 1] = {
     50,     70,     100,     150,     200,     300,     500,     700,     1000,     1500,     2000,   3000,
     5000,   7000,   10000,   15000,   20000,   30000,   50000,   70000,   100000,   150000,   200000, 300000,
@@ -37,7 +37,7 @@ uint64_t neo_histogram_count(const neo_histogram *histogram)
     return count;
 }
 
-/* Within a bucket durations are taken to be spread evenly; of the last one nothing is known but where it begins. */
+/* Interpolates linearly; the last bucket has no upper bound, so its lower one is returned. */
 static double within(int bucket, double quantile)
 {
     double from = bucket ? (double)bounds[bucket - 1] : 0;

@@ -31,14 +31,14 @@ static void increment(unsigned char ulid[NEO_ID_BYTES])
         ;
 }
 
-/* Sets the lowest 20 bits, the last four digits. */
+/* Sets the lowest 20 bits, which are the last four digits. */
 static void fill_low_bits(unsigned char ulid[NEO_ID_BYTES])
 {
     ulid[NEO_ID_BYTES - 3] |= 0x0F;
     ulid[NEO_ID_BYTES - 2] = ulid[NEO_ID_BYTES - 1] = 0xFF;
 }
 
-/* 26 digits of 5 bits hold 130; the first digit has only the topmost 3 of the 128. */
+/* 26 digits have 130 bits, so the first digit has only 3 of the 128. */
 static void encode(char *out, const unsigned char ulid[NEO_ID_BYTES])
 {
     unsigned int bits = 0;
@@ -51,7 +51,7 @@ static void encode(char *out, const unsigned char ulid[NEO_ID_BYTES])
     *out = '\0';
 }
 
-/* What each digit stands for, and one more, so that 0 is none. */
+/* The value of each digit plus one, so that 0 is no digit. */
 static const unsigned char digit_values[256] = {
     ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
     ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
@@ -63,7 +63,7 @@ static int digit_value(char c)
     return digit_values[(unsigned char)c] - 1;
 }
 
-/* Moves last_issued on by one, or into a new millisecond; the caller holds the lock. */
+/* Increments last_issued, or moves it to a new millisecond. The caller holds the lock. */
 static void advance(neo_ms now)
 {
     if (now > get_ms(last_issued)) {
@@ -86,8 +86,7 @@ neo_ms neo_id_issue(char out[NEO_ID_SIZE], const char *prefix)
     return get_ms(ulid);
 }
 
-/* The block's ids have the topmost 108 bits in common: it begins after everything that was issued, and its end counts as
- * issued. */
+/* The ids of a block share the upper 108 bits. The block starts after the last issued id, and its end counts as issued. */
 void neo_id_issue_block(char id_block[NEO_ID_BLOCK_SIZE], const char *prefix)
 {
     unsigned char ulid[NEO_ID_BYTES];

@@ -1,4 +1,4 @@
-/* jansson's room (see core/json.h). Reference counts end here: what is made is owned by a pool. */
+/* JSON by jansson (see core/json.h). Pools own the values; reference counts do not leave this file. */
 #include "core/json.h"
 
 #include <apr_strings.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A decimal number of so many digits comes out of a double as it went in (DBL_DIG). */
+/* A double keeps decimal numbers with as many digits (DBL_DIG). */
 #define SIGNIFICANT 15
 
 static apr_status_t release(void *value)
@@ -20,12 +20,12 @@ static apr_status_t release(void *value)
 static neo_json *owned(json_t *value, apr_pool_t *pool)
 {
     if (!value)
-        abort(); /* out of memory, as APR's pools treat it */
+        abort(); /* out of memory: as APR's pools do */
     apr_pool_cleanup_register(pool, value, release, apr_pool_cleanup_null);
     return value;
 }
 
-/* Whether a number is one that jansson refuses for its size. */
+/* Whether jansson refuses a number because it is too large. */
 static int overflows(const char *number, apr_size_t len, apr_pool_t *pool)
 {
     const char *text = apr_pstrmemdup(pool, number, len);
@@ -35,7 +35,7 @@ static int overflows(const char *number, apr_size_t len, apr_pool_t *pool)
     return strtoll(text, NULL, 10) != 0 && errno == ERANGE;
 }
 
-/* How far a string reaches that begins here, with its quotes. */
+/* The length of the string literal at `text`, with its quotes. */
 static apr_size_t string_length(const char *text, const char *end)
 {
     const char *c = text + 1;
@@ -51,7 +51,7 @@ static const char *after_digits(const char *c, const char *end)
     return c;
 }
 
-/* How far a number reaches that begins here (RFC 8259, section 6); 0 where none does. */
+/* The length of the number at `text` (RFC 8259, section 6), 0 if there is none. */
 static apr_size_t number_length(const char *text, const char *end)
 {
     const char *c = text + (*text == '-'), *digits = c;
@@ -67,8 +67,7 @@ static apr_size_t number_length(const char *text, const char *end)
     return (apr_size_t)(c - text);
 }
 
-/* The text with a number that no field takes in the place of each one that is too large to be read: which field it is in, and
- * what that takes, can be said only where the rest is read. */
+/* Replaces numbers that are too large for jansson by one that every field refuses, so that validation can name the field. */
 static neo_text with_large_numbers(neo_text text, apr_pool_t *pool)
 {
     const char *c = text.ptr, *end = c + text.len;
@@ -90,15 +89,14 @@ static json_t *load(neo_text text, json_error_t *error)
     return json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, error);
 }
 
-/* What is wrong, without what only the reader's own settings could mend. */
 static const char *words_of(json_error_t *error)
 {
     int is_null = json_error_code(error) == json_error_null_character || json_error_code(error) == json_error_null_byte_in_key;
-    /* "near '…'" repeats the sender's bytes, which need not be UTF-8 nor short */
+    /* "near '…'" repeats bytes of the request, which can be long or invalid UTF-8 */
     char *near = strstr(error->text, " near ");
     if (near)
         *near = '\0';
-    return is_null ? "\\u0000 is not taken in texts" : error->text;
+    return is_null ? "\\u0000 is not allowed in strings" : error->text;
 }
 
 neo_json *neo_json_parse(neo_text text, apr_pool_t *pool, const char **wrong)
@@ -268,8 +266,8 @@ static void put_array(neo_buf *out, const json_t *array)
     neo_buf_puts(out, json_array_size(array) ? "]" : "[]");
 }
 
-/* jansson's writer looks for every object and array among those that it is in, in a table that it makes for that: seven times
- * the work of writing a small one. Ours are never inside of themselves. What is neither these nor a string it writes. */
+/* jansson's own writer is seven times slower on small objects, because it looks for circular references, which ours never have.
+ * It still writes numbers, booleans and null. */
 static void put(neo_buf *out, json_t *value)
 {
     if (json_is_object(value))
@@ -286,7 +284,7 @@ neo_text neo_json_text(const neo_json *value, apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 512);
-    put(&out, (json_t *)value); /* jansson walks through nothing that is const */
+    put(&out, (json_t *)value); /* jansson iterates only over values that are not const */
     return neo_buf_text(&out);
 }
 

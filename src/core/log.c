@@ -1,4 +1,4 @@
-/* Messages on their way to the sink (see core/log.h). */
+/* Log messages (see core/log.h). */
 #include "core/log.h"
 
 #include <stdarg.h>

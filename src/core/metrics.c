@@ -1,4 +1,4 @@
-/* Counters, and snapshots of their sums (see core/metrics.h). */
+/* Metrics in shared memory (see core/metrics.h). */
 #include "core/metrics.h"
 
 #include <errno.h>
@@ -8,30 +8,30 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CACHE_LINE    64       /* bytes that processors pass to one another */
-#define MAX_SHARDS    16       /* at most; processors beyond share them */
+#define CACHE_LINE    64       /* bytes */
+#define MAX_SHARDS    16       /* with more processors, some share a shard */
 #define MINUTE_US     60000000 /* microseconds */
 #define QUARTER_US    (15LL * MINUTE_US)
-#define KEPT_MINUTES  64 /* copies of the totals */
-#define KEPT_QUARTERS 8  /* copies of all routes */
+#define KEPT_MINUTES  64 /* snapshots of the host's counters */
+#define KEPT_QUARTERS 8  /* snapshots of all routes */
 
 const int neo_statuses[NEO_STATUSES] = {
 #define STATUS_VALUE(status) status,
     NEO_STATUS_LIST(STATUS_VALUE)};
 
-/* A copy of sums: as they were at the beginning of minute, or quarter, `tag`. 0: none yet. */
+/* The header of a snapshot. `tag`: the minute or quarter of an hour at whose start it was taken; 0: none. */
 typedef struct {
     int64_t tag;
     char rest[CACHE_LINE - sizeof(int64_t)];
 } snapshot;
 
-/* What follows it in memory: shards (a tally and the routes' tallies each), copies of the tally, copies of the routes, places
- * of processes. Each begins on a cache line. */
+/* The header of the shared memory. After it follow, each aligned to a cache line: the shards (the host's counters and all
+ * routes'), the snapshots of the host's counters, the snapshots of the routes, the slots of processes. */
 struct neo_metrics {
     uint64_t is_initialized;
     int64_t started;
     int routes, processes, shards;
-    int64_t minute, quarter; /* the last that was begun */
+    int64_t minute, quarter; /* the current ones */
     struct {
         int64_t last, took;
         uint64_t runs, failures;
@@ -39,13 +39,13 @@ struct neo_metrics {
     alignas(CACHE_LINE) char rest[];
 };
 
-/* ---------------------------------------------------------------- where things are */
+/* ---------------------------------------------------------------- layout */
 
 #define CACHE_ALIGNED(size) (((size) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 #define COUNTERS            CACHE_ALIGNED(sizeof(neo_counters))
 #define ROUTE               CACHE_ALIGNED(sizeof(neo_route_counters))
 
-_Static_assert(sizeof(neo_process) == CACHE_LINE && sizeof(snapshot) == CACHE_LINE, "they have lines of their own");
+_Static_assert(sizeof(neo_process) == CACHE_LINE && sizeof(snapshot) == CACHE_LINE, "each fills a cache line");
 
 static size_t shard_size(int routes)
 {
@@ -108,7 +108,7 @@ neo_metrics *neo_metrics_attach(void *memory, int routes, int processes, long lo
     f->shards = shards_wanted();
     f->minute = now / MINUTE_US;
     f->quarter = now / QUARTER_US;
-    minute_at(f, f->minute)->tag = f->minute; /* copies of nothing: so it was when it began */
+    minute_at(f, f->minute)->tag = f->minute; /* snapshots of zeros, at the start */
     quarter_at(f, f->quarter)->tag = f->quarter;
     f->is_initialized = 1;
     return f;
@@ -119,7 +119,7 @@ long long neo_metrics_started(const neo_metrics *metrics)
     return metrics->started;
 }
 
-/* ---------------------------------------------------------------- adding up */
+/* ---------------------------------------------------------------- sums */
 
 static uint64_t get(const uint64_t *word)
 {
@@ -131,7 +131,6 @@ static void add(uint64_t *word, uint64_t more)
     __atomic_fetch_add(word, more, __ATOMIC_RELAXED);
 }
 
-/* Tallies are numbers of 64 bits and nothing else. */
 static void add_words(void *to, const void *from, size_t size)
 {
     uint64_t *sum = to;
@@ -162,9 +161,9 @@ void neo_metrics_route(const neo_metrics *metrics, int route, neo_route_counters
         add_words(total, route_of(metrics, i, route), sizeof *total);
 }
 
-/* ---------------------------------------------------------------- copies */
+/* ---------------------------------------------------------------- snapshots */
 
-/* Begins period `now` if nobody has. A clock that steps back far begins anew. */
+/* Starts a period. Returns true to the one caller that did. A clock that stepped back by more than a period starts it too. */
 static int begin(int64_t *period, int64_t now)
 {
     int64_t seen = __atomic_load_n(period, __ATOMIC_RELAXED);
@@ -188,7 +187,7 @@ static void store_quarter(neo_metrics *f, int64_t quarter)
     __atomic_store_n(&stored->tag, quarter, __ATOMIC_RELEASE);
 }
 
-/* To be called before anything is counted. Minutes in which nothing was need no copy: what came after them is theirs. */
+/* Must be called before counting. Minutes without requests need no snapshot: the next one is the same. */
 static void roll_over(neo_metrics *f, long long now)
 {
     if (begin(&f->minute, now / MINUTE_US)) {
@@ -198,7 +197,7 @@ static void roll_over(neo_metrics *f, long long now)
     }
 }
 
-/* The copy made at the beginning of `from`, or the first one after it up to `to`. NULL: nothing was counted since. */
+/* The first snapshot of the periods `from` to `to`. NULL: nothing was counted since. */
 static const snapshot *snapshot_since(const neo_metrics *f, snapshot *(*at)(const neo_metrics *, int64_t), int64_t from,
                                       int64_t to)
 {
@@ -233,7 +232,7 @@ void neo_metrics_route_recent(neo_metrics *metrics, int route, long long now, ne
     neo_metrics_subtract(recent, (const char *)(stored + 1) + (size_t)route * ROUTE, sizeof *recent);
 }
 
-/* ---------------------------------------------------------------- counting */
+/* ---------------------------------------------------------------- writing */
 
 static int shard_here(const neo_metrics *f)
 {
@@ -245,10 +244,10 @@ enum {
 #define STATUS_INDEX(status) STATUS_##status,
     NEO_STATUS_LIST(STATUS_INDEX)
 };
-_Static_assert(STATUS_505 == NEO_STATUSES - 1, "every status has a place");
+_Static_assert(STATUS_505 == NEO_STATUSES - 1, "every status has an index");
 
-/* A status's place, plus one. */
-static const unsigned char places[600] = {
+/* The index of a status plus one. */
+static const unsigned char indexes[600] = {
 #define SLOTS(status) [status] = 1 + STATUS_##status,
     NEO_STATUS_LIST(SLOTS)};
 
@@ -256,7 +255,7 @@ static int slot_of(int status)
 {
     if (status < 200 || status > 599)
         return STATUS_500;
-    return (places[status] ? places[status] : places[status / 100 * 100]) - 1;
+    return (indexes[status] ? indexes[status] : indexes[status / 100 * 100]) - 1;
 }
 
 static void count(neo_histogram *histogram, long long microseconds)
@@ -318,7 +317,7 @@ void neo_metrics_attempt(neo_metrics *metrics, neo_attempt kind, int is_end, lon
         add(kind == NEO_ATTEMPT_OK ? &counters->delivered : &counters->failed, 1);
 }
 
-/* ---------------------------------------------------------------- the janitor */
+/* ---------------------------------------------------------------- the cleanup */
 
 void neo_metrics_cleanup(neo_metrics *metrics, int is_done, long long took, long long now)
 {
@@ -346,10 +345,10 @@ static int is_alive(pid_t pid)
     return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
 }
 
-/* Where all places are taken it gets one that nobody looks at. */
+/* If all slots are in use, the process gets one that is not reported. */
 neo_process *neo_metrics_register(neo_metrics *metrics, pid_t pid)
 {
-    static neo_process aside;
+    static neo_process unreported;
     for (int i = 0; i < metrics->processes; i++) {
         neo_process *slot = process_at(metrics, i);
         pid_t owner = __atomic_load_n(&slot->pid, __ATOMIC_RELAXED);
@@ -360,7 +359,7 @@ neo_process *neo_metrics_register(neo_metrics *metrics, pid_t pid)
         memset((char *)slot + sizeof slot->pid, 0, sizeof *slot - sizeof slot->pid);
         return slot;
     }
-    return &aside;
+    return &unreported;
 }
 
 void neo_metrics_unregister(neo_process *process)

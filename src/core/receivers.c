@@ -1,20 +1,20 @@
-/* Receivers of webhooks (see core/receivers.h). */
+/* Statistics of webhook receivers (see core/receivers.h). */
 #include "core/receivers.h"
 
 #include <string.h>
 
 #define PERIOD   1800000000LL /* microseconds: half an hour */
-#define BUCKET   8            /* places that a host may have */
-#define CLAIMING 1            /* a key while its place changes hands */
+#define BUCKET   8            /* slots in which a host can be */
+#define CLAIMING 1            /* the key of a slot while it is being claimed */
 
 typedef struct {
     uint64_t attempts, failures, sum; /* microseconds */
 } counts;
 
 typedef struct {
-    uint64_t key;             /* of the host; 0: nobody's */
-    int64_t period;           /* in which `last` began */
-    counts now, last, before; /* all; as they were when this period and the one before it began */
+    uint64_t key;             /* hash of the host; 0: the slot is free */
+    int64_t period;           /* at whose start `last` was taken */
+    counts now, last, before; /* totals: current, at the start of this period, at the start of the one before */
     uint64_t longest;         /* in this period and the one before it */
     char host[NEO_HOST_SIZE];
 } slot;
@@ -48,7 +48,7 @@ void neo_receivers_host(const char *url, char host[NEO_HOST_SIZE])
     host[len] = '\0';
 }
 
-/* FNV-1a. Whoever chooses names that meet takes no more than a place on a page. */
+/* FNV-1a. A chosen collision would only merge two rows of a report. */
 static uint64_t key_of(const char *host)
 {
     uint64_t key = UINT64_C(14695981039346656037);
@@ -57,7 +57,7 @@ static uint64_t key_of(const char *host)
     return key <= CLAIMING ? CLAIMING + 1 : key;
 }
 
-/* The host's place, or else the one of its bucket that was used least lately. */
+/* The host's slot, or else the least recently used one of its bucket. */
 static slot *find_slot(neo_receivers *receivers, uint64_t key)
 {
     slot *bucket = &receivers->slots[key % (NEO_RECEIVERS / BUCKET) * BUCKET], *best = bucket;
@@ -71,60 +71,60 @@ static slot *find_slot(neo_receivers *receivers, uint64_t key)
     return best;
 }
 
-/* Makes a place the host's. False if another was quicker. */
-static int claim_slot(slot *p, uint64_t key, const char *host, int64_t period)
+/* Takes over a slot for the host. False if another process was faster. */
+static int claim_slot(slot *s, uint64_t key, const char *host, int64_t period)
 {
-    uint64_t owner = __atomic_load_n(&p->key, __ATOMIC_RELAXED);
-    if (owner == CLAIMING || !__atomic_compare_exchange_n(&p->key, &owner, CLAIMING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+    uint64_t owner = __atomic_load_n(&s->key, __ATOMIC_RELAXED);
+    if (owner == CLAIMING || !__atomic_compare_exchange_n(&s->key, &owner, CLAIMING, 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
         return 0;
-    p->now = p->last = p->before = (counts){0, 0, 0};
-    p->longest = 0;
-    p->period = period;
-    strncpy(p->host, host, NEO_HOST_SIZE - 1);
-    p->host[NEO_HOST_SIZE - 1] = '\0';
-    __atomic_store_n(&p->key, key, __ATOMIC_RELEASE);
+    s->now = s->last = s->before = (counts){0, 0, 0};
+    s->longest = 0;
+    s->period = period;
+    strncpy(s->host, host, NEO_HOST_SIZE - 1);
+    s->host[NEO_HOST_SIZE - 1] = '\0';
+    __atomic_store_n(&s->key, key, __ATOMIC_RELEASE);
     return 1;
 }
 
-static void roll_over(slot *p, int64_t period)
+static void roll_over(slot *s, int64_t period)
 {
-    int64_t seen = __atomic_load_n(&p->period, __ATOMIC_RELAXED);
-    if (period <= seen || !__atomic_compare_exchange_n(&p->period, &seen, period, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    int64_t seen = __atomic_load_n(&s->period, __ATOMIC_RELAXED);
+    if (period <= seen || !__atomic_compare_exchange_n(&s->period, &seen, period, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return;
-    p->before = period == seen + 1 ? p->last : p->now;
-    p->last = p->now;
+    s->before = period == seen + 1 ? s->last : s->now;
+    s->last = s->now;
     if (period > seen + 1)
-        p->longest = 0;
+        s->longest = 0;
 }
 
 int neo_receivers_attempt(neo_receivers *receivers, const char *host, int is_success, long long took, long long now)
 {
     uint64_t key = key_of(host), time = took > 0 ? (uint64_t)took : 0;
-    slot *p = find_slot(receivers, key);
-    if (__atomic_load_n(&p->key, __ATOMIC_RELAXED) != key && !claim_slot(p, key, host, now / PERIOD))
+    slot *s = find_slot(receivers, key);
+    if (__atomic_load_n(&s->key, __ATOMIC_RELAXED) != key && !claim_slot(s, key, host, now / PERIOD))
         return 0;
-    roll_over(p, now / PERIOD);
-    __atomic_fetch_add(&p->now.attempts, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&p->now.failures, (uint64_t)!is_success, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&p->now.sum, time, __ATOMIC_RELAXED);
-    if (time > __atomic_load_n(&p->longest, __ATOMIC_RELAXED))
-        __atomic_store_n(&p->longest, time, __ATOMIC_RELAXED);
+    roll_over(s, now / PERIOD);
+    __atomic_fetch_add(&s->now.attempts, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&s->now.failures, (uint64_t)!is_success, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&s->now.sum, time, __ATOMIC_RELAXED);
+    if (time > __atomic_load_n(&s->longest, __ATOMIC_RELAXED))
+        __atomic_store_n(&s->longest, time, __ATOMIC_RELAXED);
     return 1;
 }
 
-/* What a place has counted in this period and the one before it. False: nothing. */
-static int read_slot(const slot *p, int64_t period, neo_receiver *out)
+/* The counts of this period and the one before. False if there are none. */
+static int read_slot(const slot *s, int64_t period, neo_receiver *out)
 {
-    uint64_t key = __atomic_load_n(&p->key, __ATOMIC_ACQUIRE);
-    if (key <= CLAIMING || p->period < period - 1)
+    uint64_t key = __atomic_load_n(&s->key, __ATOMIC_ACQUIRE);
+    if (key <= CLAIMING || s->period < period - 1)
         return 0;
-    const counts *since = p->period == period ? &p->before : &p->last;
-    out->attempts = p->now.attempts - since->attempts;
-    out->failures = p->now.failures - since->failures;
-    out->mean = out->attempts ? (double)(p->now.sum - since->sum) / (double)out->attempts : 0;
-    out->longest = p->longest;
-    memcpy(out->host, p->host, NEO_HOST_SIZE);
-    return out->attempts > 0 && __atomic_load_n(&p->key, __ATOMIC_ACQUIRE) == key;
+    const counts *since = s->period == period ? &s->before : &s->last;
+    out->attempts = s->now.attempts - since->attempts;
+    out->failures = s->now.failures - since->failures;
+    out->mean = out->attempts ? (double)(s->now.sum - since->sum) / (double)out->attempts : 0;
+    out->longest = s->longest;
+    memcpy(out->host, s->host, NEO_HOST_SIZE);
+    return out->attempts > 0 && __atomic_load_n(&s->key, __ATOMIC_ACQUIRE) == key;
 }
 
 int neo_receivers_slowest(const neo_receivers *receivers, long long now, neo_receiver *out, int max)

@@ -1,4 +1,4 @@
-/* Making and reading the secrets of credentials (see core/secret.h). */
+/* Secrets of credentials and webhooks (see core/secret.h). */
 #include "core/secret.h"
 
 #include <apr_strings.h>
@@ -68,7 +68,7 @@ int neo_secret_check(const char *text)
     return memcmp(check, text + CHECK_AT, CHECK_LEN) == 0;
 }
 
-/* ---------------------------------------------------------------- secrets that are kept */
+/* ---------------------------------------------------------------- stored secrets */
 
 #define WEBHOOK_BYTES 32
 #define MAX_LEN       1000

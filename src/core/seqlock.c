@@ -5,7 +5,7 @@
 
 #define MAX_TRIES 1000
 
-/* The turn is odd whatever it was: one that a killed writer left odd is not to become even in the middle of this. */
+/* A killed writer can have left the number odd; adding one would make it even while this one writes. */
 void neo_seqlock_write(neo_seqlock *lock, void *shared, const void *data, size_t size)
 {
     neo_seqlock odd = __atomic_load_n(lock, __ATOMIC_ACQUIRE) | 1;

@@ -306,8 +306,8 @@ static void a_line_that_is_no_key_is_named_as_wrong(void **state)
 
 static void a_file_without_a_key_is_refused(void **state)
 {
-    assert_complains("", 0600, "holds no key", *state);
-    assert_complains("\n\n# " KEY_A "\n", 0600, "holds no key", *state);
+    assert_complains("", 0600, "has no key", *state);
+    assert_complains("\n\n# " KEY_A "\n", 0600, "has no key", *state);
 }
 
 static void a_file_that_others_can_read_or_change_is_refused(void **state)
