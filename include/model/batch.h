@@ -1,10 +1,10 @@
-/* The body of POST …/batch: operations on resources of one kind. */
+/* Parses the body of POST …/batch: operations on resources of one kind. */
 #ifndef NEO_MODEL_BATCH_H
 #define NEO_MODEL_BATCH_H
 
 #include "model/resource.h"
 
-#define NEO_BATCH_MAX_OPERATIONS 100 /* operations */
+#define NEO_BATCH_MAX_OPERATIONS 100
 
 typedef enum neo_method { NEO_METHOD_CREATE, NEO_METHOD_UPDATE, NEO_METHOD_DELETE, NEO_METHODS } neo_method;
 
@@ -13,8 +13,8 @@ extern const char *const neo_methods[NEO_METHODS + 1];
 
 typedef struct neo_batch_operation {
     neo_method method;
-    const char *id; /* as it was sent, also where it is no id at all; NULL of a creation */
-    neo_json *data; /* an object; NULL of a deletion */
+    const char *id; /* as sent, even if malformed; NULL for a create */
+    neo_json *data; /* an object; NULL for a delete */
 } neo_batch_operation;
 
 typedef struct neo_batch {
@@ -23,15 +23,14 @@ typedef struct neo_batch {
     neo_batch_operation *operations;
 } neo_batch;
 
-/* Reads a body. Returns NULL, or a 400 that names everything that is wrong beside the data, which is the resource's own matter:
- * "operations[3].method". */
+/* Parses a body. Returns NULL, or a 400 with all errors ("operations[3].method"), except those within `data`, which
+ * neo_validate checks. */
 NEO_MUSTCHECK neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_pool_t *pool, neo_batch *batch);
 
-/* What a body can be wrong in beside the data, for the page of errors. */
+/* The fields of the body, for the documentation of errors. */
 extern const neo_field neo_batch_fields[];
 
-/* Whether resources of this kind can be written in a batch at all: what a write does beside the row, its references and its
- * event is left to single writes. */
+/* Whether a resource can have batches: not with a secret, transitions or effects, which only single writes handle. */
 int neo_batch_is_possible(const neo_resource *resource);
 
 #endif

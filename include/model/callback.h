@@ -1,5 +1,5 @@
-/* What WhatsApp's callbacks tell (webhooks of Meta's Cloud API): bytes in, a list of facts out. Nothing is taken for granted:
- * any member may be missing, of another type, or new. What makes no sense is left out, and all the rest is taken. */
+/* Parses WhatsApp's callbacks (webhooks of Meta's Cloud API) into a list of facts. Any member can be missing, new, or of
+ * another type: what cannot be understood is skipped, the rest is used. */
 #ifndef NEO_MODEL_CALLBACK_H
 #define NEO_MODEL_CALLBACK_H
 
@@ -8,22 +8,22 @@
 #include "core/buf.h"
 #include "core/clock.h"
 
-#define NEO_CALLBACK_MAX_BYTES (4 << 20) /* bytes; the provider sends up to 3 MB */
+#define NEO_CALLBACK_MAX_BYTES (4 << 20) /* the provider sends up to 3 MB */
 
 typedef enum neo_fact_kind {
     NEO_FACT_MESSAGE,
     NEO_FACT_STATUS,
     NEO_FACT_PREFERENCE,
-    NEO_FACT_MOVED, /* the contact has another number now */
+    NEO_FACT_MOVED, /* the contact has a new number */
     NEO_FACT_KINDS
 } neo_fact_kind;
 
-/* Well-formed UTF-8 without control characters but line breaks and tabs; NULL for what is not told. */
+/* Texts are valid UTF-8 without control characters other than line breaks and tabs; NULL if the callback has none. */
 typedef struct neo_fact {
     neo_fact_kind kind;
-    const char *phone_number_id; /* whose callback it is: digits */
-    const char *id;              /* of a message, the provider's; of a move, of the message that tells of it */
-    const char *message;         /* of a status: what was sent along with the message */
+    const char *phone_number_id; /* the number that the callback is for: digits */
+    const char *id;              /* the provider's id of the message */
+    const char *message;         /* of a status: our id, which was sent with the message */
     const char *wa_id;           /* the contact: digits */
     const char *bsuid;           /* the contact's business-scoped id */
     const char *name;
@@ -36,20 +36,20 @@ typedef struct neo_fact {
     int has_error;
     int error_code;
     const char *error_title;
-    const char *preference; /* "stop" or "resume", also of a message that says just that */
+    const char *preference; /* "stop" or "resume"; also of a message with only that word */
     const char *new_wa_id, *new_bsuid;
-    neo_ms at; /* 0 where it is not told */
+    neo_ms at; /* 0 if the callback has none */
 } neo_fact;
 
-/* Ids under which the number may be known whose callback this is, before anything is known of who sent it: those of numbers,
- * then those of accounts. A few at most; ended by NULL. */
+/* Possible ids of the number whose callback this is, found without parsing, since the sender is not authenticated yet: at most
+ * 16 of numbers, then at most 16 of accounts, ended by NULL. */
 const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool);
 
-/* The facts of a callback, in their order: an array of neo_fact. NULL, and *wrong a sentence, where it is none. *dropped: how
- * many messages, statuses and preferences made no sense. */
+/* The facts of a callback, in order: an array of neo_fact. On error NULL, and *wrong is set. *dropped: the number of messages,
+ * statuses and preferences that could not be understood. */
 apr_array_header_t *neo_callback_read(neo_text raw, apr_pool_t *pool, const char **wrong, int *dropped);
 
-/* The facts as the database is given them (see sql/0007_whatsapp_receive.sql). */
+/* The facts as JSON for the database (see sql/0007_whatsapp_receive.sql). */
 neo_text neo_facts_json(const apr_array_header_t *facts, apr_pool_t *pool);
 
 #endif

@@ -1,10 +1,10 @@
-/* Fields that several resources have: their rows, written once. A macro is what stands for rows in a constant table. */
+/* Fields that several resources have. They are macros, since a constant table can include rows only as text. */
 #ifndef NEO_MODEL_FIELDS_H
 #define NEO_MODEL_FIELDS_H
 
 #include "model/resource.h"
 
-/* Ids in examples, so that those of different resources fit together. */
+/* Ids in examples, so that the examples of all resources refer to each other. */
 #define NEO_SAMPLE_BROKER   "brk_01kga4ssqb9w2q7r4y6z0a1b3c"
 #define NEO_SAMPLE_OWNER    "pty_01kgexwgsa3k8m5v1c7x9d2f4h"
 #define NEO_SAMPLE_SPOUSE   "pty_01kgexxb4f5t9w3z7b1d6g0j2n"
@@ -14,33 +14,33 @@
 #define NEO_SAMPLE_CONTRACT "ctr_01kh3m6mbp8t2w6z0d4g9k1m5r"
 #define NEO_SAMPLE_DOCUMENT "doc_01kh3nrjhb1v5y8b3e7h0m2p4t"
 
-/* A member of a table whose name is a string in an example: NEO_TEXT("x") is "\"x\"". */
+/* A string literal as a JSON string: NEO_TEXT("x") is "\"x\"". */
 #define NEO_TEXT(text) "\"" text "\""
 
-/* An amount in cents. Beyond 2^53 - 1 readers in JavaScript would see another number. */
+/* An amount in cents. JavaScript cannot represent integers above 2^53 - 1 exactly. */
 #define NEO_MAX_CENTS 9007199254740991LL
 #define NEO_MONEY     .type = NEO_INTEGER, .max = NEO_MAX_CENTS, .format = "int64"
 
-/* A share of the whole in basis points: 10000 are 100 %. */
+/* 100 % in basis points. */
 #define NEO_WHOLE_BPS 10000
 
 #define NEO_FIELD_ID(thing, sample, also)                                                                                      \
     {                                                                                                                          \
-        .name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | (also), .doc = "Identifies the " thing ".",       \
+        .name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | (also), .doc = "Id of the " thing ".",            \
         .example = NEO_TEXT(sample)                                                                                            \
     }
 
-/* What the caller's own system knows the resource by. */
+/* The caller's own data. */
 #define NEO_FIELDS_OF_CALLER(thing)                                                                                            \
     {.name = "external_id",                                                                                                    \
      .type = NEO_STRING,                                                                                                       \
      .flags = NEO_UNIQUE | NEO_IN_EVENT,                                                                                       \
      .max = 100,                                                                                                               \
-     .doc = "Your own system's id of the " thing ". Unique within the organization.",                                          \
+     .doc = "Id of the " thing " in your own system. Unique within the organization.",                                         \
      .example = NEO_TEXT("crm-48213")},                                                                                        \
     {                                                                                                                          \
         .name = "metadata", .type = NEO_MAP, .flags = NEO_IN_EVENT, .max_key_length = 40, .max = 500, .max_items = 50,         \
-        .doc = "Texts of your own, by keys of your own. Kept and returned; any text will do, also an empty one.",              \
+        .doc = "Your own key-value pairs, stored and returned as sent. A value can be any string, also an empty one.",         \
         .example = "{\"campaign\": \"verao-2026\"}"                                                                            \
     }
 
@@ -48,52 +48,52 @@
     {.name = "tenant_id",                                                                                                      \
      .type = NEO_STRING,                                                                                                       \
      .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,                                                                          \
-     .doc = "The tenant that the organization belongs to.",                                                                    \
+     .doc = "The tenant of the organization.",                                                                                 \
      .example = NEO_TEXT("tnt_01jnzrjzts8f2h6k1m5p9r3t7v")},                                                                   \
     {                                                                                                                          \
         .name = "organization_id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,                        \
-        .doc = "The organization that the " thing " belongs to.", .example = NEO_TEXT("org_01jp2azpts9g3j7m2n6q0s4v8w")        \
+        .doc = "The organization of the " thing ".", .example = NEO_TEXT("org_01jp2azpts9g3j7m2n6q0s4v8w")                     \
     }
 
 #define NEO_FIELDS_OF_TIMES(thing, created, updated, also)                                                                     \
     {.name = "created_at",                                                                                                     \
      .type = NEO_TIMESTAMP,                                                                                                    \
      .flags = NEO_SERVER | NEO_ALWAYS | (also),                                                                                \
-     .doc = "When the " thing " was created.",                                                                                 \
+     .doc = "Time of creation.",                                                                                               \
      .example = NEO_TEXT(created)},                                                                                            \
     {                                                                                                                          \
         .name = "updated_at", .type = NEO_TIMESTAMP, .flags = NEO_SERVER | NEO_ALWAYS | (also),                                \
-        .doc = "When the " thing " was last changed.", .example = NEO_TEXT(updated)                                            \
+        .doc = "Time of the last change.", .example = NEO_TEXT(updated)                                                        \
     }
 
 #define NEO_FIELDS_OF_ACTORS(thing, also)                                                                                      \
     {.name = "created_by",                                                                                                     \
      .type = NEO_STRING,                                                                                                       \
      .flags = NEO_SERVER | NEO_ALWAYS | (also),                                                                                \
-     .doc = "The API key or user that created the " thing ".",                                                                 \
+     .doc = "API key or user that created the " thing ".",                                                                     \
      .example = NEO_TEXT("nbr_01jwr1zbts0h4k8n3p7r1t5w9x")},                                                                   \
     {                                                                                                                          \
         .name = "updated_by", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | (also),                                   \
-        .doc = "The API key or user that last changed the " thing ".", .example = NEO_TEXT("usr_01jqrdasts1j5m9p4q8s2v6y0z")   \
+        .doc = "API key or user that last changed the " thing ".", .example = NEO_TEXT("usr_01jqrdasts1j5m9p4q8s2v6y0z")       \
     }
 
-/* What the service sets on each resource beside its id. */
+/* What the service sets, besides the id. */
 #define NEO_FIELDS_OF_SERVICE(thing, created, updated)                                                                         \
     NEO_FIELDS_OF_TENANCY(thing), NEO_FIELDS_OF_TIMES(thing, created, updated, NEO_IN_EVENT),                                  \
         NEO_FIELDS_OF_ACTORS(thing, NEO_IN_EVENT)
 
 #define NEO_FILTER_EXTERNAL_ID                                                                                                 \
     {                                                                                                                          \
-        .name = "external_id", .left = "t.external_id", .doc = "Your own system's id."                                         \
+        .name = "external_id", .left = "t.external_id", .doc = "Id in your own system."                                        \
     }
 
-/* Members of objects. Of an address where the place must be known: postal_code, city and state are required. */
+/* Members of objects. neo_place_fields is an address with postal_code, city and state required. */
 extern const neo_field neo_address_fields[], neo_place_fields[], neo_bank_account_fields[];
 
-/* The federative units: "AC" … "TO". */
+/* Brazilian states: "AC" … "TO". */
 extern const char *const neo_states[];
 
-/* Kinds that a proposal and the contract after it share. */
+/* Shared by proposals and contracts. */
 extern const char *const neo_guarantee_kinds[], *const neo_adjustment_indices[];
 
 #endif

@@ -1,5 +1,4 @@
-/* Leads: what a row of theirs must be, in a table (`lead import`) and in a line (`import`). Administrators make them with
- * neoapictl. */
+/* Validation of leads, which only neoapictl creates: from CSV (`lead import`) and from JSON lines (`import`). */
 #ifndef NEO_MODEL_LEAD_H
 #define NEO_MODEL_LEAD_H
 
@@ -13,26 +12,25 @@ typedef enum neo_lead_column {
     NEO_LEAD_COLUMNS
 } neo_lead_column;
 
-/* The columns' names, "party_id". */
+/* "party_id" */
 const char *neo_lead_column_name(neo_lead_column column);
 
-/* The column that a heading means, in any case, also by its other names; -1 for none. */
+/* The column of a CSV heading or one of its synonyms, in any case; -1 if unknown. */
 int neo_lead_column_of(const char *heading);
 
-/* Checks a lead, and brings its values into the form in which they are kept: NULL where there is none. Returns how many are
- * wrong; what is wrong with each stands in `wrong`, NULL with the others. */
+/* Validates a lead and normalizes its values; an empty one becomes NULL. Returns the number of errors. wrong[i]: the error of a
+ * column, or NULL. */
 int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *wrong[NEO_LEAD_COLUMNS], apr_pool_t *pool);
 
-/* A telephone number as digits, the country's code first: "+55 (11) 98765-4321" is "5511987654321". Without a code it is
- * Brazilian. Returns NULL, or what is wrong with it ("must be …"). */
+/* Normalizes a telephone number to digits with the country code: "+55 (11) 98765-4321" is "5511987654321". Without + it is
+ * Brazilian. Returns NULL, or the error ("must be …"). */
 const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **digits);
 
-/* The same as the form and the rule of a field. What is no number stays a text that is none: nobody takes an area code for a
- * country's. */
+/* The same as normalizer and rule of a field. */
 const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool);
 const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
 
-/* The digits as two spellings of the same number are compared: Brazilian mobiles without their ninth digit. */
+/* The key by which numbers are compared: Brazilian mobile numbers without the ninth digit, which WhatsApp may omit. */
 const char *neo_phone_folded(const char *digits, apr_pool_t *pool);
 
 #endif

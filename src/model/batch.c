@@ -1,4 +1,4 @@
-/* Reading batches (see model/batch.h). */
+/* Parsing batches (see model/batch.h). */
 #include "model/batch.h"
 
 #include <apr_strings.h>
@@ -6,37 +6,36 @@
 
 #include "core/id.h"
 
-#define MAX_SHOWN 60 /* bytes of a name that a message repeats */
+#define MAX_SHOWN 60 /* bytes of an unknown name that are repeated in the error */
 
 const char *const neo_methods[NEO_METHODS + 1] = {
     [NEO_METHOD_CREATE] = "create", [NEO_METHOD_UPDATE] = "update", [NEO_METHOD_DELETE] = "delete"};
 
 static const neo_field operation_fields[] = {
-    {.name = "method", .type = NEO_ENUM, .flags = NEO_REQUIRED, .values = neo_methods, .doc = "What is to be done."},
+    {.name = "method", .type = NEO_ENUM, .flags = NEO_REQUIRED, .values = neo_methods, .doc = "The operation."},
     {.name = "id",
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
      .max = NEO_ID_SIZE - 1,
-     .doc = "What is to be updated or deleted; to be left out of a create."},
+     .doc = "The id of the resource. Not allowed in a create."},
     {.name = "data",
      .type = NEO_OBJECT,
      .flags = NEO_CONDITIONAL,
-     .doc = "The resource, or what of it is to change; to be left out of a delete."},
+     .doc = "The resource, or for an update a JSON merge patch. Not allowed in a delete."},
     {0},
 };
 
 const neo_field neo_batch_fields[] = {
-    {.name = "atomic", .type = NEO_BOOLEAN, .doc = "Of a batch: whether all operations are done or none."},
+    {.name = "atomic", .type = NEO_BOOLEAN, .doc = "Of a batch: whether all operations are executed or none."},
     {.name = "operations",
      .type = NEO_LIST,
      .flags = NEO_REQUIRED,
      .fields = operation_fields,
      .max_items = NEO_BATCH_MAX_OPERATIONS,
-     .doc = "Of a batch: what is to be done, at least one operation."},
+     .doc = "Of a batch: the operations, at least one."},
     {0},
 };
 
-/* One body while it is read. */
 typedef struct {
     const neo_resource *resource;
     apr_pool_t *pool;
@@ -53,14 +52,14 @@ static const char *join(const reader *r, const char *path, const char *name)
     return *path ? apr_pstrcat(r->pool, path, ".", name, NULL) : name;
 }
 
-/* A member's value; NULL where it is not there or null. */
+/* A member's value; NULL if it is missing or null. */
 static neo_json *member(const neo_json *object, const char *name)
 {
     neo_json *value = neo_json_get(object, name);
     return value && neo_json_kind_of(value) != NEO_JSON_NULL ? value : NULL;
 }
 
-/* Whether a value is there and of its kind. */
+/* Whether a value is present and of that kind. */
 static int is(reader *r, const neo_json *value, neo_json_kind kind, const char *path)
 {
     if (!value)
@@ -71,7 +70,6 @@ static int is(reader *r, const neo_json *value, neo_json_kind kind, const char *
     return value && neo_json_kind_of(value) == kind;
 }
 
-/* Complains of members that have none of these names. */
 static void check_names(reader *r, neo_json *object, const char *const *names, const char *path)
 {
     for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
@@ -80,15 +78,15 @@ static void check_names(reader *r, neo_json *object, const char *const *names, c
         while (*n && strcmp(*n, key) != 0)
             n++;
         if (!*n && strlen(key) <= MAX_SHOWN)
-            wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, join(r, path, key), "is not a member of a batch");
+            wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, join(r, path, key), "is not a field of a batch");
         else if (!*n)
-            wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, *path ? path : "body", "has a member that a batch has not");
+            wrong(r, NEO_VALIDATION_UNKNOWN_FIELD, *path ? path : "body", "has an unknown field");
     }
 }
 
 /* ---------------------------------------------------------------- one operation */
 
-/* A member that some methods need and others must not have. NULL where it is not there, or wrong. */
+/* A member that is required by some methods and not allowed in others. NULL if it is missing or wrong. */
 static neo_json *read_member(reader *r, const neo_json *object, neo_method method, int is_needed, const char *name,
                              neo_json_kind kind, const char *path)
 {
@@ -97,7 +95,7 @@ static neo_json *read_member(reader *r, const neo_json *object, neo_method metho
     if (is_needed)
         return is(r, value, kind, at) ? value : NULL;
     if (value)
-        neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, at, "must be left out of a %s",
+        neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, at, "is not allowed in a %s",
                           neo_methods[method]);
     return NULL;
 }
@@ -129,7 +127,7 @@ static void read_operation(reader *r, neo_json *sent, const char *path, neo_batc
     operation->data = read_member(r, sent, method, method != NEO_METHOD_DELETE, "data", NEO_JSON_OBJECT, path);
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the body */
 
 static void read_operations(reader *r, const neo_json *list, neo_batch *batch)
 {

@@ -1,4 +1,4 @@
-/* Reading WhatsApp's callbacks (see model/callback.h). */
+/* Parsing WhatsApp's callbacks (see model/callback.h). */
 #include "model/callback.h"
 
 #include <apr_hash.h>
@@ -11,14 +11,14 @@
 #include "core/encode.h"
 #include "core/json.h"
 
-#define MAX_ID   255 /* bytes; an index holds it */
+#define MAX_ID   255 /* bytes; the id is a key of an index */
 #define MAX_NAME 200
 #define MAX_BODY 65536
 #define MAX_WORD 40
 
-/* ---------------------------------------------------------------- what a parser would refuse the whole for */
+/* ---------------------------------------------------------------- repairing invalid JSON */
 
-/* The code unit of an escape "\uXXXX" that begins here, -1 where none does. */
+/* The code unit of the escape "\uXXXX" at `c`, -1 if there is none. */
 static int unit_at(const char *c, const char *end)
 {
     char digits[5] = {0};
@@ -28,7 +28,7 @@ static int unit_at(const char *c, const char *end)
     return strspn(digits, "0123456789abcdefABCDEF") == 4 ? (int)strtol(digits, NULL, 16) : -1;
 }
 
-/* How far an escape reaches; one that stands for no character, or for NUL, becomes the one for "not known". */
+/* Returns the length of the escape at `c`. NUL and a lone surrogate become U+FFFD. */
 static apr_size_t repair_escape(char *c, const char *end)
 {
     int unit = unit_at(c, end);
@@ -42,7 +42,7 @@ static apr_size_t repair_escape(char *c, const char *end)
     return 6;
 }
 
-/* How far a character of several bytes reaches; one that is none becomes a question mark. */
+/* Returns the length of the multibyte character at `c`. An invalid one becomes a question mark. */
 static apr_size_t repair_character(char *c, const char *end)
 {
     unsigned char first = (unsigned char)*c;
@@ -53,8 +53,7 @@ static apr_size_t repair_character(char *c, const char *end)
     return 1;
 }
 
-/* The text without what makes it no JSON inside its strings alone: broken UTF-8, halves of surrogates, control characters. One
- * message with such a thing must not keep the others from being read. */
+/* Repairs invalid UTF-8, lone surrogates and control characters, so that one broken message does not lose the others. */
 static neo_text repaired(neo_text raw, apr_pool_t *pool)
 {
     char *copy = apr_pstrmemdup(pool, raw.ptr, raw.len), *end = copy + raw.len;
@@ -74,7 +73,7 @@ static neo_text repaired(neo_text raw, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- members */
 
-/* A text of so many bytes at most, cut where a character ends; NULL where there is none. */
+/* At most `max` bytes of a text, cut between characters; NULL if it is empty. */
 static const char *clip(const char *text, apr_size_t max, apr_pool_t *pool)
 {
     if (!text || !*text)
@@ -90,7 +89,7 @@ static const char *clip(const char *text, apr_size_t max, apr_pool_t *pool)
     return copy;
 }
 
-/* A text by its path, "interactive.button_reply.title". */
+/* The text at a path such as "interactive.button_reply.title". */
 static const char *text_at(const neo_json *value, const char *path, apr_size_t max, apr_pool_t *pool)
 {
     for (const char *dot; value && (dot = strchr(path, '.')); path = dot + 1)
@@ -98,7 +97,7 @@ static const char *text_at(const neo_json *value, const char *path, apr_size_t m
     return value ? clip(neo_json_string(neo_json_get(value, path)), max, pool) : NULL;
 }
 
-/* An id that is no text for people: NULL where it is too long, or has what no id has. */
+/* An id; NULL if it is too long or has spaces or control characters. */
 static const char *id_at(const neo_json *value, const char *path, apr_pool_t *pool)
 {
     const char *id = text_at(value, path, MAX_ID + 1, pool);
@@ -117,7 +116,7 @@ static const char *digits_at(const neo_json *value, const char *path, apr_pool_t
     return len >= 5 && len <= 20 && strspn(id, "0123456789") == len ? id : NULL;
 }
 
-/* Seconds since 1970, as a string or as a number. */
+/* The timestamp is seconds since 1970, as a string or as a number. */
 static neo_ms moment_of(const neo_json *value)
 {
     const neo_json *reported = neo_json_get(value, "timestamp");
@@ -143,7 +142,7 @@ static void set_error(neo_fact *fact, const neo_json *value, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- messages */
 
-/* Where the text of a message is. */
+/* The paths of the text in each type of message. */
 static const struct {
     const char *type, *path;
 } bodies[] = {
@@ -164,7 +163,7 @@ static const struct {
 
 static const char *const media[] = {"image", "video", "audio", "document", "sticker"};
 
-/* What a person says with these alone. */
+/* Messages that consist of one of these words set a preference. */
 static const struct {
     const char *word, *preference;
 } words[] = {
@@ -237,7 +236,7 @@ static void set_media(neo_fact *fact, const neo_json *message, apr_pool_t *pool)
         }
 }
 
-/* The types that there are and those that may come: a word. */
+/* Types that are not known yet are accepted if they are a word. */
 static const char *type_of(const neo_json *message, apr_pool_t *pool)
 {
     const char *type = id_at(message, "type", pool);
@@ -247,16 +246,15 @@ static const char *type_of(const neo_json *message, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- one change */
 
-/* One change of a callback while it is read. */
 typedef struct {
     apr_pool_t *pool;
     apr_array_header_t *facts;
     const char *number;
-    apr_hash_t *contacts; /* what `contacts` says of each, by both of a contact's ids */
+    apr_hash_t *contacts; /* elements of `contacts`, by wa_id and by user_id */
     int *dropped;
 } reader;
 
-static void know_contacts(reader *r, const neo_json *contacts)
+static void index_contacts(reader *r, const neo_json *contacts)
 {
     r->contacts = apr_hash_make(r->pool);
     for (apr_size_t i = 0; contacts && i < neo_json_size(contacts); i++) {
@@ -268,7 +266,7 @@ static void know_contacts(reader *r, const neo_json *contacts)
     }
 }
 
-/* Who it is, by what stands in these members and in `contacts`. False where nobody is named. */
+/* Sets the contact from these members and from `contacts`. False if there is none. */
 static int set_contact(const reader *r, neo_fact *fact, const neo_json *value, const char *wa_id, const char *bsuid)
 {
     fact->wa_id = digits_at(value, wa_id, r->pool);
@@ -289,7 +287,7 @@ static void add(const reader *r, const neo_fact *fact)
     APR_ARRAY_PUSH(r->facts, neo_fact) = *fact;
 }
 
-/* A system message may tell that whoever it is from has another number. */
+/* A system message can announce that its sender has a new number. */
 static void read_move(const reader *r, const neo_json *message, const neo_fact *from)
 {
     neo_fact moved = {
@@ -302,7 +300,7 @@ static void read_move(const reader *r, const neo_json *message, const neo_fact *
     moved.new_bsuid = id_at(system, "user_id", r->pool);
     moved.at = from->at;
     int is_same = moved.new_wa_id && from->wa_id && strcmp(moved.new_wa_id, from->wa_id) == 0;
-    if (moved.new_bsuid || (moved.new_wa_id && !is_same)) /* what else such a message tells changes nobody's names */
+    if (moved.new_bsuid || (moved.new_wa_id && !is_same)) /* other system messages change no ids */
         add(r, &moved);
 }
 
@@ -333,7 +331,7 @@ static int read_status(const reader *r, const neo_json *reported)
     for (apr_size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (strcmp(statuses[i].reported, status) == 0)
             fact.status = statuses[i].status;
-    if (!fact.status) /* one that came after this was written */
+    if (!fact.status) /* a new kind of status: ignored */
         return 1;
     (void)set_contact(r, &fact, reported, "recipient_id", "recipient_user_id");
     fact.message = id_at(reported, "biz_opaque_callback_data", r->pool);
@@ -357,7 +355,7 @@ static int read_preference(const reader *r, const neo_json *reported)
     return 1;
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the callback */
 
 static void read_change(reader *r, const neo_json *value)
 {
@@ -366,9 +364,9 @@ static void read_change(reader *r, const neo_json *value)
         int (*read)(const reader *r, const neo_json *one);
     } lists[] = {{"messages", read_message}, {"statuses", read_status}, {"user_preferences", read_preference}};
     r->number = digits_at(value, "metadata.phone_number_id", r->pool);
-    if (!r->number) /* about an account or a template */
+    if (!r->number) /* a change of an account or a template: ignored */
         return;
-    know_contacts(r, neo_json_get(value, "contacts"));
+    index_contacts(r, neo_json_get(value, "contacts"));
     for (apr_size_t l = 0; l < sizeof lists / sizeof *lists; l++) {
         const neo_json *list = neo_json_get(value, lists[l].member);
         for (apr_size_t i = 0; list && i < neo_json_size(list); i++) {
@@ -387,7 +385,7 @@ apr_array_header_t *neo_callback_read(neo_text raw, apr_pool_t *pool, const char
     if (!whole)
         return NULL;
     if (!entries || neo_json_kind_of(entries) != NEO_JSON_ARRAY) {
-        *wrong = "it has no list \"entry\"";
+        *wrong = "\"entry\" is missing or not an array";
         return NULL;
     }
     r.facts = apr_array_make(pool, 8, sizeof(neo_fact));

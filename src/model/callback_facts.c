@@ -1,4 +1,4 @@
-/* A callback before it is known who sent it, and its facts for the database (see model/callback.h). */
+/* Finding the number of a callback before its signature is verified, and facts as JSON (see model/callback.h). */
 #include <apr_strings.h>
 #include <ctype.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 
 #define CANDIDATES 16 /* of each kind */
 
-/* ---------------------------------------------------------------- before it is known who sent it */
+/* ---------------------------------------------------------------- candidates */
 
-/* What a search in unread bytes finds: the digits behind each of these keys, once. */
+/* Adds the distinct digit strings that follow `key`, without parsing. */
 static void find_digits(neo_text raw, const char *key, apr_pool_t *pool, apr_array_header_t *found)
 {
     const char *end = raw.ptr + raw.len, *c = raw.ptr;

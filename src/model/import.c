@@ -1,4 +1,4 @@
-/* Rows from exports and from elsewhere (see model/import.h). */
+/* Imported rows (see model/import.h). */
 #include "model/import.h"
 
 #include <apr_strings.h>
@@ -9,9 +9,9 @@
 #include "model/references.h"
 #include "model/validate.h"
 
-#define MAX_NAME 200 /* characters of a name that the service sets */
+#define MAX_NAME 200 /* characters of a string that only the service sets */
 
-/* ---------------------------------------------------------------- the kinds, and their order */
+/* ---------------------------------------------------------------- kinds and their order */
 
 #define ADDRESS(name, AREA, collection) &neo_##name,
 const neo_resource *const neo_import_kinds[] = {NEO_RESOURCE_LIST(ADDRESS) ADDRESS(lead, , ) ADDRESS(whatsapp_opt_out, , )
@@ -41,7 +41,7 @@ static int is_among(const neo_resource **some, const neo_resource *resource)
     return 0;
 }
 
-/* Whether everything that it refers to is among these, beside itself. */
+/* Whether all kinds that it refers to, other than itself, are in `before`. */
 static int is_ready(const neo_resource *resource, const neo_resource **before)
 {
     for (const neo_resource *const *r = neo_import_kinds; *r; r++)
@@ -63,7 +63,7 @@ const neo_resource **neo_import_order(apr_pool_t *pool)
                 order[done++] = *r;
                 must_be_ready = 1;
             }
-        must_be_ready = done > before; /* kinds that refer to each other have no order: any of them begins */
+        must_be_ready = done > before; /* a cycle of references: start with any of them */
     }
     return order;
 }

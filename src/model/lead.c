@@ -1,4 +1,4 @@
-/* What a lead must be (see model/lead.h). */
+/* Validation of leads (see model/lead.h). */
 #include "model/lead.h"
 
 #include <apr_strings.h>
@@ -31,7 +31,7 @@ int neo_lead_column_of(const char *heading)
 
 /* ---------------------------------------------------------------- telephone numbers */
 
-/* The digits of a number without what people put between them; NULL where there is something else. */
+/* The digits without separators; NULL if there are other characters. */
 static char *bare(const char *text, apr_pool_t *pool)
 {
     char *digits = apr_pstrdup(pool, text), *out = digits;
@@ -44,17 +44,17 @@ static char *bare(const char *text, apr_pool_t *pool)
     return digits;
 }
 
-/* What is wrong with a Brazilian number, without the country's code. */
+/* `digits`: without the country code. */
 static const char *check_brazilian(const char *digits)
 {
     size_t len = strlen(digits);
     if (len != 10 && len != 11)
-        return "must be a Brazilian number with area code, 10 or 11 digits, or begin with + and another country's code";
+        return "must be a Brazilian number of 10 or 11 digits with area code, or start with + and a country code";
     if (digits[0] == '0' || digits[1] == '0')
-        return "must begin with an area code from 11 to 99";
+        return "must start with an area code from 11 to 99";
     if (len == 11 && digits[2] != '9')
-        return "must have a 9 in front of the 8 digits of a mobile number";
-    return digits[2] == '0' || digits[2] == '1' ? "must not have a number that begins with 0 or 1" : NULL;
+        return "must have a 9 before the 8 digits of a mobile number";
+    return digits[2] == '0' || digits[2] == '1' ? "must not have 0 or 1 after the area code" : NULL;
 }
 
 const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **digits)
@@ -62,7 +62,7 @@ const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **di
     int is_whole = *text == '+';
     char *all = bare(text + is_whole, pool);
     if (!all || !*all)
-        return "must be a telephone number: digits, with blanks, dots, dashes and brackets between them, and + in front";
+        return "must be a telephone number of digits, optionally with a leading + and spaces, dots, dashes and parentheses";
     if (!is_whole && strncmp(all, "00", 2) == 0) {
         is_whole = 1;
         all += 2;
@@ -76,11 +76,11 @@ const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **di
     }
     *digits = all;
     if (*all == '0' || len < 8 || len > 15)
-        return "must have a country's code and 8 to 15 digits in all";
+        return "must have a country code and 8 to 15 digits in total";
     return NULL;
 }
 
-/* The same as neoapi.whatsapp_phone_key of sql/0005_whatsapp.sql. */
+/* Must agree with neoapi.whatsapp_phone_key in sql/0005_whatsapp.sql. */
 const char *neo_phone_folded(const char *digits, apr_pool_t *pool)
 {
     int is_mobile = strlen(digits) == 13 && strncmp(digits, "55", 2) == 0 && digits[2] != '0' && digits[3] != '0' &&
@@ -88,7 +88,7 @@ const char *neo_phone_folded(const char *digits, apr_pool_t *pool)
     return is_mobile ? apr_pstrcat(pool, apr_pstrmemdup(pool, digits, 4), digits + 5, NULL) : digits;
 }
 
-/* Digits alone are the form that was found: whatever else is digits gets something behind it that no rule passes over. */
+/* The rule takes digits alone as already normalized. So an invalid number gets a trailing space, for the rule to refuse it. */
 const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool)
 {
     const char *digits;
@@ -105,7 +105,7 @@ const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- a lead */
 
-/* A text in one line: blanks and line breaks, as a table's cell may have, are one blank each. */
+/* Replaces white space, such as line breaks in a cell, by single spaces, and trims. */
 static const char *in_one_line(const char *text, apr_pool_t *pool)
 {
     char *line = apr_palloc(pool, strlen(text) + 1), *out = line;
@@ -120,21 +120,26 @@ static const char *in_one_line(const char *text, apr_pool_t *pool)
     return line;
 }
 
-/* The columns are those of sql/0005_whatsapp.sql; nobody is shown these sentences but who reads here. */
+/* The columns are those of sql/0005_whatsapp.sql. Leads are not in the OpenAPI document. */
 static const neo_field fields[] = {
-    {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Identifies the lead."},
-    {.name = "name", .type = NEO_STRING, .flags = NEO_REQUIRED, .max = 200, .normalize = in_one_line, .doc = "In one line."},
+    {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Id of the lead."},
+    {.name = "name",
+     .type = NEO_STRING,
+     .flags = NEO_REQUIRED,
+     .max = 200,
+     .normalize = in_one_line,
+     .doc = "Name, in one line."},
     {.name = "phone",
      .type = NEO_STRING,
      .flags = NEO_REQUIRED,
      .max = 100,
      .normalize = neo_normalize_phone_digits,
      .rule = neo_rule_phone_digits,
-     .doc = "What is written to over WhatsApp. Kept as digits, shown with a plus sign in front."},
-    {.name = "email", .type = NEO_STRING, .max = 254, .rule = neo_rule_email, .doc = "The e-mail address."},
+     .doc = "WhatsApp number. Stored as digits, exported with a leading plus sign."},
+    {.name = "email", .type = NEO_STRING, .max = 254, .rule = neo_rule_email, .doc = "E-mail address."},
     {.name = "party_id", .type = NEO_REFERENCE, .refers = &neo_party, .doc = "The party that the lead has become."},
     {.name = "organization_id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "The organization."},
-    {.name = "created_at", .type = NEO_TIMESTAMP, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "When it was brought in."},
+    {.name = "created_at", .type = NEO_TIMESTAMP, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Time of the import."},
     {0},
 };
 
@@ -143,7 +148,7 @@ const neo_resource neo_lead = {
     .collection = "leads",
     .prefix = "led_",
     .title = "Lead",
-    .tag_doc = "People who are interested, to be written to.",
+    .tag_doc = "Prospects to contact.",
     .fields = fields,
     .has_foreign_keys = 1,
 };
@@ -156,7 +161,7 @@ int neo_lead_check(const char *values[NEO_LEAD_COLUMNS], const char *wrong[NEO_L
         const char *value = values[c] ? in_one_line(values[c], pool) : "";
         values[c] = *value ? field->normalize ? field->normalize(value, pool) : value : NULL;
         wrong[c] = values[c]                       ? neo_check(field, neo_json_make_string(values[c], pool), NULL, pool)
-                   : (field->flags & NEO_REQUIRED) ? "is missing"
+                   : (field->flags & NEO_REQUIRED) ? "is required"
                                                    : NULL;
         count += wrong[c] != NULL;
     }

@@ -21,7 +21,7 @@ static const neo_filter delivery_filters[] = {
      .value = NEO_VALUE_ENUM,
      .values = delivery_statuses,
      .left = "(neoapi.webhook_delivery_record(t)->>'status')",
-     .doc = "In this status.",
+     .doc = "Status.",
      .example = "\"failed\""},
     {.name = "event_type", .left = "t.event_type", .doc = "Of this event.", .example = "\"broker.created\""},
     {0},

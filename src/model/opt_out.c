@@ -1,13 +1,13 @@
-/* Opt-outs: who has said stop over WhatsApp, as an organization takes it along (see sql/0005_whatsapp.sql). */
+/* WhatsApp opt-outs, as they are exported and imported (see sql/0005_whatsapp.sql). */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "model/lead.h"
 
-#define SLACK 60000 /* milliseconds by which two machines' clocks may differ */
+#define SLACK 60000 /* milliseconds of tolerated clock skew */
 
-/* WhatsApp knows contacts by numbers that no rule of ours would take; none of them may be lost. */
+/* WhatsApp has contacts whose numbers our rule refuses; their opt-outs must not be lost. */
 static const char *normal_contact(const char *text, apr_pool_t *pool)
 {
     apr_size_t len = *text == '+' ? strspn(text + 1, "0123456789") : 0;
@@ -18,16 +18,16 @@ static const char *number_rule(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = neo_json_string(value);
     (void)pool;
-    return strspn(text, "0123456789") == strlen(text) ? NULL : "must be 5 to 20 digits, as Meta shows it";
+    return strspn(text, "0123456789") == strlen(text) ? NULL : "must be a phone number id of 5 to 20 digits";
 }
 
 static const char *bsuid_rule(const neo_json *value, apr_pool_t *pool)
 {
     (void)pool;
-    return strchr(neo_json_string(value), ' ') ? "must not have blanks" : NULL;
+    return strchr(neo_json_string(value), ' ') ? "must not contain spaces" : NULL;
 }
 
-/* One of tomorrow would outweigh every resume until then. */
+/* An opt-out in the future would override every later opt-in until then. */
 static const char *past_rule(const neo_json *value, apr_pool_t *pool)
 {
     neo_ms time;
@@ -36,34 +36,30 @@ static const char *past_rule(const neo_json *value, apr_pool_t *pool)
 }
 
 static const neo_field fields[] = {
-    {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Identifies the opt-out."},
+    {.name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "Id of the opt-out."},
     {.name = "phone_number_id",
      .type = NEO_STRING,
      .min = 5,
      .max = 20,
      .rule = number_rule,
-     .doc = "What Meta calls the organization's number that it was said to; without it, or where the organization has no such "
-            "number, it counts for all."},
+     .doc = "Meta's id of the organization's number. Without it, or if the organization has no such number, the opt-out is "
+            "for all numbers."},
     {.name = "contact_phone",
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
      .max = 100,
      .normalize = normal_contact,
      .rule = neo_rule_phone_digits,
-     .doc = "The contact's number. Kept as digits, shown with a plus sign in front."},
+     .doc = "The contact's number. Stored as digits, exported with a leading plus sign."},
     {.name = "contact_bsuid",
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
      .max = 255,
      .rule = bsuid_rule,
      .doc = "The contact's business-scoped user id."},
-    {.name = "lead_id", .type = NEO_REFERENCE, .refers = &neo_lead, .doc = "The lead that the contact is."},
-    {.name = "opted_out_at",
-     .type = NEO_TIMESTAMP,
-     .flags = NEO_REQUIRED,
-     .rule = past_rule,
-     .doc = "Since when the contact wants no messages."},
-    {.name = "preference_at", .type = NEO_TIMESTAMP, .rule = past_rule, .doc = "When the contact last said so, if later."},
+    {.name = "lead_id", .type = NEO_REFERENCE, .refers = &neo_lead, .doc = "The lead of the contact."},
+    {.name = "opted_out_at", .type = NEO_TIMESTAMP, .flags = NEO_REQUIRED, .rule = past_rule, .doc = "Time of the opt-out."},
+    {.name = "preference_at", .type = NEO_TIMESTAMP, .rule = past_rule, .doc = "Time of the last preference, if later."},
     {.name = "organization_id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "The organization."},
     {0},
 };
@@ -72,7 +68,7 @@ static void opt_out_rule(const neo_resource *resource, const neo_json *clean, ne
 {
     if (!neo_json_get(clean, "contact_phone") && !neo_json_get(clean, "contact_bsuid"))
         neo_problem_field(problem, pool, NEO_VALIDATION_FIELD_REQUIRED, resource->name, "contact_phone",
-                          "is required, or a contact_bsuid");
+                          "is required, unless there is a contact_bsuid");
 }
 
 const neo_resource neo_whatsapp_opt_out = {
@@ -80,7 +76,7 @@ const neo_resource neo_whatsapp_opt_out = {
     .collection = "whatsapp_opt_outs",
     .prefix = "wao_",
     .title = "OptOut",
-    .tag_doc = "Contacts who want no messages.",
+    .tag_doc = "Contacts that opted out of messages.",
     .fields = fields,
     .rule = opt_out_rule,
     .has_foreign_keys = 1,

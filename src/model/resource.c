@@ -1,4 +1,4 @@
-/* The list of resources, and what all of them have in common (see model/resource.h). */
+/* The list of resources, the filters of every list, look-ups (see model/resource.h). */
 #include "model/resource.h"
 
 #include <string.h>
@@ -11,27 +11,27 @@ const neo_filter neo_common_filters[] = {
      .kind = NEO_FILTER_FROM,
      .value = NEO_VALUE_CREATED_AT,
      .left = "t.id",
-     .doc = "Created at this moment or later.",
+     .doc = "`created_at` at this time or later.",
      .example = "\"2026-01-01T00:00:00Z\""},
     {.name = "created_lte",
      .kind = NEO_FILTER_TO,
      .value = NEO_VALUE_CREATED_AT,
      .left = "t.id",
-     .doc = "Created at this moment or earlier.",
+     .doc = "`created_at` at this time or earlier.",
      .example = "\"2026-01-31T23:59:59.999Z\""},
     {.name = "updated_gte",
      .kind = NEO_FILTER_FROM,
      .value = NEO_VALUE_TIMESTAMP,
      .left = "t.updated_at",
      .right = "%s::timestamptz",
-     .doc = "Changed last at this moment or later.",
+     .doc = "`updated_at` at this time or later.",
      .example = "\"2026-02-01T00:00:00Z\""},
     {.name = "updated_lte",
      .kind = NEO_FILTER_TO,
      .value = NEO_VALUE_TIMESTAMP,
      .left = "t.updated_at",
      .right = "%s::timestamptz",
-     .doc = "Changed last at this moment or earlier.",
+     .doc = "`updated_at` at this time or earlier.",
      .example = "\"2026-02-28T23:59:59.999Z\""},
     {0},
 };

@@ -10,9 +10,10 @@ static void a_property_needs_the_price_of_its_transaction_type(void **state)
     taken(&neo_property, "{\"transaction_type\":\"sale\",\"rent_price\":1}", *state);
     taken(&neo_property, "{\"transaction_type\":\"rent\",\"rent_price\":1,\"sale_price\":null}", *state);
     taken(&neo_property, "{\"transaction_type\":\"sale_rent\",\"rent_price\":1}", *state);
-    assert_string_equal(wrong(&neo_property, "{\"sale_price\":null}", "sale_price", sale, *state), "is required for sale");
+    assert_string_equal(wrong(&neo_property, "{\"sale_price\":null}", "sale_price", sale, *state),
+                        "is required when transaction_type is sale or sale_rent");
     assert_string_equal(wrong(&neo_property, "{\"transaction_type\":\"rent\"}", "rent_price", rent, *state),
-                        "is required for rent");
+                        "is required when transaction_type is rent or sale_rent");
     wrong(&neo_property, "{\"transaction_type\":\"sale_rent\"}", "rent_price", rent, *state);
     assert_int_equal(refused(&neo_property, "{\"transaction_type\":\"sale_rent\",\"sale_price\":null}", *state)->items->nelts,
                      2);
@@ -33,7 +34,7 @@ static void the_shares_of_the_owners_sum_to_the_whole(void **state)
     taken(&neo_property, "{\"owners\":[]}", *state);
     assert_string_equal(
         wrong(&neo_property, owners("5000", "4999", *state), "owners", "validation.property.owners_invalid", *state),
-        "must have elements whose share_bps sums to 10000, not 9999");
+        "must have share_bps values that sum to 10000, not 9999");
     wrong(&neo_property, owners("5001", "5000", *state), "owners", "validation.property.owners_invalid", *state);
 }
 
@@ -59,10 +60,10 @@ static void a_person_has_a_cpf_and_a_company_a_cnpj(void **state)
         "\"12ABC34501DE35\"");
     assert_string_equal(
         wrong(&neo_party, "{\"kind\":\"person\",\"document_number\":\"11222333000181\"}", "document_number", code, *state),
-        "must be a CPF, since the party is a person");
+        "must be a CPF when kind is person");
     assert_string_equal(
         wrong(&neo_party, "{\"kind\":\"company\",\"document_number\":\"52998224725\"}", "document_number", code, *state),
-        "must be a CNPJ, since the party is a company");
+        "must be a CNPJ when kind is company");
     wrong(&neo_party, "{\"kind\":null,\"document_number\":\"52998224725\"}", "kind", "validation.party.kind_required", *state);
 }
 
@@ -74,7 +75,7 @@ static void the_terms_of_payment_sum_to_the_amount(void **state)
     taken(&neo_proposal, "{\"payment_terms\":[]}", *state);
     assert_string_equal(wrong(&neo_proposal, apr_psprintf(*state, terms, 61), "payment_terms",
                               "validation.proposal.payment_terms_invalid", *state),
-                        "must have elements whose amount sums to 100, not 101");
+                        "must have amount values that sum to 100, not 101");
 }
 
 static void the_largest_amounts_can_be_summed(void **state)
@@ -96,7 +97,7 @@ static void rentals_and_exclusive_listings_have_a_first_and_a_last_day(void **st
         assert_string_equal(wrong(&neo_contract,
                                   apr_psprintf(*state, "{\"kind\":\"%s\",\"start_date\":\"2026-01-01\"}", kinds[i]), "end_date",
                                   "validation.contract.end_date_required", *state),
-                            apr_psprintf(*state, "is required for %s", kinds[i]));
+                            apr_psprintf(*state, "is required when kind is %s", kinds[i]));
     }
     taken(&neo_contract, "{\"kind\":\"management\"}", *state);
     taken(&neo_contract, "{\"start_date\":\"2026-01-01\",\"end_date\":\"2026-01-01\"}", *state);
@@ -120,7 +121,7 @@ static void a_deposit_is_at_most_three_rents(void **state)
     taken(&neo_contract, "{\"guarantee\":{\"kind\":\"deposit\"}}", *state);
     assert_string_equal(wrong(&neo_contract, guaranteed("rental", "deposit", 301, *state), "guarantee.amount",
                               "validation.contract.guarantee_amount_invalid", *state),
-                        "must be at most three rents, since it is a deposit");
+                        "must be at most three times amount when kind is deposit");
 }
 
 static void the_parts_of_a_commission_sum_to_the_whole(void **state)
