@@ -38,7 +38,7 @@ const char *neo_import_moved_id(const char *organization, const char *given, apr
 /* A new random id with that time. */
 void neo_import_new_id(char id[NEO_ID_SIZE], const char *prefix, neo_ms time);
 
-/* What an imported row gets from where it is imported to. */
+/* The owner and the id of an imported row. */
 typedef struct neo_import_owner {
     const char *tenant, *organization, *id;
 } neo_import_owner;

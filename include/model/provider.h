@@ -1,65 +1,64 @@
-/* WhatsApp's provider (Meta's Cloud API): what it is asked to send, and what its answers mean. Bytes alone; who carries them is
- * the host's matter. */
+/* WhatsApp's provider (Meta's Cloud API): builds request bodies and interprets responses. The host sends them. */
 #ifndef NEO_MODEL_PROVIDER_H
 #define NEO_MODEL_PROVIDER_H
 
 #include "core/buf.h"
 #include "core/json.h"
 
-/* A message made of a template. */
+/* A template message. */
 typedef struct neo_outgoing {
-    const char *id;    /* ours; the provider brings it back with every status */
-    const char *wa_id; /* whom it is to; NULL where only `bsuid` is known */
+    const char *id;    /* our id; the provider returns it with every status */
+    const char *wa_id; /* the recipient; NULL if only `bsuid` is known */
     const char *bsuid;
     const char *template_name;
     const char *template_language;
     const neo_json *parameters; /* an array of strings; NULL for none */
 } neo_outgoing;
 
-/* The body of the request that sends it. */
+/* The request body. */
 neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool);
 
-/* How the attempt to ask the provider went. */
+/* The outcome of a request to the provider. */
 typedef enum neo_provider_outcome {
-    NEO_PROVIDER_NOT_SENT,    /* surely nothing of the request went out */
-    NEO_PROVIDER_NO_RESPONSE, /* it may have arrived, and no whole answer came */
+    NEO_PROVIDER_NOT_SENT,    /* nothing was sent */
+    NEO_PROVIDER_NO_RESPONSE, /* it may have arrived, but there is no complete response */
     NEO_PROVIDER_RESPONDED,
 } neo_provider_outcome;
 
 typedef struct neo_provider_response {
     neo_provider_outcome outcome;
-    const char *error; /* of the first two, a word: "timeout" */
-    int http_status;   /* of an answer */
+    const char *error; /* without a response: "timeout" */
+    int http_status;
     neo_text body;
-    const char *token; /* what was shown to the provider, which may cite it; nothing that is read has it. NULL: nothing was */
+    const char *token; /* the access token, removed from all texts, since the provider can quote it; NULL: none */
 } neo_provider_response;
 
-/* What it means for the message. */
+/* What the response means for the message. */
 typedef enum neo_verdict {
     NEO_VERDICT_ACCEPTED,
-    NEO_VERDICT_UNKNOWN,   /* it may have been accepted: never to be sent again */
-    NEO_VERDICT_LATER,     /* nothing was sent; it can be tried again */
-    NEO_VERDICT_FORBIDDEN, /* likewise, once the administrator has mended something: a token, a right; without a title, an
-                              address that is not the provider's */
-    NEO_VERDICT_TEMPLATE,  /* nothing was sent: the template or its parameters are wrong */
-    NEO_VERDICT_OPTED_OUT, /* nothing was sent: the contact wants nothing */
-    NEO_VERDICT_FAILED,    /* nothing was sent, nor will be */
+    NEO_VERDICT_UNKNOWN,   /* it may have been accepted: never send it again */
+    NEO_VERDICT_LATER,     /* not sent; can be retried */
+    NEO_VERDICT_FORBIDDEN, /* not sent; the administrator must fix the token or its permissions, or, if there is no
+                              title, the provider's URL */
+    NEO_VERDICT_TEMPLATE,  /* not sent: the template or its parameters are wrong */
+    NEO_VERDICT_OPTED_OUT, /* not sent: the contact opted out */
+    NEO_VERDICT_FAILED,    /* not sent, permanently */
 } neo_verdict;
 
-/* NULL for what is not told. */
+/* Members that the response does not have are NULL. */
 typedef struct neo_reply {
     neo_verdict verdict;
-    const char *id; /* the provider's, of the message */
+    const char *id; /* the provider's id of the message */
     const char *wa_id, *bsuid;
-    int is_held; /* accepted, and kept back by the provider for the time being */
-    int code;    /* of an error; 0 is one, too, so look at `title` */
+    int is_held; /* accepted, but held by the provider for now */
+    int code;    /* error code; 0 is a valid one: `title` tells whether there is an error */
     const char *title;
     const char *details;
-    const char *trace;       /* by which the provider finds the request again */
+    const char *trace;       /* id of the request at the provider */
     int is_about_parameters; /* of NEO_VERDICT_TEMPLATE */
 } neo_reply;
 
-/* Decides by what came back. */
+/* Interprets the response. */
 void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_reply *reply);
 
 #endif

@@ -1,4 +1,4 @@
-/* The references in a body: which resources it names, and where. */
+/* References between resources: in a body, and in the tables of fields. */
 #ifndef NEO_MODEL_REFERENCES_H
 #define NEO_MODEL_REFERENCES_H
 
@@ -7,21 +7,20 @@
 #include "model/resource.h"
 
 typedef struct neo_reference {
-    const char *path;   /* as `field` of an error names it: "broker_id", "owners[2].party_id", "proponent_ids[0]" */
-    const char *target; /* the id that stands there */
+    const char *path;   /* as in errors: "broker_id", "owners[2].party_id", "proponent_ids[0]" */
+    const char *target; /* the id */
 } neo_reference;
 
-/* Every reference in a body that neo_validate has checked, in the order of the fields: an array of neo_reference, empty where
- * there is none. */
+/* All references in a body from neo_validate, in the order of the fields: an array of neo_reference. */
 apr_array_header_t *neo_references(const neo_resource *resource, const neo_json *clean, apr_pool_t *pool);
 
-/* Whether the resource's table has references at all. */
+/* Whether the resource has fields that are references. */
 int neo_has_references(const neo_resource *resource);
 
-/* Whether the resource's table can refer to that one. */
+/* Whether the resource has fields that can refer to `target`. */
 int neo_can_refer_to(const neo_resource *resource, const neo_resource *target);
 
-/* Whether the table of any resource can refer to this one. */
+/* Whether any resource has fields that can refer to this one. */
 int neo_is_referred_to(const neo_resource *resource);
 
 #endif

@@ -1,4 +1,4 @@
-/* Scopes and roles: what a credential may do. A scope is `<area>:<read or write>`; a set of them is a bit mask. */
+/* Scopes and roles of credentials. A scope is "brokers:read" or "brokers:write"; a set of scopes is a bit mask. */
 #ifndef NEO_MODEL_SCOPE_H
 #define NEO_MODEL_SCOPE_H
 
@@ -16,16 +16,16 @@ typedef unsigned int neo_scopes;
 #define NEO_SCOPE_WRITE(area) ((neo_scopes)2 << (2 * (area)))
 #define NEO_SCOPES_ALL        (((neo_scopes)1 << (2 * NEO_AREAS)) - 1)
 
-/* "brokers:read" as its bit; false for any other text. */
+/* Returns false if there is no such scope. */
 NEO_MUSTCHECK int neo_scope_parse(const char *text, neo_scopes *scope);
 
-/* The text of one scope, from the pool. */
+/* "brokers:read" */
 const char *neo_scope_text(neo_scopes scope, apr_pool_t *pool);
 
-/* Writes the scopes of a set as a JSON array of texts. */
+/* Adds the set as a JSON array of strings. */
 void neo_scopes_json(neo_buf *out, neo_scopes scopes);
 
-/* The scopes of a role; false where there is no such role. */
+/* Returns false if there is no such role. */
 NEO_MUSTCHECK int neo_role_scopes(const char *role, neo_scopes *scopes);
 
 /* The roles' names, ended by NULL. */

@@ -1,4 +1,4 @@
-/* The table of operations, and the way from a path to one (see model/operation.h). */
+/* The table of operations, and routing (see model/operation.h). */
 #include "model/operation.h"
 
 #include <apr_strings.h>
@@ -23,7 +23,7 @@ static const neo_filter delivery_filters[] = {
      .left = "(neoapi.webhook_delivery_record(t)->>'status')",
      .doc = "Status.",
      .example = "\"failed\""},
-    {.name = "event_type", .left = "t.event_type", .doc = "Of this event.", .example = "\"broker.created\""},
+    {.name = "event_type", .left = "t.event_type", .doc = "Event type.", .example = "\"broker.created\""},
     {0},
 };
 
@@ -35,9 +35,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                        .media_type = JSON,
                        .tag = "Principal",
                        .verb = "getPrincipal",
-                       .summary = "Who the credential is",
-                       .doc = "Tells what the credential may do and where. A personal access token that reaches several "
-                              "organizations is answered also without X-Organization-ID, for the first of "
+                       .summary = "Describe the credential",
+                       .doc = "Returns the credential's scopes and organizations. A personal access token for several "
+                              "organizations does not need X-Organization-ID here; the default is the first of "
                               "`allowed_organization_ids`.",
                        .answer = "The principal."},
     [NEO_ACTION_OPENAPI] = {.method = "GET",
@@ -49,9 +49,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                             .media_type = "application/yaml",
                             .tag = "Documentation",
                             .verb = "getDescription",
-                            .summary = "This description",
-                            .doc = "The API's description in the format of OpenAPI 3.1. Needs no credential.",
-                            .answer = "The description."},
+                            .summary = "Get the OpenAPI document",
+                            .doc = "The API in OpenAPI 3.1. No credential needed.",
+                            .answer = "The OpenAPI document."},
     [NEO_ACTION_ERRORS] = {.method = "GET",
                            .path = "docs/errors",
                            .access = NEO_ACCESS_PUBLIC,
@@ -61,8 +61,8 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                            .media_type = "text/html; charset=utf-8",
                            .tag = "Documentation",
                            .verb = "getErrors",
-                           .summary = "What every error code means",
-                           .doc = "A page for people, to which `documentation_url` of an error leads. Needs no credential.",
+                           .summary = "Get the page of error codes",
+                           .doc = "The page that `documentation_url` of an error refers to. No credential needed.",
                            .answer = "The page."},
     [NEO_ACTION_LIST] = {.method = "GET",
                          .path = "{collection}",
@@ -75,8 +75,8 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                      BIT(NEO_VALIDATION_CURSOR_EXPIRED),
                          .verb = "list",
                          .summary = "List {collection}",
-                         .doc = "Newest first. Filters combine with AND; a comma between values means OR. Follow "
-                                "`page_info.end_cursor`, or the Link header, until `has_next_page` is false.",
+                         .doc = "Newest first. Filters combine with AND, comma-separated values with OR. Follow "
+                                "`page_info.end_cursor` or the Link header until `has_next_page` is false.",
                          .answer = "A page of {collection}."},
     [NEO_ACTION_CREATE] = {.method = "POST",
                            .path = "{collection}",
@@ -88,8 +88,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                            .problems = CHECKED_BODY,
                            .verb = "create",
                            .summary = "Create a {resource}",
-                           .doc = "With an Idempotency-Key the request can be repeated safely for 24 hours: it is done once, "
-                                  "and every repetition gets the first one's answer.",
+                           .doc =
+                               "With an Idempotency-Key the request can be repeated safely for 24 hours: it is executed once, "
+                               "and a repeated request gets the first response.",
                            .answer = "The new {resource}."},
     [NEO_ACTION_BATCH] = {.method = "POST",
                           .path = "{collection}/batch",
@@ -99,16 +100,16 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                           .media_type = JSON,
                           .problems = CHECKED_BODY | BIT(NEO_VALIDATION_BATCH_TOO_LARGE) | BIT(NEO_NOT_FOUND_RESOURCE),
                           .verb = "batch",
-                          .summary = "Create, change and delete several {collection}",
-                          .doc =
-                              "Up to 100 operations, done in their order. Each gives what the single request would: an update "
-                              "is a JSON merge patch, and each change has its own event. Without `atomic` every operation "
-                              "succeeds or fails by itself, and the answer tells which did. With `atomic` all are done or "
-                              "none: the first one that fails is the answer, with its own status and with the operation in "
-                              "front of its fields (`operations[3].data.name`).\n\nA batch counts as one request for each "
-                              "operation. One that does not fit in what is left of the window is refused with 429 and "
-                              "counts as one. An Idempotency-Key stands for the whole.",
-                          .answer = "What became of each operation, in their order."},
+                          .summary = "Create, update and delete several {collection}",
+                          .doc = "Up to 100 operations, executed in order. Each has the same result as the single request: an "
+                                 "update is a JSON merge patch, and each change has its own event. Without `atomic` each "
+                                 "operation succeeds or fails on its own, and the response has the result of each. With "
+                                 "`atomic` all operations are executed or none: the response is the first error, with its "
+                                 "status and the operation in front of its fields (`operations[3].data.name`).\n\nFor the rate "
+                                 "limit, each operation counts as a request. A batch that exceeds what is left of the window "
+                                 "is refused with 429 and counts as one request. An Idempotency-Key applies to the whole "
+                                 "batch.",
+                          .answer = "The results of the operations, in order."},
     [NEO_ACTION_READ] = {.method = "GET",
                          .path = "{collection}/{id}",
                          .access = NEO_ACCESS_READ,
@@ -117,8 +118,8 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                          .response_headers = NEO_RESPONSE_ETAG,
                          .media_type = JSON,
                          .verb = "get",
-                         .summary = "Read a {resource}",
-                         .doc = "With If-None-Match, 304 where it has not changed.",
+                         .summary = "Get a {resource}",
+                         .doc = "With If-None-Match, returns 304 if it has not changed.",
                          .answer = "The {resource}."},
     [NEO_ACTION_PATCH] = {.method = "PATCH",
                           .path = "{collection}/{id}",
@@ -129,9 +130,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                           .media_type = JSON,
                           .problems = CHECKED_BODY,
                           .verb = "update",
-                          .summary = "Change fields of a {resource}",
-                          .doc = "A JSON merge patch (RFC 7396): fields that are sent are set, null clears an optional one, "
-                                 "all others stay.",
+                          .summary = "Update a {resource}",
+                          .doc = "A JSON merge patch (RFC 7396): sets the fields that are sent; null clears an optional field; "
+                                 "other fields are unchanged.",
                           .answer = "The {resource} as it is now."},
     [NEO_ACTION_REPLACE] = {.method = "PUT",
                             .path = "{collection}/{id}",
@@ -143,8 +144,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                             .problems = CHECKED_BODY,
                             .verb = "replace",
                             .summary = "Replace a {resource}",
-                            .doc = "Sets every field that can be written, by the rules of creation; what is left out is "
-                                   "cleared.",
+                            .doc =
+                                "Sets all writable fields, with the same validation as a create. Fields that are not sent are "
+                                "cleared.",
                             .answer = "The {resource} as it is now."},
     [NEO_ACTION_DELETE] = {.method = "DELETE",
                            .path = "{collection}/{id}",
@@ -153,32 +155,33 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                            .status = 204,
                            .verb = "delete",
                            .summary = "Delete a {resource}",
-                           .doc = "Refused while another resource refers to it.",
+                           .doc = "Fails if another resource refers to it.",
                            .answer = "The {resource} is deleted."},
-    [NEO_ACTION_ROTATE_SECRET] = {.method = "POST",
-                                  .path = "webhooks/{id}/rotate-secret",
-                                  .access = NEO_ACCESS_WRITE,
-                                  .status = 200,
-                                  .media_type = JSON,
-                                  .schema = "WebhookWithSecret",
-                                  .verb = "rotateWebhookSecret",
-                                  .summary = "Give a subscription a new secret",
-                                  .doc =
-                                      "The new secret is shown in this response alone. For 24 hours `webhook-signature` has a "
-                                      "signature with the old one as well, so that a receiver can change without a gap; "
-                                      "`X-Webhook-Signature` is made with the new one at once.",
-                                  .answer = "The subscription with its new secret."},
-    [NEO_ACTION_TEST_WEBHOOK] = {.method = "POST",
-                                 .path = "webhooks/{id}/test",
-                                 .access = NEO_ACCESS_WRITE,
-                                 .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
-                                 .status = 201,
-                                 .media_type = JSON,
-                                 .schema = "Delivery",
-                                 .verb = "testWebhook",
-                                 .summary = "Send a test delivery",
-                                 .doc = "Makes a delivery of the event `webhook.test`, whatever the subscription's events are.",
-                                 .answer = "The delivery."},
+    [NEO_ACTION_ROTATE_SECRET] =
+        {.method = "POST",
+         .path = "webhooks/{id}/rotate-secret",
+         .access = NEO_ACCESS_WRITE,
+         .status = 200,
+         .media_type = JSON,
+         .schema = "WebhookWithSecret",
+         .verb = "rotateWebhookSecret",
+         .summary = "Rotate the secret of a subscription",
+         .doc = "The new secret is returned only in this response. For 24 hours `webhook-signature` has a "
+                "signature with the old secret as well, so that no delivery is refused in the meantime. "
+                "`X-Webhook-Signature` uses the new secret at once.",
+         .answer = "The subscription with its new secret."},
+    [NEO_ACTION_TEST_WEBHOOK] =
+        {.method = "POST",
+         .path = "webhooks/{id}/test",
+         .access = NEO_ACCESS_WRITE,
+         .accepts = NEO_ACCEPTS_IDEMPOTENCY_KEY,
+         .status = 201,
+         .media_type = JSON,
+         .schema = "Delivery",
+         .verb = "testWebhook",
+         .summary = "Send a test delivery",
+         .doc = "Creates a delivery of the event `webhook.test`, also if the subscription is for other events.",
+         .answer = "The delivery."},
     [NEO_ACTION_RECOVER] = {.method = "POST",
                             .path = "webhooks/{id}/recover",
                             .access = NEO_ACCESS_WRITE,
@@ -189,9 +192,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                             .body = &neo_recovery,
                             .schema = "Recovered",
                             .verb = "recoverDeliveries",
-                            .summary = "Send again what has failed",
-                            .doc = "Makes a new delivery for each one that has failed since the moment in `since`.",
-                            .answer = "How many deliveries there are to be."},
+                            .summary = "Retry failed deliveries",
+                            .doc = "Creates a new delivery for each one that failed since `since`.",
+                            .answer = "The number of new deliveries."},
     [NEO_ACTION_LIST_DELIVERIES] = {.method = "GET",
                                     .path = "webhooks/{id}/deliveries",
                                     .access = NEO_ACCESS_READ,
@@ -206,7 +209,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                     .schema = "DeliveryList",
                                     .verb = "listDeliveries",
                                     .summary = "List a subscription's deliveries",
-                                    .doc = "Newest first, as long as history is kept.",
+                                    .doc = "Newest first, for as long as deliveries are stored.",
                                     .answer = "A page of deliveries."},
     [NEO_ACTION_READ_DELIVERY] = {.method = "GET",
                                   .path = "webhooks/{id}/deliveries/{delivery_id}",
@@ -217,8 +220,8 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                   .subresource = "delivery",
                                   .schema = "DeliveryDetail",
                                   .verb = "getDelivery",
-                                  .summary = "Read a delivery",
-                                  .doc = "With its payload and all its attempts.",
+                                  .summary = "Get a delivery",
+                                  .doc = "With its payload and attempts.",
                                   .answer = "The delivery."},
     [NEO_ACTION_RETRY_DELIVERY] = {.method = "POST",
                                    .path = "webhooks/{id}/deliveries/{delivery_id}/retry",
@@ -230,8 +233,8 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                    .subresource = "delivery",
                                    .schema = "Delivery",
                                    .verb = "retryDelivery",
-                                   .summary = "Send a delivery again",
-                                   .doc = "Makes a new delivery with the same payload.",
+                                   .summary = "Retry a delivery",
+                                   .doc = "Creates a new delivery with the same payload.",
                                    .answer = "The new delivery."},
     [NEO_ACTION_START_CONVERSATION] =
         {.method = "POST",
@@ -249,15 +252,15 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                      BIT(NEO_INTERNAL_PROVIDER_UNAVAILABLE),
          .tag = "WhatsApp",
          .verb = "startConversation",
-         .summary = "Begin a conversation with a lead",
+         .summary = "Start a conversation with a lead",
          .doc =
-             "Sends a message made of a template to the lead's contact. The message is `accepted` when WhatsApp has taken it; "
-             "whether it arrived is found out later.\n\nOne that WhatsApp refuses for good is answered with the status "
-             "`failed` and the reason. Where it is not known whether WhatsApp took it, the message stays `pending`. Neither "
-             "is sent again, nor is anything that was sent with the same Idempotency-Key: send one always, and the request "
-             "can be repeated whatever happened to the answer.",
+             "Sends a template message to the lead's contact. The message is `accepted` when WhatsApp has accepted it; later "
+             "updates of its status tell whether it was delivered.\n\nIf WhatsApp refuses the message permanently, it is "
+             "returned with the status `failed` and the reason. If it is unknown whether WhatsApp accepted it, it stays "
+             "`pending`. Neither is sent again, nor is a request with the same Idempotency-Key. So always send an "
+             "Idempotency-Key, and repeat the request if the response was lost.",
          .answer = "The conversation is new.",
-         .answer_existing = "The conversation was there already."},
+         .answer_existing = "The conversation existed already."},
 };
 
 const neo_operation neo_operation_docs = {
@@ -270,7 +273,7 @@ const neo_operation neo_operation_docs = {
     .media_type = "text/html; charset=utf-8",
 };
 
-/* What an operation takes can also be wrong. */
+/* Errors that follow from what an operation accepts. */
 static const struct {
     unsigned int accepts;
     unsigned long long problems;
@@ -282,7 +285,7 @@ static const struct {
     {NEO_ACCEPTS_IF_MATCH, BIT(NEO_CONFLICT_PRECONDITION_FAILED)},
 };
 
-/* What comes of the other resources and of the state machine. Where the body is not the resource it has neither. */
+/* Errors of references and transitions. A body that is not the resource has neither. */
 static unsigned long long problems_of_resource(const neo_operation *operation, const neo_resource *resource)
 {
     int is_written = operation->accepts & NEO_ACCEPTS_BODY && !operation->body;
@@ -331,22 +334,22 @@ const neo_filter *neo_operation_filter(const neo_operation *operation, const neo
     return NULL;
 }
 
-/* What stands in an id's place and is none. */
-static int is_word(const char *segment, const neo_resource *resource)
+/* {collection}/batch is not {collection}/{id}. */
+static int is_batch(const char *segment, const neo_resource *resource)
 {
     return resource->has_batch && strcmp(segment, "batch") == 0;
 }
 
 #define MAX_SEGMENTS 8 /* more than any path has */
 
-/* A path, taken apart once for all that it is compared with. */
+/* The segments of a request's path. */
 typedef struct {
     const char *segments[MAX_SEGMENTS];
-    int count;                    /* 0: no operation has such a path */
-    const neo_resource *resource; /* whose collection the first one is; NULL: nobody's */
+    int count;                    /* 0: the path matches no operation */
+    const neo_resource *resource; /* whose collection is the first segment; NULL: none */
 } parts;
 
-static parts take_apart(const char *path, apr_pool_t *pool)
+static parts split_path(const char *path, apr_pool_t *pool)
 {
     parts of = {.count = 0};
     for (char *at = apr_pstrdup(pool, path), *next; at; at = next) {
@@ -360,32 +363,30 @@ static parts take_apart(const char *path, apr_pool_t *pool)
     return of;
 }
 
-/* What an operation's path wants of a segment. */
+/* A segment of an operation's path. */
 typedef struct {
     enum { LITERAL, COLLECTION, ID, SUBRESOURCE } kind;
     char word[16];
-} wanted;
+} segment;
 
 typedef struct {
-    wanted segments[MAX_SEGMENTS];
+    segment segments[MAX_SEGMENTS];
     int count;
 } template;
 
 static template templates[NEO_ACTIONS];
 static pthread_once_t templates_are_read = PTHREAD_ONCE_INIT;
 
-static wanted read_segment(const char *text, size_t len)
+static segment read_segment(const char *text, size_t len)
 {
-    wanted segment = {.kind = LITERAL};
+    segment read = {.kind = LITERAL};
     if (*text == '{')
-        segment.kind = strncmp(text, "{collection}", len) == 0 ? COLLECTION
-                       : strncmp(text, "{id}", len) == 0       ? ID
-                                                               : SUBRESOURCE;
-    else if (len < sizeof segment.word)
-        memcpy(segment.word, text, len);
+        read.kind = strncmp(text, "{collection}", len) == 0 ? COLLECTION : strncmp(text, "{id}", len) == 0 ? ID : SUBRESOURCE;
+    else if (len < sizeof read.word)
+        memcpy(read.word, text, len);
     else
         abort();
-    return segment;
+    return read;
 }
 
 static void read_templates(void)
@@ -400,13 +401,13 @@ static void read_templates(void)
     }
 }
 
-/* Takes a segment for what is wanted; 0: it is something else. */
-static int take(const wanted *segment, const char *text, neo_match *match)
+/* Whether a segment matches; an id is stored in `match`. */
+static int fits_segment(const segment *wanted, const char *text, neo_match *match)
 {
-    switch (segment->kind) {
-    case LITERAL: return strcmp(text, segment->word) == 0;
+    switch (wanted->kind) {
+    case LITERAL: return strcmp(text, wanted->word) == 0;
     case COLLECTION: return match->resource != NULL;
-    case ID: match->id = text; return !is_word(text, match->resource);
+    case ID: match->id = text; return !is_batch(text, match->resource);
     default: match->subresource_id = text; return 1;
     }
 }
@@ -417,7 +418,7 @@ static int fits(const template *of, const parts *path, neo_match *match)
         return 0;
     *match = (neo_match){.resource = path->resource};
     for (int n = 0; n < path->count; n++)
-        if (!take(&of->segments[n], path->segments[n], match))
+        if (!fits_segment(&of->segments[n], path->segments[n], match))
             return 0;
     return 1;
 }
@@ -427,7 +428,7 @@ static int is_method(const neo_operation *operation, const char *method)
     return strcmp(operation->method, method) == 0 || (strcmp(operation->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
 }
 
-/* The methods of a path, in alphabetical order as people look for them. */
+/* The value of Allow, in alphabetical order. */
 static const char *allow_of(const unsigned char *has, apr_pool_t *pool)
 {
     static const char *const methods[] = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"};
@@ -448,7 +449,7 @@ int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, 
     unsigned char has[NEO_ACTIONS] = {0};
     int found = 0;
     pthread_once(&templates_are_read, read_templates);
-    const parts of = take_apart(path, pool);
+    const parts of = split_path(path, pool);
     *match = (neo_match){.is_public = 1};
     for (int a = 0; a < NEO_ACTIONS; a++) {
         neo_match trial;
@@ -459,12 +460,11 @@ int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, 
         match->id = trial.id;
         match->subresource_id = trial.subresource_id;
         match->is_public &= neo_operations[a].access == NEO_ACCESS_PUBLIC;
-        if (is_method(&neo_operations[a], method)) {
+        if (is_method(&neo_operations[a], method))
             match->operation = &neo_operations[a];
-        }
     }
     if (!found && neo_docs_at(path)) {
-        found = has[NEO_ACTION_ERRORS] = 1; /* which has the methods of every document */
+        found = has[NEO_ACTION_ERRORS] = 1; /* for Allow: all documents have the same methods */
         match->operation = is_method(&neo_operation_docs, method) ? &neo_operation_docs : NULL;
     }
     if (found && !match->operation)

@@ -1,16 +1,16 @@
-/* Requests to WhatsApp's provider, and its answers (see model/provider.h). */
+/* Requests to and responses of WhatsApp's provider (see model/provider.h). */
 #include "model/provider.h"
 
 #include <apr_strings.h>
 #include <limits.h>
 #include <string.h>
 
-#define MAX_TEXT      300 /* bytes of the provider's own words */
+#define MAX_TEXT      300 /* bytes of a message of the provider */
 #define MAX_ID        255
-#define MIN_TOKEN_LEN 16 /* characters; a shorter one is none of the provider's */
-#define LIKE_TOKEN    40 /* so many characters in a row may be a token */
+#define MIN_TOKEN_LEN 16 /* characters; the provider's tokens are longer */
+#define LIKE_TOKEN    40 /* a run of as many characters can be a token */
 
-/* ---------------------------------------------------------------- what is sent */
+/* ---------------------------------------------------------------- requests */
 
 static void set_text(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
 {
@@ -25,7 +25,7 @@ static neo_json *parameter_of(const char *text, apr_pool_t *pool)
     return parameter;
 }
 
-/* The parameters of the template's body; NULL where it has none. */
+/* The parameters of the template's body; NULL if there are none. */
 static neo_json *components_of(const neo_json *texts, apr_pool_t *pool)
 {
     neo_json *components = neo_json_make_array(pool), *body = neo_json_make_object(pool), *list = neo_json_make_array(pool);
@@ -64,10 +64,9 @@ neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool)
     return neo_json_text(body, pool);
 }
 
-/* ---------------------------------------------------------------- what comes back */
+/* ---------------------------------------------------------------- responses */
 
-/* What the provider's error codes mean; the first row that fits. What none fits failed for good, if the provider says that it
- * is the request's fault (4XX). */
+/* The provider's error codes; the first matching row counts. Any other code is permanent with a status of 4xx. */
 static const struct {
     int first, last;
     int subcode; /* 0: any */
@@ -79,26 +78,25 @@ static const struct {
     {3, 3, 0, NEO_VERDICT_FORBIDDEN, 0},      /* capability or permissions */
     {4, 4, 0, NEO_VERDICT_LATER, 0},          /* too many calls */
     {10, 10, 0, NEO_VERDICT_FORBIDDEN, 0},    /* permission */
-    {100, 100, 33, NEO_VERDICT_FORBIDDEN, 0}, /* no such number, or none for this token */
+    {100, 100, 33, NEO_VERDICT_FORBIDDEN, 0}, /* the number does not exist, or not for this token */
     {100, 100, 0, NEO_VERDICT_TEMPLATE, 0},   /* parameter */
-    {190, 190, 0, NEO_VERDICT_FORBIDDEN, 0},  /* the token is over */
+    {190, 190, 0, NEO_VERDICT_FORBIDDEN, 0},  /* the token expired */
     {200, 299, 0, NEO_VERDICT_FORBIDDEN, 0},  /* permissions */
     {80007, 80007, 0, NEO_VERDICT_LATER, 0},  /* rate limits */
     {130429, 130429, 0, NEO_VERDICT_LATER, 0},
     {131016, 131016, 0, NEO_VERDICT_LATER, 0}, /* unavailable */
     {131056, 131056, 0, NEO_VERDICT_LATER, 0},
-    {131008, 131009, 0, NEO_VERDICT_TEMPLATE, 1}, /* a parameter is missing, wrong */
+    {131008, 131009, 0, NEO_VERDICT_TEMPLATE, 1}, /* missing or wrong parameter */
     {131026, 131026, 0, NEO_VERDICT_FAILED, 0},   /* undeliverable */
     {131047, 131049, 0, NEO_VERDICT_FAILED, 0},
     {131050, 131050, 0, NEO_VERDICT_OPTED_OUT, 0},
     {132000, 132000, 0, NEO_VERDICT_TEMPLATE, 1}, /* number of parameters */
-    {132012, 132012, 0, NEO_VERDICT_TEMPLATE, 1}, /* form of a parameter */
+    {132012, 132012, 0, NEO_VERDICT_TEMPLATE, 1}, /* format of a parameter */
     {132018, 132018, 0, NEO_VERDICT_TEMPLATE, 1}, /* likewise */
-    {132001, 132999, 0, NEO_VERDICT_TEMPLATE, 0}, /* no such one, paused, disabled */
+    {132001, 132999, 0, NEO_VERDICT_TEMPLATE, 0}, /* template unknown, paused or disabled */
 };
 
-/* The provider cites what it refuses: its words without the access token and, where they are `suspect`, without anything that
- * may be one. */
+/* The provider quotes what it refuses. Removes the access token and, if `is_suspect`, anything that can be a token. */
 static const char *without_token(const char *text, const char *token, int is_suspect, apr_pool_t *pool)
 {
     static const char all[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
@@ -120,7 +118,7 @@ static const char *without_token(const char *text, const char *token, int is_sus
     return out.ptr;
 }
 
-/* A text as it may be shown and kept; NULL for none. */
+/* At most `max` bytes without control characters; NULL if empty. */
 static const char *clean(const char *text, apr_size_t max, apr_pool_t *pool)
 {
     apr_size_t len = text ? strlen(text) : 0;
@@ -141,7 +139,7 @@ static const char *text_of(const neo_json *object, const char *name, apr_size_t 
     return clean(object ? neo_json_string(neo_json_get(object, name)) : NULL, max, pool);
 }
 
-/* An id that is too long to be kept is none. */
+/* NULL if it is too long to store. */
 static const char *id_of(const neo_json *object, const char *name, apr_pool_t *pool)
 {
     const char *id = text_of(object, name, MAX_ID + 1, pool);
@@ -168,7 +166,7 @@ static void judge(const neo_json *error, int http_status, neo_reply *reply)
         }
 }
 
-/* False where it is no error of the provider's. */
+/* Returns false if it is not an error of the provider. */
 static int read_error(const neo_json *error, int http_status, const char *token, apr_pool_t *pool, neo_reply *reply)
 {
     const neo_json *code = neo_json_get(error, "code"), *data = neo_json_get(error, "error_data");
@@ -179,7 +177,7 @@ static int read_error(const neo_json *error, int http_status, const char *token,
     if (!code || neo_json_kind_of(code) != NEO_JSON_INTEGER)
         return 0;
     judge(error, http_status, reply);
-    for (int i = 0; i < 3; i++) /* before they are cut, so that half a token stays no more than a whole one */
+    for (int i = 0; i < 3; i++) /* the token is removed before cutting, which could leave half of it */
         *stored[i] = texts[i]
                          ? clean(without_token(texts[i], token, reply->verdict == NEO_VERDICT_FORBIDDEN, pool), MAX_TEXT, pool)
                          : NULL;
@@ -214,9 +212,9 @@ void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_r
     if (status >= 400 && error && read_error(error, status, answer->token, pool, reply))
         return;
     reply->details = apr_psprintf(pool, "HTTP status %d", status);
-    if (status == 429) /* refused before anybody has looked at it */
+    if (status == 429) /* refused before processing */
         reply->verdict = NEO_VERDICT_LATER;
-    else if (status >= 300 && status < 500 && status != 408) /* refused, and not by the provider, which would say why */
+    else if (status >= 300 && status < 500 && status != 408) /* not by the provider, which would give a reason */
         reply->verdict = NEO_VERDICT_FORBIDDEN;
     else if (status >= 200 && status < 300 && body)
         read_success(body, pool, reply);

@@ -1,4 +1,4 @@
-/* References in bodies and in tables (see model/references.h). */
+/* References between resources (see model/references.h). */
 #include "model/references.h"
 
 #include <apr_strings.h>
@@ -50,7 +50,7 @@ apr_array_header_t *neo_references(const neo_resource *resource, const neo_json 
     return w.found;
 }
 
-/* Whether a reference can be to that kind. One without a kind of its own has it from the member `type` beside it. */
+/* Whether a reference can refer to that kind. If it has no fixed kind, the member `type` beside it names the kind. */
 static int can_refer(const neo_field *fields, const neo_field *reference, const neo_resource *kind)
 {
     if (reference->refers)
@@ -61,7 +61,7 @@ static int can_refer(const neo_field *fields, const neo_field *reference, const 
     return 0;
 }
 
-/* Whether there is a reference to that kind, or of any where it is NULL. */
+/* Whether there is a reference to that kind; NULL: to any. */
 static int refer(const neo_field *fields, const neo_resource *kind)
 {
     for (const neo_field *f = fields; f && f->name; f++) {

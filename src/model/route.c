@@ -11,11 +11,11 @@
 static struct {
     neo_route routes[MAX_ROUTES];
     int count;
-    short *places; /* by action and resource */
+    short *numbers; /* by action and resource */
     int resources, callback;
 } list;
 
-/* "{collection}" as the resource's; parameters stay as they are. */
+/* Replaces only "{collection}". */
 static const char *path_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
     static const char gap[] = "{collection}";
@@ -49,12 +49,12 @@ void neo_routes_make(apr_pool_t *pool)
 {
     for (list.resources = 0; neo_resources[list.resources];)
         list.resources++;
-    list.places = apr_pcalloc(pool, NEO_ACTIONS * ((apr_size_t)list.resources + 1) * sizeof *list.places);
+    list.numbers = apr_pcalloc(pool, NEO_ACTIONS * ((apr_size_t)list.resources + 1) * sizeof *list.numbers);
     list.routes[0] = (neo_route){"-", "-"};
     list.count = 1;
     for (int a = 0; a < NEO_ACTIONS; a++) {
         const neo_operation *operation = &neo_operations[a];
-        short *row = &list.places[a * (list.resources + 1)], alone = is_for_each(operation) ? 0 : add(operation, NULL, pool);
+        short *row = &list.numbers[a * (list.resources + 1)], alone = is_for_each(operation) ? 0 : add(operation, NULL, pool);
         for (int r = 0; r <= list.resources; r++)
             row[r] = alone;
         for (int r = 0; is_for_each(operation) && r < list.resources; r++)
@@ -62,7 +62,7 @@ void neo_routes_make(apr_pool_t *pool)
                 row[r] = add(operation, neo_resources[r], pool);
     }
     list.callback = put((neo_route){"-", "neoapi-whatsapp"});
-    (void)add(&neo_operation_docs, NULL, pool); /* the last one */
+    (void)add(&neo_operation_docs, NULL, pool); /* must be the last route, see neo_route_of */
 }
 
 int neo_routes_count(void)
@@ -82,7 +82,7 @@ int neo_route_of(const neo_operation *operation, const neo_resource *resource)
         return operation ? list.count - 1 : 0;
     while (r < list.resources && neo_resources[r] != resource)
         r++;
-    return list.places[(operation - neo_operations) * (list.resources + 1) + r];
+    return list.numbers[(operation - neo_operations) * (list.resources + 1) + r];
 }
 
 int neo_route_of_callbacks(void)

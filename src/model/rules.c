@@ -1,4 +1,4 @@
-/* Rules that fields share (see model/rules.h): addresses, numbers and types that are the same everywhere. */
+/* Rules of fields: e-mail addresses, URLs, telephone numbers, media types, digests (see model/rules.h). */
 #include "model/rules.h"
 
 #include <apr_strings.h>
@@ -32,7 +32,7 @@ const char *neo_rule_email(const neo_json *value, apr_pool_t *pool)
     size_t local = strspn(text, LOCAL_CHARACTERS);
     (void)pool;
     if (local == 0 || local > 64 || text[local] != '@' || strlen(text) > 254 || !is_domain(text + local + 1))
-        return "must be an e-mail address";
+        return "must be an e-mail address, such as ana@example.com";
     return NULL;
 }
 
@@ -52,7 +52,7 @@ void neo_rule_allow_http(void)
     http_is_allowed = 1;
 }
 
-/* The authority of a URL: a host, or an IPv6 address in brackets, and maybe a port; no user and password. */
+/* The authority of a URL: a host, or an IPv6 address in brackets, and optionally a port; without user and password. */
 static int is_authority(const char *text, size_t len)
 {
     size_t host = strcspn(text, ":");
@@ -70,7 +70,7 @@ static int is_authority(const char *text, size_t len)
            strspn(text + host + 1, "0123456789") == len - host - 1;
 }
 
-/* What follows the scheme of a URL: only characters that can stand in one, none of `without`, and an authority. */
+/* The part of a URL after the scheme: an authority, only characters that a URL can have, and none of `without`. */
 static int is_after_scheme(const char *rest, const char *without)
 {
     for (const unsigned char *c = (const unsigned char *)rest; *c; c++)
@@ -91,8 +91,8 @@ const char *neo_rule_webhook_url(const neo_json *value, apr_pool_t *pool)
     (void)pool;
     if (is_url(text, "https://", "#") || (http_is_allowed && is_url(text, "http://", "#")))
         return NULL;
-    return http_is_allowed ? "must be an absolute http or https address without user, password and fragment"
-                           : "must be an absolute https address without user, password and fragment";
+    return http_is_allowed ? "must be an absolute http or https URL without user, password or fragment"
+                           : "must be an absolute https URL without user, password or fragment";
 }
 
 const char *neo_rule_https_url(const neo_json *value, apr_pool_t *pool)
@@ -101,7 +101,7 @@ const char *neo_rule_https_url(const neo_json *value, apr_pool_t *pool)
     (void)pool;
     return strncmp(text, "https://", 8) == 0 && is_after_scheme(text + 8, "[]")
                ? NULL
-               : "must be an absolute https address without user and password";
+               : "must be an absolute https URL without user or password";
 }
 
 const char *neo_rule_phone(const neo_json *value, apr_pool_t *pool)
@@ -110,11 +110,11 @@ const char *neo_rule_phone(const neo_json *value, apr_pool_t *pool)
     size_t digits = *text == '+' ? strspn(text + 1, "0123456789") : 0;
     (void)pool;
     if (digits < 7 || digits > 15 || text[1] == '0' || text[digits + 1])
-        return "must be a telephone number in the form of E.164, such as +5511987654321";
+        return "must be a telephone number in E.164 format, such as +5511987654321";
     return NULL;
 }
 
-/* A restricted-name of RFC 6838. Returns its length, 0 where there is none. */
+/* The length of a restricted-name (RFC 6838), 0 if there is none. */
 static size_t name_length(const char *text)
 {
     size_t len = strspn(text, LETTERS_AND_DIGITS "!#$&^_.+-");

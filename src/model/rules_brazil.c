@@ -7,7 +7,7 @@
 #define DIGITS      "0123456789"
 #define TAX_MAX_LEN 18 /* 12.ABC.345/01DE-35 */
 
-/* The text without the characters of `dropped`, in upper case. */
+/* Removes the characters of `dropped`, and converts to upper case. */
 static const char *without(const char *text, const char *dropped, apr_pool_t *pool)
 {
     char *kept = apr_pstrdup(pool, text), *to = kept;
@@ -18,8 +18,8 @@ static const char *without(const char *text, const char *dropped, apr_pool_t *po
     return kept;
 }
 
-/* The check digit over the first `count` characters. Weights begin with `first` and go down to 2; where they would fall below,
- * they begin again with `again`. A letter counts as its ASCII code less that of the digit 0. */
+/* The check digit over the first `count` characters. Weights go from `first` down to 2, then from `again` down to 2. The value
+ * of a letter is its ASCII code minus that of the digit 0. */
 static int check_digit(const char *text, int count, int first, int again)
 {
     int sum = 0, weight = first;
@@ -36,7 +36,7 @@ static int has_check_digits(const char *text, int count, int first, int again)
            text[count + 1] - '0' == check_digit(text, count + 1, first + 1, again);
 }
 
-/* 000… would have right check digits, too. */
+/* 000…, 111… have valid check digits, but are not issued. */
 static int is_one_character(const char *text)
 {
     return text[strspn(text, (char[]){*text, '\0'})] == '\0';
@@ -62,7 +62,7 @@ const char *neo_rule_tax_number(const neo_json *value, apr_pool_t *pool)
 {
     const char *bare = neo_json_string(value);
     (void)pool;
-    return neo_is_cpf(bare) || neo_is_cnpj(bare) ? NULL : "must be a CPF or CNPJ with right check digits";
+    return neo_is_cpf(bare) || neo_is_cnpj(bare) ? NULL : "must be a CPF or CNPJ with valid check digits";
 }
 
 const char *neo_normalize_postal_code(const char *text, apr_pool_t *pool)
@@ -74,12 +74,13 @@ const char *neo_rule_postal_code(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = neo_json_string(value);
     (void)pool;
-    return strlen(text) == 8 && strspn(text, DIGITS) == 8 ? NULL : "must be a CEP of 8 digits";
+    return strlen(text) == 8 && strspn(text, DIGITS) == 8 ? NULL : "must be a CEP of 8 digits, such as 01310100";
 }
 
 const char *neo_rule_ibge_code(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = neo_json_string(value);
     (void)pool;
-    return strlen(text) == 7 && strspn(text, DIGITS) == 7 ? NULL : "must be a municipality's number of 7 digits";
+    return strlen(text) == 7 && strspn(text, DIGITS) == 7 ? NULL
+                                                          : "must be an IBGE municipality code of 7 digits, such as 3550308";
 }

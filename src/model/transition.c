@@ -1,4 +1,4 @@
-/* State machines (see model/transition.h). */
+/* Transitions of status (see model/transition.h). */
 #include "model/transition.h"
 
 #include <apr_strings.h>
@@ -12,7 +12,7 @@ int neo_transition_sets(const neo_resource *resource, const neo_field *field)
     return 0;
 }
 
-/* "submitted, rejected or withdrawn": what can follow, after what `first` names already. */
+/* "submitted, rejected or withdrawn": the statuses that can follow `from`, after `first` if not NULL. */
 static const char *list_from(const neo_resource *resource, const char *from, const char *first, apr_pool_t *pool)
 {
     const char *list = "", *last = first;

@@ -1,4 +1,4 @@
-/* Validation of bodies by their tables (see model/validate.h). */
+/* Validation of bodies (see model/validate.h). */
 #include "model/validate.h"
 
 #include <apr_strings.h>
@@ -8,14 +8,13 @@
 #include "core/encode.h"
 #include "model/check.h"
 
-/* One walk over one body. */
 typedef struct {
     const neo_resource *resource;
     apr_pool_t *pool;
     neo_problem *problem;
 } walk;
 
-/* Where a value stands in the body. It is written out where something is wrong there, and nowhere else. */
+/* The position of a value in the body. Only an error turns it into a path. */
 typedef struct place {
     const struct place *in; /* NULL: the body itself */
     const char *name;       /* of a member; NULL: an element */
@@ -35,7 +34,7 @@ static void wrong(walk *w, neo_code code, const place *at, const char *message)
     neo_problem_field(&w->problem, w->pool, code, w->resource->name, path_of(at, w->pool), "%s", message);
 }
 
-/* A key as a message may repeat it: whole, or its first 20 characters. */
+/* A key as errors show it: its first 20 characters if it is long. */
 static const char *shown(const walk *w, const char *key)
 {
     apr_size_t cut = 0;
@@ -50,7 +49,6 @@ static const char *shown(const walk *w, const char *key)
 
 static void check_names(walk *w, const neo_field *fields, neo_json *object, const place *in);
 
-/* The names in a value, where it is made of fields. */
 static void check_names_within(walk *w, const neo_field *field, neo_json *value, const place *at)
 {
     neo_json_kind kind = neo_json_kind_of(value);
@@ -79,7 +77,7 @@ static neo_json *clean_object(walk *w, const neo_field *fields, neo_json *object
 
 static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const place *at);
 
-/* What the elements of a list are, as a field. */
+/* The field that describes the elements of a list. */
 static neo_field element_of(const neo_field *list)
 {
     neo_field element = *list;
@@ -103,7 +101,7 @@ static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *lis
         place at = {in, NULL, i};
         neo_json *stored = clean_value(w, &element, neo_json_at(list, i), NULL, &at);
         if (stored && field->type == NEO_REFERENCE_LIST && is_there_before(clean, neo_json_string(stored)))
-            wrong(w, NEO_VALIDATION_FIELD_INVALID, &at, "is there twice");
+            wrong(w, NEO_VALIDATION_FIELD_INVALID, &at, "must not repeat an earlier element");
         else if (stored)
             neo_json_append(clean, stored);
     }
@@ -127,23 +125,22 @@ static neo_json *clean_parts(walk *w, const neo_field *field, neo_json *value, c
     case NEO_LIST:
     case NEO_TEXT_LIST:
     case NEO_REFERENCE_LIST: return clean_list(w, field, value, at);
-    default: return NULL; /* it has none */
+    default: return NULL;
     }
 }
 
-/* A moment as every answer writes it, whatever offset and precision it was sent with: within objects and lists no column does
- * that. */
+/* Normalizes offset and precision, since timestamps in objects and lists are stored as JSON. */
 static neo_json *clean_timestamp(walk *w, const neo_json *value)
 {
     char text[NEO_MS_TEXT_SIZE];
     neo_ms ms;
     if (!neo_ms_parse(neo_json_string(value), &ms))
-        return NULL; /* it was checked */
+        return NULL; /* not possible after neo_check */
     neo_ms_format(text, ms);
     return neo_json_make_string(text, w->pool);
 }
 
-/* A value that was sent, as the row will hold it; NULL where it is wrong, or an object or list without a single value. */
+/* A value as it will be stored; NULL if it is wrong, or an object or list without values. */
 static neo_json *clean_value(walk *w, const neo_field *field, neo_json *value, const neo_json *beside, const place *at)
 {
     if (field->normalize && neo_json_string(value))
@@ -188,7 +185,7 @@ static neo_problem *not_an_object(apr_pool_t *pool, const neo_json *body)
     return problem;
 }
 
-/* The whole of a body; the names are looked for in what was sent. */
+/* Validates `body`; unknown names are looked for in `sent`. */
 static neo_problem *check(const neo_resource *resource, neo_json *body, neo_json *sent, apr_pool_t *pool, neo_json **clean)
 {
     walk w = {resource, pool, NULL};

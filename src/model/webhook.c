@@ -1,8 +1,7 @@
-/* Webhook subscriptions: who is to be told of which events. What is sent and how is src/delivery's. */
+/* Webhook subscriptions. src/delivery/ sends the events. */
 #include "model/fields.h"
 #include "model/rules.h"
 
-/* Every event there is: a resource's name and what happened to it. */
 #define EVENTS(name, AREA, collection) #name ".created", #name ".updated", #name ".deleted",
 static const char *const events[] = {NEO_RESOURCES_WITH_EVENTS(EVENTS) "*", NULL};
 
@@ -14,24 +13,24 @@ static const neo_field fields[] = {
      .max = 2000,
      .rule = neo_rule_webhook_url,
      .format = "uri",
-     .doc = "Where deliveries are sent to, by POST. An absolute https address.",
+     .doc = "URL to which deliveries are sent by POST: absolute, with https.",
      .example = "\"https://crm.example.com/hooks/brokers\""},
     {.name = "events",
      .type = NEO_ENUM_LIST,
      .flags = NEO_REQUIRED | NEO_ALWAYS,
      .values = events,
-     .doc = "The events that are told; `*` stands for all.",
+     .doc = "Events to deliver; `*` means all.",
      .example = "[\"broker.created\", \"broker.updated\"]"},
     {.name = "secret",
      .type = NEO_STRING,
      .flags = NEO_SERVER | NEO_SECRET,
-     .doc = "What deliveries are signed with. Shown once, in the response to creation and to the rotation of the secret.",
+     .doc = "Secret with which deliveries are signed. Returned only when it is created or rotated.",
      .example = "\"whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazNyFqTuA3E=\""},
     {.name = "is_active",
      .type = NEO_BOOLEAN,
      .flags = NEO_ALWAYS,
      .default_value = "true",
-     .doc = "Whether events are told. What is pending when it becomes inactive is kept for later.",
+     .doc = "Whether events are delivered. Pending deliveries are sent when it becomes active again.",
      .example = "true"},
     NEO_FIELDS_OF_TIMES("subscription", "2026-01-31T13:46:14.904Z", "2026-01-31T13:46:14.904Z", 0),
     {0},
@@ -43,17 +42,16 @@ const neo_resource neo_webhook = {
     .collection = "webhooks",
     .prefix = "whs_",
     .title = "Webhook",
-    .tag_doc = "Subscriptions to events, and what was delivered.",
+    .tag_doc = "Subscriptions to events, and their deliveries.",
     .area = NEO_AREA_WEBHOOKS,
     .fields = fields,
 };
 
-/* The body of the request to recover: no row, just fields that are checked. */
 static const neo_field recovery_fields[] = {
     {.name = "since",
      .type = NEO_TIMESTAMP,
      .flags = NEO_REQUIRED,
-     .doc = "What has failed since this moment is sent again.",
+     .doc = "Deliveries that failed at this time or later are retried.",
      .example = "\"2026-02-03T00:00:00.000Z\""},
     {0},
 };

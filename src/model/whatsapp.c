@@ -1,4 +1,4 @@
-/* Conversations over WhatsApp: what a request to begin one has, and what it is answered. */
+/* WhatsApp conversations: the body and the response of the request that starts one. */
 #include <string.h>
 
 #include "core/id.h"
@@ -14,7 +14,7 @@
 static const char *lead_rule(const neo_json *value, apr_pool_t *pool)
 {
     (void)pool;
-    return neo_id_is(neo_json_string(value), "led_") ? NULL : "must be the id of a lead";
+    return neo_id_is(neo_json_string(value), "led_") ? NULL : "must be the id of a lead (led_…)";
 }
 
 static const char *template_name_rule(const neo_json *value, apr_pool_t *pool)
@@ -23,7 +23,7 @@ static const char *template_name_rule(const neo_json *value, apr_pool_t *pool)
     (void)pool;
     return strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == strlen(name)
                ? NULL
-               : "must be lowercase letters, digits and underscores";
+               : "must have only lowercase letters, digits and underscores";
 }
 
 /* "pt_BR", "en", "fil", "es_419" */
@@ -37,10 +37,10 @@ static const char *language_rule(const neo_json *value, apr_pool_t *pool)
     int is_whole = code[language + (region ? 1 + region : 0)] == '\0';
     return is_whole && language >= 2 && language <= 3 && (region == 0 || (region >= 2 && region <= 4))
                ? NULL
-               : "must be a template's language, such as pt_BR";
+               : "must be a language code, such as pt_BR";
 }
 
-/* Administrators make numbers; a request may choose one. */
+/* Only what references to a number need: numbers are not part of the API. */
 static const neo_resource number = {.name = "number", .prefix = "wan_", .title = "Number"};
 
 static const neo_field fields[] = {
@@ -50,7 +50,7 @@ static const neo_field fields[] = {
      .max = 100,
      .rule = lead_rule,
      .pattern = ID_PATTERN("led_"),
-     .doc = "The lead whose contact is written to.",
+     .doc = "The lead to send the message to.",
      .example = NEO_TEXT(SAMPLE_LEAD)},
     {.name = "template_name",
      .type = NEO_STRING,
@@ -58,7 +58,7 @@ static const neo_field fields[] = {
      .max = 512,
      .rule = template_name_rule,
      .pattern = "^[a-z0-9_]{1,512}$",
-     .doc = "The message template, as WhatsApp has approved it for the organization.",
+     .doc = "Name of a message template that WhatsApp has approved for the organization.",
      .example = "\"visit_invitation\""},
     {.name = "template_language",
      .type = NEO_STRING,
@@ -66,18 +66,18 @@ static const neo_field fields[] = {
      .default_value = "pt_BR",
      .rule = language_rule,
      .pattern = "^[a-z]{2,3}(_[A-Z0-9]{2,4})?$",
-     .doc = "The template's language.",
+     .doc = "Language of the template.",
      .example = "\"pt_BR\""},
     {.name = "template_parameters",
      .type = NEO_TEXT_LIST,
      .max = 1024,
      .max_items = 50,
-     .doc = "What stands in the places that the template's body has for it, in their order.",
+     .doc = "Values of the parameters in the template's body, in order.",
      .example = "[\"Marina\", \"Rua Augusta 1508\"]"},
     {.name = "number_id",
      .type = NEO_REFERENCE,
      .refers = &number,
-     .doc = "The number to write from. Needed where the organization has several.",
+     .doc = "The number to send from. Required if the organization has several.",
      .example = NEO_TEXT(SAMPLE_NUMBER)},
     {0},
 };
@@ -87,12 +87,12 @@ const neo_resource neo_whatsapp = {
     .collection = "whatsapp",
     .prefix = "wac_",
     .title = "Conversation",
-    .tag_doc = "Conversations with the contacts of leads.",
+    .tag_doc = "WhatsApp conversations with the contacts of leads.",
     .area = NEO_AREA_WHATSAPP,
     .fields = fields,
 };
 
-/* ---------------------------------------------------------------- what is answered */
+/* ---------------------------------------------------------------- response */
 
 static const char *const directions[] = {"inbound", "outbound", NULL};
 static const char *const sources[] = {"webhook", "api", NULL};
@@ -124,75 +124,76 @@ static const char *const actor_types[] = {"user", "api_key", "system", NULL};
     }
 
 static const neo_field last_message[] = {
-    IDENTIFIER("id", "wam_", NEO_ALWAYS, "Identifies the message.", SAMPLE_MESSAGE),
+    IDENTIFIER("id", "wam_", NEO_ALWAYS, "Id of the message.", SAMPLE_MESSAGE),
     ONE_OF("direction", directions, "`inbound` from the contact, `outbound` to it.", "outbound"),
-    TEXT("type", NEO_ALWAYS, "What it is: `template`, `text`, `image` and others. More may come.", "template"),
-    {.name = "body", .type = NEO_STRING, .doc = "Its text. A template's is not known here."},
-    ONE_OF("status", statuses, "What became of it so far.", "accepted"),
-    MOMENT("occurred_at", NEO_ALWAYS, "When it was written.", SAMPLE_CREATED),
+    TEXT("type", NEO_ALWAYS, "Type: `template`, `text`, `image` and others. New types can be added.", "template"),
+    {.name = "body", .type = NEO_STRING, .doc = "Text. Not available for templates."},
+    ONE_OF("status", statuses, "Status.", "accepted"),
+    MOMENT("occurred_at", NEO_ALWAYS, "Time of the message.", SAMPLE_CREATED),
     {0},
 };
 
 /* The columns are those of sql/0005_whatsapp.sql. */
 static const neo_field conversation[] = {
-    IDENTIFIER("id", "wac_", NEO_ALWAYS, "Identifies the conversation.", SAMPLE_CONVERSATION),
-    IDENTIFIER("number_id", "wan_", NEO_ALWAYS, "The organization's number.", SAMPLE_NUMBER),
-    TEXT("number_display_phone_number", NEO_ALWAYS, "The same as people write it.", "+55 11 4000-1234"),
+    IDENTIFIER("id", "wac_", NEO_ALWAYS, "Id of the conversation.", SAMPLE_CONVERSATION),
+    IDENTIFIER("number_id", "wan_", NEO_ALWAYS, "Id of the organization's number.", SAMPLE_NUMBER),
+    TEXT("number_display_phone_number", NEO_ALWAYS, "The organization's number, formatted for display.", "+55 11 4000-1234"),
     IDENTIFIER("party_id", "pty_", 0, "The lead's party.", NEO_SAMPLE_BUYER),
-    TEXT("contact_wa_id", 0, "The contact's number as WhatsApp has it: digits, the country's code first.", "5511987654321"),
+    TEXT("contact_wa_id", 0, "The contact's number at WhatsApp: digits with country code.", "5511987654321"),
     TEXT("contact_bsuid", 0, "The contact's business-scoped user id.", "BR.13491208655302741918"),
-    TEXT("contact_name", 0, "The contact's name: the lead's, or what the contact goes by.", "Marina Duarte"),
-    ONE_OF("triage", triages, "`assigned` where it has a lead; a contact that nobody knows yet is `pending`.", "assigned"),
+    TEXT("contact_name", 0, "Name of the lead, or the contact's profile name.", "Marina Duarte"),
+    ONE_OF("triage", triages, "`assigned` if it has a lead, `pending` if the contact is unknown.", "assigned"),
     IDENTIFIER("lead_id", "led_", 0, "The lead.", SAMPLE_LEAD),
-    {.name = "last_inbound_at", .type = NEO_TIMESTAMP, .doc = "When the contact wrote last."},
-    MOMENT("last_message_at", NEO_ALWAYS, "When either wrote last.", SAMPLE_CREATED),
-    {.name = "last_message", .type = NEO_OBJECT, .flags = NEO_ALWAYS, .fields = last_message, .doc = "What was written last."},
+    {.name = "last_inbound_at", .type = NEO_TIMESTAMP, .doc = "Time of the contact's last message."},
+    MOMENT("last_message_at", NEO_ALWAYS, "Time of the last message.", SAMPLE_CREATED),
+    {.name = "last_message", .type = NEO_OBJECT, .flags = NEO_ALWAYS, .fields = last_message, .doc = "The last message."},
     {.name = "unread_count",
      .type = NEO_INTEGER,
      .flags = NEO_ALWAYS,
      .max = 2147483647,
-     .doc = "What the contact wrote and nobody has read.",
+     .doc = "Number of the contact's unread messages.",
      .example = "0"},
-    {.name = "last_read_at", .type = NEO_TIMESTAMP, .doc = "When somebody read it last."},
-    {.name = "opted_out_at", .type = NEO_TIMESTAMP, .doc = "Since when the contact wants no messages."},
-    YES_OR_NO("window_open", "Whether the contact wrote within 24 hours, so that any message may be sent.", "false"),
+    {.name = "last_read_at", .type = NEO_TIMESTAMP, .doc = "Time at which it was last read."},
+    {.name = "opted_out_at", .type = NEO_TIMESTAMP, .doc = "Time of the contact's opt-out."},
+    YES_OR_NO("window_open", "Whether the contact wrote within 24 hours, so that messages without a template are allowed.",
+              "false"),
     {.name = "window_expires_at", .type = NEO_TIMESTAMP, .doc = "24 hours after `last_inbound_at`."},
-    YES_OR_NO("held", "Whether WhatsApp keeps the last message back to look at the template.", "false"),
-    MOMENT("created_at", NEO_ALWAYS, "When the conversation began.", SAMPLE_CREATED),
-    MOMENT("updated_at", NEO_ALWAYS, "When something about it last changed.", "2026-02-03T09:20:15.402Z"),
+    YES_OR_NO("held", "Whether WhatsApp is holding the last message to assess the template.", "false"),
+    MOMENT("created_at", NEO_ALWAYS, "Time of creation.", SAMPLE_CREATED),
+    MOMENT("updated_at", NEO_ALWAYS, "Time of the last change.", "2026-02-03T09:20:15.402Z"),
     {0},
 };
 
 static const neo_field message[] = {
-    IDENTIFIER("id", "wam_", NEO_ALWAYS, "Identifies the message.", SAMPLE_MESSAGE),
+    IDENTIFIER("id", "wam_", NEO_ALWAYS, "Id of the message.", SAMPLE_MESSAGE),
     IDENTIFIER("conversation_id", "wac_", NEO_ALWAYS, "The conversation.", SAMPLE_CONVERSATION),
     ONE_OF("direction", directions, "`inbound` from the contact, `outbound` to it.", "outbound"),
-    ONE_OF("source", sources, "How it came here: told by WhatsApp, or sent with this API.", "api"),
-    TEXT("provider_message_id", 0, "WhatsApp's id of it. Absent until it is known.",
+    ONE_OF("source", sources, "Origin: a webhook of WhatsApp, or this API.", "api"),
+    TEXT("provider_message_id", 0, "Id of the message at WhatsApp. Absent until it is known.",
          "wamid.HBgNNTUxMTk4NzY1NDMyMRUCABEYEjlBM0"),
-    TEXT("type", NEO_ALWAYS, "What it is: `template`, `text`, `image` and others. More may come.", "template"),
-    {.name = "body", .type = NEO_STRING, .doc = "Its text. A template's is not known here."},
-    TEXT("template_name", 0, "The template.", "visit_invitation"),
-    TEXT("template_language", 0, "The template's language.", "pt_BR"),
-    {.name = "media_mime_type", .type = NEO_STRING, .doc = "The media type of what is attached."},
-    {.name = "media_filename", .type = NEO_STRING, .doc = "The name of the file that is attached."},
-    YES_OR_NO("has_media", "Whether something is attached.", "false"),
+    TEXT("type", NEO_ALWAYS, "Type: `template`, `text`, `image` and others. New types can be added.", "template"),
+    {.name = "body", .type = NEO_STRING, .doc = "Text. Not available for templates."},
+    TEXT("template_name", 0, "Name of the template.", "visit_invitation"),
+    TEXT("template_language", 0, "Language of the template.", "pt_BR"),
+    {.name = "media_mime_type", .type = NEO_STRING, .doc = "Media type of the attachment."},
+    {.name = "media_filename", .type = NEO_STRING, .doc = "File name of the attachment."},
+    YES_OR_NO("has_media", "Whether there is an attachment.", "false"),
     ONE_OF(
         "status", statuses,
-        "`received` of what the contact wrote. What is sent is `pending` until WhatsApp has answered, then `accepted`, `sent`, "
-        "`delivered`, `read`, in that order and never back; or `failed`. Where no answer came it stays `pending`, and is never "
-        "sent again, until WhatsApp tells what became of it.",
+        "`received` for messages of the contact. A sent message is `pending` until WhatsApp responds, then `accepted`, `sent`, "
+        "`delivered` and `read`, always in this order, or `failed`. Without a response it stays `pending`, and is not sent "
+        "again, until WhatsApp reports its status.",
         "accepted"),
-    MOMENT("status_at", NEO_ALWAYS, "When it got this status.", "2026-02-03T09:20:15.398Z"),
+    MOMENT("status_at", NEO_ALWAYS, "Time of the status.", "2026-02-03T09:20:15.398Z"),
     {.name = "error_code",
      .type = NEO_INTEGER,
      .min = -2147483647 - 1,
      .max = 2147483647,
-     .doc = "Of one that failed: WhatsApp's code for the reason."},
-    {.name = "error_title", .type = NEO_STRING, .doc = "Of one that failed: the reason in WhatsApp's words."},
-    TEXT("actor_id", 0, "Who sent it: an API key or a user.", "nbr_01jwr1zbts0h4k8n3p7r1t5w9x"),
-    {.name = "actor_type", .type = NEO_ENUM, .values = actor_types, .doc = "What that is.", .example = "\"api_key\""},
-    MOMENT("occurred_at", NEO_ALWAYS, "When it was written.", SAMPLE_CREATED),
+     .doc = "WhatsApp's error code, if it failed."},
+    {.name = "error_title", .type = NEO_STRING, .doc = "WhatsApp's error message, if it failed."},
+    TEXT("actor_id", 0, "API key or user that sent it.", "nbr_01jwr1zbts0h4k8n3p7r1t5w9x"),
+    {.name = "actor_type", .type = NEO_ENUM, .values = actor_types, .doc = "Kind of `actor_id`.", .example = "\"api_key\""},
+    MOMENT("occurred_at", NEO_ALWAYS, "Time of the message.", SAMPLE_CREATED),
     {0},
 };
 

@@ -6,12 +6,12 @@
 #include <strings.h>
 
 #define STEP  2
-#define WIDTH 120 /* where folded text is broken */
+#define WIDTH 120 /* columns of folded text */
 
-/* ---------------------------------------------------------------- what a string needs */
+/* ---------------------------------------------------------------- styles of strings */
 
-/* A character that YAML does not let stand as it is (YAML 1.2.2, rule 1 c-printable; breaks of YAML 1.1; the byte order mark).
- * Returns its length in bytes and sets its code point, or returns 0. */
+/* A character that must be escaped (YAML 1.2.2, rule 1 c-printable; line breaks of YAML 1.1; the byte order mark). Returns its
+ * length in bytes and sets its code point, or returns 0. */
 static int unprintable(const char *text, unsigned int *point)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -38,7 +38,7 @@ static int is_printable(const char *text, const char *also)
     return 1;
 }
 
-/* A word that some reader takes for a boolean or a null. */
+/* A word that YAML 1.1 or 1.2 parsers read as a boolean or null. */
 static int is_reserved(const char *text)
 {
     static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
@@ -48,14 +48,14 @@ static int is_reserved(const char *text)
     return 0;
 }
 
-/* "3.1.0" is no number for anybody; "3.1" is. */
+/* "3.1.0" is a string, but "3.1" is a number. */
 static int is_version(const char *text)
 {
     const char *point = strchr(text, '.');
     return isdigit((unsigned char)*text) && text[strspn(text, "0123456789.")] == '\0' && point && strchr(point + 1, '.');
 }
 
-/* What begins with a letter, a slash or a dollar sign is neither a number nor a date, nor does it begin with an indicator. */
+/* Text that starts with a letter, slash or dollar sign is no number or date, and does not start with an indicator. */
 static int is_plain(const char *text)
 {
     size_t len = strlen(text);
@@ -65,14 +65,14 @@ static int is_plain(const char *text)
            !strstr(text, ": ") && !strstr(text, " #") && text[len - 1] != ':' && text[len - 1] != ' ' && is_printable(text, "");
 }
 
-/* Folding turns a break into one space, so only single spaces between words can be broken. */
+/* Parsers turn a folded line break into one space, so only single spaces can be folded. */
 static int can_be_folded(const char *text)
 {
     size_t len = strlen(text);
     return *text != ' ' && text[len - 1] != ' ' && strchr(text, ' ') && !strstr(text, "  ") && is_printable(text, "");
 }
 
-/* Blanks at the beginning would need an indicator of indentation; at the end of a line nobody would see them. */
+/* Leading spaces would need an indentation indicator; trailing spaces would be invisible. */
 static int can_be_literal(const char *text)
 {
     size_t len = strlen(text);
@@ -142,7 +142,7 @@ static void add_key(neo_buf *out, const char *text)
         add_quoted(out, text);
 }
 
-/* `indent` is where the lines of a string begin that has several. It is less than WIDTH / 2 in all that people read. */
+/* `indent`: of the lines of a folded or literal string. */
 static void add_string(neo_buf *out, const char *text, int indent)
 {
     int is_long = strlen(text) > (size_t)(WIDTH - 20) && indent < WIDTH / 2;
@@ -159,7 +159,7 @@ static void add_string(neo_buf *out, const char *text, int indent)
 static void add_members(neo_buf *out, neo_json *object, int indent, int begun);
 static void add_items(neo_buf *out, neo_json *array, int indent, int begun);
 
-/* With an exponent, YAML 1.1 takes for a number only what has a point and a sign in front of the exponent, too. */
+/* In YAML 1.1 a number with an exponent must also have a decimal point and a sign of the exponent. */
 static void add_number(neo_buf *out, const neo_json *value)
 {
     neo_text text = neo_json_text(value, out->pool);
@@ -190,7 +190,7 @@ static void add_scalar(neo_buf *out, const neo_json *value, int indent)
     neo_buf_putc(out, '\n');
 }
 
-/* `begun`: the first part stands on the line that "- " has begun. */
+/* `begun`: the first part continues the line after "- ". */
 static void add_parts(neo_buf *out, neo_json *value, int indent, int begun)
 {
     if (neo_json_kind_of(value) == NEO_JSON_OBJECT)

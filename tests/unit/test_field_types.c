@@ -289,7 +289,7 @@ static void references_in_lists_are_checked_one_by_one(void **state)
           "validation.proposal.proponent_ids_invalid", *state);
     assert_string_equal(wrong(&neo_proposal, "{\"proponent_ids\":[\"" NEO_SAMPLE_BUYER "\",\"" NEO_SAMPLE_BUYER "\"]}",
                               "proponent_ids[1]", "validation.proposal.proponent_ids_invalid", *state),
-                        "is there twice");
+                        "must not repeat an earlier element");
     wrong(&neo_contract, "{\"parties\":[{\"party_id\":\"" NEO_SAMPLE_BROKER "\",\"role\":\"seller\"}]}", "parties[0].party_id",
           "validation.contract.parties_party_id_invalid", *state);
 }
