@@ -1,4 +1,4 @@
-/* Bodies of batches: what is taken, and that everything wrong is named at once. */
+/* Batches: what is accepted, and that all errors are reported at once. */
 #include "unit.h"
 
 #include <apr_strings.h>

@@ -1,9 +1,9 @@
-/* What one field asks of another. */
+/* Rules between fields. */
 #include "body.h"
 
 #include <apr_strings.h>
 
-static void a_property_needs_the_price_of_its_transaction_type(void **state)
+static void a_property_has_the_price_of_what_it_is_offered_for(void **state)
 {
     static const char *const required = "validation.property.%s_price_required";
     const char *sale = apr_psprintf(*state, required, "sale"), *rent = apr_psprintf(*state, required, "rent");
@@ -38,8 +38,8 @@ static void the_shares_of_the_owners_sum_to_the_whole(void **state)
     wrong(&neo_property, owners("5001", "5000", *state), "owners", "validation.property.owners_invalid", *state);
 }
 
-/* If a part of a sum is invalid, only the part is named. */
-static void a_rule_skips_fields_that_are_already_wrong(void **state)
+/* If an element is wrong, only the element is reported, not the sum. */
+static void a_rule_is_silent_where_what_it_looks_at_is_wrong_already(void **state)
 {
     wrong(&neo_property, owners("5000", "\"5000\"", *state), "owners[1].share_bps",
           "validation.property.owners_share_bps_invalid", *state);
@@ -134,7 +134,7 @@ static void the_parts_of_a_commission_sum_to_the_whole(void **state)
           "validation.contract.commission_splits_invalid", *state);
 }
 
-static void rules_apply_to_a_patch_with_the_stored_fields(void **state)
+static void a_patch_is_held_to_the_rules_with_what_stays(void **state)
 {
     neo_json *clean, *current = body_of(&neo_property, "{}", *state);
     neo_problem *problem =
@@ -147,16 +147,16 @@ static void rules_apply_to_a_patch_with_the_stored_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(a_property_needs_the_price_of_its_transaction_type),
+        pool_test(a_property_has_the_price_of_what_it_is_offered_for),
         pool_test(the_shares_of_the_owners_sum_to_the_whole),
-        pool_test(a_rule_skips_fields_that_are_already_wrong),
+        pool_test(a_rule_is_silent_where_what_it_looks_at_is_wrong_already),
         pool_test(a_person_has_a_cpf_and_a_company_a_cnpj),
         pool_test(the_terms_of_payment_sum_to_the_amount),
         pool_test(the_largest_amounts_can_be_summed),
         pool_test(rentals_and_exclusive_listings_have_a_first_and_a_last_day),
         pool_test(a_deposit_is_at_most_three_rents),
         pool_test(the_parts_of_a_commission_sum_to_the_whole),
-        pool_test(rules_apply_to_a_patch_with_the_stored_fields),
+        pool_test(a_patch_is_held_to_the_rules_with_what_stays),
     };
     return run_test_group("body rules", tests);
 }

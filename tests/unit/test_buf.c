@@ -1,4 +1,4 @@
-/* The growing buffer: what goes in comes out, and a JSON string is one whatever the text. */
+/* The growing buffer, and JSON strings from any text. */
 #include "unit.h"
 
 static const char *json_of(const char *text, apr_pool_t *pool)

@@ -1,4 +1,4 @@
-/* Callbacks of WhatsApp's provider: every part may be missing or wrong, and all the rest is taken. */
+/* Callbacks of WhatsApp's provider: any part can be missing or wrong, and the rest is used. */
 #include "unit.h"
 
 #include <apr_strings.h>

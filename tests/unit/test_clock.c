@@ -1,4 +1,4 @@
-/* Moments: what is written can be read, and nothing that is no moment passes for one. */
+/* Timestamps and dates: formatting and parsing agree, and nothing else is accepted. */
 #include "unit.h"
 
 #include "core/clock.h"
@@ -117,7 +117,7 @@ static void an_invalid_date_time_is_refused(void **state)
         "2026-01-31T24:00:00Z",
         "2026-01-31T13:60:10Z",
         "2026-01-31T13:45:60Z",
-        "2016-12-31T23:59:60Z", /* a leap second that there was */
+        "2016-12-31T23:59:60Z", /* a real leap second */
         "2026-1-31T13:45:10.00Z",
         "26-01-31T13:45:10.000Z",
         "02026-01-31T13:45:10Z",

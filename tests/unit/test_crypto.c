@@ -1,4 +1,4 @@
-/* Hashes against published values, seals that open for their own context and key alone, and key files. */
+/* Hashes against published values, encryption bound to context and key, key files. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -236,7 +236,7 @@ static const char *write_file(const char *text, mode_t mode, apr_pool_t *pool)
     return path;
 }
 
-/* The complaint about a key file of that text and mode; NULL where there is none. */
+/* The error of a key file with that text and mode; NULL if there is none. */
 static const char *complaint(neo_keys *keys, const char *text, mode_t mode, apr_pool_t *pool)
 {
     const char *path = write_file(text, mode, pool);

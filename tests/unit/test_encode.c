@@ -1,4 +1,4 @@
-/* Text forms of bytes and numbers: published values, edges, and what must not pass. */
+/* Encodings and checksums: published values, limits, and invalid input. */
 #include "unit.h"
 
 #include <limits.h>

@@ -1,10 +1,9 @@
-/* Every field of every resource, within objects and lists too: the tables are walked, so that a field that is added is tested
- * without a line more. */
+/* Every field of every resource, also in objects and lists. Walks the tables, so that new fields are tested too. */
 #include "body.h"
 
 #include <apr_strings.h>
 
-/* A field, and the text around it in a body: {"commission":{"splits":[{"bps": and }]}} */
+/* A field, and the text before and after it in a body: {"commission":{"splits":[{"bps": and }]}} */
 typedef struct {
     const neo_resource *resource;
     const neo_field *field;
@@ -37,7 +36,7 @@ static void for_each_field(place_test test, apr_pool_t *pool)
         walk(least[i].resource->fields, &(place){least[i].resource, NULL, "", "", ""}, test, pool);
 }
 
-/* Whether the value is named as wrong in the place; what it misses beside it does not matter here. */
+/* Whether the value is reported as wrong at its path; other errors are ignored. */
 static int is_named(const place *p, const char *value, apr_pool_t *pool)
 {
     neo_json *clean;
@@ -160,7 +159,7 @@ static void every_enumeration_takes_its_values_only(void **state)
     for_each_field(takes_its_values_only, *state);
 }
 
-/* What is required is named by its own code. Within an object or list that need not be there, once that is. */
+/* Required members of an optional object or list are required only if that is present. */
 static void is_required(const place *p, apr_pool_t *pool)
 {
     neo_json *clean;

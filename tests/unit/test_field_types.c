@@ -1,4 +1,4 @@
-/* What each type of field takes, in the resources that have it: what is right is kept, what is wrong is named with its path. */
+/* Each type of field in a resource that has it: valid values are stored, errors have the path of the value. */
 #include "body.h"
 
 #include <apr_strings.h>
@@ -194,7 +194,7 @@ static void a_required_list_must_not_be_empty(void **state)
     wrong(&neo_contract, "{\"parties\":null}", "parties", "validation.contract.parties_required", *state);
 }
 
-/* Texts by keys of the caller's. */
+/* Maps. */
 
 static const char *map_of(int members, int key, int value, apr_pool_t *pool)
 {

@@ -1,9 +1,9 @@
-/* Durations in classes: every duration has one, and what is asked of them is right within it. */
+/* Histograms: every duration has a bucket, and quantiles are exact to a bucket. */
 #include "unit.h"
 
 #include "core/histogram.h"
 
-/* Whether two figures are the same, but for what is lost in computing them. */
+/* Equal except for rounding errors. */
 static int is_near(double a, double b)
 {
     return a - b < 1e-6 && b - a < 1e-6;

@@ -1,4 +1,4 @@
-/* Ids: every one is greater than the last, in every process; each has one text; malformed ones are refused. */
+/* Ids: increasing across threads, and nothing else is accepted as an id. */
 #include "unit.h"
 
 #include <pthread.h>
@@ -91,7 +91,7 @@ static void ids_of_eight_threads_rise_in_each_and_never_meet(void **state)
             fail_msg("%s was issued twice", ids[i].id);
 }
 
-/* Blocks: what the database gives out. */
+/* Blocks for the database. */
 
 static void assert_block_lies_between(const char *before, const char *id_block, const char *after)
 {
@@ -104,7 +104,7 @@ static void assert_block_lies_between(const char *before, const char *id_block, 
     assert_true(strcmp(last, after) < 0);
 }
 
-static void an_id_block_is_after_issued_and_before_later_ids(void **state)
+static void a_block_lies_after_what_was_issued_and_before_what_will_be(void **state)
 {
     (void)state;
     for (int i = 0; i < 1000; i++) {
@@ -159,7 +159,7 @@ static void the_bounds_of_every_moment_that_can_be_written_are_in_order(void **s
     }
 }
 
-static void unpacking_reverses_packing(void **state)
+static void packing_is_undone_by_unpacking(void **state)
 {
     unsigned char bytes[NEO_ID_BYTES], packed[NEO_ID_BYTES];
     char id[NEO_ID_SIZE];
@@ -206,7 +206,7 @@ static void every_bit_of_an_id_has_its_place(void **state)
     }
 }
 
-/* What is no id. */
+/* Malformed ids. */
 
 static void an_id_of_another_kind_is_not_one(void **state)
 {
@@ -250,10 +250,10 @@ int main(void)
         cmocka_unit_test(an_id_carries_the_moment_it_was_issued),
         cmocka_unit_test(kinds_share_one_sequence),
         pool_test(ids_of_eight_threads_rise_in_each_and_never_meet),
-        cmocka_unit_test(an_id_block_is_after_issued_and_before_later_ids),
+        cmocka_unit_test(a_block_lies_after_what_was_issued_and_before_what_will_be),
         cmocka_unit_test(the_bounds_of_a_millisecond_hold_all_its_ids),
         cmocka_unit_test(the_bounds_of_every_moment_that_can_be_written_are_in_order),
-        cmocka_unit_test(unpacking_reverses_packing),
+        cmocka_unit_test(packing_is_undone_by_unpacking),
         cmocka_unit_test(packed_ids_sort_as_their_texts),
         cmocka_unit_test(every_bit_of_an_id_has_its_place),
         cmocka_unit_test(an_id_of_another_kind_is_not_one),

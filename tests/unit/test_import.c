@@ -1,4 +1,4 @@
-/* Rows from exports and from elsewhere: their order, their ids, and what of them is taken. */
+/* Imported rows: order of kinds, ids, and validation. */
 #include "body.h"
 
 #include <apr_strings.h>
@@ -27,7 +27,7 @@ static void a_moved_id_is_always_the_same_of_its_organization_and_keeps_its_mome
     const char *moved = neo_import_moved_id(HERE, NEO_SAMPLE_BROKER, *state);
     assert_true(neo_id_is(moved, "brk_"));
     assert_string_not_equal(moved, NEO_SAMPLE_BROKER);
-    assert_memory_equal(moved, NEO_SAMPLE_BROKER, NEO_PREFIX_LEN + 9); /* 45 of the moment's 48 bits */
+    assert_memory_equal(moved, NEO_SAMPLE_BROKER, NEO_PREFIX_LEN + 9); /* 45 of the 48 bits of the time */
     assert_string_equal(moved, neo_import_moved_id(HERE, NEO_SAMPLE_BROKER, *state));
     assert_string_not_equal(moved, neo_import_moved_id(THERE, NEO_SAMPLE_BROKER, *state));
 }
@@ -149,7 +149,7 @@ static void a_lead_comes_back_as_it_was_kept_and_from_elsewhere_as_lead_import_t
                         "Ana Paula");
 }
 
-/* Who has said stop is never lost because WhatsApp calls them by what no rule of ours would take. */
+/* No opt-out is lost because our rule refuses the number that WhatsApp has for the contact. */
 static void an_opt_out_comes_back_whatever_the_contact_is_called(void **state)
 {
     static const char *const phones[][2] = {
@@ -179,7 +179,7 @@ static void every_kind_that_is_taken_along_is_found_by_its_name_alone(void **sta
             assert_string_not_equal((*k)->prefix, (*other)->prefix);
     }
     assert_null(neo_import_kind_named("planet"));
-    assert_null(neo_resource_named("lead")); /* the API knows nothing of it */
+    assert_null(neo_resource_named("lead")); /* not part of the API */
     assert_null(neo_resource_of_collection("leads"));
 }
 

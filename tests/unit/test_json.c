@@ -1,4 +1,4 @@
-/* JSON: one well-formed value and nothing else; members keep their order; merge patches as RFC 7396 has them. */
+/* JSON: parsing, order of members, merge patches (RFC 7396). */
 #include "unit.h"
 
 #include <apr_strings.h>

@@ -1,4 +1,4 @@
-/* Leads: their table as text, and what each of them must be. */
+/* Leads: reading CSV, and validation. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -8,7 +8,7 @@
 
 /* ---------------------------------------------------------------- tables */
 
-/* Everything that is read: fields between bars, records in lines, with their numbers. */
+/* All records, one per line, with their line numbers and fields separated by bars. */
 static const char *table_of(const char *text, apr_pool_t *pool)
 {
     neo_csv csv;
@@ -102,8 +102,7 @@ static void brazilian_mobiles_are_the_same_without_their_ninth_digit(void **stat
 {
     assert_string_equal(neo_phone_folded("5511987654321", *state), "551187654321");
     assert_string_equal(neo_phone_folded("551187654321", *state), "551187654321");
-    assert_string_equal(neo_phone_folded("5511945654321", *state),
-                        "5511945654321"); /* 11 4565-4321 is a telephone in a house */
+    assert_string_equal(neo_phone_folded("5511945654321", *state), "5511945654321"); /* 11 4565-4321 is a landline */
     assert_string_equal(neo_phone_folded("551140001234", *state), "551140001234");
     assert_string_equal(neo_phone_folded("4411987654321", *state), "4411987654321");
 }

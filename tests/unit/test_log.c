@@ -1,4 +1,4 @@
-/* Messages reach the sink that was named, whole or cut, never beyond. */
+/* Log messages reach the sink, cut if they are too long. */
 #include "unit.h"
 
 #include <unistd.h>
@@ -35,7 +35,7 @@ static int stop_listening(void **state)
     return 0;
 }
 
-static void a_message_reaches_the_sink_with_its_context(void **state)
+static void a_message_reaches_the_sink_with_what_it_is_about(void **state)
 {
     int request;
     (void)state;
@@ -73,7 +73,7 @@ static void read_standard_error(char *out, size_t room)
     fclose(file);
 }
 
-static void without_a_sink_important_messages_go_to_standard_error(void **state)
+static void without_a_sink_what_matters_goes_to_standard_error(void **state)
 {
     char written[400];
     (void)state;
@@ -84,8 +84,8 @@ static void without_a_sink_important_messages_go_to_standard_error(void **state)
     assert_int_equal(got.count, 0);
 }
 
-/* An identifier is found in the manual, and in what people write to one another, for years. */
-static void every_message_has_a_unique_number_and_a_remedy(void **state)
+/* Ids are documented and must not change. */
+static void every_message_has_an_identifier_of_its_own_and_says_what_to_do(void **state)
 {
     (void)state;
     for (int i = 0; i < NEO_MESSAGES; i++) {
@@ -102,11 +102,10 @@ static void every_message_has_a_unique_number_and_a_remedy(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_message_reaches_the_sink_with_its_context, start_listening, stop_listening),
+        cmocka_unit_test_setup_teardown(a_message_reaches_the_sink_with_what_it_is_about, start_listening, stop_listening),
         cmocka_unit_test_setup_teardown(a_message_that_is_too_long_is_cut, start_listening, stop_listening),
-        cmocka_unit_test_setup_teardown(without_a_sink_important_messages_go_to_standard_error, start_listening,
-                                        stop_listening),
-        cmocka_unit_test(every_message_has_a_unique_number_and_a_remedy),
+        cmocka_unit_test_setup_teardown(without_a_sink_what_matters_goes_to_standard_error, start_listening, stop_listening),
+        cmocka_unit_test(every_message_has_an_identifier_of_its_own_and_says_what_to_do),
     };
     return run_test_group("log", tests);
 }

@@ -1,4 +1,4 @@
-/* Counting in shared memory: nothing is lost between processes, the last hour is known by minute, the dead are not counted. */
+/* Metrics in shared memory: no count is lost between processes; minutes of the last hour; dead processes are ignored. */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #define ROUTES    5
 #define PROCESSES 6
 
-/* Memory as httpd's processes share it. */
+/* Shared memory, as between httpd's processes. */
 static neo_metrics *metrics(void)
 {
     void *memory = mmap(NULL, neo_metrics_size(ROUTES, PROCESSES), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -169,7 +169,7 @@ static void each_minute_of_the_last_hour_has_its_own(void **state)
         assert_int_equal(in_minute(f, START + 3 * HOUR, i), 0);
 }
 
-static void the_last_minute_is_correct_after_a_long_pause(void **state)
+static void what_comes_after_a_long_silence_is_now(void **state)
 {
     neo_metrics *f = metrics();
     (void)state;
@@ -192,7 +192,7 @@ static void a_clock_that_steps_back_loses_nothing(void **state)
     assert_int_equal(in_minute(f, START + 2 * HOUR, 59), 6);
 }
 
-static void a_routes_last_hour_is_available(void **state)
+static void a_route_is_known_for_the_last_hour_and_a_little_more(void **state)
 {
     neo_metrics *f = metrics();
     neo_route_counters recent;
@@ -214,8 +214,8 @@ static void a_routes_last_hour_is_available(void **state)
     assert_int_equal(with_status(&recent, 200), 18);
 }
 
-/* Whoever read the counters just before others counted, and then finds the copy that was made after that. */
-static void a_newer_copy_does_not_make_counts_negative(void **state)
+/* A reader that read the counters just before others counted, and then finds a later snapshot. */
+static void a_copy_that_is_ahead_takes_nothing_below_zero(void **state)
 {
     size_t words = neo_metrics_size(ROUTES, PROCESSES) / sizeof(uint64_t);
     neo_metrics *f = metrics();
@@ -227,7 +227,7 @@ static void a_newer_copy_does_not_make_counts_negative(void **state)
     memcpy(before, now, words * sizeof *before);
     count(f, 10, 200, START);
     memcpy(counted, now, words * sizeof *counted);
-    neo_metrics_route_recent(f, 1, START + HOUR, &recent, &since); /* makes a copy */
+    neo_metrics_route_recent(f, 1, START + HOUR, &recent, &since); /* takes a snapshot */
     for (size_t i = 0; i < words; i++)
         if (before[i] != counted[i])
             now[i] = before[i];
@@ -238,7 +238,7 @@ static void a_newer_copy_does_not_make_counts_negative(void **state)
     test_free(counted);
 }
 
-static void counters_outlive_their_process(void **state)
+static void figures_outlive_whoever_made_them(void **state)
 {
     neo_metrics *f = metrics();
     neo_counters total;
@@ -284,7 +284,7 @@ static void only_processes_that_live_are_counted(void **state)
     neo_metrics_current(f, &sum, &processes);
     assert_int_equal(processes, 1);
     assert_int_equal(sum.in_use, 4);
-    assert_int_equal(neo_metrics_register(f, getpid())->in_use, 0); /* in the place of the one that died */
+    assert_int_equal(neo_metrics_register(f, getpid())->in_use, 0); /* in the slot of the one that died */
     neo_metrics_unregister(slot);
     end_process(other);
     neo_metrics_current(f, &sum, &processes);
@@ -308,7 +308,7 @@ static void a_process_without_a_place_works_all_the_same(void **state)
         end_process(pids[i]);
 }
 
-static void cleanup_runs_are_reported(void **state)
+static void the_janitors_rounds_are_told(void **state)
 {
     neo_metrics *f = metrics();
     neo_cleanup_stats cleanup;
@@ -330,14 +330,14 @@ int main(void)
         cmocka_unit_test(connections_are_counted_with_their_times),
         cmocka_unit_test(attempts_are_counted_by_how_they_end),
         cmocka_unit_test(each_minute_of_the_last_hour_has_its_own),
-        cmocka_unit_test(the_last_minute_is_correct_after_a_long_pause),
+        cmocka_unit_test(what_comes_after_a_long_silence_is_now),
         cmocka_unit_test(a_clock_that_steps_back_loses_nothing),
-        cmocka_unit_test(a_routes_last_hour_is_available),
-        cmocka_unit_test(a_newer_copy_does_not_make_counts_negative),
-        cmocka_unit_test(counters_outlive_their_process),
+        cmocka_unit_test(a_route_is_known_for_the_last_hour_and_a_little_more),
+        cmocka_unit_test(a_copy_that_is_ahead_takes_nothing_below_zero),
+        cmocka_unit_test(figures_outlive_whoever_made_them),
         cmocka_unit_test(only_processes_that_live_are_counted),
         cmocka_unit_test(a_process_without_a_place_works_all_the_same),
-        cmocka_unit_test(cleanup_runs_are_reported),
+        cmocka_unit_test(the_janitors_rounds_are_told),
     };
     return run_test_group("figures", tests);
 }

@@ -1,4 +1,4 @@
-/* Operations: every path and method leads to one row or to what the path allows, and the rows agree with themselves. */
+/* Operations: routing of paths and methods, Allow, and consistency of the table. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -110,7 +110,7 @@ static void an_id_is_handed_on_whatever_it_is(void **state)
     }
 }
 
-/* "batch" is no id where it is a path of its own. */
+/* "batch" is not an id if the resource has batches. */
 static void only_resources_that_have_batches_have_their_path(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++) {
@@ -276,7 +276,7 @@ static void access_follows_the_method(void **state)
     assert_int_equal(row(NEO_ACTION_ME)->access, NEO_ACCESS_ANY);
 }
 
-/* True of what is done to a resource or to what belongs to it, instead of the resource being written. */
+/* True for actions on a resource or subresource that do not write the resource. */
 static int is_command(int action)
 {
     return action >= NEO_ACTION_ROTATE_SECRET;

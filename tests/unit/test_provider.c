@@ -1,4 +1,4 @@
-/* What WhatsApp's provider is asked, and what its answers mean. */
+/* Requests to and responses of WhatsApp's provider. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -72,8 +72,8 @@ static neo_reply refusal_citing(int code, const char *cited, apr_pool_t *pool)
         pool);
 }
 
-/* Also where only half of it would be kept, and another token than the one that was shown. */
-static void an_access_token_quoted_by_the_provider_is_removed(void **state)
+/* Also if cutting would leave half of it, and if it is another token than the one that was sent. */
+static void an_access_token_that_the_provider_cites_is_left_out(void **state)
 {
     static const struct {
         int code;
@@ -122,7 +122,7 @@ static void an_acceptance_has_an_id(void **state)
     assert_false(reply_to(200, "{\"messages\":[{\"id\":\"wamid.1\",\"message_status\":\"accepted\"}]}", *state).is_held);
 }
 
-static void an_incomplete_response_has_an_unknown_outcome(void **state)
+static void what_is_no_whole_answer_leaves_it_open(void **state)
 {
     static const char *const bodies[] = {"",
                                          "{",
@@ -145,7 +145,7 @@ static void an_incomplete_response_has_an_unknown_outcome(void **state)
     assert_int_equal(reply.verdict, NEO_VERDICT_LATER);
 }
 
-static void a_refusal_by_another_server_means_not_sent(void **state)
+static void somebody_else_who_refuses_has_sent_nothing(void **state)
 {
     assert_int_equal(reply_to(404, "<html>", *state).verdict, NEO_VERDICT_FORBIDDEN);
     assert_int_equal(reply_to(302, "", *state).verdict, NEO_VERDICT_FORBIDDEN);
@@ -158,11 +158,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(a_message_is_written_as_the_provider_wants_it),
         pool_test(codes_decide),
-        pool_test(an_access_token_quoted_by_the_provider_is_removed),
+        pool_test(an_access_token_that_the_provider_cites_is_left_out),
         pool_test(a_number_that_the_token_may_not_use_is_no_mistake_of_the_template),
         pool_test(an_acceptance_has_an_id),
-        pool_test(an_incomplete_response_has_an_unknown_outcome),
-        pool_test(a_refusal_by_another_server_means_not_sent),
+        pool_test(what_is_no_whole_answer_leaves_it_open),
+        pool_test(somebody_else_who_refuses_has_sent_nothing),
     };
     return run_test_group("provider", tests);
 }

@@ -1,4 +1,4 @@
-/* Receivers by host: the slowest come first, what is old is forgotten, nothing of an address but its host is kept. */
+/* Statistics by host: slowest first, old ones expire, only the host of a URL is stored. */
 #include "unit.h"
 
 #include <stdlib.h>

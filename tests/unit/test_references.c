@@ -1,4 +1,4 @@
-/* Which references a body has, and which resources can refer to which. */
+/* References in bodies, and between resources. */
 #include "body.h"
 
 #include <apr_strings.h>

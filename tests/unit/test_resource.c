@@ -1,4 +1,4 @@
-/* The tables of the resources agree with themselves: what other rooms draw from them can be drawn. */
+/* Consistency of the tables of resources, from which other modules derive SQL, events and documentation. */
 #include "unit.h"
 
 #include <ctype.h>
@@ -62,7 +62,7 @@ static void check_shape(const neo_field *f, apr_pool_t *pool)
         assert_false(f->flags & (NEO_REQUIRED | NEO_CONDITIONAL));
     if (f->default_value)
         assert_true(f->flags & NEO_ALWAYS);
-    if (f->flags & NEO_SECRET) { /* no body sets it, and nothing but the answer to its making has it */
+    if (f->flags & NEO_SECRET) { /* no body sets it, and only the response that creates it has it */
         assert_true(f->flags & NEO_SERVER);
         assert_false(f->flags & (NEO_ALWAYS | NEO_IN_EVENT));
     }
@@ -70,7 +70,7 @@ static void check_shape(const neo_field *f, apr_pool_t *pool)
         assert_true(strcmp(f->default_value, "true") == 0 || strcmp(f->default_value, "false") == 0);
 }
 
-static void every_field_has_the_members_its_type_needs(void **state)
+static void every_field_has_what_its_type_needs(void **state)
 {
     each_field_of_each_resource(check_shape, *state);
 }
@@ -139,8 +139,8 @@ static void assert_set_by_the_service(const neo_resource *resource, const char *
     assert_int_equal(field->flags & (NEO_SERVER | NEO_ALWAYS), NEO_SERVER | NEO_ALWAYS);
 }
 
-/* A subscription is the organization's own business: it does not say whose it is. */
-static void every_resource_has_the_service_fields(void **state)
+/* Subscriptions do not have the fields of tenancy and actors. */
+static void every_resource_has_what_the_service_sets(void **state)
 {
     static const char *const names[] = {"id", "created_at", "updated_at"};
     static const char *const whose[] = {"tenant_id", "organization_id", "created_by", "updated_by"};
@@ -162,7 +162,7 @@ static void a_webhook_has_the_fields_of_the_specification_in_its_order(void **st
     assert_null(neo_webhook.fields[COUNT(names)].name);
 }
 
-/* Whatever a resource with events tells can be subscribed to. */
+/* Every event can be subscribed to. */
 static void every_event_of_a_resource_can_be_subscribed_to(void **state)
 {
     static const char *const happened[] = {"created", "updated", "deleted"};
@@ -254,7 +254,7 @@ static void every_filter_can_be_found_and_has_one_place_for_its_value(void **sta
     }
 }
 
-/* A filter named as an enumeration takes its values, all of them. */
+/* A filter with the name of an enumeration accepts all its values. */
 static void a_filter_of_an_enumeration_has_the_values_of_its_field(void **state)
 {
     (void)state;
@@ -269,7 +269,7 @@ static void a_filter_of_an_enumeration_has_the_values_of_its_field(void **state)
 /* The resources that the specification leaves open. */
 static const neo_resource *const five[] = {&neo_property, &neo_party, &neo_proposal, &neo_contract, &neo_document};
 
-static void external_ids_and_metadata_are_writable(void **state)
+static void what_callers_know_a_resource_by_is_theirs_to_set(void **state)
 {
     (void)state;
     for (int i = 0; i < COUNT(five); i++) {
@@ -317,50 +317,20 @@ static void every_list_has_its_filters(void **state)
     }
 }
 
-static void a_unique_index_is_named_after_its_field(void **state)
-{
-    static const struct {
-        const neo_resource *resource;
-        const char *index, *field, *status;
-    } indexes[] = {
-        {&neo_broker, "broker_creci_key", "creci", NULL},
-        {&neo_party, "party_document_number_key", "document_number", NULL},
-        {&neo_proposal, "proposal_accepted_property_id_key", "property_id", "accepted"},
-        {&neo_proposal, "proposal_external_id_key", "external_id", NULL},
-        {&neo_broker, "broker_pkey", NULL, NULL},
-        {&neo_broker, "broker_accepted_creci_key", NULL, NULL},
-        {&neo_broker, "brokers_creci_key", NULL, NULL},
-        {&neo_proposal, "proposal_accepted_key", NULL, NULL},
-        {&neo_webhook, "webhook_subscription_id_suffix", NULL, NULL},
-    };
-    (void)state;
-    for (int i = 0; i < COUNT(indexes); i++) {
-        const char *status;
-        const neo_field *field = neo_field_of_unique_index(indexes[i].resource, indexes[i].index, &status);
-        assert_int_equal(field != NULL, indexes[i].field != NULL);
-        assert_int_equal(field && status, indexes[i].status != NULL);
-        if (field)
-            assert_string_equal(field->name, indexes[i].field);
-        if (field && status)
-            assert_string_equal(status, indexes[i].status);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        pool_test(every_field_has_the_members_its_type_needs),
+        pool_test(every_field_has_what_its_type_needs),
         pool_test(every_field_is_described_with_an_example_that_it_would_take),
         cmocka_unit_test(every_resource_can_be_found_and_its_fields_in_it),
-        cmocka_unit_test(every_resource_has_the_service_fields),
-        cmocka_unit_test(a_unique_index_is_named_after_its_field),
+        cmocka_unit_test(every_resource_has_what_the_service_sets),
         cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(every_event_of_a_resource_can_be_subscribed_to),
         cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(the_event_of_a_broker_has_eight_fields_and_no_bank_data),
         cmocka_unit_test(every_filter_can_be_found_and_has_one_place_for_its_value),
         cmocka_unit_test(a_filter_of_an_enumeration_has_the_values_of_its_field),
-        cmocka_unit_test(external_ids_and_metadata_are_writable),
+        cmocka_unit_test(what_callers_know_a_resource_by_is_theirs_to_set),
         cmocka_unit_test(an_event_tells_all_but_bank_data_identity_cards_and_birthdays),
         pool_test(every_list_has_its_filters),
     };

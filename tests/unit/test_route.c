@@ -1,4 +1,4 @@
-/* Routes: every operation of every resource has a number of its own. */
+/* Routes: every operation of every resource has its own number. */
 #include "unit.h"
 
 #include "model/route.h"

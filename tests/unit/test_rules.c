@@ -1,4 +1,4 @@
-/* Rules that fields share. */
+/* Rules of fields. */
 #include "unit.h"
 
 #include <apr_strings.h>

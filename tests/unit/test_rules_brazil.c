@@ -1,4 +1,4 @@
-/* The rules of Brazil and of files: what is a number, and what its pattern in the description says of it. */
+/* Rules for Brazilian numbers and for files, and their patterns in the OpenAPI document. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -6,7 +6,7 @@
 
 #include "model/rules.h"
 
-/* Whether a text is taken as it is sent. What is taken must fit the pattern. */
+/* Whether a text is accepted. If so, it must match the pattern. */
 static int passes(neo_rule rule, neo_normalizer normal, const char *pattern, const char *text, apr_pool_t *pool)
 {
     regex_t expression;
@@ -20,7 +20,7 @@ static int passes(neo_rule rule, neo_normalizer normal, const char *pattern, con
     return is_right;
 }
 
-/* The same, where the pattern says all that the rule does. */
+/* The same, if the pattern is as strict as the rule. */
 static int passes_exactly(neo_rule rule, neo_normalizer normal, const char *pattern, const char *text, apr_pool_t *pool)
 {
     regex_t expression;

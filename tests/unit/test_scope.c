@@ -1,4 +1,4 @@
-/* Scopes and roles: every scope has one text, and a role has what the reference says. */
+/* Scopes and roles. */
 #include "unit.h"
 
 #include "core/json.h"

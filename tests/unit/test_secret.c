@@ -1,4 +1,4 @@
-/* Secrets of credentials: what is made can be read, and nothing else passes for one. */
+/* Secrets of credentials: form, checksum, and invalid input. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

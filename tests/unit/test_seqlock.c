@@ -1,4 +1,4 @@
-/* Data behind a sequence lock is read whole or not at all, also after a writer was killed. */
+/* Sequence locks: consistent reads or none, also after a writer was killed. */
 #include "unit.h"
 
 #include "core/seqlock.h"

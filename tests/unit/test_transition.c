@@ -1,9 +1,9 @@
-/* State machines: what may follow what, and what a refusal says. */
+/* Transitions of status, and the errors. */
 #include "unit.h"
 
 #include "model/transition.h"
 
-/* The detail of the refusal; NULL where the change is allowed, and then *moment is what it sets. */
+/* The detail of the error; NULL if the change is allowed. */
 static const char *refusal(const neo_resource *resource, const char *from, const char *to, const char **timestamp_field,
                            apr_pool_t *pool)
 {
@@ -86,7 +86,7 @@ static void a_field_that_a_change_sets_is_the_services(void **state)
     assert_false(neo_transition_sets(&neo_contract, neo_field_named(neo_contract.fields, "created_at")));
 }
 
-/* A creation has no effects (see store/write.h), so none of them may be one step away from the start. */
+/* A create applies no effects (see store/write.h), so no status with an effect may directly follow the first one. */
 static void no_resource_is_created_in_a_status_that_has_an_effect(void **state)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)

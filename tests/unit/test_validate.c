@@ -1,5 +1,5 @@
-/* Bodies against their table: what is right is kept in order, what is wrong is named, all of it in one pass.
- * The table is walked here as well, so that a field that is added is tested without a line more. */
+/* Validation of bodies: normalized values in order, all errors in one pass. Walks the table, so that new fields are tested too.
+ */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -18,7 +18,7 @@ static neo_json *parse(const char *text, apr_pool_t *pool)
     return value;
 }
 
-/* What a body for create leaves to be written; the test fails where the body is refused. */
+/* The validated body of a create; fails if it is refused. */
 static const char *cleaned(const char *body, apr_pool_t *pool)
 {
     neo_json *clean = NULL;
@@ -86,14 +86,14 @@ static int writable_places(place *places, int room, apr_pool_t *pool)
     return n;
 }
 
-/* A body that is right but for one value. */
+/* A valid body except for one value. */
 static const char *body_with(const place *p, const char *value, apr_pool_t *pool)
 {
     const char *other = strcmp(p->path, "name") == 0 ? "" : NAMED ",";
     return apr_psprintf(pool, "{%s%s\"%s\":%s%s}", other, p->open, p->field->name, value, p->close);
 }
 
-/* What is right. */
+/* Valid bodies. */
 
 static void a_name_is_enough_and_presets_are_filled_in(void **state)
 {
@@ -144,7 +144,7 @@ static void every_value_of_an_enumeration_is_taken(void **state)
     assert_int_equal(enums, 7);
 }
 
-/* What is wrong. */
+/* Errors. */
 
 static void every_field_refuses_every_other_type(void **state)
 {

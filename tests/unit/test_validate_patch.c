@@ -1,9 +1,9 @@
-/* Merge patches of a resource: what stays, what changes, what is cleared, what is refused. */
+/* Validation of merge patches. */
 #include "unit.h"
 
 #include "model/validate.h"
 
-/* A broker as it is answered. */
+/* A broker as in responses. */
 #define CURRENT                                                                                                                \
     "{\"id\":\"brk_01jd3x8m5t9w2q7r4y6z0a1b3c\",\"name\":\"Ana\",\"creci\":\"F-1\",\"email\":\"a@b.c\","                       \
     "\"bank_account\":{\"bank_code\":\"001\",\"pix_key\":\"p\"},\"tenant_id\":\"tnt_01jd3x0a4c8f2h6k1m5p9r3t7v\","             \

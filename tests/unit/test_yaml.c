@@ -1,5 +1,4 @@
-/* YAML: what is written is read back as the same value by every reader. (tests/openapi/roundtrip.py reads back what is made
- * here of thousands of values; these tests pin the form.) */
+/* The style of YAML. tests/openapi/roundtrip.py tests that parsers read back the same values. */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -130,7 +129,7 @@ static const char *words(int count, const char *last, apr_pool_t *pool)
     return text;
 }
 
-/* Folding turns each break into a space: doing so here gives the text back. */
+/* Unfolds like a parser: each line break becomes a space. */
 static void a_long_line_is_folded_between_words(void **state)
 {
     const char *text = words(60, "end", *state);
