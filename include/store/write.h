@@ -1,10 +1,9 @@
-/* The statements that write a resource's row, made from its table of fields: the row, its references, what its new status does
- * to others, the idempotency key, and a delivery for each subscription that wants to know, in one. A creation does nothing to
- * others: no status that does can be had from the start.
+/* Generates the statements that write a resource's row, from its table of fields. One statement writes the row, its references,
+ * the effects of its new status on other rows, the idempotency key, and a delivery for each matching subscription. A creation
+ * has no effects, because no initial status has any.
  *
- * What they answer: one row for what was written (see neo_written), or none where there is nothing to be written: no such row,
- * or not in this version, or the idempotency key is there already. Where something is in the way, nothing is written and the
- * rows say what it is, with NEO_WRITTEN_ANSWER null. */
+ * A statement returns one row if it wrote (see neo_written), and none if the row does not exist or has another version, or if
+ * the idempotency key exists. If it is refused, it writes nothing and returns the reasons, with NEO_WRITTEN_ANSWER null. */
 #ifndef NEO_STORE_WRITE_H
 #define NEO_STORE_WRITE_H
 
@@ -13,26 +12,31 @@
 
 typedef enum neo_written {
     NEO_WRITTEN_ANSWER,     /* as the API sends it; of a deletion, the id */
-    NEO_WRITTEN_DELIVERIES, /* how many are to be sent */
-    NEO_WRITTEN_REFUSAL, /* the path of a reference to what there is not, a row each; or the kinds that refer to what was to be
-                            deleted, separated by commas */
+    NEO_WRITTEN_DELIVERIES, /* number of queued deliveries */
+    NEO_WRITTEN_REFUSAL, /* the path of a reference to a missing resource, a row each; or the kinds that refer to the row that
+                            was to be deleted, separated by commas */
 } neo_written;
 
-/* `idempotency`: with an idempotency key. `versioned`: only where the row has the version. */
+/* `idempotency`: with an idempotency key. `versioned`: only if the row has the version. */
 neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_pool_t *pool);
 neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_t *pool);
 neo_sql *neo_write_delete(const neo_resource *resource, int versioned, apr_pool_t *pool);
 
-/* What of a resource is a parameter of theirs, in the order of its fields: {field0} and so on. */
+/* Whether a field is a parameter; they are numbered in the order of the fields: {field0}, {field1}, … */
 int neo_write_is_parameter(const neo_field *field);
 
 const char *neo_table_of(const neo_resource *resource);
 
-/* Adds what a write of the table t gives to the steps after it: its id, the answer, what events tell, what effects ask for. */
+/* The field of a unique index. Indexes are named <table>_<field>_key, or <table>_<status>_<field>_key if they cover the rows
+ * with one status: then *status is that, else NULL. NULL if the index is named otherwise. */
+const neo_field *neo_write_unique_field(const neo_resource *resource, const char *index, apr_pool_t *pool, const char **status);
+
+/* Adds the `returning` of a write of the table t: the columns that the CTEs after it need. */
 void neo_write_add_returning(neo_buf *sql, const neo_resource *resource);
 
-/* Adds the steps told<number> and queued<number>: one delivery for each active subscription that wants to know what `happened`
- * to the rows r of the step `from`. `id_block`, the block of its id, and `now` are SQL; no two rows may have the same block. */
+/* Adds the CTEs queued_deliveries<number> and queued<number>: a delivery of the event `happened` about each row r of the CTE
+ * `from` to each active subscription to it. `id_block`, the block of the deliveries' ids, and `now` are SQL; each row needs a
+ * block of its own. */
 void neo_write_add_deliveries(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from,
                               const char *number, const char *id_block, const char *now);
 

@@ -1,13 +1,14 @@
-/* Statements that write several rows, and running them (see store/batch.h).
+/* Generates and runs statements that write several rows (see store/batch.h).
  *
- * {rows} is a JSON array with an object for each row, the members of its body among its own, whose names begin with "item_";
- * {references} is one with every reference of the bodies. */
+ * {rows} is a JSON array of objects: the members of a row's body, and others whose names begin with "item_". {references} is a
+ * JSON array of the references in all bodies. */
 #include "store/batch.h"
 
 #include <apr_strings.h>
 
 #include "core/json.h"
 #include "model/references.h"
+#include "store/column.h"
 #include "store/reference.h"
 
 #define THIS_ROW    "t.organization_id = {organization} and t.id = item.item_id"
@@ -16,26 +17,14 @@
 
 typedef struct {
     const neo_resource *resource;
-    neo_sql *turn, *lock, *create[2] /* [1]: strict */, *update, *delete;
+    neo_sql *lock_organization, *lock, *create[2] /* [1]: strict */, *update, *delete;
 } statements;
 
 static statements *made;
 
-/* ---------------------------------------------------------------- making them */
+/* ---------------------------------------------------------------- generate */
 
-static const char *type_of(const neo_field *field)
-{
-    static const char *const types[] = {
-        [NEO_STRING] = "text",      [NEO_ENUM] = "text",           [NEO_REFERENCE] = "text", [NEO_TIMESTAMP] = "timestamptz",
-        [NEO_DATE] = "date",        [NEO_BOOLEAN] = "boolean",     [NEO_INTEGER] = "bigint", [NEO_DECIMAL] = "numeric",
-        [NEO_ENUM_LIST] = "text[]", [NEO_OBJECT] = "json",         [NEO_MAP] = "json",       [NEO_LIST] = "json",
-        [NEO_TEXT_LIST] = "json",   [NEO_REFERENCE_LIST] = "json",
-    };
-    _Static_assert(sizeof types / sizeof *types == NEO_TYPES, "every type has its column");
-    return types[field->type];
-}
-
-/* Adds the names of the fields that are written, each with this before it. */
+/* Adds the names of the written fields, each after `before`. */
 static void add_names(neo_buf *sql, const neo_resource *resource, const char *before)
 {
     for (const neo_field *f = resource->fields; f->name; f++)
@@ -43,14 +32,14 @@ static void add_names(neo_buf *sql, const neo_resource *resource, const char *be
             neo_buf_printf(sql, "%s%s", before, f->name);
 }
 
-/* The first step: item (item_number, item_id, item_stem, item_now), with the body's fields where there is one. */
+/* The first CTE: item (item_number, item_id, item_id_block, item_now), followed by the fields of the body. */
 static void add_items(neo_buf *sql, const neo_resource *resource, int has_body)
 {
     neo_buf_puts(sql, "with item as materialized (select * from json_to_recordset({rows}::json) as i (item_number int,"
                       " item_id text collate \"C\", item_id_block text, item_now timestamptz");
     for (const neo_field *f = resource->fields; has_body && f->name; f++)
         if (neo_write_is_parameter(f))
-            neo_buf_printf(sql, ", %s %s", f->name, type_of(f));
+            neo_buf_printf(sql, ", %s %s", f->name, neo_columns[f->type].type);
     neo_buf_puts(sql, ")), ");
 }
 
@@ -63,7 +52,7 @@ static void add_references(neo_buf *sql, const neo_resource *resource)
     neo_reference_add_missing(sql, resource, "item_number, path");
 }
 
-/* The end: what was written, of the step `happened`, and what is in the way. */
+/* The final select: the rows of the CTE `happened`, and the refusals. */
 static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column,
                        const char *refusal)
 {
@@ -94,7 +83,7 @@ static neo_sql *make_create(const neo_resource *resource, int is_strict, apr_poo
     neo_write_add_returning(&sql, resource);
     neo_buf_puts(&sql, "), created as (select made.*, " OF_ITEM " from made join item on item.item_id = made.id)");
     if (refers)
-        neo_buf_puts(&sql, ", referring as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+        neo_buf_puts(&sql, ", stored_references as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
                            " select {organization}, created.id, path, target from created join ref using (item_number))");
     add_answer(&sql, resource, "created", "representation", refers ? "path, item_number from missing" : NULL);
     return neo_sql_make(pool, sql.ptr, 1);
@@ -102,14 +91,15 @@ static neo_sql *make_create(const neo_resource *resource, int is_strict, apr_poo
 
 static void add_updated_references(neo_buf *sql)
 {
-    neo_buf_puts(sql, ", no_longer as (delete from neoapi.reference r using updated where r.organization_id = {organization}"
-                      " and r.source_id = updated.id and not exists (select from ref"
-                      " where ref.item_number = updated.item_number and ref.path = r.path)),"
-                      " referring as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
-                      " select {organization}, updated.id, path, target from updated join ref using (item_number)"
-                      " where not exists (select from neoapi.reference r where r.organization_id = {organization}"
-                      " and r.source_id = updated.id and r.path = ref.path and r.target_id = ref.target)"
-                      " on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id)");
+    neo_buf_puts(
+        sql, ", removed_references as (delete from neoapi.reference r using updated where r.organization_id = {organization}"
+             " and r.source_id = updated.id and not exists (select from ref"
+             " where ref.item_number = updated.item_number and ref.path = r.path)),"
+             " stored_references as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+             " select {organization}, updated.id, path, target from updated join ref using (item_number)"
+             " where not exists (select from neoapi.reference r where r.organization_id = {organization}"
+             " and r.source_id = updated.id and r.path = ref.path and r.target_id = ref.target)"
+             " on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id)");
 }
 
 static neo_sql *make_update(const neo_resource *resource, apr_pool_t *pool)
@@ -153,13 +143,13 @@ static neo_sql *make_delete(const neo_resource *resource, apr_pool_t *pool)
     neo_write_add_returning(&sql, resource);
     neo_buf_puts(&sql, ", " OF_ITEM ")");
     if (neo_has_references(resource))
-        neo_buf_puts(&sql, ", no_longer as (delete from neoapi.reference r using deleted"
+        neo_buf_puts(&sql, ", removed_references as (delete from neoapi.reference r using deleted"
                            " where r.organization_id = {organization} and r.source_id = deleted.id)");
     add_answer(&sql, resource, "deleted", "id", is_target ? "kinds, item_number from used where kinds is not null" : NULL);
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
-/* They are locked in the order of their ids, so that two who lock the same do not wait for each other. */
+/* Rows are locked in the order of their ids, so that two batches do not deadlock. */
 static neo_sql *make_lock(const neo_resource *resource, apr_pool_t *pool)
 {
     return neo_sql_make(pool,
@@ -171,7 +161,7 @@ static neo_sql *make_lock(const neo_resource *resource, apr_pool_t *pool)
                         1);
 }
 
-static neo_sql *make_turn(const neo_resource *resource, apr_pool_t *pool)
+static neo_sql *make_lock_organization(const neo_resource *resource, apr_pool_t *pool)
 {
     return neo_sql_make(
         pool,
@@ -191,7 +181,7 @@ void neo_batch_make_statements(apr_pool_t *pool)
         const neo_resource *resource = neo_resources[i];
         if (resource->has_batch)
             *s++ = (statements){.resource = resource,
-                                .turn = make_turn(resource, pool),
+                                .lock_organization = make_lock_organization(resource, pool),
                                 .lock = make_lock(resource, pool),
                                 .create = {make_create(resource, 0, pool), make_create(resource, 1, pool)},
                                 .update = make_update(resource, pool),
@@ -207,7 +197,7 @@ static const statements *of(const neo_resource *resource)
     return s;
 }
 
-/* ---------------------------------------------------------------- running them */
+/* ---------------------------------------------------------------- run */
 
 static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_row *row, apr_pool_t *pool)
 {
@@ -219,7 +209,7 @@ static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_
         neo_buf_printf(out, ",\"item_id_block\":\"%s\"", id_block);
     }
     if (row->body) {
-        neo_text body = neo_json_text(row->body, pool); /* its members, and the end, join what is there */
+        neo_text body = neo_json_text(row->body, pool); /* without its opening brace */
         neo_buf_putc(out, neo_json_size(row->body) ? ',' : ' ');
         neo_buf_add(out, body.ptr + 1, body.len - 1);
     } else
@@ -270,7 +260,7 @@ neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resour
 {
     neo_values v = {0};
     v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
-    return neo_sql_run(pg, of(resource)->turn, &v, pool, rows);
+    return neo_sql_run(pg, of(resource)->lock_organization, &v, pool, rows);
 }
 
 neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows,

@@ -1,4 +1,4 @@
-/* What refers to what, and the steps that look it up and keep it (see store/reference.h). */
+/* The CTEs that look up and write references (see store/reference.h). */
 #include "store/reference.h"
 
 #include <apr_strings.h>
@@ -7,8 +7,7 @@
 #include "core/id.h"
 #include "model/references.h"
 #include "store/array.h"
-
-/* ---------------------------------------------------------------- what the tables say */
+#include "store/write.h"
 
 const char *neo_reference_column(const char *id, apr_pool_t *pool)
 {
@@ -32,8 +31,6 @@ void neo_reference_add_values(neo_values *values, const neo_resource *resource, 
     values->of[NEO_PARAM_TARGETS] = neo_array_end(&targets);
 }
 
-/* ---------------------------------------------------------------- steps of statements */
-
 void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource)
 {
     neo_buf_puts(sql, "ref as materialized (select r.path, r.target"
@@ -41,7 +38,7 @@ void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource)
     neo_reference_add_missing(sql, resource, "path");
 }
 
-/* A scalar subquery for each: it is one look-up in an index, whatever the planner thinks of the tables' sizes. */
+/* A scalar subquery for each kind: the planner cannot turn it into anything but an index look-up. */
 void neo_reference_add_missing(neo_buf *sql, const neo_resource *resource, const char *columns)
 {
     neo_buf_printf(sql, "missing as materialized (select %s from ref where case left(target, 4)", columns);
@@ -50,25 +47,25 @@ void neo_reference_add_missing(neo_buf *sql, const neo_resource *resource, const
             neo_buf_printf(sql,
                            " when '%s' then (select o.id from neoapi.%s o where o.organization_id = {organization}"
                            " and o.id = target)",
-                           (*r)->prefix, (*r)->table ? (*r)->table : (*r)->name);
+                           (*r)->prefix, neo_table_of(*r));
     neo_buf_puts(sql, " end is null), ");
 }
 
 void neo_reference_add_created(neo_buf *sql, const char *made)
 {
     neo_buf_printf(sql,
-                   ", referring as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+                   ", stored_references as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
                    " select {organization}, {id}, path, target from ref, %s)",
                    made);
 }
 
-/* The row is written by its version: what this statement sees of its references is how they still are. */
+/* The row has the expected version, so the references that this statement sees are current. */
 void neo_reference_add_updated(neo_buf *sql, const char *made)
 {
     neo_buf_printf(sql,
-                   ", no_longer as (delete from neoapi.reference r using %s where r.organization_id = {organization}"
+                   ", removed_references as (delete from neoapi.reference r using %s where r.organization_id = {organization}"
                    " and r.source_id = {id} and r.path <> all ({paths}::text[])),"
-                   " referring as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
+                   " stored_references as (insert into neoapi.reference (organization_id, source_id, path, target_id)"
                    " select {organization}, {id}, path, target from ref, %s where not exists (select from neoapi.reference r"
                    " where r.organization_id = {organization} and r.source_id = {id} and r.path = ref.path"
                    " and r.target_id = ref.target)"
@@ -79,7 +76,7 @@ void neo_reference_add_updated(neo_buf *sql, const char *made)
 void neo_reference_add_deleted(neo_buf *sql, const char *made)
 {
     neo_buf_printf(sql,
-                   ", no_longer as (delete from neoapi.reference r using %s where r.organization_id = {organization}"
+                   ", removed_references as (delete from neoapi.reference r using %s where r.organization_id = {organization}"
                    " and r.source_id = {id})",
                    made);
 }
@@ -91,7 +88,7 @@ void neo_reference_add_used(neo_buf *sql, const neo_resource *resource)
     neo_buf_puts(sql, "), ");
 }
 
-/* The ids of a kind lie together in the index, so that it is one look-up for each kind. */
+/* Ids of a kind have a common prefix, so that one index look-up finds whether any exists. */
 void neo_reference_add_kinds(neo_buf *sql, const neo_resource *resource, const char *id, const char *but)
 {
     const char *between = "";

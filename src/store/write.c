@@ -1,4 +1,4 @@
-/* Statements that write, put together from a resource's table (see store/write.h). */
+/* Generates the statements that write a row, from a resource's table (see store/write.h). */
 #include "store/write.h"
 
 #include <apr_strings.h>
@@ -6,6 +6,7 @@
 
 #include "model/references.h"
 #include "model/transition.h"
+#include "store/column.h"
 #include "store/idempotency.h"
 #include "store/reference.h"
 
@@ -20,6 +21,23 @@ const char *neo_table_of(const neo_resource *resource)
 
 /* ---------------------------------------------------------------- fields */
 
+const neo_field *neo_write_unique_field(const neo_resource *resource, const char *index, apr_pool_t *pool, const char **status)
+{
+    const neo_field *of_status = neo_field_named(resource->fields, "status");
+    const char *table = neo_table_of(resource);
+    for (const neo_field *f = resource->fields; f->name; f++) {
+        *status = NULL;
+        if (strcmp(index, apr_pstrcat(pool, table, "_", f->name, "_key", NULL)) == 0)
+            return f;
+        for (const char *const *v = of_status ? of_status->values : NULL; v && *v; v++) {
+            *status = *v;
+            if (strcmp(index, apr_pstrcat(pool, table, "_", *v, "_", f->name, "_key", NULL)) == 0)
+                return f;
+        }
+    }
+    return NULL;
+}
+
 static const neo_field *secret_of(const neo_resource *resource)
 {
     for (const neo_field *f = resource->fields; f->name; f++)
@@ -33,7 +51,7 @@ int neo_write_is_parameter(const neo_field *field)
     return !(field->flags & NEO_SERVER);
 }
 
-/* Adds the names of the fields that a write sets: those that are parameters, and those that a change of the status sets. */
+/* Adds the names of the fields that a write sets: parameters, and timestamps of transitions. */
 static void add_names(neo_buf *sql, const neo_resource *resource)
 {
     for (const neo_field *f = resource->fields; f->name; f++)
@@ -41,7 +59,7 @@ static void add_names(neo_buf *sql, const neo_resource *resource)
             neo_buf_printf(sql, ", %s", f->name);
 }
 
-/* Adds the values that go with these names. */
+/* Adds the values for add_names. */
 static void add_values(neo_buf *sql, const neo_resource *resource)
 {
     int number = 0;
@@ -52,7 +70,7 @@ static void add_values(neo_buf *sql, const neo_resource *resource)
             neo_buf_printf(sql, ", case {timestamp_field}::text when '%s' then {now}::timestamptz end", f->name);
 }
 
-/* Adds both: "name = {field0}, creci = {field1}". */
+/* Adds assignments: "name = {field0}, creci = {field1}". */
 static void add_settings(neo_buf *sql, const neo_resource *resource)
 {
     int number = 0;
@@ -80,25 +98,19 @@ void neo_write_add_returning(neo_buf *sql, const neo_resource *resource)
 
 /* ---------------------------------------------------------------- events */
 
-/* The payload made of the row r: as its representation, put together as text (see sql/0002_resources.sql). */
+/* The payload of an event about the row r, concatenated like its representation (see sql/0002_resources.sql). */
 static void add_payload(neo_buf *sql, const neo_resource *resource)
 {
-    static const char *const text[2] = {"to_json(", ")"}, *const moment[2] = {"'\"' || neoapi.format_timestamp(", ") || '\"'"},
-                             *const json[2] = {"", ""};
-    static const char *const *const around[NEO_TYPES] = {
-        [NEO_STRING] = text,  [NEO_ENUM] = text,    [NEO_REFERENCE] = text, [NEO_TIMESTAMP] = moment,    [NEO_DATE] = text,
-        [NEO_BOOLEAN] = json, [NEO_INTEGER] = json, [NEO_DECIMAL] = json,   [NEO_ENUM_LIST] = text,      [NEO_OBJECT] = json,
-        [NEO_MAP] = json,     [NEO_LIST] = json,    [NEO_TEXT_LIST] = json, [NEO_REFERENCE_LIST] = json,
-    };
     neo_buf_puts(sql, "'{{' || concat_ws(','");
     for (const neo_field *f = resource->fields; f->name; f++)
         if (f->flags & NEO_IN_EVENT)
-            neo_buf_printf(sql, ", '\"%s\":' || %sr.%s%s", f->name, around[f->type][0], f->name, around[f->type][1]);
+            neo_buf_printf(sql, ", '\"%s\":' || %sr.%s%s", f->name, neo_columns[f->type].json_prefix, f->name,
+                           neo_columns[f->type].json_suffix);
     neo_buf_puts(sql, ") || '}'");
 }
 
-/* The last digits of the subscription's id, which no other subscription of the organization has, choose the id in the block: to
- * number the rows would cost as much as to write one. */
+/* A delivery's id ends in the last four characters of its subscription's id, which are unique in the organization: numbering
+ * the rows would cost as much as inserting one. */
 void neo_write_add_deliveries(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from,
                               const char *number, const char *id_block, const char *now)
 {
@@ -118,7 +130,8 @@ void neo_write_add_deliveries(neo_buf *sql, const neo_resource *resource, const 
 
 /* ---------------------------------------------------------------- effects */
 
-/* The step effect<number>: the other's new status, where this statement has brought the row into the state; and its event. */
+/* The CTE effect<number>: the other resource's new status if this statement has brought the row into the state; and its event.
+ */
 static void add_effect(neo_buf *sql, const neo_resource *resource, const neo_effect *effect, int number, apr_pool_t *pool)
 {
     const char *n = apr_itoa(pool, number);
@@ -136,9 +149,9 @@ static void add_effect(neo_buf *sql, const neo_resource *resource, const neo_eff
                                  apr_pstrcat(pool, "{effect", n, "}", NULL), NOW);
 }
 
-/* ---------------------------------------------------------------- the end of a statement */
+/* ---------------------------------------------------------------- the final select */
 
-/* Its own event, and its answer: `column` of what the step `happened` has made, and how many deliveries there are. */
+/* The deliveries of the row's own event, and the answer: `column` of the CTE `happened`, and the number of all deliveries. */
 static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column)
 {
     if (resource->has_events)
@@ -158,8 +171,8 @@ static void add_refusal(neo_buf *sql, const char *made, const char *refusal, con
 
 /* ---------------------------------------------------------------- the statements */
 
-/* The key is inserted without `on conflict`: of two requests in flight the second waits, fails on the key, is rolled back whole
- * and reads the first one's answer. */
+/* The key is inserted without `on conflict`: of two concurrent requests the second one waits, violates the key's uniqueness, is
+ * rolled back and then returns the first one's response. */
 neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_pool_t *pool)
 {
     const neo_field *secret = secret_of(resource);
@@ -195,7 +208,7 @@ neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_poo
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
-/* What is missing counts only where the row still has the version: it may have been missed by what was read before. */
+/* Missing references matter only if the row still has the version: otherwise the request was checked against old data. */
 neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_t *pool)
 {
     int refers = neo_has_references(resource), number = 0;
