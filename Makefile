@@ -73,6 +73,7 @@ LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c 
 MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
 CTL_SRC  := $(wildcard src/ctl/*.c)
 GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/status_style.c
+SQL_H    := $(patsubst src/store/%.sql,$(BUILD)/gen/sql/%.h,$(wildcard src/store/*.sql))
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:$(BUILD)/%.c=$(BUILD)/obj/%.o)
@@ -99,6 +100,9 @@ $(LIB): $(LIB_OBJ)
 	@rm -f $@
 	$(call run,AR,$@) ar rcs $@ $(LIB_OBJ)
 
+# At the first build no .d file says yet which objects include these.
+$(LIB_OBJ): | $(SQL_H)
+
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -107,18 +111,20 @@ $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
 	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-# The migrations travel inside the programs, so that a module and its schema cannot be mixed up.
+# The migrations, the statements of src/store and the style sheet of the status page are embedded as C constants.
 $(BUILD)/gen/migrations.c: sql/embed.sh $(wildcard sql/*.sql)
 	@mkdir -p $(@D)
-	$(call run,GEN,$@) sh sql/embed.sh sql/[0-9]*.sql >$@.new && mv $@.new $@
+	$(call run,GEN,$@) sh sql/embed.sh migrations sql/[0-9]*.sql >$@.new && mv $@.new $@
 
-# So does the look of the status page.
-$(BUILD)/gen/status_style.c: src/service/status.css
+$(BUILD)/gen/sql/%.h: src/store/%.sql sql/embed.sh
 	@mkdir -p $(@D)
-	$(call run,GEN,$@) { echo 'extern const char neo_report_style[];'; echo 'const char neo_report_style[] ='; \
-		sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' $<; echo ';'; } >$@.new && mv $@.new $@
+	$(call run,GEN,$@) sh sql/embed.sh statements $< >$@.new && mv $@.new $@
 
-# The documentation as well. Where Swagger UI could not be fetched for its reference, the next make tries again.
+$(BUILD)/gen/status_style.c: src/service/status.css sql/embed.sh
+	@mkdir -p $(@D)
+	$(call run,GEN,$@) sh sql/embed.sh text neo_report_style $< >$@.new && mv $@.new $@
+
+# So is the documentation. If Swagger UI could not be fetched for its reference, the next make tries again.
 $(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again)
 	@mkdir -p $(@D)
 	@sh src/docs/pack.sh '$(VERSION)' '$(FETCHED)' '$@'

@@ -1,14 +1,42 @@
 #!/bin/sh
-# Writes the migrations given as files as a C table: embed.sh 0001_foundation.sql … (see store/migrate.h).
+# Writes files as C constants:
+#   embed.sh migrations FILE...  the table of store/migrate.h
+#   embed.sh statements FILE     NAME_sql for each statement after a line "-- name: NAME"; comments and the last ; are left out
+#   embed.sh text NAME FILE      one constant
 set -eu
-echo '#include "store/migrate.h"'
-echo 'const neo_migration neo_migrations[] = {'
-for file; do
-    name=$(basename "$file" .sql)
-    number=$(expr "$name" : '0*\([1-9][0-9]*\)_')
-    printf '{%s, "%s",\n' "$number" "$name"
-    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' "$file"
-    echo '},'
-done
-echo '};'
-echo 'const int neo_migration_count = (int)(sizeof neo_migrations / sizeof *neo_migrations);'
+kind=$1
+shift
+
+quoted() {
+    sed -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/.*/"&\\n"/' "$@"
+}
+
+migrations() {
+    echo '#include "store/migrate.h"'
+    echo 'const neo_migration neo_migrations[] = {'
+    for file; do
+        name=$(basename "$file" .sql)
+        number=$(expr "$name" : '0*\([1-9][0-9]*\)_')
+        printf '{%s, "%s",\n' "$number" "$name"
+        quoted "$file"
+        echo '},'
+    done
+    echo '};'
+    echo 'const int neo_migration_count = (int)(sizeof neo_migrations / sizeof *neo_migrations);'
+}
+
+statements() {
+    sed -e '/^-- name: /!{/^ *--/d;/^ *$/d;}' "$1" | quoted | awk '
+        function finish() { sub(/;\\n"$/, "\"", line); if (line != "") print line ";" }
+        /^"-- name: / { finish(); sub(/\\n"$/, "", $3); line = "static const char " $3 "_sql[] ="; next }
+        { print line; line = $0 }
+        END { finish() }'
+}
+
+text() {
+    printf 'extern const char %s[];\nconst char %s[] =\n' "$1" "$1"
+    quoted "$2"
+    echo ';'
+}
+
+"$kind" "$@"

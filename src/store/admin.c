@@ -1,12 +1,13 @@
-/* SQL for the rows that an administrator makes (see store/admin.h). */
+/* Rows that an administrator makes (see store/admin.h). */
 #include "admin_exec.h"
 
 #include <apr_strings.h>
 #include <string.h>
 
 #include "core/encode.h"
+#include "sql/admin.h"
 
-/* What a violated constraint means to whoever asked for the row. */
+/* What a violated constraint means to an administrator. */
 static const struct {
     const char *constraint;
     const char *meaning;
@@ -46,8 +47,8 @@ static const char *sentence(neo_pg_status status, const neo_rows *rows)
             return constraints[i].meaning;
     switch (status) {
     case NEO_PG_OK: return NULL;
-    case NEO_PG_UNIQUE_VIOLATION: return "there is such a row already";
-    case NEO_PG_FK_VIOLATION: return "something that it refers to does not exist";
+    case NEO_PG_UNIQUE_VIOLATION: return "the row exists already";
+    case NEO_PG_FK_VIOLATION: return "a row that it refers to does not exist";
     default: return rows->message;
     }
 }
@@ -81,42 +82,12 @@ const char *neo_admin_missing(neo_admin_listing what)
     return sentences[what];
 }
 
-/* Each answers rows in their order; $1 is `of`. */
 static const char *const listings[NEO_ADMIN_LISTINGS] = {
-    [NEO_ADMIN_TENANTS] = "select id, name, plan, neoapi.format_timestamp(created_at) as created_at from neoapi.tenant"
-                          " where $1::text is null order by id",
-    [NEO_ADMIN_ORGANIZATIONS] =
-        "select id, tenant_id, name, neoapi.format_timestamp(created_at) as created_at from neoapi.organization"
-        " where $1::text is null or tenant_id = $1 order by id",
-    [NEO_ADMIN_USERS] =
-        "select id, tenant_id, email, role, name, neoapi.format_timestamp(created_at) as created_at from neoapi.app_user"
-        " where $1::text is null or tenant_id = $1 order by id",
-    [NEO_ADMIN_PLANS] = "select name, requests, window_seconds from neoapi.plan where $1::text is null order by name",
-    [NEO_ADMIN_KEYS] =
-        "select id, tenant_id, organization_id, role, scopes, name, neoapi.format_timestamp(created_at) as created_at,"
-        " neoapi.format_timestamp(revoked_at) as revoked_at,"
-        " neoapi.format_timestamp(case when previous_secret_until > now() then previous_secret_until end)"
-        " as previous_secret_until from neoapi.credential"
-        " where id like 'nbr\\_%' and ($1::text is null or organization_id = $1) order by id",
-    [NEO_ADMIN_TOKENS] =
-        "select c.id, c.tenant_id, c.user_id, u.email,"
-        " array(select o.organization_id from neoapi.token_organization o where o.credential_id = c.id"
-        " order by o.position) as allowed_organization_ids,"
-        " c.name, neoapi.format_timestamp(c.created_at) as created_at, neoapi.format_timestamp(c.revoked_at) as revoked_at,"
-        " neoapi.format_timestamp(case when c.previous_secret_until > now() then c.previous_secret_until end)"
-        " as previous_secret_until"
-        " from neoapi.credential c join neoapi.app_user u on u.id = c.user_id"
-        " where $1::text is null or c.user_id = $1 order by c.id",
-    [NEO_ADMIN_WEBHOOKS] = "select w.id, w.organization_id, w.url, w.events, w.is_active, w.disabled_reason,"
-                           " neoapi.format_timestamp(w.failing_since) as failing_since,"
-                           " (select count(*) from neoapi.webhook_queue q where q.subscription_id = w.id) as pending"
-                           " from neoapi.webhook_subscription w where $1::text is null or w.organization_id = $1 order by w.id",
-    [NEO_ADMIN_NUMBERS] = "select id, organization_id, display_phone_number, phone_number_id, waba_id,"
-                          " neoapi.format_timestamp(created_at) as created_at from neoapi.whatsapp_number"
-                          " where $1::text is null or organization_id = $1 order by id",
-    [NEO_ADMIN_LEADS] =
-        "select id, organization_id, name, phone, email, party_id, neoapi.format_timestamp(created_at) as created_at"
-        " from neoapi.lead where $1::text is null or organization_id = $1 order by id",
+    [NEO_ADMIN_TENANTS] = tenants_sql,   [NEO_ADMIN_ORGANIZATIONS] = organizations_sql,
+    [NEO_ADMIN_USERS] = users_sql,       [NEO_ADMIN_PLANS] = plans_sql,
+    [NEO_ADMIN_KEYS] = keys_sql,         [NEO_ADMIN_TOKENS] = tokens_sql,
+    [NEO_ADMIN_WEBHOOKS] = webhooks_sql, [NEO_ADMIN_NUMBERS] = numbers_sql,
+    [NEO_ADMIN_LEADS] = leads_sql,
 };
 
 const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list)
@@ -130,7 +101,7 @@ const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of
     return wrong;
 }
 
-/* The id that was asked for, else a new one. */
+/* The requested id, or a new one. */
 static void choose_id(char id[NEO_ID_SIZE], const char *prefix, const char *wanted)
 {
     if (wanted)
@@ -206,13 +177,7 @@ const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char 
     neo_scopes_json(&narrowed, scopes);
     const char *hash = make_secret(NEO_KEY_PREFIX, id, secret, pool);
     const char *values[] = {id, organization, name, role, scopes ? narrowed.ptr : NULL, hash};
-    return neo_admin_exec_on_one(
-        pg,
-        "insert into neoapi.credential (id, tenant_id, organization_id, name, role, scopes, secret_hash)"
-        " select $1, tenant_id, id, $3, $4, case when $5::json is not null"
-        " then array(select json_array_elements_text($5::json)) end, $6::bytea"
-        " from neoapi.organization where id = $2 returning true",
-        6, values, pool, neo_admin_missing(NEO_ADMIN_ORGANIZATIONS));
+    return neo_admin_exec_on_one(pg, make_key_sql, 6, values, pool, neo_admin_missing(NEO_ADMIN_ORGANIZATIONS));
 }
 
 const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
@@ -220,17 +185,7 @@ const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *o
 {
     const char *hash = make_secret(NEO_TOKEN_PREFIX, id, secret, pool);
     const char *values[] = {id, user, name, neo_json_text(organizations, pool).ptr, hash};
-    return neo_admin_exec_on_one(
-        pg,
-        "with token as ("
-        " insert into neoapi.credential (id, tenant_id, user_id, name, secret_hash)"
-        " select $1, tenant_id, id, $3, $5::bytea from neoapi.app_user where id = $2 returning id, tenant_id),"
-        " reach as ("
-        " insert into neoapi.token_organization (credential_id, tenant_id, organization_id, position)"
-        " select token.id, token.tenant_id, o.id, o.position"
-        " from token, json_array_elements_text($4::json) with ordinality as o (id, position))"
-        " select true from token",
-        5, values, pool, neo_admin_missing(NEO_ADMIN_USERS));
+    return neo_admin_exec_on_one(pg, make_token_sql, 5, values, pool, neo_admin_missing(NEO_ADMIN_USERS));
 }
 
 const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
@@ -240,24 +195,14 @@ const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_numbe
                             number->phone_number_id, number->waba_id,
                             number->display,         number->access_token,
                             number->app_secret,      number->verify_token_hash};
-    return neo_admin_exec(
-        pg,
-        "insert into neoapi.whatsapp_number (organization_id, id, phone_number_id, waba_id, display_phone_number,"
-        " access_token, app_secret, verify_token_hash) values ($1, $2, $3, $4, $5, $6, $7, decode($8, 'hex'))",
-        8, values, pool, &rows);
+    return neo_admin_exec(pg, add_number_sql, 8, values, pool, &rows);
 }
 
 const char *neo_admin_update_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
 {
     const char *values[] = {
         id, number->access_token, number->app_secret, number->verify_token_hash, number->waba_id, number->display};
-    return neo_admin_exec_on_one(
-        pg,
-        "update neoapi.whatsapp_number set access_token = coalesce($2, access_token),"
-        " app_secret = coalesce($3, app_secret),"
-        " verify_token_hash = coalesce(decode($4, 'hex'), verify_token_hash), waba_id = coalesce($5, waba_id),"
-        " display_phone_number = coalesce($6, display_phone_number) where id = $1 returning true",
-        6, values, pool, neo_admin_missing(NEO_ADMIN_NUMBERS));
+    return neo_admin_exec_on_one(pg, update_number_sql, 6, values, pool, neo_admin_missing(NEO_ADMIN_NUMBERS));
 }
 
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool)

@@ -1,15 +1,16 @@
-/* SQL that changes and removes the rows that an administrator has made (see store/admin.h). */
+/* Changes and removes rows that an administrator has made (see store/admin.h). */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "admin_exec.h"
+#include "sql/admin_change.h"
 #include "store/write.h"
 
-/* Where a row is: its table, the column that names it, and what else must hold of it. */
+/* A row's table, the column that identifies it, and an additional condition. */
 static const struct {
     const char *table, *key, *more;
-} places[NEO_ADMIN_LISTINGS] = {
+} tables[NEO_ADMIN_LISTINGS] = {
     [NEO_ADMIN_TENANTS] = {"tenant", "id", ""},
     [NEO_ADMIN_ORGANIZATIONS] = {"organization", "id", ""},
     [NEO_ADMIN_USERS] = {"app_user", "id", ""},
@@ -23,7 +24,7 @@ static const struct {
 
 /* ---------------------------------------------------------------- changing */
 
-/* The settings, and what each does to its row; %d is the number of the value. NULL: nothing. */
+/* The settings, and the assignment that each makes; %d is the number of its parameter. */
 static const struct {
     neo_admin_listing what;
     const char *name, *sql;
@@ -42,8 +43,7 @@ static const struct {
      "scopes = (select case when v = 'null' then null else array(select json_array_elements_text(v::json)) end"
      " from (select $%d::text as v) s)"},
     {NEO_ADMIN_TOKENS, "name", "name = $%d"},
-    /* What a token reaches stands in rows of its own (see set_reach). */
-    {NEO_ADMIN_TOKENS, "organizations", NULL},
+    {NEO_ADMIN_TOKENS, "organizations", NULL}, /* rows of another table: see set_reach */
 };
 
 static const char *sql_of(neo_admin_listing what, const char *name)
@@ -51,7 +51,7 @@ static const char *sql_of(neo_admin_listing what, const char *name)
     for (apr_size_t i = 0; i < sizeof settings_of / sizeof *settings_of; i++)
         if (settings_of[i].what == what && strcmp(settings_of[i].name, name) == 0)
             return settings_of[i].sql;
-    abort(); /* a command has an option that no setting stands for */
+    abort(); /* a command has an option without a setting */
 }
 
 static void add_setting(neo_buf *sql, const char *form, int number)
@@ -68,12 +68,7 @@ static const char *set_reach(neo_pg *pg, const char *token, const char *organiza
     const char *values[] = {token, organizations};
     const char *wrong =
         neo_admin_exec(pg, "delete from neoapi.token_organization where credential_id = $1", 1, values, pool, &rows);
-    return wrong ? wrong
-                 : neo_admin_exec(pg,
-                                  "insert into neoapi.token_organization (credential_id, tenant_id, organization_id, position)"
-                                  " select c.id, c.tenant_id, o.id, o.position from neoapi.credential c,"
-                                  " json_array_elements_text($2::json) with ordinality as o (id, position) where c.id = $1",
-                                  2, values, pool, &rows);
+    return wrong ? wrong : neo_admin_exec(pg, set_reach_sql, 2, values, pool, &rows);
 }
 
 static const char *change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
@@ -83,7 +78,7 @@ static const char *change(neo_pg *pg, neo_admin_listing what, const char *id, co
     int used = 1;
     neo_buf sql;
     neo_buf_init(&sql, pool, 256);
-    neo_buf_printf(&sql, "update neoapi.%s set %s = %s", places[what].table, places[what].key, places[what].key);
+    neo_buf_printf(&sql, "update neoapi.%s set %s = %s", tables[what].table, tables[what].key, tables[what].key);
     values[0] = id;
     for (int i = 0; i < count; i++) {
         const char *form = sql_of(what, settings[i].name);
@@ -92,7 +87,7 @@ static const char *change(neo_pg *pg, neo_admin_listing what, const char *id, co
             add_setting(&sql, form, used);
         }
     }
-    neo_buf_printf(&sql, " where %s = $1%s returning true", places[what].key, places[what].more);
+    neo_buf_printf(&sql, " where %s = $1%s returning true", tables[what].key, tables[what].more);
     wrong = neo_admin_exec_on_one(pg, sql.ptr, used, values, pool, neo_admin_missing(what));
     for (int i = 0; i < count && !wrong; i++)
         if (what == NEO_ADMIN_TOKENS && strcmp(settings[i].name, "organizations") == 0)
@@ -100,7 +95,7 @@ static const char *change(neo_pg *pg, neo_admin_listing what, const char *id, co
     return wrong;
 }
 
-/* Ends a transaction: with what was done, or as if nothing had been. */
+/* Commits, or rolls back if something went wrong. */
 static const char *end(neo_pg *pg, const char *wrong, apr_pool_t *pool)
 {
     neo_rows rows;
@@ -116,7 +111,7 @@ const char *neo_admin_change(neo_pg *pg, neo_admin_listing what, const char *id,
     return wrong ? wrong : end(pg, change(pg, what, id, settings, count, pool), pool);
 }
 
-/* Why a credential was given no other secret. */
+/* Why a credential was not rotated. */
 static const char *why_not_rotated(neo_pg *pg, const char *id, apr_pool_t *pool)
 {
     neo_rows rows;
@@ -132,7 +127,7 @@ static const char *why_not_rotated(neo_pg *pg, const char *id, apr_pool_t *pool)
     if (neo_rows_is_true(&rows, 0, 0))
         return "it is revoked for good; make another one";
     return apr_psprintf(pool,
-                        "the secret before this one is good until %s, and would end at once; wait until then, or end it with "
+                        "the previous secret is valid until %s and would end now; wait until then, or end it with "
                         "--end-previous (both with --grace 0)",
                         neo_rows_value(&rows, 0, 1));
 }
@@ -144,21 +139,13 @@ const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, in
     neo_rows rows;
     neo_secret_renew(secret, id, hash);
     const char *values[] = {id, neo_admin_hash_text(hash, pool), seconds, ends_previous ? "true" : "false"};
-    const char *wrong =
-        neo_admin_exec(pg,
-                       "update neoapi.credential set secret_hash = $2::bytea,"
-                       " previous_secret_hash = case when $3::int > 0 then secret_hash end,"
-                       " previous_secret_until = case when $3::int > 0 then now() + make_interval(secs => $3::int) end"
-                       " where id = $1 and revoked_at is null"
-                       " and ($3::int = 0 or $4::boolean or previous_secret_until <= now() or previous_secret_until is null)"
-                       " returning true",
-                       4, values, pool, &rows);
+    const char *wrong = neo_admin_exec(pg, rotate_sql, 4, values, pool, &rows);
     return wrong || rows.count ? wrong : why_not_rotated(pg, id, pool);
 }
 
 /* ---------------------------------------------------------------- removing */
 
-/* What keeps a row: a statement that counts it ($1 is the row), and what is counted, of one and of several. */
+/* Rows that depend on another one: their names, and the statement that counts them ($1 is the other one). */
 static const struct {
     neo_admin_listing what;
     const char *one, *several, *sql;
@@ -199,7 +186,7 @@ static const char *count(neo_pg *pg, const char *sql, const char *id, apr_pool_t
     return wrong;
 }
 
-/* What an organization has of each kind of resource. */
+/* The resources of an organization. */
 static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons, apr_pool_t *pool)
 {
     const char *wrong = NULL, *number = "0";
@@ -211,14 +198,14 @@ static const char *count_resources(neo_pg *pg, const char *id, neo_buf *reasons,
     return wrong;
 }
 
-/* Why a row must stay; NULL if it need not. */
+/* Why a row cannot be removed; NULL if it can. */
 static const char *obstacle(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
 {
     const char *wrong = NULL, *number = "0";
     neo_buf reasons;
     neo_buf_init(&reasons, pool, 128);
     if (what == NEO_ADMIN_PLANS && strcmp(id, "default") == 0)
-        return "the default plan is what tenants have that are given no other; it can be changed";
+        return "the default plan cannot be removed, because new tenants get it; it can be changed";
     for (apr_size_t i = 0; i < sizeof dependents / sizeof *dependents && !wrong; i++)
         if (dependents[i].what == what && !(wrong = count(pg, dependents[i].sql, id, pool, &number)))
             add_reason(&reasons, number, dependents[i].one, dependents[i].several);
@@ -227,14 +214,14 @@ static const char *obstacle(neo_pg *pg, neo_admin_listing what, const char *id, 
     if (wrong || !reasons.len)
         return wrong;
     return apr_psprintf(pool, "it still has %s; %s", reasons.ptr,
-                        what == NEO_ADMIN_PLANS   ? "give these another plan first, with: neoapictl tenant change"
-                        : what == NEO_ADMIN_USERS ? "revoke these first, with: neoapictl token revoke"
+                        what == NEO_ADMIN_PLANS   ? "give them another plan first with: neoapictl tenant change"
+                        : what == NEO_ADMIN_USERS ? "revoke them first with: neoapictl token revoke"
                         : what == NEO_ADMIN_NUMBERS || what == NEO_ADMIN_LEADS
-                            ? "with --with-conversations these go too, with their messages and whether the contact opted out"
-                            : "remove these first, or everything that it has with: neoapictl purge");
+                            ? "with --with-conversations they are removed, too, with their messages and opt-outs"
+                            : "remove them first, or remove everything with: neoapictl purge");
 }
 
-/* What goes with a row: nothing that anybody would miss. */
+/* What is removed along with a row. */
 static const struct {
     neo_admin_listing what;
     const char *sql;
@@ -248,7 +235,7 @@ static const struct {
     {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.webhook_delivery where organization_id = $1"},
 };
 
-/* Removes the conversations of a number or with a lead, which whoever calls has locked, and all that was said in them. */
+/* Removes the conversations of a number or with a lead, with their messages. The caller has locked the number or lead. */
 static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
 {
     static const char *const steps[] = {
@@ -268,27 +255,23 @@ static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, cons
             apr_pstrcat(pool, apr_pstrmemdup(pool, steps[i], (apr_size_t)(gap - steps[i])), column, gap + 2, NULL);
         wrong = neo_admin_exec(pg, sql, 1, &id, pool, &rows);
     }
-    if (!wrong && what == NEO_ADMIN_LEADS) /* conversations took their opt-outs along; one that was imported needs none */
-        wrong = neo_admin_exec(pg,
-                               "delete from neoapi.whatsapp_opt_out o using neoapi.lead l where l.id = $1"
-                               " and o.organization_id = l.organization_id and (o.lead_id = l.id"
-                               " or neoapi.whatsapp_phone_key(o.contact_phone) = neoapi.whatsapp_phone_key(l.phone))",
-                               1, &id, pool, &rows);
+    if (!wrong && what == NEO_ADMIN_LEADS)
+        wrong = neo_admin_exec(pg, remove_opt_outs_sql, 1, &id, pool, &rows);
     return wrong;
 }
 
 static const char *remove_row(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", places[what].table,
-                                                        places[what].key, places[what].more);
+    const char *values[] = {id}, *of_row = apr_psprintf(pool, "from neoapi.%s where %s = $1%s", tables[what].table,
+                                                        tables[what].key, tables[what].more);
     const char *wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s for update", of_row), 1, values, pool,
                                               neo_admin_missing(what));
     if (!wrong && with_conversations)
         wrong = remove_conversations(pg, what, id, pool);
     if (!wrong && (what == NEO_ADMIN_KEYS || what == NEO_ADMIN_TOKENS))
         wrong = neo_admin_exec_on_one(pg, apr_psprintf(pool, "select true %s and revoked_at is not null", of_row), 1, values,
-                                      pool, "it still works; revoke it first, and look that nobody misses it");
+                                      pool, "it is not revoked; revoke it first");
     if (!wrong)
         wrong = obstacle(pg, what, id, pool);
     for (apr_size_t i = 0; i < sizeof remainders / sizeof *remainders && !wrong; i++)

@@ -7,17 +7,9 @@
 
 #include "core/encode.h"
 #include "core/secret.h"
+#include "sql/credential.h"
 
 enum { HASH, REVOKED, TENANT, ROLE, SCOPES, USER, EMAIL, ORGANIZATIONS, REQUESTS, WINDOW, PREVIOUS, PREVIOUS_UNTIL };
-
-static const char read_sql[] =
-    "select encode(c.secret_hash, 'base64'), c.revoked_at is not null, c.tenant_id, coalesce(c.role, u.role),"
-    " array_to_string(c.scopes, ' '), c.user_id, u.email, coalesce(c.organization_id,"
-    " (select string_agg(o.organization_id, ' ' order by o.position) from neoapi.token_organization o"
-    " where o.credential_id = c.id), ''), p.requests, p.window_seconds,"
-    " encode(c.previous_secret_hash, 'base64'), (extract(epoch from c.previous_secret_until) * 1000)::bigint"
-    " from neoapi.credential c join neoapi.tenant t on t.id = c.tenant_id join neoapi.plan p on p.name = t.plan"
-    " left join neoapi.app_user u on u.id = c.user_id where c.id = $1";
 
 static neo_statement *read_statement;
 
@@ -26,7 +18,7 @@ void neo_credential_make_statements(apr_pool_t *pool)
     read_statement = neo_statement_make(pool, read_sql, 1, 0);
 }
 
-/* Splits at spaces into *words, from the pool; returns how many there are. */
+/* Splits at spaces into *words; returns their number. */
 static int split(const char *text, apr_pool_t *pool, const char *const **words)
 {
     char **list;
@@ -38,7 +30,7 @@ static int split(const char *text, apr_pool_t *pool, const char *const **words)
     return count;
 }
 
-/* All that the role has, or what of it the key was narrowed to. */
+/* The scopes of the role, or those among them that the key was restricted to. */
 static neo_scopes scopes_of(const char *role, const char *narrowed, apr_pool_t *pool)
 {
     const char *const *words;

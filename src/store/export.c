@@ -1,26 +1,15 @@
-/* Reading an organization (see store/export.h). */
+/* An export of an organization (see store/export.h). */
 #include "store/export.h"
 
 #include <apr_strings.h>
 #include <stdlib.h>
 
+#include "sql/export.h"
 #include "store/admin.h"
 #include "store/migrate.h"
 #include "store/write.h"
 
-#define FETCH_ROWS "1000" /* rows: some megabytes at most */
-
-static const char head_sql[] = "select json_build_object('at', neoapi.format_timestamp(now()), 'schema', (select max(number) "
-                               "from neoapi.schema_migration),"
-                               " 'tenant', json_build_object('id', t.id, 'name', t.name, 'plan', t.plan),"
-                               " 'organization', json_build_object('id', o.id, 'name', o.name))"
-                               " from neoapi.organization o join neoapi.tenant t on t.id = o.tenant_id where o.id = $1";
-
-/* What the file does not have, so that nobody learns it after a purge. */
-static const char left_out_sql[] =
-    "select json_build_object('whatsapp_number', (select count(*) from neoapi.whatsapp_number where organization_id = $1),"
-    " 'whatsapp_conversation', (select count(*) from neoapi.whatsapp_conversation where organization_id = $1),"
-    " 'whatsapp_message', (select count(*) from neoapi.whatsapp_message where organization_id = $1))";
+#define FETCH_ROWS "1000" /* a few megabytes at most */
 
 static const char *exec(neo_pg *pg, const char *sql, const char *organization, apr_pool_t *pool, neo_rows *rows)
 {
@@ -45,7 +34,7 @@ const char *neo_export_begin(neo_pg *pg, const char *organization, apr_pool_t *p
 void neo_export_end(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    (void)exec(pg, "commit", NULL, pool, &rows); /* nothing was written */
+    (void)exec(pg, "commit", NULL, pool, &rows); /* nothing was written, so a failure does not matter */
 }
 
 const char *neo_export_count(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool,
@@ -58,7 +47,7 @@ const char *neo_export_count(neo_pg *pg, const neo_resource *resource, const cha
     return wrong;
 }
 
-/* A cursor's statement can have no parameters. */
+/* `declare` takes no parameters. */
 const char *neo_export_open(neo_pg *pg, const neo_resource *resource, const char *organization, apr_pool_t *pool)
 {
     neo_rows rows;

@@ -1,4 +1,4 @@
-/* Importing rows (see store/import.h). */
+/* Imports rows (see store/import.h). */
 #include "store/import.h"
 
 #include <apr_strings.h>
@@ -11,14 +11,12 @@
 #include "import_sql.h"
 #include "model/import.h"
 #include "model/references.h"
+#include "sql/import.h"
 #include "store/write.h"
 
-#define MAX_ATTEMPTS 10                 /* while others are in the way */
+#define MAX_ATTEMPTS 10                 /* after conflicts with others */
 #define RETRY_DELAY  APR_TIME_C(300000) /* microseconds */
 #define ACTOR        "neoapictl"
-
-/* A plan for an organization that has nothing as yet, as far as is known, would be a bad one a moment later. */
-#define GENERIC_PLANS "set plan_cache_mode to force_generic_plan; "
 
 struct neo_import {
     neo_pg *pg;
@@ -26,12 +24,12 @@ struct neo_import {
     int sends_webhooks;
     const neo_resource **kinds;
     neo_sql **write;
-    neo_sql **references,
-        **resolve_references; /* by kind; NULL where there is nothing to be kept, or nothing that comes later */
+    neo_sql **references;         /* by kind; NULL: its references are foreign keys */
+    neo_sql **resolve_references; /* by kind; NULL: it cannot refer to rows that are written later */
     const char *find;
-    int kind;         /* that is being written, then that whose references are being kept once more */
-    int is_resolving; /* all rows are written, so that those can be referred to that came later */
-    long long before; /* the line behind which the next portion begins */
+    int kind;         /* index of the one being written or resolved */
+    int is_resolving; /* all rows are written; references to later ones are written now */
+    long long before; /* the last line of the previous batch */
 };
 
 static const char *exec(const neo_import *import, const char *sql, int params, const char *const *values, apr_pool_t *pool,
@@ -40,17 +38,14 @@ static const char *exec(const neo_import *import, const char *sql, int params, c
     return neo_pg_exec(import->pg, sql, params, values, pool, rows) == NEO_PG_OK ? NULL : rows->message;
 }
 
-/* ---------------------------------------------------------------- the beginning */
+/* ---------------------------------------------------------------- begin */
 
-/* The server notices a moment later that whoever had it before is no more. */
+/* Retried, because the server needs a moment to notice that the connection of an interrupted import is lost. */
 const char *neo_import_lock(neo_pg *pg, const char *organizations, apr_pool_t *pool)
 {
     neo_rows rows;
     for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-        if (neo_pg_exec(pg,
-                        "select coalesce(bool_and(pg_try_advisory_lock(hashtext('neoapi.import'), hashtext(id))), true)"
-                        " from unnest($1::text[]) id",
-                        1, &organizations, pool, &rows) != NEO_PG_OK)
+        if (neo_pg_exec(pg, lock_sql, 1, &organizations, pool, &rows) != NEO_PG_OK)
             return rows.message;
         if (neo_rows_is_true(&rows, 0, 0))
             return NULL;
@@ -71,7 +66,7 @@ static const char *find_tenant(neo_import *import, apr_pool_t *pool)
     return rows.count ? NULL : "there is no such organization; see: neoapictl organization list";
 }
 
-/* Whether a kind's rows can refer to what is written after them. */
+/* Whether a kind's rows can refer to rows that are written after them. */
 static int refers_to_later_kind(const neo_import *import, int kind)
 {
     for (int k = kind; import->kinds[k]; k++)
@@ -103,13 +98,13 @@ const char *neo_import_begin(neo_pg *pg, const char *organization, int sends_web
     import->find = neo_import_find_sql(import->kinds, pool);
     const char *wrong = find_tenant(import, pool);
     if (!wrong)
-        wrong = exec(import, GENERIC_PLANS "begin; " NEO_IMPORT_TABLES, 0, NULL, pool, &rows);
+        wrong = exec(import, begin_sql, 0, NULL, pool, &rows);
     *made = import;
     *tenant = import->tenant;
     return wrong;
 }
 
-/* ---------------------------------------------------------------- collecting */
+/* ---------------------------------------------------------------- collect */
 
 static void add_member(neo_buf *out, const char *name, const char *value)
 {
@@ -178,15 +173,10 @@ const char *neo_import_collect(neo_import *import, const neo_import_line *lines,
     neo_buf_puts(&rows, rows.len ? "]" : "[]");
     neo_buf_puts(&references, references.len ? "]" : "[]");
     const char *values[] = {rows.ptr, references.ptr};
-    return exec(import,
-                "with line as (insert into import_line select number, kind, id, id_block, body from json_to_recordset($1::json)"
-                " as l (number bigint, kind text, id text, id_block text, body json))"
-                " insert into import_reference select number, path, target from json_to_recordset($2::json)"
-                " as r (number bigint, path text, target text)",
-                2, values, pool, &done);
+    return exec(import, collect_sql, 2, values, pool, &done);
 }
 
-/* ---------------------------------------------------------------- examining */
+/* ---------------------------------------------------------------- validate */
 
 static const char *duplicate_message(const neo_rows *rows, int row, const char *what, apr_pool_t *pool)
 {
@@ -210,19 +200,12 @@ static const char *check_index(const neo_import *import, const neo_resource *kin
     return wrong;
 }
 
-/* Every unique index but that of the id: its name, its columns, that these have values, and its condition. */
 static const char *check_unique(const neo_import *import, const neo_resource *kind, neo_import_report report, void *data,
                                 apr_pool_t *pool)
 {
     neo_rows rows;
     const char *table = apr_psprintf(pool, "neoapi.%s", neo_table_of(kind));
-    const char *wrong =
-        exec(import,
-             "select c.relname, string_agg(k.def, ', ' order by k.n), string_agg('(' || k.def || ') is not null', ' and '),"
-             " pg_get_expr(i.indpred, i.indrelid) from pg_index i join pg_class c on c.oid = i.indexrelid,"
-             " lateral (select n, pg_get_indexdef(i.indexrelid, n, true) as def from generate_series(1, i.indnkeyatts) n) k"
-             " where i.indrelid = $1::regclass and i.indisunique and not i.indisprimary group by 1, 4 order by 1",
-             1, &table, pool, &rows);
+    const char *wrong = exec(import, unique_indexes_sql, 1, &table, pool, &rows);
     for (int r = 0; !wrong && r < rows.count; r++)
         wrong = check_index(import, kind, &rows, r, report, data, pool);
     return wrong;
@@ -231,23 +214,16 @@ static const char *check_unique(const neo_import *import, const neo_resource *ki
 static const char *check_ids(const neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = exec(import,
-                             "select number, first from (select number, min(number) over (partition by id) as first"
-                             " from import_line) l where number <> first order by 1 limit 101",
-                             0, NULL, pool, &rows);
+    const char *wrong = exec(import, duplicate_ids_sql, 0, NULL, pool, &rows);
     for (int r = 0; !wrong && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), "id", duplicate_message(&rows, r, "row", pool));
     return wrong;
 }
 
-/* Administrators name a lead by its id alone, so that no two organizations may have the same. */
 static const char *check_leads(const neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = exec(import,
-                             "select l.number from import_line l join neoapi.lead t on t.id = l.id where l.kind = 'lead'"
-                             " and t.organization_id <> $1 order by 1 limit 101",
-                             1, &import->organization, pool, &rows);
+    const char *wrong = exec(import, foreign_leads_sql, 1, &import->organization, pool, &rows);
     for (int r = 0; !wrong && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), "id", "is that of another organization's lead");
     return wrong;
@@ -256,10 +232,7 @@ static const char *check_leads(const neo_import *import, neo_import_report repor
 const char *neo_import_validate(neo_import *import, neo_import_report report, void *data, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong = exec(import,
-                             "create index on import_line (kind, number); create index on import_line (id);"
-                             "create index on import_reference (number); analyze import_line; analyze import_reference",
-                             0, NULL, pool, &rows);
+    const char *wrong = exec(import, index_sql, 0, NULL, pool, &rows);
     if (!wrong)
         wrong = check_ids(import, report, data, pool);
     if (!wrong)
@@ -270,7 +243,7 @@ const char *neo_import_validate(neo_import *import, neo_import_report report, vo
         wrong = exec(import, neo_import_missing_sql(neo_import_kinds, pool), 1, &import->organization, pool, &rows);
     for (int r = 0; !wrong && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), neo_rows_value(&rows, r, 1),
-               "names nothing that is in the file or in the organization");
+               "refers to nothing in the file or the organization");
     return wrong;
 }
 
@@ -280,7 +253,7 @@ const char *neo_import_commit(neo_import *import, apr_pool_t *pool)
     return exec(import, "commit", 0, NULL, pool, &rows);
 }
 
-/* ---------------------------------------------------------------- writing */
+/* ---------------------------------------------------------------- write */
 
 static neo_pg_status run(neo_import *import, const neo_sql *sql, const char *since, apr_pool_t *pool, neo_rows *rows)
 {
@@ -295,8 +268,8 @@ static neo_pg_status run(neo_import *import, const neo_sql *sql, const char *sin
     return neo_sql_run(import->pg, sql, &v, pool, rows);
 }
 
-/* One transaction: the rows, and what they refer to as far as that is there. *last is the number of its last line, NULL where
- * there was none. */
+/* Writes rows, and their references to rows that exist by then, in one transaction. *last is the number of the last line; NULL:
+ * there is none left. */
 static neo_pg_status write_batch(neo_import *import, apr_pool_t *pool, neo_import_batch *batch, const char **last,
                                  neo_rows *rows)
 {
@@ -336,15 +309,15 @@ static void advance_kind(neo_import *import, neo_import_batch *batch)
 static const char *explain(neo_pg_status status, const neo_rows *rows, apr_pool_t *pool)
 {
     if (status == NEO_PG_UNIQUE_VIOLATION)
-        return apr_psprintf(pool, "a value that must be unique was given to another row meanwhile (%s)", rows->constraint);
-    if (status == NEO_PG_SCHEMA || status == NEO_PG_UNAVAILABLE) /* what was collected went with the connection */
+        return apr_psprintf(pool, "another row got the same unique value meanwhile (%s)", rows->constraint);
+    if (status == NEO_PG_SCHEMA || status == NEO_PG_UNAVAILABLE) /* the temporary tables were lost with the connection */
         return "the connection to the database was lost";
     if (status == NEO_PG_FK_VIOLATION)
-        return "something that a row refers to was deleted meanwhile";
-    return rows->message ? rows->message : "the database did not do it";
+        return "a row that another one refers to was deleted meanwhile";
+    return rows->message ? rows->message : "unknown error of the database";
 }
 
-/* What a portion of references is: as many lines as one of rows. */
+/* Writes the references of as many lines as a batch of rows has. */
 static neo_pg_status resolve_batch(neo_import *import, apr_pool_t *pool, const char **last, neo_rows *rows)
 {
     const char *values[] = {import->kinds[import->kind]->name, apr_ltoa(pool, (long)import->before)};

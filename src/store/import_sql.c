@@ -1,4 +1,4 @@
-/* Statements of an import (see import_sql.h). */
+/* Generates the statements of an import (see import_sql.h). */
 #include "import_sql.h"
 
 #include <apr_strings.h>
@@ -7,9 +7,9 @@
 #include "model/references.h"
 #include "store/write.h"
 
-#define MAX_SHOWN "101" /* complaints of one sort: one more than are shown */
+#define MAX_SHOWN "101" /* errors of one kind: one more than are shown */
 
-/* An SQL case: the id `what`, looked up among the rows of the kind that its prefix says; null where there is none. */
+/* A `case` that looks up the id `what` in the table that its prefix names; null if the row does not exist. */
 static void add_lookup(neo_buf *sql, const neo_resource *const *kinds, const char *organization, const char *what)
 {
     neo_buf_printf(sql, "case left(%s, 4)", what);
@@ -23,18 +23,18 @@ const char *neo_import_find_sql(const neo_resource *const *kinds, apr_pool_t *po
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 2048);
-    neo_buf_puts(&sql, "with wish as materialized (select * from json_to_recordset($2::json)"
-                       " as w (n int, kind text, given text, external text, fresh text)),"
-                       " found as materialized (select w.n, w.kind, w.given, coalesce(i.id, case w.kind");
+    neo_buf_puts(&sql, "with lookup as materialized (select * from json_to_recordset($2::json)"
+                       " as l (n int, kind text, given text, external text, fresh text)),"
+                       " found as materialized (select l.n, l.kind, l.given, coalesce(i.id, case l.kind");
     for (const neo_resource *const *k = kinds; *k; k++)
         if (neo_field_named((*k)->fields, "external_id"))
             neo_buf_printf(&sql,
                            " when '%s' then (select t.id from neoapi.%s t where t.organization_id = $1"
-                           " and t.external_id = w.external)",
+                           " and t.external_id = l.external)",
                            (*k)->name, neo_table_of(*k));
-    neo_buf_puts(&sql, " end, w.fresh) as id from wish w left join neoapi.imported_id i on i.organization_id = $1"
-                       " and i.kind = w.kind and i.original_id = w.given),"
-                       " kept as (insert into neoapi.imported_id (organization_id, kind, original_id, id)"
+    neo_buf_puts(&sql, " end, l.fresh) as id from lookup l left join neoapi.imported_id i on i.organization_id = $1"
+                       " and i.kind = l.kind and i.original_id = l.given),"
+                       " stored as (insert into neoapi.imported_id (organization_id, kind, original_id, id)"
                        " select $1, kind, given, id from found where given is not null on conflict do nothing)"
                        " select n, id from found");
     return sql.ptr;
@@ -52,7 +52,7 @@ const char *neo_import_missing_sql(const neo_resource *const *kinds, apr_pool_t 
     return sql.ptr;
 }
 
-/* In the inner query the names of an index's columns mean the row's. */
+/* `columns` are expressions over a row's columns, so they stand in queries whose only source is that row. */
 const char *neo_import_duplicates_sql(const neo_resource *kind, const char *columns, const char *present, const char *predicate,
                                       apr_pool_t *pool)
 {
@@ -70,7 +70,7 @@ const char *neo_import_duplicates_sql(const neo_resource *kind, const char *colu
         columns, neo_table_of(kind), where, kind->name, columns, neo_table_of(kind), where);
 }
 
-/* ---------------------------------------------------------------- writing */
+/* ---------------------------------------------------------------- write */
 
 static void add_names(neo_buf *sql, const neo_resource *kind)
 {
@@ -78,7 +78,7 @@ static void add_names(neo_buf *sql, const neo_resource *kind)
         neo_buf_printf(sql, "%s%s", f == kind->fields ? "" : ", ", f->name);
 }
 
-/* What a row has that says nothing of it: what it had before, else this moment and whoever does it. */
+/* If a line omits these fields, they keep their values, or are set to now and the actor. */
 static void add_value(neo_buf *sql, const neo_field *field)
 {
     const char *name = field->name;
@@ -90,7 +90,7 @@ static void add_value(neo_buf *sql, const neo_field *field)
         neo_buf_printf(sql, "item.%s", name);
 }
 
-/* A row that has changed and does not say when has changed now. */
+/* If a row changes and the line omits updated_at, it is now. */
 static void add_setting(neo_buf *sql, const neo_field *field)
 {
     if (strcmp(field->name, "updated_at") == 0)
@@ -127,7 +127,7 @@ static void add_written(neo_buf *sql, const neo_resource *kind)
 
 static void add_deliveries(neo_buf *sql, const neo_resource *kind, const char *happened, const char *number, const char *which)
 {
-    neo_buf_printf(sql, ", event%s as (select w.*, p.item_id_block from written w join part p on p.item_id = w.id where %s)",
+    neo_buf_printf(sql, ", event%s as (select w.*, p.item_id_block from written w join batch p on p.item_id = w.id where %s)",
                    number, which);
     neo_write_add_deliveries(sql, kind, happened, apr_pstrcat(sql->pool, "event", number, NULL), number, "r.item_id_block",
                              "{now}::timestamptz");
@@ -138,10 +138,10 @@ neo_sql *neo_import_write_sql(const neo_resource *kind, int sends_webhooks, apr_
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
     neo_buf_printf(&sql,
-                   "with part as materialized (select l.number as item_number, l.id as item_id, l.id_block as item_id_block,"
+                   "with batch as materialized (select l.number as item_number, l.id as item_id, l.id_block as item_id_block,"
                    " l.body as item_body from import_line l where l.kind = '%s' and l.number > {before}::bigint"
                    " order by l.number limit " NEO_IMPORT_BATCH_ROWS "),"
-                   " item as materialized (select p.item_number, b.* from part p"
+                   " item as materialized (select p.item_number, b.* from batch p"
                    " cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b), ",
                    kind->name, neo_table_of(kind));
     add_written(&sql, kind);
@@ -149,13 +149,12 @@ neo_sql *neo_import_write_sql(const neo_resource *kind, int sends_webhooks, apr_
         add_deliveries(&sql, kind, "created", "0", "w.is_made");
         add_deliveries(&sql, kind, "updated", "1", "not w.is_made");
     }
-    neo_buf_puts(&sql, " select (select max(item_number) from part), (select count(*) from part),"
+    neo_buf_puts(&sql, " select (select max(item_number) from batch), (select count(*) from batch),"
                        " (select count(*) from written where is_made), (select count(*) from written where not is_made)");
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
-/* The file was looked at as a whole: what a line refers to is there, or stands in the file. There it has been written unless it
- * comes later. */
+/* Validated references refer to existing rows or to lines of the file; the latter are written unless they come later. */
 neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resolving, apr_pool_t *pool)
 {
     neo_buf sql;
@@ -164,7 +163,7 @@ neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resol
                    "with line as materialized (select l.number, l.id from import_line l where l.kind = '%s'"
                    " and l.number > {before}::bigint and l.number <= {since}::bigint),"
                    " due as materialized (select line.id, i.path, i.target from line join import_reference i using (number)),"
-                   " no_longer as (delete from neoapi.reference r using line where r.organization_id = {organization}"
+                   " removed as (delete from neoapi.reference r using line where r.organization_id = {organization}"
                    " and r.source_id = line.id and not exists (select from due where due.id = r.source_id"
                    " and due.path = r.path))"
                    " insert into neoapi.reference as r (organization_id, source_id, path, target_id)"

@@ -1,35 +1,29 @@
-/* The statements of an import, made from the resources' tables. */
+/* Statements of an import, generated from the resources' tables; the others are in import.sql. */
 #ifndef NEO_STORE_IMPORT_SQL_H
 #define NEO_STORE_IMPORT_SQL_H
 
 #include "model/resource.h"
 #include "store/sql.h"
 
-/* What is collected, until the session ends. `id_block` is of the block of ids for deliveries. */
-#define NEO_IMPORT_TABLES                                                                                                      \
-    "create temp table import_line (number bigint primary key, kind text not null, id text collate \"C\" not null,"            \
-    " id_block text, body json);"                                                                                              \
-    "create temp table import_reference (number bigint not null, path text not null, target text collate \"C\" not null)"
-
-/* $1 organization, $2 wishes. Rows: their number and the id. */
+/* $1 organization, $2 lookups. Rows: the number of a lookup and the id. */
 const char *neo_import_find_sql(const neo_resource *const *kinds, apr_pool_t *pool);
 
-/* $1 organization. Rows: the number of the line, the path. */
+/* $1 organization. Rows: a line and the path of a reference in it that refers to nothing. */
 const char *neo_import_missing_sql(const neo_resource *const *kinds, apr_pool_t *pool);
 
-/* $1 organization. Rows: the number of the line, that of an earlier one with the same key or null, else the id of the row that
- * has it. `columns` and `predicate` are those of a unique index. */
+/* $1 organization. Rows: a line, the earlier line with the same key or null, else the id of the row that has the key.
+ * `columns`, `present` and `predicate` are those of a unique index (see unique_indexes in import.sql). */
 const char *neo_import_duplicates_sql(const neo_resource *kind, const char *columns, const char *present, const char *predicate,
                                       apr_pool_t *pool);
 
-#define NEO_IMPORT_BATCH_ROWS "500" /* rows of a transaction; a constant, so that plans are made for that many */
+#define NEO_IMPORT_BATCH_ROWS "500" /* rows of a transaction; a literal, so that the planner knows it */
 
-/* Writes the next portion of the lines of a kind behind {before}. One row: the number of the last line (null: there was
- * none), and how many lines, creations and updates. */
+/* Writes the next batch of a kind's lines after {before}. One row: the number of its last line (null: there is none left), and
+ * the counts of lines, created rows and updated rows. */
 neo_sql *neo_import_write_sql(const neo_resource *kind, int sends_webhooks, apr_pool_t *pool);
 
-/* Keeps the references of the lines of a kind behind {before} up to {since}: those to what is written by then, and all of them
- * where everything is. `kind` points into the kinds in their order, ended by NULL. */
+/* Writes the references of a kind's lines after {before} and up to {since}: those to rows that are written by then; with
+ * `is_resolving`, all. `kind` points into the kinds in the order in which they are written, terminated by NULL. */
 neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resolving, apr_pool_t *pool);
 
 #endif

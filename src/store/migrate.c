@@ -1,4 +1,4 @@
-/* Applying the schema's versions (see store/migrate.h). */
+/* Applies migrations (see store/migrate.h). */
 #include "store/migrate.h"
 
 #include <apr_strings.h>
@@ -7,52 +7,12 @@
 #include <string.h>
 
 #include "libpq.h"
+#include "sql/migrate.h"
 
 #define PLACEHOLDER  ":runtime"
 #define LOCK_TIMEOUT "55P03"              /* SQLSTATE */
-#define RETRY_DELAY  apr_time_from_sec(2) /* in which everybody else gets on */
-#define MAX_WAITS    30
-
-/* Each migration has a transaction of its own, which starts by waiting for whoever else is migrating. The lock ends with the
- * transaction, so that it also holds through a pooler. What the connecting role has set for itself must not reach in here. A
- * change of a table that waits for somebody's long transaction keeps all lookups waiting behind it: so it waits for moments
- * only, and comes again. */
-static const char begin_sql[] = "begin isolation level read committed read write;"
-                                "set local statement_timeout = 0;"
-                                "set local lock_timeout = 0;"
-                                "set local search_path = public;"
-                                "set local client_encoding = 'UTF8';"
-                                "set local client_min_messages = warning;"
-                                "select pg_advisory_xact_lock(5653418271302);"
-                                "set local lock_timeout = '3s'";
-
-/* Who has been using tables of the schema for that long. Other roles' moments are not told to everyone. */
-static const char blockers_sql[] =
-    "select string_agg(format('process %s (%s)', pid, concat_ws(', ', usename, nullif(application_name, ''))), ', ')"
-    " from pg_catalog.pg_stat_activity where pid <> pg_backend_pid() and datname = current_database()"
-    " and (xact_start is null or xact_start < clock_timestamp() - interval '3 s')"
-    " and pid in (select l.pid from pg_catalog.pg_locks l join pg_catalog.pg_class c on c.oid = l.relation"
-    " join pg_catalog.pg_namespace n on n.oid = c.relnamespace where n.nspname = 'neoapi' and l.granted)";
-
-static const char owner_sql[] = "select pg_get_userbyid(nspowner) from pg_catalog.pg_namespace where nspname = 'neoapi'";
-
-static const char recorded_sql[] = "select from pg_catalog.pg_class c join pg_catalog.pg_namespace n on n.oid = c.relnamespace"
-                                   " where n.nspname = 'neoapi' and c.relname = 'schema_migration'";
-
-static const char version_sql[] = "select coalesce(max(number), 0) from neoapi.schema_migration";
-
-static const char applied_sql[] = "select number, name from neoapi.schema_migration order by number";
-
-static const char runtime_sql[] = "select value from neoapi.setting where name = 'runtime_role'";
-
-/* What the migrations are recorded in. Three gaps are for the runtime role as an identifier, the last for it as a literal. */
-static const char record_sql[] = "create table neoapi.schema_migration (number int primary key, name text not null,"
-                                 " applied_at timestamptz not null default now());"
-                                 "create table neoapi.setting (name text primary key, value text not null);"
-                                 "grant usage on schema neoapi to %s;"
-                                 "grant select (number) on neoapi.schema_migration to %s;"
-                                 "grant select on neoapi.setting to %s;"
-                                 "insert into neoapi.setting (name, value) values ('runtime_role', %s)";
+#define RETRY_DELAY  apr_time_from_sec(2) /* in which waiting queries of others run */
+#define MAX_RETRIES  30
 
 int neo_schema_needed(void)
 {
@@ -80,7 +40,7 @@ neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, const char **role
     return status == NEO_PG_SCHEMA ? NEO_PG_OK : status;
 }
 
-/* Which of these is another migration than this build's of that number. */
+/* An error message if one of these differs from this build's migration of that number. */
 static const char *foreign_migration_in(const neo_rows *rows, apr_pool_t *pool)
 {
     for (int r = 0; r < rows->count; r++)
@@ -96,11 +56,11 @@ const char *neo_schema_foreign_migration(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     if (neo_pg_exec(pg, applied_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
-        return apr_psprintf(pool, "which migrations were applied cannot be read: %s", rows.message);
+        return apr_psprintf(pool, "cannot read which migrations were applied: %s", rows.message);
     return foreign_migration_in(&rows, pool);
 }
 
-/* `sql` with the role's name in every place that is left for it; `::runtime` would be a cast, `:runtimes` something else. */
+/* Replaces each :runtime by the role; `::runtime` would be a cast, and `:runtimes` another name. */
 static const char *filled_in(const char *sql, const char *role, apr_pool_t *pool)
 {
     neo_buf out;
@@ -129,11 +89,11 @@ typedef struct {
     neo_migrate_blocked blocked;
     void *data;
     apr_pool_t *pool;
-    int waits;       /* that the next migration has had behind others */
-    int *is_blocked; /* somebody else's lock was waited for in vain */
+    int retries;     /* of the next migration */
+    int *is_blocked; /* it timed out waiting for a lock */
 } run;
 
-/* One statement or several. Returns NULL, or what went wrong. */
+/* Runs one statement or several. Returns NULL, or an error message. */
 static const char *run_sql(const run *r, const char *sql, neo_rows *rows)
 {
     if (neo_pg_exec(r->pg, sql, 0, NULL, r->pool, rows) == NEO_PG_OK)
@@ -142,7 +102,7 @@ static const char *run_sql(const run *r, const char *sql, neo_rows *rows)
     return rows->message;
 }
 
-/* Becomes the schema's owner for this transaction, so that everything belongs to it, whoever runs the migration. */
+/* Takes the role of the schema's owner for this transaction, so that it owns everything that is created. */
 static const char *become_owner(const run *r)
 {
     neo_rows rows;
@@ -162,17 +122,19 @@ static const char *make_record(const run *r)
     const char *wrong = run_sql(r, recorded_sql, &rows);
     if (wrong || rows.count)
         return wrong;
-    const char *role = neo_pg_identifier(r->pg, r->runtime, r->pool);
-    return run_sql(r, apr_psprintf(r->pool, record_sql, role, role, role, neo_pg_literal(r->pg, r->runtime, r->pool)), &rows);
+    const char *sql = apr_pstrcat(r->pool, filled_in(record_sql, neo_pg_identifier(r->pg, r->runtime, r->pool), r->pool),
+                                  "; insert into neoapi.setting (name, value) values ('runtime_role', ",
+                                  neo_pg_literal(r->pg, r->runtime, r->pool), ")", NULL);
+    return run_sql(r, sql, &rows);
 }
 
 static const char *check_runtime(const run *r)
 {
     neo_rows rows;
     const char *wrong = run_sql(r, runtime_sql, &rows);
-    const char *remembered = !wrong && rows.count ? neo_rows_value(&rows, 0, 0) : r->runtime;
-    if (strcmp(remembered, r->runtime) != 0)
-        return apr_psprintf(r->pool, "the schema was made for the runtime role %s, not for %s", remembered, r->runtime);
+    const char *recorded = !wrong && rows.count ? neo_rows_value(&rows, 0, 0) : r->runtime;
+    if (strcmp(recorded, r->runtime) != 0)
+        return apr_psprintf(r->pool, "the schema was made for the runtime role %s, not for %s", recorded, r->runtime);
     return wrong;
 }
 
@@ -187,7 +149,7 @@ static const neo_migration *migration_after(int version)
 static const char *apply(const run *r, const neo_migration *migration)
 {
     neo_rows rows;
-    if (r->progress && !r->waits)
+    if (r->progress && !r->retries)
         r->progress(migration, r->data);
     const char *wrong = run_sql(r, filled_in(migration->sql, neo_pg_identifier(r->pg, r->runtime, r->pool), r->pool), &rows);
     if (!wrong)
@@ -198,7 +160,7 @@ static const char *apply(const run *r, const neo_migration *migration)
     return wrong ? apr_psprintf(r->pool, "migration %s failed and was rolled back: %s", migration->name, wrong) : NULL;
 }
 
-/* Applies the next migration inside the transaction that is open. *left tells whether there was one. */
+/* Applies the next migration in the open transaction. *left: there was one. */
 static const char *apply_next(const run *r, int *left)
 {
     neo_rows rows;
@@ -220,7 +182,7 @@ static const char *apply_next(const run *r, int *left)
     return next ? apply(r, next) : NULL;
 }
 
-/* The next migration in a transaction of its own. */
+/* Applies the next migration in a transaction of its own. */
 static const char *migrate_next(const run *r, int *left)
 {
     neo_rows rows;
@@ -230,7 +192,7 @@ static const char *migrate_next(const run *r, int *left)
         wrong = apply_next(r, left);
     const char *unfinished = run_sql(r, wrong ? "rollback" : "commit", &rows);
     if (!wrong && unfinished)
-        wrong = apr_psprintf(r->pool, "whether the last migration was kept is not known, run this again: %s", unfinished);
+        wrong = apr_psprintf(r->pool, "it is unknown whether the last migration was committed; run this again: %s", unfinished);
     return wrong;
 }
 
@@ -238,7 +200,7 @@ static const char *blockers(const run *r)
 {
     neo_rows rows;
     const char *wrong = run_sql(r, blockers_sql, &rows), *found = wrong ? NULL : neo_rows_value(&rows, 0, 0);
-    return found ? found : "nobody who is still there";
+    return found ? found : "a process that has ended";
 }
 
 const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress progress, neo_migrate_blocked blocked, void *data,
@@ -250,11 +212,11 @@ const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress pr
     for (int left = 1; left && !wrong;) {
         wrong = migrate_next(&r, &left);
         if (!is_blocked) {
-            r.waits = 0;
+            r.retries = 0;
             continue;
         }
         const char *who = blockers(&r);
-        if (r.waits++ == MAX_WAITS)
+        if (r.retries++ == MAX_RETRIES)
             return apr_psprintf(pool, "%s; in the way: %s; end that, or run this again later", wrong, who);
         if (r.blocked)
             r.blocked(who, data);

@@ -1,24 +1,13 @@
-/* Counting (see store/overview.h). */
+/* Counts for `neoapictl status` (see store/overview.h). */
 #include "store/overview.h"
 
-static const char sql[] =
-    "select json_build_object('tenants', (select count(*) from neoapi.tenant),"
-    " 'organizations', (select count(*) from neoapi.organization), 'users', (select count(*) from neoapi.app_user),"
-    " 'plans', (select count(*) from neoapi.plan), 'keys', (select count(*) from neoapi.credential where id < 'nbs'"
-    " and revoked_at is null), 'tokens', (select count(*) from neoapi.credential where id >= 'pat_' and revoked_at is null),"
-    " 'webhooks', w.active, 'webhooks_inactive', w.inactive, 'webhooks_failing', w.failing, 'webhook_partitions_until',"
-    " (select to_date(max(right(relname, 8)), 'YYYYMMDD') from pg_class where relnamespace = 'neoapi'::regnamespace"
-    " and relkind = 'r' and relname ~ '^webhook_delivery_[0-9]{8}$'),"
-    " 'keys_overdue', (select count(*) from (select from neoapi.idempotency_key where expires_at < now() - interval '1 hour'"
-    " limit 100000) k))"
-    " from (select count(*) filter (where is_active) as active, count(*) filter (where not is_active) as inactive,"
-    " count(*) filter (where is_active and failing_since is not null) as failing from neoapi.webhook_subscription) w";
+#include "sql/overview.h"
 
 const char *neo_overview_read(neo_pg *pg, apr_pool_t *pool, neo_json **counts)
 {
     neo_rows rows;
     const char *wrong = NULL;
-    if (neo_pg_exec(pg, sql, 0, NULL, pool, &rows) != NEO_PG_OK)
+    if (neo_pg_exec(pg, overview_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
         return rows.message;
     *counts = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
     return wrong;

@@ -1,4 +1,4 @@
-/* Removing an organization or a tenant (see store/purge.h). */
+/* Removes an organization or a tenant (see store/purge.h). */
 #include "store/purge.h"
 
 #include <apr_strings.h>
@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sql/purge.h"
 #include "store/import.h"
 
-#define STEP_ROWS   5000               /* rows */
-#define MAX_IDLE    10                 /* passes that something held up, one after the other */
-#define MAX_MISSED  10                 /* steps that found nothing but what was being changed */
-#define RETRY_DELAY APR_TIME_C(300000) /* microseconds, after one of these */
+#define STEP_ROWS   5000
+#define MAX_IDLE    10                 /* consecutive passes that removed nothing because they were held up */
+#define MAX_MISSED  10                 /* consecutive steps that found only rows that others were changing */
+#define RETRY_DELAY APR_TIME_C(300000) /* microseconds, after such a pass */
 
 /* A table, or a partition of one. */
 typedef struct {
@@ -20,35 +21,18 @@ typedef struct {
     const char *whole; /* the table that it is a partition of, or itself */
 } table;
 
-/* $1: of data only. What refers to others comes before them. Those that say who there is come last, in one transaction. */
-static const char tables_sql[] =
-    "with recursive owned as (select c.oid, coalesce(i.inhparent, c.oid) as whole from pg_class c"
-    " join pg_attribute a on a.attrelid = c.oid and a.attname = 'organization_id' and not a.attisdropped"
-    " left join pg_inherits i on i.inhrelid = c.oid where c.relnamespace = 'neoapi'::regnamespace and c.relkind = 'r'"
-    " and c.relname <> all ('{credential,token_organization}')"
-    " and not ($1::boolean and c.relname = any ('{webhook_subscription,whatsapp_number}'))),"
-    " deep (oid, depth) as (select oid, 0 from owned union all select k.confrelid, deep.depth + 1 from deep"
-    " join pg_constraint k on k.conrelid = deep.oid and k.contype = 'f' and k.confrelid <> k.conrelid where deep.depth < 20)"
-    " select oid::regclass, whole::regclass from owned join deep using (oid) group by oid, whole"
-    " order by max(depth), oid::regclass::text";
-
 static const char *exec(const neo_purge *purge, const char *sql, const char *value, apr_pool_t *pool, neo_rows *rows)
 {
     return neo_pg_exec(purge->pg, sql, value ? 1 : 0, &value, pool, rows) == NEO_PG_OK ? NULL : rows->message;
 }
 
-/* ---------------------------------------------------------------- what there is */
+/* ---------------------------------------------------------------- what is removed */
 
 static const char *find(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *wrong =
-        purge->tenant
-            ? exec(purge,
-                   "select name, array(select id from neoapi.organization where tenant_id = t.id) from neoapi.tenant t"
-                   " where id = $1",
-                   purge->tenant, pool, &rows)
-            : exec(purge, "select name, array[id] from neoapi.organization where id = $1", purge->organization, pool, &rows);
+    const char *wrong = purge->tenant ? exec(purge, find_tenant_sql, purge->tenant, pool, &rows)
+                                      : exec(purge, find_organization_sql, purge->organization, pool, &rows);
     if (wrong)
         return wrong;
     if (!rows.count)
@@ -59,7 +43,7 @@ static const char *find(neo_purge *purge, apr_pool_t *pool)
     return NULL;
 }
 
-/* Adds how many there are; one thing is one row, however many partitions it has. */
+/* Adds a count; the counts of partitions of one table are added up. */
 static void add_count(neo_json *what, const char *name, long long rows, apr_pool_t *pool)
 {
     apr_size_t last = neo_json_size(what);
@@ -87,10 +71,10 @@ static const char *count(neo_purge *purge, const char *name, const char *sql, co
     return wrong;
 }
 
-/* Who there is: of a tenant, and of one organization. */
+/* The rows that are removed at the end, with a tenant and with one organization. */
 static const struct {
     const char *name, *of_tenant, *of_organization;
-} people[] = {
+} accounts[] = {
     {"api_key", "select count(*) from neoapi.credential where tenant_id = $1 and organization_id is not null",
      "select count(*) from neoapi.credential where organization_id = $1"},
     {"token", "select count(*) from neoapi.credential where tenant_id = $1 and user_id is not null", NULL},
@@ -114,10 +98,10 @@ const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what)
                       apr_psprintf(pool, "select count(*) from %s where organization_id = any ($1::text[])", t.name),
                       purge->organizations, *what, pool);
     }
-    for (apr_size_t i = 0; !wrong && !purge->is_data_only && i < sizeof people / sizeof *people; i++) {
-        const char *sql = purge->tenant ? people[i].of_tenant : people[i].of_organization;
+    for (apr_size_t i = 0; !wrong && !purge->is_data_only && i < sizeof accounts / sizeof *accounts; i++) {
+        const char *sql = purge->tenant ? accounts[i].of_tenant : accounts[i].of_organization;
         if (sql)
-            wrong = count(purge, people[i].name, sql, purge->tenant ? purge->tenant : purge->organization, *what, pool);
+            wrong = count(purge, accounts[i].name, sql, purge->tenant ? purge->tenant : purge->organization, *what, pool);
     }
     return wrong;
 }
@@ -130,25 +114,14 @@ const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool)
     const char *wrong = neo_import_lock(purge->pg, purge->organizations, pool);
     if (wrong || purge->is_data_only)
         return wrong;
-    if (purge->tenant)
-        wrong = exec(purge, "update neoapi.credential set revoked_at = coalesce(revoked_at, now()) where tenant_id = $1",
-                     purge->tenant, pool, &rows);
-    else
-        wrong = exec(purge,
-                     "with keys as (update neoapi.credential set revoked_at = coalesce(revoked_at, now())"
-                     " where organization_id = $1) delete from neoapi.token_organization where organization_id = $1",
-                     purge->organization, pool, &rows);
-    return wrong ? wrong
-                 : exec(purge,
-                        "update neoapi.webhook_subscription set is_active = false"
-                        " where organization_id = any ($1::text[]) and is_active",
-                        purge->organizations, pool, &rows);
+    wrong = purge->tenant ? exec(purge, revoke_tenant_sql, purge->tenant, pool, &rows)
+                          : exec(purge, revoke_organization_sql, purge->organization, pool, &rows);
+    return wrong ? wrong : exec(purge, deactivate_subscriptions_sql, purge->organizations, pool, &rows);
 }
 
-/* Rows that somebody else is at are left for the end: a step that waits then has little in hand that others wait for. A row
- * that was changed while it was waited for is a new one, which this statement does not see: *is_left. A partition may have been
- * dropped meanwhile; and where rows still arrive, a new one may refer to one that is to go, which then waits for the next pass.
- */
+/* Rows that others have locked are left for the end, when a step that waits holds few locks itself. A row that was changed
+ * during the wait has a new version, which this statement does not see: *is_left. NEO_PG_SCHEMA: the partition was dropped.
+ * NEO_PG_FK_VIOLATION: a new row refers to one of these, which are left for the next pass. */
 static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *pool, long long *removed, int *is_left)
 {
     neo_rows rows;
@@ -166,8 +139,8 @@ static const char *remove_some(neo_purge *purge, const char *name, apr_pool_t *p
     return status == NEO_PG_OK || status == NEO_PG_SCHEMA || status == NEO_PG_FK_VIOLATION ? NULL : rows.message;
 }
 
-/* What was in flight when the credentials ended may have written behind it, so it begins anew until there is nothing. Where
- * they have not ended that may never be: then it is over when each table has been gone through once. */
+/* Requests that were in flight when the credentials were revoked may have written to tables that were done, so passes follow
+ * until one removes nothing. If credentials stay valid, that may never happen: then one pass is enough. */
 static const char *end_pass(neo_purge *purge, int *is_over)
 {
     *is_over = !purge->is_held_up && (purge->is_data_only || purge->since_pass == 0);
@@ -177,7 +150,7 @@ static const char *end_pass(neo_purge *purge, int *is_over)
     purge->table = 0;
     purge->since_pass = 0;
     purge->is_held_up = 0;
-    return purge->idle < MAX_IDLE ? NULL : "something that is not to go refers to what is left, or somebody still writes";
+    return purge->idle < MAX_IDLE ? NULL : "rows that are not removed refer to the remaining ones, or others keep writing";
 }
 
 const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *removed, int *is_over)
@@ -201,19 +174,12 @@ const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *remove
     return wrong;
 }
 
-/* An organization that was made meanwhile stays, and with it the tenant and all that is the tenant's. */
+/* An organization that was created meanwhile stays, and with it the tenant. */
 static const char *finish_tenant(neo_purge *purge, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *values[] = {purge->tenant, purge->organizations};
-    neo_pg_status status =
-        neo_pg_exec(purge->pg,
-                    "with reach as (delete from neoapi.token_organization where tenant_id = $1),"
-                    " keys as (delete from neoapi.credential where tenant_id = $1),"
-                    " people as (delete from neoapi.app_user where tenant_id = $1),"
-                    " places as (delete from neoapi.organization where tenant_id = $1 and id = any ($2::text[]))"
-                    " delete from neoapi.tenant where id = $1",
-                    2, values, pool, &rows);
+    neo_pg_status status = neo_pg_exec(purge->pg, finish_tenant_sql, 2, values, pool, &rows);
     return status == NEO_PG_OK             ? NULL
            : status == NEO_PG_FK_VIOLATION ? "the tenant was given another organization or user meanwhile"
                                            : rows.message;
@@ -226,9 +192,5 @@ const char *neo_purge_finish(neo_purge *purge, apr_pool_t *pool)
         return NULL;
     if (purge->tenant)
         return finish_tenant(purge, pool);
-    return exec(purge,
-                "with reach as (delete from neoapi.token_organization where organization_id = $1),"
-                " keys as (delete from neoapi.credential where organization_id = $1)"
-                " delete from neoapi.organization where id = $1",
-                purge->organization, pool, &rows);
+    return exec(purge, finish_organization_sql, purge->organization, pool, &rows);
 }

@@ -37,7 +37,7 @@ class NextVersion:
             added.append(place / f"{number:04}_{name}.sql")
             added[-1].write_text(sql)
         self.names = [file.stem for file in added]
-        (place / "migrations.c").write_text(run("sh", "sql/embed.sh", *released, *added))
+        (place / "migrations.c").write_text(run("sh", "sql/embed.sh", "migrations", *released, *added))
         flags = run("pkg-config", "--cflags", "apr-1", "apr-util-1").split()
         run("gcc", "-fPIC", "-Iinclude", *flags, "-c", "-o", place / "migrations.o", place / "migrations.c")
         self.ctl, self.module = place / "neoapictl", place / "mod_neoapi.so"

@@ -59,6 +59,11 @@ def check_own(path, header):
     return None
 
 
+def is_statements(root, path, name):
+    """Whether an #include names the statements that the Makefile embeds from the .sql file beside the source."""
+    return name == f"sql/{path.stem}.h" and (root / path.with_suffix(".sql")).is_file()
+
+
 def library_of(name):
     return next((library for library in LIBRARIES if re.fullmatch(library[1], name)), None)
 
@@ -78,7 +83,7 @@ def complaints_of(root, path, users):
             users.setdefault(library[0], set()).add(str(path))
             if not re.fullmatch(library[2], str(path)):
                 wrong = f"<{name}> belongs to {library[0]}: only {library[2].replace(chr(92), '')} may include it"
-        elif '"' in match.group(0):
+        elif '"' in match.group(0) and not is_statements(root, path, name):
             wrong = f'"{name}" is neither in include/ nor in this folder'
         if wrong:
             yield f"{place}: {wrong}"

@@ -1,0 +1,34 @@
+-- Counts the queue (see backlog.c): $1 limit of counted rows, $2 limit of subscriptions.
+--
+-- Subscriptions are found one after the other in the index, as in outbox.sql, so that the cost does not depend on the length of
+-- the queue.
+-- name: backlog
+with recursive queue (id, organization, due_at, n) as (
+    (select l.*, 1
+     from (select q.subscription_id, q.organization_id, q.due_at
+           from neoapi.webhook_queue q
+           order by q.subscription_id, q.due_at limit 1) l)
+    union all
+    select l.*, n + 1
+    from queue, lateral (
+        select q.subscription_id, q.organization_id, q.due_at
+        from neoapi.webhook_queue q
+        where q.subscription_id > queue.id
+        order by q.subscription_id, q.due_at limit 1) l
+    where n < $2::int),
+open as (
+    select l.id, l.due_at
+    from queue l
+    join neoapi.webhook_subscription s on s.organization_id = l.organization and s.id = l.id and s.is_active
+    where l.due_at <= now()),
+due as (
+    select from open o, lateral (
+        select from neoapi.webhook_queue q where q.subscription_id = o.id and q.due_at <= now() limit $1::int) d
+    limit $1::int),
+pending as (select from neoapi.webhook_queue limit $1::int + 1)
+select (select count(*) from pending),
+    (select reltuples::bigint from pg_catalog.pg_class where oid = 'neoapi.webhook_queue'::regclass),
+    (select count(*) from due),
+    (select max(n) from queue),
+    (select greatest(extract(epoch from now() - min(due_at)) * 1000, 1)::bigint from open having count(*) > 0),
+    (select min(id) from neoapi.webhook_queue);

@@ -1,0 +1,21 @@
+-- Reads a credential (see credential.c): $1 id.
+-- name: read
+select encode(c.secret_hash, 'base64'),
+    c.revoked_at is not null,
+    c.tenant_id,
+    coalesce(c.role, u.role),
+    array_to_string(c.scopes, ' '),
+    c.user_id,
+    u.email,
+    coalesce(c.organization_id,
+        (select string_agg(o.organization_id, ' ' order by o.position)
+         from neoapi.token_organization o where o.credential_id = c.id), ''),
+    p.requests,
+    p.window_seconds,
+    encode(c.previous_secret_hash, 'base64'),
+    (extract(epoch from c.previous_secret_until) * 1000)::bigint
+from neoapi.credential c
+join neoapi.tenant t on t.id = c.tenant_id
+join neoapi.plan p on p.name = t.plan
+left join neoapi.app_user u on u.id = c.user_id
+where c.id = $1;

@@ -1,0 +1,154 @@
+-- The courier's statements (see outbox.c).
+
+-- Claims due deliveries: $1 claim, $2 lease in seconds, $3 limit, $4 limit of each subscription, $5 cursor, $6 subscriptions
+-- with deliveries in flight, $7 their counts.
+--
+-- The subscriptions with queued deliveries are found one after the other in the index, each with the moment at which its first
+-- one is due: the cost depends on how many subscriptions there are, not on how many deliveries are queued. Those after the
+-- cursor come first, then those up to it.
+-- name: claim
+with recursive
+later (id, organization, due_at) as (
+    (select q.subscription_id, q.organization_id, q.due_at
+     from neoapi.webhook_queue q
+     where q.subscription_id > $5
+     order by q.subscription_id, q.due_at limit 1)
+    union all
+    select n.*
+    from later, lateral (
+        select q.subscription_id, q.organization_id, q.due_at
+        from neoapi.webhook_queue q
+        where q.subscription_id > later.id
+        order by q.subscription_id, q.due_at limit 1) n),
+earlier (id, organization, due_at) as (
+    (select q.subscription_id, q.organization_id, q.due_at
+     from neoapi.webhook_queue q
+     where q.subscription_id > '' and q.subscription_id <= $5
+     order by q.subscription_id, q.due_at limit 1)
+    union all
+    select n.*
+    from earlier, lateral (
+        select q.subscription_id, q.organization_id, q.due_at
+        from neoapi.webhook_queue q
+        where q.subscription_id > earlier.id and q.subscription_id <= $5
+        order by q.subscription_id, q.due_at limit 1) n),
+-- If a crash of the database loses the claim, the delivery is claimed again: the commit need not wait for the disk.
+async_commit as materialized (select set_config('synchronous_commit', 'off', true) as off),
+due as materialized (
+    select d.at, o.url, o.secret, o.previous, o.failing
+    from (select * from later union all select * from earlier) queue,
+    -- The subscription, if it is active, and how many more of its deliveries may be in flight.
+    lateral (
+        select s.id, s.url, s.secret,
+            case when s.previous_secret_until > now() then s.previous_secret end as previous,
+            s.failing_since is not null as failing,
+            case when s.failing_since is null then $4::int else least($4::int, 2) end
+            - coalesce((select b.n from unnest($6::text[], $7::int[]) as b (id, n) where b.id = queue.id), 0) as free_slots
+        from neoapi.webhook_subscription s
+        where s.organization_id = queue.organization and s.id = queue.id and s.is_active limit 1) o,
+    lateral (
+        select q.ctid as at
+        from neoapi.webhook_queue q
+        where q.subscription_id = o.id and q.due_at <= now()
+        order by q.due_at limit o.free_slots for update of q skip locked) d
+    where queue.due_at <= now() and o.free_slots > 0 and (select off from async_commit) is not null limit $3::int),
+-- The rows are locked, so their ctid cannot change.
+taken as (
+    update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint
+    from due
+    where q.ctid = due.at
+    returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing)
+-- The limit keeps the planner from reading the whole history: one index look-up for each delivery.
+select t.id, t.organization_id, t.subscription_id, t.number, h.event_type, h.created_at, h.payload, t.url, t.secret,
+    t.previous, t.failing
+from taken t, lateral (
+    select d.event_type, neoapi.format_timestamp(d.created_at) as created_at, d.payload
+    from neoapi.webhook_delivery d
+    where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id = t.id limit 1) h
+order by t.subscription_id <= $5, t.subscription_id, t.id;
+
+-- Records attempts; the parameters are arrays, one for each column. Outcomes of claims that are no longer in force are ignored.
+--
+-- The rows are locked in the order of their ids first, as in sql/0004_webhooks.sql, so that two statements that take several
+-- rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
+-- name: complete
+with done as materialized (
+    select o.id collate "C" as id, claim, organization, subscription, number, started, duration, http_status, error, excerpt,
+        outcome, delay
+    from unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::int[], $6::timestamptz[], $7::int[], $8::int[],
+        $9::text[], $10::text[], $11::text[], $12::float8[])
+        as o (id, claim, organization, subscription, number, started, duration, http_status, error, excerpt, outcome, delay)),
+claimed as materialized (
+    select from neoapi.webhook_queue q join done o on q.id = o.id and q.claim = o.claim order by q.id for update of q),
+locked as materialized (select count(*) > 0 as any_claimed from claimed),
+ended as (
+    delete from neoapi.webhook_queue q using done o
+    where o.outcome is not null and (select any_claimed from locked) and q.id = o.id and q.claim = o.claim
+    returning q.id, o.claim),
+retried as (
+    update neoapi.webhook_queue q
+    set number = o.number + 1, claim = null, due_at = now() + make_interval(secs => o.delay)
+    from done o
+    where o.outcome is null and (select any_claimed from locked) and q.id = o.id and q.claim = o.claim
+    returning q.id, o.claim)
+insert into neoapi.webhook_attempt
+    (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, http_status, error, response_excerpt,
+     outcome)
+select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, o.outcome
+from done o
+where (o.id, o.claim) in (select id, claim from ended union all select id, claim from retried);
+
+-- Releases claimed deliveries: $1 ids, $2 claims. They are locked as above.
+-- name: release
+with done as materialized (
+    select o.id collate "C" as id, o.claim from unnest($1::text[], $2::bigint[]) as o (id, claim)),
+claimed as materialized (
+    select from neoapi.webhook_queue q join done o on q.id = o.id and q.claim = o.claim order by q.id for update of q),
+locked as materialized (select count(*) > 0 as any_claimed from claimed),
+released as (
+    update neoapi.webhook_queue q set due_at = now(), claim = null
+    from done o
+    where (select any_claimed from locked) and q.id = o.id and q.claim = o.claim)
+select null where false;
+
+-- The health of a subscription: $1 organization, $2 subscription. A row is returned if the subscription was made inactive.
+-- name: ok
+with ok as (
+    update neoapi.webhook_subscription set failing_since = null
+    where organization_id = $1 and id = $2 and failing_since is not null)
+select null where false;
+
+-- name: failing
+with failing as (
+    update neoapi.webhook_subscription set failing_since = now()
+    where organization_id = $1 and id = $2 and failing_since is null),
+ended as (
+    update neoapi.webhook_subscription
+    set is_active = false, updated_at = now(), disabled_reason = 'every attempt has failed for five days'
+    where organization_id = $1 and id = $2 and is_active and failing_since < now() - interval '5 days'
+    returning disabled_reason)
+select * from ended;
+
+-- name: gone
+update neoapi.webhook_subscription
+set is_active = false, updated_at = now(), disabled_reason = 'the receiver answered 410 Gone'
+where organization_id = $1 and id = $2 and is_active
+returning disabled_reason;
+
+-- name: partitions
+select neoapi.webhook_maintain_partitions($1::int);
+
+-- Removes 1000 expired idempotency keys, and queued deliveries older than $1 days. Returns whether there may be more keys. Only
+-- the process with the lock removes anything; the lock ends with the statement.
+-- name: cleanup
+with lock as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.tidy')) as acquired),
+keys as (
+    delete from neoapi.idempotency_key
+    where (select acquired from lock)
+    and ctid = any (array(select ctid from neoapi.idempotency_key where expires_at <= now() limit 1000))
+    returning 1),
+orphans as (
+    delete from neoapi.webhook_queue
+    where (select acquired from lock) and id < neoapi.webhook_min_id(current_date - $1::int)
+    returning 1)
+select (select count(*) from keys) = 1000 from lock;
