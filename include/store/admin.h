@@ -1,8 +1,8 @@
-/* The rows that an administrator makes: tenants, organizations, users, plans and credentials. SQL alone; who may run it is
- * PostgreSQL's to say, and what the values must look like is the schema's.
+/* Rows that an administrator makes: tenants, organizations, users, plans and credentials. Permissions are PostgreSQL's; values
+ * are checked by the schema's constraints.
  *
- * Every function returns NULL, or a sentence for people that says why nothing was done. Ids that are made are written to `id`.
- * Every process that serves requests is told of each change by triggers of the schema. */
+ * Every function returns NULL, or an error message for people; then nothing was changed. New ids are written to `id`. Triggers
+ * of the schema notify the processes that cache credentials. */
 #ifndef NEO_STORE_ADMIN_H
 #define NEO_STORE_ADMIN_H
 
@@ -17,16 +17,16 @@ typedef enum neo_admin_listing {
     NEO_ADMIN_PLANS,
     NEO_ADMIN_KEYS,     /* of the organization `of`, or all */
     NEO_ADMIN_TOKENS,   /* of the user `of`, or all */
-    NEO_ADMIN_WEBHOOKS, /* these three of the organization `of`, or all: subscriptions, */
-    NEO_ADMIN_NUMBERS,  /* numbers for WhatsApp, */
-    NEO_ADMIN_LEADS,    /* leads */
+    NEO_ADMIN_WEBHOOKS, /* of the organization `of`, or all; so are the next two */
+    NEO_ADMIN_NUMBERS,
+    NEO_ADMIN_LEADS,
     NEO_ADMIN_LISTINGS
 } neo_admin_listing;
 
-/* Sets *list to a JSON array of objects, oldest first. `of` narrows it where the listing says so; NULL elsewhere. */
+/* Sets *list to a JSON array of objects, oldest first. `of` is NULL for all, and if the listing has none. */
 const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list);
 
-/* `plan` NULL is the default plan. `wanted` is the id that it had elsewhere, NULL for a new one. */
+/* `plan` NULL is the default plan. `wanted` is the id that the tenant had in another deployment, NULL for a new one. */
 const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan, const char *wanted, apr_pool_t *pool,
                                  char id[NEO_ID_SIZE]);
 const char *neo_admin_set_plan(neo_pg *pg, const char *tenant, const char *plan, apr_pool_t *pool);
@@ -34,23 +34,23 @@ const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const cha
                                        char id[NEO_ID_SIZE]);
 const char *neo_admin_add_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
                                apr_pool_t *pool, char id[NEO_ID_SIZE]);
-/* `requests` in each window of `seconds`. */
+/* A limit of `requests` in each window of `seconds`. */
 const char *neo_admin_add_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool);
 
-/* A new API key; `scopes` 0 gives it all that its role has. */
+/* A new API key; `scopes` 0: all of the role's. */
 const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
                                apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
-/* A new personal access token; `organizations` is a JSON array of ids, in the order in which they are to be shown. */
+/* A new personal access token; `organizations` is a JSON array of ids, in the order of display. */
 const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
                                  apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
-/* A new secret for a credential of either kind that is not revoked; the one before it is good for so many seconds more. One
- * before that which still is good ends: that is refused, unless `seconds` are 0 or `ends_previous`. */
+/* A new secret for a key or token that is not revoked; the current one stays valid for `seconds`. If the one before that is
+ * still valid, it would end: that is refused unless `seconds` is 0 or `ends_previous`. */
 const char *neo_admin_rotate(neo_pg *pg, const char *id, const char *seconds, int ends_previous, apr_pool_t *pool,
                              char secret[NEO_SECRET_SIZE]);
 
-/* A number that an organization writes from over WhatsApp, as its provider knows it. Secrets are sealed for the number's id. */
+/* A WhatsApp number of an organization. Secrets are sealed for the number's id. */
 typedef struct neo_new_number {
     const char *organization;
     const char *phone_number_id, *waba_id, *display;
@@ -58,27 +58,26 @@ typedef struct neo_new_number {
     const char *verify_token_hash;         /* hexadecimal */
 } neo_new_number;
 const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
-/* New secrets of a number, another account, another way to write it; what is NULL stays. Organization and phone_number_id are
- * not looked at. */
+/* Changes what is not NULL; organization and phone_number_id are ignored. */
 const char *neo_admin_update_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
 
-/* Ends a credential of either kind for good; one that has been revoked before keeps its first moment. */
+/* Revokes a key or token; if it is revoked already, revoked_at does not change. */
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool);
 
-/* What is to be different about a row: of a tenant name and plan, of an organization name, of a user name, email and role, of a
- * plan requests and window (seconds), of a key name, role and scopes (a JSON array; "null": all of the role's), of a token name
- * and organizations (a JSON array of ids, in their order). */
+/* A new value: of a tenant's name or plan, an organization's name, a user's name, email or role, a plan's requests or window
+ * (seconds), a key's name, role or scopes (a JSON array; "null": all of the role's), a token's name or organizations (a JSON
+ * array of ids, in the order of display). */
 typedef struct neo_admin_setting {
     const char *name;
     const char *value;
 } neo_admin_setting;
 
-/* Changes one row, all settings at once or none. `id` is the name of a plan. */
+/* Changes one row: all settings or none. A plan's `id` is its name. */
 const char *neo_admin_change(neo_pg *pg, neo_admin_listing what, const char *id, const neo_admin_setting *settings, int count,
                              apr_pool_t *pool);
 
-/* Removes one row, unless something depends on it: then the sentence says what. Of a number or a lead the conversations can go
- * along, with what was said in them. */
+/* Removes one row, unless others depend on it: the error message names them. The conversations of a number or a lead can be
+ * removed with it. */
 const char *neo_admin_remove(neo_pg *pg, neo_admin_listing what, const char *id, int with_conversations, apr_pool_t *pool);
 
 #endif

@@ -1,18 +1,17 @@
-/* Arrays as PostgreSQL reads them. A buffer that is empty at first takes the elements one by one; the end makes an array of it.
- */
+/* Builds PostgreSQL array literals: add elements to an empty buffer, then call neo_array_end. */
 #ifndef NEO_STORE_ARRAY_H
 #define NEO_STORE_ARRAY_H
 
 #include "core/buf.h"
 
-/* Any text; NULL for an element without a value. */
+/* Any text; NULL for null. */
 void neo_array_add(neo_buf *array, const char *text);
 
-/* What needs no quotes: an id, a name of ours, a number. */
+/* Text that needs no quotes, such as an id or a name from our tables. */
 void neo_array_add_plain(neo_buf *array, const char *text);
 void neo_array_add_number(neo_buf *array, long long number);
 
-/* Closes it; without elements it is the empty array. The buffer's text. */
+/* Completes the array and returns the buffer's text. */
 const char *neo_array_end(neo_buf *array);
 
 #endif

@@ -1,23 +1,23 @@
-/* How much waits in the queue of webhooks: of the whole deployment, and cheap however long the queue is. */
+/* The length of the deployment's webhook queue. The cost does not depend on the length. */
 #ifndef NEO_STORE_BACKLOG_H
 #define NEO_STORE_BACKLOG_H
 
 #include "core/clock.h"
 #include "store/pg.h"
 
-#define NEO_BACKLOG_MAX_COUNTED       10000 /* rows that are counted; beyond them PostgreSQL's estimate is taken */
-#define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions that are looked at for what is due */
+#define NEO_BACKLOG_MAX_COUNTED       10000 /* rows; beyond that PostgreSQL's estimate is used */
+#define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions whose due deliveries are counted */
 
 typedef struct neo_backlog {
-    long long pending; /* deliveries that have not come to their end: in flight, due, or to be tried again later */
-    int is_estimated;  /* `pending` is about right */
-    long long due;     /* could be sent now; those of inactive subscriptions are not */
-    int is_more;       /* `due` is the least that it is */
-    long long overdue; /* milliseconds for which the one that waits longest has been due; 0: none is */
-    neo_ms oldest;     /* when the oldest pending one was made; 0: there is none */
+    long long pending; /* deliveries in flight, due or waiting for a retry */
+    int is_estimated;  /* `pending` is an estimate */
+    long long due;     /* deliveries of active subscriptions that could be sent now */
+    int is_more;       /* `due` is a lower bound */
+    long long overdue; /* milliseconds since the earliest due_at; 0: none is due */
+    neo_ms oldest;     /* creation of the oldest pending delivery; 0: there is none */
 } neo_backlog;
 
-/* What the failure is stands in the log. */
+/* Failures are logged. */
 NEO_MUSTCHECK neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, neo_backlog *backlog);
 
 #endif

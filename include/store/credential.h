@@ -1,4 +1,4 @@
-/* Credentials as the database knows them. */
+/* Credentials read from the database. */
 #ifndef NEO_STORE_CREDENTIAL_H
 #define NEO_STORE_CREDENTIAL_H
 
@@ -7,13 +7,13 @@
 #include "model/scope.h"
 #include "store/pg.h"
 
-/* An API key or a personal access token, with its tenant's plan. The texts belong to the pool it was read with. */
+/* An API key or a personal access token, with its tenant's plan. The texts belong to the pool that it was read with. */
 typedef struct neo_credential {
     char id[NEO_ID_SIZE];
-    unsigned char digest[NEO_SHA256_SIZE]; /* of the id: by this its requests are counted */
+    unsigned char digest[NEO_SHA256_SIZE]; /* of the id: key of its rate limit */
     unsigned char hash[NEO_SHA256_SIZE];   /* of the secret */
     unsigned char previous_hash[NEO_SHA256_SIZE];
-    neo_ms previous_until; /* up to then the secret before it is good, too; 0 where there is none */
+    neo_ms previous_until; /* the previous secret is valid until then; 0: there is none */
     int is_revoked;
     int is_token;
     const char *tenant;
@@ -21,15 +21,15 @@ typedef struct neo_credential {
     neo_scopes scopes;
     const char *user;                 /* of a token, else NULL */
     const char *email;                /* of a token, else NULL */
-    const char *const *organizations; /* those it reaches, in the order in which they were given; a key reaches one */
+    const char *const *organizations; /* that it may access, in the order in which they were given; a key has one */
     int organization_count;
-    int requests; /* of the plan: so many in each window */
+    int requests; /* of the plan, in each window */
     int window;   /* seconds */
 } neo_credential;
 
 void neo_credential_make_statements(apr_pool_t *pool);
 
-/* Sets *credential to NULL where there is none with that id. */
+/* Sets *credential to NULL if no credential has the id. */
 NEO_MUSTCHECK neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential);
 
 #endif

@@ -1,4 +1,4 @@
-/* Deliveries as the API shows them, and new ones that it asks for. */
+/* Deliveries as the API lists, shows and makes them. */
 #ifndef NEO_STORE_DELIVERY_H
 #define NEO_STORE_DELIVERY_H
 
@@ -11,16 +11,16 @@ void neo_delivery_make_statements(apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription,
                                               const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 
-/* One row with everything about a delivery, or none. */
+/* One row with a delivery in full, or none. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *id,
                                               apr_pool_t *pool, neo_rows *rows);
 
-/* New deliveries. One row: the answer, and how many there are; none where there is nothing to send again, or the idempotency
- * key is there already. */
+/* Queues new deliveries. One row: the answer, and the number of deliveries; none if `of` does not exist, or the idempotency key
+ * does. */
 typedef enum neo_delivery_kind {
-    NEO_DELIVERY_TEST,    /* of the event webhook.test; `of` is not looked at */
-    NEO_DELIVERY_RETRY,   /* of the payload of the delivery `of` */
-    NEO_DELIVERY_RECOVER, /* of every one that has failed since the moment `of` */
+    NEO_DELIVERY_TEST,    /* of the event webhook.test; `of` is ignored */
+    NEO_DELIVERY_RETRY,   /* with the payload of the delivery `of` */
+    NEO_DELIVERY_RECOVER, /* with the payload of each delivery that has failed since the time `of` */
     NEO_DELIVERY_KINDS
 } neo_delivery_kind;
 
@@ -28,7 +28,7 @@ NEO_MUSTCHECK neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind
                                               const neo_idempotency *idempotency, const char *subscription, const char *of,
                                               apr_pool_t *pool, neo_rows *rows);
 
-/* Gives a subscription a new secret (sealed); the old one is good for a day. One row with the answer, or none. */
+/* Gives a subscription a new secret (sealed); the old one stays valid for a day. One row with the answer, or none. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char *subscription,
                                                 const char *secret, apr_pool_t *pool, neo_rows *rows);
 

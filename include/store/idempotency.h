@@ -1,5 +1,5 @@
-/* Idempotency keys: what a request was answered with when it was made first. A key is written in the statement of the write
- * that it stands for, so that neither is ever there without the other. */
+/* Idempotency keys: the stored responses of requests. A key is inserted by the statement that does the write, so that neither
+ * exists without the other. */
 #ifndef NEO_STORE_IDEMPOTENCY_H
 #define NEO_STORE_IDEMPOTENCY_H
 
@@ -7,22 +7,22 @@
 #include "core/id.h"
 #include "store/sql.h"
 
-/* Who does it, and where. The texts outlive the call. */
+/* The caller and the organization of a request. The texts outlive the call. */
 typedef struct neo_actor {
     const char *tenant;
     const char *organization;
-    const char *credential; /* the key or token itself: the scope of idempotency keys */
+    const char *credential; /* id of the key or token: the scope of idempotency keys */
     const char *name;       /* created_by and updated_by: a key's id, a token's user */
 } neo_actor;
 
-/* An idempotency key, and the hash of the request that came with it. */
+/* An idempotency key and its request's hash. */
 typedef struct neo_idempotency {
     const char *key; /* a UUID */
     unsigned char hash[32];
 } neo_idempotency;
 
-/* The pieces of a statement that is done once: the condition under which it does anything, and the step that keeps what was
- * answered for what the step `from` made (no row: nothing is kept). Status, answer and secret are SQL. */
+/* Parts of a statement that writes once: the condition of the write, and the CTE that stores the response if the CTE `from` has
+ * a row. Status, answer and secret are SQL. */
 #define NEO_IDEMPOTENCY_KEY_IS_FREE                                                                                            \
     "not exists (select from neoapi.idempotency_key where organization_id = {organization}"                                    \
     " and credential_id = {credential} and key = {key}::uuid)"
@@ -32,20 +32,20 @@ typedef struct neo_idempotency {
     " select {organization}, {credential}, {key}::uuid, decode({hash}, 'hex'), " status ", " answer ", " secret                \
     ", now() + interval '24 hours' from " from ")"
 
-/* Their parameters; nothing where `idempotency` is NULL. */
+/* Sets their parameters, unless `idempotency` is NULL. */
 void neo_idempotency_add(neo_values *values, const neo_actor *actor, const neo_idempotency *idempotency, apr_pool_t *pool);
 
 typedef enum neo_idempotency_state {
-    NEO_IDEMPOTENCY_FREE,     /* the key is not in use, or its time was over and it has been removed */
-    NEO_IDEMPOTENCY_ANSWERED, /* by the same request */
-    NEO_IDEMPOTENCY_MISMATCH, /* by a different request */
+    NEO_IDEMPOTENCY_FREE,     /* the key does not exist; an expired one is removed */
+    NEO_IDEMPOTENCY_ANSWERED, /* it was used by the same request */
+    NEO_IDEMPOTENCY_MISMATCH, /* it was used by a different request */
 } neo_idempotency_state;
 
-/* What the request was answered when it was made first. */
+/* The stored response. */
 typedef struct neo_idempotency_answer {
     int status;
-    neo_text body;      /* JSON; or the id of a message whose answer is not known yet (see store/whatsapp.h) */
-    const char *secret; /* sealed; NULL where none was shown */
+    neo_text body;      /* JSON, or the id of a pending message (see store/whatsapp.h) */
+    const char *secret; /* sealed; NULL if the response has none */
 } neo_idempotency_answer;
 
 void neo_idempotency_make_statements(apr_pool_t *pool);
@@ -54,8 +54,8 @@ NEO_MUSTCHECK neo_pg_status neo_idempotency_lookup(neo_pg *pg, const neo_actor *
                                                    apr_pool_t *pool, neo_idempotency_state *state,
                                                    neo_idempotency_answer *answer);
 
-/* For a write of several statements in a transaction: takes the key, which then waits for whoever else takes it and gives one
- * row, or none where it is there already; and keeps what was answered. */
+/* For a write of several statements in a transaction. neo_idempotency_reserve inserts the key: one row, or none if it exists;
+ * it waits for a transaction that is inserting the same key. neo_idempotency_store adds the response. */
 NEO_MUSTCHECK neo_pg_status neo_idempotency_reserve(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                                     apr_pool_t *pool, neo_rows *rows);
 NEO_MUSTCHECK neo_pg_status neo_idempotency_store(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,

@@ -1,5 +1,5 @@
-/* Leads that an administrator brings in, many at a time. SQL alone, as in store/admin.h: every function returns NULL, or a
- * sentence for people that says why nothing was done. The caller has begun a transaction. */
+/* Leads that an administrator imports, many at a time. Every function returns NULL, or an error message for people. The caller
+ * has begun a transaction. */
 #ifndef NEO_STORE_LEAD_ADMIN_H
 #define NEO_STORE_LEAD_ADMIN_H
 
@@ -7,14 +7,13 @@
 
 /* Rows are a JSON array of objects: line, and the columns of a lead (see model/lead.h), in their final form. */
 
-/* Sets *problems to a JSON array of objects with line and message: rows that cannot be, because of what the organization has
- * and has not. */
+/* Sets *problems to a JSON array of objects with line and message: rows that conflict with the organization's data. */
 const char *neo_admin_check_leads(neo_pg *pg, const char *organization, neo_text rows, apr_pool_t *pool, neo_json **problems);
 
-/* Writes rows. */
+/* Inserts rows. */
 const char *neo_admin_add_leads(neo_pg *pg, const char *organization, neo_text rows, apr_pool_t *pool);
 
-/* Whether there is such an organization. */
+/* Fails if the organization does not exist. */
 const char *neo_admin_find_organization(neo_pg *pg, const char *organization, apr_pool_t *pool);
 
 #endif

@@ -1,14 +1,14 @@
-/* The queue of deliveries, as the courier works on it, and what it leaves behind.
+/* The queue of deliveries: claims, results and cleanup.
  *
- * A claim makes a delivery its claimant's for the time of a lease; results are taken only from the claim that is in force, so
- * that one that comes too late changes nothing. No transaction is held in between. */
+ * A claim leases a delivery; a result is recorded only if its claim is still in force, so that a late result changes nothing.
+ * No transaction is open in between. */
 #ifndef NEO_STORE_OUTBOX_H
 #define NEO_STORE_OUTBOX_H
 
 #include "core/clock.h"
 #include "store/pg.h"
 
-/* What is to be sent. The texts belong to the pool it was claimed with. */
+/* A claimed delivery. The texts belong to the pool of neo_outbox_claimed. */
 typedef struct neo_due_delivery {
     const char *id;
     const char *organization;
@@ -19,11 +19,11 @@ typedef struct neo_due_delivery {
     neo_text payload;
     const char *url;
     const char *secret;          /* sealed */
-    const char *previous_secret; /* sealed; NULL where it is no longer used */
+    const char *previous_secret; /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */
 } neo_due_delivery;
 
-/* What has been claimed and not completed yet, by subscription. */
+/* The deliveries of a subscription that are in flight. */
 typedef struct neo_subscription_load {
     const char *subscription;
     int count;
@@ -31,51 +31,51 @@ typedef struct neo_subscription_load {
 } neo_subscription_load;
 
 typedef struct neo_claim_request {
-    long long claim;      /* a number that no other claim has */
+    long long claim;      /* unique */
     int lease;            /* seconds */
     int max;              /* deliveries */
-    int per_subscription; /* at most so many in flight, what is busy included; one that fails gets two */
+    int per_subscription; /* limit of deliveries in flight, `loads` included; 2 if the subscription is failing */
     const neo_subscription_load *loads;
     int load_count;
-    const char *cursor; /* subscriptions are taken in their order, from the one after this; "" for the first */
+    const char *cursor; /* the subscription after which the claim starts; "" for the first one */
 } neo_claim_request;
 
 void neo_outbox_make_statements(apr_pool_t *pool);
 
-/* What was sent to the database and will be answered: see neo_pg_send for what holds until the answer is received. */
+/* A query whose answer was not received yet; for the rules until then see neo_pg_send. */
 typedef struct neo_pending_query {
     const neo_statement *statement;
     const char *const *values;
 } neo_pending_query;
 
-/* Claims what is due, of as many subscriptions as possible; then what was claimed, subscription by subscription, in the order
- * in which they were looked at. */
+/* Claims due deliveries of as many subscriptions as possible. neo_outbox_claimed returns them by subscription, in the order of
+ * the claim. */
 neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request, apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_outbox_claimed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_due_delivery **due,
                                                int *count);
 
-/* How an attempt went. */
+/* The result of an attempt. */
 typedef struct neo_outcome {
     const char *id, *organization, *subscription;
     long long claim;
     int number;
     neo_ms started;
     int duration;        /* milliseconds */
-    int http_status;     /* 0: none came */
-    const char *error;   /* NULL: a status came */
+    int http_status;     /* 0: no response */
+    const char *error;   /* NULL: there was a response */
     const char *excerpt; /* of the response, well-formed UTF-8; NULL for none */
     const char *end;     /* "success" or "failed"; NULL: another attempt follows */
-    double delay;        /* seconds until it */
+    double delay;        /* seconds until that attempt */
 } neo_outcome;
 
-/* Records attempts, removes from the queue what has ended and puts back what has not; then what came of that. */
+/* Records attempts, removes deliveries that have ended from the queue and reschedules the others. */
 neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool);
 
-/* Gives claimed deliveries back unsent: they are due at once. Of `outcomes` only id and claim matter. */
+/* Releases claimed deliveries that were not sent: they are due at once. Only id and claim of `outcomes` are used. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
 
-/* What the courier learnt of a subscription. */
+/* How a subscription's receiver behaves. */
 typedef enum neo_health {
     NEO_HEALTH_OK,      /* an attempt succeeded after one had failed */
     NEO_HEALTH_FAILING, /* an attempt failed; after five days without a success the subscription becomes inactive */
@@ -86,8 +86,8 @@ typedef enum neo_health {
 NEO_MUSTCHECK neo_pg_status neo_outbox_record_health(neo_pg *pg, const char *organization, const char *subscription,
                                                      neo_health health, apr_pool_t *pool, neo_rows *rows);
 
-/* Makes the coming days' partitions, drops history older than `days`, and removes idempotency keys that are over, a step of
- * them at a time. *more: there are further ones. One process at a time; the others do nothing. */
+/* Creates the next days' partitions, drops history older than `days` and deletes expired idempotency keys, a limited number at
+ * a time. *more: there may be further keys. If another process is doing it, nothing is done. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, apr_pool_t *pool, int *more);
 
 #endif

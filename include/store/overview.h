@@ -1,13 +1,13 @@
-/* The deployment at a glance. */
+/* Counts of what is in the deployment. */
 #ifndef NEO_STORE_OVERVIEW_H
 #define NEO_STORE_OVERVIEW_H
 
 #include "core/json.h"
 #include "store/pg.h"
 
-/* Sets *counts to an object with how much there is of what an administrator makes, of webhook subscriptions, and of what the
- * janitor looks after: "webhook_partitions_until" is a date, "keys_overdue" counts idempotency keys whose time was over an hour
- * ago. Returns NULL, or a sentence. */
+/* Sets *counts to an object with the numbers of tenants, organizations, users, plans, credentials and webhook subscriptions,
+ * the date "webhook_partitions_until", and "keys_overdue", the idempotency keys that expired more than an hour ago. Returns
+ * NULL, or an error message. */
 const char *neo_overview_read(neo_pg *pg, apr_pool_t *pool, neo_json **counts);
 
 #endif

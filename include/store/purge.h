@@ -1,5 +1,5 @@
-/* Removing all that an organization, or a tenant with all its organizations, has: whatever table there is with a column
- * organization_id, in steps that nobody waits behind. Functions return NULL, or a sentence for people. */
+/* Removes an organization, or a tenant with all its organizations: the rows of every table that has a column organization_id,
+ * in steps short enough not to block others. Functions return NULL, or an error message. */
 #ifndef NEO_STORE_PURGE_H
 #define NEO_STORE_PURGE_H
 
@@ -10,31 +10,31 @@
 
 typedef struct neo_purge {
     neo_pg *pg;
-    const char *tenant;       /* that goes; NULL where it is one organization alone */
-    const char *organization; /* likewise */
-    int is_data_only;         /* the organization stays, with its keys, tokens, subscriptions and numbers */
-    /* neo_purge_begin sets these */
+    const char *tenant;       /* NULL: one organization is removed */
+    const char *organization; /* NULL: a tenant is removed */
+    int is_data_only;         /* the organization, its keys, tokens, subscriptions and numbers stay */
+    /* set by neo_purge_begin */
     const char *name;
-    const char *organizations; /* as PostgreSQL writes an array */
+    const char *organizations; /* a PostgreSQL array */
     apr_array_header_t *tables;
-    int table;            /* the next step's */
-    int is_at_end;        /* of that table: what others are at goes now, when they have done */
-    int missed;           /* steps in a row that found only what was being changed */
-    long long since_pass; /* rows removed since the first table */
-    int is_held_up;       /* since the first table: something new referred to what was to go, or somebody kept changing it */
-    int idle;             /* passes that were held up */
+    int table;            /* index of the next step's table */
+    int is_at_end;        /* of that table: wait for rows that others have locked */
+    int missed;           /* consecutive steps that found only rows that others were changing */
+    long long since_pass; /* rows removed in this pass */
+    int is_held_up;       /* in this pass rows were left, because new rows refer to them or others keep changing them */
+    int idle;             /* consecutive passes that were held up */
 } neo_purge;
 
-/* Finds what is to go and sets *what to a JSON array of {"what", "rows"}, without what there is none of. */
+/* Counts what will be removed: sets *what to a JSON array of {"what", "rows"}, without empty tables. */
 const char *neo_purge_begin(neo_purge *purge, apr_pool_t *pool, neo_json **what);
 
-/* Keeps imports out, then ends all credentials and subscriptions. */
+/* Locks out imports, then revokes credentials and deactivates subscriptions. */
 const char *neo_purge_close(neo_purge *purge, apr_pool_t *pool);
 
-/* Removes some rows, one transaction. *is_over: there are none left, or of data only, none that was there at the beginning. */
+/* Removes some rows in one transaction. *is_over: none is left; with is_data_only, none that existed at the beginning. */
 const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *removed, int *is_over);
 
-/* Removes the rows that all the others belonged to. */
+/* Removes the tenant or organization itself, and its credentials and users. */
 const char *neo_purge_finish(neo_purge *purge, apr_pool_t *pool);
 
 #endif

@@ -1,20 +1,19 @@
-/* Statements whose parameters have names: {organization} in the text, numbered in the order in which they come. {{ is a brace.
- */
+/* Statements with named parameters: {organization} in the text becomes $1 and so on. {{ is a brace. */
 #ifndef NEO_STORE_SQL_H
 #define NEO_STORE_SQL_H
 
 #include "store/pg.h"
 
-/* Everything that a statement of the API can be given. */
+/* The parameters of all statements. */
 typedef enum neo_param {
     NEO_PARAM_ORGANIZATION,
     NEO_PARAM_TENANT,
     NEO_PARAM_ID,
-    NEO_PARAM_NOW,        /* the moment that is written into the row */
+    NEO_PARAM_NOW,        /* created_at or updated_at of the row */
     NEO_PARAM_ACTOR,      /* created_by, updated_by */
-    NEO_PARAM_ID_BLOCK,   /* of the block of ids for deliveries */
+    NEO_PARAM_ID_BLOCK,   /* of the deliveries' ids */
     NEO_PARAM_SECRET,     /* sealed */
-    NEO_PARAM_CREDENTIAL, /* these three: an idempotency key */
+    NEO_PARAM_CREDENTIAL, /* this and the next two: an idempotency key */
     NEO_PARAM_KEY,
     NEO_PARAM_HASH, /* hexadecimal */
     NEO_PARAM_VERSION,
@@ -23,15 +22,15 @@ typedef enum neo_param {
     NEO_PARAM_SUBSCRIPTION,
     NEO_PARAM_EVENT,
     NEO_PARAM_SINCE,
-    NEO_PARAM_PATHS, /* these two: the references of a body (see store/reference.h) */
+    NEO_PARAM_PATHS, /* this and the next: the references in a body (see store/reference.h) */
     NEO_PARAM_TARGETS,
-    NEO_PARAM_STATUS, /* that a row had before */
-    NEO_PARAM_ROWS,   /* these two: of several resources at once, as JSON (see store/batch.c) */
+    NEO_PARAM_STATUS, /* that the row had before */
+    NEO_PARAM_ROWS,   /* this and the next: JSON arrays (see store/batch.c) */
     NEO_PARAM_REFERENCES,
-    NEO_PARAM_ANSWER,          /* of an idempotency key */
-    NEO_PARAM_TIMESTAMP_FIELD, /* the name of the field that is set to `now` */
-    NEO_PARAM_EFFECT,          /* {effect0}, {effect1}, …: of the blocks of ids for deliveries that tell of effects */
-    NEO_PARAM_FIELD = NEO_PARAM_EFFECT + 8, /* {field0}, {field1}, …: a resource's writable fields in their order */
+    NEO_PARAM_ANSWER,                       /* of an idempotency key */
+    NEO_PARAM_TIMESTAMP_FIELD,              /* name of the field that is set to {now} */
+    NEO_PARAM_EFFECT,                       /* {effect0}, {effect1}, …: id blocks for the deliveries of effects */
+    NEO_PARAM_FIELD = NEO_PARAM_EFFECT + 8, /* {field0}, {field1}, …: a resource's writable fields in order */
     NEO_PARAMS = NEO_PARAM_FIELD + 64
 } neo_param;
 
@@ -41,7 +40,7 @@ typedef struct neo_values {
 
 typedef struct neo_sql neo_sql;
 
-/* Makes a statement from a text; call it at start-up, from one thread (see neo_statement_make). */
+/* Makes a statement; call it at start-up, from one thread (see neo_statement_make). */
 neo_sql *neo_sql_make(apr_pool_t *pool, const char *text, int writes);
 
 NEO_MUSTCHECK neo_pg_status neo_sql_run(neo_pg *pg, const neo_sql *sql, const neo_values *values, apr_pool_t *pool,

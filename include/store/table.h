@@ -1,8 +1,7 @@
-/* A resource's rows: statements made once from its table of fields. Every write is one statement, one round trip and one
- * transaction: the row, the idempotency key, and a delivery for each subscription that wants to know.
+/* A resource's rows: statements generated once from its table of fields. Every write is one statement, one round trip and one
+ * transaction: the row, the idempotency key, and a delivery for each matching subscription.
  *
- * Nothing finds a row without its organization. Bodies come as JSON that the model has validated; answers are the text that the
- * API sends. */
+ * Every statement names the organization. Bodies are validated JSON; answers are the text that the API sends. */
 #ifndef NEO_STORE_TABLE_H
 #define NEO_STORE_TABLE_H
 
@@ -11,19 +10,19 @@
 #include "store/page.h"
 #include "store/write.h"
 
-/* Makes the statements of every resource; once in a process, before the first call of anything below. */
+/* Generates the statements of every resource; called once in a process, before any other function below. */
 void neo_table_make_statements(apr_pool_t *pool);
 
-/* A row that is to be made. */
+/* A row to create. */
 typedef struct neo_new {
     char id[NEO_ID_SIZE];
-    neo_ms created_at; /* the moment that the id carries */
+    neo_ms created_at; /* the time in the id */
     const neo_json *body;
-    const char *secret;          /* sealed; NULL where the resource has none */
-    const char *timestamp_field; /* the server's field that its status sets; NULL for none */
+    const char *secret;          /* sealed; NULL if the resource has none */
+    const char *timestamp_field; /* the field that is set because of the status; NULL for none */
 } neo_new;
 
-/* Creates a row. What it answers stands in store/write.h, here and below. */
+/* Creates a row. For the rows returned here and below see store/write.h. */
 NEO_MUSTCHECK neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                              const neo_idempotency *idempotency, const neo_new *row, apr_pool_t *pool,
                                              neo_rows *rows);
@@ -32,16 +31,16 @@ NEO_MUSTCHECK neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *res
 NEO_MUSTCHECK neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                            apr_pool_t *pool, neo_rows *rows);
 
-/* Likewise, with the row's version in the second column. */
+/* The same with the row's version in the second column. */
 NEO_MUSTCHECK neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                    const char *id, apr_pool_t *pool, neo_rows *rows);
 
-/* A row as it is to be. */
+/* A row to update. */
 typedef struct neo_change {
     const char *id;
-    const char *version; /* only where the row still has it; NULL: whatever it is now, for a resource without references */
+    const char *version; /* that the row must have; NULL: any, for a resource without references */
     const neo_json *body;
-    const char *status;          /* that the row had; NULL where the resource has no transitions */
+    const char *status;          /* that the row had; NULL if the resource has no transitions */
     const char *timestamp_field; /* as above */
 } neo_change;
 
@@ -53,8 +52,7 @@ NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *res
 NEO_MUSTCHECK neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                              const char *version, apr_pool_t *pool, neo_rows *rows);
 
-/* Up to `limit` rows, newest first: the answer, the id, and whether there are earlier ones before the page. At least one row
- * where `before` is set: one without an id stands for an empty page. */
+/* A page, newest first. Without `before`, rows with the representation; with it, rows as of neo_page_sql. */
 NEO_MUSTCHECK neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 

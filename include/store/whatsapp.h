@@ -1,6 +1,5 @@
-/* Conversations over WhatsApp, as requests begin them and as the provider's callbacks continue them. What is done is written in
- * functions of the schema (sql/0006_whatsapp_send.sql, sql/0007_whatsapp_receive.sql), each one round trip and one transaction.
- */
+/* WhatsApp conversations: started by requests, continued by the provider's callbacks. Functions of the schema do the work
+ * (sql/0006_whatsapp_send.sql, sql/0007_whatsapp_receive.sql), each in one round trip and one transaction. */
 #ifndef NEO_STORE_WHATSAPP_H
 #define NEO_STORE_WHATSAPP_H
 
@@ -9,21 +8,20 @@
 
 void neo_whatsapp_make_statements(apr_pool_t *pool);
 
-/* A message that is to be sent to a lead. */
+/* A message to send to a lead. */
 typedef struct neo_conversation_start {
-    char conversation[NEO_ID_SIZE]; /* its id, should it be new */
+    char conversation[NEO_ID_SIZE]; /* id for a new one */
     char message[NEO_ID_SIZE];
     const char *actor_type;
     const char *lead;
-    const char *number; /* NULL: the organization's only one */
+    const char *number; /* NULL: the organization's only number */
     const char *template_name, *template_language;
 } neo_conversation_start;
 
-/* Commits the message as pending, and the idempotency key with the message's id in the place of an answer. One row, or none
- * where the key is there already. */
+/* Commits the message as pending, and the idempotency key with the message's id as its response. One row, or none if the key
+ * exists. */
 enum {
-    NEO_CONVERSATION_REFUSAL, /* why there is no message: no_lead, no_number, several_numbers, opted_out; else null, and the
-                                 rest: */
+    NEO_CONVERSATION_REFUSAL, /* no_lead, no_number, several_numbers or opted_out; if null, the other columns have values */
     NEO_CONVERSATION_DELIVERIES,
     NEO_CONVERSATION_CREATED,
     NEO_CONVERSATION_NUMBER,
@@ -35,27 +33,27 @@ enum {
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                                const neo_conversation_start *start, apr_pool_t *pool, neo_rows *rows);
 
-/* What became of it. After "refused", "opted_out" and "unsent" the idempotency key is free again. */
+/* The result of sending it. After "refused", "opted_out" and "unsent" the idempotency key is removed. */
 typedef struct neo_conversation_result {
-    const char *outcome; /* or "accepted", "failed", "unknown" */
+    const char *outcome; /* one of these, or "accepted", "failed", "unknown" */
     const char *provider_id, *wa_id, *bsuid;
     int is_held;
-    int code; /* of an error; -1 for none */
+    int code; /* of the provider's error; -1: none */
     const char *title;
 } neo_conversation_result;
 
-/* One row: the answer, null where there is none. */
+/* One row: the answer, or null. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                              const char *message, const neo_conversation_result *result, apr_pool_t *pool,
                                              neo_rows *rows);
 
-/* The answer to a request whose message is still pending: one row. */
+/* One row: the answer to a request whose message is pending. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool,
                                                 neo_rows *rows);
 
 /* ---------------------------------------------------------------- callbacks */
 
-/* The numbers that the provider calls so, by their own id or their account's. */
+/* Numbers, found by phone_number_id or waba_id. `ids` is terminated by NULL. */
 enum { NEO_NUMBER_ID, NEO_NUMBER_PHONE_NUMBER_ID, NEO_NUMBER_APP_SECRET };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_numbers(neo_pg *pg, const char *const *ids, apr_pool_t *pool, neo_rows *rows);
 
@@ -63,8 +61,8 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_numbers(neo_pg *pg, const char *const *
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_verify(neo_pg *pg, const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool,
                                                 neo_rows *rows);
 
-/* Takes what facts (see model/callback.h) tell of these numbers; told again, it changes nothing. One row: how many messages and
- * how many statuses are new. `numbers` is ended by NULL. */
+/* Stores the facts (see model/callback.h) about these numbers; duplicates change nothing. One row: the counts of new messages
+ * and new statuses. `numbers` is terminated by NULL. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_receive(neo_pg *pg, neo_text facts, const char *const *numbers, apr_pool_t *pool,
                                                  neo_rows *rows);
 

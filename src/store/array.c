@@ -1,4 +1,4 @@
-/* Arrays as PostgreSQL reads them (see store/array.h). */
+/* Builds PostgreSQL array literals (see store/array.h). */
 #include "store/array.h"
 
 #include <string.h>

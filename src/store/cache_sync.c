@@ -1,7 +1,7 @@
-/* Listening, and being sure of having been heard (see store/cache_sync.h).
+/* Invalidation of credential caches (see store/cache_sync.h).
  *
- * A moment is a transaction id, its lowest 31 bits: a listener's is that of the next transaction (a snapshot's xmax), so
- * everything with a smaller one began before it asked. */
+ * A position is the lowest 31 bits of a transaction id: a listener's is a snapshot's xmax, so that transactions with a lower id
+ * started before it. */
 #include "store/cache_sync.h"
 
 #include <apr_strings.h>
@@ -13,7 +13,7 @@
 #define CHANNEL          "neoapi_credentials"
 #define LOCK_CLASS       "hashtext('" CHANNEL "')"
 #define BITS(id)         "(" id "::text::bigint & x'7fffffff'::bigint)::int"
-#define QUERY_TIMEOUT_S  11 /* for an answer */
+#define QUERY_TIMEOUT_S  11
 #define AWAIT_LIMIT_MS   3000
 #define POLL_INTERVAL_US 2000
 
@@ -26,7 +26,7 @@ void neo_cache_sync_end(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     (void)!neo_pg_exec_once(pg, "unlisten *; select pg_advisory_unlock_all()", 3, pool,
-                            &rows); /* a lost connection has nothing */
+                            &rows); /* if the connection is lost, the locks are as well */
 }
 
 const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool)
@@ -61,7 +61,7 @@ neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, apr_pool_t *pool, int *
     return status;
 }
 
-/* The transaction that asks comes after what was committed, and wakes the listeners once more, so that all come to ask after
+/* This transaction starts after the change was committed. It notifies the listeners again, so that each takes a position after
  * it. */
 int neo_cache_sync_await(neo_pg *pg, apr_pool_t *pool)
 {

@@ -1,4 +1,4 @@
-/* Reading idempotency keys (see store/idempotency.h). */
+/* Idempotency keys (see store/idempotency.h). */
 #include "store/idempotency.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Paged, filtered lists (see store/page.h). */
+/* Generates and runs the SQL of paged, filtered lists (see store/page.h). */
 #include "store/page.h"
 
 #include <apr_strings.h>
@@ -55,13 +55,13 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
 
 /* ---------------------------------------------------------------- conditions */
 
-/* What is being put together: the conditions' SQL, and the values of its parameters. */
+/* A statement under construction: the conditions and the values of its parameters. */
 typedef struct {
     const neo_listed *listed;
     apr_pool_t *pool;
     neo_buf where;
     apr_array_header_t *values;
-    const apr_array_header_t *referring; /* see add_referring; NULL where no condition is about references */
+    const apr_array_header_t *referring; /* see add_referring; NULL: no condition is about references */
 } filtering;
 
 static const char *parameter(filtering *f, const char *value)
@@ -70,7 +70,7 @@ static const char *parameter(filtering *f, const char *value)
     return apr_pstrcat(f->pool, "$", apr_itoa(f->pool, f->values->nelts), NULL);
 }
 
-/* Adds the values of a condition, as they enter the comparison. */
+/* Adds the values of a condition as the right side of its comparison. */
 static void add_values(filtering *f, const neo_condition *condition)
 {
     const char *right = condition->filter->right ? condition->filter->right : "%s";
@@ -83,7 +83,7 @@ static void add_values(filtering *f, const neo_condition *condition)
     }
 }
 
-/* Those who refer to each of the targets: an array of SQL texts. What is no id that can be referred to finds nothing. */
+/* For each value, a select of the ids of resources that refer to it. A value that is not an id of such a kind finds nothing. */
 static apr_array_header_t *referring(filtering *f, const neo_condition *condition)
 {
     apr_array_header_t *all = apr_array_make(f->pool, condition->count, sizeof(const char *));
@@ -99,8 +99,7 @@ static apr_array_header_t *referring(filtering *f, const neo_condition *conditio
     return all;
 }
 
-/* Their union on one side of a bound. The order is that of the index, and said of each, so that they are merged as they are
- * read, and not sorted. */
+/* The union of these selects, restricted by `bound`. Each is ordered like its index, so that they are merged, not sorted. */
 static const char *union_of(const filtering *f, const apr_array_header_t *all, const char *bound, const char *direction)
 {
     neo_buf sql;
@@ -111,8 +110,8 @@ static const char *union_of(const filtering *f, const apr_array_header_t *all, c
     return sql.ptr;
 }
 
-/* The first condition about references says where the list comes from: in the order of the index, so that a page of those who
- * refer to something popular reads no more than a page. A further one is a condition like any other. */
+/* The first condition about references becomes the source of the list, read in the index's order, so that a page reads only the
+ * references on it, however many there are. Others are ordinary conditions. */
 static void add_referring(filtering *f, const neo_condition *condition)
 {
     if (f->referring)
@@ -121,8 +120,8 @@ static void add_referring(filtering *f, const neo_condition *condition)
         f->referring = referring(f, condition);
 }
 
-/* A text as a pattern that finds it anywhere. What LIKE takes for wildcards is escaped when the text is folded already, since
- * there are letters that become one then: U+FF05 is a percent sign. */
+/* Makes a text a LIKE pattern that finds it anywhere. Wildcards are escaped after the text was normalized, because that can
+ * produce them: U+FF05 becomes a percent sign. */
 #define ANYWHERE      "like ('%' || replace(replace(replace("
 #define ANYWHERE_ENDS ", E'\\\\', E'\\\\\\\\'), '%', E'\\\\%'), '_', E'\\\\_') || '%')"
 
@@ -145,8 +144,8 @@ static void add_condition(filtering *f, const neo_condition *condition)
 
 /* ---------------------------------------------------------------- pages */
 
-/* What is listed on one side of a bound ("< $3", or "" for none), in that direction. Where it comes from references, each is
- * looked up by its id, one after the other: `offset 0` keeps the planner from turning that round. */
+/* A select of the listed rows on one side of a bound ("< $3", or "" for none). If its source is references, each row is looked
+ * up by its id: `offset 0` keeps the planner from reversing the join. */
 static const char *side(const filtering *f, const char *columns, const char *bound, const char *direction, const char *limit)
 {
     apr_pool_t *pool = f->pool;
@@ -191,18 +190,16 @@ const char *neo_page_sql(const neo_listed *listed, const char *limit, const char
     return page(&f, limit, before);
 }
 
-/* Adds what makes PostgreSQL plan a prepared statement for the values of each execution, as it plans one that is not prepared.
- * After some executions it would compare that with a plan for values unknown, and choose that one where it seems as good for
- * the average; but organizations, and what they have of a value, differ by orders of magnitude. So a plan for values unknown
- * shall seem bad: it has to reckon with a function that is said to cost more than anything. Known to be false, the parameter
- * takes the whole condition away. */
+/* Adds a condition that makes PostgreSQL plan a prepared statement for the values of each execution. After five executions it
+ * would use a generic plan if that is as good on average, but organizations differ by orders of magnitude. In a generic plan
+ * this condition includes a function with a very high cost; with the value false it is optimized away. */
 static void add_plan_for_values(filtering *f)
 {
     neo_buf_puts(&f->where,
                  apr_pstrcat(f->pool, " and (not ", parameter(f, "false"), "::boolean or neoapi.force_custom_plan())", NULL));
 }
 
-/* Preparing saves PostgreSQL reading the text. It pays for texts that come again: with one value to each filter. */
+/* Preparing saves parsing, which pays only for texts that recur: those with one value for each filter. */
 static int is_usual(const neo_selection *selection)
 {
     for (int i = 0; i < selection->count; i++)

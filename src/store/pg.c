@@ -1,4 +1,4 @@
-/* Connections, and statements that are run on them (see store/pg.h). */
+/* Connections, and running statements on them (see store/pg.h). */
 #include <apr_strings.h>
 #include <errno.h>
 #include <libpq-events.h>
@@ -11,9 +11,9 @@
 #include "core/log.h"
 #include "libpq.h"
 
-#define MAX_ATTEMPTS 10 /* of an administrator's statement, while others are in its way */
+#define MAX_ATTEMPTS 10 /* of neo_pg_exec, after conflicts with other transactions */
 
-/* mod_dbd answers a broken connection with PQreset and reports success; this is how we learn of it. */
+/* mod_dbd resets a broken connection with PQreset and reports success; this event is the only sign of it. */
 static int on_event(PGEventId id, void *info, void *data)
 {
     (void)data;
@@ -73,8 +73,8 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wron
     return pg;
 }
 
-/* A socket that can be read while nothing was asked has a notice, a notification, or its end. All of it is read: a server that
- * closes a connection first says why, and the end comes behind that. */
+/* An idle socket is readable if there is a notice, a notification or the end of the connection. All of it is read, because a
+ * server sends the reason before it closes a connection. */
 int neo_pg_is_alive(neo_pg *pg)
 {
     struct pollfd polled = {PQsocket(pg->conn), POLLIN, 0};
@@ -133,7 +133,7 @@ static neo_pg_status status_of(const char *state)
     return *state ? NEO_PG_FAILED : NEO_PG_UNAVAILABLE;
 }
 
-/* libpq's messages have several lines and end in one that is empty. */
+/* libpq's messages have several lines and a newline at the end. */
 static const char *one_line(const char *text, apr_pool_t *pool)
 {
     char *line = apr_pstrdup(pool, text), *end = line + strlen(line);
@@ -165,19 +165,18 @@ neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, ne
 {
     neo_pg_status status = neo_pg_read_result(pg, result, pool, rows);
     if (status == NEO_PG_SCHEMA)
-        neo_log(NEO_LOG_SCHEMA_OLD, pg->log_context, "the database's schema is missing or older than this module (%s)",
-                rows->message);
+        neo_log(NEO_LOG_SCHEMA_OLD, pg->log_context, "schema missing or older than this module: %s", rows->message);
     else if (status == NEO_PG_UNAVAILABLE)
-        neo_log(NEO_LOG_DATABASE_UNAVAILABLE, pg->log_context, "the database cannot answer (%s): %s",
+        neo_log(NEO_LOG_DATABASE_UNAVAILABLE, pg->log_context, "database unavailable (SQLSTATE %s): %s",
                 neo_result_state(rows->native), rows->message);
     else if (status == NEO_PG_FAILED)
-        neo_log(NEO_LOG_STATEMENT_FAILED, pg->log_context, "a statement failed (%s): %s", neo_result_state(rows->native),
+        neo_log(NEO_LOG_STATEMENT_FAILED, pg->log_context, "statement failed (SQLSTATE %s): %s", neo_result_state(rows->native),
                 rows->message);
     return status;
 }
 
-/* Waits until something can be read. Where nothing came for too long the connection is given up: the socket is shut, so that
- * libpq sees it as lost. */
+/* Waits until the socket is readable. After the timeout it shuts the socket down, so that libpq takes the connection for lost.
+ */
 static int wait_for_more(neo_pg *pg, long long until)
 {
     struct pollfd polled = {PQsocket(pg->conn), POLLIN, 0};
@@ -189,8 +188,8 @@ static int wait_for_more(neo_pg *pg, long long until)
     return poll(&polled, 1, until == NEO_PG_NO_TIMEOUT ? -1 : (int)(left > 0 ? left * 1000 : 0)) >= 0 || errno == EINTR;
 }
 
-/* Waits until libpq has a result to take. Returns 0 where the connection is lost, or given up. When the first piece of a long
- * answer is there, the next one mostly is as well, and is read without asking. */
+/* Waits until libpq has a result. Returns 0 if the connection is lost or timed out. Every second read is done without poll(),
+ * because after the first piece of a long answer the next one has mostly arrived. */
 static int wait_for_result(neo_pg *pg, long long until)
 {
     for (int is_likely = 0; PQisBusy(pg->conn); is_likely = !is_likely)
@@ -207,7 +206,8 @@ PGresult *neo_pg_await(neo_pg *pg, int was_sent, int timeout, int *completed)
     pg->timed_out = 0;
     while (was_sent && (wait_for_result(pg, until), next = PQgetResult(pg->conn))) {
         *completed |= neo_result_is_success(next);
-        if (*neo_result_state(last) && !*neo_result_state(next)) { /* why a connection was ended tells more than that it was */
+        if (*neo_result_state(last) &&
+            !*neo_result_state(next)) { /* keep the reason for which the server closed the connection */
             PQclear(next);
             continue;
         }
@@ -225,7 +225,7 @@ PGresult *neo_pg_prepare(neo_pg *pg, const neo_statement *statement, int *failed
         return NULL;
     int was_sent = PQsendPrepare(pg->conn, statement->name, statement->sql, statement->params, NULL);
     PGresult *result = neo_pg_await(pg, was_sent, NEO_PG_TIMEOUT_S, &completed);
-    /* 42P05: the server connection behind a pooler has it already */
+    /* 42P05: behind a pooler the server connection may have it already */
     *failed = PQresultStatus(result) != PGRES_COMMAND_OK && strcmp(neo_result_state(result), "42P05") != 0;
     if (*failed)
         return result;
@@ -251,7 +251,7 @@ PGresult *neo_pg_execute_text(neo_pg *pg, const char *sql, int params, const cha
     return neo_pg_await(pg, was_sent, timeout, &completed);
 }
 
-/* For the sake of another transaction. */
+/* By a serialization failure or a deadlock. */
 static int was_rolled_back(const PGresult *result)
 {
     const char *state = neo_result_state(result);
@@ -263,8 +263,7 @@ int neo_pg_can_retry(neo_pg *pg, const neo_statement *statement, const PGresult 
     const char *state = neo_result_state(result);
     if (pg->timed_out)
         return 0;
-    if (neo_state_is_class(state, "26000") ||
-        neo_state_is_class(state, "0A000")) { /* the server forgot the statement, or its plan is stale */
+    if (neo_state_is_class(state, "26000") || neo_state_is_class(state, "0A000")) { /* unknown statement, or stale plan */
         char deallocate[40];
         apr_snprintf(deallocate, sizeof deallocate, "deallocate %s", statement->name);
         if (neo_state_is_class(state, "0A000"))
@@ -274,7 +273,7 @@ int neo_pg_can_retry(neo_pg *pg, const neo_statement *statement, const PGresult 
     }
     if (was_rolled_back(result))
         return 1;
-    if (neo_state_is_class(state, "25006")) /* a primary that became a standby: the next connection may find the new one */
+    if (neo_state_is_class(state, "25006")) /* the primary became a standby: a new connection may find the new primary */
         return neo_pg_reconnect(pg);
     if (PQstatus(pg->conn) == CONNECTION_OK)
         return 0;
@@ -287,7 +286,7 @@ PGresult *neo_pg_exec_reconnecting(neo_pg *pg, const char *sql, int params, cons
     for (int attempt = 0; attempt < 2; attempt++) {
         PQclear(result);
         result = NULL;
-        if (attempt > 0 && !neo_pg_is_alive(pg) && !neo_pg_reconnect(pg)) /* what only reads finds out by itself */
+        if (attempt > 0 && !neo_pg_is_alive(pg) && !neo_pg_reconnect(pg)) /* a read fails and is retried */
             break;
         result = neo_pg_execute_text(pg, sql, params, values, NEO_PG_TIMEOUT_S);
         if (PQstatus(pg->conn) == CONNECTION_OK || pg->timed_out)
@@ -310,9 +309,9 @@ neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char 
         PQclear(result);
         result = NULL;
         if ((statement->writes || attempt > 0) && !neo_pg_is_alive(pg) &&
-            !neo_pg_reconnect(pg)) /* what only reads finds out by itself */
+            !neo_pg_reconnect(pg)) /* a read fails and is retried */
             break;
-        result = neo_pg_prepare(pg, statement, &is_retry); /* a failure to prepare did nothing */
+        result = neo_pg_prepare(pg, statement, &is_retry); /* can be retried: nothing was executed */
         if (is_retry)
             is_retry = PQstatus(pg->conn) != CONNECTION_OK && !pg->timed_out;
         else {

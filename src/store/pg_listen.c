@@ -1,4 +1,4 @@
-/* Notifications (see store/pg.h). */
+/* Notifications, and statements that are run once on a given connection (see store/pg.h). */
 #include <apr_strings.h>
 #include <stdlib.h>
 
@@ -10,11 +10,11 @@ neo_pg_status neo_pg_listen(neo_pg *pg, const char *channel, apr_pool_t *pool, n
     neo_pg_status status = neo_pg_read_result(pg, neo_pg_execute_text(pg, sql, 0, NULL, NEO_PG_TIMEOUT_S), pool, rows);
     if (status != NEO_PG_OK)
         return status;
-    /* A pooler makes up the process id that it tells at connection start. */
+    /* A pooler sends a made-up process id when a connection starts. */
     if (atoi(neo_rows_value(rows, 0, 0)) == PQbackendPID(pg->conn))
         return NEO_PG_OK;
     PQclear(neo_pg_execute_text(pg, "unlisten *", 0, NULL, NEO_PG_TIMEOUT_S));
-    rows->message = "a connection pooler stands in between, which does not pass notifications on";
+    rows->message = "a connection pooler does not pass on notifications";
     return NEO_PG_FAILED;
 }
 

@@ -1,4 +1,4 @@
-/* Statements whose answer is taken later (see store/pg.h). */
+/* Statements whose result is received later (see store/pg.h). */
 #include "core/clock.h"
 #include "libpq.h"
 
@@ -20,7 +20,7 @@ int neo_pg_is_answered(neo_pg *pg)
     return !pg->sent.statement || !PQconsumeInput(pg->conn) || !PQisBusy(pg->conn) || neo_steady_seconds() >= pg->sent.until;
 }
 
-/* What could not be sent, or can be done again, is run as if it had not been sent. */
+/* Runs the statement if it was not sent or can be retried. */
 neo_pg_status neo_pg_receive(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                              neo_rows *rows)
 {

@@ -1,4 +1,4 @@
-/* Statements: their names, their places, and those whose text is made when it is needed (see store/pg.h). */
+/* Prepared statements: names and slots; statements registered at run time (see store/pg.h). */
 #include <apr_strings.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -8,20 +8,20 @@
 #include "core/encode.h"
 #include "libpq.h"
 
-#define LATER 32 /* statements that can be made when they are needed; their places are the last ones */
+#define MAX_RUNTIME 32 /* statements registered at run time; they have the last slots */
 
 static int statements;
-static neo_statement *later[LATER];
-static atomic_int later_count;
-static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
+static neo_statement *runtime[MAX_RUNTIME];
+static atomic_int runtime_count;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
 static apr_status_t forget(void *data)
 {
     (void)data;
     statements = 0;
-    for (int i = atomic_exchange(&later_count, 0) - 1; i >= 0; i--) {
-        free((void *)later[i]->sql);
-        free(later[i]);
+    for (int i = atomic_exchange(&runtime_count, 0) - 1; i >= 0; i--) {
+        free((void *)runtime[i]->sql);
+        free(runtime[i]);
     }
     return APR_SUCCESS;
 }
@@ -35,9 +35,9 @@ static void name_of(const char *sql, char name[NEO_STATEMENT_NAME])
 
 neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params, int writes)
 {
-    if (statements == NEO_PG_STATEMENTS - LATER)
+    if (statements == NEO_PG_STATEMENTS - MAX_RUNTIME)
         abort();
-    if (statements == 0) /* httpd makes them anew with each configuration */
+    if (statements == 0) /* httpd makes them again after each restart */
         apr_pool_cleanup_register(pool, NULL, forget, apr_pool_cleanup_null);
     neo_statement *made = apr_palloc(pool, sizeof *made);
     *made = (neo_statement){"", apr_pstrdup(pool, sql), params, writes, statements++};
@@ -45,29 +45,29 @@ neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params,
     return made;
 }
 
-/* ---------------------------------------------------------------- made when they are needed */
+/* ---------------------------------------------------------------- registered at run time */
 
-/* What is there is never changed, so that no lock is needed to look for it. */
+/* Needs no lock, because entries never change. */
 static const neo_statement *find(const char *name)
 {
-    for (int i = atomic_load(&later_count) - 1; i >= 0; i--)
-        if (strcmp(later[i]->name, name) == 0)
-            return later[i];
+    for (int i = atomic_load(&runtime_count) - 1; i >= 0; i--)
+        if (strcmp(runtime[i]->name, name) == 0)
+            return runtime[i];
     return NULL;
 }
 
 static const neo_statement *add(const char *sql, const char *name, int params)
 {
-    int count = atomic_load(&later_count);
-    neo_statement *made = count < LATER ? malloc(sizeof *made) : NULL;
+    int count = atomic_load(&runtime_count);
+    neo_statement *made = count < MAX_RUNTIME ? malloc(sizeof *made) : NULL;
     if (!made)
         return NULL;
     *made = (neo_statement){"", strdup(sql), params, 0, NEO_PG_STATEMENTS - 1 - count};
     if (!made->sql)
         abort();
     apr_cpystrn(made->name, name, sizeof made->name);
-    later[count] = made;
-    atomic_store(&later_count, count + 1);
+    runtime[count] = made;
+    atomic_store(&runtime_count, count + 1);
     return made;
 }
 
@@ -76,12 +76,12 @@ const neo_statement *neo_statement_of(const char *sql, int params)
     char name[NEO_STATEMENT_NAME];
     name_of(sql, name);
     const neo_statement *found = find(name);
-    if (found || atomic_load(&later_count) == LATER)
+    if (found || atomic_load(&runtime_count) == MAX_RUNTIME)
         return found;
-    pthread_mutex_lock(&making);
+    pthread_mutex_lock(&mutex);
     found = find(name);
     if (!found)
         found = add(sql, name, params);
-    pthread_mutex_unlock(&making);
+    pthread_mutex_unlock(&mutex);
     return found;
 }

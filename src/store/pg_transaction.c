@@ -1,4 +1,4 @@
-/* Several statements in one transaction (see store/pg.h). */
+/* Transactions of several statements (see store/pg.h). */
 #include <string.h>
 
 #include "core/log.h"
@@ -17,7 +17,8 @@ neo_pg_status neo_pg_finished_in_transaction(neo_pg *pg, const neo_statement *st
     if (statement && (is_known || is_unknown))
         pg->prepared[statement->slot] = (unsigned char)is_known;
     (void)neo_pg_read_result(pg, result, pool, rows);
-    neo_log(NEO_LOG_TRANSACTION_RETRIED, pg->log_context, "a transaction has to begin again (%s): %s", state, rows->message);
+    neo_log(NEO_LOG_TRANSACTION_RETRIED, pg->log_context, "transaction rolled back (SQLSTATE %s), starting it again: %s", state,
+            rows->message);
     if (is_other)
         PQreset(pg->conn);
     return NEO_PG_RETRY;
@@ -36,7 +37,7 @@ neo_pg_status neo_pg_savepoint(neo_pg *pg, int is_rollback, apr_pool_t *pool, ne
     return neo_pg_finished_in_transaction(pg, NULL, neo_pg_execute_text(pg, sql, 0, NULL, NEO_PG_TIMEOUT_S), pool, rows);
 }
 
-/* A connection that is not out of the transaction by now is opened anew. */
+/* Resets a connection that is still in a transaction. */
 static void end(neo_pg *pg)
 {
     pg->in_transaction = 0;
@@ -44,7 +45,7 @@ static void end(neo_pg *pg)
         PQreset(pg->conn);
 }
 
-/* A transaction that cannot be committed is rolled back, and that is a success to the server. */
+/* The server answers the commit of a failed transaction with success, but its command tag is ROLLBACK. */
 neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
 {
     int completed;

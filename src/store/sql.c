@@ -1,4 +1,4 @@
-/* Named parameters (see store/sql.h). */
+/* Statements with named parameters (see store/sql.h). */
 #include "store/sql.h"
 
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct neo_sql {
     neo_param order[NEO_PARAMS];
 };
 
-/* The parameter called so; a name that there is not is a mistake of ours. */
+/* An unknown name is a defect of this program. */
 static neo_param param_of(const char *name, size_t len)
 {
     if (len > 5 && strncmp(name, "field", 5) == 0)

@@ -1,4 +1,4 @@
-/* Statements made from a resource's table, and running them (see store/table.h). */
+/* Generates and runs the statements of resources (see store/table.h). */
 #include "store/table.h"
 
 #include <apr_strings.h>
@@ -12,16 +12,16 @@
 
 typedef struct {
     const neo_resource *resource;
-    int effects; /* how many it has */
+    int effects; /* their number */
     neo_listed listed;
     neo_sql *create[2]; /* [1]: with an idempotency key */
     neo_sql *read, *read_version, *list_first, *list_next;
-    neo_sql *update[2], *delete[2]; /* [1]: only where the row has the version */
+    neo_sql *update[2], *delete[2]; /* [1]: only if the row has the version */
 } statements;
 
 static statements *made;
 
-/* ---------------------------------------------------------------- making them */
+/* ---------------------------------------------------------------- generate */
 
 static const char *from_of(const neo_resource *resource, const char *organization, apr_pool_t *pool)
 {
@@ -43,8 +43,8 @@ static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
     }
     s->listed = (neo_listed){"t.representation", from_of(resource, "$1", pool), resource->prefix};
     neo_listed listed = {s->listed.answer, from_of(resource, "{organization}", pool), resource->prefix};
-    /* Behind a subquery a value cannot change the plan. Otherwise PostgreSQL would plan every execution anew, because a known
-     * LIMIT makes it expect less than one that it does not know, and the planning takes longer than the list. */
+    /* The subqueries hide the values from the planner. Otherwise it would plan every execution anew, because a known LIMIT
+     * costs less than an unknown one, and planning takes longer than the list. */
     s->list_first = neo_sql_make(pool, neo_page_sql(&listed, "(select {limit}::int)", NULL, pool), 0);
     s->list_next = neo_sql_make(pool, neo_page_sql(&listed, "(select {limit}::int)", "(select {before})", pool), 0);
 }
@@ -67,9 +67,9 @@ static const statements *of(const neo_resource *resource)
     return s;
 }
 
-/* ---------------------------------------------------------------- running them */
+/* ---------------------------------------------------------------- run */
 
-/* What every statement about one row is given. */
+/* The parameters of every statement about one row. */
 static neo_values values_for(const neo_actor *actor, const char *id)
 {
     neo_values v = {0};

@@ -1,4 +1,4 @@
-/* Calls of the schema's functions for WhatsApp (see store/whatsapp.h). */
+/* Calls the schema's functions for WhatsApp (see store/whatsapp.h). */
 #include "store/whatsapp.h"
 
 #include <apr_strings.h>

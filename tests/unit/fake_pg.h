@@ -1,5 +1,5 @@
-/* A server that speaks PostgreSQL's protocol (version 3) as far as our statements need it, and answers what a test tells it to:
- * rows, errors, or its own death in the middle. It runs in threads of the test and listens on a Unix socket. */
+/* A fake server for PostgreSQL's protocol version 3, as far as our statements need it. It answers what a test wants: rows,
+ * errors, or the end of the connection. It runs in threads of the test and listens on a Unix socket. */
 #ifndef NEO_TESTS_FAKE_PG_H
 #define NEO_TESTS_FAKE_PG_H
 
@@ -18,12 +18,11 @@
 
 #include "store/pg.h"
 
-#define FAKE_MOST 32 /* parameters, columns */
+#define FAKE_MAX 32 /* parameters, columns */
 
-/* What a statement is answered. Rows are texts, `columns` to a row, NULL for null. */
+/* The answer to a statement. Rows are texts, `columns` to a row, NULL for null. */
 typedef struct {
-    const char
-        *error; /* an SQLSTATE instead of rows, or behind them where it DIES_AFTER; one of class 57P ends the connection */
+    const char *error; /* an SQLSTATE instead of rows, or after them with DIES_AFTER; class 57P ends the connection */
     const char *constraint;
     int columns, rows;
     const char *const *values;
@@ -37,12 +36,12 @@ typedef void (*fake_answer)(fake_pg *fake, const char *sql, const char *const *v
 
 struct fake_pg {
     fake_answer answer;
-    void *data; /* the test's */
+    void *data; /* for the test */
     int listening;
     char directory[40], path[64];
     pthread_t thread;
     atomic_int connections;              /* accepted so far */
-    atomic_int prepared, executed, died; /* statements so far, and connections that ended by request */
+    atomic_int prepared, executed, died; /* statements and ended connections so far */
     atomic_int refuses;                  /* new connections are closed at once */
     atomic_int latest;                   /* the latest connection's socket */
 };
@@ -53,15 +52,15 @@ typedef struct {
     int socket;
     apr_pool_t *pool;
     apr_hash_t *statements; /* name: SQL */
-    const char *sql;        /* of what was bound */
-    const char *values[FAKE_MOST];
+    const char *sql;        /* of the bound statement */
+    const char *values[FAKE_MAX];
     neo_buf out;
     int failed; /* until Sync */
-    char state; /* 'I' outside of a transaction, 'T' inside, 'E' inside of one that has failed */
+    char state; /* 'I' outside a transaction, 'T' in one, 'E' in a failed one */
 } fake_session;
 
-/* The value of the parameter after a piece of a statement, "t.xmin = ", alone or as "(select $3)"; NULL where
- * there is no such piece. */
+/* The value of the parameter after a piece of a statement, "t.xmin = ", alone or as "(select $3)"; NULL if the statement has no
+ * such piece. */
 static inline const char *fake_value(const char *sql, const char *const *values, const char *piece)
 {
     static const char select[] = "(select ";
@@ -73,8 +72,8 @@ static inline const char *fake_value(const char *sql, const char *const *values,
     return *at == '$' ? values[atoi(at + 1) - 1] : NULL;
 }
 
-/* What a write to a table ("neoapi.broker") gives a field: an update names it, a create has it at the same place of two lists.
- */
+/* The value of a field in a write to a table ("neoapi.broker"): an update names it, a create has it at the same place of two
+ * lists. */
 static inline const char *fake_field(const char *sql, const char *const *values, const char *table, const char *name)
 {
     const char *column, *value;
@@ -191,7 +190,7 @@ static inline void fake_say_rows(fake_session *s, const fake_reply *reply)
     fake_say(s, 'C', tag, strlen(tag) + 1);
 }
 
-/* What a statement does to the transaction that it is in. */
+/* Changes the transaction state as the statement does. */
 static inline void fake_transact(fake_session *s, int is_done)
 {
     if (!is_done)
@@ -202,9 +201,9 @@ static inline void fake_transact(fake_session *s, int is_done)
         s->state = 'I';
 }
 
-/* ---------------------------------------------------------------- a connection's life */
+/* ---------------------------------------------------------------- connections */
 
-/* Executes what is bound. False where the connection ends. */
+/* Executes the bound statement. False if the connection ends. */
 static inline int fake_execute(fake_session *s)
 {
     fake_reply reply = {0};
@@ -231,7 +230,7 @@ static inline void fake_bind(fake_session *s, const char *at)
     for (int formats = fake_int(&at, 2); formats > 0; formats--)
         at += 2;
     int count = fake_int(&at, 2);
-    for (int i = 0; i < count && i < FAKE_MOST; i++) {
+    for (int i = 0; i < count && i < FAKE_MAX; i++) {
         int len = fake_int(&at, 4);
         s->values[i] = len < 0 ? NULL : apr_pstrmemdup(s->pool, at, (apr_size_t)len);
         at += len > 0 ? len : 0;
@@ -243,7 +242,7 @@ static inline void fake_bind(fake_session *s, const char *at)
     s->failed = !s->sql;
 }
 
-/* Takes one message. False where the connection ends. */
+/* Handles one message. False if the connection ends. */
 static inline int fake_take(fake_session *s, char type, const char *content)
 {
     if (type == 'X')
@@ -269,7 +268,7 @@ static inline int fake_take(fake_session *s, char type, const char *content)
     return type == 'E' ? fake_execute(s) : 1;
 }
 
-/* The start-up message has no type. We ask for no password. */
+/* The start-up message has no type. No password is required. */
 static inline int fake_greet(fake_session *s)
 {
     char head[8];
@@ -332,7 +331,7 @@ static inline apr_status_t fake_end(void *data)
     return APR_SUCCESS;
 }
 
-/* Ends the latest connection while nothing is asked of it, as a server does that is stopped. */
+/* Ends the latest connection while it is idle, as a server does at shutdown. */
 static inline void fake_cut(fake_pg *fake)
 {
     shutdown(atomic_load(&fake->latest), SHUT_RDWR);

@@ -1,5 +1,4 @@
-/* Arrays in PostgreSQL's text format: ambiguous elements are quoted. (That PostgreSQL reads them so is tested end to
- * end.) */
+/* PostgreSQL array literals: quoting. (That PostgreSQL parses them is tested end to end.) */
 #include "unit.h"
 
 #include "store/array.h"
@@ -26,7 +25,7 @@ static void plain_elements_and_numbers_stand_as_they_are(void **state)
     assert_string_equal(neo_array_end(&array), "{brk_01,-9223372036854775808,0}");
 }
 
-static void null_differs_from_the_text_null(void **state)
+static void no_value_is_told_from_a_text_of_that_name(void **state)
 {
     neo_buf array = empty(*state);
     neo_array_add(&array, NULL);
@@ -49,7 +48,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(without_elements_it_is_empty),
         pool_test(plain_elements_and_numbers_stand_as_they_are),
-        pool_test(null_differs_from_the_text_null),
+        pool_test(no_value_is_told_from_a_text_of_that_name),
         pool_test(quotes_and_backslashes_are_escaped_wherever_they_stand),
     };
     return run_test_group("array", tests);

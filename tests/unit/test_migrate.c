@@ -1,4 +1,4 @@
-/* The embedded migrations. (The end-to-end tests apply them to a database.) */
+/* The embedded migrations. (That they can be applied is tested end to end.) */
 #include "unit.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void a_migration_is_called_by_its_number(void **state)
     }
 }
 
-/* The transaction is the caller's, so that it also holds the record of what was applied. */
+/* neo_migrate begins the transaction, which also records the migration. */
 static void a_migration_has_no_transaction_of_its_own(void **state)
 {
     static const char *const words[] = {"\nbegin;", "\ncommit;", "\nrollback", "\\i ", "\n\\"};

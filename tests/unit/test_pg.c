@@ -1,4 +1,4 @@
-/* What can be said of connections without a database. (The rest is tested end to end.) */
+/* Connections and statements without a database. (The rest is tested end to end.) */
 #include "unit.h"
 
 #include <apr_strings.h>

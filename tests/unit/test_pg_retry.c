@@ -1,9 +1,9 @@
-/* Statements and connections that end: what is done again, and that nothing that writes is done twice. */
+/* Connections that end during a statement: what is retried, and that no write is executed twice. */
 #include "fake_pg.h"
 
 #define MAX_STEPS 8
 
-/* What the server answers, one after the other; the last one again and again. */
+/* The server's answers in order; the last one is repeated. */
 typedef struct {
     fake_reply steps[MAX_STEPS];
     int count;
@@ -56,7 +56,7 @@ static void assert_row(const bench *b)
     assert_string_equal(neo_rows_value(&b->rows, 0, 0), "1");
 }
 
-/* ---------------------------------------------------------------- what goes well */
+/* ---------------------------------------------------------------- success */
 
 static void a_statement_is_prepared_once_on_a_connection(void **state)
 {
@@ -101,9 +101,9 @@ static void a_server_is_used_again_after_an_outage(void **state)
     assert_row(b);
 }
 
-/* ---------------------------------------------------------------- the connection ends in the middle */
+/* ---------------------------------------------------------------- the connection ends during a statement */
 
-/* How often a statement is executed of which the first execution ends like this, and what comes of it. */
+/* How often a statement is executed if its first execution ends like this, and its status. */
 static void assert_ends(apr_pool_t *pool, int writes, fake_reply first, int executions, neo_pg_status status)
 {
     script s = {.steps = {first, row}, .count = 2};
@@ -112,7 +112,7 @@ static void assert_ends(apr_pool_t *pool, int writes, fake_reply first, int exec
     assert_int_equal(b->server->executed, executions);
     if (status == NEO_PG_OK)
         assert_row(b);
-    assert_int_equal(run(b), NEO_PG_OK); /* the next one is not harmed */
+    assert_int_equal(run(b), NEO_PG_OK); /* the next one succeeds */
     assert_row(b);
     assert_int_equal(b->server->executed, executions + 1);
 }
@@ -231,7 +231,7 @@ static void an_administrators_statement_is_not_retried_over_a_new_connection(voi
     assert_int_equal(b->server->connections, 1);
 }
 
-/* How often an administrator's statement is executed that is rolled back each time but the last. */
+/* How often a statement of neoapictl is executed that is rolled back each time but the last. */
 static void assert_executed(apr_pool_t *pool, const char *sql, int params, int executions, neo_pg_status status)
 {
     script s = {.steps = {{.error = "40P01"}, {.error = "40001"}, {.error = "40P01"}, row}, .count = 4};
@@ -243,7 +243,7 @@ static void assert_executed(apr_pool_t *pool, const char *sql, int params, int e
 static void an_administrators_statement_is_retried_after_a_rollback(void **state)
 {
     assert_executed(*state, "select $1", 1, 4, NEO_PG_OK);
-    assert_executed(*state, "select 1; select 2", 0, 1, NEO_PG_UNAVAILABLE); /* what may have done a part already */
+    assert_executed(*state, "select 1; select 2", 0, 1, NEO_PG_UNAVAILABLE); /* the first of them may have been committed */
     script s = {.steps = {{.error = "40P01"}}, .count = 1};
     bench *b = set_up(&s, 0, *state);
     assert_int_equal(neo_pg_exec(b->pg, "select $1", 1, one, b->pool, &b->rows), NEO_PG_UNAVAILABLE);

@@ -1,4 +1,4 @@
-/* Statements whose answer is taken later: what happens between the two steps, and where one of them cannot be done. */
+/* Statements whose result is received later: failures of either step and between them. */
 #include "fake_pg.h"
 
 typedef struct {

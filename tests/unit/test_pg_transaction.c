@@ -1,10 +1,10 @@
-/* Transactions of several statements: when they can be done again, when it is not known whether they were done, and that no
- * connection is left inside of one. */
+/* Transactions of several statements: when they can be retried, when it is unknown whether they were committed, and that no
+ * connection stays in one. */
 #include "fake_pg.h"
 
 static const char *const one[] = {"1"};
 
-/* What goes wrong, and at which statement, so many times; and what the server was sent. */
+/* The failure, the statement that fails and how often; and what the server received. */
 typedef struct {
     const char *at;
     fake_reply how;
@@ -84,7 +84,7 @@ static void statements_between_are_committed_together(void **state)
     assert_int_equal(mark(b, 0), NEO_PG_OK);
     assert_int_equal(run(b), NEO_PG_OK);
     assert_int_equal(commit(b), NEO_PG_OK);
-    neo_pg_roll_back(b->pg); /* of what is over, nothing */
+    neo_pg_roll_back(b->pg); /* no effect outside a transaction */
     assert_int_equal(t.begun, 1);
     assert_int_equal(t.rolled_back, 0);
     assert_int_equal(b->server->connections, 1);
