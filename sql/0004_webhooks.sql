@@ -95,7 +95,7 @@ create table neoapi.webhook_queue (
 create index webhook_queue_subscription_due_at on neoapi.webhook_queue (subscription_id, due_at);
 
 -- Deleting a subscription fails its pending deliveries. Claimed rows are locked first, in the order in which the courier locks
--- them when it records results (see src/store/outbox.c), so that the two do not deadlock. The others are not locked in an
+-- them when it records results (see src/store/outbox.sql), so that the two do not deadlock. The others are not locked in an
 -- order, because that would take half as long again for a million of them.
 create function neoapi.webhook_subscription_fail_pending() returns trigger language plpgsql as $$
 begin

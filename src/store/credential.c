@@ -1,4 +1,4 @@
-/* Reading credentials (see store/credential.h). */
+/* Reads credentials (see store/credential.h). */
 #include "store/credential.h"
 
 #include <apr_strings.h>

@@ -150,7 +150,7 @@ static const char *end_pass(neo_purge *purge, int *is_over)
     purge->table = 0;
     purge->since_pass = 0;
     purge->is_held_up = 0;
-    return purge->idle < MAX_IDLE ? NULL : "rows that are not removed refer to the remaining ones, or others keep writing";
+    return purge->idle < MAX_IDLE ? NULL : "a row that is not removed refers to what is left, or others keep writing";
 }
 
 const char *neo_purge_step(neo_purge *purge, apr_pool_t *pool, long long *removed, int *is_over)

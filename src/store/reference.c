@@ -38,7 +38,7 @@ void neo_reference_add_lookup(neo_buf *sql, const neo_resource *resource)
     neo_reference_add_missing(sql, resource, "path");
 }
 
-/* A scalar subquery for each kind: the planner cannot turn it into anything but an index look-up. */
+/* Scalar subqueries, so that each reference is one index look-up, whatever the planner estimates of the tables' sizes. */
 void neo_reference_add_missing(neo_buf *sql, const neo_resource *resource, const char *columns)
 {
     neo_buf_printf(sql, "missing as materialized (select %s from ref where case left(target, 4)", columns);
