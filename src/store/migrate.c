@@ -217,7 +217,7 @@ const char *neo_migrate(neo_pg *pg, const char *runtime, neo_migrate_progress pr
         }
         const char *who = blockers(&r);
         if (r.retries++ == MAX_RETRIES)
-            return apr_psprintf(pool, "%s; in the way: %s; end that, or run this again later", wrong, who);
+            return apr_psprintf(pool, "%s; blocked by: %s; end that, or run this again later", wrong, who);
         if (r.blocked)
             r.blocked(who, data);
         wrong = NULL;
