@@ -27,10 +27,6 @@ int neo_write_is_parameter(const neo_field *field);
 
 const char *neo_table_of(const neo_resource *resource);
 
-/* The field of a unique index. Indexes are named <table>_<field>_key, or <table>_<status>_<field>_key if they cover the rows
- * with one status: then *status is that, else NULL. NULL if the index is named otherwise. */
-const neo_field *neo_write_unique_field(const neo_resource *resource, const char *index, apr_pool_t *pool, const char **status);
-
 /* Adds the `returning` of a write of the table t: the columns that the CTEs after it need. */
 void neo_write_add_returning(neo_buf *sql, const neo_resource *resource);
 

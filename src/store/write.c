@@ -21,23 +21,6 @@ const char *neo_table_of(const neo_resource *resource)
 
 /* ---------------------------------------------------------------- fields */
 
-const neo_field *neo_write_unique_field(const neo_resource *resource, const char *index, apr_pool_t *pool, const char **status)
-{
-    const neo_field *of_status = neo_field_named(resource->fields, "status");
-    const char *table = neo_table_of(resource);
-    for (const neo_field *f = resource->fields; f->name; f++) {
-        *status = NULL;
-        if (strcmp(index, apr_pstrcat(pool, table, "_", f->name, "_key", NULL)) == 0)
-            return f;
-        for (const char *const *v = of_status ? of_status->values : NULL; v && *v; v++) {
-            *status = *v;
-            if (strcmp(index, apr_pstrcat(pool, table, "_", *v, "_", f->name, "_key", NULL)) == 0)
-                return f;
-        }
-    }
-    return NULL;
-}
-
 static const neo_field *secret_of(const neo_resource *resource)
 {
     for (const neo_field *f = resource->fields; f->name; f++)
