@@ -1,4 +1,4 @@
-/* The catalogue of codes, and problems made from it (see core/problem.h). */
+/* Holds the catalogue of error codes and makes problems from it (see core/problem.h). */
 #include "core/problem.h"
 
 #include <apr_strings.h>
@@ -7,118 +7,118 @@
 
 #include "core/clock.h"
 
-/* A body of a megabyte can have a hundred thousand wrong fields; nobody reads on after these. */
+/* A body of a megabyte can have a hundred thousand invalid fields. */
 #define MAX_ITEMS     100
 #define TEXT_OF(n)    TEXT_OF_IT(n)
 #define TEXT_OF_IT(n) #n
 
 static const neo_code_info catalogue[] = {
-    [NEO_VALIDATION_FAILED] = {"validation.failed", 400, "validation", "Several fields or parameters are wrong.",
-                               "Read `errors`: it names all of them, with a code for each."},
+    [NEO_VALIDATION_FAILED] = {"validation.failed", 400, "validation", "Several fields or parameters are invalid.",
+                               "See `errors`: it lists each of them with its own code."},
     [NEO_VALIDATION_FIELD_REQUIRED] = {"validation.{resource}.{field}_required", 400, "validation",
-                                       "A field that the resource must have is missing or null.", "Send the field."},
+                                       "A required field is missing or null.", "Send the field."},
     [NEO_VALIDATION_FIELD_INVALID] = {"validation.{resource}.{field}_invalid", 400, "validation",
-                                      "A field has a value of the wrong type, form or range.",
-                                      "The message says what the field takes."},
+                                      "A field has a value of the wrong type, format or range.",
+                                      "Send a value that the message in `errors` allows."},
     [NEO_VALIDATION_FIELD_NOT_FOUND] = {"validation.{resource}.{field}_not_found", 400, "validation",
                                         "A field refers to a resource that does not exist in the organization.",
-                                        "Send the id of a resource that you can read."},
+                                        "Send the id of an existing resource of the organization."},
     [NEO_VALIDATION_REQUIRED] = {"validation.required", 400, "validation", "A required value is missing.",
                                  "Send the value that `errors` names."},
     [NEO_VALIDATION_UNKNOWN_FIELD] = {"validation.unknown_field", 400, "validation",
-                                      "The body has a field that the resource does not.",
-                                      "Remove it, or check its spelling against the reference."},
+                                      "The body has a field that the resource does not have.",
+                                      "Remove the field, or check its spelling in the reference."},
     [NEO_VALIDATION_MALFORMED_JSON] = {"validation.malformed_json", 400, "validation",
-                                       "The body is not one well-formed JSON value in UTF-8, or repeats a key.",
-                                       "The message gives line and column."},
+                                       "The body is not valid JSON in UTF-8, or an object repeats a key.",
+                                       "Correct the body at the line and column in the message."},
     [NEO_VALIDATION_MALFORMED_REQUEST] =
         {"validation.malformed_request", 400, "validation",
-         "The HTTP request itself is broken: a header, the path's encoding, the body's framing.", "Check the HTTP client."},
-    [NEO_VALIDATION_BODY_REQUIRED] = {"validation.body_required", 400, "validation", "The request needs a body and has none.",
+         "The HTTP request is malformed: a header, the encoding of the path, or the framing of the body.",
+         "Check the HTTP client."},
+    [NEO_VALIDATION_BODY_REQUIRED] = {"validation.body_required", 400, "validation", "The request has no body.",
                                       "Send a JSON object."},
     [NEO_VALIDATION_LIMIT_OUT_OF_RANGE] = {"validation.limit_out_of_range", 400, "validation",
                                            "`limit` is not an integer from 1 to 100.",
-                                           "Send 1 to 100, or leave it out for 25."},
+                                           "Send an integer from 1 to 100. The default is 25."},
     [NEO_VALIDATION_CURSOR_INVALID] = {"validation.cursor_invalid", 400, "validation",
-                                       "The cursor was not issued for this list, these filters and this organization.",
+                                       "The cursor does not belong to this list, these filters and this organization.",
                                        "Send `page_info.end_cursor` unchanged, with the filters of the first page."},
-    [NEO_VALIDATION_CURSOR_EXPIRED] = {"validation.cursor_expired", 400, "validation", "The cursor is too old.",
+    [NEO_VALIDATION_CURSOR_EXPIRED] = {"validation.cursor_expired", 400, "validation", "The cursor has expired.",
                                        "Start again from the first page."},
     [NEO_VALIDATION_UNKNOWN_PARAMETER] = {"validation.unknown_parameter", 400, "validation",
-                                          "The query has a parameter that the operation does not.",
-                                          "Remove it, or check its spelling against the reference."},
+                                          "The operation does not have this query parameter.",
+                                          "Remove the parameter, or check its spelling in the reference."},
     [NEO_VALIDATION_PARAMETER_INVALID] = {"validation.parameter_invalid", 400, "validation",
-                                          "A query parameter or header is repeated, or has a value of the wrong form.",
-                                          "The message says what it takes."},
+                                          "A query parameter or header is repeated, or has an invalid value.",
+                                          "Send it once, with a value that the message in `errors` allows."},
     [NEO_VALIDATION_ORGANIZATION_REQUIRED] = {"validation.organization_required", 400, "validation",
-                                              "The token reaches several organizations and the request names none.",
-                                              "Send X-Organization-ID; GET /me lists the ids."},
+                                              "The token has access to several organizations and the request names none.",
+                                              "Send X-Organization-ID with one of the organizations that GET /me lists."},
     [NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID] = {"validation.idempotency_key_invalid", 400, "validation",
                                                 "Idempotency-Key is not a UUID of version 4.",
                                                 "Send a new random UUID for each operation."},
     [NEO_VALIDATION_BATCH_TOO_LARGE] = {"validation.batch_too_large", 400, "validation",
-                                        "The batch has more operations than one request may have.",
-                                        "Send it in several requests of at most 100 operations."},
+                                        "The batch has more than 100 operations.",
+                                        "Split it into requests of at most 100 operations."},
     [NEO_VALIDATION_TEMPLATE_REJECTED] =
         {"validation.whatsapp.template_rejected", 400, "validation",
-         "WhatsApp refuses the message template or its parameters; nothing was sent.",
-         "The message says what WhatsApp has against it. Look at the template's name, language, "
-         "state and number of parameters."},
+         "WhatsApp has rejected the message template or its parameters. Nothing was sent.",
+         "Check the template's name, language, status and number of parameters. The message has WhatsApp's reason."},
     [NEO_VALIDATION_METHOD_NOT_ALLOWED] = {"validation.method_not_allowed", 405, "validation",
-                                           "The path exists and does not have this method.",
-                                           "The Allow header lists those it has."},
+                                           "The path does not support this method.", "Use a method from the header Allow."},
     [NEO_VALIDATION_REQUEST_TIMEOUT] = {"validation.request_timeout", 408, "validation", "The request did not arrive in time.",
-                                        "Send it again, faster."},
+                                        "Send it again; check the connection."},
     [NEO_VALIDATION_BODY_TOO_LARGE] = {"validation.body_too_large", 413, "validation",
-                                       "The body is larger than the server takes.", "Send less in one request."},
+                                       "The body is larger than the server accepts.", "Send a smaller body; split batches."},
     [NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE] = {"validation.unsupported_media_type", 415, "validation",
-                                               "The body is not declared as JSON.", "Send Content-Type: application/json."},
+                                               "The Content-Type of the body is not JSON.",
+                                               "Send Content-Type: application/json."},
     [NEO_UNAUTHORIZED_AUTH_REQUIRED] = {"unauthorized.auth_required", 401, "unauthorized",
                                         "The request has no X-API-Key header.",
                                         "Send an API key or a personal access token in X-API-Key."},
     [NEO_UNAUTHORIZED_INVALID_CREDENTIAL] = {"unauthorized.invalid_credential", 401, "unauthorized",
-                                             "X-API-Key holds no valid credential.",
-                                             "Check that the whole key was copied, and that it belongs to this deployment."},
+                                             "X-API-Key has no valid credential.",
+                                             "Check that the whole key was copied and that it belongs to this service."},
     [NEO_UNAUTHORIZED_REVOKED_CREDENTIAL] = {"unauthorized.revoked_credential", 401, "unauthorized",
-                                             "The credential was revoked.", "Ask the administrator for a new one."},
+                                             "The credential has been revoked.", "Ask the administrator for a new one."},
     [NEO_FORBIDDEN_PERMISSIONS] = {"forbidden.insufficient_permissions", 403, "forbidden",
-                                   "The credential is valid and lacks the scope that the operation needs.",
-                                   "Ask for a key with the scope that the message names."},
+                                   "The credential lacks the scope that the operation requires.",
+                                   "Use a credential with the scope that the message names."},
     [NEO_FORBIDDEN_ORGANIZATION] = {"forbidden.organization", 403, "forbidden",
-                                    "X-Organization-ID names an organization that the credential does not reach.",
-                                    "GET /me shows the organizations it reaches."},
-    [NEO_FORBIDDEN_BY_SERVER] = {"forbidden.by_server", 403, "forbidden", "The web server's own rules refuse the request.",
+                                    "The credential has no access to the organization in X-Organization-ID.",
+                                    "Send one of the organizations that GET /me lists."},
+    [NEO_FORBIDDEN_BY_SERVER] = {"forbidden.by_server", 403, "forbidden", "The web server's configuration denies this request.",
                                  "Ask the administrator."},
-    [NEO_NOT_FOUND_RESOURCE] = {"not_found.{resource}", 404, "not_found", "No such resource exists in the organization.",
-                                "Check the id; it may have been deleted."},
-    [NEO_NOT_FOUND_ROUTE] = {"not_found.route", 404, "not_found", "The API has no such path.",
-                             "Check it against the reference."},
+    [NEO_NOT_FOUND_RESOURCE] = {"not_found.{resource}", 404, "not_found", "The organization has no resource with this id.",
+                                "Check the id; the resource may have been deleted."},
+    [NEO_NOT_FOUND_ROUTE] = {"not_found.route", 404, "not_found", "The API does not have this path.",
+                             "Check the path in the reference."},
     [NEO_CONFLICT_DUPLICATE] = {"conflict.duplicate", 409, "conflict",
-                                "Another resource already has a value that must be unique.", "The message names the field."},
-    [NEO_CONFLICT_IN_USE] = {"conflict.in_use", 409, "conflict", "Another resource refers to the one to be deleted.",
-                             "Remove the reference first."},
+                                "Another resource already has a value that must be unique.",
+                                "Change the field that the message names, or use the other resource."},
+    [NEO_CONFLICT_IN_USE] = {"conflict.in_use", 409, "conflict", "The resource cannot be deleted while others refer to it.",
+                             "Remove the references first; the message names the kinds of resources that have them."},
     [NEO_CONFLICT_INVALID_TRANSITION] = {"conflict.invalid_transition", 409, "conflict",
-                                         "The status cannot change from its present value to the one sent.",
-                                         "The message lists the statuses that can follow."},
-    [NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED] = {"conflict.idempotency_key_reused", 409, "conflict",
-                                             "The Idempotency-Key was used for a different request.",
-                                             "Use a new key for each operation; repeat one only with the same path and body."},
+                                         "The status cannot change from its current value to the requested one.",
+                                         "Send one of the statuses that the message lists."},
+    [NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED] =
+        {"conflict.idempotency_key_reused", 409, "conflict", "The Idempotency-Key was already used for a different request.",
+         "Use a new key for each operation. Repeat a key only with the same path and body."},
     [NEO_CONFLICT_OPTED_OUT] = {"conflict.opted_out", 409, "conflict",
-                                "The contact has asked for no more messages; nothing was sent.",
-                                "Wait until the contact writes that messages are welcome again."},
+                                "The contact has opted out of messages. Nothing was sent.",
+                                "Do not retry. Sending is possible again after the contact has asked for messages."},
     [NEO_CONFLICT_PRECONDITION_FAILED] = {"conflict.precondition_failed", 412, "conflict",
-                                          "If-Match does not match: the resource has changed since it was read.",
-                                          "Read it again, apply the change to what it is now, and send the new ETag."},
-    [NEO_RATE_LIMIT_EXCEEDED] = {"rate_limit.exceeded", 429, "rate_limit", "The window's requests are used up.",
-                                 "Wait for `retry_after` seconds; X-RateLimit-* tell how much is left before it happens."},
-    [NEO_INTERNAL_UNEXPECTED] = {"internal.unexpected", 500, "internal", "Something failed on our side.",
-                                 "Try again later; report `request_id` if it stays."},
-    [NEO_INTERNAL_UNAVAILABLE] =
-        {"internal.unavailable", 503, "internal", "The service cannot reach its database at the moment.",
-         "Try again after the seconds in Retry-After, with the same Idempotency-Key where one was sent."},
+                                          "The resource has changed since the version in If-Match.",
+                                          "Read the resource again, repeat the change and send the new ETag."},
+    [NEO_RATE_LIMIT_EXCEEDED] = {"rate_limit.exceeded", 429, "rate_limit", "The rate limit is exceeded.",
+                                 "Wait for `retry_after` seconds. X-RateLimit-Remaining shows how many requests are left."},
+    [NEO_INTERNAL_UNEXPECTED] = {"internal.unexpected", 500, "internal", "An internal error occurred.",
+                                 "Try again later. If the error persists, report `request_id`."},
+    [NEO_INTERNAL_UNAVAILABLE] = {"internal.unavailable", 503, "internal", "The service is temporarily unavailable.",
+                                  "Retry after the seconds in Retry-After, with the same Idempotency-Key if you sent one."},
     [NEO_INTERNAL_PROVIDER_UNAVAILABLE] =
-        {"internal.provider_unavailable", 503, "internal", "WhatsApp takes no message at the moment; nothing was sent.",
-         "Try again after the seconds in Retry-After, with the same Idempotency-Key where one was sent."},
+        {"internal.provider_unavailable", 503, "internal", "WhatsApp is temporarily unavailable. Nothing was sent.",
+         "Retry after the seconds in Retry-After, with the same Idempotency-Key if you sent one."},
 };
 _Static_assert(sizeof catalogue / sizeof *catalogue == NEO_CODES, "every code has its row");
 
@@ -143,7 +143,7 @@ const char *neo_type_title(const char *type)
     return type;
 }
 
-/* "parties[2].role" is the field parties_role of a code. */
+/* In codes, the field "parties[2].role" is named parties_role. */
 static void add_field_name(neo_buf *out, const char *path)
 {
     for (int inside = 0; *path; path++) {
@@ -202,18 +202,19 @@ neo_problem *neo_problem_for_resource(apr_pool_t *pool, neo_code kind, const cha
     return new_problem(pool, kind, resource, detail);
 }
 
-/* Several fields are wrong: the problem is no longer that of the first. */
+/* With the second item, the problem's code changes from that of the first to validation.failed. */
 static void add_item(neo_problem *p, apr_pool_t *pool, neo_problem_item item)
 {
     if (p->items->nelts == MAX_ITEMS) {
-        p->detail = "More than " TEXT_OF(MAX_ITEMS) " fields or parameters are wrong; errors names the first of them.";
+        p->detail =
+            "More than " TEXT_OF(MAX_ITEMS) " fields or parameters are invalid; errors lists the first " TEXT_OF(MAX_ITEMS) ".";
         return;
     }
     APR_ARRAY_PUSH(p->items, neo_problem_item) = item;
     if (p->items->nelts > 1) {
         p->kind = NEO_VALIDATION_FAILED;
         p->code = catalogue[NEO_VALIDATION_FAILED].code;
-        p->detail = apr_psprintf(pool, "%d fields or parameters are wrong; errors names each of them.", p->items->nelts);
+        p->detail = apr_psprintf(pool, "%d fields or parameters are invalid; errors lists each of them.", p->items->nelts);
     }
 }
 
@@ -254,7 +255,7 @@ neo_problem *neo_problem_within(apr_pool_t *pool, const neo_problem *problem, co
 
 neo_problem *neo_problem_internal(apr_pool_t *pool)
 {
-    return neo_problem_make(pool, NEO_INTERNAL_UNEXPECTED, "Something failed on our side; the request id helps us find it.");
+    return neo_problem_make(pool, NEO_INTERNAL_UNEXPECTED, "An internal error occurred. Report the request_id if it persists.");
 }
 
 int neo_problem_status(const neo_problem *problem)

@@ -1,4 +1,4 @@
-/* What the page of errors explains, drawn from the catalogue and the tables (see model/docs.h). */
+/* Generates the page of errors from the catalogue and the resource tables (see model/docs.h). */
 #include <apr_strings.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* ---------------------------------------------------------------- text */
 
-/* Text with what HTML reserves replaced, and `words` between backticks as code. */
+/* Escapes text for HTML; `words` in backticks become code. */
 static void add_text(neo_buf *out, const char *text)
 {
     int in_code = 0;
@@ -34,7 +34,7 @@ static void add_paragraph(neo_buf *out, const char *text)
     neo_buf_puts(out, "</p>\n");
 }
 
-/* The code's pattern with other braces: open and close stand around each name. */
+/* The pattern of a code with its braces replaced. */
 static const char *pattern_of(neo_code code, const char *open, const char *close, apr_pool_t *pool)
 {
     neo_buf out;
@@ -65,10 +65,10 @@ static int is_pattern(neo_code code)
     return strchr(neo_code_row(code)->code, '{') != NULL;
 }
 
-/* ---------------------------------------------------------------- the rows of a pattern: a code for each resource or field */
+/* ---------------------------------------------------------------- tables: the codes of a pattern by resource and field */
 
-/* Whether a field can be wrong in that way. */
-static int concerns(neo_code code, const neo_field *field)
+/* Whether the code applies to the field. */
+static int applies_to(neo_code code, const neo_field *field)
 {
     if (code == NEO_VALIDATION_FIELD_REQUIRED)
         return field->flags & (NEO_REQUIRED | NEO_CONDITIONAL);
@@ -88,12 +88,13 @@ static void add_values(neo_buf *out, const neo_field *field)
 static void add_kind(neo_buf *out, const neo_field *field)
 {
     if (field->refers)
-        neo_buf_printf(out, field->type == NEO_REFERENCE ? "The id of a %s." : "Ids of kind %s.", field->refers->name);
+        neo_buf_printf(out, field->type == NEO_REFERENCE ? "The id of a %s." : "A list of ids of resources of type %s.",
+                       field->refers->name);
     else
         neo_buf_puts(out, "An id.");
 }
 
-/* What a field takes. */
+/* Describes the accepted values of a field. */
 static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
 {
     neo_buf out;
@@ -103,7 +104,7 @@ static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
         neo_buf_printf(&out, "A string of %lld to %lld characters.", field->min ? field->min : 1, field->max);
         break;
     case NEO_TIMESTAMP: neo_buf_puts(&out, "An RFC 3339 date-time."); break;
-    case NEO_DATE: neo_buf_puts(&out, "A date."); break;
+    case NEO_DATE: neo_buf_puts(&out, "A date from 1800 on, such as 2026-01-31."); break;
     case NEO_OBJECT: neo_buf_puts(&out, "An object."); break;
     case NEO_BOOLEAN: neo_buf_puts(&out, "true or false."); break;
     case NEO_ENUM:
@@ -134,7 +135,7 @@ static void add_field_rows(neo_buf *out, neo_code code, const neo_resource *reso
         const char *path = apr_pstrcat(out->pool, outer, f->name, NULL);
         if (f->flags & NEO_SERVER)
             continue;
-        if (concerns(code, f))
+        if (applies_to(code, f))
             add_row(out, filled_code(code, resource, path, out->pool),
                     apr_pstrcat(out->pool, f->doc, " ", accepted_values(f, out->pool), NULL));
         if (f->fields)
@@ -142,8 +143,8 @@ static void add_field_rows(neo_buf *out, neo_code code, const neo_resource *reso
     }
 }
 
-/* Bodies and ids that belong to a resource without being it, once each. */
-static void add_rows_of_operations(neo_buf *rows, neo_code code, const neo_resource *resource)
+/* Request bodies and subresources of a resource, each once. */
+static void add_operation_rows(neo_buf *rows, neo_code code, const neo_resource *resource)
 {
     const char *last = "";
     for (int a = 0; a < NEO_ACTIONS; a++) {
@@ -166,8 +167,8 @@ static void add_table(neo_buf *out, const char *title, const neo_buf *rows)
         neo_buf_printf(out, "<table>\n<caption>%s</caption>\n<tbody>\n%s</tbody>\n</table>\n", title, rows->ptr);
 }
 
-/* Operations of no collection: the fields of what is sent, and what its id can fail to find. */
-static void add_tables_of_others(neo_buf *out, neo_code code)
+/* Operations outside the collections: the fields of their bodies and the resources that they refer to. */
+static void add_other_tables(neo_buf *out, neo_code code)
 {
     for (int a = 0; a < NEO_ACTIONS; a++) {
         const neo_operation *o = &neo_operations[a];
@@ -183,7 +184,7 @@ static void add_tables_of_others(neo_buf *out, neo_code code)
     }
 }
 
-/* A table for each resource that has such codes; nothing where none has. */
+/* A table for each resource that has codes of this pattern. */
 static neo_text tables_of(neo_code code, apr_pool_t *pool)
 {
     neo_buf out;
@@ -197,22 +198,22 @@ static neo_text tables_of(neo_code code, apr_pool_t *pool)
             add_row(&rows, filled_code(code, *r, "", pool), (*r)->tag_doc);
         if (has_field(code) && (*r)->has_batch)
             add_field_rows(&rows, code, *r, neo_batch_fields, "");
-        add_rows_of_operations(&rows, code, *r);
+        add_operation_rows(&rows, code, *r);
         add_table(&out, (*r)->title, &rows);
     }
-    add_tables_of_others(&out, code);
+    add_other_tables(&out, code);
     return neo_buf_text(&out);
 }
 
 /* ---------------------------------------------------------------- the page */
 
-/* Whether the page has an article of the code: a pattern that fits no field cannot be answered. */
+/* A pattern that applies to no field is left out: no response has such a code. */
 static int is_shown(neo_code code, apr_pool_t *pool)
 {
     return !is_pattern(code) || tables_of(code, pool).len > 0;
 }
 
-/* An article's anchor: the code itself, or of a pattern what is left without braces. */
+/* The anchor of an article: the code without braces. */
 static const char *anchor_of(neo_code code, apr_pool_t *pool)
 {
     return pattern_of(code, "", "", pool);
@@ -241,7 +242,7 @@ static void add_link(neo_buf *out, neo_code code)
                    pattern_of(code, "&lt;", "&gt;", out->pool));
 }
 
-/* The contents and the main part, both type by type. */
+/* The page has two parts, the list of contents and the articles, both grouped by type. */
 typedef struct {
     void (*open)(neo_buf *out, const char *type);
     void (*add)(neo_buf *out, neo_code code);
@@ -258,7 +259,7 @@ static void open_articles(neo_buf *out, const char *type)
     neo_buf_printf(out, "<section class=\"%s\">\n<h2 id=\"%s\">%s</h2>\n", type, type, neo_type_title(type));
 }
 
-/* The codes of a type stand together in the catalogue. */
+/* Relies on the catalogue being grouped by type. */
 static void add_part(neo_buf *out, const page_part *part)
 {
     const char *type = NULL;

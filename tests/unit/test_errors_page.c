@@ -128,7 +128,7 @@ static void each_explanation_has_status_meaning_and_remedy(void **state)
                            "<h3><a href=\"#validation.limit_out_of_range\"><code>validation.limit_out_of_range</code></a>"
                            " <span class=\"status\">400</span></h3>\n"
                            "<p><code>limit</code> is not an integer from 1 to 100.</p>\n"
-                           "<p>Send 1 to 100, or leave it out for 25.</p>\n"
+                           "<p>Send an integer from 1 to 100. The default is 25.</p>\n"
                            "</article>\n"));
 }
 
