@@ -1,13 +1,13 @@
 #!/bin/sh
-# Fetches Swagger UI, which draws the reference page, by npm into DIR/swagger-ui, unless it is there: fetch.sh DIR
-# Where it cannot be had, one line says why. With NEOAPI_FETCH=no nothing is fetched that is not there, for builds without network.
+# Fetches Swagger UI for the reference page from npm into DIR/swagger-ui, unless it is there: fetch.sh DIR
+# On failure it prints the reason in one line. NEOAPI_FETCH=no prevents fetching, for builds without network.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
 fetched=$(cd "$1" && pwd)/swagger-ui
 
 if cmp -s "$here/package-lock.json" "$fetched/package-lock.json"; then exit 0; fi
-[ "${NEOAPI_FETCH:-yes}" != no ] || { echo "Swagger UI was not fetched before (make fetch)"; exit 1; }
+[ "${NEOAPI_FETCH:-yes}" != no ] || { echo "Swagger UI has not been fetched (make fetch)"; exit 1; }
 rm -rf "$fetched"
 command -v npm >/dev/null || { echo "npm is not installed"; exit 1; }
 fresh=$fetched.$$
@@ -16,12 +16,12 @@ trap 'exit 130' INT TERM HUP
 mkdir -p "$fresh/whole"
 cd "$fresh"
 
-# The lock has checksums. No package's script is run.
+# The lock file has checksums. Install scripts of packages are not run.
 cp "$here/package.json" "$here/package-lock.json" "$here/.npmrc" .
 npm ci --ignore-scripts --no-progress --loglevel=error --fetch-retries=1 --fetch-timeout=30000 >log 2>&1 </dev/null ||
     { echo "npm could not fetch Swagger UI ($(sed -n '/./{p;q;}' log))"; exit 1; }
 
-# What only a debugger would ask for is left out.
+# Without references to source maps, which are not served.
 from=node_modules/swagger-ui-dist
 for file in swagger-ui.css swagger-ui-bundle.js; do
     sed '/^\/[*/]# sourceMappingURL=/d' "$from/$file" >"whole/$file"
@@ -29,10 +29,10 @@ done
 {
     printf 'Swagger UI is distributed under the Apache License 2.0.\n\n'
     cat "$from/NOTICE"
-    printf '\n\nIt has in it:\n\n'
+    printf '\n\nIt includes:\n\n'
     cat "$from/swagger-ui-bundle.js.LICENSE.txt"
 } >whole/swagger-ui.txt
 
-# Put into place at the end, so that what was interrupted is not taken for whole.
+# Moved at the end, so that an interrupted run leaves nothing that looks complete.
 cp package-lock.json whole/
 mv whole "$fetched"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Writes the documentation as a C table (see model/docs.h): pack.sh VERSION FETCHED OUT
-# Pages are put into their frame. What they are made of gets a name that changes with its content, so that browsers may keep it
-# for good. Swagger UI, which draws the reference, comes from npm, into FETCHED; where it cannot be had, another page says so.
+# Writes the documentation pages and their assets as a C table (see model/docs.h): pack.sh VERSION FETCHED OUT
+# The name of an asset has a hash of its content, so browsers can cache it for good. Swagger UI comes from npm, into FETCHED; if
+# it cannot be fetched, the reference is replaced by no-reference.html.
 set -eu
 export LC_ALL=C
 here=$(cd "$(dirname "$0")" && pwd)
@@ -16,7 +16,7 @@ why=$(sh "$here/fetch.sh" "$2") || {
     reference=no-reference
 }
 
-# ---------------------------------------------------------------- what pages are made of
+# ---------------------------------------------------------------- assets
 
 media_type() {
     case $1 in
@@ -34,12 +34,12 @@ bytes() {
     printf '},\n    .len = %d},\n' "$(wc -c <"$1")"
 }
 
-# asset FILE: its new name goes into the pages, its content into the table, compressed where that saves half and more.
+# asset FILE: adds the file to the table, compressed if it is large, and its hashed name to the words that pages use.
 asset() {
     name=$(basename "$1")
     new=${name%.*}.$(sha256sum "$1" | cut -c1-8).${name##*.}
     printf 's|{{%s}}|%s|g\n' "$name" "$new" >>"$work/names"
-    printf '{.path = "docs/%s",\n    .media_type = "%s",\n    .is_lasting = 1,\n' "$new" "$(media_type "$name")"
+    printf '{.path = "docs/%s",\n    .media_type = "%s",\n    .is_immutable = 1,\n' "$new" "$(media_type "$name")"
     if [ "$(wc -c <"$1")" -gt 20000 ]; then
         gzip -9n <"$1" >"$work/packed"
         printf '    .coding = "gzip",\n'
@@ -49,24 +49,46 @@ asset() {
     fi
 }
 
+# use_our_fonts FILE: prints the style sheet with the fonts of the other pages.
+use_our_fonts() {
+    echo '/* Changed by src/docs/pack.sh: fonts. */'
+    sed -e 's/font-family:sans-serif/font-family:inherit/g' \
+        -e 's/font-family:monospace\(,monospace\)*/font-family:var(--mono)/g' "$1"
+}
+
 # ---------------------------------------------------------------- pages
 
-# said WORD FILE: what the page's line <!-- WORD: … --> says.
-said() {
+# meta WORD FILE: the text of the page's line <!-- WORD: … -->.
+meta() {
     sed -n "s/^<!-- $1: \(.*\) -->\$/\1/p" "$2"
 }
 
-# page FILE PATH NAME: the frame with the page's content in it; NAME is what the frame calls it.
+# contents FILE: the page's list of contents, made from its headings.
+contents() {
+    sed -n -e 's|^<h2 id="\([^"]*\)">\(.*\)</h2>$|<li><a href="#\1">\2</a></li>|p' \
+        -e 's|^<h3 id="\([^"]*\)">\(.*\)</h3>$|<li class="sub"><a href="#\1">\2</a></li>|p' "$1" >"$work/headings"
+    insert headings "$work/headings" "$here/contents.html"
+}
+
+# insert WORD FILE INTO: prints INTO with FILE in place of its line {{WORD}}.
+insert() {
+    sed -e "/^{{$1}}\$/{r $2" -e 'd}' "$3"
+}
+
+# page FILE PATH NAME: the page in its frame, where the link of that NAME is marked as the current page.
 page() {
-    sed '/^<!-- [a-z]*: .* -->$/d' "$1" >"$work/content"
+    contents "$1" >"$work/contents"
+    sed '/^<!-- [a-z]*: .* -->$/d' "$1" >"$work/text"
+    insert contents "$work/contents" "$work/text" >"$work/content"
     {
         cat "$work/names"
-        printf 's|{{%s}}|%s|g\n' title "$(said title "$1")" about "$(said about "$1")" version "$version" \
+        printf 's|{{%s}}|%s|g\n' title "$(meta title "$1")" about "$(meta about "$1")" version "$version" \
             swagger-ui "$swagger_ui" "here:$3" ' aria-current="page"' 'here:[a-z]*' ''
     } >"$work/words"
-    sed -e "/^{{content}}\$/{r $work/content" -e 'd}' "$here/frame.html" | sed -f "$work/words" >"$work/page"
-    printf '{.path = "%s",\n    .media_type = "%s",\n    .has_script = %d,\n' "$2" "$(media_type html)" \
-        "$(grep -c '<script' "$work/page" | sed 's/[1-9].*/1/')"
+    insert content "$work/content" "$here/frame.html" | sed -f "$work/words" >"$work/page"
+    calls_api=0
+    [ "$1" != "$here/reference.html" ] || calls_api=1
+    printf '{.path = "%s",\n    .media_type = "%s",\n    .calls_api = %d,\n' "$2" "$(media_type html)" "$calls_api"
     bytes "$work/page"
 }
 
@@ -74,16 +96,17 @@ swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.j
 {
     echo '#include "model/docs.h"'
     echo 'const neo_doc neo_docs[] = {'
-    for file in style.css icon.svg; do asset "$here/$file"; done
+    for file in style.css icon.svg samples.js; do asset "$here/$file"; done
     if [ "$reference" = reference ]; then
         for file in reference.css reference.js; do asset "$here/$file"; done
-        for file in swagger-ui.css swagger-ui-bundle.js swagger-ui.txt; do asset "$fetched/$file"; done
+        use_our_fonts "$fetched/swagger-ui.css" >"$work/swagger-ui.css"
+        for file in "$work/swagger-ui.css" "$fetched/swagger-ui-bundle.js" "$fetched/swagger-ui.txt"; do asset "$file"; done
     fi
     page "$here/start.html" docs/ start
     page "$here/$reference.html" docs/reference reference
     page "$here/webhooks.html" docs/webhooks webhooks
     page "$here/errors.html" docs/errors errors
-    # relative addresses need the slash
+    # relative links need the slash
     echo '{.path = "docs", .moved_to = "docs/"},'
     echo '};'
     echo 'const int neo_docs_count = (int)(sizeof neo_docs / sizeof *neo_docs);'

@@ -1,22 +1,22 @@
-// Starts Swagger UI on the reference page. Nothing is kept in the browser, and nothing is asked of any other host.
+// Starts Swagger UI on the reference page. Nothing is stored in the browser, and only this host is contacted.
 'use strict';
 
 const dark = matchMedia('(prefers-color-scheme: dark)');
-const wear = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
-wear();
-dark.addEventListener('change', wear);
+const applyColors = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
+applyColors();
+dark.addEventListener('change', applyColors);
 
 const url = new URL('../openapi.yaml', document.baseURI).href;
 
-// Swagger UI would send the example of a parameter that may be left out; here it stands in the description instead.
-function tell(parameter) {
+// "Try it out" would send the examples of optional parameters, so they are moved to the description.
+function moveExample(parameter) {
     if (parameter.required || parameter.example === undefined) return;
     parameter.description = `${parameter.description ?? ''} Example: \`${[parameter.example].flat().join(',')}\``;
     delete parameter.example;
 }
 
-// HEAD and OPTIONS are beside every operation: half of the description, and nothing to read. Requests go to where the page is
-// from, by whatever name that was reached: the policy allows nothing else.
+// Every path has HEAD and OPTIONS, so they are left out. Requests go to the origin of the page, because the
+// Content-Security-Policy allows no other.
 function prepare(description) {
     description.servers = [{ url: new URL('.', url).href.slice(0, -1) }];
     const paths = Object.values(description.paths ?? {});
@@ -24,34 +24,62 @@ function prepare(description) {
         delete path.head;
         delete path.options;
     }
-    Object.values(description.components?.parameters ?? {}).forEach(tell);
-    paths.flatMap((path) => Object.values(path).flatMap((operation) => operation.parameters ?? [])).forEach(tell);
+    Object.values(description.components?.parameters ?? {}).forEach(moveExample);
+    paths.flatMap((path) => Object.values(path).flatMap((operation) => operation.parameters ?? [])).forEach(moveExample);
     return description;
 }
 
-// Swagger UI's own way of following references reads the whole description anew for each operation that is opened.
-function follow(value, description, way = []) {
+// Replaces resolveSubtree, which reads the whole description again for each operation that is opened.
+function resolve(value, description, seen = []) {
     if (value === null || typeof value !== 'object') return value;
-    if (Array.isArray(value)) return value.map((one) => follow(one, description, way));
+    if (Array.isArray(value)) return value.map((one) => resolve(one, description, seen));
     if (typeof value.$ref !== 'string')
-        return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, follow(one, description, way)]));
-    if (way.includes(value.$ref)) return value;
+        return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolve(one, description, seen)]));
+    if (seen.includes(value.$ref)) return value;
     const target = at(description, value.$ref.split('/').slice(1).map((name) => name.replace(/~1/g, '/').replace(/~0/g, '~')));
-    return { ...follow(target, description, [...way, value.$ref]), $$ref: url + value.$ref };
+    return { ...resolve(target, description, [...seen, value.$ref]), $$ref: url + value.$ref };
 }
 
 function at(description, path) {
     return path.reduce((value, name) => value?.[name], description);
 }
 
-const ours = () => ({
+// Generators of code for the request of "Try it out". JSON's string literals are valid in both languages. A quote in the body is
+// inside a JSON string, so it can be written as an escape.
+function escape(body, quote) {
+    return body.replaceAll(quote, `\\u00${quote.charCodeAt(0).toString(16)}`);
+}
+
+function entries(headers) {
+    return Object.entries(headers ?? {}).map((entry) => `    ${entry.map((one) => JSON.stringify(one)).join(': ')},\n`).join('');
+}
+
+function python(request) {
+    const { url, method, headers, body } = request.toJS();
+    const data = body ? `body = r'''${escape(body, "'")}'''\n` : '';
+    return `import requests\n\nheaders = {\n${entries(headers)}}\n${data}` +
+        `response = requests.request("${method}", ${JSON.stringify(url)},\n` +
+        `                            headers=headers${body ? ', data=body.encode()' : ''})\nprint(response.text)`;
+}
+
+function typescript(request) {
+    const { url, method, headers, body } = request.toJS();
+    const data = body ? `const body = String.raw\`${escape(escape(body, '`'), '$')}\`;\n` : '';
+    return `const headers = {\n${entries(headers)}};\n${data}` +
+        `const response = await fetch(${JSON.stringify(url)},\n` +
+        `  { method: "${method}", headers${body ? ', body' : ''} });\nconsole.log(await response.text());`;
+}
+
+const plugin = () => ({
     fn: {
-        resolveSubtree: async (description, path) => ({ spec: follow(at(description, path), description), errors: [] }),
+        requestSnippetGenerator_python: python,
+        requestSnippetGenerator_typescript: typescript,
+        resolveSubtree: async (description, path) => ({ spec: resolve(at(description, path), description), errors: [] }),
     },
     statePlugins: {
         spec: { wrapActions: { updateJsonSpec: (update) => (description) => update(prepare(description)) } },
     },
-    // What the description begins with is told by the other pages, at more leisure.
+    // The other pages have the introduction.
     wrapComponents: { InfoContainer: () => () => null },
 });
 
@@ -65,5 +93,15 @@ SwaggerUIBundle({
     filter: true,
     persistAuthorization: false,
     validatorUrl: null,
-    plugins: [ours],
+    requestSnippetsEnabled: true,
+    requestSnippets: {
+        generators: {
+            curl_bash: { title: 'curl', syntax: 'bash' },
+            python: { title: 'Python', syntax: 'python' },
+            typescript: { title: 'TypeScript', syntax: 'javascript' },
+        },
+        languages: ['curl_bash', 'python', 'typescript'],
+        defaultExpanded: true,
+    },
+    plugins: [plugin],
 });

@@ -1,4 +1,4 @@
-/* Finding documents and filling in pages (see model/docs.h). */
+/* Finds documents and fills in the placeholders of pages (see model/docs.h). */
 #include "model/docs.h"
 
 #include <apr_strings.h>
@@ -21,11 +21,11 @@ static void add_events(neo_buf *out)
             neo_buf_printf(out, "<li><code>%s</code></li>\n", *event);
 }
 
-/* What may stand between {{ and }} in a page, beside base_url. */
+/* Placeholders of pages besides {{base_url}}. */
 static const struct {
     const char *word;
     void (*add)(neo_buf *out);
-} blanks[] = {
+} placeholders[] = {
     {"error_articles", neo_errors_articles},
     {"error_links", neo_errors_links},
     {"events", add_events},
@@ -36,7 +36,7 @@ static int is_word(const char *text, size_t len, const char *word)
     return len == strlen(word) && strncmp(text, word, len) == 0;
 }
 
-/* An address has nothing but & that HTML reserves. */
+/* Only & needs escaping: start-up checks that the URL has no other character that HTML reserves. */
 static void add_url(neo_buf *out, const char *url)
 {
     for (; *url; url++)
@@ -50,9 +50,9 @@ static void fill(neo_buf *out, const char *word, size_t len, const char *base_ur
 {
     if (is_word(word, len, "base_url"))
         add_url(out, base_url);
-    for (size_t i = 0; i < sizeof blanks / sizeof *blanks; i++)
-        if (is_word(word, len, blanks[i].word))
-            blanks[i].add(out);
+    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++)
+        if (is_word(word, len, placeholders[i].word))
+            placeholders[i].add(out);
 }
 
 static void fill_in(neo_buf *out, const char *at, const char *end, const char *base_url)

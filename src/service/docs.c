@@ -1,4 +1,4 @@
-/* What the API says about itself: its description, and the documentation for people (see model/docs.h). */
+/* Serves openapi.yaml and the documentation pages (see model/docs.h). */
 #include "model/docs.h"
 
 #include <apr_strings.h>
@@ -6,11 +6,12 @@
 #include "call.h"
 #include "model/openapi.h"
 
-/* A page may load what lies beside it and nothing from elsewhere; nothing that is written into it is run, or styles it. */
+/* Scripts and styles are loaded from this origin only; inline ones are blocked. */
 #define POLICY                                                                                                                 \
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; img-src 'self'"
-/* Swagger UI's style sheet holds its icons as data. */
-#define POLICY_WITH_SCRIPT POLICY " data:; script-src 'self'; connect-src 'self'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "   \
+    "img-src 'self'"
+/* Swagger UI sends requests, and its style sheet has icons as data URLs. */
+#define POLICY_OF_REFERENCE POLICY " data:; connect-src 'self'"
 
 static void make_page(neo_static_document *page, neo_text body, apr_pool_t *pool)
 {
@@ -41,9 +42,9 @@ neo_problem *neo_call_openapi(neo_call *call, neo_result *result)
 
 static void set_headers(neo_call *call, const neo_doc *document)
 {
-    if (document->is_lasting)
+    if (document->is_immutable)
         neo_call_set_header(call, "Cache-Control", "public, max-age=31536000, immutable");
-    neo_call_set_header(call, "Content-Security-Policy", document->has_script ? POLICY_WITH_SCRIPT : POLICY);
+    neo_call_set_header(call, "Content-Security-Policy", document->calls_api ? POLICY_OF_REFERENCE : POLICY);
     neo_call_set_header(call, "Referrer-Policy", "no-referrer");
     neo_call_set_header(call, "Cross-Origin-Opener-Policy", "same-origin");
     if (document->coding) {

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven by Selenium, that reaches nothing but this machine."""
+"""Runs a headless Chromium with Selenium that can only reach this host."""
 
 import json
 import os
@@ -13,7 +13,7 @@ OPTIONS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-f
            "--no-proxy-server", "--disable-background-networking", "--disable-component-update", "--disable-sync",
            "--disable-extensions",
            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.2"]
-DESK, PHONE = (1280, 900), (390, 844)
+WIDE, DESK, PHONE = (1440, 900), (1280, 900), (390, 844)
 
 
 def has_sandbox():
@@ -22,7 +22,7 @@ def has_sandbox():
 
 
 class Browser:
-    """browser.open(url); browser.find(css), find_all(css): what can be seen; browser.run(javascript, …)."""
+    """browser.open(url); browser.find(css), find_all(css): visible elements; browser.run(javascript, …)."""
 
     def __init__(self, place):
         options = webdriver.ChromeOptions()
@@ -30,7 +30,7 @@ class Browser:
         options.ignore_local_proxy_environment_variables()
         for option in [*OPTIONS, f"--user-data-dir={place}/profile", *([] if has_sandbox() else ["--no-sandbox"])]:
             options.add_argument(option)
-        options.set_capability("acceptInsecureCerts", True)  # the instance's authority is its own
+        options.set_capability("acceptInsecureCerts", True)  # the instance has its own CA
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         service = Service("/usr/bin/chromedriver", log_path=f"{place}/chromedriver.log")
         self.driver = webdriver.Chrome(service=service, options=options)
@@ -41,7 +41,7 @@ class Browser:
         self.driver.quit()
 
     def look(self, size=DESK, is_dark=False):
-        """How the next page is looked at."""
+        """Sets the size and the colour scheme for the next page."""
         width, height = size
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
                                     {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": size == PHONE})
@@ -50,14 +50,14 @@ class Browser:
 
     def open(self, url):
         self.forget()
-        self.driver.get("about:blank")  # so that an address that differs in its fragment alone is loaded as well
+        self.driver.get("about:blank")  # reloads also if only the fragment differs
         self.driver.get(url)
 
     def find_all(self, css):
         return [one for one in self.driver.find_elements(By.CSS_SELECTOR, css) if one.is_displayed()]
 
     def find(self, css):
-        """The first of them, as soon as it can be seen."""
+        """Waits for the first visible one."""
         found = self.driver.find_elements
         return eventually(lambda: next((one for one in found(By.CSS_SELECTOR, css) if one.is_displayed()), None), css)
 
@@ -69,11 +69,11 @@ class Browser:
         self.driver.get_log("performance")
 
     def console(self):
-        """What has been said since the page was opened."""
+        """The console messages since the page was opened."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def requests(self):
-        """The addresses that have been asked for since then, data: left out."""
+        """The URLs requested since the page was opened, without data URLs."""
         events = [json.loads(entry["message"])["message"] for entry in self.driver.get_log("performance")]
         urls = [event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"]
         return [url for url in urls if not url.startswith(("data:", "about:"))]

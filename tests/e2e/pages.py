@@ -1,16 +1,15 @@
-"""The documentation's pages, as a test reads them."""
+"""Parses the documentation pages for the tests."""
 
 from html.parser import HTMLParser
 from urllib.parse import urldefrag, urljoin
 
 PAGES = ("docs/", "docs/reference", "docs/webhooks", "docs/errors")
-EMPTY = {"meta", "link", "img", "br", "hr", "input"}  # elements without an end
+EMPTY = {"meta", "link", "img", "br", "hr", "input"}  # elements without an end tag
 
 
 class Page(HTMLParser):
-    """`elements` are (name, attributes) in their order; `ids`; `loaded` and `links`: addresses, each in full; `examples`: the
-    texts of <pre><code>, as (language, id, text); `text`: what is to be read; `inline`: what scripts and styles have in them.
-    """
+    """elements: (name, attributes) of each element, in order; ids; loaded and links: absolute URLs; text: the visible text;
+    examples: (language, id, text) of each <pre><code>; inline: the text of scripts and styles."""
 
     def __init__(self, url, text):
         super().__init__()
@@ -46,6 +45,11 @@ class Page(HTMLParser):
 
     def all(self, name):
         return [attributes for element, attributes in self.elements if element == name]
+
+
+def samples(page, language):
+    """The code samples of a page in one language. Those with an id belong to tests of their own."""
+    return [text for found, name, text in page.examples if found == language and not name]
 
 
 def page_of(api, path):

@@ -1,4 +1,4 @@
-"""The examples of the page on webhooks: they subscribe, and they accept what the API sends and nothing else."""
+"""Runs the examples of the page on webhooks: requests, and checks of signatures in each language."""
 
 import importlib.util
 import json
@@ -12,11 +12,10 @@ for module in ("webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import ok  # noqa: E402
+from pages import page_of, samples  # noqa: E402
+from wait import TIMEOUT_S  # noqa: E402
 from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
                               subscribe)
-from pages import page_of  # noqa: E402
-from test_docs import examples  # noqa: E402
-from wait import TIMEOUT_S  # noqa: E402
 
 pytestmark = pytest.mark.plain
 
@@ -33,7 +32,7 @@ def truth(done):
     return done.stdout == b"true\n"
 
 
-# Each runs one example. `what` is secret, body and headers.
+# Each runs one example. `what` has the secret, the body and the headers.
 
 
 def in_shell(text, what, place):
@@ -112,7 +111,7 @@ def test_an_example_tells_what_is_genuine(admin, receiver, tmp_path, example, na
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name.endswith("standard")])
 def test_an_example_refuses_what_was_signed_long_ago(admin, receiver, tmp_path, example, name):
-    """With a clock that is ten minutes on; the signature itself is right."""
+    """The signature is valid, but the clock is ten minutes ahead."""
     secret = subscribe(admin, receiver.url)["secret"]
     admin.broker()
     arrival, = receiver.wait_for(1)
@@ -125,7 +124,7 @@ def test_an_example_refuses_what_was_signed_long_ago(admin, receiver, tmp_path, 
 
 def test_the_requests_that_the_page_shows_work(admin, tmp_path):
     (tmp_path / ".curlrc").write_text(f'silent\ncacert = "{admin.instance.ca}"\nnoproxy = "*"\n')
-    made, listed = [text for text in examples(admin, "docs/webhooks") if text.startswith("curl")]
+    made, listed = samples(page_of(admin, "docs/webhooks"), "sh")
 
     def run(text, **variables):
         done = subprocess.run(["sh", "-eu", "-c", text], capture_output=True, check=True, timeout=TIMEOUT_S,

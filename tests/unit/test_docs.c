@@ -44,7 +44,7 @@ static void a_page_has_no_blanks_and_nothing_from_elsewhere(void **state)
         for (int w = 0; w < COUNT(wrong); w++)
             if (strstr(page.ptr, wrong[w]))
                 fail_msg("%s has %s", neo_docs[i].path, wrong[w]);
-        assert_int_equal(strstr(page.ptr, "<script") != NULL, neo_docs[i].has_script);
+        assert_int_equal(strstr(page.ptr, "\"reference.") != NULL, neo_docs[i].calls_api);
     }
 }
 
@@ -68,7 +68,7 @@ static void assets_are_sent_as_packed_and_cacheable(void **state)
         neo_text content = neo_docs_content(document, BASE, *state);
         assert_ptr_equal(content.ptr, document->bytes);
         assert_int_equal(content.len, document->len);
-        assert_true(document->is_lasting && document->len > 0);
+        assert_true(document->is_immutable && document->len > 0);
         if (document->coding)
             assert_memory_equal(document->bytes, "\x1f\x8b", 2);
     }

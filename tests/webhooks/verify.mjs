@@ -1,5 +1,5 @@
-// Whether deliveries are genuine, by libraries that receivers use: verify.mjs reads an array of
-// {"secret", "headers", "body" in base64} and tells, for each, what both say.
+// Verifies deliveries with the libraries that receivers use. Reads an array of {"secret", "headers", "body" in base64} and prints
+// the results of both libraries for each.
 import { readFileSync } from "node:fs";
 import { verify } from "@octokit/webhooks-methods";
 import { Webhook } from "standardwebhooks";

@@ -1,0 +1,87 @@
+"""Pastes the samples of the documentation one after the other: curl in a shell, Python, and TypeScript with the compiler."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+for module in ("webhook_fixtures", "whatsapp"):
+    pytest.register_assert_rewrite(module)
+
+from client import ok  # noqa: E402
+from deployment import ROOT  # noqa: E402
+from pages import page_of, samples  # noqa: E402
+from wait import TIMEOUT_S  # noqa: E402
+from whatsapp import meta, module_admin_factory, module_instance, org, provider  # noqa: E402 (fixtures among them)
+
+pytestmark = pytest.mark.plain
+
+TOOLS = ROOT / "tests/openapi"
+PRINTED = [r"api_key", r"Ana Public", r"201 brk_\w+ \"\w+\"", r"200 \{.*\+55 11 91234-5678", r"\[ ?201, 200 ?\]", r"204",
+           r"20[01] accepted", r"whs_\w+ whsec_", r"\[\]"]  # by the samples in Python and TypeScript, in this order
+
+
+@pytest.fixture
+def run(org, tmp_path):
+    """run(command): its output, with the variables of the samples and without proxies."""
+    (tmp_path / ".curlrc").write_text("silent\nfail-with-body\n")
+    ca = org.instance.ca
+    org.api.broker(name="Ana Public", visibility="public")
+    variables = {"KEY": org.api.credential.secret, "LEAD": org.lead(), "CURL_CA_BUNDLE": ca, "REQUESTS_CA_BUNDLE": ca,
+                 "NODE_EXTRA_CA_CERTS": ca, "CURL_HOME": str(tmp_path), "no_proxy": "*"}
+
+    def start(*command):
+        done = subprocess.run(command, cwd=tmp_path, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **variables})
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+    return start
+
+
+@pytest.fixture
+def tools(run, tmp_path):
+    """What npm has installed for the checks of openapi.yaml, so that npx finds openapi-typescript without a network."""
+    place = run("sh", "-eu", "-c", 'here=$1; . "$here/tools.sh"; install_tools; echo "$tools"', "sh", TOOLS).splitlines()[-1]
+    (tmp_path / "node_modules").symlink_to(place + "/node_modules")
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+
+
+def pasted(org, language):
+    return [text for path in ("docs/", "docs/webhooks") for text in samples(page_of(org.api, path), language)]
+
+
+def assert_made(org, rounds):
+    """Each round leaves the broker of the batch, and has sent a message."""
+    names = [broker["name"] for broker in ok(org.api.get("brokers"))["items"]]
+    assert sorted(names) == ["Ana Public"] + ["Davi Moreira"] * rounds and len(org.meta.sends) == rounds
+
+
+def test_curl(org, run, tools, tmp_path):
+    texts = samples(page_of(org.api, "docs/"), "sh")
+    shown = run("sh", "-eu", "-c", "\n".join(2 * texts))
+    assert len(texts) == 8 and len(re.findall('"status":20[01],"resource"', shown)) == 4
+    assert (tmp_path / "api.ts").stat().st_size > 10000
+    assert_made(org, 2)
+
+
+def test_python(org, run):
+    texts = pasted(org, "python")
+    shown = run("/usr/bin/python3", "-B", "-c", "\n".join(2 * texts))
+    assert re.fullmatch(".*".join(["", *PRINTED, *PRINTED, ""]), shown, re.S), shown
+    assert_made(org, 2)
+
+
+def test_typescript(org, run, tools, tmp_path):
+    *_, npx = samples(page_of(org.api, "docs/"), "sh")
+    texts = pasted(org, "ts")
+    config = json.loads((TOOLS / "story.json").read_text())
+    (tmp_path / "tsconfig.json").write_text(json.dumps({**config, "files": [str(TOOLS / "node.d.ts"), "samples.ts"]}))
+    (tmp_path / "samples.ts").write_text("\n".join(texts))
+    run("sh", "-eu", "-c", npx)
+    run("node_modules/.bin/tsc")
+    first = [*PRINTED[:7], "Davi Moreira", *PRINTED[7:]]  # the generated client lists brokers
+    shown = run("node", "samples.js") + run("node", "samples.js")
+    assert re.fullmatch(".*".join(["", *first, *first, ""]), shown, re.S), shown
+    assert_made(org, 2)
