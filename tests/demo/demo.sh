@@ -1,26 +1,26 @@
 #!/bin/sh
-# The demo: a private deployment under BUILD/demo with two tenants, three organizations, 200 brokers, 200 properties, the
-# parties, proposals, contracts and documents that go with them, and leads who answer by WhatsApp, through a stand-in for Meta.
+# Runs the demo: a private deployment under BUILD/demo with two tenants, three organizations, 200 brokers, 200 properties with
+# parties, proposals, contracts and documents, and leads who answer WhatsApp messages through a simulation of Meta.
 #
-#   demo.sh start BUILD [NAME=VALUE...]    starts it from BUILD/mod_neoapi.so and BUILD/neoapictl, with more settings of instance.sh
+#   demo.sh start BUILD [NAME=VALUE...]    starts BUILD/mod_neoapi.so and BUILD/neoapictl; NAME=VALUE are settings of instance.sh
 #   demo.sh stop BUILD      stops it and keeps its data
 #   demo.sh remove BUILD    stops it and deletes everything
 #
 # NEOAPI_DEMO_PORT is Apache's port (8443), NEOAPI_DEMO_CONF a file of httpd directives to include in the virtual host,
-# NEOAPI_DEMO_RETRY_DELAYS the seconds before each attempt to deliver a webhook ("0 1 2 3 4" for the impatient; otherwise as shipped).
+# NEOAPI_DEMO_RETRY_DELAYS the seconds before each webhook attempt, such as "0 1 2 3 4" (default: that of NeoAPIWebhookRetryDelays).
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=/dev/null
 . "$here/../deploy/common.sh"
 
-# deploy COMMAND [NAME=VALUE...]: see instance.sh.
+# deploy COMMAND [NAME=VALUE...]: runs instance.sh.
 deploy() {
     command=$1
     shift
     sh "$here/../deploy/instance.sh" "$command" "$demo/instance" "$@"
 }
 
-# A demo that runs keeps its port, unless another is asked for.
+# A running demo keeps its port, unless NEOAPI_DEMO_PORT is set.
 port() {
     if [ -n "${NEOAPI_DEMO_PORT:-}" ]; then
         echo "$NEOAPI_DEMO_PORT"
@@ -31,7 +31,7 @@ port() {
     fi
 }
 
-# The stand-in for Meta (whatsapp.py) keeps its port while nobody else has it.
+# The simulation of Meta (whatsapp.py) keeps its port unless another program has taken it.
 choose_whatsapp_port() {
     whatsapp_port=$(cat "$demo/whatsapp.port" 2>/dev/null || true)
     if [ -z "$whatsapp_port" ] || { ! whatsapp_pid >/dev/null && is_taken "$whatsapp_port"; }; then
@@ -44,9 +44,8 @@ whatsapp_pid() {
     running "$demo/whatsapp.pid" "whatsapp.py serve"
 }
 
-# What the demo has in its virtual host: webhooks may go to this machine without TLS, where receivers that are being written
-# are, and WhatsApp's messages go to the stand-in. The file is left alone where nothing is new, because Apache is started anew for
-# a new one.
+# Writes the demo's directives for the virtual host: webhooks can be delivered to this host without TLS, for receivers under
+# development, and WhatsApp messages go to the simulation. An unchanged file is not touched, because a newer one restarts Apache.
 make_conf() {
     conf=$demo/demo.conf
     more=$(absolute "${NEOAPI_DEMO_CONF:-}")
@@ -70,14 +69,14 @@ make_conf() {
 up() {
     make_conf
     deploy up PORT="$(port)" INSTANCE_CONF="$conf" MODULE="$build/mod_neoapi.so" CTL="$build/neoapictl" "$@" ||
-        die "it could not be brought up; the reason is above (another port: make demo DEMO_PORT=N)"
+        die "the demo cannot start; the reason is above (to use another port: make demo DEMO_PORT=N)"
     # shellcheck source=/dev/null
     . "$demo/instance/env"
-    made=$NEOAPI_STATE/demo # what has been made in this database: ids and secrets
+    made=$NEOAPI_STATE/demo # ids and secrets that exist in this database
     loaded=$NEOAPI_STATE/demo.data
 }
 
-# Runs neoapictl and prints one member of its answer: ctl MEMBER ARGUMENT…
+# ctl MEMBER ARGUMENT…: runs neoapictl and prints one member of its output.
 ctl() {
     member=$1
     shift
@@ -85,7 +84,7 @@ ctl() {
     printf '%s' "$answer" | sed -n 's/.*"'"$member"'": *"\([^"]*\)".*/\1/p' | grep .
 }
 
-# Makes tenants, organizations, users and credentials and prints them as assignments.
+# Creates tenants, organizations, users and credentials and prints them as assignments.
 populate() {
     ctl name plan add integration --requests 1000000 --window 60 >/dev/null
     tenant=$(ctl id tenant add 'Grupo Horizonte (demo)' --plan integration)
@@ -110,19 +109,19 @@ populate() {
 }
 
 assign() {
-    [ -n "$2" ] || exit 1 # what was to be assigned has said why
+    [ -n "$2" ] || exit 1 # the command that failed has printed why
     printf '%s=%s\n' "$1" "$(quoted "$2")"
 }
 
-# A run that was interrupted leaves tenants whose secrets nobody knows: then everything is made anew.
+# An interrupted run leaves tenants whose secrets are lost: then everything is removed and created again.
 make_credentials() {
     if [ ! -f "$made" ] && "$NEOAPI_CTL" --json tenant list | grep -q tnt_; then
-        say "an earlier run did not finish: making the demo anew"
+        say "an earlier run did not finish: starting from an empty database"
         deploy remove
         up "$@"
     fi
     if [ ! -f "$made" ]; then
-        say "making tenants, organizations, users and credentials"
+        say "creating tenants, organizations, users and credentials"
         (umask 077 && populate >"$made.new")
         mv "$made.new" "$made"
     fi
@@ -130,19 +129,19 @@ make_credentials() {
     . "$made"
 }
 
-# Through the API, as a client would. What is there already comes from a run that was interrupted, or from an older demo.
+# Loads the data through the API. Resources that exist already are from an interrupted run or an older demo.
 load() {
     [ ! -f "$loaded" ] || return 0
     say "creating brokers, parties, properties, proposals, contracts and documents through the API"
     if ! as_client /usr/bin/python3 -B "$here/load.py" >"$loaded.new"; then
         tail -n 5 "$NEOAPI_ERROR_LOG" >&2
-        die "the data could not be loaded; what was refused and the end of the error log are above"
+        die "cannot load the data; the error and the end of the error log are above"
     fi
     say "created $(cat "$loaded.new")"
     mv "$loaded.new" "$loaded"
 }
 
-# Runs a command that is a client of the demo's first organization.
+# Runs a command with the variables of the demo's first organization.
 as_client() {
     (
         set -a
@@ -154,7 +153,7 @@ as_client() {
     )
 }
 
-# A number, with secrets that the stand-in knows as well, and leads. What a run that was interrupted has made is there already.
+# Creates a number, whose secrets the simulation shares, and leads, unless an interrupted run has created them.
 make_whatsapp() {
     secrets=$NEOAPI_STATE/demo.whatsapp number=106540352242922
     if [ ! -f "$secrets" ]; then
@@ -170,7 +169,7 @@ make_whatsapp() {
         say "importing leads"
         as_client /usr/bin/python3 -B "$here/whatsapp.py" leads >"$demo/leads.csv"
         "$NEOAPI_CTL" --json lead import "$demo/leads.csv" --organization "$NEOAPI_ORG" >/dev/null ||
-            die "the leads could not be imported"
+            die "cannot import the leads"
     fi
     lead=$(a_lead) || die "there is no lead"
 }
@@ -190,7 +189,7 @@ start_whatsapp() {
         tries=$((tries - 1))
         if [ "$tries" -eq 0 ] || ! is_alive "$!"; then
             cat "$demo/whatsapp.log" >&2
-            die "the stand-in for Meta does not start"
+            die "the simulation of Meta does not start"
         fi
         sleep 0.05
     done
@@ -199,7 +198,7 @@ start_whatsapp() {
 stop_whatsapp() {
     if pid=$(whatsapp_pid); then
         kill "$pid"
-        await_end 10 "$pid" || die "the stand-in for Meta does not end"
+        await_end 10 "$pid" || die "the simulation of Meta does not stop"
     fi
     rm -f "$demo/whatsapp.pid"
 }
@@ -217,15 +216,16 @@ write_env() {
             assign NEOAPI_CTL "$NEOAPI_CTL"
         } >"$demo/env.new"
     )
-    # with sudo it still is the caller's
+    # with sudo, the file belongs to the caller
     if [ -n "${SUDO_UID:-}" ] && is_root; then chown "$SUDO_UID:${SUDO_GID:-}" "$demo/env.new"; fi
     mv "$demo/env.new" "$demo/env"
 }
 
-tell() {
+print_summary() {
     read -r uuid </proc/sys/kernel/random/uuid
     creci=$(printf '%06d' $((0x$(printf '%.5s' "$uuid") % 1000000)))
-    curl="curl --cacert $NEOAPI_CA -H 'X-API-Key: $NEOAPI_KEY'"
+    ca=$(quoted "$NEOAPI_CA")
+    curl="curl --cacert $ca -H 'X-API-Key: $NEOAPI_KEY'"
     cat <<END
 
 The demo runs.
@@ -233,10 +233,10 @@ The demo runs.
   Base URL   $NEOAPI_URL
   API key    $NEOAPI_KEY
   Docs       ${NEOAPI_URL}docs/
-  more       . $(quoted "$demo/env")
+  Variables  . $(quoted "$demo/env")
 
-Who am I, what has three bedrooms or more for at most R\$ 900.000, and one more broker (with its Idempotency-Key it is created
-once, however often it is sent):
+Check the key, list properties with at least three bedrooms for at most R\$ 900.000, and create a broker (only once, because
+repetitions have the same Idempotency-Key):
 
 $curl ${NEOAPI_URL}me
 
@@ -244,13 +244,17 @@ $curl '${NEOAPI_URL}properties?status=active&bedrooms_gte=3&sale_price_lte=90000
 
 $curl -H 'Content-Type: application/json' -H 'Idempotency-Key: $uuid' -d '{"name": "Maria Exemplo", "creci": "CRECI-SP $creci-F"}' ${NEOAPI_URL}brokers
 
-A WhatsApp message to a lead. The contact is played by a program, which reads and answers; paste it again after some seconds:
+Send a WhatsApp message to a lead. A simulated contact reads and answers it; paste it again after some seconds:
 
 $curl -H 'Content-Type: application/json' -d '{"lead_id": "$lead", "template_name": "boas_vindas", "template_parameters": ["Carla", "Horizonte"]}' ${NEOAPI_URL}whatsapp/conversations
 
-Webhooks: make demo-receiver, in another shell, shows what a receiver gets when something changes.
+The examples of the documentation work in a shell with these variables:
 
-make demo-stop stops it and keeps its data.
+export KEY=$NEOAPI_KEY LEAD=$lead CURL_CA_BUNDLE=$ca REQUESTS_CA_BUNDLE=$ca NODE_EXTRA_CA_CERTS=$ca
+
+To receive webhooks, run make demo-receiver in another shell.
+
+make demo-stop stops the demo and keeps its data.
 END
 }
 
@@ -267,7 +271,7 @@ case $action in
         make_whatsapp
         start_whatsapp
         write_env
-        tell
+        print_summary
         ;;
     stop)
         stop_whatsapp

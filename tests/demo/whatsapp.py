@@ -1,10 +1,9 @@
-"""The demo's WhatsApp: a stand-in for Meta's servers, and contacts who answer.
+"""Simulates Meta's servers and contacts for the demo.
 
-    NEOAPI_URL=… NEOAPI_CA=… NEOAPI_KEY=… whatsapp.py leads    writes a CSV file of leads: parties who want to buy or rent
-    NEOAPI_URL=… NEOAPI_CA=… whatsapp.py serve PORT SECRETS    is Meta for the number whose secrets are in that file
+    NEOAPI_URL=… NEOAPI_CA=… NEOAPI_KEY=… whatsapp.py leads    prints leads as CSV: parties with the role buyer or tenant
+    NEOAPI_URL=… NEOAPI_CA=… whatsapp.py serve PORT SECRETS    simulates Meta for the number whose secrets are in that file
 
-A message that is sent is soon on the contact's telephone, then read, then answered; each of these is a signed callback, as
-Meta's are. It says what it does. tests/whatsapp is what it is made of.
+Each message is delivered, read and answered; each step is a signed callback and a line of output. Uses tests/whatsapp.
 """
 
 import csv
@@ -24,12 +23,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "whatsapp"))
 from callbacks import call, change, envelope, status, text  # noqa: E402
 from meta import Meta, Number, accept  # noqa: E402
 
-NUMBER, DISPLAY, ACCOUNT = "106540352242922", "+55 11 4000-1234", "102290129340398"  # as demo.sh adds it
+NUMBER, DISPLAY, ACCOUNT = "106540352242922", "+55 11 4000-1234", "102290129340398"  # the same as in demo.sh
 LEADS = 12
-STATUSES = (("sent", 0.2), ("delivered", 0.5), ("read", 1))  # with the seconds that pass before
+STATUSES = (("sent", 0.2), ("delivered", 0.5), ("read", 1))  # with the delay in seconds
 ANSWERS = ("Oi! Sim, quero visitar no sábado de manhã.", "Obrigada pelo contato! Aceitam financiamento?",
            "Boa tarde, pode me mandar mais fotos?")
-TIMEOUT_S = 60  # seconds that Apache may be away
+TIMEOUT_S = 60  # seconds to wait for Apache
 
 
 def trust():
@@ -52,7 +51,7 @@ def leads():
 
 
 class Contacts:
-    """Who gets what is sent, and answers."""
+    """The contacts: they receive messages and answer."""
 
     def __init__(self, number):
         self.number, self.context, self.count = number, trust(), 0
@@ -61,7 +60,7 @@ class Contacts:
     def accept(self, handler, send):
         accept(handler, send)
         template = send.template
-        self.say(f"{send.to} gets {template['name']} ({template['language']['code']}) {', '.join(send.parameters)}")
+        self.say(f"{send.to} receives {template['name']} ({template['language']['code']}) {', '.join(send.parameters)}")
         threading.Thread(target=self.talk, args=(send,), daemon=True).start()
 
     def talk(self, send):
@@ -76,7 +75,7 @@ class Contacts:
         self.say(f"{send.to} answers: {answer}")
 
     def tell(self, **lists):
-        """As Meta does, again until it is taken."""
+        """Sends a callback, like Meta, until it is accepted."""
         deadline, body = time.monotonic() + TIMEOUT_S, envelope(self.number, change(self.number, **lists))
         while time.monotonic() < deadline:
             try:
@@ -85,7 +84,7 @@ class Contacts:
             except OSError:
                 pass
             time.sleep(1)
-        self.say("a callback was not taken")
+        self.say(f"a callback was not accepted within {TIMEOUT_S} seconds")
 
     @staticmethod
     def say(line):
@@ -99,7 +98,7 @@ def serve(port, file):
     with Meta(int(port)) as meta:
         meta.numbers.append(number)
         meta.behave(Contacts(number).accept)
-        Contacts.say(f"{meta.url} is Meta for {DISPLAY}")
+        Contacts.say(f"simulating Meta for {DISPLAY} at {meta.url}")
         while True:
             signal.pause()
 

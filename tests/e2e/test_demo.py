@@ -1,4 +1,4 @@
-"""`make demo`: what it starts runs, what it prints works when it is pasted, and again it is harmless."""
+"""Tests `make demo`: the commands that it prints work, and starting it again changes nothing."""
 
 import json
 import os
@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 from deployment import BUILD, TIMEOUT_S, ROOT, sanitizer_settings
+from pages import Page, samples
 from test_demo_receiver import free_port
 from wait import eventually
 
@@ -14,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 
 class Demo:
-    """tests/demo/demo.sh with a build directory of its own, which has the programs under test."""
+    """Runs tests/demo/demo.sh with its own build directory, which links to the programs under test."""
 
     def __init__(self, build):
         self.build, self.port = build, free_port()
@@ -23,7 +24,7 @@ class Demo:
             (self.build / name).symlink_to(BUILD / name)
 
     def run(self, command):
-        """Output goes to files: the servers that it starts would keep a pipe open."""
+        """Writes the output to a file, because the servers that it starts would keep a pipe open."""
         settings = [f"{key}={value}" for key, value in sanitizer_settings().items()] if command == "start" else []
         said, words = self.build / "said", ["sh", ROOT / "tests/demo/demo.sh", command, self.build, *settings]
         with open(said, "w") as out:
@@ -41,10 +42,23 @@ def demo(instance):
     shutil.rmtree(made.build)
 
 
-def paste(line):
-    done = subprocess.run(["sh", "-c", line], timeout=TIMEOUT_S, capture_output=True, text=True)
+def shell(text):
+    done = subprocess.run(["sh", "-euc", text], timeout=TIMEOUT_S, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return done.stdout
+
+
+def paste(line):
+    return json.loads(shell(line))
+
+
+def examples_work(said, lines):
+    """The curl examples of Getting started, after the line that the demo prints for them."""
+    variables, = (line for line in said.splitlines() if line.startswith("export "))
+    page = Page("", shell(f"{variables}; curl -sSf {lines[0].split()[-1].removesuffix('me')}docs/"))
+    curl = [text for text in samples(page, "sh") if "curl" in text]
+    shown = shell("\n".join([variables, "curl() { command curl -sS --fail-with-body \"$@\"; }", *curl]))
+    assert len(curl) == 7 and '"status":"accepted"' in shown
 
 
 def test_the_demo_prints_lines_that_work_and_is_the_same_after_a_stop(demo):
@@ -55,6 +69,7 @@ def test_the_demo_prints_lines_that_work_and_is_the_same_after_a_stop(demo):
     assert me["type"] == "api_key" and len(homes["items"]) == 3 and broker["id"].startswith("brk_")
     assert begun["created"] is True and begun["message"]["status"] == "accepted"
     eventually(lambda: paste(lines[3])["conversation"]["window_open"], "the contact has answered")
+    examples_work(said, lines)
     demo.run("stop")
     assert not (demo.build / "demo/whatsapp.pid").exists()
     again = demo.run("start")
