@@ -1,17 +1,20 @@
 /* Writing YAML (see model/yaml.h). */
 #include "model/yaml.h"
 
+#include <apr_strings.h>
+#include <apr_tables.h>
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
 
-#define STEP  2
-#define WIDTH 120 /* columns of folded text */
+#define STEP       2
+#define WIDTH      120 /* of a line */
+#define FLOW_LINES 4   /* of a mapping or sequence in flow style */
 
-/* ---------------------------------------------------------------- styles of strings */
+/* ---------------------------------------------------------------- what a string needs */
 
-/* A character that must be escaped (YAML 1.2.2, rule 1 c-printable; line breaks of YAML 1.1; the byte order mark). Returns its
- * length in bytes and sets its code point, or returns 0. */
+/* A character that YAML does not let stand as it is (YAML 1.2.2, rule 1 c-printable; breaks of YAML 1.1; the byte order mark).
+ * Returns its length in bytes and sets its code point, or returns 0. */
 static int unprintable(const char *text, unsigned int *point)
 {
     const unsigned char *c = (const unsigned char *)text;
@@ -38,7 +41,7 @@ static int is_printable(const char *text, const char *also)
     return 1;
 }
 
-/* A word that YAML 1.1 or 1.2 parsers read as a boolean or null. */
+/* A word that some reader takes for a boolean or a null. */
 static int is_reserved(const char *text)
 {
     static const char *const words[] = {"true", "false", "yes", "no", "on", "off", "y", "n", "null"};
@@ -48,14 +51,14 @@ static int is_reserved(const char *text)
     return 0;
 }
 
-/* "3.1.0" is a string, but "3.1" is a number. */
+/* "3.1.0" is no number for anybody; "3.1" is. */
 static int is_version(const char *text)
 {
     const char *point = strchr(text, '.');
     return isdigit((unsigned char)*text) && text[strspn(text, "0123456789.")] == '\0' && point && strchr(point + 1, '.');
 }
 
-/* Text that starts with a letter, slash or dollar sign is no number or date, and does not start with an indicator. */
+/* What begins with a letter, a slash or a dollar sign is neither a number nor a date, nor does it begin with an indicator. */
 static int is_plain(const char *text)
 {
     size_t len = strlen(text);
@@ -65,14 +68,14 @@ static int is_plain(const char *text)
            !strstr(text, ": ") && !strstr(text, " #") && text[len - 1] != ':' && text[len - 1] != ' ' && is_printable(text, "");
 }
 
-/* Parsers turn a folded line break into one space, so only single spaces can be folded. */
+/* Folding turns a break into one space, so only single spaces between words can be broken. */
 static int can_be_folded(const char *text)
 {
     size_t len = strlen(text);
     return *text != ' ' && text[len - 1] != ' ' && strchr(text, ' ') && !strstr(text, "  ") && is_printable(text, "");
 }
 
-/* Leading spaces would need an indentation indicator; trailing spaces would be invisible. */
+/* Blanks at the beginning would need an indicator of indentation; at the end of a line nobody would see them. */
 static int can_be_literal(const char *text)
 {
     size_t len = strlen(text);
@@ -142,7 +145,7 @@ static void add_key(neo_buf *out, const char *text)
         add_quoted(out, text);
 }
 
-/* `indent`: of the lines of a folded or literal string. */
+/* `indent` is where the lines of a string begin that has several. It is less than WIDTH / 2 in all that people read. */
 static void add_string(neo_buf *out, const char *text, int indent)
 {
     int is_long = strlen(text) > (size_t)(WIDTH - 20) && indent < WIDTH / 2;
@@ -156,10 +159,7 @@ static void add_string(neo_buf *out, const char *text, int indent)
 
 /* ---------------------------------------------------------------- values */
 
-static void add_members(neo_buf *out, neo_json *object, int indent, int begun);
-static void add_items(neo_buf *out, neo_json *array, int indent, int begun);
-
-/* In YAML 1.1 a number with an exponent must also have a decimal point and a sign of the exponent. */
+/* With an exponent, YAML 1.1 takes for a number only what has a point and a sign in front of the exponent, too. */
 static void add_number(neo_buf *out, const neo_json *value)
 {
     neo_text text = neo_json_text(value, out->pool);
@@ -173,12 +173,7 @@ static void add_number(neo_buf *out, const neo_json *value)
     neo_buf_puts(out, text.ptr + mantissa + 1);
 }
 
-static int has_parts(const neo_json *value)
-{
-    neo_json_kind kind = neo_json_kind_of(value);
-    return (kind == NEO_JSON_OBJECT || kind == NEO_JSON_ARRAY) && neo_json_size(value) > 0;
-}
-
+/* A value that has no parts. */
 static void add_scalar(neo_buf *out, const neo_json *value, int indent)
 {
     switch (neo_json_kind_of(value)) {
@@ -187,53 +182,150 @@ static void add_scalar(neo_buf *out, const neo_json *value, int indent)
     case NEO_JSON_REAL: add_number(out, value); break;
     default: neo_buf_puts(out, neo_json_text(value, out->pool).ptr); /* true, false, null, {} and [] */
     }
-    neo_buf_putc(out, '\n');
 }
 
-/* `begun`: the first part continues the line after "- ". */
-static void add_parts(neo_buf *out, neo_json *value, int indent, int begun)
+/* A member of an object, or an item of an array, which has no key. */
+typedef struct {
+    const char *key;
+    neo_json *value;
+} part;
+
+/* Empty for a scalar. */
+static const apr_array_header_t *parts_of(neo_json *value, apr_pool_t *pool)
 {
+    apr_array_header_t *parts = apr_array_make(pool, 8, sizeof(part));
     if (neo_json_kind_of(value) == NEO_JSON_OBJECT)
-        add_members(out, value, indent, begun);
+        for (void *m = neo_json_first(value); m; m = neo_json_next(value, m))
+            APR_ARRAY_PUSH(parts, part) = (part){neo_json_member_key(m), neo_json_member_value(m)};
+    if (neo_json_kind_of(value) == NEO_JSON_ARRAY)
+        for (apr_size_t i = 0; i < neo_json_size(value); i++)
+            APR_ARRAY_PUSH(parts, part) = (part){NULL, neo_json_at(value, i)};
+    return parts;
+}
+
+/* ---------------------------------------------------------------- flow style */
+
+static void add_flow_string(neo_buf *out, const char *text)
+{
+    if (is_plain(text) && !strpbrk(text, ",:[]{}"))
+        neo_buf_puts(out, text);
     else
-        add_items(out, value, indent, begun);
+        add_quoted(out, text);
 }
 
-static void add_members(neo_buf *out, neo_json *object, int indent, int begun)
+static const char *flow_part(const part *of, apr_pool_t *pool);
+
+static void add_flow(neo_buf *out, neo_json *value)
 {
-    for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
-        neo_json *value = neo_json_member_value(m);
-        add_indent(out, begun ? 0 : indent);
-        begun = 0;
-        add_key(out, neo_json_member_key(m));
-        neo_buf_puts(out, has_parts(value) ? ":\n" : ": ");
-        if (has_parts(value))
-            add_parts(out, value, indent + STEP, 0);
-        else
-            add_scalar(out, value, indent + STEP);
+    const apr_array_header_t *parts = parts_of(value, out->pool);
+    int is_object = neo_json_kind_of(value) == NEO_JSON_OBJECT;
+    if (neo_json_string(value))
+        add_flow_string(out, neo_json_string(value));
+    else if (!parts->nelts)
+        add_scalar(out, value, 0);
+    for (int i = 0; i < parts->nelts; i++) {
+        neo_buf_puts(out, i ? ", " : is_object ? "{" : "[");
+        neo_buf_puts(out, flow_part(&APR_ARRAY_IDX(parts, i, part), out->pool));
     }
+    if (parts->nelts)
+        neo_buf_putc(out, is_object ? '}' : ']');
 }
 
-static void add_items(neo_buf *out, neo_json *array, int indent, int begun)
+/* "key: value" or "value" */
+static const char *flow_part(const part *of, apr_pool_t *pool)
 {
-    for (apr_size_t i = 0; i < neo_json_size(array); i++) {
-        neo_json *value = neo_json_at(array, i);
+    neo_buf out;
+    neo_buf_init(&out, pool, 64);
+    if (of->key) {
+        add_flow_string(&out, of->key);
+        neo_buf_puts(&out, ": ");
+    }
+    add_flow(&out, of->value);
+    return out.ptr;
+}
+
+/* How many of the columns a value in flow style leaves; negative if it needs more, or has a text of several lines. */
+static int columns_left(neo_json *value, int columns, apr_pool_t *pool)
+{
+    const char *text = neo_json_string(value);
+    if (text)
+        return strchr(text, '\n') ? -1 : columns - (int)strlen(text);
+    const apr_array_header_t *parts = parts_of(value, pool);
+    for (int i = 0; i < parts->nelts && columns >= 0; i++) {
+        const part *one = &APR_ARRAY_IDX(parts, i, part);
+        columns = columns_left(one->value, columns - (one->key ? (int)strlen(one->key) + 2 : 0) - 2, pool);
+    }
+    return columns;
+}
+
+static int column_of(const neo_buf *out)
+{
+    const char *line = memrchr(out->ptr, '\n', out->len);
+    return (int)(out->ptr + out->len - (line ? line + 1 : out->ptr));
+}
+
+/* Adds a value in flow style, with line breaks between its parts. Adds nothing and returns false if a part is too long for a
+ * line, or the value for FLOW_LINES. */
+static int add_wrapped(neo_buf *out, neo_json *value, int indent)
+{
+    apr_size_t start = out->len;
+    int lines = 1, is_object = neo_json_kind_of(value) == NEO_JSON_OBJECT;
+    if (columns_left(value, FLOW_LINES * WIDTH, out->pool) < 0)
+        return 0;
+    const apr_array_header_t *parts = parts_of(value, out->pool);
+    neo_buf_putc(out, is_object ? '{' : '[');
+    for (int i = 0; i < parts->nelts; i++) {
+        const char *text = flow_part(&APR_ARRAY_IDX(parts, i, part), out->pool);
+        int len = (int)strlen(text) + 1, fits = column_of(out) + len < WIDTH;
+        if (!fits && (i == 0 || indent + len > WIDTH || ++lines > FLOW_LINES)) {
+            out->len = start;
+            out->ptr[start] = '\0';
+            return 0;
+        }
+        neo_buf_puts(out, !fits ? "\n" : i ? " " : "");
+        add_indent(out, fits ? 0 : indent);
+        neo_buf_puts(out, text);
+        neo_buf_putc(out, i + 1 < parts->nelts ? ',' : is_object ? '}' : ']');
+    }
+    neo_buf_putc(out, '\n');
+    return 1;
+}
+
+/* ---------------------------------------------------------------- block style */
+
+/* `begun`: the first part continues the line that "- " began. */
+static void add_block(neo_buf *out, neo_json *value, int indent, int begun)
+{
+    const apr_array_header_t *parts = parts_of(value, out->pool);
+    for (int i = 0; i < parts->nelts; i++) {
+        const part *one = &APR_ARRAY_IDX(parts, i, part);
         add_indent(out, begun && i == 0 ? 0 : indent);
-        neo_buf_puts(out, "- ");
-        if (has_parts(value))
-            add_parts(out, value, indent + STEP, 1);
-        else
-            add_scalar(out, value, indent + STEP);
+        if (one->key)
+            add_key(out, one->key);
+        neo_buf_puts(out, one->key ? ": " : "- ");
+        if (!parts_of(one->value, out->pool)->nelts) {
+            add_scalar(out, one->value, indent + STEP);
+            neo_buf_putc(out, '\n');
+        } else if (!add_wrapped(out, one->value, indent + STEP)) {
+            if (one->key)
+                out->ptr[out->len - 1] = '\n'; /* in place of the blank */
+            add_block(out, one->value, indent + STEP, !one->key);
+        }
     }
 }
 
 neo_text neo_yaml_text(neo_json *value, apr_pool_t *pool)
 {
     neo_buf out;
-    neo_buf_init(&out, pool, 4096);
-    if (has_parts(value))
-        add_parts(&out, value, 0, 0);
-    else
+    apr_pool_t *scratch;
+    apr_pool_create(&scratch, pool);
+    neo_buf_init(&out, scratch, 4096);
+    add_block(&out, value, 0, 0);
+    if (!out.len) {
         add_scalar(&out, value, STEP);
-    return neo_buf_text(&out);
+        neo_buf_putc(&out, '\n');
+    }
+    const neo_text text = {apr_pstrmemdup(pool, out.ptr, out.len), out.len};
+    apr_pool_destroy(scratch);
+    return text;
 }

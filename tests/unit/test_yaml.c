@@ -1,4 +1,5 @@
-/* The style of YAML. tests/openapi/roundtrip.py tests that parsers read back the same values. */
+/* YAML: what is written is read back as the same value by every reader. (tests/openapi/roundtrip.py reads back what is made
+ * here of thousands of values; these tests pin the form.) */
 #include "unit.h"
 
 #include <apr_strings.h>
@@ -23,21 +24,35 @@ static const char *yaml_of_text(const char *text, apr_pool_t *pool)
 
 static void members_and_items_are_written_in_blocks_and_in_their_order(void **state)
 {
-    assert_string_equal(yaml_of("{\"b\": {\"d\": 1, \"c\": [true, {\"e\": null, \"f\": [[2, 3]]}]}, \"a\": \"x\"}", *state),
-                        "b:\n"
-                        "  d: 1\n"
-                        "  c:\n"
-                        "    - true\n"
-                        "    - e: null\n"
-                        "      f:\n"
-                        "        - - 2\n"
-                        "          - 3\n"
-                        "a: x\n");
+    assert_string_equal(
+        yaml_of("{\"b\": {\"d\": 1, \"c\": [true, {\"e\": \"1\\n2\", \"f\": [[2, \"3\\n4\"]]}]}, \"a\": \"x\"}", *state),
+        "b:\n"
+        "  d: 1\n"
+        "  c:\n"
+        "    - true\n"
+        "    - e: |-\n"
+        "        1\n"
+        "        2\n"
+        "      f:\n"
+        "        - - 2\n"
+        "          - |-\n"
+        "            3\n"
+        "            4\n"
+        "a: x\n");
 }
 
-static void empty_collections_are_written_in_braces(void **state)
+static void what_fits_on_a_line_is_in_flow_style(void **state)
 {
-    assert_string_equal(yaml_of("{\"a\": {}, \"b\": [], \"c\": [{}, \"\"]}", *state), "a: {}\nb: []\nc:\n  - {}\n  - \"\"\n");
+    assert_string_equal(
+        yaml_of("{\"b\": {\"d\": 1, \"c\": [true, {\"e\": null, \"f\": [[2, {}]]}]}, \"a\": [{\"x\": \"y z\"}]}", *state),
+        "b: {d: 1, c: [true, {e: null, f: [[2, {}]]}]}\na: [{x: y z}]\n");
+    assert_string_equal(yaml_of("[[\"a,b\", \"a:b\", \"{a\", \"a]\", \"200\", \"#/a\", {\"a,b\": 1e300}]]", *state),
+                        "- [\"a,b\", \"a:b\", \"{a\", \"a]\", \"200\", \"#/a\", {\"a,b\": 1.0e+300}]\n");
+}
+
+static void what_is_empty_is_written_in_braces(void **state)
+{
+    assert_string_equal(yaml_of("{\"a\": {}, \"b\": [], \"c\": [{}, \"\"]}", *state), "a: {}\nb: []\nc: [{}, \"\"]\n");
     assert_string_equal(yaml_of("{}", *state), "{}\n");
 }
 
@@ -66,7 +81,7 @@ static void words_and_paths_are_plain(void **state)
         assert_string_equal(yaml_of_text(plain[i], *state), apr_pstrcat(*state, plain[i], "\n", NULL));
 }
 
-static void ambiguous_texts_are_quoted(void **state)
+static void what_would_be_read_as_something_else_is_quoted(void **state)
 {
     static const char *const quoted[] = {"",      "true",       "False", "YES", "no",  "On",   "off", "y",   "N",
                                          "null",  "NULL",       "~",     "200", "-1",  "0x1F", "3.1", "1e3", ".5",
@@ -80,10 +95,10 @@ static void ambiguous_texts_are_quoted(void **state)
 static void keys_are_quoted_by_the_same_rules(void **state)
 {
     assert_string_equal(yaml_of("{\"200\": {\"on\": 1, \"a: b\": 2}, \"x\\ny\": 3}", *state),
-                        "\"200\":\n  \"on\": 1\n  \"a: b\": 2\n\"x\\ny\": 3\n");
+                        "\"200\": {\"on\": 1, \"a: b\": 2}\n\"x\\ny\": 3\n");
 }
 
-static void unprintable_characters_are_escaped(void **state)
+static void what_cannot_be_printed_is_escaped(void **state)
 {
     static const struct {
         const char *text, *yaml;
@@ -129,7 +144,31 @@ static const char *words(int count, const char *last, apr_pool_t *pool)
     return text;
 }
 
-/* Unfolds like a parser: each line break becomes a space. */
+/* A list of texts of 59 characters: two of them fit on a line. */
+static const char *list_of(int count, apr_pool_t *pool)
+{
+    const char *list = "";
+    for (int i = 0; i < count; i++)
+        list = apr_psprintf(pool, "%s%s\"%s\"", list, i ? "," : "", words(10, "word end", pool));
+    return apr_psprintf(pool, "{\"a\": [%s]}", list);
+}
+
+static void flow_style_is_wrapped_and_has_at_most_four_lines(void **state)
+{
+    const char *text = words(10, "word end", *state), *yaml = yaml_of(list_of(3, *state), *state);
+    assert_string_equal(yaml, apr_psprintf(*state, "a: [%s,\n  %s,\n  %s]\n", text, text, text));
+    assert_memory_equal(yaml_of(list_of(4, *state), *state), "a: [word", 8);
+    assert_memory_equal(yaml_of(list_of(5, *state), *state), "a:\n  - word", 11);
+}
+
+static void what_is_too_long_for_a_line_of_flow_style_is_a_block(void **state)
+{
+    const char *text = words(23, "end", *state), *yaml = yaml_of(apr_psprintf(*state, "{\"a\": [\"%s\", 1]}", text), *state);
+    assert_memory_equal(yaml, "a:\n  - ", 7);
+    assert_non_null(strstr(yaml, "\n  - 1\n"));
+}
+
+/* Folding turns each break into a space: doing so here gives the text back. */
 static void a_long_line_is_folded_between_words(void **state)
 {
     const char *text = words(60, "end", *state);
@@ -156,12 +195,15 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(members_and_items_are_written_in_blocks_and_in_their_order),
-        pool_test(empty_collections_are_written_in_braces),
+        pool_test(what_fits_on_a_line_is_in_flow_style),
+        pool_test(flow_style_is_wrapped_and_has_at_most_four_lines),
+        pool_test(what_is_too_long_for_a_line_of_flow_style_is_a_block),
+        pool_test(what_is_empty_is_written_in_braces),
         pool_test(numbers_stay_numbers),
         pool_test(words_and_paths_are_plain),
-        pool_test(ambiguous_texts_are_quoted),
+        pool_test(what_would_be_read_as_something_else_is_quoted),
         pool_test(keys_are_quoted_by_the_same_rules),
-        pool_test(unprintable_characters_are_escaped),
+        pool_test(what_cannot_be_printed_is_escaped),
         pool_test(lines_are_a_literal_block),
         pool_test(lines_that_a_block_would_change_are_quoted),
         pool_test(a_long_line_is_folded_between_words),
