@@ -1,10 +1,11 @@
-/* The API's description (OpenAPI 3.1, as YAML), drawn from the tables of the model. */
+/* The OpenAPI document (3.1, as YAML), made from the tables of the model. */
 #ifndef NEO_MODEL_OPENAPI_H
 #define NEO_MODEL_OPENAPI_H
 
-#include "core/buf.h"
+#include "core/json.h"
 
 /* `base_url` ends in /public/v1/; `docs_url` has no slash at the end. */
+neo_json *neo_openapi_document(const char *base_url, const char *docs_url, apr_pool_t *pool);
 neo_text neo_openapi_yaml(const char *base_url, const char *docs_url, apr_pool_t *pool);
 
 #endif

@@ -15,15 +15,10 @@ function moveExample(parameter) {
     delete parameter.example;
 }
 
-// Every path has HEAD and OPTIONS, so they are left out. Requests go to the origin of the page, because the
-// Content-Security-Policy allows no other.
+// Requests go to the origin of the page, because the Content-Security-Policy allows no other.
 function prepare(description) {
     description.servers = [{ url: new URL('.', url).href.slice(0, -1) }];
     const paths = Object.values(description.paths ?? {});
-    for (const path of paths) {
-        delete path.head;
-        delete path.options;
-    }
     Object.values(description.components?.parameters ?? {}).forEach(moveExample);
     paths.flatMap((path) => Object.values(path).flatMap((operation) => operation.parameters ?? [])).forEach(moveExample);
     return description;

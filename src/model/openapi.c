@@ -1,11 +1,12 @@
-/* The description's paths and operations, and the whole of it (see model/openapi.h). */
+/* The OpenAPI document: paths, operations and the whole (see model/openapi.h). */
 #include "model/openapi.h"
 
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
-#include "model/openapi_builder.h"
+#include "model/openapi_parts.h"
+#include "model/openapi_schema.h"
 #include "model/yaml.h"
 
 /* ---------------------------------------------------------------- parameters */
@@ -37,14 +38,13 @@ static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
     return schema;
 }
 
-/* What can have several values is an array, written with commas. */
+/* A filter with several values is an array, separated by commas. */
 static void set_filter_schema(neo_json *parameter, const neo_filter *filter, const char *example, apr_pool_t *pool)
 {
     neo_json *schema = filter_schema(filter, pool);
     if (neo_filter_accepts_several(filter)) {
         neo_json *list = neo_openapi_json(pool, NEO_JSON({"type" : "array", "minItems" : 1, "maxItems" : 100}));
         neo_json_set(list, "items", schema);
-        neo_openapi_text(parameter, "style", "form", pool);
         neo_json_set(parameter, "explode", neo_json_make_boolean(0, pool));
         schema = list;
     }
@@ -84,7 +84,7 @@ static void refer_to_filters(const neo_openapi_builder *builder, neo_json *param
         neo_json_append(parameters, neo_openapi_ref(builder, "parameters", filter_component(f, resource, builder->pool)));
 }
 
-/* What an operation's list can be narrowed by: its own filters, or those of the resource and of every resource. */
+/* The filters of a list: the operation's own, or those of the resource and of every resource. */
 static void add_filters(const neo_openapi_builder *builder, neo_json *parameters, const neo_operation *operation,
                         const neo_resource *resource)
 {
@@ -135,33 +135,30 @@ static neo_json *request_body(const neo_openapi_builder *builder, const neo_oper
     const neo_resource *sent = operation->body ? operation->body : resource;
     const char *schema = operation->accepts & NEO_ACCEPTS_BATCH ? neo_openapi_fill(builder, "{Resource}Batch", resource)
                                                                 : neo_openapi_schema_name(sent, shape, builder->pool);
-    neo_json *content = neo_openapi_content(builder, schema, resource->name);
+    neo_json *content = neo_openapi_content(builder, schema);
     neo_json_set(neo_json_get(body, "content"), "application/json", content);
     if (shape == NEO_SHAPE_PATCH)
         neo_json_set(neo_json_get(body, "content"), "application/merge-patch+json", content);
     return body;
 }
 
-static neo_json *answer_content(const neo_openapi_builder *builder, const neo_operation *operation,
-                                const neo_resource *resource)
+/* The name of the schema of a success. */
+static const char *answer_schema(const neo_openapi_builder *builder, const neo_operation *operation,
+                                 const neo_resource *resource)
 {
-    if (!resource)
-        return neo_openapi_answer(builder, (neo_action)(operation - neo_operations));
     if (operation->schema)
-        return neo_openapi_content(builder, operation->schema,
-                                   operation->subresource ? operation->subresource : resource->name);
+        return operation->schema;
     if (operation->accepts & NEO_ACCEPTS_BATCH)
-        return neo_openapi_content(builder, neo_openapi_fill(builder, "{Resource}BatchResult", resource), resource->name);
+        return neo_openapi_fill(builder, "{Resource}BatchResult", resource);
     if (operation->accepts & NEO_ACCEPTS_PAGE)
-        return neo_openapi_content(builder, neo_openapi_fill(builder, "{Resource}List", resource), resource->collection);
+        return neo_openapi_fill(builder, "{Resource}List", resource);
     int is_made = operation == &neo_operations[NEO_ACTION_CREATE] && neo_openapi_has_schema(resource, NEO_SHAPE_CREATED);
-    neo_shape shape = is_made ? NEO_SHAPE_CREATED : NEO_SHAPE_ANSWER;
-    return neo_openapi_content(builder, neo_openapi_schema_name(resource, shape, builder->pool), resource->name);
+    return neo_openapi_schema_name(resource, is_made ? NEO_SHAPE_CREATED : NEO_SHAPE_ANSWER, builder->pool);
 }
 
 /* ---------------------------------------------------------------- responses */
 
-/* The headers of a success, by what the operation gives and takes. */
+/* The headers of a success, by what the operation returns and accepts. */
 static unsigned int success_headers(const neo_operation *operation)
 {
     return (operation->response_headers & NEO_RESPONSE_ETAG ? NEO_HEADER_ETAG : 0u) |
@@ -170,43 +167,48 @@ static unsigned int success_headers(const neo_operation *operation)
            (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY ? NEO_HEADER_REPLAYED : 0u);
 }
 
-static neo_json *empty_response(const neo_openapi_builder *builder, const char *description, unsigned int headers)
-{
-    neo_json *response = neo_json_make_object(builder->pool);
-    neo_openapi_text(response, "description", description, builder->pool);
-    neo_json_set(response, "headers", neo_openapi_headers(builder, headers));
-    return response;
-}
-
 static neo_json *success_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
-                            const char *answer, int has_body)
+                            const char *answer)
 {
     apr_pool_t *pool = builder->pool;
-    neo_json *success = empty_response(builder, neo_openapi_fill(builder, answer, resource), success_headers(operation));
-    if (operation->media_type && has_body) {
-        neo_json *content = neo_json_make_object(pool);
+    neo_json *success = neo_json_make_object(pool), *content = neo_json_make_object(pool);
+    neo_openapi_text(success, "description", neo_openapi_fill(builder, answer, resource), pool);
+    neo_json_set(success, "headers", neo_openapi_headers(builder, success_headers(operation)));
+    if (operation->media_type) {
         neo_json_set(content, apr_pstrmemdup(pool, operation->media_type, strcspn(operation->media_type, ";")),
-                     answer_content(builder, operation, resource));
+                     resource ? neo_openapi_content(builder, answer_schema(builder, operation, resource))
+                              : neo_openapi_answer(builder, (neo_action)(operation - neo_operations)));
         neo_json_set(success, "content", content);
     }
     return success;
 }
 
-static void add_success(const neo_openapi_builder *builder, neo_json *responses, const neo_operation *operation,
-                        const neo_resource *resource, int has_body)
+/* The name of a response that several operations have; NULL if only this one has it. */
+static const char *shared_name(const neo_operation *operation, const neo_resource *resource)
 {
+    if (!operation->media_type)
+        return "Deleted";
+    int is_resource = resource && !operation->schema && operation->response_headers == NEO_RESPONSE_ETAG;
+    return is_resource ? resource->title : NULL;
+}
+
+static void add_success(const neo_openapi_builder *builder, neo_json *responses, const neo_operation *operation,
+                        const neo_resource *resource)
+{
+    const char *shared = shared_name(operation, resource);
+    neo_json *success = success_of(builder, operation, resource, operation->answer);
     neo_json_set(responses, apr_itoa(builder->pool, operation->status),
-                 success_of(builder, operation, resource, operation->answer, has_body));
+                 shared ? neo_openapi_share(builder, shared, success) : success);
     if (operation->status_existing)
         neo_json_set(responses, apr_itoa(builder->pool, operation->status_existing),
-                     success_of(builder, operation, resource, operation->answer_existing, has_body));
+                     success_of(builder, operation, resource, operation->answer_existing));
     if (operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH)
         neo_json_set(responses, "304", neo_openapi_ref(builder, "responses", "NotModified"));
 }
 
 /* ---------------------------------------------------------------- operations */
 
-/* NULL where it needs none. */
+/* NULL if it needs none. */
 static const char *scope_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
     if (operation->access < NEO_ACCESS_READ)
@@ -224,82 +226,28 @@ static const char *id_of(const neo_openapi_builder *builder, const neo_operation
     return neo_openapi_fill(builder, apr_pstrcat(builder->pool, operation->verb, of, NULL), resource);
 }
 
-/* The id of HEAD or OPTIONS beside an operation: headBroker, optionsBrokers, optionsRetryDelivery */
-static const char *id_beside(const neo_openapi_builder *builder, const char *verb, const neo_operation *operation,
-                             const neo_resource *resource)
-{
-    char *id = apr_pstrdup(builder->pool, id_of(builder, operation, resource));
-    if (strcmp(operation->method, "GET") != 0)
-        *id = (char)apr_toupper(*id);
-    while (*id && !apr_isupper(*id))
-        id++;
-    return apr_pstrcat(builder->pool, verb, id, NULL);
-}
-
-static neo_json *begin(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
-                       const char *id, const char *summary, const char *description)
-{
-    apr_pool_t *pool = builder->pool;
-    neo_json *begun = neo_json_make_object(pool), *tags = neo_json_make_array(pool), *security = neo_json_make_array(pool);
-    const char *tag = operation->tag ? operation->tag : neo_openapi_fill(builder, "{Collection}", resource);
-    neo_json_append(tags, neo_json_make_string(tag, pool));
-    if (operation->access != NEO_ACCESS_PUBLIC)
-        neo_json_append(security, neo_openapi_json(pool, NEO_JSON({"apiKey" : []})));
-    neo_json_set(begun, "tags", tags);
-    neo_openapi_text(begun, "summary", neo_openapi_fill(builder, summary, resource), pool);
-    neo_openapi_text(begun, "description", neo_openapi_fill(builder, description, resource), pool);
-    neo_openapi_text(begun, "operationId", id, pool);
-    neo_json_set(begun, "security", security);
-    return begun;
-}
-
-static void set_parameters(neo_json *operation, neo_json *parameters)
-{
-    if (neo_json_size(parameters))
-        neo_json_set(operation, "parameters", parameters);
-}
-
 static neo_json *operation_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
 {
-    const char *scope = scope_of(operation, resource, builder->pool);
-    const char *doc =
-        scope ? apr_pstrcat(builder->pool, operation->doc, " Needs the scope `", scope, "`.", NULL) : operation->doc;
-    neo_json *made = begin(builder, operation, resource, id_of(builder, operation, resource), operation->summary, doc);
-    neo_json *responses = neo_json_make_object(builder->pool);
-    set_parameters(made, parameters_of(builder, operation, resource));
+    apr_pool_t *pool = builder->pool;
+    neo_json *made = neo_json_make_object(pool), *tags = neo_json_make_array(pool), *responses = neo_json_make_object(pool);
+    const char *scope = scope_of(operation, resource, pool);
+    const char *doc = scope ? apr_pstrcat(pool, operation->doc, " Needs the scope `", scope, "`.", NULL) : operation->doc;
+    const char *tag = operation->tag ? operation->tag : neo_openapi_fill(builder, "{Collection}", resource);
+    neo_json *parameters = parameters_of(builder, operation, resource);
+    neo_json_append(tags, neo_json_make_string(tag, pool));
+    neo_json_set(made, "tags", tags);
+    neo_openapi_text(made, "summary", neo_openapi_fill(builder, operation->summary, resource), pool);
+    neo_openapi_text(made, "description", neo_openapi_fill(builder, doc, resource), pool);
+    neo_openapi_text(made, "operationId", id_of(builder, operation, resource), pool);
+    if (operation->access == NEO_ACCESS_PUBLIC)
+        neo_json_set(made, "security", neo_json_make_array(pool));
+    if (neo_json_size(parameters))
+        neo_json_set(made, "parameters", parameters);
     if (operation->accepts & NEO_ACCEPTS_BODY)
         neo_json_set(made, "requestBody", request_body(builder, operation, resource));
-    add_success(builder, responses, operation, resource, 1);
+    add_success(builder, responses, operation, resource);
     neo_openapi_problems(builder, responses, operation, resource);
     neo_json_set(made, "responses", responses);
-    return made;
-}
-
-static neo_json *head_of(const neo_openapi_builder *builder, const neo_operation *get, const neo_resource *resource)
-{
-    neo_json *made = begin(builder, get, resource, id_beside(builder, "head", get, resource),
-                           apr_pstrcat(builder->pool, get->summary, ": headers only", NULL), "As GET, without the body.");
-    neo_json *responses = neo_json_make_object(builder->pool);
-    set_parameters(made, parameters_of(builder, get, resource));
-    add_success(builder, responses, get, resource, 0);
-    neo_json_set(responses, "4XX", neo_openapi_ref(builder, "responses", "RefusedWithoutBody"));
-    neo_json_set(responses, "5XX", neo_openapi_ref(builder, "responses", "FailedWithoutBody"));
-    neo_json_set(made, "responses", responses);
-    return made;
-}
-
-/* `first` is any operation of the path. It says whether a credential is needed; a scope is not. */
-static neo_json *options_of(const neo_openapi_builder *builder, const neo_operation *first, const neo_resource *resource)
-{
-    neo_operation any = *first;
-    any.access = any.access == NEO_ACCESS_PUBLIC ? NEO_ACCESS_PUBLIC : NEO_ACCESS_ANY;
-    neo_json *made = begin(builder, &any, resource, id_beside(builder, "options", first, resource), "Methods of this path",
-                           "Answers with the header Allow.");
-    neo_json_set(made, "responses", neo_openapi_json(builder->pool, NEO_JSON({
-                                                         "204" : {"$ref" : "#/components/responses/Methods"},
-                                                         "4XX" : {"$ref" : "#/components/responses/Refused"},
-                                                         "5XX" : {"$ref" : "#/components/responses/Failed"}
-                                                     })));
     return made;
 }
 
@@ -332,13 +280,9 @@ static void add_operation(const neo_openapi_builder *builder, neo_json *paths, c
     for (char *c = method; *c; c++)
         *c = (char)apr_tolower(*c);
     neo_json_set(path, method, operation_of(builder, operation, resource));
-    if (strcmp(method, "get") == 0)
-        neo_json_set(path, "head", head_of(builder, operation, resource));
-    if (!neo_json_get(path, "options"))
-        neo_json_set(path, "options", options_of(builder, operation, resource));
 }
 
-/* Whether a path is of that resource, or of none where it is NULL. */
+/* Whether a path belongs to the resource; to none if it is NULL. */
 static int is_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
@@ -381,34 +325,34 @@ static void add_components(const neo_openapi_builder *builder)
     for (const neo_resource *const *r = neo_resources; *r; r++)
         add_resource(builder, *r);
     neo_openapi_delivery_components(builder);
-    neo_openapi_schema(builder, &neo_whatsapp, NEO_SHAPE_INPUT, "Whom to write to, and with which template.");
+    neo_openapi_schema(builder, &neo_whatsapp, NEO_SHAPE_INPUT, "The lead to write to, and the template.");
     neo_openapi_schema(builder, &neo_whatsapp_started, NEO_SHAPE_ANSWER,
-                       "A conversation that a message was sent in. A field without a value is left out.");
+                       "A conversation and its first message. Fields without a value are absent.");
 }
 
-static neo_json *document_of(const neo_openapi_builder *builder)
+neo_json *neo_openapi_document(const char *base_url, const char *docs_url, apr_pool_t *pool)
 {
-    neo_json *document = neo_json_make_object(builder->pool);
-    neo_openapi_top(builder, document);
-    add_components(builder);
-    neo_json_set(document, "paths", paths_of(builder));
-    neo_json_set(document, "webhooks", neo_openapi_webhooks(builder));
-    neo_json_set(document, "components", builder->components);
+    apr_size_t len = strlen(base_url);
+    const neo_openapi_builder builder = {.pool = pool,
+                                         .base =
+                                             apr_pstrmemdup(pool, base_url, len && base_url[len - 1] == '/' ? len - 1 : len),
+                                         .docs_url = docs_url,
+                                         .components = neo_json_make_object(pool),
+                                         .objects = apr_hash_make(pool)};
+    neo_json *document = neo_json_make_object(pool);
+    neo_openapi_top(&builder, document);
+    add_components(&builder);
+    neo_json_set(document, "paths", paths_of(&builder));
+    neo_json_set(document, "webhooks", neo_openapi_webhooks(&builder));
+    neo_json_set(document, "components", builder.components);
     return document;
 }
 
 neo_text neo_openapi_yaml(const char *base_url, const char *docs_url, apr_pool_t *pool)
 {
     apr_pool_t *scratch;
-    apr_size_t len = strlen(base_url);
     apr_pool_create(&scratch, pool);
-    const neo_openapi_builder builder = {.pool = scratch,
-                                         .base =
-                                             apr_pstrmemdup(scratch, base_url, len && base_url[len - 1] == '/' ? len - 1 : len),
-                                         .docs_url = docs_url,
-                                         .components = neo_json_make_object(scratch),
-                                         .objects = apr_hash_make(scratch)};
-    neo_text text = neo_yaml_text(document_of(&builder), pool);
+    neo_text text = neo_yaml_text(neo_openapi_document(base_url, docs_url, scratch), pool);
     apr_pool_destroy(scratch);
     return text;
 }

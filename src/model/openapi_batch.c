@@ -1,23 +1,24 @@
-/* The schemas of batches, drawn from those of a resource (see model/openapi_builder.h). */
+/* The schemas of batches, made from those of a resource (see model/openapi_parts.h). */
 #include <apr_strings.h>
 
 #include "model/batch.h"
-#include "model/openapi_builder.h"
+#include "model/openapi_parts.h"
+#include "model/openapi_schema.h"
 
 /* clang-format off */
 static const char batch_schema[] = NEO_JSON({
     "type": "object",
-    "description": "Operations on {collection}, in the order in which they are to be done.",
+    "description": "Operations on {collection}, in their order.",
     "required": ["operations"],
     "properties": {
         "atomic": {
             "type": "boolean",
-            "description": "Whether all are done or none. `false` where it is left out.",
+            "description": "Whether all are done or none. `false` if absent.",
             "examples": [false]
         },
         "operations": {
             "type": "array",
-            "description": "What is to be done.",
+            "description": "The operations.",
             "minItems": 1,
             "maxItems": 100,
             "items": {
@@ -76,34 +77,34 @@ static const char *const operation_schemas[NEO_METHODS] = {
 
 static const char result_schema[] = NEO_JSON({
     "type": "object",
-    "description": "What became of a batch of {collection}.",
+    "description": "The result of a batch of {collection}.",
     "required": ["succeeded", "failed", "results"],
     "properties": {
-        "succeeded": {"type": "integer", "description": "How many operations were done.", "minimum": 0, "maximum": 100},
-        "failed": {"type": "integer", "description": "How many were not.", "minimum": 0, "maximum": 100},
+        "succeeded": {"type": "integer", "description": "Operations that succeeded.", "minimum": 0, "maximum": 100},
+        "failed": {"type": "integer", "description": "Operations that failed.", "minimum": 0, "maximum": 100},
         "results": {
             "type": "array",
-            "description": "One for each operation, in their order.",
+            "description": "One result for each operation, in their order.",
             "minItems": 1,
             "maxItems": 100,
             "items": {
                 "type": "object",
-                "description": "What became of one operation.",
+                "description": "The result of one operation.",
                 "required": ["index", "status"],
                 "properties": {
-                    "index": {"type": "integer", "description": "Its place in the request, from 0.", "minimum": 0, "maximum": 99},
+                    "index": {"type": "integer", "description": "Index of the operation in the request, from 0.", "minimum": 0, "maximum": 99},
                     "status": {
                         "type": "integer",
-                        "description": "What the single request would have had: 201, 200 or 204 where it was done.",
+                        "description": "Status of the single request: 201, 200 or 204 if it succeeded.",
                         "minimum": 200,
                         "maximum": 599
                     },
                     "resource": {
-                        "description": "The {resource} as it is now, where it was created or changed.",
+                        "description": "The {resource}, if it was created or changed.",
                         "$ref": "#/components/schemas/{Resource}"
                     },
                     "error": {
-                        "description": "Why it was not done, with fields as in the single request.",
+                        "description": "Why it failed, with fields as in the single request.",
                         "$ref": "#/components/schemas/Problem"
                     }
                 }
@@ -186,5 +187,6 @@ void neo_openapi_batch(const neo_openapi_builder *builder, const neo_resource *r
     }
     neo_openapi_add(builder, "schemas", result, filled(builder, result_schema, resource));
     neo_openapi_example(builder, batch, sample_batch(builder, resource));
-    neo_openapi_example(builder, result, sample_result(builder, resource));
+    if (resource == neo_resources[0]) /* the other results have the same form */
+        neo_openapi_example(builder, result, sample_result(builder, resource));
 }

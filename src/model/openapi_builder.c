@@ -1,4 +1,4 @@
-/* The small tools that every part of the description is made with, and the response headers (see model/openapi_builder.h). */
+/* Building blocks of the OpenAPI document, and its response headers (see model/openapi_builder.h). */
 #include "model/openapi_builder.h"
 
 #include <apr_lib.h>
@@ -41,6 +41,36 @@ neo_json *neo_openapi_ref(const neo_openapi_builder *builder, const char *kind, 
     return neo_openapi_json(builder->pool, "{\"$ref\": \"#/components/%s/%s\"}", kind, name);
 }
 
+void neo_openapi_example(const neo_openapi_builder *builder, const char *name, neo_json *value)
+{
+    neo_json *example = neo_openapi_add(builder, "examples", name, neo_json_make_object(builder->pool));
+    neo_json_set(example, "value", value);
+}
+
+neo_json *neo_openapi_share(const neo_openapi_builder *builder, const char *name, neo_json *response)
+{
+    const char *key = name, *text = neo_json_text(response, builder->pool).ptr;
+    for (int number = 2;; number++) {
+        neo_json *known = neo_json_get(neo_json_get(builder->components, "responses"), key);
+        if (!known)
+            neo_openapi_add(builder, "responses", key, response);
+        if (!known || strcmp(neo_json_text(known, builder->pool).ptr, text) == 0)
+            return neo_openapi_ref(builder, "responses", key);
+        key = apr_psprintf(builder->pool, "%s%d", name, number);
+    }
+}
+
+neo_json *neo_openapi_content(const neo_openapi_builder *builder, const char *schema)
+{
+    neo_json *content = neo_json_make_object(builder->pool), *examples = neo_json_make_object(builder->pool);
+    neo_json_set(content, "schema", neo_openapi_ref(builder, "schemas", schema));
+    if (neo_json_get(neo_json_get(builder->components, "examples"), schema)) {
+        neo_json_set(examples, schema, neo_openapi_ref(builder, "examples", schema));
+        neo_json_set(content, "examples", examples);
+    }
+    return content;
+}
+
 /* ---------------------------------------------------------------- texts */
 
 static const char *capitalised(const char *text, apr_pool_t *pool)
@@ -52,11 +82,11 @@ static const char *capitalised(const char *text, apr_pool_t *pool)
 
 static const char *sample_id(const neo_resource *resource, apr_pool_t *pool)
 {
-    neo_json *sample = neo_openapi_sample(resource, NEO_SHAPE_ANSWER, pool);
-    return neo_json_string(neo_json_get(sample, "id"));
+    const neo_field *id = neo_field_named(resource->fields, "id");
+    return id ? neo_json_string(neo_openapi_json(pool, "%s", id->example)) : NULL;
 }
 
-/* What a name between braces stands for; NULL where it is left as it is. */
+/* The value of a name between braces; NULL if it stays as it is. */
 static const char *value_of(const neo_openapi_builder *builder, const neo_resource *resource, const char *name)
 {
     if (strcmp(name, "base") == 0)
@@ -91,7 +121,7 @@ const char *neo_openapi_fill(const neo_openapi_builder *builder, const char *tex
 
 /* ---------------------------------------------------------------- headers */
 
-/* `of` is 0 where every response has it. What `is_certain` is in every response that may have it. */
+/* `of` is 0 if every response has it. `is_certain`: it is never absent from a response that declares it. */
 /* clang-format off */
 static const struct {
     unsigned int of;
@@ -104,52 +134,47 @@ static const struct {
         "example": "req_01kga4ssqb0d4f7h2k5n9q1s6v"
     })},
     {0, 1, "X-RateLimit-Limit", "RateLimitLimit", NEO_JSON({
-        "description": "How many requests a window has.",
+        "description": "Requests per window.",
         "schema": {"type": "integer", "minimum": 1},
         "example": 600
     })},
     {0, 1, "X-RateLimit-Remaining", "RateLimitRemaining", NEO_JSON({
-        "description": "How many of them are left in this window.",
+        "description": "Requests left in this window.",
         "schema": {"type": "integer", "minimum": 0},
         "example": 597
     })},
     {0, 1, "X-RateLimit-Reset", "RateLimitReset", NEO_JSON({
-        "description": "When the next window begins, in seconds since 1970 (Unix time).",
+        "description": "Start of the next window, in seconds since 1970 (Unix time).",
         "schema": {"type": "integer", "format": "int64", "minimum": 0},
         "example": 1769867160
     })},
     {NEO_HEADER_ETAG, 1, "ETag", "ETag", NEO_JSON({
-        "description": "The version of what is answered, for If-Match and If-None-Match.",
+        "description": "Version of the resource, for If-Match and If-None-Match.",
         "schema": {"type": "string"},
         "example": "\"9f2c41d07ab3e586\""
     })},
     {NEO_HEADER_LOCATION, 1, "Location", "Location", NEO_JSON({
-        "description": "Where the new resource is.",
+        "description": "URL of the new resource.",
         "schema": {"type": "string", "format": "uri"},
         "example": "{base}/{collection}/{sample_id}"
     })},
     {NEO_HEADER_LINK, 0, "Link", "Link", NEO_JSON({
-        "description": "The address of the next page with `rel=\"next\"` (RFC 8288), where there is one.",
+        "description": "URL of the next page with `rel=\"next\"` (RFC 8288), if there is one.",
         "schema": {"type": "string"},
         "example": "<{base}/{collection}?limit=25&cursor=AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs>; rel=\"next\""
     })},
     {NEO_HEADER_REPLAYED, 0, "Idempotent-Replayed", "IdempotentReplayed", NEO_JSON({
-        "description": "Present where this is the answer to an earlier request with the same Idempotency-Key.",
+        "description": "Present if this is the stored response to an earlier request with the same Idempotency-Key.",
         "schema": {"type": "string", "const": "true"},
         "example": "true"
     })},
     {NEO_HEADER_RETRY_AFTER, 0, "Retry-After", "RetryAfter", NEO_JSON({
-        "description": "How many seconds to wait. Present with 429 and 503.",
+        "description": "Seconds to wait. Present with 429 and 503.",
         "schema": {"type": "integer", "minimum": 1},
         "example": 50
     })},
-    {NEO_HEADER_ALLOW, 1, "Allow", "Allow", NEO_JSON({
-        "description": "The methods that the path has.",
-        "schema": {"type": "string"},
-        "example": "GET, HEAD, OPTIONS, POST"
-    })},
     {NEO_HEADER_CHALLENGE, 1, "WWW-Authenticate", "Challenge", NEO_JSON({
-        "description": "Where the credential is expected.",
+        "description": "The header that carries the credential.",
         "schema": {"type": "string"},
         "example": "ApiKey header=\"X-API-Key\""
     })},

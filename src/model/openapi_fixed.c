@@ -1,9 +1,9 @@
-/* The parts of the description that no table of the model says (see model/openapi_builder.h): what the API is, who calls it,
- * how lists and errors look. */
+/* The parts of the OpenAPI document that no table of the model defines: the introduction, authentication, the forms of lists
+ * and errors (see model/openapi_parts.h). */
 #include <apr_strings.h>
 #include <string.h>
 
-#include "model/openapi_builder.h"
+#include "model/openapi_parts.h"
 
 /* ---------------------------------------------------------------- the top */
 
@@ -11,62 +11,65 @@ static const char description[] =
     "An HTTP/JSON API for external systems that work with the data of a real-estate business.\n"
     "\n"
     "## Requests and responses\n"
-    "Bodies are JSON in UTF-8, and a request that has one says `Content-Type: application/json`. Timestamps are UTC\n"
-    "(`2026-01-31T13:45:10.123Z`). An identifier begins with a prefix that tells its kind. A field without a value is\n"
-    "left out of a response. `HEAD` is answered as `GET`, without the body; `OPTIONS` lists the methods of a path in\n"
-    "`Allow`.\n"
+    "Bodies are JSON in UTF-8; send `Content-Type: application/json`. Timestamps are UTC (`2026-01-31T13:45:10.123Z`).\n"
+    "The prefix of an id tells its kind. Fields without a value are absent from responses.\n"
+    "\n"
+    "Every path with `GET` also has `HEAD`: the same parameters, status and headers, without the body. Every path has\n"
+    "`OPTIONS`: 204 with the methods of the path in `Allow`. It needs a credential if the other methods do, but no\n"
+    "scope and no organization.\n"
     "\n"
     "## Authentication\n"
     "Send a credential in `X-API-Key`. An API key (`nbr_…`) belongs to one organization and has a role and scopes. A\n"
-    "personal access token (`pat_…`) has the rights of its user; where it reaches several organizations,\n"
-    "`X-Organization-ID` says which one a request is about. `GET /me` tells what a credential may do. Credentials are\n"
-    "for servers: keep them out of browsers and apps. A revoked one stops working at once.\n"
+    "personal access token (`pat_…`) has the rights of its user. If it reaches several organizations, send\n"
+    "`X-Organization-ID`. `GET /me` returns what a credential may do. Credentials are for servers: keep them out of\n"
+    "browsers and apps. A revoked credential stops working at once.\n"
     "\n"
     "## Lists\n"
-    "Lists are newest first and come in pages of `limit` items. For the next page send `page_info.end_cursor` as\n"
-    "`cursor`, with the same filters, or follow the `Link` header, until `has_next_page` is false. Cursors are opaque\n"
-    "and expire: do not build, decode or keep them.\n"
+    "Lists are newest first, in pages of `limit` items. For the next page send `page_info.end_cursor` as `cursor` with\n"
+    "the same filters, or follow the `Link` header, until `has_next_page` is false. Cursors are opaque and expire: do\n"
+    "not build, decode or store them.\n"
     "\n"
-    "## Changes by several clients\n"
-    "A resource is answered with its `ETag`. Sent as `If-Match`, it makes a change happen only if nobody else made\n"
-    "one in between (otherwise 412); sent as `If-None-Match`, it saves the body of what has not changed (304).\n"
+    "## Concurrent changes\n"
+    "Responses with one resource have its `ETag`. Send it as `If-Match`, and a change succeeds only if there was no\n"
+    "other one in between (otherwise 412); send it as `If-None-Match`, and an unchanged resource is a 304 without body.\n"
     "\n"
     "## Idempotency\n"
-    "A request that creates takes an `Idempotency-Key`, a UUID of version 4. For 24 hours a repetition with the same\n"
-    "key and body does nothing and gets the first answer again, marked `Idempotent-Replayed: true`. Errors are not\n"
-    "kept: after one, send the same key again.\n"
+    "Requests that create accept an `Idempotency-Key`, a UUID of version 4. For 24 hours a request with the same key\n"
+    "and body changes nothing and returns the stored response, with `Idempotent-Replayed: true`. Errors are not\n"
+    "stored: after an error, send the same key again.\n"
     "\n"
     "## Errors\n"
-    "Every error is a problem document (RFC 9457) of type `application/problem+json`. Programs decide by `code`;\n"
-    "`detail` is for people. A 400 names all that is wrong in `errors`, in one pass. `documentation_url` leads to a\n"
-    "page that explains every code. Quote `request_id` when you report a problem.\n"
+    "Every error is a problem document (RFC 9457) of type `application/problem+json`. Programs use `code`; `detail` is\n"
+    "for people. A 400 lists everything that is wrong in `errors`. `documentation_url` leads to a page that explains\n"
+    "every code. Quote `request_id` when you report a problem.\n"
     "\n"
-    "Beside what is listed with the operations, any other path is answered with 404 `not_found.route`, any other\n"
-    "method with 405 `validation.method_not_allowed` and `Allow`, and what is no proper HTTP request, such as one\n"
-    "with an endless header, with 400, 414, 431 or another status of the web server and\n"
+    "Each error response lists its codes. In them, `<resource>` is the kind of the resource, such as `broker`, and\n"
+    "`<field>` is the path of the field with underscores, such as `bank_account_pix_key`.\n"
+    "\n"
+    "In addition, unknown paths return 404 `not_found.route`, other methods 405 `validation.method_not_allowed` with\n"
+    "`Allow`, and malformed HTTP requests 400, 414, 431 or another status of the web server with\n"
     "`validation.malformed_request`.\n"
     "\n"
     "## Rate limits\n"
-    "The plan says how many requests a credential may make in a window. Every response tells where it stands in\n"
-    "`X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset`; beyond the limit it is 429, with the\n"
-    "seconds to wait in `Retry-After` and `retry_after`. Requests without a valid credential are counted by the\n"
-    "client's address.\n"
+    "The plan limits the requests of a credential in a window. Every response has `X-RateLimit-Limit`,\n"
+    "`X-RateLimit-Remaining` and `X-RateLimit-Reset`. Beyond the limit the status is 429, with the seconds to wait in\n"
+    "`Retry-After` and `retry_after`. Requests without a valid credential are counted by client address.\n"
     "\n"
     "## Webhooks\n"
-    "A subscription (`POST /webhooks`) names an address and the events that it wants. Each is then told by a POST,\n"
-    "described under `webhooks`; any 2xx confirms it, and anything else, or no answer in time, is tried again: five\n"
-    "attempts in all, about 1 minute, 5 minutes, 30 minutes and 2 hours after each other. Redirects are not followed.\n"
-    "`Retry-After` with 429 or 503 can postpone the next attempt; 410 makes the subscription inactive. An event can\n"
-    "arrive more than once and out of order: its `id` tells repetitions, `updated_at` in the payload what is newer.\n"
+    "A subscription (`POST /webhooks`) has a URL and a list of events. Each event is sent in a POST, described under\n"
+    "`webhooks`. Any 2xx within 15 seconds confirms it; answer before doing anything that takes long. Otherwise it is\n"
+    "sent again: five attempts, after about 1 minute, 5 minutes, 30 minutes and 2 hours. Redirects are not followed.\n"
+    "`Retry-After` with 429 or 503 postpones the next attempt; 410 makes the subscription inactive. Events can arrive\n"
+    "more than once and out of order: `id` identifies duplicates, and `updated_at` in the payload tells what is newer.\n"
     "\n"
-    "Check the signature over the bytes of the body as they came, before reading them. `X-Webhook-Signature` is\n"
-    "`sha256=` and the HMAC-SHA256, in lowercase hexadecimal digits, keyed with the whole secret. The headers of\n"
-    "Standard Webhooks come with it, and their libraries can be used: `webhook-signature` covers id and timestamp too,\n"
-    "so that an old request cannot be played again.\n"
+    "Check the signature over the bytes of the body before parsing them. `X-Webhook-Signature` is `sha256=` and the\n"
+    "HMAC-SHA256, in lowercase hexadecimal digits, keyed with the whole secret. The headers of Standard Webhooks are\n"
+    "sent as well, and their libraries can be used: `webhook-signature` also covers id and timestamp, so that an old\n"
+    "request cannot be replayed.\n"
     "\n"
     "## Versions\n"
-    "The version is in the path: `/public/v1/`. Within it only additions are made: paths, optional parameters and\n"
-    "fields, members of responses, codes. Ignore what you do not know. `info.version` is that of the software.\n";
+    "The version is in the path: `/public/v1/`. Within it there are only additions: paths, optional parameters and\n"
+    "fields, members of responses, codes. Ignore what you do not know. `info.version` is the version of the software.\n";
 
 /* clang-format off */
 static const char top[] = NEO_JSON({
@@ -75,14 +78,14 @@ static const char top[] = NEO_JSON({
         "title": "Public Integration API",
         "version": "",
         "description": "",
-        "contact": {"name": "What errors mean"},
+        "contact": {"name": "Error codes"},
         "license": {"name": "Apache License 2.0", "identifier": "Apache-2.0"}
     },
     "servers": [{"url": "", "description": "This deployment"}],
     "security": [{"apiKey": []}],
     "tags": [
-        {"name": "Principal", "description": "Who a credential is and what it may do."},
-        {"name": "Documentation", "description": "The API about itself. Needs no credential."}
+        {"name": "Principal", "description": "The identity and rights of a credential."},
+        {"name": "Documentation", "description": "Descriptions of the API. No credential needed."}
     ]
 });
 
@@ -99,7 +102,7 @@ static const struct {
     const char *kind, *name, *json;
 } components[] = {
     {"schemas", "Principal", NEO_JSON({
-        "description": "Who the credential is. The two kinds differ by `type`.",
+        "description": "The identity of the credential; `type` tells the kind.",
         "oneOf": [
             {"$ref": "#/components/schemas/ApiKeyPrincipal"},
             {"$ref": "#/components/schemas/PersonalAccessTokenPrincipal"}
@@ -124,7 +127,7 @@ static const struct {
             "role": {"$ref": "#/components/schemas/Role"},
             "scopes": {
                 "type": "array",
-                "description": "What the key may do: its role's scopes, or fewer.",
+                "description": "What the key may do: the scopes of its role, or fewer.",
                 "items": {"$ref": "#/components/schemas/Scope"}
             }
         }
@@ -137,19 +140,19 @@ static const struct {
             "type": {"type": "string", "const": "personal_access_token", "description": "The kind of credential."},
             "principal_id": {"type": "string", "description": "The token's public id."},
             "tenant_id": {"type": "string", "description": "The user's tenant."},
-            "organization_id": {"type": "string", "description": "The organization that this request is about."},
+            "organization_id": {"type": "string", "description": "The organization of this request."},
             "user_id": {"type": "string", "description": "The user that the token belongs to."},
             "email": {"type": "string", "format": "email", "description": "The user's e-mail address."},
             "allowed_organization_ids": {
                 "type": "array",
-                "description": "The organizations that the token reaches, for X-Organization-ID.",
+                "description": "Organizations that the token reaches, for X-Organization-ID.",
                 "items": {"type": "string"}
             }
         }
     })},
     {"schemas", "PageInfo", NEO_JSON({
         "type": "object",
-        "description": "Where a page is in its list. The cursors of an empty page are null.",
+        "description": "The place of a page in its list. The cursors of an empty page are null.",
         "required": ["start_cursor", "end_cursor", "has_next_page", "has_previous_page"],
         "properties": {
             "start_cursor": {"type": ["string", "null"], "description": "Cursor of the page's first item."},
@@ -160,7 +163,7 @@ static const struct {
     })},
     {"schemas", "Problem", NEO_JSON({
         "type": "object",
-        "description": "What went wrong (RFC 9457).",
+        "description": "An error (RFC 9457).",
         "required": ["type", "title", "status", "detail", "code", "request_id", "timestamp", "documentation_url"],
         "properties": {
             "type": {"type": "string", "description": "The class of the error.", "enum": []},
@@ -170,15 +173,15 @@ static const struct {
             "code": {
                 "type": "string",
                 "pattern": "^[a-z_]+(\\.[a-z0-9_]+)+$",
-                "description": "What happened, for programs. `validation.failed` where `errors` has several."
+                "description": "What happened, for programs. `validation.failed` if `errors` has several."
             },
             "instance": {"type": "string", "format": "uri-reference", "description": "The request's path."},
-            "request_id": {"type": "string", "description": "The request; the same as in X-Request-ID."},
-            "timestamp": {"type": "string", "format": "date-time", "description": "When it was answered."},
-            "documentation_url": {"type": "string", "format": "uri", "description": "Where the code is explained."},
+            "request_id": {"type": "string", "description": "Identifies the request, as in X-Request-ID."},
+            "timestamp": {"type": "string", "format": "date-time", "description": "When the response was made."},
+            "documentation_url": {"type": "string", "format": "uri", "description": "Page that explains the code."},
             "errors": {
                 "type": "array",
-                "description": "Status 400 only: everything that is wrong, or the first hundred.",
+                "description": "Status 400 only: all errors, or the first hundred.",
                 "minItems": 1,
                 "maxItems": 100,
                 "items": {"$ref": "#/components/schemas/ProblemItem"}
@@ -188,84 +191,61 @@ static const struct {
     })},
     {"schemas", "ProblemItem", NEO_JSON({
         "type": "object",
-        "description": "One thing that is wrong.",
+        "description": "One error.",
         "required": ["field", "message", "code"],
         "properties": {
             "field": {
                 "type": "string",
                 "description": "The path of a field in the body (`address.city`, `items[2].name`), or a parameter's or header's name."
             },
-            "message": {"type": "string", "description": "What is wrong with it, for people."},
-            "code": {"type": "string", "description": "What is wrong with it, for programs."}
+            "message": {"type": "string", "description": "What is wrong, for people."},
+            "code": {"type": "string", "description": "What is wrong, for programs."}
         }
     })},
     {"parameters", "Organization", NEO_JSON({
         "name": "X-Organization-ID",
         "in": "header",
-        "description": "The organization that the request is about. Needed for a personal access token that reaches several.",
+        "description": "The organization of the request. Required for a personal access token that reaches several.",
         "schema": {"type": "string", "pattern": "^org_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
         "example": "org_01jp2azpts9g3j7m2n6q0s4v8w"
     })},
     {"parameters", "Limit", NEO_JSON({
         "name": "limit",
         "in": "query",
-        "description": "How many items a page has at most.",
+        "description": "Maximum number of items in a page.",
         "schema": {"type": "integer", "minimum": 1, "maximum": 100, "default": 25},
         "example": 50
     })},
     {"parameters", "Cursor", NEO_JSON({
         "name": "cursor",
         "in": "query",
-        "description": "`page_info.end_cursor` of the page before; left out for the first page.",
+        "description": "`page_info.end_cursor` of the previous page; absent for the first page.",
         "schema": {"type": "string"},
         "example": "AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs"
     })},
     {"parameters", "IdempotencyKey", NEO_JSON({
         "name": "Idempotency-Key",
         "in": "header",
-        "description": "A UUID of version 4, new for each operation: with it the request can be repeated safely.",
+        "description": "A UUID of version 4, new for each operation. With it the request can be retried safely.",
         "schema": {"type": "string", "format": "uuid"},
         "example": "6f1c0a52-9d0e-4b57-8a3e-2f7d1c9b4e60"
     })},
     {"parameters", "IfMatch", NEO_JSON({
         "name": "If-Match",
         "in": "header",
-        "description": "The ETag that the resource must still have, or several, or `*`.",
+        "description": "The ETag that the resource must have, or several, or `*`.",
         "schema": {"type": "string"},
         "example": "\"9f2c41d07ab3e586\""
     })},
     {"parameters", "IfNoneMatch", NEO_JSON({
         "name": "If-None-Match",
         "in": "header",
-        "description": "An ETag that is already known, or several: if it is still the present one, the response is 304.",
+        "description": "The known ETag, or several: if the resource has it, the response is 304.",
         "schema": {"type": "string"},
         "example": "\"9f2c41d07ab3e586\""
     })},
     {"responses", "NotModified", NEO_JSON({
-        "description": "It still has the ETag that If-None-Match names."
-    })},
-    {"responses", "Methods", NEO_JSON({
-        "description": "The methods that the path has."
-    })},
-    {"responses", "Refused", NEO_JSON({
-        "description": "The request is refused, with any of the problems of the other methods.",
-        "content": {"application/problem+json": {
-            "schema": {"$ref": "#/components/schemas/Problem"},
-            "examples": {"unauthorized.auth_required": {"$ref": "#/components/examples/unauthorized.auth_required"}}
-        }}
-    })},
-    {"responses", "Failed", NEO_JSON({
-        "description": "The service has failed.",
-        "content": {"application/problem+json": {
-            "schema": {"$ref": "#/components/schemas/Problem"},
-            "examples": {"internal.unexpected": {"$ref": "#/components/examples/internal.unexpected"}}
-        }}
-    })},
-    {"responses", "RefusedWithoutBody", NEO_JSON({
-        "description": "The request is refused with the status that GET has, without its body."
-    })},
-    {"responses", "FailedWithoutBody", NEO_JSON({
-        "description": "The service has failed; the status is the one that GET has, without its body."
+        "description": "Not Modified: the ETag is in If-None-Match."
     })},
     {"examples", "ApiKeyPrincipal", NEO_JSON({
         "summary": "An API key",
@@ -292,7 +272,7 @@ static const struct {
     })},
 };
 
-/* ---------------------------------------------------------------- what is answered where the path is no resource's */
+/* ---------------------------------------------------------------- responses of paths without a resource */
 
 static const char *const answers[NEO_ACTIONS] = {
     [NEO_ACTION_ME] = NEO_JSON({
@@ -311,24 +291,10 @@ static const char *const answers[NEO_ACTIONS] = {
         "example": "<!DOCTYPE html>\n<html lang=\"en\">\n"
     }),
 };
-
-/* The headers of the fixed responses, beside those that every response has. */
-static const struct {
-    const char *response;
-    unsigned int headers;
-} response_headers[] = {
-    {"NotModified", NEO_HEADER_ETAG},
-    {"Methods", NEO_HEADER_ALLOW},
-    {"Refused", NEO_HEADER_RETRY_AFTER},
-    {"Failed", NEO_HEADER_RETRY_AFTER},
-    {"RefusedWithoutBody", NEO_HEADER_RETRY_AFTER},
-    {"FailedWithoutBody", NEO_HEADER_RETRY_AFTER},
-};
 /* clang-format on */
 
-/* ---------------------------------------------------------------- putting them in */
+/* ---------------------------------------------------------------- from the tables */
 
-/* What the tables of roles and types add. */
 static neo_json *texts(apr_pool_t *pool, const char *const *list)
 {
     neo_json *array = neo_json_make_array(pool);
@@ -354,7 +320,7 @@ static neo_json *scopes_of(neo_scopes scopes, apr_pool_t *pool)
     return neo_openapi_json(pool, "%s", text.ptr);
 }
 
-/* The classes of errors and their titles, as the catalogue has them. */
+/* The classes of errors and their titles, from the catalogue. */
 static void fill_types(const neo_openapi_builder *builder)
 {
     neo_json *properties = neo_json_get(neo_json_get(neo_json_get(builder->components, "schemas"), "Problem"), "properties");
@@ -376,7 +342,7 @@ static const char *description_of_roles(apr_pool_t *pool)
 {
     neo_buf out;
     neo_buf_init(&out, pool, 1024);
-    neo_buf_puts(&out, "An API key or a personal access token. What it may do follows from its role:\n\n"
+    neo_buf_puts(&out, "An API key or a personal access token. Its role defines its scopes:\n\n"
                        "| Role | Scopes |\n|---|---|");
     for (const char *const *role = neo_role_names; *role; role++) {
         neo_scopes scopes;
@@ -398,12 +364,11 @@ void neo_openapi_fixed_components(const neo_openapi_builder *builder)
     neo_openapi_text(scheme, "description", description_of_roles(pool), pool);
     for (apr_size_t i = 0; i < sizeof components / sizeof *components; i++)
         neo_openapi_add(builder, components[i].kind, components[i].name, neo_openapi_json(pool, "%s", components[i].json));
-    for (apr_size_t i = 0; i < sizeof response_headers / sizeof *response_headers; i++)
-        neo_json_set(neo_json_get(neo_json_get(builder->components, "responses"), response_headers[i].response), "headers",
-                     neo_openapi_headers(builder, response_headers[i].headers));
+    neo_json_set(neo_json_get(neo_json_get(builder->components, "responses"), "NotModified"), "headers",
+                 neo_openapi_headers(builder, NEO_HEADER_ETAG));
     fill_types(builder);
-    named_values(builder, "Role", "The role of a key. More may come.", texts(pool, neo_role_names));
-    named_values(builder, "Scope", "A right. More may come.", scopes_of(NEO_SCOPES_ALL, pool));
+    named_values(builder, "Role", "The role of a key. More may be added.", texts(pool, neo_role_names));
+    named_values(builder, "Scope", "A right. More may be added.", scopes_of(NEO_SCOPES_ALL, pool));
 }
 
 neo_json *neo_openapi_answer(const neo_openapi_builder *builder, neo_action action)

@@ -1,17 +1,23 @@
-/* Schemas and sample bodies of a resource, drawn from its table of fields (see model/openapi_builder.h). */
+/* The schemas of a resource, made from its table of fields (see model/openapi_schema.h).
+ * Of a resource that has all shapes, fields are described once for requests and once for responses: BrokerInput is BrokerPatch
+ * with required fields, and Broker is BrokerEventPayload with the fields that events do not have. */
+#include "model/openapi_schema.h"
+
 #include <apr_hash.h>
 #include <apr_lib.h>
 #include <apr_strings.h>
 #include <string.h>
 
-#include "model/openapi_builder.h"
+/* No control characters. In a text of several lines, line breaks and tabs are allowed. */
+#define TEXT_CHARACTER  "[^\\x00-\\x1f\\x7f-\\x9f]"
+#define LINES_CHARACTER "[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]"
 
 static const char *const suffixes[] = {[NEO_SHAPE_ANSWER] = "",
                                        [NEO_SHAPE_INPUT] = "Input",
                                        [NEO_SHAPE_PATCH] = "Patch",
                                        [NEO_SHAPE_CREATED] = "WithSecret",
                                        [NEO_SHAPE_EVENT] = "EventPayload"};
-_Static_assert(sizeof suffixes / sizeof *suffixes == NEO_SHAPES, "every shape has its name");
+_Static_assert(sizeof suffixes / sizeof *suffixes == NEO_SHAPES, "every shape has its suffix");
 
 const char *neo_openapi_schema_name(const neo_resource *resource, neo_shape shape, apr_pool_t *pool)
 {
@@ -28,8 +34,7 @@ int neo_openapi_has_schema(const neo_resource *resource, neo_shape shape)
     return shape != NEO_SHAPE_CREATED;
 }
 
-/* Whether a field of the resource itself is in a shape; what is in an object goes with it. */
-static int is_in_shape(const neo_field *field, neo_shape shape)
+int neo_openapi_has_field(const neo_field *field, neo_shape shape)
 {
     if (shape == NEO_SHAPE_EVENT)
         return field->flags & NEO_IN_EVENT;
@@ -43,15 +48,17 @@ const char *neo_openapi_id_pattern(const char *prefix, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- one field */
 
-/* One schema while it is made. */
+/* The schema that is being made. */
 typedef struct {
     const neo_openapi_builder *builder;
     const neo_resource *resource;
     neo_shape shape;
-    const neo_field *fields; /* those of the object that is being made */
+    const neo_field *fields; /* of this object */
+    int has_all_shapes;      /* of the resource; otherwise this schema is the only one */
+    int is_element;          /* in a list, at any depth: there is no patch of it */
 } maker;
 
-static void add_object(const maker *m, const char *name, const neo_field *fields, const char *doc);
+static void add_object(const maker *m, const char *name, const char *doc);
 
 /* bank_account is BankAccount. */
 static char *camel_case(const char *name, apr_pool_t *pool)
@@ -78,8 +85,8 @@ static const char *singular(char *name)
     return name;
 }
 
-/* The schema of a field that is an object, or of a list of objects. An object's is BankAccount; where another table has taken
- * that name, and for what is in a list, the resource's stands before it: ContractParty. */
+/* The name of the schema of an object, BankAccount, or of a list's element, ContractParty. If another table of fields has taken
+ * the name, an object's begins with the resource's, too. */
 static const char *nested_name(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
@@ -92,11 +99,12 @@ static const char *nested_name(const maker *m, const neo_field *field)
     return apr_pstrcat(pool, taken && taken != field->fields ? m->resource->title : "", name, suffixes[m->shape], NULL);
 }
 
-/* The maker of what is in a list, or in an event: an element is never patched, it is sent whole; and what is in an event's
- * field is the whole of it. */
+/* The maker of a member or element. A list's element is never patched but sent whole, and an event has whole objects. */
 static maker inside(const maker *m, const neo_field *field)
 {
     maker within = *m;
+    within.fields = field->fields;
+    within.is_element |= field->type == NEO_LIST;
     if (m->shape == NEO_SHAPE_PATCH && field->type == NEO_LIST)
         within.shape = NEO_SHAPE_INPUT;
     if (m->shape == NEO_SHAPE_EVENT)
@@ -121,7 +129,17 @@ static neo_json *id_schema(const char *prefix, apr_pool_t *pool)
     return schema;
 }
 
-/* What has a normal form is limited by its pattern, since it can be sent with more characters than are kept. */
+/* What a request may send: a pattern that is not anchored allows control characters elsewhere in the text. */
+static const char *request_pattern(const neo_field *field, apr_pool_t *pool)
+{
+    const char *character = field->flags & NEO_MULTILINE ? LINES_CHARACTER : TEXT_CHARACTER;
+    if (field->format || (field->pattern && *field->pattern == '^'))
+        return field->pattern;
+    return field->pattern ? apr_pstrcat(pool, "^", character, "*", field->pattern, character, "*$", NULL)
+                          : apr_pstrcat(pool, "^", character, "*$", NULL);
+}
+
+/* A text that has a normal form is limited by its pattern, since it can be sent with more characters than are kept. */
 static neo_json *string_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
@@ -129,7 +147,7 @@ static neo_json *string_schema(const maker *m, const neo_field *field)
         return id_schema(m->resource->prefix, pool);
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "string"}));
     neo_openapi_text(schema, "format", field->format, pool);
-    neo_openapi_text(schema, "pattern", field->pattern, pool);
+    neo_openapi_text(schema, "pattern", is_read(m->shape) ? field->pattern : request_pattern(field, pool), pool);
     if (field->max && !field->normalize) {
         set_integer(schema, "minLength", field->min ? field->min : 1, pool);
         set_integer(schema, "maxLength", field->max, pool);
@@ -176,7 +194,7 @@ static neo_json *object_schema(const maker *m, const neo_field *field)
 {
     maker within = inside(m, field);
     const char *name = nested_name(&within, field);
-    add_object(&within, name, field->fields, NULL); /* what it is for is said beside the reference */
+    add_object(&within, name, NULL); /* the property describes it */
     return neo_openapi_ref(m->builder, "schemas", name);
 }
 
@@ -186,7 +204,7 @@ static neo_json *boolean_schema(const maker *m, const neo_field *field)
     return neo_openapi_json(m->builder->pool, NEO_JSON({"type" : "boolean"}));
 }
 
-/* Where the kind is said by the member `type`, an id of any of its kinds. */
+/* If the member `type` tells the kind, an id of any of its kinds. */
 static neo_json *reference_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
@@ -202,7 +220,7 @@ static neo_json *array_schema(const maker *m, const neo_field *field, neo_json *
 {
     apr_pool_t *pool = m->builder->pool;
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "array"}));
-    if (field->flags & NEO_REQUIRED || is_read(m->shape)) /* an empty one is left out */
+    if (field->flags & NEO_REQUIRED || field->type == NEO_ENUM_LIST || is_read(m->shape)) /* an empty one is left out */
         set_integer(schema, "minItems", 1, pool);
     if (field->max_items)
         set_integer(schema, "maxItems", field->max_items, pool);
@@ -256,7 +274,7 @@ static neo_json *(*const schemas[])(const maker *, const neo_field *) = {
 };
 _Static_assert(sizeof schemas / sizeof *schemas == NEO_TYPES, "every type has its schema");
 
-/* Lets a schema take null, too. */
+/* Allows null, too. */
 static neo_json *nullable(neo_json *schema, apr_pool_t *pool)
 {
     neo_json *type = neo_json_get(schema, "type"), *values = neo_json_get(schema, "enum");
@@ -272,25 +290,33 @@ static neo_json *nullable(neo_json *schema, apr_pool_t *pool)
     return schema;
 }
 
-/* A preset is told to people only: with `default` openapi-typescript would have the field sent always. */
+/* The default value is in the text only: with `default`, openapi-typescript would make the field required. */
 static const char *doc_of(const maker *m, const neo_field *field)
 {
     if (is_read(m->shape) || !field->default_value)
         return field->doc;
-    return apr_pstrcat(m->builder->pool, field->doc, " `", field->default_value, "` where it is left out",
-                       m->shape == NEO_SHAPE_PATCH ? " at creation or null." : " or null.", NULL);
+    return apr_pstrcat(m->builder->pool, field->doc, " `", field->default_value, "` if absent at creation or null.", NULL);
+}
+
+/* A field of a resource has its example in responses: requests have one as a whole. An enum's values, and those that the
+ * service sets, need none. */
+static int has_example(const maker *m, const neo_field *field)
+{
+    if (!field->example || !m->has_all_shapes)
+        return field->example != NULL;
+    return is_read(m->shape) && field->type != NEO_ENUM && !(field->flags & NEO_SERVER);
 }
 
 static neo_json *field_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
+    if (field->flags & NEO_SERVER && !is_read(m->shape)) /* its value is ignored */
+        return neo_openapi_json(pool, NEO_JSON({"readOnly" : true}));
     neo_json *schema = schemas[field->type](m, field);
-    if (!is_read(m->shape) && !(field->flags & (NEO_REQUIRED | NEO_SERVER))) /* null is no value, also in a new body */
+    if (!is_read(m->shape) && !(field->flags & NEO_REQUIRED)) /* null is no value, also in a new body */
         schema = nullable(schema, pool);
     neo_openapi_text(schema, "description", doc_of(m, field), pool);
-    if (field->flags & NEO_SERVER && m->shape != NEO_SHAPE_EVENT)
-        neo_json_set(schema, "readOnly", neo_json_make_boolean(1, pool));
-    if (field->example)
+    if (has_example(m, field))
         neo_json_set(schema, "examples", neo_openapi_json(pool, "[%s]", field->example));
     return schema;
 }
@@ -306,25 +332,62 @@ static const unsigned int required_flags[] = {
     [NEO_SHAPE_EVENT] = NEO_ALWAYS | NEO_REQUIRED,
 };
 
-/* What is read may get new members; what is sent may have only those that are known. */
-static void add_object(const maker *of, const char *name, const neo_field *fields, const char *doc)
+/* The shape that this one extends; itself if there is none. */
+static neo_shape base_of(const maker *m)
 {
-    const maker here = {of->builder, of->resource, of->shape, fields}, *m = &here;
-    apr_pool_t *pool = m->builder->pool;
-    neo_json *schema = neo_openapi_add(m->builder, "schemas", name, neo_openapi_json(pool, NEO_JSON({"type" : "object"})));
-    neo_json *required = neo_json_make_array(pool), *properties = neo_json_make_object(pool);
-    neo_openapi_text(schema, "description", doc, pool);
-    for (const neo_field *f = fields; f->name; f++) {
-        if (fields == m->resource->fields && !is_in_shape(f, m->shape))
+    int is_resource = m->fields == m->resource->fields;
+    if (m->shape == NEO_SHAPE_INPUT && m->has_all_shapes && !m->is_element)
+        return NEO_SHAPE_PATCH;
+    if (m->shape == NEO_SHAPE_CREATED && is_resource)
+        return NEO_SHAPE_ANSWER;
+    return m->shape == NEO_SHAPE_ANSWER && is_resource && m->resource->has_events ? NEO_SHAPE_EVENT : m->shape;
+}
+
+/* Whether the base has the field, with the same schema. */
+static int is_inherited(const maker *m, const neo_field *field, const neo_json *schema)
+{
+    maker base = *m;
+    base.shape = base_of(m);
+    if (base.shape == m->shape || (m->fields == m->resource->fields && !neo_openapi_has_field(field, base.shape)))
+        return 0;
+    return strcmp(neo_json_text(schema, m->builder->pool).ptr,
+                  neo_json_text(field_schema(&base, field), m->builder->pool).ptr) == 0;
+}
+
+static void add_fields(const maker *m, neo_json *required, neo_json *properties)
+{
+    for (const neo_field *f = m->fields; f->name; f++) {
+        if (m->fields == m->resource->fields && !neo_openapi_has_field(f, m->shape))
             continue;
-        neo_json_set(properties, f->name, field_schema(m, f));
-        if (f->flags & required_flags[m->shape])
-            neo_json_append(required, neo_json_make_string(f->name, pool));
+        neo_json *schema = field_schema(m, f);
+        int is_known = is_inherited(m, f, schema);
+        if (!is_known)
+            neo_json_set(properties, f->name, schema);
+        if (f->flags & required_flags[m->shape] && !(is_known && f->flags & required_flags[base_of(m)]))
+            neo_json_append(required, neo_json_make_string(f->name, m->builder->pool));
     }
+}
+
+/* Responses may get new members; requests may have only those that are known. `name` is without the base's suffix. */
+static void add_object(const maker *m, const char *name, const char *doc)
+{
+    apr_pool_t *pool = m->builder->pool;
+    neo_shape base = base_of(m);
+    neo_json *schema = neo_openapi_add(m->builder, "schemas", name, neo_openapi_json(pool, NEO_JSON({"type" : "object"})));
+    neo_json *required = neo_json_make_array(pool), *properties = neo_json_make_object(pool), *all = neo_json_make_array(pool);
+    neo_openapi_text(schema, "description", doc, pool);
+    if (base != m->shape) {
+        size_t stem = strlen(name) - strlen(suffixes[m->shape]);
+        neo_json_append(all, neo_openapi_ref(m->builder, "schemas",
+                                             apr_pstrcat(pool, apr_pstrmemdup(pool, name, stem), suffixes[base], NULL)));
+        neo_json_set(schema, "allOf", all);
+    }
+    add_fields(m, required, properties);
     if (neo_json_size(required))
         neo_json_set(schema, "required", required);
-    neo_json_set(schema, "properties", properties);
-    if (!is_read(m->shape))
+    if (neo_json_size(properties))
+        neo_json_set(schema, "properties", properties);
+    if (!is_read(m->shape) && base == m->shape)
         neo_json_set(schema, "additionalProperties", neo_json_make_boolean(0, pool));
 }
 
@@ -343,135 +406,50 @@ static const char list_schema[] = NEO_JSON({
         "page_info": {"$ref": "#/components/schemas/PageInfo"}
     }
 });
-
-static const char page_info_sample[] = NEO_JSON({
-    "start_cursor": "AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs",
-    "end_cursor": "AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs",
-    "has_next_page": true,
-    "has_previous_page": false
-});
 /* clang-format on */
 
-/* ---------------------------------------------------------------- samples */
+/* ---------------------------------------------------------------- components */
 
-static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool);
-
-/* Of an object, or of a list with one element. */
-static neo_json *sample_of_parts(const neo_field *field, unsigned int without, apr_pool_t *pool)
+static void add_schema(const neo_openapi_builder *builder, const neo_resource *resource, neo_shape shape, const char *doc,
+                       int has_all_shapes)
 {
-    neo_json *parts = sample_of(field->fields, without, pool);
-    if (field->type == NEO_OBJECT)
-        return parts;
-    neo_json *list = neo_json_make_array(pool);
-    neo_json_append(list, parts);
-    return list;
-}
-
-static neo_json *sample_of(const neo_field *fields, unsigned int without, apr_pool_t *pool)
-{
-    neo_json *sample = neo_json_make_object(pool);
-    for (const neo_field *f = fields; f->name; f++) {
-        if (f->flags & without)
-            continue;
-        if (f->example)
-            neo_json_set(sample, f->name, neo_openapi_json(pool, "%s", f->example));
-        else if (f->fields)
-            neo_json_set(sample, f->name, sample_of_parts(f, without, pool));
-    }
-    return sample;
-}
-
-static int can_be_cleared(const neo_field *field)
-{
-    return !(field->flags & (NEO_SERVER | NEO_REQUIRED)) && !field->default_value;
-}
-
-/* The first field that can be cleared is set, and the last one is cleared; where none can, the last that can be written is
- * set. */
-static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
-{
-    neo_json *patch = neo_json_make_object(pool);
-    const neo_field *last = NULL, *written = NULL;
-    for (const neo_field *f = resource->fields; f->name; f++) {
-        if (!(f->flags & NEO_SERVER))
-            written = f;
-        if (!can_be_cleared(f))
-            continue;
-        if (!last && f->example)
-            neo_json_set(patch, f->name, neo_openapi_json(pool, "%s", f->example));
-        last = f;
-    }
-    if (last)
-        neo_json_set(patch, last->name, neo_openapi_json(pool, "null"));
-    else if (written)
-        neo_json_set(patch, written->name, neo_openapi_json(pool, "%s", written->example));
-    return patch;
-}
-
-neo_json *neo_openapi_sample(const neo_resource *resource, neo_shape shape, apr_pool_t *pool)
-{
-    if (shape == NEO_SHAPE_PATCH)
-        return sample_patch(resource, pool);
-    neo_json *sample =
-        sample_of(resource->fields, shape == NEO_SHAPE_INPUT ? NEO_SERVER | NEO_NOT_IN_EXAMPLE : NEO_NOT_IN_EXAMPLE, pool);
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (!is_in_shape(f, shape))
-            neo_json_remove(sample, f->name);
-    return sample;
-}
-
-/* ---------------------------------------------------------------- putting them in */
-
-void neo_openapi_example(const neo_openapi_builder *builder, const char *name, neo_json *value)
-{
-    neo_json *example = neo_openapi_add(builder, "examples", name, neo_json_make_object(builder->pool));
-    neo_json_set(example, "value", value);
-}
-
-neo_json *neo_openapi_content(const neo_openapi_builder *builder, const char *schema, const char *example)
-{
-    neo_json *content = neo_json_make_object(builder->pool);
-    neo_json_set(content, "schema", neo_openapi_ref(builder, "schemas", schema));
-    neo_json_set(content, "examples", neo_json_make_object(builder->pool));
-    neo_json_set(neo_json_get(content, "examples"), example, neo_openapi_ref(builder, "examples", schema));
-    return content;
+    const maker m = {
+        .builder = builder, .resource = resource, .shape = shape, .fields = resource->fields, .has_all_shapes = has_all_shapes};
+    const char *name = neo_openapi_schema_name(resource, shape, builder->pool);
+    add_object(&m, name, neo_openapi_fill(builder, doc, resource));
+    if (!is_read(shape))
+        neo_openapi_example(builder, name, neo_openapi_sample(resource, shape, builder->pool));
 }
 
 void neo_openapi_schema(const neo_openapi_builder *builder, const neo_resource *resource, neo_shape shape, const char *doc)
 {
-    maker m = {builder, resource, shape, resource->fields};
-    const char *name = neo_openapi_schema_name(resource, shape, builder->pool);
-    add_object(&m, name, resource->fields, neo_openapi_fill(builder, doc, resource));
-    if (shape != NEO_SHAPE_EVENT) /* which is always sent in its envelope */
-        neo_openapi_example(builder, name, neo_openapi_sample(resource, shape, builder->pool));
+    add_schema(builder, resource, shape, doc, 0);
 }
 
-void neo_openapi_list(const neo_openapi_builder *builder, const char *title, const char *collection, neo_json *item)
+void neo_openapi_list(const neo_openapi_builder *builder, const char *title, const char *collection)
 {
     apr_pool_t *pool = builder->pool;
-    const char *name = apr_pstrcat(pool, title, "List", NULL);
-    neo_json *list = neo_openapi_json(pool, "{\"items\": [], \"page_info\": %s}", page_info_sample);
-    neo_json_append(neo_json_get(list, "items"), item);
-    neo_openapi_add(builder, "schemas", name, neo_openapi_json(pool, list_schema, collection, title));
-    neo_openapi_example(builder, name, list);
+    neo_openapi_add(builder, "schemas", apr_pstrcat(pool, title, "List", NULL),
+                    neo_openapi_json(pool, list_schema, collection, title));
 }
 
 void neo_openapi_schemas(const neo_openapi_builder *builder, const neo_resource *resource)
 {
     static const char *const docs[] = {
-        [NEO_SHAPE_ANSWER] = "A {resource} as it is read. A field without a value is left out.",
-        [NEO_SHAPE_INPUT] = "A {resource} as it is sent to create or replace one. No text is blank or has control characters, "
-                            "unless its field says so. Fields that the service sets are passed over, so that what was read can "
-                            "be sent back; any other name is refused.",
-        [NEO_SHAPE_PATCH] =
-            "Changes to a {resource}, as a JSON merge patch: what is sent is set, null clears an optional field, "
-            "all others stay. Fields that the service sets are passed over.",
+        [NEO_SHAPE_ANSWER] = "A {resource}. Fields without a value are absent.",
+        [NEO_SHAPE_INPUT] = "A {resource} to create or replace. Texts must not be blank. Fields that the service sets are "
+                            "ignored, so that a response can be sent back; unknown fields are refused.",
+        [NEO_SHAPE_PATCH] = "Changes to a {resource} (JSON merge patch): null clears an optional field, absent fields stay.",
         [NEO_SHAPE_CREATED] = "A {resource} with its secret, which no other response has.",
-        [NEO_SHAPE_EVENT] = "A {resource} as subscribers are told of it: as it is after the change, or was before its end.",
+        [NEO_SHAPE_EVENT] =
+            "The fields of a {resource} that events have: as they are after the change, or before the deletion.",
     };
+    apr_pool_t *pool = builder->pool;
     for (neo_shape shape = 0; shape < NEO_SHAPES; shape++)
         if (neo_openapi_has_schema(resource, shape))
-            neo_openapi_schema(builder, resource, shape, docs[shape]);
-    neo_openapi_list(builder, resource->title, resource->collection,
-                     neo_openapi_sample(resource, NEO_SHAPE_ANSWER, builder->pool));
+            add_schema(builder, resource, shape, docs[shape], 1);
+    neo_openapi_list(builder, resource->title, resource->collection);
+    if (resource == neo_resources[0]) /* the other lists have the same form */
+        neo_openapi_example(builder, apr_pstrcat(pool, resource->title, "List", NULL),
+                            neo_openapi_sample_page(neo_openapi_sample(resource, NEO_SHAPE_ANSWER, pool), pool));
 }

@@ -1,9 +1,9 @@
-/* What the description says of webhooks beside the subscriptions: the deliveries that can be looked at, and under `webhooks`
- * what receivers get (see model/openapi_builder.h). */
+/* Webhook deliveries, and the requests to receivers, which are under `webhooks` (see model/openapi_parts.h). */
 #include <apr_lib.h>
 #include <apr_strings.h>
 
-#include "model/openapi_builder.h"
+#include "model/openapi_parts.h"
+#include "model/openapi_schema.h"
 
 #define SUBSCRIPTION_ID "whs_01kga4vrzrd2v6x8t1q5m9k7b4"
 #define DELIVERY_ID     NEO_SAMPLE_DELIVERY
@@ -16,7 +16,7 @@ static const struct {
 } components[] = {
     {"schemas", "Delivery", NEO_JSON({
         "type": "object",
-        "description": "One event on its way to one subscription, without regard to how often it was tried.",
+        "description": "One event for one subscription, with any number of attempts.",
         "required": ["id", "subscription_id", "event_type", "status", "attempt_count", "created_at"],
         "properties": {
             "id": {
@@ -27,41 +27,41 @@ static const struct {
             "subscription_id": {
                 "type": "string",
                 "pattern": "^whs_[0-7][0-9a-hjkmnp-tv-z]{25}$",
-                "description": "The subscription that is told."
+                "description": "The subscription."
             },
             "event_type": {"type": "string", "description": "The event, or `webhook.test`."},
             "status": {
                 "type": "string",
                 "enum": ["pending", "success", "failed"],
-                "description": "`pending` until a 2xx came or every attempt has failed. The other two are final."
+                "description": "`pending` until a 2xx response or until the last attempt has failed. `success` and `failed` are final."
             },
             "http_status": {
                 "type": "integer",
                 "minimum": 100,
                 "maximum": 999,
-                "description": "What the receiver answered last. Absent where no answer came."
+                "description": "Status of the last response. Absent if there was none."
             },
             "attempt_count": {"type": "integer", "minimum": 0, "description": "Attempts so far."},
             "created_at": {"type": "string", "format": "date-time", "description": "When the event happened."},
             "completed_at": {
                 "type": "string",
                 "format": "date-time",
-                "description": "When it succeeded or failed for good. Absent until then."
+                "description": "When the status became final. Absent until then."
             }
         }
     })},
     {"schemas", "DeliveryDetail", NEO_JSON({
-        "description": "A delivery with what is sent and how each attempt went.",
+        "description": "A delivery with its payload and attempts.",
         "allOf": [
             {"$ref": "#/components/schemas/Delivery"},
             {
                 "type": "object",
                 "required": ["payload", "attempts"],
                 "properties": {
-                    "payload": {"type": "object", "description": "What the event is about, as it is sent."},
+                    "payload": {"type": "object", "description": "The payload of the event."},
                     "attempts": {
                         "type": "array",
-                        "description": "The first one first.",
+                        "description": "Oldest first.",
                         "items": {"$ref": "#/components/schemas/DeliveryAttempt"}
                     }
                 }
@@ -80,34 +80,34 @@ static const struct {
                 "type": "integer",
                 "minimum": 100,
                 "maximum": 999,
-                "description": "What the receiver answered. Absent where no answer came."
+                "description": "Status of the response. Absent if there was none."
             },
             "error": {
                 "type": "string",
-                "description": "What went wrong before a whole answer came, in one word: `timeout`, `connection_failed`, `name_not_resolved`, `certificate_not_trusted`, `blocked_address` (an address that is not delivered to), `response_too_large` (more than 64 KiB of headers and trailers) and others. More may come."
+                "description": "Why there was no complete response: `timeout`, `connection_failed`, `name_not_resolved`, `certificate_not_trusted`, `blocked_address` (not a public address), `response_too_large` (more than 64 KiB of headers and trailers) and others."
             },
-            "response_excerpt": {"type": "string", "description": "The first 1024 bytes of the answer's body."}
+            "response_excerpt": {"type": "string", "description": "The first 1024 bytes of the response body."}
         }
     })},
     {"schemas", "Recovered", NEO_JSON({
         "type": "object",
-        "description": "What a recovery comes to.",
+        "description": "The result of a recovery.",
         "required": ["recovered"],
         "properties": {
-            "recovered": {"type": "integer", "minimum": 0, "description": "How many new deliveries were made."}
+            "recovered": {"type": "integer", "minimum": 0, "description": "Number of new deliveries."}
         }
     })},
     {"schemas", "TestEvent", NEO_JSON({
         "type": "object",
-        "description": "What `POST /webhooks/{id}/test` sends.",
+        "description": "Sent by `POST /webhooks/{id}/test`.",
         "required": ["id", "event_type", "created_at", "payload"],
         "properties": {
             "id": {"type": "string", "description": "The delivery's id."},
             "event_type": {"type": "string", "const": "webhook.test", "description": "The event."},
-            "created_at": {"type": "string", "format": "date-time", "description": "When it was asked for."},
+            "created_at": {"type": "string", "format": "date-time", "description": "When the test was requested."},
             "payload": {
                 "type": "object",
-                "description": "Which subscription is tested.",
+                "description": "The tested subscription.",
                 "required": ["subscription_id"],
                 "properties": {"subscription_id": {"type": "string", "description": "The subscription's id."}}
             }
@@ -141,7 +141,7 @@ static const struct {
         "name": "webhook-timestamp",
         "in": "header",
         "required": true,
-        "description": "When this attempt began, in seconds since 1970 (Unix time). Refuse what is older than some minutes.",
+        "description": "Start of this attempt, in seconds since 1970 (Unix time). Refuse requests that are older than some minutes.",
         "schema": {"type": "string", "pattern": "^[0-9]+$"},
         "example": "1770109960"
     })},
@@ -153,6 +153,10 @@ static const struct {
         "schema": {"type": "string", "pattern": "^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)?$"},
         "example": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="
     })},
+    {"responses", "WebhookReceived", NEO_JSON({"description": "Received: the delivery has succeeded."})},
+    {"responses", "WebhookUnsubscribed", NEO_JSON({"description": "Unsubscribe: the delivery has failed, and the subscription becomes inactive."})},
+    {"responses", "WebhookRefused", NEO_JSON({"description": "Not received: retried. `Retry-After` with 429 postpones the retry."})},
+    {"responses", "WebhookFailed", NEO_JSON({"description": "Not received: retried. `Retry-After` with 503 postpones the retry."})},
 };
 
 static const char delivery[] = NEO_JSON({
@@ -171,7 +175,7 @@ static const char attempts[] = NEO_JSON([
     {"number": 2, "started_at": "2026-02-03T09:13:42.866Z", "duration_ms": 41, "http_status": 204}
 ]);
 
-/* A delivery that has just been made. */
+/* A delivery before its first attempt. */
 static const char fresh[] = NEO_JSON({
     "id": "%s",
     "subscription_id": "%s",
@@ -181,15 +185,15 @@ static const char fresh[] = NEO_JSON({
     "created_at": "2026-02-03T09:12:40.118Z"
 });
 
-/* What a receiver gets, around the payload. */
+/* What a receiver gets: the payload is inside. */
 static const char envelope[] = NEO_JSON({
     "type": "object",
-    "description": "What is sent when a %s is created, updated or deleted.",
+    "description": "Sent when a %s is created, updated or deleted.",
     "required": ["id", "event_type", "created_at", "payload"],
     "properties": {
         "id": {"type": "string", "description": "The delivery's id. The same one can arrive more than once."},
         "event_type": {"type": "string", "enum": [], "description": "The event."},
-        "created_at": {"type": "string", "format": "date-time", "description": "When it happened."},
+        "created_at": {"type": "string", "format": "date-time", "description": "When the event happened."},
         "payload": {}
     }
 });
@@ -204,7 +208,7 @@ static const char envelope_sample[] = NEO_JSON({
 static const char delivery_post[] = NEO_JSON({
     "tags": ["Webhooks"],
     "summary": "",
-    "description": "",
+    "description": "Answer with any 2xx within 15 seconds.",
     "operationId": "",
     "security": [],
     "parameters": [
@@ -215,10 +219,10 @@ static const char delivery_post[] = NEO_JSON({
     ],
     "requestBody": {"required": true, "content": {}},
     "responses": {
-        "2XX": {"description": "Received. The delivery has succeeded."},
-        "410": {"description": "No longer wanted. The delivery has failed, and the subscription becomes inactive."},
-        "4XX": {"description": "Not received. It is tried again; `Retry-After` with 429 can postpone that."},
-        "5XX": {"description": "Not received. It is tried again; `Retry-After` with 503 can postpone that."}
+        "2XX": {"$ref": "#/components/responses/WebhookReceived"},
+        "410": {"$ref": "#/components/responses/WebhookUnsubscribed"},
+        "4XX": {"$ref": "#/components/responses/WebhookRefused"},
+        "5XX": {"$ref": "#/components/responses/WebhookFailed"}
     }
 });
 /* clang-format on */
@@ -230,6 +234,13 @@ static const char *event_of(const neo_resource *resource, int which, apr_pool_t 
     return apr_pstrcat(pool, resource->name, ".", happened[which], NULL);
 }
 
+static neo_json *event_sample(const neo_resource *resource, apr_pool_t *pool)
+{
+    neo_json *sample = neo_openapi_json(pool, envelope_sample, DELIVERY_ID, event_of(resource, 0, pool));
+    neo_json_set(sample, "payload", neo_openapi_sample(resource, NEO_SHAPE_EVENT, pool));
+    return sample;
+}
+
 /* {Resource}Event: the envelope with the payload of that resource. */
 static void add_event(const neo_openapi_builder *builder, const neo_resource *resource)
 {
@@ -237,14 +248,13 @@ static void add_event(const neo_openapi_builder *builder, const neo_resource *re
     const char *name = apr_pstrcat(pool, resource->title, "Event", NULL);
     neo_json *schema = neo_openapi_add(builder, "schemas", name, neo_openapi_json(pool, envelope, resource->name));
     neo_json *properties = neo_json_get(schema, "properties");
-    neo_json *sample = neo_openapi_json(pool, envelope_sample, DELIVERY_ID, event_of(resource, 0, pool));
     for (int i = 0; i < (int)(sizeof happened / sizeof *happened); i++)
         neo_json_append(neo_json_get(neo_json_get(properties, "event_type"), "enum"),
                         neo_json_make_string(event_of(resource, i, pool), pool));
     neo_json_set(properties, "payload",
                  neo_openapi_ref(builder, "schemas", neo_openapi_schema_name(resource, NEO_SHAPE_EVENT, pool)));
-    neo_json_set(sample, "payload", neo_openapi_sample(resource, NEO_SHAPE_EVENT, pool));
-    neo_openapi_example(builder, name, sample);
+    if (resource == neo_resources[0]) /* the other events have the same form */
+        neo_openapi_example(builder, name, event_sample(resource, pool));
 }
 
 static void add_samples(const neo_openapi_builder *builder)
@@ -270,10 +280,9 @@ void neo_openapi_delivery_components(const neo_openapi_builder *builder)
             neo_openapi_text(component, "example", DELIVERY_ID, builder->pool);
         neo_openapi_add(builder, components[i].kind, components[i].name, component);
     }
-    neo_openapi_list(builder, "Delivery", "deliveries",
-                     neo_openapi_json(builder->pool, delivery, DELIVERY_ID, SUBSCRIPTION_ID));
+    neo_openapi_list(builder, "Delivery", "deliveries");
     add_samples(builder);
-    neo_openapi_schema(builder, &neo_recovery, NEO_SHAPE_INPUT, "What is to be sent again.");
+    neo_openapi_schema(builder, &neo_recovery, NEO_SHAPE_INPUT, "Which deliveries to send again.");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if ((*r)->has_events)
             add_event(builder, *r);
@@ -301,11 +310,8 @@ static void add_delivery_post(const neo_openapi_builder *builder, neo_json *webh
 {
     apr_pool_t *pool = builder->pool;
     neo_json *item = neo_json_make_object(pool), *post = neo_openapi_json(pool, "%s", delivery_post);
-    neo_json *content = neo_openapi_content(builder, schema, event);
+    neo_json *content = neo_openapi_content(builder, schema);
     neo_openapi_text(post, "summary", summary, pool);
-    neo_openapi_text(
-        post, "description",
-        "Sent to the subscription's `url`. Answer any 2xx within 15 seconds, before doing anything that takes long.", pool);
     neo_openapi_text(post, "operationId", id_of(event, pool), pool);
     neo_json_set(neo_json_get(neo_json_get(post, "requestBody"), "content"), "application/json", content);
     neo_json_set(item, "post", post);

@@ -7,7 +7,7 @@ import string
 from collections import namedtuple
 from datetime import date, datetime
 
-from openapi_doc import ID, UNKNOWN_ULID
+from openapi_doc import ID, UNKNOWN_ULID, has_form, has_pattern
 from hypothesis import strategies as st
 
 LARGEST = 2**53 - 1
@@ -98,7 +98,7 @@ class Generator:
         if kinds:
             return st.sampled_from([one for kind in kinds for one in self.ids.get(kind, [])] or [kinds[0] + UNKNOWN_ULID])
         examples = [one for one in schema.get("examples", []) if isinstance(one, str)]
-        if "pattern" in schema:
+        if has_pattern(schema):
             made = st.from_regex(re.compile(schema["pattern"], re.ASCII), fullmatch=True).filter(is_one_line)
         elif schema.get("format") in FORMATS:
             made = FORMATS[schema["format"]]
@@ -191,7 +191,10 @@ class Generator:
             yield "too long", "x" * (schema["maxLength"] + 1)
         if schema.get("minLength", 0) > 1:
             yield "too short", "x" * (schema["minLength"] - 1)
-        if "pattern" in schema or "format" in schema:
+        if "pattern" in schema:
+            for character in "\x01", "\x1b", "\x7f", "\x9f":
+                yield "a control character", f"a{character}b"
+        if has_form(schema):
             yield "no such form", "?"
             yield "one character more", f"{value if isinstance(value, str) else schema.get('examples', [''])[0]}\u00a0"
         if schema.get("type") == "array":

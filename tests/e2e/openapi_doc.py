@@ -1,5 +1,6 @@
 """The API's own description, as tests use it: its operations, and whether an answer fits what it says."""
 
+import copy
 import re
 from functools import cached_property
 
@@ -7,6 +8,8 @@ import jsonschema
 from client import MOMENT, ULID, Api
 
 METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
+TEXT = r"^[^\x00-\x1f\x7f-\x9f]*$"  # any text without control characters
+LINES = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"  # in which line breaks and tabs are allowed
 ID = re.compile("([a-z]{3}_)" + ULID)
 UNKNOWN_ULID = "0" * 26  # of an id that nothing has
 PROBLEM = "application/problem+json"
@@ -29,40 +32,33 @@ know(answered, "date-time", MOMENT)
 know(sent, "date-time", DAY + r"[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 
 
-def closed(value, parts):
-    """The same schemas, but an object has no member that is not described, so that an answer with one is found. `parts` are the
-    references that others are composed of."""
+def has_pattern(schema):
+    """Whether a pattern allows less than any text without control characters."""
+    return schema.get("pattern", TEXT) not in (TEXT, LINES)
+
+
+def has_form(schema):
+    """Whether a string's schema takes only texts of some form."""
+    return "format" in schema or has_pattern(schema)
+
+
+def closed(value):
+    """The same schemas, but an object has no member that is not described, so that an answer with one is found."""
     if isinstance(value, list):
-        return [closed(one, parts) for one in value]
+        return [closed(one) for one in value]
     if not isinstance(value, dict):
         return value
-    now = {key: one if key in ("example", "examples") else closed(one, parts) for key, one in value.items()}
-    if isinstance(value.get("allOf"), list):
-        now["unevaluatedProperties"] = False
-        for one in now["allOf"]:
-            one.pop("additionalProperties", None)
-    elif isinstance(value.get("properties"), dict) and not {"anyOf", "oneOf"} & set(value):
+    now = {key: one if key in ("example", "examples") else closed(one) for key, one in value.items()}
+    if isinstance(value.get("properties"), dict) and not {"anyOf", "oneOf"} & set(value):
         now.setdefault("additionalProperties", False)
-    for name in parts & set(now):
-        now[name].pop("additionalProperties", None)
     return now
-
-
-def parts_of(value):
-    """The names of the schemas that stand in an allOf."""
-    if isinstance(value, list):
-        return {name for one in value for name in parts_of(one)}
-    if not isinstance(value, dict):
-        return set()
-    own = {one["$ref"].rpartition("/")[2] for one in value.get("allOf", []) if "$ref" in one}
-    return own.union(*map(parts_of, value.values()))
 
 
 class Operation:
     """A path with a method, and what the description says of it."""
 
-    def __init__(self, document, path, method, spec, shared):
-        self.document, self.path, self.method, self.spec = document, path, method, spec
+    def __init__(self, document, path, method, spec, shared, kind):
+        self.document, self.path, self.method, self.spec, self.kind = document, path, method, spec, kind
         parameters = [document.resolve(one) for one in [*shared, *spec.get("parameters", [])]]
         self.parameters = {(one["in"], one["name"]): one for one in parameters}
         content = document.resolve(spec.get("requestBody", {})).get("content", {})
@@ -107,9 +103,10 @@ class Operation:
         return self.document.resolve(responses.get(str(status)) or responses[f"{status // 100}XX"])
 
     def codes(self, status):
-        """The pattern of the codes that its answers of this status have, as the list in their description tells."""
-        found = re.findall(r"^- `([^`]+)`", self.response(status)["description"], re.MULTILINE)
-        return "|".join(re.escape(code).replace("<field>", r"[a-z0-9_]+") for code in found) or r"[a-z0-9_.]+"
+        """The pattern of the codes that its answers of this status have, as their description lists them."""
+        found = re.findall(r"`([a-z][^`]+)`", self.response(status)["description"])
+        return "|".join(re.escape(code).replace("<resource>", self.kind or "<none>").replace("<field>", r"[a-z0-9_]+")
+                        for code in found) or r"[a-z0-9_.]+"
 
     def check(self, response):
         """Asserts that an answer is as it is described: status, media type, body, codes and headers."""
@@ -150,10 +147,39 @@ class Document:
 
     def __init__(self, instance):
         self.whole = Api(instance, source="127.0.0.9").description()
-        self.validators, self.closed_schemas, self.parts = {}, {}, parts_of(self.schemas)
+        self.validators = {}
+        self.flat = {name: self.merged(one) for name, one in self.schemas.items()}
+        self.closed_schemas = closed(self.flat)
+        for name, one in self.flat.items():
+            self.add_examples(one, self.flat.get(re.sub("(Input|Patch)$", "", name), {}))
+
+    @staticmethod
+    def add_examples(schema, answered_schema):
+        """Gives the members of a request the examples that they have in a response."""
+        for name, one in schema.get("properties", {}).items():
+            examples = answered_schema.get("properties", {}).get(name, {}).get("examples")
+            if examples:
+                one.setdefault("examples", examples)
+
+    def merged(self, schema):
+        """A schema with what it is composed of: one object with all members."""
+        if "allOf" not in schema:
+            return copy.deepcopy(schema)
+        parts = [self.merged(self.follow(one)) for one in schema["allOf"]]
+        parts.append({key: copy.deepcopy(one) for key, one in schema.items() if key != "allOf"})
+        whole = {key: one for part in parts for key, one in part.items()}
+        whole["properties"] = {name: one for part in parts for name, one in part.get("properties", {}).items()}
+        whole["required"] = [name for part in parts for name in part.get("required", [])]
+        return whole
 
     def resolve(self, value):
-        """What a $ref leads to, with what stands beside it; or the value itself."""
+        """What a $ref leads to, with what stands beside it; or the value itself. A schema is a single object."""
+        found = self.follow(value)
+        name = value.get("$ref", "").partition("#/components/schemas/")[2]
+        beside = {key: one for key, one in value.items() if key != "$ref"}
+        return found if name not in self.flat else {**self.flat[name], **beside} if beside else self.flat[name]
+
+    def follow(self, value):
         while "$ref" in value:
             beside = {key: one for key, one in value.items() if key != "$ref"}
             at = self.whole
@@ -164,8 +190,35 @@ class Document:
 
     @cached_property
     def operations(self):
-        return [Operation(self, path, method, item[method], item.get("parameters", []))
-                for path, item in self.whole["paths"].items() for method in METHODS if method in item]
+        return [Operation(self, path, method, spec, item.get("parameters", []), self.kind(path))
+                for path, item in self.whole["paths"].items() for method, spec in self.methods(item)]
+
+    def methods(self, item):
+        """The methods of a path: those that are listed, and the two that the introduction describes for all paths."""
+        introduction = " ".join(self.whole["info"]["description"].split())
+        assert "Every path with `GET` also has `HEAD`: the same parameters, status and headers, without the body." in introduction
+        assert "Every path has `OPTIONS`: 204 with the methods of the path in `Allow`." in introduction
+        specs = {method: item[method] for method in METHODS if method in item}
+        some = next(iter(specs.values()))
+        if "get" in specs:
+            specs["head"] = specs["get"]
+        specs["options"] = self.options(some)
+        return specs.items()
+
+    def options(self, other):
+        """OPTIONS beside another operation of the path."""
+        common = self.follow(other["responses"]["500"])["headers"]
+        problem = {"description": "", "headers": {**common, "Retry-After": {"$ref": "#/components/headers/RetryAfter"}},
+                   "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
+        allow = {"required": True, "schema": {"type": "string"}}
+        return {"responses": {"204": {"description": "", "headers": {**common, "Allow": allow}}, "4XX": problem, "5XX": problem},
+                **{key: other[key] for key in other if key == "security"}}
+
+    def kind(self, path):
+        """The resource that a path is about, as its codes name it; None if it is no resource's."""
+        item = self.whole["paths"].get(path if "{" in path else f"/{path.split('/')[1]}/{{id}}", {})
+        described = [self.follow(one)["description"] for one in item.get("parameters", [])]
+        return re.fullmatch(r"The id of the (\w+)\.", described[-1]).group(1) if described else None
 
     def operation(self, method, path):
         return next((one for one in self.operations if (one.method, one.path) == (method, path)), None)
@@ -209,17 +262,11 @@ class Document:
     def beside(schema, schemas):
         return {**schema, "components": {"schemas": schemas}}
 
-    def closed(self, schema):
-        """The schema with those of the document, all closed; these are closed once for all that are composed of the same."""
-        parts = frozenset(parts_of(schema) | self.parts)
-        if parts not in self.closed_schemas:
-            self.closed_schemas[parts] = closed(self.schemas, parts)
-        return self.beside(closed(schema, parts), self.closed_schemas[parts])
-
     def validator(self, schema, is_closed):
         key = id(schema), is_closed
         if key not in self.validators:
-            made = jsonschema.Draft202012Validator(self.closed(schema) if is_closed else self.beside(schema, self.schemas),
+            whole = self.beside(closed(schema), self.closed_schemas) if is_closed else self.beside(schema, self.schemas)
+            made = jsonschema.Draft202012Validator(whole,
                                                    format_checker=answered if is_closed else sent)
             self.validators[key] = made, schema  # which is kept, so that no other gets its id
         return self.validators[key][0]

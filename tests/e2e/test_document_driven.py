@@ -23,7 +23,7 @@ for name in ("contract_requests", "openapi_doc", "sample_org"):
 from contract_requests import Target, ResponseCoverage, failures  # noqa: E402
 from client import Api, ok  # noqa: E402
 from deployment import BUILD  # noqa: E402
-from openapi_doc import Document  # noqa: E402
+from openapi_doc import Document, has_form, has_pattern  # noqa: E402
 from generate import Generator, get, put, spelled  # noqa: E402
 from hypothesis import strategies as st  # noqa: E402
 from sample_org import UNREACHABLE_URL, SampleOrg  # noqa: E402
@@ -112,7 +112,7 @@ def judge_valid(response, is_whole, said):
 
 def is_plain(schema):
     """Whether every value that the schema takes is as good as any other: there is no rule for one text alone but its schema's."""
-    return "enum" in schema or schema.get("type") in ("string", "boolean") and not {"pattern", "format"} & set(schema)
+    return "enum" in schema or schema.get("type") in ("string", "boolean") and not has_form(schema)
 
 
 def test_valid_bodies_are_never_refused_as_malformed(document, sample_orgs):
@@ -140,7 +140,7 @@ def test_valid_bodies_are_never_refused_as_malformed(document, sample_orgs):
             wrong.append(explore(f"{operation}, {name}", changed, check, examples))
             if not taken[operation, name] and not wrong[-1] and target.is_whole and name in operation.body["properties"]:
                 wrong.append(explore(f"{operation}, {name}, again", changed, check, 30))
-                if not taken[operation, name] and "pattern" not in among[0][1].schema:
+                if not taken[operation, name] and not has_pattern(among[0][1].schema):
                     wrong.append(f"{operation}: no {name} is accepted, whatever its value")
     report(wrong)
 
@@ -151,7 +151,7 @@ def is_kept(place, body, answer):
         value = get(body, place.path)
     except (KeyError, IndexError):
         return True  # it was left out
-    if not isinstance(value, (str, int, float)) or isinstance(value, str) and {"pattern", "format"} & set(place.schema):
+    if not isinstance(value, (str, int, float)) or isinstance(value, str) and has_form(place.schema):
         return True
     found = get(answer, place.path)
     return found == value or isinstance(value, float) and isclose(found, value, rel_tol=1e-14)

@@ -1,4 +1,5 @@
-/* The description and the page of errors: whatever the model's tables have is in them, and their examples are true. */
+/* The OpenAPI document and the page of errors: they have everything that the model's tables have, and their examples are true.
+ */
 #include "unit.h"
 
 #include <apr_lib.h>
@@ -7,21 +8,20 @@
 #include "core/clock.h"
 #include "core/id.h"
 #include "model/openapi.h"
-#include "model/openapi_builder.h"
+#include "model/openapi_schema.h"
 #include "model/validate.h"
 
 #define BASE "https://api.example.com/public/v1/"
 #define DOCS "https://docs.example.com/api"
 
 /* Made once: the tests look at it many times, and apr_terminate frees it. */
-static const char *description(apr_pool_t *pool)
+static neo_json *document(void)
 {
-    static const char *made;
-    (void)pool;
+    static neo_json *made;
     if (!made) {
         apr_pool_t *lasting;
         apr_pool_create(&lasting, NULL);
-        made = neo_openapi_yaml(BASE, DOCS, lasting).ptr;
+        made = neo_openapi_document(BASE, DOCS, lasting);
     }
     return made;
 }
@@ -32,35 +32,52 @@ static void assert_has(const char *text, const char *wanted)
         fail_msg("there is no %s in:\n%.2000s", wanted, text);
 }
 
-static size_t depth(const char *line)
+static neo_json *member(neo_json *object, const char *key)
 {
-    return strspn(line, " ");
-}
-
-/* The lines below a key at `indent`, up to the next key at that depth or above. */
-static const char *below(const char *text, int indent, const char *key, apr_pool_t *pool)
-{
-    const char *line = apr_psprintf(pool, "\n%*s%s:\n", indent, "", key), *start = strstr(text, line);
-    if (!start)
+    neo_json *value = neo_json_get(object, key);
+    if (!value)
         fail_msg("there is no %s", key);
-    const char *end = start += strlen(line);
-    while (*end && (*end == '\n' || depth(end) > (size_t)indent))
-        end += strcspn(end, "\n") + (end[strcspn(end, "\n")] == '\n');
-    return apr_pstrcat(pool, "\n", apr_pstrmemdup(pool, start, (apr_size_t)(end - start)), NULL);
+    return value;
 }
 
-static const char *component(const char *kind, const char *name, apr_pool_t *pool)
+static neo_json *component(const char *kind, const char *name)
 {
-    const char *components = below(description(pool), 0, "components", pool);
-    return below(below(components, 2, kind, pool), 4, name, pool);
+    return member(member(member(document(), "components"), kind), name);
 }
 
-static const char *key_of(const char *name, apr_pool_t *pool)
+/* The component that a $ref names, or the value itself. */
+static neo_json *resolved(neo_json *value)
 {
-    return apr_pstrcat(pool, "\n        ", name, ":\n", NULL);
+    const char *ref = neo_json_string(neo_json_get(value, "$ref"));
+    if (!ref)
+        return value;
+    const char *kind = ref + strlen("#/components/"), *slash = strchr(kind, '/');
+    char name[40];
+    assert_in_range(slash - kind, 1, sizeof name - 1);
+    apr_cpystrn(name, kind, (apr_size_t)(slash - kind) + 1);
+    return component(name, slash + 1);
 }
 
-/* The path of an operation as the description writes it, in the place of the parts that are a resource's. */
+static const char *text_of_member(neo_json *object, const char *key, apr_pool_t *pool)
+{
+    return neo_json_text(member(object, key), pool).ptr;
+}
+
+/* A property of a schema, or of the one that it extends. NULL if there is none. */
+static neo_json *property(const char *schema, const char *field)
+{
+    neo_json *here = component("schemas", schema);
+    neo_json *own = neo_json_get(neo_json_get(here, "properties"), field), *base = neo_json_at(neo_json_get(here, "allOf"), 0);
+    return own ? own : base ? neo_json_get(neo_json_get(resolved(base), "properties"), field) : NULL;
+}
+
+static int refers_to(neo_json *value, const char *kind, const char *name, apr_pool_t *pool)
+{
+    const char *ref = apr_psprintf(pool, "\"#/components/%s/%s\"", kind, name);
+    return strstr(neo_json_text(value, pool).ptr, ref) != NULL;
+}
+
+/* The path of an operation in the document. */
 static const char *path_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
     const char *rest = strstr(operation->path, "{collection}");
@@ -68,7 +85,7 @@ static const char *path_of(const neo_operation *operation, const neo_resource *r
                 : apr_pstrcat(pool, "/", operation->path, NULL);
 }
 
-/* The resource that an operation's path is about: the one at hand where it has {collection}; NULL where it is none's. */
+/* The resource of an operation's path: the one at hand if it has {collection}; NULL if it has none. */
 static const neo_resource *resource_of(const neo_operation *operation, const neo_resource *at_hand, apr_pool_t *pool)
 {
     const char *first = apr_pstrmemdup(pool, operation->path, strcspn(operation->path, "/"));
@@ -89,31 +106,43 @@ static const char *lower(const char *text, apr_pool_t *pool)
 
 static void the_description_names_its_server_and_its_documentation(void **state)
 {
-    const char *text = description(*state);
-    assert_memory_equal(text, "openapi: 3.1.0\n", 15);
-    assert_has(text, "\n  - url: https://api.example.com/public/v1\n");
-    assert_has(below(text, 0, "info", *state), "url: " DOCS "/errors\n");
+    assert_memory_equal(neo_openapi_yaml(BASE, DOCS, *state).ptr, "openapi: 3.1.0\n", 15);
+    assert_has(text_of_member(document(), "servers", *state), "\"url\":\"https://api.example.com/public/v1\"");
+    assert_has(text_of_member(document(), "info", *state), "\"url\":\"" DOCS "/errors\"");
 }
 
 static void the_description_is_the_same_each_time(void **state)
 {
-    assert_string_equal(description(*state), neo_openapi_yaml(BASE, DOCS, *state).ptr);
+    assert_string_equal(neo_openapi_yaml(BASE, DOCS, *state).ptr, neo_openapi_yaml(BASE, DOCS, *state).ptr);
+}
+
+static void the_description_has_less_than_300_kb(void **state)
+{
+    assert_in_range(neo_openapi_yaml(BASE, DOCS, *state).len, 100000, 299999);
 }
 
 /* ---------------------------------------------------------------- schemas */
 
-static void assert_fields(const neo_field *fields, const char *schema, apr_pool_t *pool)
+static void assert_fields(const neo_field *fields, const char *schema)
 {
     for (const neo_field *f = fields; f->name; f++)
-        assert_has(schema, key_of(f->name, pool));
+        assert_non_null(property(schema, f->name));
 }
 
-/* Whether a schema of a resource has a field: secrets only on creation, events only marked fields. */
+/* Whether a field of a resource is in a shape: secrets once, events what is marked for them. */
 static int is_wanted(const neo_field *field, neo_shape shape)
 {
     if (shape == NEO_SHAPE_EVENT)
         return !!(field->flags & NEO_IN_EVENT);
     return shape != NEO_SHAPE_ANSWER || !(field->flags & NEO_SECRET);
+}
+
+/* The field in the schema of a shape, which may extend one that extends another. */
+static int is_described(const neo_field *field, const char *schema)
+{
+    neo_json *base = neo_json_at(neo_json_get(component("schemas", schema), "allOf"), 0);
+    return property(schema, field->name) ||
+           (base && is_described(field, strrchr(neo_json_string(member(base, "$ref")), '/') + 1));
 }
 
 static void every_field_is_in_the_schema_of_each_shape_that_has_it(void **state)
@@ -122,107 +151,119 @@ static void every_field_is_in_the_schema_of_each_shape_that_has_it(void **state)
         for (neo_shape shape = 0; shape < NEO_SHAPES; shape++) {
             if (!neo_openapi_has_schema(*r, shape))
                 continue;
-            const char *schema = component("schemas", neo_openapi_schema_name(*r, shape, *state), *state);
+            const char *schema = neo_openapi_schema_name(*r, shape, *state);
             neo_json *sample = neo_openapi_sample(*r, shape, *state);
             for (const neo_field *f = (*r)->fields; f->name; f++) {
-                assert_int_equal(is_wanted(f, shape), strstr(schema, key_of(f->name, *state)) != NULL);
+                assert_int_equal(is_wanted(f, shape), is_described(f, schema));
                 assert_false(!is_wanted(f, shape) && neo_json_get(sample, f->name));
             }
         }
 }
 
+static neo_json *operation_at(const char *path, const char *method)
+{
+    return member(member(member(document(), "paths"), path), method);
+}
+
+static neo_json *response_at(neo_json *operation, const char *status)
+{
+    return resolved(member(member(operation, "responses"), status));
+}
+
 static void a_secret_is_in_the_answer_to_creation_and_rotation_alone(void **state)
 {
-    const char *paths = below(description(*state), 0, "paths", *state);
-    const char *made = below(paths, 2, "/webhooks", *state), *one = below(paths, 2, "/webhooks/{id}", *state);
-    const char *rotated = below(paths, 2, "/webhooks/{id}/rotate-secret", *state), *ref = "\"#/components/schemas/Webhook";
-    assert_has(below(below(made, 4, "post", *state), 8, "\"201\"", *state), apr_pstrcat(*state, ref, "WithSecret\"", NULL));
-    assert_has(below(below(rotated, 4, "post", *state), 8, "\"200\"", *state), apr_pstrcat(*state, ref, "WithSecret\"", NULL));
-    assert_null(strstr(below(made, 4, "get", *state), "WithSecret"));
-    assert_null(strstr(one, "WithSecret"));
-    assert_has(one, apr_pstrcat(*state, ref, "\"", NULL));
-    assert_null(strstr(component("examples", "Webhook", *state), "secret"));
-    assert_null(strstr(component("examples", "WebhookList", *state), "secret"));
-    assert_has(component("examples", "WebhookWithSecret", *state), "secret: whsec_");
+    static const char *const methods[] = {"get", "put", "patch"};
+    neo_json *rotated = response_at(operation_at("/webhooks/{id}/rotate-secret", "post"), "200");
+    assert_true(refers_to(response_at(operation_at("/webhooks", "post"), "201"), "schemas", "WebhookWithSecret", *state));
+    assert_true(refers_to(rotated, "schemas", "WebhookWithSecret", *state));
+    assert_true(refers_to(response_at(operation_at("/webhooks", "get"), "200"), "schemas", "WebhookList", *state));
+    for (int i = 0; i < COUNT(methods); i++) {
+        neo_json *answer = response_at(operation_at("/webhooks/{id}", methods[i]), "200");
+        assert_true(refers_to(answer, "schemas", "Webhook", *state));
+        assert_false(refers_to(answer, "schemas", "WebhookWithSecret", *state));
+    }
+    assert_null(property("Webhook", "secret"));
+    assert_non_null(property("WebhookWithSecret", "secret"));
+    assert_null(neo_json_get(neo_openapi_sample(&neo_webhook, NEO_SHAPE_ANSWER, *state), "secret"));
+    assert_memory_equal(neo_json_string(neo_json_get(neo_openapi_sample(&neo_webhook, NEO_SHAPE_CREATED, *state), "secret")),
+                        "whsec_", 6);
 }
 
 static void an_object_has_a_schema_of_its_own(void **state)
 {
     const neo_field *field = neo_field_named(neo_broker.fields, "bank_account");
-    assert_fields(field->fields, component("schemas", "BankAccount", *state), *state);
-    assert_fields(field->fields, component("schemas", "BankAccountInput", *state), *state);
-    assert_fields(field->fields, component("schemas", "BankAccountPatch", *state), *state);
+    (void)state;
+    assert_fields(field->fields, "BankAccount");
+    assert_fields(field->fields, "BankAccountInput");
+    assert_fields(field->fields, "BankAccountPatch");
 }
 
-static void only_request_schemas_forbid_other_members(void **state)
+static void only_what_is_sent_is_closed_to_other_names(void **state)
 {
-    assert_has(component("schemas", "BrokerInput", *state), "\n      additionalProperties: false\n");
-    assert_has(component("schemas", "BrokerPatch", *state), "\n      additionalProperties: false\n");
-    assert_null(strstr(component("schemas", "Broker", *state), "additionalProperties"));
+    assert_has(neo_json_text(component("schemas", "BrokerPatch"), *state).ptr, "\"additionalProperties\":false");
+    assert_has(text_of_member(component("schemas", "BrokerInput"), "allOf", *state), "\"#/components/schemas/BrokerPatch\"");
+    assert_null(neo_json_get(component("schemas", "Broker"), "additionalProperties"));
+    assert_null(neo_json_get(component("schemas", "BrokerEventPayload"), "additionalProperties"));
 }
 
 static void a_create_requires_what_the_table_requires_and_a_patch_nothing(void **state)
 {
-    assert_has(component("schemas", "BrokerInput", *state), "\n      required:\n        - name\n      properties:\n");
-    assert_null(strstr(component("schemas", "BrokerPatch", *state), "\n      required:\n"));
+    assert_string_equal(text_of_member(component("schemas", "BrokerInput"), "required", *state), "[\"name\"]");
+    assert_null(neo_json_get(component("schemas", "BrokerPatch"), "required"));
 }
 
 static void a_body_takes_null_where_the_field_can_be_left_out(void **state)
 {
     static const char *const shapes[] = {"BrokerInput", "BrokerPatch"};
-    for (int i = 0; i < 2; i++) {
-        const char *body = component("schemas", shapes[i], *state);
-        assert_has(below(body, 8, "phone", *state), "\n            - \"null\"\n");
-        assert_has(below(body, 8, "bank_account", *state), "\n            - type: \"null\"\n");
-        assert_null(strstr(below(body, 8, "name", *state), "null"));
+    for (int i = 0; i < COUNT(shapes); i++) {
+        assert_has(text_of_member(property(shapes[i], "phone"), "type", *state), "\"null\"");
+        assert_has(text_of_member(property(shapes[i], "bank_account"), "anyOf", *state), "{\"type\":\"null\"}");
+        assert_null(strstr(neo_json_text(property(shapes[i], "name"), *state).ptr, "null"));
     }
-    assert_null(strstr(component("schemas", "Broker", *state), "\"null\""));
+    assert_null(strstr(neo_json_text(component("schemas", "Broker"), *state).ptr, "null"));
+    assert_null(strstr(neo_json_text(component("schemas", "BrokerEventPayload"), *state).ptr, "null"));
 }
 
-static void lengths_formats_and_values_are_described(void **state)
+static void lengths_formats_and_values_are_told(void **state)
 {
-    const char *schema = component("schemas", "Broker", *state);
-    assert_has(below(schema, 8, "name", *state), "\n          maxLength: 200\n");
-    assert_has(below(schema, 8, "email", *state), "\n          format: email\n");
-    assert_has(below(schema, 8, "created_at", *state), "\n          format: date-time\n");
-    assert_has(below(schema, 8, "visibility", *state), "\n            - restricted\n");
-    assert_has(below(schema, 8, "id", *state), "\n          pattern: \"^brk_");
-    assert_has(below(schema, 8, "id", *state), "\n          readOnly: true\n");
+    static const struct {
+        const char *field, *key, *json;
+    } known[] = {{"name", "maxLength", "200"},
+                 {"email", "format", "\"email\""},
+                 {"created_at", "format", "\"date-time\""},
+                 {"visibility", "enum", "[\"private\",\"restricted\",\"public\"]"},
+                 {"id", "pattern", "\"^brk_[0-7][0-9a-hjkmnp-tv-z]{25}$\""}};
+    for (int i = 0; i < COUNT(known); i++)
+        assert_string_equal(text_of_member(property("Broker", known[i].field), known[i].key, *state), known[i].json);
+    assert_string_equal(text_of_member(property("BrokerInput", "id"), "readOnly", *state), "true");
 }
 
 /* ---------------------------------------------------------------- operations */
 
-typedef void (*operation_test)(const neo_operation *operation, const neo_resource *resource, const char *made,
-                               apr_pool_t *pool);
+typedef void (*operation_test)(const neo_operation *operation, const neo_resource *resource, neo_json *made, apr_pool_t *pool);
 
-/* Gives every operation of every resource to a test, with what the description says of it. */
+/* Calls a test with every operation of every resource and its part of the document. */
 static void for_each_operation(operation_test test, apr_pool_t *pool)
 {
-    const char *paths = below(description(pool), 0, "paths", pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (int a = 0; a < NEO_ACTIONS; a++) {
             const neo_operation *operation = &neo_operations[a];
-            if (!neo_operation_is_of(operation, *r))
-                continue;
-            const char *path = below(paths, 2, path_of(operation, *r, pool), pool);
-            test(operation, resource_of(operation, *r, pool), below(path, 4, lower(operation->method, pool), pool), pool);
+            if (neo_operation_is_of(operation, *r))
+                test(operation, resource_of(operation, *r, pool),
+                     operation_at(path_of(operation, *r, pool), lower(operation->method, pool)), pool);
         }
 }
 
-static void assert_success(const neo_operation *operation, const neo_resource *resource, const char *made, apr_pool_t *pool)
+static void assert_success(const neo_operation *operation, const neo_resource *resource, neo_json *made, apr_pool_t *pool)
 {
-    const char *success = below(made, 8, apr_psprintf(pool, "\"%d\"", operation->status), pool);
+    neo_json *success = response_at(made, apr_itoa(pool, operation->status)), *headers = member(success, "headers");
     (void)resource;
-    assert_int_equal(operation->response_headers & NEO_RESPONSE_ETAG,
-                     strstr(success, "\n            ETag:") ? NEO_RESPONSE_ETAG : 0);
-    assert_int_equal(operation->response_headers & NEO_RESPONSE_LOCATION,
-                     strstr(success, "\n            Location:") ? NEO_RESPONSE_LOCATION : 0);
-    assert_int_equal(operation->response_headers & NEO_RESPONSE_LINK,
-                     strstr(success, "\n            Link:") ? NEO_RESPONSE_LINK : 0);
-    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY),
-                     !!strstr(success, "\n            Idempotent-Replayed:"));
-    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH), !!strstr(made, "\n        \"304\":\n"));
-    assert_int_equal(!!operation->media_type, !!strstr(success, "\n          content:\n"));
+    assert_int_equal(!!(operation->response_headers & NEO_RESPONSE_ETAG), !!neo_json_get(headers, "ETag"));
+    assert_int_equal(!!(operation->response_headers & NEO_RESPONSE_LOCATION), !!neo_json_get(headers, "Location"));
+    assert_int_equal(!!(operation->response_headers & NEO_RESPONSE_LINK), !!neo_json_get(headers, "Link"));
+    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY), !!neo_json_get(headers, "Idempotent-Replayed"));
+    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH), !!neo_json_get(member(made, "responses"), "304"));
+    assert_int_equal(!!operation->media_type, !!neo_json_get(success, "content"));
 }
 
 static void every_operation_tells_its_success(void **state)
@@ -230,20 +271,20 @@ static void every_operation_tells_its_success(void **state)
     for_each_operation(assert_success, *state);
 }
 
-static void assert_problems(const neo_operation *operation, const neo_resource *resource, const char *made, apr_pool_t *pool)
+/* Each code of an operation is in its own response of the status. */
+static void assert_problems(const neo_operation *operation, const neo_resource *resource, neo_json *made, apr_pool_t *pool)
 {
     unsigned long long problems = neo_operation_problems(operation, resource);
-    const char *text = description(pool);
     for (neo_code code = 0; code < NEO_CODES; code++) {
         neo_problem *problem = NULL;
         if (!(problems & NEO_PROBLEM_BIT(code)))
             continue;
-        const char *subject = code == NEO_NOT_FOUND_RESOURCE && operation->subresource ? operation->subresource
-                              : resource                                               ? resource->name
-                                                                                       : "";
+        const char *subject = !operation->of                   ? "<resource>"
+                              : code == NEO_NOT_FOUND_RESOURCE ? operation->subresource
+                                                               : resource->name;
         neo_problem_field(&problem, pool, code, subject, "<field>", "%s", "");
-        assert_has(made, apr_psprintf(pool, "\n        \"%d\":\n", neo_code_row(code)->status));
-        assert_has(text, apr_psprintf(pool, "- `%s`: ", problem->code));
+        neo_json *response = response_at(made, apr_itoa(pool, neo_code_row(code)->status));
+        assert_has(neo_json_string(member(response, "description")), apr_psprintf(pool, "`%s`", problem->code));
     }
 }
 
@@ -252,7 +293,7 @@ static void every_operation_tells_every_status_it_can_answer(void **state)
     for_each_operation(assert_problems, *state);
 }
 
-static void assert_parameters(const neo_operation *operation, const neo_resource *resource, const char *made, apr_pool_t *pool)
+static void assert_parameters(const neo_operation *operation, const neo_resource *resource, neo_json *made, apr_pool_t *pool)
 {
     static const struct {
         unsigned int accepts;
@@ -263,90 +304,101 @@ static void assert_parameters(const neo_operation *operation, const neo_resource
                  {NEO_ACCEPTS_IF_MATCH, "IfMatch"},
                  {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"}};
     for (int i = 0; i < COUNT(taken); i++)
-        assert_int_equal(!!(operation->accepts & taken[i].accepts),
-                         !!strstr(made, apr_psprintf(pool, "\"#/components/parameters/%s\"", taken[i].parameter)));
+        assert_int_equal(!!(operation->accepts & taken[i].accepts), refers_to(made, "parameters", taken[i].parameter, pool));
     int is_of_resource = operation->accepts & NEO_ACCEPTS_PAGE && !operation->filters;
-    assert_int_equal(is_of_resource, !!strstr(made, "\"#/components/parameters/created_gte\""));
+    assert_int_equal(is_of_resource, refers_to(made, "parameters", "created_gte", pool));
     for (const neo_filter *f = is_of_resource ? resource->filters : NULL; f && f->name; f++)
-        assert_has(made, apr_psprintf(pool, "\"#/components/parameters/%s_%s\"", resource->name, f->name));
+        assert_true(refers_to(made, "parameters", apr_pstrcat(pool, resource->name, "_", f->name, NULL), pool));
     for (const neo_filter *f = operation->filters; f && f->name; f++)
-        assert_has(made, apr_psprintf(pool, "\n        - name: %s\n", f->name));
-    assert_int_equal(operation->access != NEO_ACCESS_PUBLIC, !!strstr(made, "\"#/components/parameters/Organization\""));
-    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_BODY), !!strstr(made, "\n      requestBody:\n"));
+        assert_has(text_of_member(made, "parameters", pool), apr_psprintf(pool, "\"name\":\"%s\"", f->name));
+    assert_int_equal(operation->access != NEO_ACCESS_PUBLIC, refers_to(made, "parameters", "Organization", pool));
+    neo_json *body = neo_json_get(made, "requestBody");
+    assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_BODY), !!body);
     assert_int_equal(!!(operation->accepts & NEO_ACCEPTS_MERGE_PATCH),
-                     !!strstr(made, "\n          application/merge-patch+json:\n"));
+                     !!neo_json_get(neo_json_get(body, "content"), "application/merge-patch+json"));
 }
 
-static void every_operation_describes_its_parameters(void **state)
+static void every_operation_tells_what_it_takes(void **state)
 {
     for_each_operation(assert_parameters, *state);
 }
 
-static void assert_scope(const neo_operation *operation, const neo_resource *resource, const char *made, apr_pool_t *pool)
+static void assert_scope(const neo_operation *operation, const neo_resource *resource, neo_json *made, apr_pool_t *pool)
 {
+    const char *doc = neo_json_string(member(made, "description"));
+    neo_json *security = neo_json_get(made, "security");
     if (operation->access == NEO_ACCESS_READ)
-        assert_has(made, neo_scope_text(NEO_SCOPE_READ(resource->area), pool));
+        assert_has(doc, neo_scope_text(NEO_SCOPE_READ(resource->area), pool));
     if (operation->access == NEO_ACCESS_WRITE)
-        assert_has(made, neo_scope_text(NEO_SCOPE_WRITE(resource->area), pool));
-    assert_int_equal(operation->access == NEO_ACCESS_PUBLIC, !!strstr(made, "\n      security: []\n"));
+        assert_has(doc, neo_scope_text(NEO_SCOPE_WRITE(resource->area), pool));
+    assert_int_equal(operation->access == NEO_ACCESS_PUBLIC, security && neo_json_size(security) == 0);
 }
 
 static void every_operation_tells_the_scope_it_needs(void **state)
 {
+    assert_string_equal(text_of_member(document(), "security", *state), "[{\"apiKey\":[]}]");
     for_each_operation(assert_scope, *state);
 }
 
-static void assert_methods(const neo_operation *operation, const neo_resource *resource, const char *made, apr_pool_t *pool)
+/* HEAD and OPTIONS are in the introduction: every path has OPTIONS, and HEAD if it has GET. */
+static void assert_methods(const neo_operation *operation, const neo_resource *resource, neo_json *made, apr_pool_t *pool)
 {
-    static const char *const methods[] = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"};
+    static const char *const methods[] = {"DELETE", "GET", "PATCH", "POST", "PUT"};
     const char *path = path_of(operation, resource, pool);
-    const char *item = below(below(description(pool), 0, "paths", pool), 2, path, pool);
+    neo_json *item = member(member(document(), "paths"), path);
     neo_match match;
     (void)made;
     assert_true(neo_operation_match(path + 1, "OPTIONS", pool, &match));
-    for (int i = 0; i < COUNT(methods); i++) {
-        int is_allowed = strstr(apr_pstrcat(pool, match.allow, ",", NULL), apr_pstrcat(pool, methods[i], ",", NULL)) != NULL;
-        const char *key = apr_psprintf(pool, "\n    %s:\n", lower(methods[i], pool));
-        assert_int_equal(is_allowed, !!strstr(item, key));
-    }
+    const char *allowed = apr_pstrcat(pool, match.allow, ",", NULL);
+    for (int i = 0; i < COUNT(methods); i++)
+        assert_int_equal(!!strstr(allowed, apr_pstrcat(pool, methods[i], ",", NULL)),
+                         !!neo_json_get(item, lower(methods[i], pool)));
+    assert_int_equal(!!strstr(allowed, "HEAD,"), !!neo_json_get(item, "get"));
+    assert_has(allowed, "OPTIONS,");
+    assert_null(neo_json_get(item, "head"));
+    assert_null(neo_json_get(item, "options"));
 }
 
 static void a_path_has_the_methods_that_allow_names(void **state)
 {
+    const char *introduction = neo_json_string(member(member(document(), "info"), "description"));
+    assert_has(introduction, "Every path with `GET` also has `HEAD`");
+    assert_has(introduction, "Every path has\n`OPTIONS`: 204");
     for_each_operation(assert_methods, *state);
 }
 
 /* ---------------------------------------------------------------- what receivers get */
 
-static void every_event_is_described_with_payload_and_signatures(void **state)
+static void every_event_of_a_resource_is_told_of_with_its_payload_and_signatures(void **state)
 {
     static const char *const happened[] = {"created", "updated", "deleted"};
     static const char *const parameters[] = {"WebhookSignature", "StandardWebhookId", "StandardWebhookTimestamp",
                                              "StandardWebhookSignature"};
-    const char *webhooks = below(description(*state), 0, "webhooks", *state);
+    neo_json *webhooks = member(document(), "webhooks");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (int i = 0; (*r)->has_events && i < COUNT(happened); i++) {
-            const char *told = below(webhooks, 2, apr_psprintf(*state, "%s.%s", (*r)->name, happened[i]), *state);
-            assert_has(told, apr_psprintf(*state, "\"#/components/schemas/%sEvent\"", (*r)->title));
+            const char *event = apr_pstrcat(*state, (*r)->title, "Event", NULL);
+            neo_json *sent = member(webhooks, apr_psprintf(*state, "%s.%s", (*r)->name, happened[i]));
+            assert_true(refers_to(sent, "schemas", event, *state));
             for (int p = 0; p < COUNT(parameters); p++)
-                assert_has(told, apr_psprintf(*state, "\"#/components/parameters/%s\"", parameters[p]));
-            assert_has(component("schemas", apr_pstrcat(*state, (*r)->title, "Event", NULL), *state),
-                       apr_psprintf(*state, "\"#/components/schemas/%sEventPayload\"", (*r)->title));
+                assert_true(refers_to(sent, "parameters", parameters[p], *state));
+            assert_true(refers_to(component("schemas", event), "schemas",
+                                  apr_pstrcat(*state, (*r)->title, "EventPayload", NULL), *state));
         }
-    below(webhooks, 2, "webhook.test", *state);
+    member(webhooks, "webhook.test");
 }
 
-static void the_response_of_a_delivery_is_described(void **state)
+static void what_is_answered_of_a_delivery_is_described(void **state)
 {
     static const char *const members[] = {"id",          "subscription_id", "event_type", "status",
                                           "http_status", "attempt_count",   "created_at", "completed_at"};
     static const char *const attempt[] = {"number", "started_at", "duration_ms", "http_status", "error", "response_excerpt"};
     for (int i = 0; i < COUNT(members); i++)
-        assert_has(component("schemas", "Delivery", *state), key_of(members[i], *state));
+        assert_non_null(property("Delivery", members[i]));
     for (int i = 0; i < COUNT(attempt); i++)
-        assert_has(component("schemas", "DeliveryAttempt", *state), key_of(attempt[i], *state));
-    assert_has(component("schemas", "RecoveryInput", *state), "\n        - since\n");
-    assert_has(component("schemas", "Recovered", *state), key_of("recovered", *state));
+        assert_non_null(property("DeliveryAttempt", attempt[i]));
+    assert_has(text_of_member(component("schemas", "RecoveryInput"), "required", *state), "\"since\"");
+    assert_non_null(property("Recovered", "recovered"));
 }
 
 /* ---------------------------------------------------------------- examples */
@@ -387,18 +439,23 @@ static void the_id_of_an_example_was_issued_when_it_was_created(void **state)
     }
 }
 
-static void an_example_problem_equals_a_real_one(void **state)
+static void an_example_of_a_problem_is_what_the_service_answers(void **state)
 {
-    const char *example = component("examples", "validation.broker.name_required", *state);
-    assert_has(example, "\n        type: validation\n");
-    assert_has(example, "\n        title: Validation Failed\n");
-    assert_has(example, "\n        status: 400\n");
-    assert_has(example, "\n        code: validation.broker.name_required\n");
-    assert_has(example, "\n        instance: /public/v1/brokers\n");
-    assert_has(example, "\n        documentation_url: " DOCS "/errors#validation.broker.name_required\n");
-    assert_has(example, "\n          - field: name\n");
-    assert_has(component("examples", "rate_limit.exceeded", *state), "\n        retry_after: ");
-    assert_has(component("examples", "not_found.broker", *state), "\n        instance: /public/v1/brokers/brk_");
+    static const struct {
+        const char *key, *json;
+    } known[] = {{"type", "\"validation\""},
+                 {"title", "\"Validation Failed\""},
+                 {"status", "400"},
+                 {"code", "\"validation.failed\""},
+                 {"instance", "\"/public/v1/brokers\""},
+                 {"documentation_url", "\"" DOCS "/errors#validation.failed\""}};
+    neo_json *example = member(component("examples", "validation.failed.body"), "value");
+    for (int i = 0; i < COUNT(known); i++)
+        assert_string_equal(text_of_member(example, known[i].key, *state), known[i].json);
+    assert_has(text_of_member(example, "errors", *state), "\"code\":\"validation.broker.name_required\"");
+    member(member(component("examples", "rate_limit.exceeded"), "value"), "retry_after");
+    assert_memory_equal(neo_json_string(member(member(component("examples", "not_found"), "value"), "instance")),
+                        "/public/v1/brokers/brk_", 23);
 }
 
 int main(void)
@@ -406,24 +463,25 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(the_description_names_its_server_and_its_documentation),
         pool_test(the_description_is_the_same_each_time),
+        pool_test(the_description_has_less_than_300_kb),
         pool_test(every_field_is_in_the_schema_of_each_shape_that_has_it),
         pool_test(a_secret_is_in_the_answer_to_creation_and_rotation_alone),
         pool_test(an_object_has_a_schema_of_its_own),
-        pool_test(only_request_schemas_forbid_other_members),
+        pool_test(only_what_is_sent_is_closed_to_other_names),
         pool_test(a_create_requires_what_the_table_requires_and_a_patch_nothing),
         pool_test(a_body_takes_null_where_the_field_can_be_left_out),
-        pool_test(lengths_formats_and_values_are_described),
+        pool_test(lengths_formats_and_values_are_told),
         pool_test(every_operation_tells_its_success),
         pool_test(every_operation_tells_every_status_it_can_answer),
-        pool_test(every_operation_describes_its_parameters),
+        pool_test(every_operation_tells_what_it_takes),
         pool_test(every_operation_tells_the_scope_it_needs),
         pool_test(a_path_has_the_methods_that_allow_names),
-        pool_test(every_event_is_described_with_payload_and_signatures),
-        pool_test(the_response_of_a_delivery_is_described),
+        pool_test(every_event_of_a_resource_is_told_of_with_its_payload_and_signatures),
+        pool_test(what_is_answered_of_a_delivery_is_described),
         pool_test(the_bodies_of_the_examples_are_valid),
         pool_test(the_ids_of_the_examples_are_ids),
         pool_test(the_id_of_an_example_was_issued_when_it_was_created),
-        pool_test(an_example_problem_equals_a_real_one),
+        pool_test(an_example_of_a_problem_is_what_the_service_answers),
     };
     return run_test_group("openapi", tests);
 }

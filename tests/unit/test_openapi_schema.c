@@ -1,17 +1,18 @@
-/* The schemas that are drawn from the types of fields, and the parameters that are drawn from filters. */
+/* The schemas made from the types of fields. */
 #include "body.h"
 
 #include <apr_hash.h>
 #include <apr_strings.h>
 
-#include "model/openapi_builder.h"
+#include "model/openapi_parts.h"
+#include "model/openapi_schema.h"
 
 static neo_json *components_of(const neo_resource *resource, apr_pool_t *pool)
 {
-    neo_openapi_builder draft = {pool, "https://api.example.com/public/v1", "https://docs.example.com",
-                                 neo_json_make_object(pool), apr_hash_make(pool)};
-    neo_openapi_schemas(&draft, resource);
-    return draft.components;
+    neo_openapi_builder builder = {pool, "https://api.example.com/public/v1", "https://docs.example.com",
+                                   neo_json_make_object(pool), apr_hash_make(pool)};
+    neo_openapi_schemas(&builder, resource);
+    return builder.components;
 }
 
 static neo_json *schema_of(const neo_resource *resource, const char *name, apr_pool_t *pool)
@@ -22,10 +23,13 @@ static neo_json *schema_of(const neo_resource *resource, const char *name, apr_p
     return schema;
 }
 
-/* The property of a schema without what it is for and its examples. */
+/* The property of a schema, or of the one that it extends, without its description and examples. */
 static const char *property(const neo_resource *resource, const char *schema, const char *name, apr_pool_t *pool)
 {
-    neo_json *found = neo_json_get(neo_json_get(schema_of(resource, schema, pool), "properties"), name);
+    neo_json *here = schema_of(resource, schema, pool), *found = neo_json_get(neo_json_get(here, "properties"), name);
+    const char *base = neo_json_string(neo_json_get(neo_json_at(neo_json_get(here, "allOf"), 0), "$ref"));
+    if (!found && base)
+        return property(resource, strrchr(base, '/') + 1, name, pool);
     if (!found)
         fail_msg("%s has no %s", schema, name);
     assert_non_null(neo_json_get(found, "description"));
@@ -50,7 +54,8 @@ static void each_type_has_its_schema(void **state)
         {&neo_property, "PropertyInput", "exclusive_until",
          "{\"type\":[\"string\",\"null\"],\"format\":\"date\",\"pattern\":\"^(1[89]|[2-9][0-9])[0-9]{2}-[0-9]{2}-[0-9]{2}$\"}"},
         {&neo_property, "PropertyInput", "features",
-         "{\"type\":[\"array\",\"null\"],\"maxItems\":100,\"items\":{\"type\":\"string\",\"minLength\":1,\"maxLength\":100}}"},
+         "{\"type\":[\"array\",\"null\"],\"maxItems\":100,\"items\":{\"type\":\"string\",\"pattern\":"
+         "\"^[^\\\\x00-\\\\x1f\\\\x7f-\\\\x9f]*$\",\"minLength\":1,\"maxLength\":100}}"},
         {&neo_property, "PropertyInput", "broker_id", "{\"type\":[\"string\",\"null\"],\"pattern\":\"^brk_" ULID "}"},
         {&neo_property, "PropertyInput", "owners",
          "{\"type\":[\"array\",\"null\"],\"maxItems\":100,\"items\":{\"$ref\":\"#/components/schemas/PropertyOwnerInput\"}}"},
@@ -66,6 +71,31 @@ static void each_type_has_its_schema(void **state)
     };
     for (int i = 0; i < COUNT(known); i++)
         assert_string_equal(property(known[i].resource, known[i].schema, known[i].field, *state), known[i].json);
+}
+
+#define CHARACTER "[^\\x00-\\x1f\\x7f-\\x9f]*"
+
+static void a_text_that_is_sent_has_no_control_characters(void **state)
+{
+    static const struct {
+        const neo_resource *resource;
+        const char *schema, *field, *pattern;
+    } known[] = {
+        {&neo_broker, "BrokerInput", "name", "^" CHARACTER "$"},
+        {&neo_broker, "BrokerPatch", "creci", "^" CHARACTER "[0-9A-Za-z]" CHARACTER "$"},
+        {&neo_proposal, "ProposalInput", "notes", "^[^\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f-\\x9f]*$"},
+    };
+    for (int i = 0; i < COUNT(known); i++) {
+        const char *wrong, *text = property(known[i].resource, known[i].schema, known[i].field, *state);
+        neo_json *schema = neo_json_parse(text_of(text), *state, &wrong);
+        assert_string_equal(neo_json_string(neo_json_get(schema, "pattern")), known[i].pattern);
+    }
+}
+
+static void roles_and_events_are_unique_and_not_empty(void **state)
+{
+    assert_non_null(strstr(property(&neo_party, "PartyInput", "roles", *state), "\"minItems\":1,\"uniqueItems\":true"));
+    assert_non_null(strstr(property(&neo_webhook, "WebhookInput", "events", *state), "\"minItems\":1,\"uniqueItems\":true"));
 }
 
 static void a_patch_clears_fields_and_members_but_sends_elements_whole(void **state)
@@ -132,9 +162,9 @@ static void the_examples_refer_to_one_another(void **state)
 
 static void every_event_is_described_as_a_webhook(void **state)
 {
-    neo_openapi_builder draft = {*state, "https://api.example.com/public/v1", "https://docs.example.com",
-                                 neo_json_make_object(*state), apr_hash_make(*state)};
-    neo_json *webhooks = neo_openapi_webhooks(&draft);
+    neo_openapi_builder builder = {*state, "https://api.example.com/public/v1", "https://docs.example.com",
+                                   neo_json_make_object(*state), apr_hash_make(*state)};
+    neo_json *webhooks = neo_openapi_webhooks(&builder);
     const neo_field *events = neo_field_named(neo_webhook.fields, "events");
     int count = 0;
     for (; events->values[count] && strcmp(events->values[count], "*") != 0; count++)
@@ -147,6 +177,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         pool_test(each_type_has_its_schema),
+        pool_test(a_text_that_is_sent_has_no_control_characters),
+        pool_test(roles_and_events_are_unique_and_not_empty),
         pool_test(a_patch_clears_fields_and_members_but_sends_elements_whole),
         pool_test(a_list_that_is_read_is_never_empty),
         pool_test(an_event_has_objects_as_they_are_read),
