@@ -75,8 +75,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                      BIT(NEO_VALIDATION_CURSOR_EXPIRED),
                          .verb = "list",
                          .summary = "List {collection}",
-                         .doc = "Newest first. Filters combine with AND, comma-separated values with OR. Follow "
-                                "`page_info.end_cursor` or the Link header until `has_next_page` is false.",
+                         .doc = "Newest first. Filters combine with AND, comma-separated values with OR.",
                          .answer = "A page of {collection}."},
     [NEO_ACTION_CREATE] = {.method = "POST",
                            .path = "{collection}",
@@ -88,9 +87,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                            .problems = CHECKED_BODY,
                            .verb = "create",
                            .summary = "Create a {resource}",
-                           .doc =
-                               "With an Idempotency-Key the request can be repeated safely for 24 hours: it is executed once, "
-                               "and a repeated request gets the first response.",
+                           .doc = "With an Idempotency-Key the request can be retried safely for 24 hours.",
                            .answer = "The new {resource}."},
     [NEO_ACTION_BATCH] = {.method = "POST",
                           .path = "{collection}/batch",
