@@ -60,7 +60,7 @@ static void start_host(apr_pool_t *pchild, server_rec *s, neo_server_config *con
     config->database = neo_database_make(pchild, s);
     config->site->credential_cache = neo_credential_cache_make(pchild);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache);
-    neo_config_courier(config, pchild, &settings);
+    neo_config_courier(first_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
 }
 

@@ -19,6 +19,7 @@ typedef struct neo_courier_settings {
     int concurrency;      /* attempts at a time */
     int per_subscription; /* of one subscription at a time */
     int retention;        /* days that history is kept */
+    int allows_http;      /* some virtual host of this server accepts http URLs */
     const char *ca_bundle;
     const neo_guard *guard;
     neo_courier_metrics metrics; /* where what it does is counted */

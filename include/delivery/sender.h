@@ -20,6 +20,7 @@ typedef struct neo_sender_settings {
     const neo_guard *guard;
     int timeout;           /* seconds for an attempt */
     int max;               /* attempts at a time, and connections that are kept */
+    int allows_http;       /* otherwise only https URLs are sent to */
     const char *ca_bundle; /* a file of certificates; NULL: the system's */
 } neo_sender_settings;
 

@@ -68,7 +68,8 @@ const char *neo_config_provider_url(const neo_server_config *config, const char 
 int neo_config_provider_timeout(const neo_server_config *config);
 
 /* What the courier of a virtual host is told. */
-void neo_config_courier(const neo_server_config *config, apr_pool_t *pool, neo_courier_settings *settings);
+void neo_config_courier(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
+                        neo_courier_settings *settings);
 
 /* Makes the sites, with what the configuration says of them. Call it after neo_config_is_right. */
 int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool);

@@ -37,6 +37,7 @@ enum neo_field_flags {
     NEO_MULTILINE = 64,       /* a string that can have line breaks and tabs */
     NEO_CONDITIONAL = 128,    /* required by the resource's rule in some bodies */
     NEO_NOT_IN_EXAMPLE = 256, /* not in the example of the resource, since it contradicts the other fields' */
+    NEO_HTTPS = 512,          /* a URL that must have https unless the site allows http */
 };
 
 typedef struct neo_field neo_field;

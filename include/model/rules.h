@@ -12,10 +12,8 @@ const char *neo_rule_email(const neo_json *value, apr_pool_t *pool);
 const char *neo_rule_has_alphanumeric(const neo_json *value, apr_pool_t *pool);
 #define NEO_PATTERN_HAS_ALPHANUMERIC "[0-9A-Za-z]"
 
-/* The URL of a webhook: absolute (RFC 3986, section 4.3), with https, or with http if neo_rule_allow_http was called. */
+/* An absolute http or https URL (RFC 3986, section 4.3). The message names https only, because most sites refuse http. */
 const char *neo_rule_webhook_url(const neo_json *value, apr_pool_t *pool);
-/* Allows http in this process. */
-void neo_rule_allow_http(void);
 
 /* The URL of a file: absolute, with https and a host name, without user and password. */
 const char *neo_rule_https_url(const neo_json *value, apr_pool_t *pool);

@@ -28,6 +28,7 @@ typedef struct neo_site {
     neo_keys keys;
     apr_size_t max_body; /* bytes */
     int cursor_lifetime; /* seconds */
+    int allows_http;     /* webhook subscriptions may have http URLs */
     neo_limiter *credentials;
     neo_limiter *addresses;
     neo_credential_cache *credential_cache;

@@ -449,7 +449,13 @@ void neo_courier_make_statements(apr_pool_t *pool)
 neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_courier_host *host, apr_pool_t *pool)
 {
     neo_courier *c = apr_pcalloc(pool, sizeof *c);
-    neo_sender_settings sending = {settings->guard, settings->timeout, settings->concurrency, settings->ca_bundle};
+    neo_sender_settings sending = {
+        .guard = settings->guard,
+        .timeout = settings->timeout,
+        .max = settings->concurrency,
+        .allows_http = settings->allows_http,
+        .ca_bundle = settings->ca_bundle,
+    };
     c->settings = *settings;
     c->host = *host;
     c->pool = pool;

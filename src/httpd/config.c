@@ -11,7 +11,6 @@
 #include "core/encode.h"
 #include "httpd/log.h"
 #include "httpd/memory.h"
-#include "model/rules.h"
 
 #define VERSION_PATH     "/public/v1/"
 #define WHATSAPP_URL     "https://graph.facebook.com"
@@ -408,6 +407,7 @@ static neo_site *make_site(const neo_server_config *config, apr_pool_t *pool)
                          : apr_pstrcat(pool, apr_pstrndup(pool, config->base_url, strlen(config->base_url) - 1), "/docs", NULL);
     site->max_body = (apr_size_t)NUMBER(config, max_body);
     site->cursor_lifetime = (int)NUMBER(config, cursor_lifetime);
+    site->allows_http = config->webhook_http == 1;
     return neo_keys_read(&site->keys, config->key_file, pool) ? NULL : site;
 }
 
@@ -422,7 +422,17 @@ int neo_config_provider_timeout(const neo_server_config *config)
     return (int)NUMBER(config, whatsapp_timeout);
 }
 
-void neo_config_courier(const neo_server_config *config, apr_pool_t *pool, neo_courier_settings *settings)
+/* Virtual hosts can share a database without sharing its connections, so a courier also gets URLs that another host accepted. */
+static int is_http_allowed(const server_rec *main_server)
+{
+    for (const server_rec *s = main_server; s; s = s->next)
+        if (is_used(s) && neo_server_config_of(s)->webhook_http == 1)
+            return 1;
+    return 0;
+}
+
+void neo_config_courier(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
+                        neo_courier_settings *settings)
 {
     static const int delays[] = {0, 60, 300, 1800, 7200};
     const apr_array_header_t *given = config->webhook_delays;
@@ -438,12 +448,11 @@ void neo_config_courier(const neo_server_config *config, apr_pool_t *pool, neo_c
         .per_subscription = (int)NUMBER(config, webhook_per_subscription),
         .retention = (int)NUMBER(config, webhook_retention),
         .ca_bundle = config->webhook_ca_bundle,
+        .allows_http = is_http_allowed(main_server),
         .guard = guard,
     };
     for (int i = 0; i < settings->attempts; i++)
         settings->delays[i] = given ? APR_ARRAY_IDX(given, i, int) : delays[i];
-    if (config->webhook_http == 1)
-        neo_rule_allow_http();
 }
 
 int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)

@@ -45,14 +45,7 @@ const char *neo_rule_has_alphanumeric(const neo_json *value, apr_pool_t *pool)
     return "must have at least one letter or digit";
 }
 
-static int http_is_allowed;
-
-void neo_rule_allow_http(void)
-{
-    http_is_allowed = 1;
-}
-
-/* The authority of a URL: a host, or an IPv6 address in brackets, and optionally a port; without user and password. */
+/* The authority of a URL: a host, or an IPv6 address in brackets, and maybe a port; no user and password. */
 static int is_authority(const char *text, size_t len)
 {
     size_t host = strcspn(text, ":");
@@ -89,10 +82,9 @@ const char *neo_rule_webhook_url(const neo_json *value, apr_pool_t *pool)
 {
     const char *text = neo_json_string(value);
     (void)pool;
-    if (is_url(text, "https://", "#") || (http_is_allowed && is_url(text, "http://", "#")))
+    if (is_url(text, "https://", "#") || is_url(text, "http://", "#"))
         return NULL;
-    return http_is_allowed ? "must be an absolute http or https URL without user, password or fragment"
-                           : "must be an absolute https URL without user, password or fragment";
+    return "must be an absolute https URL without user, password or fragment";
 }
 
 const char *neo_rule_https_url(const neo_json *value, apr_pool_t *pool)

@@ -9,7 +9,7 @@ static const neo_field fields[] = {
     NEO_FIELD_ID("subscription", "whs_01kga4vrzrd2v6x8t1q5m9k7b4", 0),
     {.name = "url",
      .type = NEO_STRING,
-     .flags = NEO_REQUIRED | NEO_ALWAYS,
+     .flags = NEO_REQUIRED | NEO_ALWAYS | NEO_HTTPS,
      .max = 2000,
      .rule = neo_rule_webhook_url,
      .format = "uri",

@@ -84,13 +84,32 @@ static neo_pg_status insert(neo_call *call, neo_pg *pg, void *baton, neo_rows *r
     return status == NEO_PG_UNIQUE_VIOLATION && is_id_taken(call, rows) ? NEO_PG_RETRY : status;
 }
 
+/* Adds the http URLs that the site does not allow. `clean` has the fields that are valid by themselves. */
+static neo_problem *check_schemes(const neo_call *call, const neo_json *clean, neo_problem *problem)
+{
+    const neo_resource *resource = call->match.resource;
+    for (const neo_field *f = resource->fields; f->name && !call->site->allows_http; f++) {
+        const char *url = f->flags & NEO_HTTPS ? neo_json_string(neo_json_get(clean, f->name)) : NULL;
+        if (url && strncasecmp(url, "http:", 5) == 0)
+            neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, resource->name, f->name,
+                              "must be an https URL");
+    }
+    return problem;
+}
+
+static neo_problem *validate(const neo_call *call, neo_json **clean)
+{
+    *clean = NULL;
+    neo_problem *problem = neo_validate(call->match.resource, call->body, call->pool, clean);
+    return check_schemes(call, *clean, problem);
+}
+
 /* Sets *clean, and *timestamp_field to the server's field that the initial status sets. */
 static neo_problem *check_new(neo_call *call, neo_json **clean, const char **timestamp_field)
 {
-    const neo_resource *resource = call->match.resource;
-    neo_problem *problem = neo_validate(resource, call->body, call->pool, clean);
+    neo_problem *problem = validate(call, clean);
     return problem ? problem
-                   : neo_transition_check(resource, NULL, neo_json_string(neo_json_get(*clean, "status")), call->pool,
+                   : neo_transition_check(call->match.resource, NULL, neo_json_string(neo_json_get(*clean, "status")), call->pool,
                                           timestamp_field);
 }
 
@@ -217,10 +236,11 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
 static neo_problem *patch(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
 {
     const char *wrong;
-    neo_json *clean, *before = neo_json_parse(current, call->pool, &wrong);
+    neo_json *clean = NULL, *before = neo_json_parse(current, call->pool, &wrong);
     if (!before)
         return neo_problem_internal(call->pool);
     neo_problem *problem = neo_validate_patch(call->match.resource, before, call->body, call->pool, &clean);
+    problem = check_schemes(call, clean, problem);
     return problem ? problem : update(call, pg, version, before, clean, result);
 }
 
@@ -230,7 +250,7 @@ static neo_problem *replace(neo_call *call, neo_pg *pg, const char *version, neo
     neo_json *clean, *before = NULL;
     if (call->match.resource->transitions && !(before = neo_json_parse(current, call->pool, &wrong)))
         return neo_problem_internal(call->pool);
-    neo_problem *problem = neo_validate(call->match.resource, call->body, call->pool, &clean);
+    neo_problem *problem = validate(call, &clean);
     return problem ? problem : update(call, pg, version, before, clean, result);
 }
 

@@ -1,0 +1,67 @@
+"""NeoAPIWebhookAllowHTTP: each virtual host decides whether it accepts http URLs. What one of them accepted is sent."""
+
+from pathlib import Path
+
+import pytest
+
+for module in ("hooks", "receiver"):
+    pytest.register_assert_rewrite(module)
+
+from client import ok, wrong_fields  # noqa: E402
+from conftest import SECOND_HOST  # noqa: E402
+from hooks import admin, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures)
+
+ON = "NeoAPIWebhookAllowHTTP On"
+CONF = "NeoAPIWebhookAllowAddress 127.0.0.0/8\nNeoAPIWebhookRetryDelays 0\n" + SECOND_HOST.replace("NeoAPIMaxBody 4096", ON)
+
+
+@pytest.fixture
+def allowing(admin, there):
+    """A client of the second virtual host, which allows http."""
+    return admin.with_(url=f"https://127.0.0.2:{there.port}/public/v1/")
+
+
+def refuses(response):
+    return wrong_fields(response) == {"url": "validation.webhook.url_invalid"}
+
+
+def test_only_the_host_with_the_directive_accepts_http(admin, allowing):
+    new = {"url": "http://crm.example.com/", "events": ["*"]}
+    for _ in range(20):  # so that each process has answered on both hosts
+        assert ok(allowing.post("webhooks", json=new), 201)["url"] == new["url"]
+        assert refuses(admin.post("webhooks", json=new))
+
+
+def test_changes_are_checked_like_new_subscriptions(admin, allowing):
+    path = "webhooks/" + subscribe(admin, "https://crm.example.com/")["id"]
+    http = {"url": "http://crm.example.com/"}
+    assert refuses(admin.patch(path, json=http))
+    assert refuses(admin.put(path, json={**http, "events": ["*"]}))
+    assert ok(allowing.patch(path, json=http))["url"] == http["url"]
+    assert ok(allowing.put(path, json={**http, "events": ["*"]}))["url"] == http["url"]
+
+
+def test_an_http_url_is_reported_with_everything_else_that_is_wrong(admin):
+    found = wrong_fields(admin.post("webhooks", json={"url": "http://crm.example.com/", "colour": "red"}))
+    assert found == {"url": "validation.webhook.url_invalid", "events": "validation.webhook.events_required",
+                     "colour": "validation.unknown_field"}
+
+
+def test_a_delivery_is_sent_while_some_host_allows_http(there, admin, allowing, receiver):
+    subscription = subscribe(allowing, receiver.url)
+    admin.broker()
+    assert until(admin, subscription, "success")["http_status"] == 204
+
+    conf = Path(there.settings["SERVER_CONF"])
+    before, connections = conf.read_text(), receiver.connections
+    conf.write_text(before.replace(ON, ""))
+    there.command("stop-httpd")
+    there.command("start-httpd")
+    try:
+        admin.broker()
+        assert until(admin, subscription, "failed")["attempts"][0]["error"] == "address_invalid"
+        assert receiver.connections == connections
+    finally:
+        conf.write_text(before)
+        there.command("stop-httpd")
+        there.command("start-httpd")
