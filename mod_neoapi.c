@@ -52,50 +52,62 @@ static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, s
 
 /* ---------------------------------------------------------------- 2. each child process */
 
-static server_rec *first_server;
+static server_rec *started_server; /* the main server, for child_stopping */
 
-static void start_host(apr_pool_t *pchild, server_rec *s, neo_server_config *config)
+static void start_host(apr_pool_t *pchild, server_rec *s)
 {
     neo_courier_settings settings;
+    neo_server_config *config = neo_server_config_of(s);
     config->database = neo_database_make(pchild, s);
     config->site->credential_cache = neo_credential_cache_make(pchild);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache);
-    neo_config_courier(first_server, config, pchild, &settings);
+    neo_config_courier(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
 }
 
-/* After mod_dbd's, which opens the connections. Hosts that share their connections share one listener as well, since each takes
- * a connection away from the requests. */
+static int shares_connections(const server_rec *s)
+{
+    return neo_server_config_of(s)->site && !neo_config_has_own_database(s);
+}
+
+/* The first in the configuration of the hosts that share connections. httpd lists the virtual hosts in reverse order. */
+static server_rec *first_sharing_host(server_rec *main_server)
+{
+    server_rec *first = NULL;
+    for (server_rec *s = main_server; s; s = s->next)
+        if (shares_connections(s) && (!first || first->is_virtual))
+            first = s;
+    return first;
+}
+
+/* Runs after mod_dbd's hook, which creates the connection pools. Hosts that share connections also share the listener and the
+ * dispatcher, because each of them takes a connection away from the requests. */
 static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
-    const neo_server_config *shared = NULL;
-    first_server = main_server;
+    server_rec *first = first_sharing_host(main_server);
+    started_server = main_server;
     neo_sender_prepare();
     if (neo_shared_metrics_get())
         neo_shared_metrics_attach(pchild);
-    for (server_rec *s = main_server; s; s = s->next) {
-        neo_server_config *config = neo_server_config_of(s);
-        if (!config->site)
-            continue;
-        if (neo_config_has_own_database(s))
-            start_host(pchild, s, config);
-        else if (shared) {
+    for (server_rec *s = main_server; s; s = s->next)
+        if (s == first || (neo_server_config_of(s)->site && !shares_connections(s)))
+            start_host(pchild, s);
+    for (server_rec *s = main_server; s; s = s->next)
+        if (s != first && shares_connections(s)) {
+            const neo_server_config *shared = neo_server_config_of(first);
+            neo_server_config *config = neo_server_config_of(s);
             config->database = shared->database;
             config->site->credential_cache = shared->site->credential_cache;
             config->dispatcher = shared->dispatcher;
-        } else {
-            start_host(pchild, s, config);
-            shared = config;
         }
-    }
 }
 
-/* The threads learn of the end while the last requests are still being answered. */
+/* Lets the threads end while the last requests are still served. */
 static void child_stopping(apr_pool_t *pchild, int graceful)
 {
     (void)pchild;
     (void)graceful;
-    for (server_rec *s = first_server; s; s = s->next) {
+    for (const server_rec *s = started_server; s; s = s->next) {
         const neo_server_config *config = neo_server_config_of(s);
         if (config->listener)
             neo_listener_stop(config->listener);

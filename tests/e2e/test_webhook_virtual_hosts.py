@@ -1,4 +1,5 @@
-"""NeoAPIWebhookAllowHTTP: each virtual host decides whether it accepts http URLs. What one of them accepted is sent."""
+"""Webhook directives of two virtual hosts that share connections: each decides whether it accepts http URLs; all else is as the
+first one says."""
 
 from pathlib import Path
 
@@ -12,7 +13,9 @@ from conftest import SECOND_HOST  # noqa: E402
 from hooks import admin, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures)
 
 ON = "NeoAPIWebhookAllowHTTP On"
-CONF = "NeoAPIWebhookAllowAddress 127.0.0.0/8\nNeoAPIWebhookRetryDelays 0\n" + SECOND_HOST.replace("NeoAPIMaxBody 4096", ON)
+OFF = "NeoAPIWebhookConcurrency 0"  # delivers nothing
+CONF = "NeoAPIWebhookAllowAddress 127.0.0.0/8\nNeoAPIWebhookRetryDelays 0\n"
+CONF += SECOND_HOST.replace("NeoAPIMaxBody 4096", f"{ON}\n{OFF}")
 
 
 @pytest.fixture
@@ -45,6 +48,12 @@ def test_an_http_url_is_reported_with_everything_else_that_is_wrong(admin):
     found = wrong_fields(admin.post("webhooks", json={"url": "http://crm.example.com/", "colour": "red"}))
     assert found == {"url": "validation.webhook.url_invalid", "events": "validation.webhook.events_required",
                      "colour": "validation.unknown_field"}
+
+
+def test_the_first_host_says_how_to_deliver(admin, allowing, receiver):
+    subscription = subscribe(allowing, receiver.url)
+    admin.broker()
+    assert until(admin, subscription, "success")["http_status"] == 204
 
 
 def test_a_delivery_is_sent_while_some_host_allows_http(there, admin, allowing, receiver):
