@@ -58,7 +58,7 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
 {
     neo_courier_settings settings;
     neo_server_config *config = neo_server_config_of(s);
-    config->database = neo_database_make(pchild, s);
+    config->database = neo_database_make(pchild, s, neo_config_connections());
     config->site->credential_cache = neo_credential_cache_make(pchild);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache);
     neo_config_courier(started_server, config, pchild, &settings);
@@ -155,7 +155,7 @@ static int handle(request_rec *r)
     neo_service_answer(config->site, &exchange->request, &response);
     neo_exchange_drain(exchange);
     int result = neo_response_send(r, &response);
-    neo_shared_metrics_count_request(exchange, &response);
+    neo_exchange_count(exchange, &response);
     return result;
 }
 
@@ -185,7 +185,7 @@ static int handle_callback(request_rec *r)
     hide_query(r);
     neo_exchange_drain(exchange);
     int result = neo_response_send(r, &response);
-    neo_shared_metrics_count_request(exchange, &response);
+    neo_exchange_count(exchange, &response);
     return result;
 }
 

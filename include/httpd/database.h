@@ -20,8 +20,8 @@ typedef struct neo_db_lease {
 /* True if mod_dbd is loaded. */
 int neo_database_has_mod_dbd(void);
 
-/* In a child process. */
-neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server);
+/* Call it in a child process. */
+neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections);
 
 /* Waits until a connection is free. Returns NULL where the database is away. Whoever waits for a connection to be opened while
  * the attempt of another fails is told so at once and does not try in its turn. `log_context` is given to the log with

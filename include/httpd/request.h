@@ -16,14 +16,14 @@ typedef struct neo_exchange {
     int has_read_body;
 } neo_exchange;
 
-/* The request's id, made when it is first asked for, and also in its environment (NEOAPI_REQUEST_ID) and its log id. */
-const char *neo_request_id(request_rec *r);
-
 /* `root` is the location that the API is at. */
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root);
 
 /* Over HTTP/2, an answer that comes before the body was read resets the stream, and some clients then miss the answer: what is
  * small and comes soon is read first. Over HTTP/1.1 the answer ends the connection where more of a body is to come. */
 void neo_exchange_drain(neo_exchange *exchange);
+
+/* Counts the request and its response, and sets NEOAPI_DB_TIME for the access log. */
+void neo_exchange_count(const neo_exchange *exchange, const neo_response *response);
 
 #endif

@@ -7,7 +7,6 @@
 #include "core/metrics.h"
 #include "core/receivers.h"
 #include "core/seqlock.h"
-#include "httpd/request.h"
 #include "store/backlog.h"
 
 #define NEO_MAX_DATABASES 16 /* of one host, whose answers are remembered */
@@ -56,8 +55,5 @@ void neo_shared_metrics_attach(apr_pool_t *pchild);
 
 /* NULL where no virtual host has the API. */
 const neo_shared_metrics *neo_shared_metrics_get(void);
-
-/* A request was answered: counts it, and tells the access log how long the database took (NEOAPI_DB_TIME). */
-void neo_shared_metrics_count_request(const neo_exchange *exchange, const neo_response *response);
 
 #endif

@@ -422,7 +422,8 @@ int neo_config_provider_timeout(const neo_server_config *config)
     return (int)NUMBER(config, whatsapp_timeout);
 }
 
-/* Virtual hosts can share a database without sharing its connections, so a courier also gets URLs that another host accepted. */
+/* Virtual hosts can share a database without sharing its connections, so a courier also gets URLs that another host accepted.
+ */
 static int is_http_allowed(const server_rec *main_server)
 {
     for (const server_rec *s = main_server; s; s = s->next)

@@ -7,7 +7,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "httpd/config.h"
 #include "httpd/shared_metrics.h"
 
 /* Microseconds between a failed connection and the next attempt. mod_dbd's list is locked while it connects: without a breath
@@ -47,11 +46,11 @@ static void init_mutex(pthread_mutex_t *mutex)
     pthread_mutexattr_destroy(&adaptive);
 }
 
-neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server)
+neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
-    __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, neo_config_connections(), __ATOMIC_RELAXED);
+    __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
     init_mutex(&database->mutex);
     apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
     return database;

@@ -3,8 +3,7 @@
 
 #include <http_log.h>
 
-#include "httpd/config.h"
-#include "httpd/request.h"
+#include "httpd/request_id.h"
 
 APLOG_USE_MODULE(neoapi);
 

@@ -7,27 +7,14 @@
 #include <string.h>
 
 #include "core/encode.h"
-#include "core/id.h"
 #include "delivery/sender.h"
+#include "httpd/request_id.h"
+#include "httpd/shared_metrics.h"
 
-#define ID_NOTE         "neoapi-request-id"
 #define CHUNK_BYTES     65536  /* bytes asked for at a time */
 #define MAX_DRAIN_BYTES 262144 /* bytes of a body that nobody wants */
 #define DRAIN_POLL_US   5000   /* microseconds between looks whether more of it has come */
 #define MAX_DRAIN_POLLS 40
-
-const char *neo_request_id(request_rec *r)
-{
-    const char *existing_id = apr_table_get(r->notes, ID_NOTE);
-    if (existing_id)
-        return existing_id;
-    char *id = apr_palloc(r->pool, NEO_ID_SIZE);
-    neo_id_issue(id, "req_");
-    apr_table_setn(r->notes, ID_NOTE, id);
-    apr_table_setn(r->subprocess_env, "NEOAPI_REQUEST_ID", id);
-    r->log_id = id;
-    return id;
-}
 
 static const char *header(void *context, const char *name)
 {
@@ -224,4 +211,13 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
         .log_context = &exchange->log_context,
     };
     return exchange;
+}
+
+void neo_exchange_count(const neo_exchange *exchange, const neo_response *response)
+{
+    const request_rec *r = exchange->r;
+    apr_time_t now = apr_time_now();
+    if (exchange->lease.spent)
+        apr_table_setn(r->subprocess_env, "NEOAPI_DB_TIME", apr_ltoa(r->pool, (long)exchange->lease.spent));
+    neo_metrics_request(neo_shared_metrics_get()->metrics, response->route, response->status, now - r->request_time, now);
 }

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <util_filter.h>
 
-#include "httpd/shared_metrics.h"
 #include "model/operation.h"
 
 #define FILTER "NEOAPI_ERROR"
@@ -162,7 +161,7 @@ static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
     neo_exchange *exchange = neo_exchange_make(r, config, root_of(r, config));
     neo_response response = {.headers = r->headers_out};
     neo_service_refuse(config->site, &exchange->request, problem_of(r), &response);
-    neo_shared_metrics_count_request(exchange, &response);
+    neo_exchange_count(exchange, &response);
     if (response.status == HTTP_METHOD_NOT_ALLOWED)
         allow(r, exchange, &response);
     apr_table_unset(r->headers_out, "Content-Length");

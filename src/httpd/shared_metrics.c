@@ -17,8 +17,6 @@
 
 static neo_shared_metrics shared; /* without figures until they are opened */
 
-/* ---------------------------------------------------------------- the memory */
-
 static int processes_at_most(void)
 {
     int max = 0;
@@ -83,15 +81,4 @@ void neo_shared_metrics_attach(apr_pool_t *pchild)
 const neo_shared_metrics *neo_shared_metrics_get(void)
 {
     return shared.metrics ? &shared : NULL;
-}
-
-/* ---------------------------------------------------------------- requests */
-
-void neo_shared_metrics_count_request(const neo_exchange *exchange, const neo_response *response)
-{
-    request_rec *r = exchange->r;
-    apr_time_t now = apr_time_now();
-    if (exchange->lease.spent)
-        apr_table_setn(r->subprocess_env, "NEOAPI_DB_TIME", apr_ltoa(r->pool, (long)exchange->lease.spent));
-    neo_metrics_request(shared.metrics, response->route, response->status, now - r->request_time, now);
 }

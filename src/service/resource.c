@@ -109,8 +109,8 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, const char **tim
 {
     neo_problem *problem = validate(call, clean);
     return problem ? problem
-                   : neo_transition_check(call->match.resource, NULL, neo_json_string(neo_json_get(*clean, "status")), call->pool,
-                                          timestamp_field);
+                   : neo_transition_check(call->match.resource, NULL, neo_json_string(neo_json_get(*clean, "status")),
+                                          call->pool, timestamp_field);
 }
 
 neo_problem *neo_call_create(neo_call *call, neo_result *result)
