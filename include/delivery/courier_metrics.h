@@ -1,4 +1,4 @@
-/* The metrics of couriers, for the status page. */
+/* Metrics of couriers. */
 #ifndef NEO_DELIVERY_COURIER_METRICS_H
 #define NEO_DELIVERY_COURIER_METRICS_H
 
@@ -6,23 +6,24 @@
 #include "core/receivers.h"
 #include "delivery/sender.h"
 
-/* Where it is counted; all of it, or with `counters` NULL nowhere. */
+/* With `counters` NULL nothing is counted. */
 typedef struct neo_courier_metrics {
     neo_metrics *counters;
     neo_receivers *receivers;
     neo_process *process;
 } neo_courier_metrics;
 
-/* A courier with room for so many attempts works in this process. */
+/* A courier starts in this process. */
 void neo_courier_metrics_begin(const neo_courier_metrics *metrics, int concurrency);
 
-/* So many attempts more are under way; fewer where it is negative. */
+/* Adds `change`, which may be negative, to the attempts in flight. */
 void neo_courier_metrics_in_flight(const neo_courier_metrics *metrics, int change);
 
-/* An attempt at a receiver (see neo_receivers_host) has ended; with `is_last` no other follows if it failed. */
-void neo_courier_metrics_attempt(const neo_courier_metrics *metrics, const char *host, const neo_sent *sent, int is_last);
+/* Counts an attempt at a receiver (see neo_receivers_host). With `is_last`, no other attempt follows if it failed. */
+void neo_courier_metrics_attempt(const neo_courier_metrics *metrics, const char *host, const neo_send_result *result,
+                                 int is_last);
 
-/* The queue's housekeeping has ended, which began at that moment. */
-void neo_courier_metrics_cleanup(const neo_courier_metrics *metrics, int is_done, neo_ms begun);
+/* Counts a cleanup of the queue that started at `started`. */
+void neo_courier_metrics_cleanup(const neo_courier_metrics *metrics, int is_done, neo_ms started);
 
 #endif

@@ -1,5 +1,7 @@
-/* The address guard: where deliveries may be sent to. It looks at the address that is really dialled, after every resolution of
- * a name, so that no name and no change of a name leads inside. */
+/* The address guard: decides which addresses may receive deliveries.
+ *
+ * It checks the address of each connection, after name resolution, so that no host name and no change of one leads to an
+ * internal address. */
 #ifndef NEO_DELIVERY_GUARD_H
 #define NEO_DELIVERY_GUARD_H
 
@@ -12,12 +14,11 @@ typedef struct neo_guard neo_guard;
 
 neo_guard *neo_guard_make(apr_pool_t *pool);
 
-/* Allows a range that the guard would refuse: "10.20.0.0/16", "::1". Returns NULL, or what is wrong with it. */
+/* Allows a range that would be refused, such as "10.20.0.0/16" or "::1". Returns NULL or an error message. */
 const char *neo_guard_allow(neo_guard *guard, const char *range, apr_pool_t *pool);
 
-/* True if deliveries may be sent there: a public unicast address (IANA's special-purpose registries) that is not this host's
- * own. Forms that carry an IPv4 address in an IPv6 one (mapped, compatible, NAT64, 6to4, Teredo) are refused, or judged by it.
- */
+/* True for allowed ranges and for public unicast addresses that are not this host's own. A mapped IPv4 address is treated like
+ * the IPv4 address; the other IPv6 forms that contain one (compatible, NAT64, 6to4, Teredo) are refused. */
 NEO_MUSTCHECK int neo_guard_permits(const neo_guard *guard, const struct sockaddr *address);
 
 #endif

@@ -1,7 +1,7 @@
-/* Sending: many POSTs at a time from one thread, and the only room that knows libcurl.
+/* Sends many POST requests at a time from one thread. The only module that uses libcurl.
  *
- * Redirects are not followed, proxies of the environment not used, and nothing but http and https is spoken. Connections are
- * kept and used again, over HTTP/2 where the receiver has it; the guard has a word whenever one is opened. */
+ * It follows no redirects and ignores the environment's proxies. It reuses connections, over HTTP/2 if the receiver supports
+ * it; the guard checks each new connection. */
 #ifndef NEO_DELIVERY_SENDER_H
 #define NEO_DELIVERY_SENDER_H
 
@@ -9,58 +9,57 @@
 #include "delivery/guard.h"
 #include "model/provider.h"
 
-#define NEO_EXCERPT_BYTES 1024 /* bytes of a response that are kept */
+#define NEO_EXCERPT_BYTES 1024 /* of a response */
 
 typedef struct neo_sender neo_sender;
 
-/* Once in a process, before there are threads. */
+/* Call it once in a process, before there are threads. */
 void neo_sender_prepare(void);
 
 typedef struct neo_sender_settings {
     const neo_guard *guard;
     int timeout;           /* seconds for an attempt */
-    int max;               /* attempts at a time, and connections that are kept */
-    int allows_http;       /* otherwise only https URLs are sent to */
-    const char *ca_bundle; /* a file of certificates; NULL: the system's */
+    int max;               /* attempts in flight, and connections kept open */
+    int allows_http;       /* otherwise http URLs are not sent to */
+    const char *ca_bundle; /* a file with CA certificates; NULL: libcurl's default */
 } neo_sender_settings;
 
-/* How an attempt went. */
-typedef struct neo_sent {
-    int http_status;     /* 0: no response came */
-    const char *error;   /* a word for what went wrong, "timeout" and the like; NULL where a whole response came */
-    const char *excerpt; /* the response's beginning, well-formed UTF-8; NULL for none */
+/* The result of an attempt. */
+typedef struct neo_send_result {
+    int http_status;     /* 0: no response */
+    const char *error;   /* such as "timeout"; NULL: a complete response */
+    const char *excerpt; /* the beginning of the response, valid UTF-8; NULL: none */
     neo_ms started;
     int duration;    /* milliseconds */
-    int retry_after; /* seconds that the receiver asks for; 0: it does not */
-} neo_sent;
+    int retry_after; /* Retry-After in seconds; 0: none */
+} neo_send_result;
 
-/* Called from neo_sender_work, once for each attempt. What `sent` points to ends with the call. */
-typedef void (*neo_sender_done)(void *baton, const neo_sent *sent);
+/* Called from neo_sender_work, once for each attempt. The result is valid during the call only. */
+typedef void (*neo_sender_done)(void *baton, const neo_send_result *result);
 
-/* Returns NULL, and logs, where libcurl cannot do what is wanted. */
+/* Returns NULL, and logs, if libcurl cannot be initialized. */
 neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done done, apr_pool_t *pool);
 
-/* Starts a POST of `body` to `url` with these headers ("Name: value"). Everything is copied. False where memory is out. */
+/* Starts a POST of `body` to `url` with these headers ("Name: value"). Copies all arguments. False if memory is exhausted. */
 NEO_MUSTCHECK int neo_sender_post(neo_sender *sender, const char *url, const char *const *headers, int count, neo_text body,
                                   void *baton);
 
-/* Works on what was started and waits up to so many milliseconds for more to do, or until another socket can be read (-1:
- * none); calls back for what has ended. */
+/* Processes attempts in flight and waits up to `milliseconds` for progress, or until `socket` (-1: none) is readable. */
 void neo_sender_work(neo_sender *sender, int milliseconds, int socket);
 
-/* Ends the wait of neo_sender_work at once; from any thread. */
+/* Ends the wait of neo_sender_work. May be called from any thread. */
 void neo_sender_wake(neo_sender *sender);
 
-/* A POST of JSON to an address that the administrator has chosen, for which there is no guard. */
+/* A POST of JSON to a URL that the administrator configured, so the guard does not check it. */
 typedef struct neo_provider_request {
     const char *url;
-    const char *token; /* sent as Authorization: Bearer */
+    const char *token; /* for Authorization: Bearer */
     neo_text body;
-    int timeout; /* seconds, for all of it */
+    int timeout; /* seconds */
 } neo_provider_request;
 
-/* Sends it and waits for the answer, in whatever thread. It is sent once at most: over a connection of its own, because libcurl
- * sends again what was lost with a connection that had been used before. */
-void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *answer);
+/* Sends the request and waits for the response; may be called from any thread. Sends at most once: it opens a new connection,
+ * because libcurl repeats a request if a reused connection is closed. */
+void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *response);
 
 #endif

@@ -1,5 +1,5 @@
-/* Moments at which there will be something to do: a heap, the earliest on top. It has a limited size; what does not fit is
- * forgotten, since the queue is looked at regularly anyway. */
+/* Timers: the times at which deliveries are due, in a heap. If it is full, further times are dropped, because the courier polls
+ * the queue anyway. */
 #ifndef NEO_DELIVERY_TIMERS_H
 #define NEO_DELIVERY_TIMERS_H
 
@@ -12,14 +12,14 @@ typedef struct neo_timers {
     neo_ms at[NEO_MAX_TIMERS];
 } neo_timers;
 
-/* Moments are rounded up to so many milliseconds, so that many fall together. */
+/* Times are rounded up to this step, so that one claim serves many of them. */
 #define NEO_TIMER_STEP_MS 10
 void neo_timers_add(neo_timers *timers, neo_ms at);
 
-/* The earliest one; 0 where there is none. */
+/* Returns the earliest time, 0 if there is none. */
 neo_ms neo_timers_next(const neo_timers *timers);
 
-/* Removes those that have come. */
+/* Removes the times up to `now`. */
 void neo_timers_expire(neo_timers *timers, neo_ms now);
 
 #endif

@@ -1,4 +1,4 @@
-/* The courier's rounds (see delivery/courier.h). */
+/* Runs the courier (see delivery/courier.h): claims, sends and records, in one thread. */
 #include "delivery/courier.h"
 
 #include <apr_strings.h>
@@ -13,34 +13,31 @@
 #include "in_flight.h"
 #include "results.h"
 
-#define POLL_INTERVAL_MS   1250 /* milliseconds between looks for what other processes left */
-#define CLAIM_INTERVAL_MS  2    /* milliseconds between claims, so that a burst of writes is claimed together */
-#define REFILL_INTERVAL_MS 20   /* milliseconds after which more is claimed although less than half has ended */
-#define FULL_SCAN_FACTOR                                                                                                       \
-    10 /* times as long as it takes: how often all lanes are passed while some have enough for all claims */
-#define RESULT_BATCH          256   /* results that are recorded at once, or more where they have come meanwhile */
-#define SEND_BATCH            32    /* attempts that are begun before the others are looked at again */
-#define RESULT_BATCH_DELAY_MS 5     /* milliseconds that a result waits for others */
-#define SHUTDOWN_GRACE_MS     3000  /* milliseconds for what is on its way when it is time to end */
-#define CLEANUP_INTERVAL_MS   60000 /* milliseconds between tidyings */
-#define LEASE_MARGIN_S                                                                                                         \
-    15 /* seconds that a claim lasts beyond twice an attempt's longest time: more than the database may take */
-#define NEVER LLONG_MAX
+#define POLL_INTERVAL_MS      1250 /* for deliveries that other processes queued */
+#define CLAIM_INTERVAL_MS     2    /* at least, so that a burst of writes is claimed together */
+#define REFILL_INTERVAL_MS    20   /* until more is claimed although less than half of the attempts have ended */
+#define FULL_SCAN_FACTOR      10   /* with a backlog: time between passes over all subscriptions, in durations of a claim */
+#define RESULT_BATCH          256  /* results that are recorded without waiting for others */
+#define RESULT_BATCH_DELAY_MS 5    /* that a result waits for others */
+#define SEND_BATCH            32   /* attempts that are started before those in flight are processed */
+#define SHUTDOWN_GRACE_MS     3000 /* for attempts in flight */
+#define CLEANUP_INTERVAL_MS   60000
+#define LEASE_MARGIN_S        15 /* beyond twice the timeout of an attempt; more than a statement may take */
+#define NEVER                 LLONG_MAX
 
-/* What was claimed and is still to be sent. */
+/* A claimed delivery that is not sent yet. */
 typedef struct {
     const neo_due_delivery *due;
     neo_in_flight_delivery *delivery;
 } outgoing;
 
-/* The secrets of a subscription, opened. */
+/* A subscription's decrypted secrets. */
 typedef struct {
     const neo_due_delivery *of;
     const char *secret, *previous;
 } opened_secrets;
 
-/* What the connection to the database is borrowed for. One statement is under way at a time; meanwhile the network is worked
- * on. */
+/* The statement in progress. There is at most one; the courier sends while it waits for the response. */
 enum { QUERY_NONE, QUERY_CLAIM, QUERY_RECORD };
 
 struct neo_courier {
@@ -49,55 +46,55 @@ struct neo_courier {
     neo_sender *sender;
     apr_pool_t *pool;
 
-    neo_pg *pg;          /* borrowed while a statement is under way */
-    apr_pool_t *scratch; /* the statement's, and what is made of its answer */
+    neo_pg *pg;          /* NULL if no statement is in progress */
+    apr_pool_t *scratch; /* for a statement and its response */
     neo_pending_query pending;
     int query, last_query;
 
-    apr_pool_t *claim_pool;      /* of what is sent now */
-    apr_pool_t *next_claim_pool; /* of the claim that is under way */
+    apr_pool_t *claim_pool;      /* of the deliveries in `outgoing` */
+    apr_pool_t *next_claim_pool; /* of the claim in progress */
     neo_claim_request request;
-    outgoing *outgoing; /* what was, and is to be sent in this order; they are on their way already */
+    outgoing *outgoing; /* from next_outgoing on not sent yet */
     int outgoing_count, next_outgoing;
     opened_secrets secrets;
 
-    neo_results result_batches[2], *collected,
-        *recording;     /* the latter is empty unless it is being recorded, or could not be */
-    neo_ms next_record; /* not earlier, because the database is away */
+    neo_results result_batches[2], *collected;
+    neo_results *recording; /* empty, in progress, or waiting for a retry */
+    neo_ms next_record;     /* of a retry, because the database was unavailable */
 
     neo_in_flight in_flight;
-    int sent; /* those of them that were; the others wait in `outgoing` */
+    int sent; /* of them; the others are in `outgoing` */
     char cursor[NEO_ID_SIZE];
     neo_ms next_poll, last_claim, next_full_scan, next_cleanup;
-    neo_timers timers;  /* when what we have put back is due again */
-    int has_more;       /* the last claim left something behind, by one limit or the other */
-    int finished_count; /* since it was sent */
+    neo_timers timers;  /* retries of this courier's deliveries */
+    int has_more;       /* a limit of the last claim may have left due deliveries */
+    int finished_count; /* attempts that ended since the last claim */
     atomic_int is_woken, is_stopping;
 };
 
 /* ---------------------------------------------------------------- results */
 
-static void on_sent(void *baton, const neo_sent *sent)
+static void on_sent(void *baton, const neo_send_result *result)
 {
     neo_in_flight_delivery *delivery = baton;
     neo_courier *c = delivery->owner;
-    neo_results_add(c->collected, delivery, sent, c->settings.delays, c->settings.attempts);
-    neo_courier_metrics_attempt(&c->settings.metrics, delivery->host, sent, delivery->number >= c->settings.attempts);
+    neo_results_add(c->collected, delivery, result, c->settings.delays, c->settings.attempts);
+    neo_courier_metrics_attempt(&c->settings.metrics, delivery->host, result, delivery->number >= c->settings.attempts);
     neo_courier_metrics_in_flight(&c->settings.metrics, -1);
     c->sent -= delivery->is_sent;
     neo_in_flight_remove(&c->in_flight, delivery);
     c->finished_count++;
 }
 
-static int acquire(neo_courier *c, int what)
+static int acquire(neo_courier *c, int query)
 {
     c->pg = c->host.acquire(c->host.context);
     if (c->pg)
-        c->query = what;
+        c->query = query;
     return c->pg != NULL;
 }
 
-/* A group that could not be recorded goes first; what is gathered meanwhile goes with the next one. */
+/* A batch that could not be recorded is retried before the next one. */
 static void start_record(neo_courier *c)
 {
     if (c->recording->outcomes->nelts == 0) {
@@ -106,13 +103,12 @@ static void start_record(neo_courier *c)
         c->recording = batch;
     }
     const apr_array_header_t *outcomes = c->recording->outcomes;
-    c->next_record = neo_steady_ms() + 1000; /* unless this succeeds */
+    c->next_record = neo_steady_ms() + 1000; /* finish_record resets it */
     if (outcomes->nelts && acquire(c, QUERY_RECORD))
         c->pending = neo_outbox_complete(c->pg, (const neo_outcome *)outcomes->elts, outcomes->nelts, c->scratch);
 }
 
-/* Where the database is away it stays known until it is back. What fails otherwise would fail once more, and keep all that
- * follows from being recorded. */
+/* On an outage, keep the results and retry; drop them on permanent errors, which would block the queue. */
 static void finish_record(neo_courier *c)
 {
     neo_pg_status status = neo_outbox_completed(c->pg, c->pending, c->scratch);
@@ -122,8 +118,7 @@ static void finish_record(neo_courier *c)
     }
     if (status != NEO_PG_UNAVAILABLE && status != NEO_PG_SCHEMA) {
         if (status != NEO_PG_OK)
-            neo_log(NEO_LOG_NOT_RECORDED, NULL, "%d attempts at deliveries could not be recorded",
-                    c->recording->outcomes->nelts);
+            neo_log(NEO_LOG_NOT_RECORDED, NULL, "%d delivery attempts could not be recorded", c->recording->outcomes->nelts);
         neo_results_clear(c->recording, RESULT_BATCH);
         c->next_record = 0;
     }
@@ -136,7 +131,7 @@ static const char *open_secret(const neo_courier *c, const neo_due_delivery *due
     return sealed ? neo_secret_open(&c->settings.keys, due->subscription, sealed, c->claim_pool) : NULL;
 }
 
-/* What one claim has of a subscription stands together: its secrets are opened once. */
+/* Decrypts secrets once per subscription: a claim's deliveries are grouped by subscription. */
 static void open_secrets(neo_courier *c, const neo_due_delivery *due)
 {
     if (!c->secrets.of || strcmp(c->secrets.of->subscription, due->subscription) != 0)
@@ -156,12 +151,12 @@ static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_
             return;
     } else
         neo_log(NEO_LOG_SECRET_SEALED, NULL,
-                "the secret of webhook subscription %s cannot be opened with any key of the key file", due->subscription);
-    on_sent(delivery, &(neo_sent){.error = "not_sent", .started = neo_now_ms()});
+                "the secret of webhook subscription %s cannot be decrypted with any key of the key file", due->subscription);
+    on_sent(delivery, &(neo_send_result){.error = "not_sent", .started = neo_now_ms()});
 }
 
-/* A few at a time, so that neither the database nor a receiver waits long for us. */
-static void send_some(neo_courier *c)
+/* In small batches, so that responses of the database and of receivers do not wait. */
+static void send_batch(neo_courier *c)
 {
     for (int i = 0; i < SEND_BATCH && c->next_outgoing < c->outgoing_count; i++) {
         const outgoing *next = &c->outgoing[c->next_outgoing++];
@@ -198,7 +193,7 @@ static void start_claim(neo_courier *c)
     c->pending = neo_outbox_claim(c->pg, &c->request, c->next_claim_pool);
 }
 
-/* How many of these stand together at the beginning as one subscription's. */
+/* The number of deliveries at the beginning that belong to the same subscription. */
 static int run_length(const neo_due_delivery *due, int count)
 {
     int i = 1;
@@ -220,8 +215,8 @@ static int load_of(const neo_claim_request *request, const char *subscription)
     return 0;
 }
 
-/* Whether a claim may have left something behind: it took as much as it might, of all or of one subscription, or could not
- * look at one that had as much on its way before. */
+/* True if the claim may have left due deliveries because a limit was reached: the total, or that of one subscription, including
+ * what was in flight before. */
 static int is_at_limit(const neo_claim_request *request, const neo_due_delivery *due, int count)
 {
     if (count == request->max)
@@ -237,9 +232,9 @@ static int is_at_limit(const neo_claim_request *request, const neo_due_delivery 
     return 0;
 }
 
-/* Where the next claim begins: behind the lane that this one ended in, so that all have their turn. But to pass those in which
- * nothing can be claimed costs as much as there are; while one lane has enough it is done now and then. An id without its last
- * character sorts just before it. */
+/* The next claim starts after the last claimed subscription, so that all have their turn. Passing subscriptions without due
+ * deliveries costs time, so most claims continue with the same subscription while it has enough. An id without its last
+ * character sorts just before the id. */
 static void advance_cursor(neo_courier *c, const char *last, neo_ms now)
 {
     apr_cpystrn(c->cursor, last, sizeof c->cursor);
@@ -287,9 +282,9 @@ static void cleanup(neo_courier *c)
     apr_pool_clear(c->scratch);
 }
 
-/* ---------------------------------------------------------------- rounds */
+/* ---------------------------------------------------------------- scheduling */
 
-/* Takes the answer to the statement that is under way, and waits for it where it is not there. */
+/* Receives the response of the statement in progress, and waits for it if necessary. */
 static void finish_query(neo_courier *c)
 {
     if (c->query == QUERY_CLAIM)
@@ -315,7 +310,7 @@ static neo_ms later(neo_ms one, neo_ms other)
     return one > other ? one : other;
 }
 
-/* When something new is looked for. There should be a quarter of all room; but nobody waits for that longer than a moment. */
+/* Waits for a quarter of the slots to be free, but at most REFILL_INTERVAL_MS. */
 static neo_ms time_to_poll(const neo_courier *c, int free_slots)
 {
     neo_ms at = c->is_woken ? 0 : c->next_poll;
@@ -324,8 +319,8 @@ static neo_ms time_to_poll(const neo_courier *c, int free_slots)
     return free_slots < (c->settings.concurrency + 3) / 4 ? later(at, c->last_claim + REFILL_INTERVAL_MS) : at;
 }
 
-/* What a claim costs depends little on how much it takes. So what was left behind is claimed when half of what was on its way
- * has ended, or where receivers are too slow for that, some of it. Nothing is claimed while results cannot be recorded. */
+/* A claim costs about the same for one delivery as for many. So after a claim that left some, the next one waits until half of
+ * the attempts have ended, or REFILL_INTERVAL_MS if receivers are slow. Nothing is claimed while results cannot be recorded. */
 static neo_ms time_to_claim(const neo_courier *c)
 {
     int free_slots = c->settings.concurrency - c->in_flight.count;
@@ -343,17 +338,17 @@ static neo_ms time_to_record(const neo_courier *c)
         return c->next_record;
     if (c->collected->outcomes->nelts == 0)
         return NEVER;
-    int is_group = c->collected->outcomes->nelts >= RESULT_BATCH || c->in_flight.count == 0;
-    return later(is_group ? 0 : c->collected->first + RESULT_BATCH_DELAY_MS, c->next_record);
+    int is_batch = c->collected->outcomes->nelts >= RESULT_BATCH || c->in_flight.count == 0;
+    return later(is_batch ? 0 : c->collected->first + RESULT_BATCH_DELAY_MS, c->next_record);
 }
 
-/* When there is a backlog it is done all the same, some time later. */
+/* A backlog delays the cleanup, but does not prevent it. */
 static neo_ms time_to_cleanup(const neo_courier *c)
 {
     return c->has_more ? c->next_cleanup + CLEANUP_INTERVAL_MS : c->next_cleanup;
 }
 
-/* Of two that are due, the one that was not done last. */
+/* Alternates between claiming and recording when both are due. */
 static void start_query(neo_courier *c, neo_ms now)
 {
     int is_record = now >= time_to_record(c);
@@ -367,31 +362,31 @@ static void start_query(neo_courier *c, neo_ms now)
         cleanup(c);
 }
 
-/* What was claimed is taken when all of the claim before is on its way. */
-static int is_answered(const neo_courier *c)
+/* A claim's response is received only when the previous claim's deliveries are sent. */
+static int can_finish_query(const neo_courier *c)
 {
     return c->query != QUERY_NONE && (c->query != QUERY_CLAIM || c->next_outgoing == c->outgoing_count) &&
            neo_pg_is_answered(c->pg);
 }
 
-/* How long there is nothing to do but to wait for the network, the database, or to be woken. */
+/* Milliseconds until the next claim, recording or cleanup is due. */
 static int wait_time(const neo_courier *c, neo_ms now)
 {
     if (c->next_outgoing < c->outgoing_count)
         return 0;
     if (c->query != QUERY_NONE)
-        return is_answered(c) ? 0 : 1000;
+        return can_finish_query(c) ? 0 : 1000;
     neo_ms until = earlier(earlier(time_to_claim(c), time_to_record(c)), earlier(time_to_cleanup(c), now + POLL_INTERVAL_MS));
     return until <= now ? 0 : (int)(until - now);
 }
 
 static void run_once(neo_courier *c)
 {
-    if (is_answered(c))
+    if (can_finish_query(c))
         finish_query(c);
     if (c->query == QUERY_NONE)
         start_query(c, neo_steady_ms());
-    send_some(c);
+    send_batch(c);
     neo_sender_work(c->sender, wait_time(c, neo_steady_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
 }
 
@@ -405,27 +400,22 @@ static void release_unsent(neo_courier *c)
     if (unsent->nelts == 0 || !(pg = c->host.acquire(c->host.context)))
         return;
     if (neo_outbox_release(pg, (const neo_outcome *)unsent->elts, unsent->nelts, c->scratch) != NEO_PG_OK)
-        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d deliveries could not be given back", c->in_flight.count);
+        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", c->in_flight.count);
     c->host.release(c->host.context, pg);
-}
-
-static int is_any_sent(const neo_courier *c)
-{
-    return c->sent > 0;
 }
 
 void neo_courier_run(neo_courier *courier)
 {
     while (!atomic_load(&courier->is_stopping))
         run_once(courier);
-    finish_query(courier); /* what was claimed just now is given back unsent */
-    for (neo_ms until = neo_steady_ms() + SHUTDOWN_GRACE_MS; is_any_sent(courier) && neo_steady_ms() < until;)
+    finish_query(courier); /* a claim's deliveries are released below */
+    for (neo_ms until = neo_steady_ms() + SHUTDOWN_GRACE_MS; courier->sent > 0 && neo_steady_ms() < until;)
         neo_sender_work(courier->sender, 50, -1);
     for (int batch = 0; batch < 2; batch++) {
         start_record(courier);
         finish_query(courier);
     }
-    if (courier->recording->outcomes->nelts == 0) /* otherwise the database is away: leases end by themselves */
+    if (courier->recording->outcomes->nelts == 0) /* otherwise the database is unavailable and the leases expire */
         release_unsent(courier);
 }
 

@@ -1,7 +1,7 @@
-/* The metrics of couriers (see delivery/courier_metrics.h). */
+/* Counts what couriers do (see delivery/courier_metrics.h). */
 #include "delivery/courier_metrics.h"
 
-#define US_PER_MS 1000 /* microseconds of a millisecond */
+#define US_PER_MS 1000
 
 void neo_courier_metrics_begin(const neo_courier_metrics *metrics, int concurrency)
 {
@@ -17,20 +17,21 @@ void neo_courier_metrics_in_flight(const neo_courier_metrics *metrics, int chang
         __atomic_fetch_add(&metrics->process->in_flight, change, __ATOMIC_RELAXED);
 }
 
-void neo_courier_metrics_attempt(const neo_courier_metrics *metrics, const char *host, const neo_sent *sent, int is_last)
+void neo_courier_metrics_attempt(const neo_courier_metrics *metrics, const char *host, const neo_send_result *result,
+                                 int is_last)
 {
     if (!metrics->counters)
         return;
-    neo_attempt kind = neo_attempt_of(sent->error, sent->http_status);
-    long long took = (long long)sent->duration * US_PER_MS, now = neo_now_ms() * US_PER_MS;
+    neo_attempt kind = neo_attempt_of(result->error, result->http_status);
+    long long duration = (long long)result->duration * US_PER_MS, now = neo_now_ms() * US_PER_MS;
     int is_success = kind == NEO_ATTEMPT_OK;
-    neo_metrics_attempt(metrics->counters, kind, is_success || is_last, took, now);
-    (void)neo_receivers_attempt(metrics->receivers, host, is_success, took, now);
+    neo_metrics_attempt(metrics->counters, kind, is_success || is_last, duration, now);
+    (void)neo_receivers_attempt(metrics->receivers, host, is_success, duration, now);
 }
 
-void neo_courier_metrics_cleanup(const neo_courier_metrics *metrics, int is_done, neo_ms begun)
+void neo_courier_metrics_cleanup(const neo_courier_metrics *metrics, int is_done, neo_ms started)
 {
     neo_ms now = neo_now_ms();
     if (metrics->counters)
-        neo_metrics_cleanup(metrics->counters, is_done, (now - begun) * US_PER_MS, now * US_PER_MS);
+        neo_metrics_cleanup(metrics->counters, is_done, (now - started) * US_PER_MS, now * US_PER_MS);
 }

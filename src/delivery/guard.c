@@ -1,4 +1,4 @@
-/* The address guard (see delivery/guard.h). All addresses are compared as IPv6; an IPv4 address as its mapped form. */
+/* Checks addresses against ranges (see delivery/guard.h). IPv4 addresses are compared in their mapped IPv6 form. */
 #include "delivery/guard.h"
 
 #include <apr_strings.h>
@@ -20,17 +20,17 @@ struct neo_guard {
     apr_array_header_t *allowed;
 };
 
-/* IANA's registries of special-purpose addresses (RFC 6890 and its successors), multicast, and what is reserved. */
-static const char *const special[] = {
+/* IANA's special-purpose registry (RFC 6890 and later), multicast and reserved ranges. */
+static const char *const special_v4[] = {
     "0.0.0.0/8",      "10.0.0.0/8",     "100.64.0.0/10",   "127.0.0.0/8",      "169.254.0.0/16",
     "172.16.0.0/12",  "192.0.0.0/24",   "192.0.2.0/24",    "192.31.196.0/24",  "192.52.193.0/24",
     "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24", "198.18.0.0/15",    "198.51.100.0/24",
-    "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",     "168.63.129.16/32", /* a cloud's metadata, at a public address */
+    "203.0.113.0/24", "224.0.0.0/4",    "240.0.0.0/4",     "168.63.129.16/32", /* a cloud's metadata service */
 };
 
-/* Of IPv6 only global unicast, and of that not what tunnels, documents or tests. */
-static const char *const special6[] = {"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "2620:4f:8000::/48"};
-static const char *const global6 = "2000::/3";
+/* Tunnels, documentation and tests within global unicast, the only IPv6 range that is permitted. */
+static const char *const special_v6[] = {"2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20", "2620:4f:8000::/48"};
+static const char *const global_v6 = "2000::/3";
 
 static void set_v4(unsigned char out[16], const void *address)
 {
@@ -75,10 +75,10 @@ static int parse(const char *text, range *out)
 
 static int is_in(const range *r, const unsigned char address[16])
 {
-    int whole = r->bits / 8, rest = r->bits % 8;
-    if (memcmp(r->bytes, address, (size_t)whole) != 0)
+    int bytes = r->bits / 8, rest = r->bits % 8;
+    if (memcmp(r->bytes, address, (size_t)bytes) != 0)
         return 0;
-    return rest == 0 || (r->bytes[whole] ^ address[whole]) >> (8 - rest) == 0;
+    return rest == 0 || (r->bytes[bytes] ^ address[bytes]) >> (8 - rest) == 0;
 }
 
 static int is_in_any(const apr_array_header_t *ranges, const unsigned char address[16])
@@ -96,8 +96,8 @@ static void add_all(apr_array_header_t *ranges, const char *const *texts, size_t
             abort();
 }
 
-/* What this host is called from outside is inside all the same. */
-static void add_own(apr_array_header_t *ranges)
+/* This host's public addresses reach its internal services as well. */
+static void add_own_addresses(apr_array_header_t *ranges)
 {
     struct ifaddrs *all;
     if (getifaddrs(&all) != 0)
@@ -115,9 +115,9 @@ neo_guard *neo_guard_make(apr_pool_t *pool)
     neo_guard *guard = apr_palloc(pool, sizeof *guard);
     guard->refused = apr_array_make(pool, 40, sizeof(range));
     guard->allowed = apr_array_make(pool, 4, sizeof(range));
-    add_all(guard->refused, special, sizeof special / sizeof *special);
-    add_all(guard->refused, special6, sizeof special6 / sizeof *special6);
-    add_own(guard->refused);
+    add_all(guard->refused, special_v4, sizeof special_v4 / sizeof *special_v4);
+    add_all(guard->refused, special_v6, sizeof special_v6 / sizeof *special_v6);
+    add_own_addresses(guard->refused);
     return guard;
 }
 
@@ -125,7 +125,7 @@ const char *neo_guard_allow(neo_guard *guard, const char *text, apr_pool_t *pool
 {
     range one;
     if (!parse(text, &one))
-        return apr_pstrcat(pool, text, " is no address or range, such as 10.20.0.0/16 or ::1", NULL);
+        return apr_pstrcat(pool, text, " is not an address or range such as 10.20.0.0/16 or ::1", NULL);
     APR_ARRAY_PUSH(guard->allowed, range) = one;
     return NULL;
 }
@@ -139,8 +139,8 @@ int neo_guard_permits(const neo_guard *guard, const struct sockaddr *address)
         return 0;
     if (is_in_any(guard->allowed, bytes))
         return 1;
-    /* Everything that is neither IPv4 nor global unicast: loopback, link-local, unique local, NAT64, compatible forms. */
-    if (memcmp(bytes, mapped, sizeof mapped) != 0 && !(parse(global6, &global) && is_in(&global, bytes)))
+    /* Neither IPv4 nor global unicast: loopback, link-local, unique local, NAT64, IPv4-compatible. */
+    if (memcmp(bytes, mapped, sizeof mapped) != 0 && !(parse(global_v6, &global) && is_in(&global, bytes)))
         return 0;
     return !is_in_any(guard->refused, bytes);
 }

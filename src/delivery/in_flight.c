@@ -1,4 +1,4 @@
-/* Deliveries in flight (see in_flight.h). */
+/* Keeps the deliveries in flight in a list and counts them per subscription (see in_flight.h). */
 #include "in_flight.h"
 
 #include <apr_strings.h>

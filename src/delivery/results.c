@@ -1,4 +1,4 @@
-/* Groups of outcomes (see results.h). */
+/* Turns results of attempts into outcomes and health changes (see results.h). */
 #include "results.h"
 
 #include <apr_strings.h>
@@ -8,7 +8,6 @@
 #include "core/id.h"
 #include "core/log.h"
 
-/* What was learnt of a subscription. */
 typedef struct {
     const char *organization, *subscription;
     neo_health health;
@@ -27,34 +26,34 @@ void neo_results_init(neo_results *results, apr_pool_t *parent, int max)
     neo_results_clear(results, max);
 }
 
-static int is_success(const neo_sent *sent)
+static int is_success(const neo_send_result *result)
 {
-    return !sent->error && sent->http_status >= 200 && sent->http_status <= 299;
+    return !result->error && result->http_status >= 200 && result->http_status <= 299;
 }
 
-/* Seconds until the next attempt: the schedule's, up to a tenth more, so that what failed together does not come back together;
- * a receiver that asks for more time gets up to twice as much. */
-static double delay_after(double delay, const neo_sent *sent)
+/* Seconds until the next attempt. Up to 10 % of jitter spreads retries of deliveries that failed together. Retry-After is
+ * respected up to twice the scheduled delay. */
+static double delay_after(double delay, const neo_send_result *result)
 {
-    unsigned char chance;
-    neo_random(&chance, sizeof chance);
-    double asked = sent->http_status == 429 || sent->http_status == 503 ? sent->retry_after : 0;
-    double wait = (asked > delay ? asked : delay) * (1 + chance / 2560.0);
+    unsigned char random;
+    neo_random(&random, sizeof random);
+    double requested = result->http_status == 429 || result->http_status == 503 ? result->retry_after : 0;
+    double wait = (requested > delay ? requested : delay) * (1 + random / 2560.0);
     return wait < 2 * delay ? wait : 2 * delay;
 }
 
-/* What is known already, or was found by another of the group, is no news. */
-static void note_health(neo_results *results, const neo_outcome *o, int was_failing, neo_health health, int is_last)
+/* Adds a health change that the database may not know yet and that is not in this batch. */
+static void add_health_change(neo_results *results, const neo_outcome *o, int was_failing, neo_health health, int is_last)
 {
-    int is_news = was_failing;
+    int is_new = was_failing;
     if (health != NEO_HEALTH_OK)
-        is_news = !was_failing || is_last || health == NEO_HEALTH_GONE;
-    for (int i = 0; is_news && i < results->health_changes->nelts; i++) {
+        is_new = !was_failing || is_last || health == NEO_HEALTH_GONE;
+    for (int i = 0; is_new && i < results->health_changes->nelts; i++) {
         const health_change *recorded = &APR_ARRAY_IDX(results->health_changes, i, health_change);
         if (strcmp(recorded->subscription, o->subscription) == 0 && recorded->health == health)
-            is_news = 0;
+            is_new = 0;
     }
-    if (is_news)
+    if (is_new)
         APR_ARRAY_PUSH(results->health_changes, health_change) = (health_change){o->organization, o->subscription, health};
 }
 
@@ -73,28 +72,28 @@ neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_de
     return o;
 }
 
-void neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_sent *sent, const int *delays,
-                     int count)
+void neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_send_result *result,
+                     const int *delays, int count)
 {
     int is_last = delivery->number >= count;
     neo_health health = NEO_HEALTH_OK;
     neo_outcome *o = neo_results_add_unsent(results, delivery);
-    o->started = sent->started;
-    o->duration = sent->duration;
-    o->http_status = sent->http_status;
-    o->error = sent->error;
-    o->excerpt = sent->excerpt ? apr_pstrdup(results->pool, sent->excerpt) : NULL;
-    if (is_success(sent))
+    o->started = result->started;
+    o->duration = result->duration;
+    o->http_status = result->http_status;
+    o->error = result->error;
+    o->excerpt = result->excerpt ? apr_pstrdup(results->pool, result->excerpt) : NULL;
+    if (is_success(result))
         o->end = "success";
     else {
-        health = sent->http_status == 410 ? NEO_HEALTH_GONE : NEO_HEALTH_FAILING;
+        health = result->http_status == 410 ? NEO_HEALTH_GONE : NEO_HEALTH_FAILING;
         o->end = is_last ? "failed" : NULL;
-        o->delay = is_last ? 0 : delay_after(delays[delivery->number], sent);
+        o->delay = is_last ? 0 : delay_after(delays[delivery->number], result);
     }
-    note_health(results, o, delivery->is_failing, health, is_last);
+    add_health_change(results, o, delivery->is_failing, health, is_last);
 }
 
-/* The database counts from the moment at which it recorded them. */
+/* The database computes due times from its own time of recording, so this starts from now. */
 void neo_results_set_timers(const neo_results *results, neo_timers *timers)
 {
     neo_ms now = neo_steady_ms();
@@ -108,12 +107,12 @@ void neo_results_set_timers(const neo_results *results, neo_timers *timers)
 void neo_results_record_health(const neo_results *results, neo_pg *pg)
 {
     for (int i = 0; i < results->health_changes->nelts; i++) {
-        const health_change *what = &APR_ARRAY_IDX(results->health_changes, i, health_change);
+        const health_change *change = &APR_ARRAY_IDX(results->health_changes, i, health_change);
         neo_rows rows;
-        if (neo_outbox_record_health(pg, what->organization, what->subscription, what->health, results->pool, &rows) ==
+        if (neo_outbox_record_health(pg, change->organization, change->subscription, change->health, results->pool, &rows) ==
                 NEO_PG_OK &&
             rows.count)
-            neo_log(NEO_LOG_SUBSCRIPTION_ENDED, NULL, "webhook subscription %s was made inactive: %s", what->subscription,
+            neo_log(NEO_LOG_SUBSCRIPTION_ENDED, NULL, "webhook subscription %s was deactivated: %s", change->subscription,
                     neo_rows_value(&rows, 0, 0));
     }
 }

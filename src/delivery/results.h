@@ -1,4 +1,4 @@
-/* What became of attempts, gathered until it is recorded. */
+/* Results of attempts, collected until they are recorded in one statement. */
 #ifndef NEO_DELIVERY_RESULTS_H
 #define NEO_DELIVERY_RESULTS_H
 
@@ -7,28 +7,27 @@
 #include "in_flight.h"
 #include "store/outbox.h"
 
-/* A group of outcomes. Its memory is its own pool's, which is cleared when they are recorded. */
 typedef struct neo_results {
-    apr_pool_t *pool;
+    apr_pool_t *pool;                   /* its own; cleared when the results are recorded */
     apr_array_header_t *outcomes;       /* of neo_outcome */
-    apr_array_header_t *health_changes; /* what was learnt of subscriptions */
-    neo_ms first;                       /* when the first of them came, by neo_steady_ms */
+    apr_array_header_t *health_changes; /* of subscriptions */
+    neo_ms first;                       /* neo_steady_ms of the first result */
 } neo_results;
 
 void neo_results_init(neo_results *results, apr_pool_t *parent, int max);
 void neo_results_clear(neo_results *results, int max);
 
-/* Adds how an attempt went; `delays` and `count` are the schedule. */
-void neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_sent *sent, const int *delays,
-                     int count);
+/* Adds the result of an attempt; `delays` and `count` are the retry schedule. */
+void neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_send_result *result,
+                     const int *delays, int count);
 
-/* Adds one that was not made. */
+/* Adds a delivery that was not sent. */
 neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_delivery *delivery);
 
-/* When what was put back is due again, from now. */
+/* Sets timers for the deliveries that are retried. Call it when the results were just recorded. */
 void neo_results_set_timers(const neo_results *results, neo_timers *timers);
 
-/* Records what was learnt of subscriptions. */
+/* Records changes of subscriptions' health, and logs those that were deactivated. */
 void neo_results_record_health(const neo_results *results, neo_pg *pg);
 
 #endif

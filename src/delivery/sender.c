@@ -1,4 +1,4 @@
-/* libcurl's room (see delivery/sender.h). */
+/* Sends with libcurl's multi interface and epoll (see delivery/sender.h). */
 #include "delivery/sender.h"
 
 #include <apr_strings.h>
@@ -14,15 +14,15 @@
 #include "core/encode.h"
 #include "core/log.h"
 
-#define CONNECT_SECONDS    5
-#define MAX_READ_BYTES     16384 /* bytes of a response */
-#define MAX_HEADER_BYTES   65536 /* of a response's headers and trailers, as count_header counts them */
-#define EVENTS             64    /* sockets that are looked at together */
-#define NEVER              -1
-#define MAX_RESPONSE_BYTES 262144 /* of one to a question */
+#define CONNECT_TIMEOUT_S           5
+#define MAX_BODY_BYTES              16384 /* of a receiver's response */
+#define MAX_PROVIDER_RESPONSE_BYTES 262144
+#define MAX_HEADER_BYTES            65536 /* headers and trailers, as count_header counts them */
+#define MAX_EVENTS                  64    /* of one epoll_wait */
+#define NEVER                       -1
 
 typedef struct transfer {
-    struct transfer *next; /* while it is not used */
+    struct transfer *next; /* while it is idle */
     neo_sender *sender;
     CURL *curl;
     struct curl_slist *headers;
@@ -30,7 +30,7 @@ typedef struct transfer {
     void *baton;
     neo_ms started;
     int was_blocked; /* by the guard */
-    size_t read;
+    size_t body_bytes;
     size_t header_bytes;
     char excerpt[NEO_EXCERPT_BYTES + 1];
 } transfer;
@@ -40,16 +40,17 @@ struct neo_sender {
     neo_sender_done done;
     CURLM *multi;
     transfer *idle;
-    int epoll;              /* libcurl's sockets, and `wake` */
+    int epoll;              /* libcurl's sockets and `wake` */
     int wake;               /* an eventfd */
-    long long next_timeout; /* neo_steady_ms: when libcurl wants to look at its timeouts; NEVER */
-    int has_news;           /* since the work began: an attempt has ended, or somebody woke us */
+    long long next_timeout; /* neo_steady_ms of libcurl's next timeout, or NEVER */
+    int has_progress;       /* in neo_sender_work: an attempt has ended, or neo_sender_wake was called */
 };
 
 void neo_sender_prepare(void)
 {
     if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-        neo_log(NEO_LOG_NO_CURL, NULL, "libcurl cannot be used: this process sends neither webhooks nor messages");
+        neo_log(NEO_LOG_NO_CURL, NULL,
+                "libcurl cannot be initialized, so this process sends no webhooks and no WhatsApp messages");
 }
 
 /* ---------------------------------------------------------------- one transfer */
@@ -65,8 +66,8 @@ static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_s
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
-/* libcurl keeps every header, trailer and header of a 1xx response until the handle is used again. Each is counted as 32 bytes
- * longer, as in RFC 9113, section 6.5.2: the shortest cost the most memory per byte. */
+/* libcurl stores all headers and trailers, also of 1xx responses, until the handle is reused. Each counts 32 bytes more, as in
+ * RFC 9113, section 6.5.2, because short headers need the most memory per byte. */
 static size_t count_header(char *line, size_t size, size_t count, void *to)
 {
     size_t *total = to;
@@ -81,15 +82,21 @@ static void limit_headers(CURL *curl, size_t *total)
     curl_easy_setopt(curl, CURLOPT_HEADERDATA, total);
 }
 
-/* Keeps the beginning, and ends the transfer where a receiver has more to say than anybody wants to hear. */
-static size_t take(char *data, size_t size, size_t count, void *to)
+/* Keeps the excerpt, and aborts the transfer of a body that is too long. */
+static size_t on_body(char *data, size_t size, size_t count, void *to)
 {
     transfer *t = to;
     size_t len = size * count;
-    if (t->read < NEO_EXCERPT_BYTES)
-        memcpy(t->excerpt + t->read, data, len < NEO_EXCERPT_BYTES - t->read ? len : NEO_EXCERPT_BYTES - t->read);
-    t->read += len;
-    return t->read > MAX_READ_BYTES ? 0 : len;
+    size_t space = t->body_bytes < NEO_EXCERPT_BYTES ? NEO_EXCERPT_BYTES - t->body_bytes : 0;
+    if (space)
+        memcpy(t->excerpt + t->body_bytes, data, len < space ? len : space);
+    t->body_bytes += len;
+    return t->body_bytes > MAX_BODY_BYTES ? 0 : len;
+}
+
+static long connect_timeout(int timeout)
+{
+    return timeout < CONNECT_TIMEOUT_S ? timeout : CONNECT_TIMEOUT_S;
 }
 
 static void set_options(transfer *t)
@@ -98,16 +105,16 @@ static void set_options(transfer *t)
     CURL *curl = t->curl;
     curl_easy_setopt(curl, CURLOPT_PRIVATE, t);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* or the end of a try waits for a name server that does not answer */
+    curl_easy_setopt(curl, CURLOPT_QUICK_EXIT, 1L); /* otherwise a timeout waits for a name server that does not respond */
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, s->allows_http ? "http,https" : "https");
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)(s->timeout < CONNECT_SECONDS ? s->timeout : CONNECT_SECONDS));
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_timeout(s->timeout));
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)s->timeout);
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETDATA, t);
-    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, t);
     limit_headers(curl, &t->header_bytes);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "neoapi-webhooks/" NEO_VERSION);
@@ -133,7 +140,7 @@ static transfer *new_transfer(neo_sender *sender)
     return t;
 }
 
-static void put_back(transfer *t)
+static void recycle(transfer *t)
 {
     curl_slist_free_all(t->headers);
     free(t->body);
@@ -143,7 +150,7 @@ static void put_back(transfer *t)
     t->sender->idle = t;
 }
 
-/* Expect is left out: it would cost a round trip. */
+/* Without "Expect: 100-continue", which would cost a round trip. */
 static int set_request(transfer *t, const char *url, const char *const *headers, int count, neo_text body)
 {
     struct curl_slist *list = curl_slist_append(NULL, "Expect:");
@@ -172,16 +179,16 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
     t->baton = baton;
     t->started = neo_now_ms();
     t->was_blocked = 0;
-    t->read = t->header_bytes = 0;
+    t->body_bytes = t->header_bytes = 0;
     if (set_request(t, url, headers, count, body) && curl_multi_add_handle(sender->multi, t->curl) == CURLM_OK)
         return 1;
-    put_back(t);
+    recycle(t);
     return 0;
 }
 
-/* ---------------------------------------------------------------- what became of it */
+/* ---------------------------------------------------------------- results */
 
-/* What libcurl says, in a word for the subscriber; nothing about what is where. */
+/* The error that the subscriber sees. It tells nothing about this host's network. */
 static const char *error_of(CURLcode code)
 {
     switch (code) {
@@ -192,20 +199,20 @@ static const char *error_of(CURLcode code)
     case CURLE_SSL_CONNECT_ERROR: return "tls_failed";
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL: return "address_invalid";
-    case CURLE_WRITE_ERROR: return "response_too_large"; /* one of the callbacks here refused more */
+    case CURLE_WRITE_ERROR: return "response_too_large"; /* a callback returned 0 */
     default: return "connection_closed";
     }
 }
 
-/* Only text is kept, cut where a character ends; PostgreSQL takes no NUL. */
+/* The excerpt, cut at the end of a character; NULL if it is not text. PostgreSQL accepts no NUL. */
 static const char *excerpt_of(transfer *t)
 {
-    size_t len = t->read < NEO_EXCERPT_BYTES ? t->read : NEO_EXCERPT_BYTES;
+    size_t len = t->body_bytes < NEO_EXCERPT_BYTES ? t->body_bytes : NEO_EXCERPT_BYTES;
     for (int cut = 0; cut < 4 && len > 0; cut++, len--) {
         t->excerpt[len] = '\0';
         if (strlen(t->excerpt) == len && neo_utf8_is_valid(t->excerpt, len))
             return t->excerpt;
-        if (t->read <= NEO_EXCERPT_BYTES)
+        if (t->body_bytes <= NEO_EXCERPT_BYTES)
             break;
     }
     return NULL;
@@ -215,43 +222,43 @@ static void finish(neo_sender *sender, CURL *curl, CURLcode code)
 {
     transfer *t;
     long status = 0;
-    curl_off_t retry_after = 0, took = 0;
+    curl_off_t retry_after = 0, duration = 0;
     curl_easy_getinfo(curl, CURLINFO_PRIVATE, (char **)&t);
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
-    curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &took);
-    int is_whole = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->read > MAX_READ_BYTES);
-    neo_sent sent = {
-        .http_status = is_whole ? (int)status : 0,
-        .error = t->was_blocked && !is_whole ? "blocked_address"
-                 : is_whole                  ? NULL
-                                             : error_of(code),
-        .excerpt = is_whole ? excerpt_of(t) : NULL,
+    curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &duration);
+    int has_response = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->body_bytes > MAX_BODY_BYTES);
+    neo_send_result result = {
+        .http_status = has_response ? (int)status : 0,
+        .error = has_response     ? NULL
+                 : t->was_blocked ? "blocked_address"
+                                  : error_of(code),
+        .excerpt = has_response ? excerpt_of(t) : NULL,
         .started = t->started,
-        .duration = (int)((took + 500) / 1000),
+        .duration = (int)((duration + 500) / 1000),
         .retry_after = retry_after > 86400 ? 86400 : (int)retry_after,
     };
     curl_multi_remove_handle(sender->multi, curl);
-    sender->done(t->baton, &sent);
-    put_back(t);
+    sender->done(t->baton, &result);
+    recycle(t);
 }
 
-static void take_ended(neo_sender *sender)
+static void finish_all(neo_sender *sender)
 {
     int left;
     for (CURLMsg *message; (message = curl_multi_info_read(sender->multi, &left));)
         if (message->msg == CURLMSG_DONE) {
             finish(sender, message->easy_handle, message->data.result);
-            sender->has_news = 1;
+            sender->has_progress = 1;
         }
 }
 
 /* ---------------------------------------------------------------- events */
 
-/* libcurl tells which sockets it waits for and until when, and is called for those that are ready alone: with hundreds on their
- * way it would cost as much to look at all of them as to serve one. */
+/* libcurl reports its sockets and timeouts, and is called for ready sockets only: polling hundreds of them each time would cost
+ * more than serving them. */
 
-static int on_socket(CURL *curl, curl_socket_t socket, int what, void *data, void *known)
+static int on_socket(CURL *curl, curl_socket_t socket, int what, void *data, void *is_known)
 {
     neo_sender *sender = data;
     struct epoll_event event = {.data.fd = socket};
@@ -259,10 +266,10 @@ static int on_socket(CURL *curl, curl_socket_t socket, int what, void *data, voi
     if (what == CURL_POLL_REMOVE)
         return epoll_ctl(sender->epoll, EPOLL_CTL_DEL, socket, NULL) != 0 && errno != ENOENT && errno != EBADF;
     event.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
-    curl_multi_assign(sender->multi, socket, sender); /* known from now on */
-    if (epoll_ctl(sender->epoll, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) == 0)
+    curl_multi_assign(sender->multi, socket, sender); /* sets is_known for the next call */
+    if (epoll_ctl(sender->epoll, is_known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, socket, &event) == 0)
         return 0;
-    return epoll_ctl(sender->epoll, known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event);
+    return epoll_ctl(sender->epoll, is_known ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, socket, &event);
 }
 
 static int on_timer(CURLM *multi, long milliseconds, void *data)
@@ -287,25 +294,25 @@ static void drive_socket(neo_sender *sender, const struct epoll_event *event)
     int running, flags = (event->events & EPOLLIN ? CURL_CSELECT_IN : 0) | (event->events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
                          (event->events & (EPOLLERR | EPOLLHUP) ? CURL_CSELECT_ERR : 0);
     if (event->data.fd == sender->wake)
-        sender->has_news |= read(sender->wake, &wakes, sizeof wakes) > 0;
+        sender->has_progress |= read(sender->wake, &wakes, sizeof wakes) > 0;
     else
         curl_multi_socket_action(sender->multi, event->data.fd, flags, &running);
 }
 
-/* Does what can be done without waiting. */
+/* Processes what is ready, without waiting. */
 static void advance(neo_sender *sender)
 {
-    struct epoll_event events[EVENTS];
-    int count = epoll_wait(sender->epoll, events, EVENTS, 0);
+    struct epoll_event events[MAX_EVENTS];
+    int count = epoll_wait(sender->epoll, events, MAX_EVENTS, 0);
     for (int i = 0; i < count; i++)
         drive_socket(sender, &events[i]);
     drive_timeout(sender);
-    take_ended(sender);
+    finish_all(sender);
 }
 
 static void wait_for(neo_sender *sender, int milliseconds, int socket)
 {
-    struct pollfd wanted[] = {{sender->epoll, POLLIN, 0}, {socket, POLLIN, 0}}; /* -1 is passed over */
+    struct pollfd wanted[] = {{sender->epoll, POLLIN, 0}, {socket, POLLIN, 0}}; /* poll ignores -1 */
     if (sender->next_timeout != NEVER) {
         long long left = sender->next_timeout - neo_steady_ms();
         if (left < milliseconds)
@@ -314,12 +321,12 @@ static void wait_for(neo_sender *sender, int milliseconds, int socket)
     poll(wanted, 2, milliseconds);
 }
 
-/* What has ended changes what there is to wait for: then it returns at once. */
+/* Returns at once after progress, because that changes what the caller waits for. */
 void neo_sender_work(neo_sender *sender, int milliseconds, int socket)
 {
-    sender->has_news = 0;
+    sender->has_progress = 0;
     advance(sender);
-    if (sender->has_news || milliseconds == 0)
+    if (sender->has_progress || milliseconds == 0)
         return;
     wait_for(sender, milliseconds, socket);
     advance(sender);
@@ -331,9 +338,8 @@ void neo_sender_wake(neo_sender *sender)
     (void)!write(sender->wake, &one, sizeof one);
 }
 
-/* ---------------------------------------------------------------- a question */
+/* ---------------------------------------------------------------- one request to the provider */
 
-/* An answer while it arrives. */
 typedef struct {
     neo_buf body;
     size_t header_bytes;
@@ -343,7 +349,7 @@ static size_t read_response(char *data, size_t size, size_t count, void *to)
 {
     response_reader *reader = to;
     size_t len = size * count;
-    if (reader->body.len + len > MAX_RESPONSE_BYTES)
+    if (reader->body.len + len > MAX_PROVIDER_RESPONSE_BYTES)
         return 0;
     neo_buf_add(&reader->body, data, len);
     return len;
@@ -365,7 +371,6 @@ static struct curl_slist *headers_of(const neo_provider_request *request, apr_po
 
 static void set_post_once(CURL *curl, const neo_provider_request *request, struct curl_slist *headers, response_reader *reader)
 {
-    int connect = request->timeout < CONNECT_SECONDS ? request->timeout : CONNECT_SECONDS;
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
@@ -373,7 +378,7 @@ static void set_post_once(CURL *curl, const neo_provider_request *request, struc
     curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
     curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, 1L);
-    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, (long)connect);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_timeout(request->timeout));
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)request->timeout);
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "mod-neoapi/" NEO_VERSION);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, read_response);
@@ -385,34 +390,34 @@ static void set_post_once(CURL *curl, const neo_provider_request *request, struc
     curl_easy_setopt(curl, CURLOPT_URL, request->url);
 }
 
-/* What became of it: nothing is surely sent as long as not a byte of the request has been. */
-static void finish_post_once(CURL *curl, CURLcode code, const response_reader *reader, neo_provider_response *answer)
+/* The outcome is "not sent" only if no byte of the request was sent. */
+static void finish_post_once(CURL *curl, CURLcode code, const response_reader *reader, neo_provider_response *response)
 {
     long status = 0, sent = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
-    answer->outcome = code == CURLE_OK ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
-    answer->error = code == CURLE_OK ? NULL : error_of(code);
-    answer->http_status = code == CURLE_OK ? (int)status : 0;
-    answer->body = neo_buf_text(&reader->body);
+    response->outcome = code == CURLE_OK ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
+    response->error = code == CURLE_OK ? NULL : error_of(code);
+    response->http_status = code == CURLE_OK ? (int)status : 0;
+    response->body = neo_buf_text(&reader->body);
 }
 
-void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *answer)
+void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *response)
 {
     response_reader reader = {.header_bytes = 0};
     neo_buf_init(&reader.body, pool, 2048);
-    *answer = (neo_provider_response){.outcome = NEO_PROVIDER_NOT_SENT, .error = "no_memory", .body = {"", 0}};
+    *response = (neo_provider_response){.outcome = NEO_PROVIDER_NOT_SENT, .error = "no_memory", .body = {"", 0}};
     CURL *curl = curl_easy_init();
     if (!curl)
         return;
     struct curl_slist *headers = headers_of(request, pool);
     set_post_once(curl, request, headers, &reader);
-    finish_post_once(curl, curl_easy_perform(curl), &reader, answer);
+    finish_post_once(curl, curl_easy_perform(curl), &reader, response);
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- creation */
 
 static apr_status_t destroy(void *data)
 {
@@ -430,7 +435,7 @@ static apr_status_t destroy(void *data)
     return APR_SUCCESS;
 }
 
-static int listen_to_wakes(neo_sender *sender)
+static int add_wake_event(neo_sender *sender)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = sender->wake};
     return epoll_ctl(sender->epoll, EPOLL_CTL_ADD, sender->wake, &event) == 0;
@@ -444,8 +449,8 @@ neo_sender *neo_sender_make(const neo_sender_settings *settings, neo_sender_done
     sender->next_timeout = NEVER;
     sender->epoll = epoll_create1(EPOLL_CLOEXEC);
     sender->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init()) || !listen_to_wakes(sender)) {
-        neo_log(NEO_LOG_NO_CURL, NULL, "libcurl cannot be used, so that this process delivers no webhooks");
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK || !(sender->multi = curl_multi_init()) || !add_wake_event(sender)) {
+        neo_log(NEO_LOG_NO_CURL, NULL, "libcurl cannot be initialized, so this process delivers no webhooks");
         return NULL;
     }
     curl_multi_setopt(sender->multi, CURLMOPT_MAXCONNECTS, (long)settings->max);

@@ -1,4 +1,4 @@
-/* Bodies and signatures (see delivery/signature.h). */
+/* Builds bodies and signatures (see delivery/signature.h). */
 #include "delivery/signature.h"
 
 #include <apr_strings.h>
@@ -18,8 +18,8 @@ neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool)
     return neo_buf_text(&out);
 }
 
-/* One signature of Standard Webhooks: over id, timestamp and body, keyed with the secret's bytes. */
-static const char *standard(const char *signed_head, neo_text body, const char *secret, apr_pool_t *pool)
+/* A signature of Standard Webhooks: over id, timestamp and body, with the decoded secret as key. */
+static const char *standard_signature(const char *signed_head, neo_text body, const char *secret, apr_pool_t *pool)
 {
     unsigned char key[64], mac[NEO_SHA256_SIZE];
     const char *text = secret + strlen(NEO_WEBHOOK_SECRET_PREFIX);
@@ -42,6 +42,6 @@ void neo_webhook_sign(const char *id, neo_text body, const char *secret, const c
     headers[1] = apr_pstrcat(pool, "X-Webhook-Signature: sha256=", hex, NULL);
     headers[2] = apr_pstrcat(pool, "webhook-id: ", id, NULL);
     headers[3] = apr_pstrcat(pool, "webhook-timestamp: ", time, NULL);
-    headers[4] = apr_pstrcat(pool, "webhook-signature: ", standard(head, body, secret, pool), previous ? " " : NULL,
-                             previous ? standard(head, body, previous, pool) : NULL, NULL);
+    headers[4] = apr_pstrcat(pool, "webhook-signature: ", standard_signature(head, body, secret, pool), previous ? " " : NULL,
+                             previous ? standard_signature(head, body, previous, pool) : NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* The heap of timers (see delivery/timers.h). */
+/* A binary heap of times (see delivery/timers.h). */
 #include "delivery/timers.h"
 
 static void swap(neo_timers *timers, int a, int b)
