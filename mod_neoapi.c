@@ -1,7 +1,5 @@
-/* mod_neoapi: the Public Integration API as a handler of Apache httpd.
- *
- * This file is the way in: the hooks, in the order in which httpd calls them. What they do stands in src/httpd (httpd's side),
- * src/service (what the API does), src/store (PostgreSQL), src/model (what a resource is) and src/core. */
+/* mod_neoapi: the Public Integration API as a module of Apache httpd. This file has the module record and the hooks, in the
+ * order in which httpd runs them. */
 #include <apr_strings.h>
 #include <http_core.h>
 #include <http_log.h>
@@ -16,37 +14,37 @@
 
 #define CALLBACK_HANDLER "neoapi-whatsapp"
 
-/* ---------------------------------------------------------------- 1. start-up, in the parent */
+/* ---------------------------------------------------------------- 1. start-up, in the parent process */
 
-/* Also what `apachectl configtest` runs: whatever is wrong is found here, with how to mend it. */
+/* Also runs for `apachectl configtest`. */
 static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server)
 {
     (void)pconf;
     (void)plog;
     neo_log_to_httpd(main_server);
-    return neo_config_is_right(main_server, ptemp) ? OK : HTTP_INTERNAL_SERVER_ERROR;
+    return neo_config_is_valid(main_server, ptemp) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* httpd runs this twice at its start; only the second time is for good. */
+/* httpd runs this twice at start-up; the first run is only a check. */
 static int post_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, server_rec *main_server)
 {
     (void)plog;
     (void)ptemp;
     if (ap_state_query(AP_SQ_MAIN_STATE) == AP_SQ_MS_CREATE_PRE_CONFIG)
         return OK;
-    /* 1. messages of the library go to the error log */
+    /* 1. the error log */
     neo_log_to_httpd(main_server);
-    /* 2. the statements, drawn from the resources' tables */
+    /* 2. the SQL statements */
     neo_service_make_statements(pconf);
     neo_courier_make_statements(pconf);
-    /* 3. the sites: keys, shared counters, the API's description */
+    /* 3. the sites: keys, rate limiters, documents */
     if (!neo_config_make_sites(main_server, pconf))
         return HTTP_INTERNAL_SERVER_ERROR;
-    /* 4. where this host counts what it does */
+    /* 4. the metrics */
     for (const server_rec *s = main_server; s; s = s->next)
         if (neo_server_config_of(s)->site)
             return neo_shared_metrics_open(main_server) ? OK : HTTP_INTERNAL_SERVER_ERROR;
-    neo_log(NEO_LOG_NOT_USED, NULL, "the module is loaded, and no location has NeoAPI On, so that it does nothing");
+    neo_log(NEO_LOG_NOT_USED, NULL, "the module is loaded, but no location has NeoAPI On");
     return OK;
 }
 
@@ -58,10 +56,10 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
 {
     neo_courier_settings settings;
     neo_server_config *config = neo_server_config_of(s);
-    config->database = neo_database_make(pchild, s, neo_config_connections());
+    config->database = neo_database_make(pchild, s, neo_config_max_connections());
     config->site->credential_cache = neo_credential_cache_make(pchild);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache);
-    neo_config_courier(started_server, config, pchild, &settings);
+    neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
 }
 
@@ -118,22 +116,23 @@ static void child_stopping(apr_pool_t *pchild, int graceful)
 
 /* ---------------------------------------------------------------- 3. each request */
 
-static int is_ours(const request_rec *r)
+static int is_api(const request_rec *r)
 {
     return neo_location_config_of(r)->is_on == 1 && neo_server_config_of(r->server)->site;
 }
 
-/* SetHandler neoapi-whatsapp, in a location: what WhatsApp's provider tells. */
+/* SetHandler neoapi-whatsapp: callbacks of WhatsApp's provider. */
 static int is_callback(const request_rec *r)
 {
     const core_dir_config *core = ap_get_core_module_config(r->per_dir_config);
     return core->handler && strcmp(core->handler, CALLBACK_HANDLER) == 0;
 }
 
-/* Nothing of the API is a file. httpd forgets the location before it asks where a request is stored, so it is marked before. */
+/* Keeps the core from mapping the API's paths to files. The request is marked here, because httpd resets its location before
+ * map_to_storage. */
 static int translate_name(request_rec *r)
 {
-    if (!is_ours(r) && !is_callback(r))
+    if (!is_api(r) && !is_callback(r))
         return DECLINED;
     r->filename = apr_pstrdup(r->pool, r->uri);
     ap_set_module_config(r->request_config, &neoapi_module, r->filename);
@@ -147,7 +146,7 @@ static int map_to_storage(request_rec *r)
 
 static int handle(request_rec *r)
 {
-    if (!is_ours(r))
+    if (!is_api(r))
         return neo_admin_handle(r);
     const neo_server_config *config = neo_server_config_of(r->server);
     neo_exchange *exchange = neo_exchange_make(r, config, neo_location_config_of(r)->root);
@@ -159,7 +158,7 @@ static int handle(request_rec *r)
     return result;
 }
 
-/* The handshake has a secret in its query, which is not to stand in the access log. */
+/* The verification request has a secret in its query, which must not be logged. */
 static void hide_query(request_rec *r)
 {
     if (!r->args)
@@ -177,7 +176,7 @@ static int handle_callback(request_rec *r)
         return DECLINED;
     if (!config->site) {
         neo_log(NEO_LOG_CALLBACK_MISPLACED, &(neo_log_context){.r = r},
-                "SetHandler " CALLBACK_HANDLER " stands in a virtual host that has no NeoAPI On");
+                "SetHandler " CALLBACK_HANDLER " is in a virtual host without NeoAPI On");
         return HTTP_INTERNAL_SERVER_ERROR;
     }
     neo_exchange *exchange = neo_exchange_make(r, config, "/");

@@ -1,14 +1,14 @@
-/* Pages for the administrator, as handlers that a location is given with SetHandler: neoapi-status, neoapi-metrics and
- * neoapi-health; and a section of mod_status's page. They work in any virtual host, also in one without the API. */
+/* Administrators' pages: the handlers neoapi-status, neoapi-metrics and neoapi-health, and a section of mod_status's page. They
+ * work in any virtual host, also in one without the API. */
 #ifndef NEO_HTTPD_ADMIN_H
 #define NEO_HTTPD_ADMIN_H
 
 #include <httpd.h>
 
-/* A handler as httpd calls it: DECLINED where the location is another's. */
+/* A handler hook: DECLINED if the request's handler is not one of these. */
 int neo_admin_handle(request_rec *r);
 
-/* Once, when hooks are registered: the section of mod_status's page, where that is loaded. */
+/* Registers the section of mod_status's page. */
 void neo_admin_register(apr_pool_t *pool);
 
 #endif

@@ -1,4 +1,4 @@
-/* The thread in which a process's courier works. */
+/* The dispatcher: a thread of each child process that runs a courier. */
 #ifndef NEO_HTTPD_DISPATCHER_H
 #define NEO_HTTPD_DISPATCHER_H
 
@@ -7,15 +7,15 @@
 
 typedef struct neo_dispatcher neo_dispatcher;
 
-/* Starts it; it ends before `pchild` is destroyed. To be called after mod_dbd's child_init. NULL where this host is not to
- * deliver. */
+/* Starts the thread, which ends before `pchild` is destroyed. Call it after mod_dbd's child_init. Returns NULL if this host
+ * does not deliver. */
 neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
                                      const neo_courier_settings *settings);
 
-/* Deliveries wait to be sent. */
+/* Tells the courier that deliveries are due. */
 void neo_dispatcher_wake(neo_dispatcher *dispatcher);
 
-/* Asks it to end soon, without waiting for it. */
+/* Makes the thread end soon, without waiting for it. */
 void neo_dispatcher_stop(neo_dispatcher *dispatcher);
 
 #endif

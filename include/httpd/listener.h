@@ -1,5 +1,5 @@
-/* A thread in each process, for each virtual host that has the API: it listens for changes of credentials, so that what the
- * process keeps of them is right, and looks whether the schema fits the module. */
+/* The listener: a thread of each child process that listens for changes of credentials, to keep the credential cache valid, and
+ * checks the schema's version. */
 #ifndef NEO_HTTPD_LISTENER_H
 #define NEO_HTTPD_LISTENER_H
 
@@ -8,11 +8,11 @@
 
 typedef struct neo_listener neo_listener;
 
-/* Starts it; it ends before `pchild` is destroyed. To be called after mod_dbd's child_init. */
+/* Starts the thread, which ends before `pchild` is destroyed. Call it after mod_dbd's child_init. */
 neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
                                  neo_credential_cache *credential_cache);
 
-/* Asks it to end soon, without waiting for it. */
+/* Makes the thread end soon, without waiting for it. */
 void neo_listener_stop(neo_listener *listener);
 
 #endif

@@ -1,4 +1,4 @@
-/* The library's messages in httpd's error log. */
+/* Writes the library's log messages to httpd's error log. */
 #ifndef NEO_HTTPD_LOG_H
 #define NEO_HTTPD_LOG_H
 
@@ -6,14 +6,14 @@
 
 #include "core/log.h"
 
-/* What a message is about, for neo_log's `log_context`: a request, or else a server. */
+/* The `log_context` of neo_log: a request, or else a server. */
 typedef struct neo_log_context {
     request_rec *r;
     server_rec *server;
-    const char *principal; /* of the request, once it is known */
+    const char *principal; /* of the request; NULL if unknown */
 } neo_log_context;
 
-/* Sends messages to the error log; those that are about nothing belong to `main_server`. */
+/* Installs the error log. Messages without a context are logged for `main_server`. */
 void neo_log_to_httpd(server_rec *main_server);
 
 #endif

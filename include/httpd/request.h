@@ -1,4 +1,4 @@
-/* A request of httpd as the service wants it. */
+/* Passes httpd's requests to the service. */
 #ifndef NEO_HTTPD_REQUEST_H
 #define NEO_HTTPD_REQUEST_H
 
@@ -6,7 +6,7 @@
 #include "httpd/log.h"
 
 typedef struct neo_exchange {
-    neo_request request; /* its context is this exchange */
+    neo_request request;
     request_rec *r;
     neo_log_context log_context;
     const neo_server_config *config;
@@ -16,11 +16,11 @@ typedef struct neo_exchange {
     int has_read_body;
 } neo_exchange;
 
-/* `root` is the location that the API is at. */
+/* `root` is the path of the API's location. */
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root);
 
-/* Over HTTP/2, an answer that comes before the body was read resets the stream, and some clients then miss the answer: what is
- * small and comes soon is read first. Over HTTP/1.1 the answer ends the connection where more of a body is to come. */
+/* Reads the rest of a small body before the response is sent. Over HTTP/2 a response before the end of the body resets the
+ * stream, and some clients then lose the response. Over HTTP/1.1 the connection is closed if the body is not complete. */
 void neo_exchange_drain(neo_exchange *exchange);
 
 /* Counts the request and its response, and sets NEOAPI_DB_TIME for the access log. */

@@ -1,16 +1,16 @@
-/* The one writer of responses, and what takes the place of httpd's own error pages. */
+/* Sends responses, and replaces httpd's error pages by problems. */
 #ifndef NEO_HTTPD_RESPONSE_H
 #define NEO_HTTPD_RESPONSE_H
 
 #include "httpd/request.h"
 
-/* Sends a response; returns what a handler returns. */
+/* Sends a response. Returns OK, for handlers. */
 int neo_response_send(request_rec *r, const neo_response *response);
 
-/* Once, when hooks are registered: the filter for errors that httpd finds by itself (a header that is too long, say). */
+/* Registers the filter for errors that httpd detects itself, such as a header that is too long. */
 void neo_response_register_filter(void);
 
-/* Puts the filter in front of httpd's error page, where the request was for the API. */
+/* The insert_error_filter hook: replaces the error pages of requests to the API. */
 void neo_response_replace_error(request_rec *r);
 
 #endif

@@ -1,4 +1,4 @@
-/* This httpd's metrics: the shared memory that they are in, and what is counted there of requests and connections. */
+/* This host's metrics and database probes, in shared memory. */
 #ifndef NEO_HTTPD_SHARED_METRICS_H
 #define NEO_HTTPD_SHARED_METRICS_H
 
@@ -9,31 +9,29 @@
 #include "core/seqlock.h"
 #include "store/backlog.h"
 
-#define NEO_MAX_DATABASES 16 /* of one host, whose answers are remembered */
+#define NEO_MAX_DATABASES 16 /* of one host; more of them share results of probes */
 
 typedef enum neo_probe_state {
-    NEO_PROBE_UNKNOWN, /* not asked yet, or too long ago */
+    NEO_PROBE_UNKNOWN, /* no recent result */
     NEO_PROBE_OK,
     NEO_PROBE_UNAVAILABLE,
     NEO_PROBE_TIMEOUT,
-    NEO_PROBE_NO_CONNECTION, /* no connection was free */
-    NEO_PROBE_SCHEMA_OLD,    /* the schema is */
+    NEO_PROBE_NO_CONNECTION, /* all connections are in use */
+    NEO_PROBE_SCHEMA_OLD,
     NEO_PROBE_SCHEMA_MISSING,
     NEO_PROBE_STATES
 } neo_probe_state;
 
-/* What a database answered to the administrator's pages. */
 typedef struct neo_probe_result {
     neo_probe_state state;
-    long long read_at; /* when, in microseconds; 0: never */
+    long long read_at; /* microseconds since 1970; 0: never */
     neo_backlog backlog;
 } neo_probe_result;
 
-/* A question, and its last answer. */
 typedef struct neo_db_probe {
     neo_seqlock lock;
-    long long running_since; /* since when somebody waits for the database; 0: nobody does */
-    neo_probe_result result; /* a board */
+    long long running_since; /* microseconds since 1970; 0: no query is in progress */
+    neo_probe_result result; /* protected by the seqlock */
 } neo_db_probe;
 
 typedef struct neo_db_probes {
@@ -43,17 +41,17 @@ typedef struct neo_db_probes {
 typedef struct neo_shared_metrics {
     neo_metrics *metrics;
     neo_receivers *receivers;
-    neo_db_probes *probes; /* of NEO_MAX_DATABASES (see httpd/db_probe.h) */
+    neo_db_probes *probes; /* NEO_MAX_DATABASES of them (see httpd/db_probe.h) */
     neo_process *process;  /* this process's */
 } neo_shared_metrics;
 
-/* In the parent, after the statements are made. False, and logged, where there is no memory. */
+/* Call it in the parent, after the statements are made. Returns false, and logs, if there is no memory. */
 int neo_shared_metrics_open(server_rec *main_server);
 
-/* In a child process, before anything is counted. */
+/* Call it in a child process, before anything is counted. */
 void neo_shared_metrics_attach(apr_pool_t *pchild);
 
-/* NULL where no virtual host has the API. */
+/* Returns NULL if no virtual host has the API. */
 const neo_shared_metrics *neo_shared_metrics_get(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Handlers for the administrator (see httpd/admin.h). */
+/* Serves the administrators' pages (see httpd/admin.h). */
 #include "httpd/admin.h"
 
 #include <apr_strings.h>
@@ -13,9 +13,9 @@
 #include "httpd/db_probe.h"
 
 #define MAX_REFRESH 3600 /* seconds */
-#define REFRESH     10   /* where only "refresh" is said, as in mod_status */
+#define REFRESH     10   /* seconds, for "refresh" without a number, as in mod_status */
 
-/* ---------------------------------------------------------------- answering */
+/* ---------------------------------------------------------------- responses */
 
 static int send_text(request_rec *r, int status, const char *media_type, neo_text text)
 {
@@ -40,22 +40,22 @@ static int refuse_method(request_rec *r)
     return HTTP_METHOD_NOT_ALLOWED;
 }
 
-static const char not_used[] = "mod_neoapi is not in use: no virtual host of this Apache has a location with NeoAPI On";
+static const char not_used[] = "no virtual host has a location with NeoAPI On";
 
-/* Everything but the queue, which the database is asked for. */
+/* A report without the backlog, which needs the database. */
 static neo_report *make_report(request_rec *r)
 {
-    const neo_shared_metrics *here = neo_shared_metrics_get();
+    const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_report *report = apr_pcalloc(r->pool, sizeof *report);
     report->now = apr_time_now();
     report->host = ap_get_server_name(r);
-    neo_report_read(report, here->metrics, here->receivers, r->pool);
+    neo_report_read(report, shared->metrics, shared->receivers, r->pool);
     return report;
 }
 
 /* ---------------------------------------------------------------- status */
 
-/* What the query asks for. Returns NULL, or what is wrong with it; what is not known is passed over, as in mod_status. */
+/* Returns NULL or an error message. Unknown parameters are ignored, as in mod_status. */
 static const char *read_parameters(request_rec *r, int *is_text, int *refresh)
 {
     char *last, *query = apr_pstrdup(r->pool, r->args ? r->args : "");
@@ -77,10 +77,10 @@ static const char *read_parameters(request_rec *r, int *is_text, int *refresh)
 static int handle_status(request_rec *r)
 {
     int is_text = 0, refresh = 0;
-    const char *wrong = read_parameters(r, &is_text, &refresh);
+    const char *error = read_parameters(r, &is_text, &refresh);
     neo_buf out;
-    if (wrong)
-        return send_line(r, HTTP_BAD_REQUEST, wrong);
+    if (error)
+        return send_line(r, HTTP_BAD_REQUEST, error);
     if (!neo_shared_metrics_get())
         return send_line(r, HTTP_SERVICE_UNAVAILABLE, not_used);
     neo_report *report = make_report(r);
@@ -118,7 +118,7 @@ static int handle_health(request_rec *r)
 {
     int is_live = r->args && strcmp(r->args, "live") == 0;
     if (r->args && *r->args && !is_live && strcmp(r->args, "ready") != 0)
-        return send_line(r, HTTP_BAD_REQUEST, "ask for ?live (does this Apache answer), or ?ready (can it serve requests)");
+        return send_line(r, HTTP_BAD_REQUEST, "use ?live (httpd responds) or ?ready (httpd can serve requests)");
     if (is_live)
         return send_line(r, HTTP_OK, "alive");
     const char *error = neo_shared_metrics_get() ? neo_db_probe_readiness(r) : not_used;

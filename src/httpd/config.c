@@ -1,4 +1,4 @@
-/* Directives, their merging and their checks (see httpd/config.h). */
+/* Reads, merges and checks the directives (see httpd/config.h). */
 #include "httpd/config.h"
 
 #include <ap_mpm.h>
@@ -18,10 +18,10 @@
 
 /* ---------------------------------------------------------------- numbers */
 
-/* Where a member is, for the directives that set it. */
+/* The argument of a directive that sets this member. */
 #define MEMBER(name) ((void *)offsetof(neo_server_config, name))
 
-/* Every directive that takes a number: its range, and its value where it is not given. */
+/* The directives with a number. */
 static const struct {
     const char *directive;
     apr_size_t member;
@@ -42,7 +42,7 @@ static long long *number_member(neo_server_config *config, apr_size_t member)
     return (long long *)(void *)((char *)config + member);
 }
 
-/* A number as it was given, or its preset. */
+/* The configured number, or its default. */
 static long long number_of(const neo_server_config *config, apr_size_t member)
 {
     long long value = *number_member((neo_server_config *)config, member);
@@ -53,7 +53,7 @@ static long long number_of(const neo_server_config *config, apr_size_t member)
 }
 #define NUMBER(config, name) number_of(config, offsetof(neo_server_config, name))
 
-/* ---------------------------------------------------------------- making and merging */
+/* ---------------------------------------------------------------- creation and merging */
 
 void *neo_server_config_make(apr_pool_t *pool, server_rec *server)
 {
@@ -61,7 +61,7 @@ void *neo_server_config_make(apr_pool_t *pool, server_rec *server)
     (void)server;
     for (apr_size_t i = 0; i < sizeof ranges / sizeof *ranges; i++)
         *number_member(config, ranges[i].member) = -1;
-    config->webhook_http = -1;
+    config->webhook_allows_http = -1;
     config->webhook_allowed = apr_array_make(pool, 1, sizeof(const char *));
     config->roots = apr_array_make(pool, 1, sizeof(const char *));
     return config;
@@ -79,13 +79,13 @@ void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own)
         *number_member(config, ranges[i].member) =
             own_value >= 0 ? own_value : *number_member((neo_server_config *)base, ranges[i].member);
     }
-    config->webhook_http = o->webhook_http >= 0 ? o->webhook_http : b->webhook_http;
+    config->webhook_allows_http = o->webhook_allows_http >= 0 ? o->webhook_allows_http : b->webhook_allows_http;
     config->webhook_delays = o->webhook_delays ? o->webhook_delays : b->webhook_delays;
     config->webhook_ca_bundle = o->webhook_ca_bundle ? o->webhook_ca_bundle : b->webhook_ca_bundle;
     config->whatsapp_url = o->whatsapp_url ? o->whatsapp_url : b->whatsapp_url;
     config->whatsapp_version = o->whatsapp_version ? o->whatsapp_version : b->whatsapp_version;
     config->webhook_allowed = apr_array_append(pool, b->webhook_allowed, o->webhook_allowed);
-    config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts are in each of them */
+    config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts apply to all of them */
     return config;
 }
 
@@ -130,7 +130,7 @@ static const char *set_on(cmd_parms *cmd, void *data, int on)
         return NULL;
     if (!parent || strcasecmp(parent->directive, "<Location") != 0 || cmd->path[0] != '/' ||
         !ends_with(cmd->path, VERSION_PATH))
-        return "NeoAPI On belongs into a location that ends in the API's version: <Location \"" VERSION_PATH "\">";
+        return "NeoAPI On must be in a <Location> whose path ends in " VERSION_PATH;
     config->root = cmd->path;
     APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->roots, const char *) = cmd->path;
     return NULL;
@@ -151,7 +151,7 @@ static const char *set_base_url(cmd_parms *cmd, void *data, const char *url)
 {
     (void)data;
     if (!is_url(url) || !ends_with(url, VERSION_PATH))
-        return "NeoAPIBaseURL must be the address that clients use, such as https://api.example.com" VERSION_PATH;
+        return "NeoAPIBaseURL must be the public URL of the API, such as https://api.example.com" VERSION_PATH;
     *text_member(cmd) = url;
     return NULL;
 }
@@ -168,12 +168,12 @@ static const char *set_docs_url(cmd_parms *cmd, void *data, const char *url)
 {
     (void)data;
     if (!is_url(url))
-        return "NeoAPIDocsURL must be an address such as https://api.example.com/docs";
+        return "NeoAPIDocsURL must be a URL such as https://api.example.com/docs";
     *text_member(cmd) = without_slashes(url, cmd->pool);
     return NULL;
 }
 
-/* A token is sent there, so that nobody may listen: without TLS it can only be this host. */
+/* Requests carry an access token, so http is accepted for this host only. */
 static int is_this_host(const char *url)
 {
     static const char *const hosts[] = {"http://127.0.0.1", "http://[::1]", "http://localhost"};
@@ -189,7 +189,8 @@ static const char *set_whatsapp_url(cmd_parms *cmd, void *data, const char *url)
 {
     (void)data;
     if (!is_url(url) || !(strncmp(url, "https://", 8) == 0 || is_this_host(url)))
-        return "NeoAPIWhatsAppURL must be an https address such as " WHATSAPP_URL "; http is for 127.0.0.1 and localhost alone";
+        return "NeoAPIWhatsAppURL must be an https URL such as " WHATSAPP_URL
+               "; http is accepted for 127.0.0.1, ::1 and localhost only";
     *text_member(cmd) = without_slashes(url, cmd->pool);
     return NULL;
 }
@@ -209,7 +210,7 @@ static const char *set_path(cmd_parms *cmd, void *data, const char *path)
 {
     (void)data;
     *text_member(cmd) = ap_server_root_relative(cmd->pool, path);
-    return *text_member(cmd) ? NULL : apr_pstrcat(cmd->pool, cmd->cmd->name, ": not a path: ", path, NULL);
+    return *text_member(cmd) ? NULL : apr_pstrcat(cmd->pool, cmd->cmd->name, ": invalid path: ", path, NULL);
 }
 
 static const char *set_number(cmd_parms *cmd, void *data, const char *text)
@@ -227,7 +228,7 @@ static const char *set_number(cmd_parms *cmd, void *data, const char *text)
     return NULL;
 }
 
-/* "30d": days are the only unit, and said so that nobody takes them for seconds. */
+/* "30d": the unit is required, because all other times are in seconds. */
 static const char *set_retention(cmd_parms *cmd, void *data, const char *text)
 {
     size_t len = strlen(text);
@@ -245,7 +246,8 @@ static const char *add_delay(cmd_parms *cmd, void *data, const char *text)
         config->webhook_delays = apr_array_make(cmd->pool, 5, sizeof(int));
     if (!neo_integer_parse(text, &seconds) || seconds < 0 || seconds > 7 * 86400 ||
         config->webhook_delays->nelts == NEO_MAX_ATTEMPTS)
-        return apr_psprintf(cmd->pool, "NeoAPIWebhookRetryDelays takes up to %d numbers of seconds, such as 0 60 300 1800 7200",
+        return apr_psprintf(cmd->pool,
+                            "NeoAPIWebhookRetryDelays must be at most %d numbers of seconds, such as 0 60 300 1800 7200",
                             NEO_MAX_ATTEMPTS);
     APR_ARRAY_PUSH(config->webhook_delays, int) = (int)seconds;
     return NULL;
@@ -253,46 +255,49 @@ static const char *add_delay(cmd_parms *cmd, void *data, const char *text)
 
 static const char *add_allowed(cmd_parms *cmd, void *data, const char *range)
 {
-    const char *wrong = neo_guard_allow(neo_guard_make(cmd->temp_pool), range, cmd->pool);
+    const char *error = neo_guard_allow(neo_guard_make(cmd->temp_pool), range, cmd->pool);
     (void)data;
     APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->webhook_allowed, const char *) = range;
-    return wrong ? apr_pstrcat(cmd->pool, "NeoAPIWebhookAllowAddress: ", wrong, NULL) : NULL;
+    return error ? apr_pstrcat(cmd->pool, "NeoAPIWebhookAllowAddress: ", error, NULL) : NULL;
 }
 
-static const char *set_http(cmd_parms *cmd, void *data, int on)
+static const char *set_allow_http(cmd_parms *cmd, void *data, int on)
 {
     (void)data;
-    neo_server_config_of(cmd->server)->webhook_http = on;
+    neo_server_config_of(cmd->server)->webhook_allows_http = on;
     return NULL;
 }
 
 #define TAKE1(name, set, member, doc) AP_INIT_TAKE1(name, set, member, RSRC_CONF, doc)
 
 const command_rec neo_directives[] = {
-    AP_INIT_FLAG("NeoAPI", set_on, NULL, ACCESS_CONF, "On hands the location to the API"),
-    TAKE1("NeoAPIBaseURL", set_base_url, MEMBER(base_url), "the address that clients use; ends in " VERSION_PATH),
-    TAKE1("NeoAPIDocsURL", set_docs_url, MEMBER(docs_url), "the address that errors refer to"),
-    TAKE1("NeoAPIKeyFile", set_path, MEMBER(key_file), "the file with the deployment's secret keys"),
-    TAKE1("NeoAPIMaxBody", set_number, NULL, "the longest request body, in bytes"),
-    TAKE1("NeoAPICursorLifetime", set_number, NULL, "how long a cursor is good for, in seconds"),
-    TAKE1("NeoAPIRateLimitEntries", set_number, NULL, "how many callers are counted at a time"),
-    AP_INIT_ITERATE("NeoAPIWebhookRetryDelays", add_delay, NULL, RSRC_CONF, "the seconds before each attempt to deliver"),
-    TAKE1("NeoAPIWebhookTimeout", set_number, NULL, "how long an attempt may take, in seconds"),
-    TAKE1("NeoAPIWebhookConcurrency", set_number, NULL, "attempts at a time in each process; 0: this host delivers nothing"),
-    TAKE1("NeoAPIWebhookPerSubscription", set_number, NULL, "attempts at a time for one subscription"),
-    AP_INIT_FLAG("NeoAPIWebhookAllowHTTP", set_http, NULL, RSRC_CONF, "On lets subscriptions have http addresses"),
-    AP_INIT_ITERATE("NeoAPIWebhookAllowAddress", add_allowed, NULL, RSRC_CONF, "inner addresses that may be delivered to"),
-    TAKE1("NeoAPIWebhookRetention", set_retention, NULL, "how long the history of deliveries is kept, in days: 30d"),
-    TAKE1("NeoAPIWebhookCABundle", set_path, MEMBER(webhook_ca_bundle), "certificates to check receivers with"),
-    TAKE1("NeoAPIWhatsAppURL", set_whatsapp_url, MEMBER(whatsapp_url), "where WhatsApp's provider is"),
+    AP_INIT_FLAG("NeoAPI", set_on, NULL, ACCESS_CONF, "On enables the API in a location"),
+    TAKE1("NeoAPIBaseURL", set_base_url, MEMBER(base_url), "the public URL of the API; ends in " VERSION_PATH),
+    TAKE1("NeoAPIDocsURL", set_docs_url, MEMBER(docs_url), "the URL of the documentation"),
+    TAKE1("NeoAPIKeyFile", set_path, MEMBER(key_file), "the file with the deployment's encryption keys"),
+    TAKE1("NeoAPIMaxBody", set_number, NULL, "maximum size of a request body, in bytes"),
+    TAKE1("NeoAPICursorLifetime", set_number, NULL, "lifetime of pagination cursors, in seconds"),
+    TAKE1("NeoAPIRateLimitEntries", set_number, NULL, "maximum number of callers counted for rate limits"),
+    AP_INIT_ITERATE("NeoAPIWebhookRetryDelays", add_delay, NULL, RSRC_CONF, "delay before each delivery attempt, in seconds"),
+    TAKE1("NeoAPIWebhookTimeout", set_number, NULL, "time limit of a delivery attempt, in seconds"),
+    TAKE1("NeoAPIWebhookConcurrency", set_number, NULL,
+          "maximum number of attempts in flight per process; 0 disables delivery on this host"),
+    TAKE1("NeoAPIWebhookPerSubscription", set_number, NULL, "maximum number of attempts in flight per subscription"),
+    AP_INIT_FLAG("NeoAPIWebhookAllowHTTP", set_allow_http, NULL, RSRC_CONF, "On accepts http URLs for subscriptions"),
+    AP_INIT_ITERATE("NeoAPIWebhookAllowAddress", add_allowed, NULL, RSRC_CONF,
+                    "address ranges that may receive webhooks although they are not public"),
+    TAKE1("NeoAPIWebhookRetention", set_retention, NULL, "how long deliveries are kept, such as 30d"),
+    TAKE1("NeoAPIWebhookCABundle", set_path, MEMBER(webhook_ca_bundle),
+          "file with the CA certificates that receivers are verified with"),
+    TAKE1("NeoAPIWhatsAppURL", set_whatsapp_url, MEMBER(whatsapp_url), "the URL of WhatsApp's provider"),
     TAKE1("NeoAPIWhatsAppVersion", set_whatsapp_version, MEMBER(whatsapp_version), "the version of the provider's API"),
-    TAKE1("NeoAPIWhatsAppTimeout", set_number, NULL, "how long the provider may take for an answer, in seconds"),
+    TAKE1("NeoAPIWhatsAppTimeout", set_number, NULL, "time limit for the provider's response, in seconds"),
     {NULL},
 };
 
 /* ---------------------------------------------------------------- checks */
 
-/* The first directive of that name anywhere in the configuration; mod_dbd keeps its own to itself. */
+/* The first directive of that name anywhere in the configuration: mod_dbd does not export its settings. */
 static const char *directive_value(const ap_directive_t *from, const char *name)
 {
     for (const ap_directive_t *d = from; d; d = d->next) {
@@ -303,13 +308,13 @@ static const char *directive_value(const ap_directive_t *from, const char *name)
     return NULL;
 }
 
-/* The virtual host's section; NULL where it is not found, as when a macro has written it. */
+/* The virtual host's section; NULL if it is not found, as for sections that mod_macro creates. */
 static const ap_directive_t *section_of(const server_rec *server, const ap_directive_t *from)
 {
     for (const ap_directive_t *d = from; d; d = d->next) {
-        int is_it = strcasecmp(d->directive, "<VirtualHost") == 0 && d->line_num == (int)server->defn_line_number &&
-                    strcmp(d->filename, server->defn_name) == 0;
-        const ap_directive_t *found = is_it ? d : section_of(server, d->first_child);
+        int is_section = strcasecmp(d->directive, "<VirtualHost") == 0 && d->line_num == (int)server->defn_line_number &&
+                         strcmp(d->filename, server->defn_name) == 0;
+        const ap_directive_t *found = is_section ? d : section_of(server, d->first_child);
         if (found)
             return found;
     }
@@ -330,70 +335,67 @@ int neo_config_has_own_database(const server_rec *server)
     return server->is_virtual && (!section || has_dbd_directive(section->first_child));
 }
 
-int neo_config_connections(void)
+int neo_config_max_connections(void)
 {
     const char *max = directive_value(ap_conftree, "DBDMax");
     return max ? atoi(max) : 10;
 }
 
-static int report_error(server_rec *server, neo_message message, const char *what)
+static int report_error(server_rec *server, neo_message message, const char *text)
 {
-    neo_log(message, &(neo_log_context){.server = server}, "%s", what);
+    neo_log(message, &(neo_log_context){.server = server}, "%s", text);
     return 0;
 }
 
-static int is_dbd_right(server_rec *server, apr_pool_t *pool)
+static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
 {
     const char *driver = directive_value(ap_conftree, "DBDriver"), *max = directive_value(ap_conftree, "DBDMax");
     int threads = 0;
     if (!neo_database_has_mod_dbd())
         return report_error(server, NEO_LOG_NO_DBD, "mod_dbd is not loaded");
     if (!driver)
-        return report_error(server, NEO_LOG_NO_DRIVER, "there is no DBDriver");
+        return report_error(server, NEO_LOG_NO_DRIVER, "DBDriver is not set");
     if (strcasecmp(driver, "pgsql") != 0)
-        return report_error(server, NEO_LOG_OTHER_DRIVER,
-                            apr_psprintf(pool, "DBDriver is %s, but the API needs PostgreSQL", driver));
+        return report_error(server, NEO_LOG_OTHER_DRIVER, apr_psprintf(pool, "DBDriver is %s instead of pgsql", driver));
     if (!directive_value(ap_conftree, "DBDParams"))
-        return report_error(server, NEO_LOG_NO_PARAMS, "there is no DBDParams");
+        return report_error(server, NEO_LOG_NO_PARAMS, "DBDParams is not set");
     if (max && atoi(max) < 2)
-        return report_error(
-            server, NEO_LOG_ONE_CONNECTION,
-            "DBDMax leaves no connection for requests, because one is used to listen for changes of credentials");
+        return report_error(server, NEO_LOG_ONE_CONNECTION,
+                            "DBDMax leaves no connection for requests, because the credential listener uses one");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     if (atoi(max ? max : "10") < threads + 1)
         neo_log(NEO_LOG_FEW_CONNECTIONS, &(neo_log_context){.server = server},
-                "DBDMax is %s with %d threads in each process, so that requests will wait for one another: set DBDMax %d",
-                max ? max : "10 (mod_dbd's default)", threads, threads + 2);
+                "DBDMax is %s, but the %d threads of each process need %d connections", max ? max : "10 (mod_dbd's default)",
+                threads, threads + 2);
     return 1;
 }
 
-static int is_server_right(server_rec *server, const neo_server_config *config, apr_pool_t *pool)
+static int is_server_valid(server_rec *server, const neo_server_config *config, apr_pool_t *pool)
 {
     neo_keys keys;
     if (!config->base_url)
-        return report_error(server, NEO_LOG_NO_BASE_URL, "there is no NeoAPIBaseURL");
+        return report_error(server, NEO_LOG_NO_BASE_URL, "NeoAPIBaseURL is not set");
     if (!config->key_file)
-        return report_error(server, NEO_LOG_NO_KEY_FILE, "there is no NeoAPIKeyFile");
-    const char *wrong = neo_keys_read(&keys, config->key_file, pool);
+        return report_error(server, NEO_LOG_NO_KEY_FILE, "NeoAPIKeyFile is not set");
+    const char *error = neo_keys_read(&keys, config->key_file, pool);
     memset(&keys, 0, sizeof keys);
-    return wrong ? report_error(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", wrong, NULL)) : 1;
+    return error ? report_error(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", error, NULL)) : 1;
 }
 
-/* Virtual hosts in which it is on; others have no roots. */
-static int is_used(const server_rec *server)
+static int has_api(const server_rec *server)
 {
     return neo_server_config_of(server)->roots->nelts > 0;
 }
 
-int neo_config_is_right(server_rec *main_server, apr_pool_t *temporary)
+int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary)
 {
-    int used = 0, right = 1;
+    int is_used = 0, is_valid = 1;
     for (server_rec *s = main_server; s; s = s->next)
-        if (is_used(s)) {
-            used = 1;
-            right &= is_server_right(s, neo_server_config_of(s), temporary);
+        if (has_api(s)) {
+            is_used = 1;
+            is_valid &= is_server_valid(s, neo_server_config_of(s), temporary);
         }
-    return used ? is_dbd_right(main_server, temporary) && right : 1;
+    return is_used ? is_dbd_valid(main_server, temporary) && is_valid : 1;
 }
 
 /* ---------------------------------------------------------------- sites */
@@ -407,7 +409,7 @@ static neo_site *make_site(const neo_server_config *config, apr_pool_t *pool)
                          : apr_pstrcat(pool, apr_pstrndup(pool, config->base_url, strlen(config->base_url) - 1), "/docs", NULL);
     site->max_body = (apr_size_t)NUMBER(config, max_body);
     site->cursor_lifetime = (int)NUMBER(config, cursor_lifetime);
-    site->allows_http = config->webhook_http == 1;
+    site->allows_http = config->webhook_allows_http == 1;
     return neo_keys_read(&site->keys, config->key_file, pool) ? NULL : site;
 }
 
@@ -422,28 +424,26 @@ int neo_config_provider_timeout(const neo_server_config *config)
     return (int)NUMBER(config, whatsapp_timeout);
 }
 
-/* Virtual hosts can share a database without sharing its connections, so a courier also gets URLs that another host accepted.
- */
+/* A courier also claims deliveries to URLs that another virtual host accepted: both can use one database. */
 static int is_http_allowed(const server_rec *main_server)
 {
     for (const server_rec *s = main_server; s; s = s->next)
-        if (is_used(s) && neo_server_config_of(s)->webhook_http == 1)
+        if (has_api(s) && neo_server_config_of(s)->webhook_allows_http == 1)
             return 1;
     return 0;
 }
 
-void neo_config_courier(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
-                        neo_courier_settings *settings)
+void neo_config_courier_settings(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
+                                 neo_courier_settings *settings)
 {
-    static const int delays[] = {0, 60, 300, 1800, 7200};
-    const apr_array_header_t *given = config->webhook_delays;
+    static const int default_delays[] = {0, 60, 300, 1800, 7200};
+    const apr_array_header_t *configured = config->webhook_delays;
     neo_guard *guard = neo_guard_make(pool);
     for (int i = 0; i < config->webhook_allowed->nelts; i++)
-        (void)neo_guard_allow(guard, APR_ARRAY_IDX(config->webhook_allowed, i, const char *),
-                              pool); /* was checked when it was read */
+        (void)neo_guard_allow(guard, APR_ARRAY_IDX(config->webhook_allowed, i, const char *), pool);
     *settings = (neo_courier_settings){
         .keys = config->site->keys,
-        .attempts = given ? given->nelts : (int)(sizeof delays / sizeof *delays),
+        .attempts = configured ? configured->nelts : (int)(sizeof default_delays / sizeof *default_delays),
         .timeout = (int)NUMBER(config, webhook_timeout),
         .concurrency = (int)NUMBER(config, webhook_concurrency),
         .per_subscription = (int)NUMBER(config, webhook_per_subscription),
@@ -453,7 +453,7 @@ void neo_config_courier(const server_rec *main_server, const neo_server_config *
         .guard = guard,
     };
     for (int i = 0; i < settings->attempts; i++)
-        settings->delays[i] = given ? APR_ARRAY_IDX(given, i, int) : delays[i];
+        settings->delays[i] = configured ? APR_ARRAY_IDX(configured, i, int) : default_delays[i];
 }
 
 int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
@@ -462,16 +462,16 @@ int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
     for (server_rec *s = main_server; s; s = s->next) {
         neo_server_config *config = neo_server_config_of(s);
         long long wanted = NUMBER(config, rate_entries);
-        if (is_used(s) && !(config->site = make_site(config, pool)))
-            return report_error(s, NEO_LOG_KEY_FILE_CHANGED, "the key file changed while httpd started");
-        if (is_used(s) && wanted > entries)
+        if (has_api(s) && !(config->site = make_site(config, pool)))
+            return report_error(s, NEO_LOG_KEY_FILE_CHANGED, "NeoAPIKeyFile changed during start-up");
+        if (has_api(s) && wanted > entries)
             entries = wanted;
     }
     neo_limiter *credentials = NULL, *addresses = NULL;
     if (entries && !neo_memory_limiters(main_server, (apr_size_t)entries, &credentials, &addresses))
         return 0;
     for (server_rec *s = main_server; s; s = s->next)
-        if (is_used(s)) {
+        if (has_api(s)) {
             neo_site *site = neo_server_config_of(s)->site;
             site->credentials = credentials;
             site->addresses = addresses;

@@ -1,4 +1,4 @@
-/* Borrowing from mod_dbd (see httpd/database.h). */
+/* Gets connections from mod_dbd, and counts them (see httpd/database.h). */
 #include "httpd/database.h"
 
 #include <apr_dbd.h>
@@ -9,15 +9,15 @@
 
 #include "httpd/shared_metrics.h"
 
-/* Microseconds between a failed connection and the next attempt. mod_dbd's list is locked while it connects: without a breath
- * those who give a connection back might find the lock taken again and again. */
+/* After a failed attempt to connect. mod_dbd holds its lock while it connects; without a delay, threads that return connections
+ * could wait for the lock again and again. */
 #define RETRY_DELAY_US 50000
 
 struct neo_database {
     server_rec *server;
-    pthread_mutex_t mutex; /* one at a time asks mod_dbd, which would let all try to connect, one after the other */
+    pthread_mutex_t mutex; /* one thread calls mod_dbd; the others fail with it instead of trying to connect themselves */
     atomic_uint failures;
-    apr_time_t failed_at; /* the last of them */
+    apr_time_t failed_at; /* of the last failure */
 };
 
 static APR_OPTIONAL_FN_TYPE(ap_dbd_open) * dbd_open;
@@ -36,7 +36,7 @@ static apr_status_t destroy(void *data)
     return APR_SUCCESS;
 }
 
-/* Mostly it is passed in less time than it takes to fall asleep. */
+/* Adaptive: usually held too briefly to be worth sleeping. */
 static void init_mutex(pthread_mutex_t *mutex)
 {
     pthread_mutexattr_t adaptive;
@@ -80,18 +80,17 @@ static ap_dbd_t *open_connection(neo_database *database, apr_pool_t *pool)
     return record;
 }
 
-/* open_one, counted. */
 static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
 {
     const neo_shared_metrics *shared = neo_shared_metrics_get();
-    apr_time_t begun = apr_time_now();
+    apr_time_t started = apr_time_now();
     __atomic_fetch_add(&shared->process->waiting, 1, __ATOMIC_RELAXED);
     ap_dbd_t *record = open_connection(database, pool);
     lease->since = apr_time_now();
-    lease->spent += lease->since - begun;
+    lease->spent += lease->since - started;
     __atomic_fetch_sub(&shared->process->waiting, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&shared->process->in_use, record != NULL, __ATOMIC_RELAXED);
-    neo_metrics_connection_acquired(shared->metrics, lease->since - begun, record != NULL);
+    neo_metrics_connection_acquired(shared->metrics, lease->since - started, record != NULL);
     return record;
 }
 

@@ -1,4 +1,4 @@
-/* Probes of the databases for administrators' pages (see httpd/db_probe.h). */
+/* Runs probes and shares their results between processes (see httpd/db_probe.h). */
 #include "httpd/db_probe.h"
 
 #include <apr_strings.h>
@@ -10,20 +10,20 @@
 #include "httpd/log.h"
 #include "store/migrate.h"
 
-#define SECOND_US        1000000LL        /* microseconds */
-#define FRESH_US         SECOND_US        /* an answer is good for so long */
-#define USABLE_US        (10 * SECOND_US) /* and of use for so long where there is none newer */
-#define TIMEOUT_US       (3 * SECOND_US)  /* then one who asks is not waited for any more */
-#define POLL_INTERVAL_US 20000            /* between looks whether he has his answer */
-#define LOST_US          (20 * SECOND_US) /* then one who asks has died over it, since no question takes so long */
+#define SECOND_US        1000000LL
+#define FRESH_US         SECOND_US        /* a result is used without a new query */
+#define USABLE_US        (10 * SECOND_US) /* a result is used while no new one is available */
+#define TIMEOUT_US       (3 * SECOND_US)  /* others stop waiting for a query in progress */
+#define POLL_INTERVAL_US 20000            /* while waiting for a query in progress */
+#define ABANDONED_US     (20 * SECOND_US) /* longer than any query: its process has died */
 
-/* A database, and the number it has on this host. */
+/* A database and its index in neo_shared_metrics.probes. */
 typedef struct {
     neo_database *database;
     int number;
 } probed_database;
 
-/* The distinct databases of this host, at most so many, in the order of their virtual hosts. With `only`, that one alone. */
+/* Finds the distinct databases of this host, at most `max`, in the order of the virtual hosts. With `only`, just that one. */
 static int find_databases(const neo_database *only, probed_database *found, int max)
 {
     int count = 0, number = 0;
@@ -48,13 +48,13 @@ static int databases_of(request_rec *r, probed_database *found, int max)
     return find_databases(neo_server_config_of(r->server)->database, found, max);
 }
 
-/* ---------------------------------------------------------------- one asks for all */
+/* ---------------------------------------------------------------- one query for all processes */
 
-/* True for the one who may ask: nobody else does, or whoever did has died. */
+/* Returns true if the caller may run the query: no other is in progress, or its process has died. */
 static int try_start(neo_db_probe *probe, long long now)
 {
     long long running_since = __atomic_load_n(&probe->running_since, __ATOMIC_ACQUIRE);
-    if (running_since && now - running_since < LOST_US)
+    if (running_since && now - running_since < ABANDONED_US)
         return 0;
     return __atomic_compare_exchange_n(&probe->running_since, &running_since, now, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
 }
@@ -65,14 +65,13 @@ static void store_result(neo_db_probe *probe, const neo_probe_result *result)
     __atomic_store_n(&probe->running_since, 0, __ATOMIC_RELEASE);
 }
 
-/* What was answered last. */
 static void read_last(const neo_db_probe *probe, neo_probe_result *result)
 {
     if (!neo_seqlock_read(&probe->lock, &probe->result, result, sizeof *result))
         memset(result, 0, sizeof *result);
 }
 
-/* Asks, unless this process has no connection left: who waits for one may wait long. */
+/* Runs the query, unless all connections of this process are in use: waiting for one may take long. */
 static void run_probe(request_rec *r, const probed_database *target,
                       void (*query)(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result), neo_probe_result *result)
 {
@@ -92,7 +91,7 @@ static void run_probe(request_rec *r, const probed_database *target,
     result->read_at = apr_time_now();
 }
 
-/* For one who may not ask: the last answer, if it is not too old; else what the one who asks gets, within his time. */
+/* Returns the last result if it is usable; otherwise waits for the query in progress. */
 static void await_other(const neo_db_probe *probe, neo_probe_result *result)
 {
     for (;; apr_sleep(POLL_INTERVAL_US)) {
@@ -109,7 +108,6 @@ static void await_other(const neo_db_probe *probe, neo_probe_result *result)
     }
 }
 
-/* The answer to a question: the last one, if that is fresh; a new one, if nobody asks; else the last one for a while. */
 static void probe_cached(request_rec *r, const probed_database *target, neo_db_probe *probe,
                          void (*query)(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result), neo_probe_result *result)
 {
@@ -129,22 +127,22 @@ static void probe_cached(request_rec *r, const probed_database *target, neo_db_p
         *result = last;
 }
 
-/* For a page: what is wrong, and nothing of the inside. */
+/* The error for a page. It shows no internal details. */
 static const char *error_of(neo_probe_state state)
 {
-    static const char *const words[NEO_PROBE_STATES] = {
-        [NEO_PROBE_UNKNOWN] = "the database is being asked for the first time; ask again",
+    static const char *const texts[NEO_PROBE_STATES] = {
+        [NEO_PROBE_UNKNOWN] = "the database has not been queried yet; try again",
         [NEO_PROBE_OK] = NULL,
-        [NEO_PROBE_UNAVAILABLE] = "the database cannot be reached or does not answer; the error log says more",
-        [NEO_PROBE_TIMEOUT] = "the database has not answered for seconds",
-        [NEO_PROBE_NO_CONNECTION] = "every connection to the database is in use",
+        [NEO_PROBE_UNAVAILABLE] = "the database cannot be reached or does not respond; see the error log",
+        [NEO_PROBE_TIMEOUT] = "the database does not respond",
+        [NEO_PROBE_NO_CONNECTION] = "all connections to the database are in use",
         [NEO_PROBE_SCHEMA_OLD] = "the database's schema is older than this module: run neoapictl migrate",
         [NEO_PROBE_SCHEMA_MISSING] = "the database has no schema: run neoapictl setup",
     };
-    return words[state];
+    return texts[state];
 }
 
-/* ---------------------------------------------------------------- the questions */
+/* ---------------------------------------------------------------- queries */
 
 static void query_backlog(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
 {

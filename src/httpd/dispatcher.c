@@ -1,4 +1,4 @@
-/* The courier's thread (see httpd/dispatcher.h). */
+/* Runs a courier in a thread (see httpd/dispatcher.h). */
 #include "httpd/dispatcher.h"
 
 #include "httpd/log.h"
@@ -50,15 +50,15 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     dispatcher->database = database;
     dispatcher->log_context.server = server;
     neo_courier_host host = {acquire, release, dispatcher};
-    neo_courier_settings accounted = *settings;
-    accounted.metrics = (neo_courier_metrics){neo_shared_metrics_get()->metrics, neo_shared_metrics_get()->receivers,
-                                              neo_shared_metrics_get()->process};
-    dispatcher->courier = neo_courier_make(&accounted, &host, dispatcher->pool);
-    /* A pre-cleanup that is registered earlier runs later: the pool goes when the thread has ended. */
+    const neo_shared_metrics *shared = neo_shared_metrics_get();
+    neo_courier_settings counted = *settings;
+    counted.metrics = (neo_courier_metrics){shared->metrics, shared->receivers, shared->process};
+    dispatcher->courier = neo_courier_make(&counted, &host, dispatcher->pool);
+    /* Registered before the thread's pre-cleanup, so it runs after the thread has ended. */
     apr_pool_pre_cleanup_register(pchild, dispatcher, destroy);
     if (!dispatcher->courier)
         return NULL;
-    neo_courier_metrics_begin(&accounted.metrics, settings->concurrency);
+    neo_courier_metrics_begin(&counted.metrics, settings->concurrency);
     neo_thread_start(pchild, run, stop, dispatcher);
     return dispatcher;
 }

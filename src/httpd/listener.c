@@ -1,4 +1,4 @@
-/* The listening thread (see httpd/listener.h). */
+/* Listens for changes of credentials (see httpd/listener.h). */
 #include "httpd/listener.h"
 
 #include <fcntl.h>
@@ -12,24 +12,24 @@
 #include "store/cache_sync.h"
 #include "store/migrate.h"
 
-#define HEARTBEAT_MS        10000 /* milliseconds without a message after which the connection is tried */
-#define HEARTBEAT_TIMEOUT_S 3     /* seconds that it may take to answer */
-#define RECONNECT_DELAY_MS  1000  /* milliseconds before a lost connection is opened anew */
+#define HEARTBEAT_MS        10000 /* without a notification */
+#define HEARTBEAT_TIMEOUT_S 3
+#define RECONNECT_DELAY_MS  1000
 #define NO_ERROR            -1
 
 _Static_assert(HEARTBEAT_MS / 1000 + HEARTBEAT_TIMEOUT_S < NEO_CREDENTIAL_CACHE_TTL_S,
-               "a heartbeat that is late by its own limit is still in time");
+               "the cache is confirmed before it expires, even if a heartbeat takes its whole timeout");
 
 struct neo_listener {
-    int wake[2]; /* a pipe: written to when it is time to end */
+    int wake[2]; /* a pipe; written to by neo_listener_stop */
     atomic_int is_stopping;
     neo_database *database;
     neo_credential_cache *credential_cache;
     neo_log_context log_context;
-    int last_error; /* so that each is logged once, not once a second */
+    int last_error; /* so that it is not logged again every second */
 };
 
-/* Waits for the socket, if there is one, and for the call to end. Returns what poll does. */
+/* Waits for neo_listener_stop, and for the socket unless it is -1. Returns the result of poll. */
 static int wait_for(neo_listener *listener, int socket, int milliseconds)
 {
     struct pollfd polled[] = {{listener->wake[0], POLLIN, 0}, {socket, POLLIN, 0}};
@@ -43,7 +43,7 @@ static void report(neo_listener *listener, int error)
     listener->last_error = error;
 }
 
-/* What is wrong with the schema, as the message that says so. */
+/* The message for an old or missing schema, or NO_ERROR. */
 static int schema_error(neo_pg *pg, apr_pool_t *pool)
 {
     int version;
@@ -52,17 +52,17 @@ static int schema_error(neo_pg *pg, apr_pool_t *pool)
     return version ? NEO_LOG_SCHEMA_OLD : NEO_LOG_SCHEMA_MISSING;
 }
 
-/* Forgets everything, and says up to when it has heard. False if the connection is of no more use. */
+/* Clears the cache and confirms to the database that it is in sync. False if the connection is lost. */
 static int resync(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     const char *position = neo_cache_sync_position(pg, pool);
     neo_credential_cache_clear(listener->credential_cache);
-    int is_known = position && neo_cache_sync_confirm(pg, position, pool);
+    int is_confirmed = position && neo_cache_sync_confirm(pg, position, pool);
     apr_pool_clear(pool);
-    return is_known;
+    return is_confirmed;
 }
 
-/* Acts on what has arrived, until there is nothing more. False if the connection is lost. */
+/* Handles all notifications that have arrived. False if the connection is lost. */
 static int handle_notifications(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     int changes;
@@ -80,20 +80,20 @@ static int is_alive(neo_pg *pg, apr_pool_t *pool)
     return status == NEO_PG_OK;
 }
 
-/* Listens until the connection is lost or it is time to end. What was kept before is forgotten first: a change may have been
+/* Listens until the connection is lost or the listener is stopped. Clears the cache first, because changes may have been
  * missed. */
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     for (int alive = resync(listener, pg, pool); alive && !listener->is_stopping;) {
         neo_credential_cache_mark_fresh(listener->credential_cache);
         alive = wait_for(listener, neo_pg_socket(pg), HEARTBEAT_MS) != 0 || is_alive(pg, pool);
-        alive = handle_notifications(listener, pg, pool) && alive; /* also what came with the answer to the heartbeat */
+        alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with the heartbeat's response */
     }
     neo_credential_cache_distrust(listener->credential_cache);
 }
 
-/* One connection's time. */
-static void serve_connection(neo_listener *listener, apr_pool_t *pool)
+/* Connects, listens and disconnects. */
+static void run_connection(neo_listener *listener, apr_pool_t *pool)
 {
     neo_rows rows;
     neo_db_lease lease = {.is_lasting = 1};
@@ -106,7 +106,7 @@ static void serve_connection(neo_listener *listener, apr_pool_t *pool)
         error = NEO_LOG_NOT_LISTENING;
     report(listener, error);
     if (status == NEO_PG_OK) {
-        apr_pool_t *scratch; /* to be cleared: the other holds the connection, where mod_dbd does not keep it itself */
+        apr_pool_t *scratch; /* `pool` cannot be cleared: it may hold the connection */
         apr_pool_create(&scratch, pool);
         listen_on(listener, pg, scratch);
     }
@@ -120,7 +120,7 @@ static void run(void *data)
     apr_pool_t *pool;
     apr_pool_create_unmanaged_ex(&pool, NULL, NULL);
     while (!listener->is_stopping) {
-        serve_connection(listener, pool);
+        run_connection(listener, pool);
         apr_pool_clear(pool);
         wait_for(listener, -1, RECONNECT_DELAY_MS);
     }

@@ -1,4 +1,4 @@
-/* Messages on their way into the error log (see httpd/log.h). */
+/* Formats log messages for httpd (see httpd/log.h). */
 #include "httpd/log.h"
 
 #include <http_log.h>
@@ -7,9 +7,9 @@
 
 APLOG_USE_MODULE(neoapi);
 
-static server_rec *nobody;
+static server_rec *default_server;
 
-/* NEO0202: req_… nbr_…: what happened: what to do */
+/* "NEO0202: req_… nbr_…: what happened: what to do" */
 static void write_message(const neo_message_row *row, void *data, const char *text)
 {
     static const int levels[NEO_LEVELS] = {APLOG_EMERG, APLOG_ERR, APLOG_WARNING, APLOG_NOTICE};
@@ -18,12 +18,12 @@ static void write_message(const neo_message_row *row, void *data, const char *te
         ap_log_rerror(APLOG_MARK, levels[row->level], 0, log_context->r, "%s: %s %s: %s: %s", row->id,
                       neo_request_id(log_context->r), log_context->principal ? log_context->principal : "-", text, row->fix);
     else
-        ap_log_error(APLOG_MARK, levels[row->level], 0, log_context ? log_context->server : nobody, "%s: %s: %s", row->id, text,
-                     row->fix);
+        ap_log_error(APLOG_MARK, levels[row->level], 0, log_context ? log_context->server : default_server, "%s: %s: %s",
+                     row->id, text, row->fix);
 }
 
 void neo_log_to_httpd(server_rec *main_server)
 {
-    nobody = main_server;
+    default_server = main_server;
     neo_log_to(write_message);
 }

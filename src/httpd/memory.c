@@ -1,4 +1,4 @@
-/* Shared memory (see httpd/memory.h). */
+/* Creates the shared memory of the rate limiters (see httpd/memory.h). */
 #include "httpd/memory.h"
 
 #include <apr_shm.h>
@@ -6,7 +6,7 @@
 
 #include "httpd/log.h"
 
-/* It is kept with the process, not with its configuration, under this name; another layout needs another name. */
+/* The memory belongs to the process, not to its configuration. Change the key when the layout changes. */
 #define USERDATA_KEY "neoapi_limiters_2"
 
 typedef struct {
@@ -23,27 +23,27 @@ static shared_limiters *make(server_rec *server, apr_size_t entries)
     if (rv != APR_SUCCESS) {
         char reason[128];
         neo_log(NEO_LOG_NO_MEMORY, &(neo_log_context){.server = server},
-                "no shared memory for %" APR_SIZE_T_FMT " NeoAPIRateLimitEntries (%s)", entries,
+                "cannot create shared memory for %" APR_SIZE_T_FMT " NeoAPIRateLimitEntries: %s", entries,
                 apr_strerror(rv, reason, sizeof reason));
         return NULL;
     }
-    shared_limiters *made = apr_palloc(pool, sizeof *made);
-    *made = (shared_limiters){apr_shm_baseaddr_get(shm), entries};
-    memset(made->memory, 0, size);
-    apr_pool_userdata_set(made, USERDATA_KEY, NULL, pool); /* with a copy of the name: ours goes when the module is unloaded */
-    return made;
+    shared_limiters *limiters = apr_palloc(pool, sizeof *limiters);
+    *limiters = (shared_limiters){apr_shm_baseaddr_get(shm), entries};
+    memset(limiters->memory, 0, size);
+    apr_pool_userdata_set(limiters, USERDATA_KEY, NULL, pool); /* copies the key, which is unloaded with the module */
+    return limiters;
 }
 
 int neo_memory_limiters(server_rec *main_server, apr_size_t entries, neo_limiter **credentials, neo_limiter **addresses)
 {
     void *data = NULL;
     apr_pool_userdata_get(&data, USERDATA_KEY, main_server->process->pool);
-    shared_limiters *have = data;
-    if (!have || have->entries != entries)
-        have = make(main_server, entries);
-    if (!have)
+    shared_limiters *shared = data;
+    if (!shared || shared->entries != entries)
+        shared = make(main_server, entries);
+    if (!shared)
         return 0;
-    *credentials = neo_limiter_attach(have->memory, entries);
-    *addresses = neo_limiter_attach(have->memory + neo_limiter_size(entries), entries);
+    *credentials = neo_limiter_attach(shared->memory, entries);
+    *addresses = neo_limiter_attach(shared->memory + neo_limiter_size(entries), entries);
     return 1;
 }

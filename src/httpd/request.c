@@ -1,4 +1,4 @@
-/* Reading requests (see httpd/request.h). */
+/* Reads requests and gives the service access to httpd (see httpd/request.h). */
 #include "httpd/request.h"
 
 #include <apr_strings.h>
@@ -11,9 +11,9 @@
 #include "httpd/request_id.h"
 #include "httpd/shared_metrics.h"
 
-#define CHUNK_BYTES     65536  /* bytes asked for at a time */
-#define MAX_DRAIN_BYTES 262144 /* bytes of a body that nobody wants */
-#define DRAIN_POLL_US   5000   /* microseconds between looks whether more of it has come */
+#define CHUNK_BYTES     65536  /* of a read */
+#define MAX_DRAIN_BYTES 262144 /* of an unread body */
+#define DRAIN_POLL_US   5000
 #define MAX_DRAIN_POLLS 40
 
 static const char *header(void *context, const char *name)
@@ -31,7 +31,7 @@ static neo_pg *acquire(void *context)
     neo_exchange *exchange = context;
     neo_pg *pg = neo_database_acquire(exchange->database, &exchange->lease, &exchange->log_context, exchange->r->pool);
     if (!pg)
-        neo_log(NEO_LOG_NO_CONNECTION, &exchange->log_context, "there is no connection to the database");
+        neo_log(NEO_LOG_NO_CONNECTION, &exchange->log_context, "no connection to the database");
     return pg;
 }
 
@@ -47,13 +47,13 @@ static void notify_dispatcher(void *context)
         neo_dispatcher_wake(dispatcher);
 }
 
-static void post_to_provider(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer)
+static void post_to_provider(void *context, const char *path, const char *token, neo_text body, neo_provider_response *response)
 {
     neo_exchange *exchange = context;
     apr_pool_t *pool = exchange->r->pool;
     neo_provider_request request = {neo_config_provider_url(exchange->config, path, pool), token, body,
                                     neo_config_provider_timeout(exchange->config)};
-    neo_sender_post_once(&request, pool, answer);
+    neo_sender_post_once(&request, pool, response);
 }
 
 /* ---------------------------------------------------------------- the body */
@@ -61,26 +61,25 @@ static void post_to_provider(void *context, const char *path, const char *token,
 static neo_problem *too_large(neo_exchange *exchange, apr_size_t max)
 {
     return neo_problem_make(exchange->r->pool, NEO_VALIDATION_BODY_TOO_LARGE,
-                            "The body is larger than the %" APR_SIZE_T_FMT " bytes that this server takes.", max);
+                            "The body is larger than the limit of %" APR_SIZE_T_FMT " bytes.", max);
 }
 
-/* What went wrong when a piece of the body was to be read. */
 static neo_problem *read_failure(neo_exchange *exchange, apr_status_t rv, apr_size_t max)
 {
     apr_pool_t *pool = exchange->r->pool;
     neo_problem *problem = NULL;
     switch (APR_STATUS_IS_TIMEUP(rv) ? HTTP_REQUEST_TIME_OUT : ap_map_http_request_error(rv, HTTP_BAD_REQUEST)) {
     case HTTP_REQUEST_TIME_OUT:
-        return neo_problem_make(pool, NEO_VALIDATION_REQUEST_TIMEOUT, "The body did not arrive in time.");
+        return neo_problem_make(pool, NEO_VALIDATION_REQUEST_TIMEOUT, "The body was not received in time.");
     case HTTP_REQUEST_ENTITY_TOO_LARGE: return too_large(exchange, max);
     default:
-        neo_problem_field(&problem, pool, NEO_VALIDATION_MALFORMED_REQUEST, "", "body", "is cut off, or its framing is broken");
+        neo_problem_field(&problem, pool, NEO_VALIDATION_MALFORMED_REQUEST, "", "body", "is truncated or has invalid framing");
         return problem;
     }
 }
 
-/* Takes the bytes of one brigade. Returns APR_EOF at the end of the body, APR_ENOSPC beyond `max` bytes. */
-static apr_status_t take(apr_bucket_brigade *brigade, apr_size_t max, neo_buf *out)
+/* Appends a brigade's bytes. Returns APR_EOF at the end of the body, APR_ENOSPC beyond `max` bytes. */
+static apr_status_t append(apr_bucket_brigade *brigade, apr_size_t max, neo_buf *out)
 {
     for (apr_bucket *b = APR_BRIGADE_FIRST(brigade); b != APR_BRIGADE_SENTINEL(brigade); b = APR_BUCKET_NEXT(b)) {
         const char *data;
@@ -99,14 +98,14 @@ static apr_status_t take(apr_bucket_brigade *brigade, apr_size_t max, neo_buf *o
     return APR_SUCCESS;
 }
 
-/* Reads some of the body; APR_EOF at its end. APR_EAGAIN where there is none yet and it is not waited for. */
+/* Reads a part of the body. Returns APR_EOF at its end, APR_EAGAIN if a non-blocking read finds nothing. */
 static apr_status_t read_chunk(request_rec *r, apr_bucket_brigade *brigade, apr_read_type_e how, apr_size_t max, neo_buf *out)
 {
     apr_status_t rv = ap_get_brigade(r->input_filters, brigade, AP_MODE_READBYTES, how, CHUNK_BYTES);
     if (rv == APR_SUCCESS && how == APR_NONBLOCK_READ && APR_BRIGADE_EMPTY(brigade))
         rv = APR_EAGAIN;
     if (rv == APR_SUCCESS)
-        rv = take(brigade, max, out);
+        rv = append(brigade, max, out);
     apr_brigade_cleanup(brigade);
     return rv;
 }
@@ -141,7 +140,7 @@ static neo_problem *body(void *context, apr_size_t max, neo_text *text)
     return NULL;
 }
 
-/* Reads away what of the body has come, or comes within moments. True at its end. */
+/* Discards what arrives of the body within MAX_DRAIN_POLLS. Returns true at its end. */
 static int drain(request_rec *r)
 {
     apr_status_t rv = APR_SUCCESS;
@@ -157,15 +156,14 @@ static int drain(request_rec *r)
     return rv == APR_EOF;
 }
 
-/* Over HTTP/1.1, what has neither header has no body. */
+/* Over HTTP/1.1 a request without these headers has no body. */
 static int may_have_body(const request_rec *r)
 {
     return apr_table_get(r->headers_in, "Content-Length") || apr_table_get(r->headers_in, "Transfer-Encoding");
 }
 
-/* A thread that waited here for as long as httpd waits for a body could be held by anybody, without a credential. Over HTTP/1.1
- * httpd itself would wait for the rest after the answer, unless the connection ends with it. Who waits to be told to continue
- * is not told so. */
+/* The wait is short, because the client may have no credential. Over HTTP/1.1 httpd itself would wait for the rest of the body
+ * after the response, unless the connection is closed. A client that expects 100 (Continue) does not get it. */
 void neo_exchange_drain(neo_exchange *exchange)
 {
     request_rec *r = exchange->r;
@@ -177,14 +175,14 @@ void neo_exchange_drain(neo_exchange *exchange)
         r->connection->keepalive = AP_CONN_CLOSE;
 }
 
-/* ---------------------------------------------------------------- the whole */
+/* ---------------------------------------------------------------- the exchange */
 
-/* The path as a problem repeats it: as it was sent, since `instance` is a URI reference. JSON takes nothing but UTF-8. */
-static const char *shown_path(request_rec *r)
+/* The path for a problem's `instance`, a URI reference: as it was sent, if it is UTF-8, as JSON requires. */
+static const char *instance_path(request_rec *r)
 {
-    const char *sent = r->unparsed_uri, *path = r->uri;
-    if (sent && *sent == '/')
-        path = apr_pstrmemdup(r->pool, sent, strcspn(sent, "?"));
+    const char *unparsed = r->unparsed_uri, *path = r->uri;
+    if (unparsed && *unparsed == '/')
+        path = apr_pstrmemdup(r->pool, unparsed, strcspn(unparsed, "?"));
     return !path || neo_utf8_is_valid(path, strlen(path)) ? path : ap_escape_uri(r->pool, path);
 }
 
@@ -192,7 +190,7 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
 {
     static const neo_host host = {header, body, on_authenticated, acquire, release, notify_dispatcher, post_to_provider};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
-    size_t below = strlen(root);
+    size_t root_len = strlen(root);
     exchange->r = r;
     exchange->config = config;
     exchange->log_context = (neo_log_context){.r = r, .server = r->server};
@@ -202,8 +200,8 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
         .pool = r->pool,
         .id = neo_request_id(r),
         .method = r->method,
-        .path = r->uri && strlen(r->uri) >= below ? r->uri + below : "",
-        .instance = shown_path(r),
+        .path = r->uri && strlen(r->uri) >= root_len ? r->uri + root_len : "",
+        .instance = instance_path(r),
         .query = r->args,
         .address = r->useragent_ip,
         .host = &host,

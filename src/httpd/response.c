@@ -1,4 +1,4 @@
-/* Writing responses (see httpd/response.h). */
+/* Sends responses and problems through httpd (see httpd/response.h). */
 #include "httpd/response.h"
 
 #include <apr_strings.h>
@@ -11,7 +11,7 @@
 
 #define FILTER "NEOAPI_ERROR"
 
-/* The neo_response's headers are the request's. */
+/* The headers are set already: response->headers is r->headers_out. */
 static void set_head(request_rec *r, const neo_response *response)
 {
     r->status = response->status;
@@ -22,7 +22,7 @@ static void set_head(request_rec *r, const neo_response *response)
         r->content_type = NULL;
 }
 
-/* A bucket of the body's bytes. They stay where they are; should the bucket outlive them, APR copies them first. */
+/* A bucket with the body. It is not copied, unless the bucket outlives the request's pool; then APR copies it. */
 static apr_bucket *bucket_of(request_rec *r, const neo_response *response)
 {
     return apr_bucket_pool_create(response->body.ptr, response->body.len, r->pool, r->connection->bucket_alloc);
@@ -30,19 +30,18 @@ static apr_bucket *bucket_of(request_rec *r, const neo_response *response)
 
 static int accepts_gzip(const request_rec *r, const char *codings)
 {
-    for (const char *one; (one = ap_get_list_item(r->pool, &codings));) {
-        const char *weight = strstr(one, ";q=");
-        size_t len = strcspn(one, ";");
-        int is_it = (len == 4 && strncmp(one, "gzip", len) == 0) || (len == 1 && *one == '*');
-        if (is_it && !(weight && strtod(weight + 3, NULL) <= 0))
+    for (const char *item; (item = ap_get_list_item(r->pool, &codings));) {
+        const char *weight = strstr(item, ";q=");
+        size_t len = strcspn(item, ";");
+        int is_gzip = (len == 4 && strncmp(item, "gzip", len) == 0) || (len == 1 && *item == '*');
+        if (is_gzip && !(weight && strtod(weight + 3, NULL) <= 0))
             return 1;
     }
     return 0;
 }
 
-/* What is stored compressed is expanded, where mod_deflate is there to do it, for the few who say that they take something
- * else. */
-static void expand(request_rec *r)
+/* Decompresses documents that are stored compressed for clients that do not accept gzip, if mod_deflate is loaded. */
+static void decompress(request_rec *r)
 {
     const char *codings = apr_table_get(r->headers_in, "Accept-Encoding");
     if (apr_table_get(r->headers_out, "Content-Encoding") && codings && !accepts_gzip(r, codings) &&
@@ -50,8 +49,8 @@ static void expand(request_rec *r)
         ap_add_output_filter("INFLATE", NULL, r, r->connection);
 }
 
-/* For the access log: %u, and %{NEOAPI_PRINCIPAL}e. */
-static void name_principal(request_rec *r, const neo_response *response)
+/* For the access log: %u and %{NEOAPI_PRINCIPAL}e. */
+static void set_principal(request_rec *r, const neo_response *response)
 {
     if (!response->principal)
         return;
@@ -63,23 +62,22 @@ static void name_principal(request_rec *r, const neo_response *response)
 int neo_response_send(request_rec *r, const neo_response *response)
 {
     apr_bucket_brigade *out = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    apr_table_unset(r->headers_in, "Range"); /* answers come whole: httpd would cut pieces out of them */
+    apr_table_unset(r->headers_in, "Range"); /* the API serves no ranges, but httpd would */
     apr_table_unset(r->headers_in, "Request-Range");
     set_head(r, response);
-    name_principal(r, response);
+    set_principal(r, response);
     if (response->media_type) {
         ap_set_content_length(r, (apr_off_t)response->body.len);
-        expand(r);
+        decompress(r);
         APR_BRIGADE_INSERT_TAIL(out, bucket_of(r, response));
     }
     APR_BRIGADE_INSERT_TAIL(out, apr_bucket_eos_create(r->connection->bucket_alloc));
-    ap_pass_brigade(r->output_filters, out); /* where the client has gone there is nobody to tell */
+    ap_pass_brigade(r->output_filters, out); /* fails only if the client has disconnected */
     return OK;
 }
 
-/* ---------------------------------------------------------------- errors that httpd finds */
+/* ---------------------------------------------------------------- httpd's errors */
 
-/* httpd's status as one of our codes. */
 static neo_code code_of(int status)
 {
     static const struct {
@@ -100,8 +98,7 @@ static neo_code code_of(int status)
     return status >= 500 ? NEO_INTERNAL_UNEXPECTED : NEO_VALIDATION_MALFORMED_REQUEST;
 }
 
-/* Where the request line could not even be read, nobody knows what it was for: then it is ours if anything in the virtual host
- * is. */
+/* The API's location that the request is for. If the request line cannot be parsed, it is the virtual host's first one. */
 static const char *root_of(const request_rec *r, const neo_server_config *config)
 {
     const char *first = config->roots->nelts ? APR_ARRAY_IDX(config->roots, 0, const char *) : NULL;
@@ -119,19 +116,18 @@ static const char *root_of(const request_rec *r, const neo_server_config *config
 void neo_response_replace_error(request_rec *r)
 {
     const neo_server_config *config = neo_server_config_of(r->server);
-    int is_off = neo_location_config_of(r)->is_on == 0; /* a location inside ours that is somebody else's */
+    int is_off = neo_location_config_of(r)->is_on == 0; /* a location below the API's with NeoAPI Off */
     if (r->status >= 400 && !is_off && config->site && root_of(r, config))
         ap_add_output_filter(FILTER, NULL, r, r->connection);
 }
 
-/* What is said instead of httpd's page, which may repeat parts of the request. */
+/* The problem contains nothing of the request, unlike httpd's page. */
 static neo_problem *problem_of(request_rec *r)
 {
     neo_code code = code_of(r->status);
     neo_problem *problem = NULL;
     if (r->status == HTTP_BAD_REQUEST)
-        neo_problem_field(&problem, r->pool, code, "", "request",
-                          "is broken: a header, the path's encoding, the body's framing");
+        neo_problem_field(&problem, r->pool, code, "", "request", "has an invalid header, path encoding or body framing");
     else
         problem = neo_problem_make(r->pool, code, "%s", neo_code_row(code)->meaning);
     problem->status = r->status;
@@ -140,15 +136,15 @@ static neo_problem *problem_of(request_rec *r)
     return problem;
 }
 
-/* httpd refuses TRACE without knowing the path's methods. */
-static void allow(request_rec *r, const neo_exchange *exchange, neo_response *response)
+/* Sets the path's methods, which httpd does not know when it refuses TRACE. */
+static void set_allow(request_rec *r, const neo_exchange *exchange, neo_response *response)
 {
     neo_match match;
     if (neo_operation_match(exchange->request.path, r->method, r->pool, &match) && match.allow)
         apr_table_setn(response->headers, "Allow", match.allow);
 }
 
-/* Throws httpd's page away and writes ours when its end comes. */
+/* Discards httpd's page, and sends the problem at its end. */
 static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
 {
     request_rec *r = filter->r;
@@ -163,7 +159,7 @@ static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
     neo_service_refuse(config->site, &exchange->request, problem_of(r), &response);
     neo_exchange_count(exchange, &response);
     if (response.status == HTTP_METHOD_NOT_ALLOWED)
-        allow(r, exchange, &response);
+        set_allow(r, exchange, &response);
     apr_table_unset(r->headers_out, "Content-Length");
     set_head(r, &response);
     apr_brigade_cleanup(brigade);

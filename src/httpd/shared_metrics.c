@@ -1,4 +1,4 @@
-/* Metrics in shared memory (see httpd/shared_metrics.h). */
+/* Creates the shared memory of the metrics (see httpd/shared_metrics.h). */
 #include "httpd/shared_metrics.h"
 
 #include <ap_mpm.h>
@@ -10,28 +10,28 @@
 #include "httpd/log.h"
 #include "model/route.h"
 
-#define CACHE_LINE   64 /* bytes that the parts begin at multiples of */
-#define SPARE_FACTOR 2  /* times as many places as processes: those of before a graceful restart finish beside the new ones */
+#define CACHE_LINE   64 /* bytes */
+#define SPARE_FACTOR 2  /* after a graceful restart, old processes run beside the new ones */
 
 #define CACHE_ALIGNED(size) (((size) + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE)
 
-static neo_shared_metrics shared; /* without figures until they are opened */
+static neo_shared_metrics shared; /* its members are NULL until they are opened */
 
-static int processes_at_most(void)
+static int max_processes(void)
 {
     int max = 0;
     ap_mpm_query(AP_MPMQ_HARD_LIMIT_DAEMONS, &max);
     return SPARE_FACTOR * (max > 0 ? max : 1);
 }
 
-/* Memory of another layout is another memory: an upgraded module with other routes begins anew. */
+/* Depends on the layout, so that an upgraded module with other routes gets new memory. */
 static const char *name_of(apr_size_t size, apr_pool_t *pool)
 {
-    return apr_psprintf(pool, "neoapi_figures_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION, neo_routes_fingerprint(), size);
+    return apr_psprintf(pool, "neoapi_metrics_%s_%x_%" APR_SIZE_T_FMT, NEO_VERSION, neo_routes_fingerprint(), size);
 }
 
-/* It is kept with the process, not with its configuration. Anonymous shared memory begins as zeros, and what is not counted in
- * is never touched. */
+/* The memory belongs to the process, not to its configuration. Anonymous shared memory is zeroed, and pages that are not used
+ * cost nothing. */
 static char *make(server_rec *server, const char *name, apr_size_t size)
 {
     apr_pool_t *pool = server->process->pool;
@@ -39,8 +39,8 @@ static char *make(server_rec *server, const char *name, apr_size_t size)
     apr_status_t rv = apr_shm_create(&shm, size + CACHE_LINE, NULL, pool);
     if (rv != APR_SUCCESS) {
         char reason[128];
-        neo_log(NEO_LOG_NO_MEMORY, &(neo_log_context){.server = server},
-                "no shared memory for the figures of the status page (%s)", apr_strerror(rv, reason, sizeof reason));
+        neo_log(NEO_LOG_NO_MEMORY, &(neo_log_context){.server = server}, "cannot create shared memory for metrics: %s",
+                apr_strerror(rv, reason, sizeof reason));
         return NULL;
     }
     char *memory = apr_shm_baseaddr_get(shm);
@@ -51,7 +51,7 @@ static char *make(server_rec *server, const char *name, apr_size_t size)
 
 int neo_shared_metrics_open(server_rec *main_server)
 {
-    int routes = neo_routes_count(), processes = processes_at_most();
+    int routes = neo_routes_count(), processes = max_processes();
     apr_size_t metrics = CACHE_ALIGNED(neo_metrics_size(routes, processes)), receivers = CACHE_ALIGNED(neo_receivers_size());
     apr_size_t size = metrics + receivers + CACHE_ALIGNED(NEO_MAX_DATABASES * sizeof(neo_db_probes));
     const char *name = name_of(size, main_server->process->pconf);

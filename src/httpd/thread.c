@@ -1,4 +1,4 @@
-/* Starting and joining threads (see httpd/thread.h). */
+/* Starts and joins threads (see httpd/thread.h). */
 #include "httpd/thread.h"
 
 #include <pthread.h>
@@ -34,7 +34,7 @@ void neo_thread_start(apr_pool_t *pchild, void (*run_it)(void *data), void (*sto
     t->run = run_it;
     t->stop = stop;
     t->data = data;
-    sigfillset(&all); /* httpd's signals are for its own threads */
+    sigfillset(&all); /* httpd's own threads handle its signals */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int failed = pthread_create(&t->id, NULL, run, t);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
