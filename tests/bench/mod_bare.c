@@ -1,15 +1,15 @@
-/* The bare handler that the module is measured against: mod_dbd's connection, one prepared statement, the answer's bytes.
+/* A minimal handler that the module is compared with: a connection of mod_dbd, one prepared statement, the response's bytes.
  *
  *   GET  /bare/TENANT/ORGANIZATION/brokers/ID         one broker
  *   GET  /bare/TENANT/ORGANIZATION/brokers[?after=ID] the 25 newest, or those that follow
- *   POST /bare/TENANT/ORGANIZATION/brokers[?alone]    one more, and the subscription's delivery; or just the row
- *   POST /bare/TENANT/ORGANIZATION/brokers?many       an array of them, and a delivery for each
+ *   POST /bare/TENANT/ORGANIZATION/brokers[?alone]    creates a broker, and a delivery unless "alone"
+ *   POST /bare/TENANT/ORGANIZATION/brokers?many       creates an array of them, and a delivery for each
  *   GET  /bare/TENANT/ORGANIZATION/properties/ID      one property
- *   GET  /bare/TENANT/ORGANIZATION/properties?city=CITY&status=STATUS  the 25 newest of these
+ *   GET  /bare/TENANT/ORGANIZATION/properties?city=CITY&status=STATUS  the 25 newest with these values
  *
- * It sets the mark, so what it does is done as fast as is reasonable: statements are prepared once a connection, rows hold the
- * finished JSON, an answer is one piece of known length. It has no features at all: no credentials, limits, request ids,
- * validation, cursors or idempotency, and of errors it knows only that there was one. */
+ * It is as fast as is reasonable: statements are prepared once per connection, rows contain the finished JSON, a response is
+ * one bucket of known length. It has no credentials, limits, request ids, validation, cursors, idempotency or error messages.
+ */
 #include <httpd.h>
 
 #include <apr_atomic.h>
@@ -26,17 +26,17 @@
 
 APLOG_USE_MODULE(bare);
 
-#define ID_LEN    30
-#define PAGE      25
-#define MAX_BODY  131072
-#define AFTER_ALL "brk_~" /* greater than every id */
+#define ID_LEN   30
+#define PAGE     25
+#define MAX_BODY 131072
+#define MAX_ID   "brk_~" /* greater than every id */
 
 typedef struct {
     const char *name, *sql;
     int params;
 } statement;
 
-/* A parameter of a list's query, and what it is where it is not given. */
+/* A query parameter of a list. */
 typedef struct {
     const char *name, *default_value;
 } parameter;
@@ -44,12 +44,12 @@ typedef struct {
 typedef struct {
     const char *path;
     statement get, list;
-    parameter parameters[2]; /* the list's, after the organization */
+    parameter parameters[2]; /* of the list, after the organization */
 } collection;
 
 #define FROM(table) "select representation from neoapi." table " where organization_id = $1"
 
-/* One row more than is shown, as every list needs that tells whether more follow. */
+/* One row more than a page, as in lists that tell whether there is a next page. */
 #define NEWEST " order by id desc limit 26"
 
 static const collection collections[] = {
@@ -57,7 +57,7 @@ static const collection collections[] = {
         "/brokers",
         {"bare_broker", FROM("broker") " and id = $2", 2},
         {"bare_brokers", FROM("broker") " and id < $2" NEWEST, 2},
-        {{"after", AFTER_ALL}},
+        {{"after", MAX_ID}},
     },
     {
         "/properties",
@@ -74,13 +74,13 @@ static const collection collections[] = {
     " select $1, $2, " id ", name, creci, document_number, email, phone, bank_account, coalesce(visibility, 'restricted'),"    \
     " now(), now(), 'bare', 'bare' from " from " returning "
 #define ONE(returning) INSERT("$3", "json_populate_record(null::neoapi.broker, $4::json)") returning
-/* The id, with two digits of it for the place in the array. */
+/* Two digits of the id are the position in the array. */
 #define MANY(returning)                                                                                                        \
     INSERT("left($3, 14) || substr($3, 17) || lpad((ordinality - 1)::text, 2, '0')",                                           \
            "json_populate_recordset(null::neoapi.broker, $4::json) with ordinality")                                           \
     returning
 
-/* What is to be told to the subscription that wants to know. */
+/* The deliveries to matching subscriptions. */
 #define DELIVERIES                                                                                                             \
     "queued_deliveries as (insert into neoapi.webhook_delivery"                                                                \
     " (organization_id, id, subscription_id, event_type, payload, created_at)"                                                 \
@@ -100,17 +100,15 @@ static const statement create_many = {
     "bare_create_many", "with r as (" MANY("*") "), " DELIVERIES "select '[' || string_agg(representation, ',') || ']' from r",
     4};
 
-/* The row alone. */
 static const statement insert = {"bare_insert", ONE("representation"), 4};
 
 typedef APR_OPTIONAL_FN_TYPE(ap_dbd_acquire) acquire_fn;
 static acquire_fn *acquire;
 
-/* What the path says. */
 typedef struct {
     const char *tenant, *organization, *id; /* id NULL: the collection */
     const collection *of;
-} place;
+} request_target;
 
 static int is_in(const collection *of, const char *path)
 {
@@ -118,26 +116,26 @@ static int is_in(const collection *of, const char *path)
     return strncmp(path, of->path, len) == 0 && (rest == len || (path[len] == '/' && rest == len + 1 + ID_LEN));
 }
 
-/* Every id has the same length, so the path's parts are where they are. */
-static int read_path(request_rec *r, place *where)
+/* All ids have the same length, so the parts of the path have fixed positions. */
+static int read_path(request_rec *r, request_target *target)
 {
     static const char base[] = "/bare/";
     const char *tenant = r->uri + sizeof base - 1, *organization = tenant + ID_LEN + 1, *rest = organization + ID_LEN;
     if (strlen(r->uri) <= (apr_size_t)(rest - r->uri))
         return 0;
-    where->of = collections;
-    while (!is_in(where->of, rest))
-        if (++where->of == collections + sizeof collections / sizeof *collections)
+    target->of = collections;
+    while (!is_in(target->of, rest))
+        if (++target->of == collections + sizeof collections / sizeof *collections)
             return 0;
-    where->tenant = apr_pstrmemdup(r->pool, tenant, ID_LEN);
-    where->organization = apr_pstrmemdup(r->pool, organization, ID_LEN);
-    where->id = strchr(rest + 1, '/');
-    if (where->id)
-        where->id++;
+    target->tenant = apr_pstrmemdup(r->pool, tenant, ID_LEN);
+    target->organization = apr_pstrmemdup(r->pool, organization, ID_LEN);
+    target->id = strchr(rest + 1, '/');
+    if (target->id)
+        target->id++;
     return 1;
 }
 
-/* Runs a statement; a connection that doesn't have it yet is told it first. NULL: it failed, and the log says why. */
+/* Executes a statement, and prepares it first if the connection is new. Returns NULL, and logs, if it fails. */
 static PGresult *run(request_rec *r, const statement *what, const char *const *values)
 {
     ap_dbd_t *dbd = acquire(r);
@@ -169,7 +167,7 @@ static int answer(request_rec *r, int status, const char *body, apr_size_t len)
     return ap_pass_brigade(r->output_filters, bb) == APR_SUCCESS ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* Answers with the only row, and takes the result. */
+/* Sends the only row, and clears the result. */
 static int answer_row(request_rec *r, int status, PGresult *result)
 {
     if (!result)
@@ -184,7 +182,7 @@ static int answer_row(request_rec *r, int status, PGresult *result)
     return answer(r, status, body, len);
 }
 
-/* Answers with the rows as a JSON array, and takes the result. */
+/* Sends the rows as a JSON array, and clears the result. */
 static int answer_rows(request_rec *r, PGresult *result)
 {
     if (!result)
@@ -207,21 +205,21 @@ static int answer_rows(request_rec *r, PGresult *result)
     return answer(r, HTTP_OK, body, len);
 }
 
-static int answer_list(request_rec *r, const place *where)
+static int answer_list(request_rec *r, const request_target *target)
 {
-    const char *values[3] = {where->organization};
+    const char *values[3] = {target->organization};
     apr_table_t *given = NULL;
     if (r->args)
         ap_args_to_table(r, &given);
-    for (int i = 1; i < where->of->list.params; i++) {
-        const parameter *wanted = &where->of->parameters[i - 1];
+    for (int i = 1; i < target->of->list.params; i++) {
+        const parameter *wanted = &target->of->parameters[i - 1];
         const char *value = given ? apr_table_get(given, wanted->name) : NULL;
         values[i] = value ? value : wanted->default_value;
     }
-    return answer_rows(r, run(r, &where->of->list, values));
+    return answer_rows(r, run(r, &target->of->list, values));
 }
 
-/* NULL: it could not be read, or is too long, or its length was not given. */
+/* Returns NULL if the body cannot be read, is too long or has no Content-Length. */
 static char *read_body(request_rec *r)
 {
     apr_bucket_brigade *bb = apr_brigade_create(r->pool, r->connection->bucket_alloc);
@@ -232,7 +230,7 @@ static char *read_body(request_rec *r)
     char *body = apr_palloc(r->pool, max + 2);
     int ended = 0;
     while (!ended && len <= max) {
-        size = max + 1 - len; /* the end comes with it */
+        size = max + 1 - len; /* one more, to read the end of the body as well */
         if (ap_get_brigade(r->input_filters, bb, AP_MODE_READBYTES, APR_BLOCK_READ, (apr_off_t)size) != APR_SUCCESS ||
             apr_brigade_flatten(bb, body + len, &size) != APR_SUCCESS)
             return NULL;
@@ -252,7 +250,7 @@ static void put_digits(char *out, int digits, apr_uint64_t number)
     }
 }
 
-/* The time, where the process's memory happens to lie and who it is, and a counter. */
+/* An id from the time, the process and a counter. */
 static void make_id(request_rec *r, char id[ID_LEN + 1])
 {
     static apr_uint32_t made;
@@ -263,7 +261,7 @@ static void make_id(request_rec *r, char id[ID_LEN + 1])
     id[ID_LEN] = '\0';
 }
 
-/* Nothing of this is a file; httpd need not look. */
+/* Keeps the core from mapping the paths to files. */
 static int map_to_storage(request_rec *r)
 {
     return strncmp(r->uri, "/bare/", 6) == 0 ? OK : DECLINED;
@@ -271,24 +269,24 @@ static int map_to_storage(request_rec *r)
 
 static int handle(request_rec *r)
 {
-    place where;
+    request_target target;
     char id[ID_LEN + 1];
     if (!r->handler || strcmp(r->handler, "bare") != 0)
         return DECLINED;
-    if (!read_path(r, &where))
+    if (!read_path(r, &target))
         return HTTP_NOT_FOUND;
-    if (r->method_number == M_POST && !where.id && where.of == collections) {
+    if (r->method_number == M_POST && !target.id && target.of == collections) {
         char *body = read_body(r);
         const statement *how = !r->args ? &create : strcmp(r->args, "many") == 0 ? &create_many : &insert;
         make_id(r, id);
-        return body ? answer_row(r, HTTP_CREATED, run(r, how, (const char *[]){where.organization, where.tenant, id, body}))
+        return body ? answer_row(r, HTTP_CREATED, run(r, how, (const char *[]){target.organization, target.tenant, id, body}))
                     : HTTP_BAD_REQUEST;
     }
     if (r->method_number != M_GET)
         return HTTP_METHOD_NOT_ALLOWED;
-    if (where.id)
-        return answer_row(r, HTTP_OK, run(r, &where.of->get, (const char *[]){where.organization, where.id}));
-    return answer_list(r, &where);
+    if (target.id)
+        return answer_row(r, HTTP_OK, run(r, &target.of->get, (const char *[]){target.organization, target.id}));
+    return answer_list(r, &target);
 }
 
 static void find_dbd(void)

@@ -1,9 +1,8 @@
-/* Feeds libFuzzer's inputs to what reads WhatsApp's callbacks: nothing crashes, and what is read is as include/model/callback.h
- * promises. */
+/* Fuzzes the reader of WhatsApp's callbacks and checks that its results are as include/model/callback.h says. */
 #include "model/callback.h"
 #include "core/json.h"
 
-#include "promises.h"
+#include "expect.h"
 
 static int is_one_of(const char *text, const char *const *words)
 {
@@ -24,29 +23,29 @@ static void check_fact(const neo_fact *fact)
     check_digits(fact->phone_number_id);
     check_digits(fact->wa_id);
     check_digits(fact->new_wa_id);
-    PROMISED(fact->phone_number_id);
-    PROMISED(!fact->status || is_one_of(fact->status, statuses));
-    PROMISED(!fact->preference || is_one_of(fact->preference, preferences));
-    PROMISED(fact->at >= 0);
+    EXPECT(fact->phone_number_id);
+    EXPECT(!fact->status || is_one_of(fact->status, statuses));
+    EXPECT(!fact->preference || is_one_of(fact->preference, preferences));
+    EXPECT(fact->at >= 0);
     switch (fact->kind) {
-    case NEO_FACT_MESSAGE: PROMISED(fact->id && fact->type && (fact->wa_id || fact->bsuid)); break;
-    case NEO_FACT_STATUS: PROMISED(fact->id && fact->status); break;
-    case NEO_FACT_PREFERENCE: PROMISED(fact->preference && (fact->wa_id || fact->bsuid)); break;
-    case NEO_FACT_MOVED: PROMISED((fact->wa_id || fact->bsuid) && (fact->new_wa_id || fact->new_bsuid)); break;
-    default: broken("it is of a kind that there is", __FILE__, __LINE__);
+    case NEO_FACT_MESSAGE: EXPECT(fact->id && fact->type && (fact->wa_id || fact->bsuid)); break;
+    case NEO_FACT_STATUS: EXPECT(fact->id && fact->status); break;
+    case NEO_FACT_PREFERENCE: EXPECT(fact->preference && (fact->wa_id || fact->bsuid)); break;
+    case NEO_FACT_MOVED: EXPECT((fact->wa_id || fact->bsuid) && (fact->new_wa_id || fact->new_bsuid)); break;
+    default: fail("the kind is one of neo_fact_kind", __FILE__, __LINE__);
     }
 }
 
-/* The database gets JSON, with an object for each fact. */
+/* The JSON for the database is an array with an object for each fact. */
 static void check_json(const apr_array_header_t *facts, apr_pool_t *pool)
 {
     const char *wrong = NULL;
     const neo_json *list = neo_json_parse(neo_facts_json(facts, pool), pool, &wrong);
-    PROMISED(list && neo_json_kind_of(list) == NEO_JSON_ARRAY && neo_json_size(list) == (apr_size_t)facts->nelts);
+    EXPECT(list && neo_json_kind_of(list) == NEO_JSON_ARRAY && neo_json_size(list) == (apr_size_t)facts->nelts);
     for (int i = 0; i < facts->nelts; i++) {
         const neo_fact *fact = &APR_ARRAY_IDX(facts, i, neo_fact);
         const neo_json *body = neo_json_get(neo_json_at(list, (apr_size_t)i), "body");
-        PROMISED(fact->body ? body && strcmp(neo_json_string(body), fact->body) == 0 : !body);
+        EXPECT(fact->body ? body && strcmp(neo_json_string(body), fact->body) == 0 : !body);
     }
 }
 
@@ -55,25 +54,25 @@ static void check_callback(neo_text raw, apr_pool_t *pool)
     const char *wrong = NULL;
     int dropped = -1;
     const apr_array_header_t *facts = neo_callback_read(raw, pool, &wrong, &dropped);
-    PROMISED(facts ? dropped >= 0 : wrong && *wrong);
+    EXPECT(facts ? dropped >= 0 : wrong && *wrong);
     for (int i = 0; facts && i < facts->nelts; i++)
         check_fact(&APR_ARRAY_IDX(facts, i, neo_fact));
     if (facts)
         check_json(facts, pool);
 }
 
-/* What is looked up before anything is believed: a few ids that are digits. */
+/* The ids that are looked up before the signature is verified are few, and digits. */
 static void check_candidates(neo_text raw, apr_pool_t *pool)
 {
     int count = 0;
     for (const char *const *id = neo_callback_candidates(raw, pool); *id; id++, count++)
         check_digits(*id);
-    PROMISED(count < 100);
+    EXPECT(count < 100);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    apr_pool_t *pool = the_pool();
+    apr_pool_t *pool = input_pool();
     neo_text raw = {(const char *)data, size};
     check_candidates(raw, pool);
     check_callback(raw, pool);

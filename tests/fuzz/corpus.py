@@ -1,6 +1,6 @@
-"""The inputs that are kept: corpus.py unpack FILE FOLDER, corpus.py pack FOLDER FILE
+"""Converts a fuzzer's corpus: corpus.py unpack FILE FOLDER, corpus.py pack FOLDER FILE
 
-An input is a line of the file: a JSON string in which a character is a byte, so that one can be read, found and compared.
+In the file each input is a line: a JSON string with a character for each byte, so that diffs are readable.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ def unpack(file, folder):
 
 
 def pack(folder, file):
-    inputs = sorted((one.read_bytes() for one in Path(folder).iterdir()), key=lambda data: (len(data), data))
+    inputs = sorted((path.read_bytes() for path in Path(folder).iterdir()), key=lambda data: (len(data), data))
     Path(file).write_text("".join(json.dumps(data.decode("latin-1")) + "\n" for data in inputs))
 
 

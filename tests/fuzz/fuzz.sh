@@ -1,10 +1,10 @@
 #!/bin/sh
-# Feeds inputs to the fuzzers in a folder: fuzz.sh run|check|keep FOLDER FUZZER…
+# Runs the fuzzers in a folder: fuzz.sh run|check|keep FOLDER FUZZER…
 #
-#   run     NEOAPI_FUZZ_RUNS executions (10,000,000), shared by as many processes as there are processors. What is found new is added
-#           to FOLDER/<fuzzer>.corpus. An input that breaks something is written to FOLDER
-#   check   the inputs that are kept, and a few thousand more made of them: always the same ones
-#   keep    tests/fuzz/<fuzzer>.txt becomes the fewest inputs that reach what is known to be reachable
+#   run     NEOAPI_FUZZ_RUNS executions (10,000,000), with a process for each processor. New inputs are added to FOLDER/<fuzzer>.corpus,
+#           inputs that fail are written to FOLDER
+#   check   the inputs of tests/fuzz/<fuzzer>.txt, and a few thousand mutations of them, the same each time
+#   keep    reduces the corpus to the fewest inputs with the same coverage and writes them to tests/fuzz/<fuzzer>.txt
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 [ $# -ge 3 ] || { sed -n '2,8s/^# *//p' "$0" >&2; exit 2; }
@@ -12,7 +12,7 @@ command=$1 folder=$2
 shift 2
 export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0 UBSAN_OPTIONS=print_stacktrace=1
 
-# What each is told: inputs of at most so many bytes, words of the language, where to put what breaks something.
+# The options of all runs.
 fuzz() {
     name=$1
     shift
@@ -25,14 +25,14 @@ unpack() {
     /usr/bin/python3 -B "$here/corpus.py" unpack "$here/$1.txt" "$2"
 }
 
-tell() {
+report() {
     sed -n 's/^stat::number_of_executed_units: *\([0-9]*\)$/\1/p' "$@" | awk -v name="$name" '{ n += $1 }
-        END { printf "fuzz: %s: %d executions, nothing found\n", name, n }'
+        END { printf "fuzz: %s: %d executions, no failure\n", name, n }'
 }
 
 failed() {
     grep -v '^#' "$1" | tail -n 60
-    echo "fuzz: $name: failed; the whole of it is in $1"
+    echo "fuzz: $name: failed; see $1"
     exit 1
 }
 
@@ -51,14 +51,14 @@ run() {
         job=$((job + 1))
         wait "$pid" || failed "$folder/$name.$job.log"
     done
-    tell $(seq -f "$folder/$name.%g.log" "$jobs")
+    report $(seq -f "$folder/$name.%g.log" "$jobs")
 }
 
 check() {
     rm -rf "$folder/$name.kept"
     unpack "$name" "$folder/$name.kept"
     fuzz "$name" -runs=20000 -seed=1 "$folder/$name.kept" >"$folder/$name.check.log" 2>&1 || failed "$folder/$name.check.log"
-    tell "$folder/$name.check.log"
+    report "$folder/$name.check.log"
 }
 
 keep() {
@@ -68,7 +68,7 @@ keep() {
     fuzz "$name" -max_len=700 -merge=1 "$folder/$name.fewest" "$folder/$name.corpus" >"$folder/$name.merge.log" 2>&1 ||
         failed "$folder/$name.merge.log"
     /usr/bin/python3 -B "$here/corpus.py" pack "$folder/$name.fewest" "$here/$name.txt"
-    echo "fuzz: $name: $(wc -l <"$here/$name.txt") inputs are kept, $(wc -c <"$here/$name.txt") bytes"
+    echo "fuzz: $name: $(wc -l <"$here/$name.txt") inputs, $(wc -c <"$here/$name.txt") bytes"
 }
 
 for name; do
