@@ -5,12 +5,13 @@ from pathlib import Path
 
 import pytest
 
-for module in ("hooks", "receiver"):
+for module in ("webhook_fixtures", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import ok, wrong_fields  # noqa: E402
 from conftest import SECOND_HOST  # noqa: E402
-from hooks import admin, make_there, receiver, subscribe, there, until  # noqa: E402, F401 (fixtures)
+from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402, F401 (fixtures)
+                              subscribe, until)
 
 ON = "NeoAPIWebhookAllowHTTP On"
 OFF = "NeoAPIWebhookConcurrency 0"  # delivers nothing
@@ -19,9 +20,9 @@ CONF += SECOND_HOST.replace("NeoAPIMaxBody 4096", f"{ON}\n{OFF}")
 
 
 @pytest.fixture
-def allowing(admin, there):
+def allowing(admin, module_instance):
     """A client of the second virtual host, which allows http."""
-    return admin.with_(url=f"https://127.0.0.2:{there.port}/public/v1/")
+    return admin.with_(url=f"https://127.0.0.2:{module_instance.port}/public/v1/")
 
 
 def refuses(response):
@@ -56,21 +57,21 @@ def test_the_first_host_says_how_to_deliver(admin, allowing, receiver):
     assert until(admin, subscription, "success")["http_status"] == 204
 
 
-def test_a_delivery_is_sent_while_some_host_allows_http(there, admin, allowing, receiver):
+def test_a_delivery_is_sent_while_some_host_allows_http(module_instance, admin, allowing, receiver):
     subscription = subscribe(allowing, receiver.url)
     admin.broker()
     assert until(admin, subscription, "success")["http_status"] == 204
 
-    conf = Path(there.settings["SERVER_CONF"])
+    conf = Path(module_instance.settings["SERVER_CONF"])
     before, connections = conf.read_text(), receiver.connections
     conf.write_text(before.replace(ON, ""))
-    there.command("stop-httpd")
-    there.command("start-httpd")
+    module_instance.command("stop-httpd")
+    module_instance.command("start-httpd")
     try:
         admin.broker()
         assert until(admin, subscription, "failed")["attempts"][0]["error"] == "address_invalid"
         assert receiver.connections == connections
     finally:
         conf.write_text(before)
-        there.command("stop-httpd")
-        there.command("start-httpd")
+        module_instance.command("stop-httpd")
+        module_instance.command("start-httpd")
