@@ -317,6 +317,6 @@ def test_a_secret_that_cannot_be_opened_is_logged(module_instance, module_admin_
     module_instance.sql("update neoapi.webhook_subscription set secret = 'AAAA' where id = %s", subscription["id"])
     api.broker()
     assert attempted(api, subscription)["attempts"][0]["error"] == "not_sent"
-    eventually(lambda: subscription["id"] + " cannot be opened" in module_instance.error_log, "a line in the log")
+    eventually(lambda: subscription["id"] + " cannot be decrypted" in module_instance.error_log, "a line in the log")
     module_instance.sql("update neoapi.webhook_subscription set secret = %s where id = %s", sealed, subscription["id"])
     assert until(api, subscription, "success")["http_status"] == 204
