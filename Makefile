@@ -2,7 +2,7 @@
 
 # Settings of this file are arguments of make (make demo DEMO_PORT=9443). A variable of the environment with the same name is something
 # else, so it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere.
-SETTINGS := BUILD FETCHED SAN APXS CLANG MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
+SETTINGS := BUILD FETCHED SAN APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
             DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES PREFIX DESTDIR
 $(foreach name,$(SETTINGS),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
@@ -19,6 +19,7 @@ NEEDS.check-rest     := $(NEEDS.deps)
 NEEDS.check-manuals  := $(NEEDS.deps)
 NEEDS.openapi-check  := $(NEEDS.deps)
 NEEDS.lint           := check-all
+NEEDS.tidy           := $(NEEDS.deps)
 NEEDS.format         := check-all
 NEEDS.fuzz           := build check-all
 NEEDS.fuzz-check     := build check-all
@@ -43,6 +44,7 @@ VERSION := 0.1.0
 BUILD   ?= build
 CC      ?= cc
 APXS    ?= apxs
+CLANG_TIDY ?= clang-tidy
 
 # What npm fetches is the same for every build.
 FETCHED ?= $(BUILD)/fetched
@@ -252,6 +254,11 @@ format: ## format the C files
 lint: ## check format, layers, sizes and texts; then that each check can fail
 	@sh tests/lint/check.sh . format layers sizes texts
 	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/lint
+
+.PHONY: tidy
+tidy: $(GEN) ## check the C sources with clang-tidy (.clang-tidy says what for)
+	@printf '%s\n' $(LIB_SRC) $(MOD_SRC) $(CTL_SRC) | \
+		xargs -P "$$(nproc)" -I{} $(CLANG_TIDY) --quiet {} -- $(CPPFLAGS) -std=gnu11 2>$(BUILD)/tidy.log || { cat $(BUILD)/tidy.log; exit 1; }
 
 # ---------------------------------------------------------------- openapi
 

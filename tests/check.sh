@@ -55,6 +55,7 @@ computing() {
 
 computing_rest() {
     step 'format, sizes, and that each lint check can fail' make -s lint
+    step 'clang-tidy' make -s tidy
     step 'manuals' make -s check-manuals
     step 'OpenAPI document' make -s openapi-check
     step 'fuzz corpora' make -s "$jobs" fuzz-check

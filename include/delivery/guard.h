@@ -15,7 +15,7 @@ typedef struct neo_guard neo_guard;
 neo_guard *neo_guard_make(apr_pool_t *pool);
 
 /* Allows a range that would be refused, such as "10.20.0.0/16" or "::1". Returns NULL or an error message. */
-const char *neo_guard_allow(neo_guard *guard, const char *range, apr_pool_t *pool);
+const char *neo_guard_allow(neo_guard *guard, const char *text, apr_pool_t *pool);
 
 /* True for allowed ranges and for public unicast addresses that are not this host's own. A mapped IPv4 address is treated like
  * the IPv4 address; the other IPv6 forms that contain one (compatible, NAT64, 6to4, Teredo) are refused. */

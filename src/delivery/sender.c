@@ -19,7 +19,7 @@
 #define MAX_PROVIDER_RESPONSE_BYTES 262144
 #define MAX_HEADER_BYTES            65536 /* headers and trailers, as count_header counts them */
 #define MAX_EVENTS                  64    /* of one epoll_wait */
-#define NEVER                       -1
+#define NEVER                       (-1)
 
 typedef struct transfer {
     struct transfer *next; /* while it is idle */

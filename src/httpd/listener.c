@@ -15,7 +15,7 @@
 #define HEARTBEAT_MS        10000 /* without a notification */
 #define HEARTBEAT_TIMEOUT_S 3
 #define RECONNECT_DELAY_MS  1000
-#define NO_ERROR            -1
+#define NO_ERROR            (-1)
 
 _Static_assert(HEARTBEAT_MS / 1000 + HEARTBEAT_TIMEOUT_S < NEO_CREDENTIAL_CACHE_TTL_S,
                "the cache is confirmed before it expires, even if a heartbeat takes its whole timeout");

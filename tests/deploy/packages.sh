@@ -33,6 +33,7 @@ check python3-h2
 check python3-hypothesis
 check-all apache2
 check-all clang-format
+check-all clang-tidy
 check-all python3-pyflakes
 check-all universal-ctags
 check-all shellcheck
