@@ -74,6 +74,7 @@ def test_what_is_not_a_page_is_not_found(anonymous, api):
 # ---------------------------------------------------------------- nothing from elsewhere
 
 
+@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 @pytest.mark.parametrize("path", PAGES)
 def test_the_policy_is_strict(anonymous, path):
     policy = policy_of(anonymous.get(path))
@@ -97,6 +98,7 @@ def test_a_page_refers_to_nothing_elsewhere_and_has_nothing_inline(page, instanc
         assert link["rel"] in ("icon", "stylesheet"), link
 
 
+@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 def test_style_sheets_load_nothing(anonymous, assets):
     sheets = [url for url in assets if url.endswith(".css")]
     assert len(sheets) == 3
@@ -174,6 +176,7 @@ def test_examples_name_the_deployment(anonymous, second_host_api):
 # ---------------------------------------------------------------- assets
 
 
+@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 def test_what_pages_are_made_of_is_kept_by_browsers_under_a_name_of_its_content(anonymous, assets):
     assert len(assets) == 7
     for url in assets:
@@ -183,6 +186,7 @@ def test_what_pages_are_made_of_is_kept_by_browsers_under_a_name_of_its_content(
         assert anonymous.get(url, headers={"If-None-Match": response.headers["ETag"]}).status_code == 304
 
 
+@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 @pytest.mark.parametrize("accepted, coding", [
     ("gzip", "gzip"), ("gzip, deflate, br, zstd", "gzip"), ("br, *", "gzip"), ("gzip;q=0.1", "gzip"),
     ("identity", None), ("gzip;q=0", None), ("br", None), ("", None)])
@@ -195,6 +199,7 @@ def test_what_is_stored_compressed_is_sent_so_to_those_who_take_it(anonymous, as
     assert again.status_code == 304
 
 
+@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 def test_who_says_nothing_of_compression_gets_it(anonymous, assets):
     path, = [url.removeprefix(anonymous.url) for url in assets if "swagger-ui-bundle" in url]
     response = anonymous.raw(anonymous.head_of("GET", path))

@@ -239,7 +239,7 @@ def test_output_that_nobody_takes_is_an_error(db):
     (["webhook", "re"], ["recover", "retry"]),
     (["webhook", "deliveries", "--status", "f"], ["failed"]),
     (["doctor", "--key-file", "/etc/host"], ["/etc/hostname", "/etc/hosts"]),
-    (["doctor", "--httpd-conf", "/etc/apa"], ["/etc/apache2"]),
+    (["doctor", "--httpd-conf", "/etc/passw"], ["/etc/passwd"]),
     (["import", "/etc/host"], ["/etc/hostname", "/etc/hosts"]),
     (["import", "--ch"], ["--check"]),
     (["key", "rotate", "--g"], ["--grace"]),
