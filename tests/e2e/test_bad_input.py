@@ -7,7 +7,8 @@ import pytest
 
 pytest.register_assert_rewrite("raw_http")
 
-from client import Api, ok, refused, wrong_fields  # noqa: E402
+from client import ok, refused, wrong_fields  # noqa: E402
+from openapi_doc import Document  # noqa: E402
 from raw_http import check_wholly, no_child_crashes, param_id  # noqa: E402, F401
 
 JSON = {"Content-Type": "application/json"}
@@ -169,38 +170,22 @@ def test_unusual_texts_are_returned_unchanged(own_api, text):
 
 # ---------------------------------------------------------------- fields
 
-@pytest.fixture(scope="module")
-def description(instance):
-    """The API's description of itself."""
-    return Api(instance).description()
-
-
-def resolve(description, schema):
-    while "$ref" in schema:
-        place = description
-        for step in schema["$ref"].removeprefix("#/").split("/"):
-            place = place[step]
-        schema = place
-    return schema
-
-
-def fields_of(description, schema, path=""):
-    """Path and schema of every field that can be written, those of objects after the object. Null, which is no value, is left
-    out of the schema."""
-    for name, field in resolve(description, schema)["properties"].items():
-        field = resolve(description, field.get("anyOf", [field])[0])
+def fields_of(document, schema, path=""):
+    """Path and schema of every field that can be written; the fields of an object follow it. Null is left out of the schema."""
+    for name, field in document.merged(document.resolve(schema))["properties"].items():
+        field = document.merged(document.resolve(field.get("anyOf", [field])[0]))
         if isinstance(field.get("type"), list):
             field = {**field, "type": field["type"][0]}
         if not field.get("readOnly"):
             yield path + name, field
             if "properties" in field:
-                yield from fields_of(description, field, path + name + ".")
+                yield from fields_of(document, field, path + name + ".")
 
 
 @pytest.fixture(scope="module")
-def fields(description):
-    content = description["paths"]["/brokers"]["post"]["requestBody"]["content"]["application/json"]
-    found = dict(fields_of(description, content["schema"]))
+def fields(instance):
+    document = Document(instance)
+    found = dict(fields_of(document, document.operation("post", "/brokers").body))
     assert len(found) == 13 and "bank_account.pix_key" in found  # the test has something to test
     return found
 
