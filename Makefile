@@ -18,7 +18,7 @@ NEEDS.check-all      := $(NEEDS.deps)
 NEEDS.check-rest     := $(NEEDS.deps)
 NEEDS.check-manuals  := $(NEEDS.deps)
 NEEDS.openapi-check  := $(NEEDS.deps)
-NEEDS.lint           := check-all
+NEEDS.lint           := check check-all
 NEEDS.tidy           := $(NEEDS.deps)
 NEEDS.format         := check-all
 NEEDS.fuzz           := build check-all
@@ -205,7 +205,7 @@ check: ## before a commit: build, unit tests, end-to-end tests of the API (four 
 check-all: ## check, then the rest: sanitizers, slow and timing tests, browsers, fuzz corpora, linters (twelve minutes)
 	@sh tests/check.sh all
 
-check-rest: ## the rest alone
+check-rest: ## check-all without check
 	@sh tests/check.sh rest
 
 # ---------------------------------------------------------------- packages, and the demo
@@ -232,7 +232,7 @@ clean: demo-remove
 # ---------------------------------------------------------------- the Debian package
 
 .PHONY: fetch package package-test
-fetch: ## fetch what a build needs beside Debian's packages (Swagger UI, for the reference page), so that later none needs a network
+fetch: ## download Swagger UI for the reference page; later builds need no network
 	@sh src/docs/fetch.sh '$(FETCHED)'
 
 # RELEASE names the Debian release to build and test for; another one than this machine's has a folder of its own.
@@ -287,13 +287,13 @@ CLANG     ?= $(firstword $(foreach name,clang $(foreach n,21 20 19 18 17 16 15 1
 FUZZFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
 .PHONY: fuzz fuzz-check fuzz-keep
-fuzz: $(FUZZERS:%=$(FUZZ)/%) ## feed inputs to what reads those of strangers, with the sanitizers (FUZZ_RUNS=10000000)
+fuzz: $(FUZZERS:%=$(FUZZ)/%) ## fuzz the parsers of untrusted input, with the sanitizers (FUZZ_RUNS=10000000)
 	@NEOAPI_FUZZ_RUNS='$(FUZZ_RUNS)' sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
 
-fuzz-check: $(FUZZERS:%=$(FUZZ)/%) ## the same for a moment, from the inputs that are kept
+fuzz-check: $(FUZZERS:%=$(FUZZ)/%) ## replay the stored fuzz corpora
 	@sh tests/fuzz/fuzz.sh check '$(FUZZ)' $(FUZZERS)
 
-fuzz-keep: $(FUZZERS:%=$(FUZZ)/%) ## keep what `make fuzz` has found: the fewest inputs that reach as much
+fuzz-keep: $(FUZZERS:%=$(FUZZ)/%) ## minimize and store the corpus that `make fuzz` found
 	@sh tests/fuzz/fuzz.sh keep '$(FUZZ)' $(FUZZERS)
 
 .SECONDARY: $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o)
@@ -308,11 +308,11 @@ $(FUZZ)/obj/%.o: %.c
 # ---------------------------------------------------------------- bench
 
 .PHONY: bench bench-webhooks bench-remove
-bench: all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns ## measure it beside a bare handler (BENCH='get list create insert property find batch bulk batches walk deep memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
+bench: all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns ## benchmark against a minimal handler (BENCH='get list create insert property find batch bulk batches walk deep memory', BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
 
-bench-webhooks: all ## measure deliveries beside a queue of jobs (BENCH='throughput latency idle backlog', BENCH_ROUNDS=5)
+bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='throughput latency idle backlog', BENCH_ROUNDS=5)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_ROUNDS='$(BENCH_ROUNDS)' NEOAPI_BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
 		/usr/bin/python3 -B tests/bench-webhooks/bench.py '$(BUILD)'
 

@@ -3,10 +3,9 @@
 #
 #   check.sh        before a commit: build, unit tests, the end-to-end tests of the API
 #   check.sh all    everything: the same, then sanitizers, slow and timing tests, browsers, linters, fuzz corpora
-#   check.sh rest   what `all` has and `check.sh` has not
+#   check.sh rest   `all` without the steps of `check.sh`
 #
-# What mostly computes runs beside the end-to-end tests, which mostly wait; its output is shown when they have ended. Nothing runs beside
-# the tests that measure times.
+# CPU-bound steps run in the background of the end-to-end tests; their output follows. Nothing runs beside the tests that measure times.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MAKELEVEL MFLAGS # each step is a make of its own

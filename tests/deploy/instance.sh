@@ -8,7 +8,8 @@
 #   instance.sh start-db DIR    stop-db DIR, kill-db DIR (SIGKILL for every process of PostgreSQL)
 #   instance.sh start-httpd DIR stop-httpd DIR, graceful DIR
 #
-# `up` takes settings as arguments, NAME=VALUE; the other commands use those of the last `up`. Nothing is read from the environment.
+# `up` takes settings as arguments, NAME=VALUE; the other commands use those of the last `up`. Of the environment only PATH, TMPDIR
+# and SUDO_USER are used.
 #   PORT            Apache's port (default: the one of last time, else a free one)
 #   MODULE, CTL     mod_neoapi.so and neoapictl. Without MODULE Apache runs without the module; without CTL the database is empty
 #   INSTANCE_CONF   a file of httpd directives to include inside the virtual host
@@ -135,6 +136,9 @@ up() {
     make_key
     started_db=no is_copy=no
     trap tidy_up EXIT
+    trap 'exit 130' INT TERM HUP
+    # What other commands need to stop the servers, should this one be killed.
+    [ -f "$state/settings" ] || settings >"$state/settings"
     make_cluster
     start_db
     know_dsn

@@ -53,9 +53,9 @@ def read_by_python(text):
 def test_no_script_reads_a_variable_without_our_prefix():
     found = {}
     for path in [*ROOT.glob("tests/**/*.sh"), *ROOT.glob("src/**/*.sh"), *ROOT.glob("doc/*.sh")]:
-        found[path.name] = read_by_shell(path.read_text()) - SETTINGS
+        found[path] = read_by_shell(path.read_text()) - SETTINGS
     for path in ROOT.glob("tests/**/*.py"):
-        found.setdefault(path.name, set()).update(read_by_python(path.read_text()))
+        found[path] = read_by_python(path.read_text())
     assert any("NEOAPI_TEST_BUILD" in names for names in found.values())
     wrong = {(name, one) for name,
              names in found.items() for one in names if not one.startswith("NEOAPI_") and one not in ALLOWED}

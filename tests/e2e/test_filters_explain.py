@@ -150,7 +150,7 @@ def test_writes_read_few_rows_in_large_tables(bulk_data):
         watch(lambda: api.delete(path), 204)
         for used in ("parties/" + party, "brokers/" + broker, "properties/" + id_of("properties", 1)):
             refused(watch(lambda: api.delete(used), 409), 409, "conflict.in_use")
-    for part in ("FOR KEY SHARE", "missing as", "used as", "no_longer as"):  # foreign keys are looked at as well
+    for part in ("FOR KEY SHARE", "missing as", "used as", "removed_references as"):  # foreign keys are looked at as well
         assert any(part in sql for sql in seen), part
 
 

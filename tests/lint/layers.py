@@ -1,4 +1,4 @@
-"""Checks includes: a layer uses only those below it, and a third-party library is used by one file."""
+"""Checks includes: a layer uses only lower layers, and only the listed files include a third-party library."""
 import os
 import re
 
