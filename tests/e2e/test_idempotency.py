@@ -7,9 +7,6 @@ from client import Api, ok, refused
 from wait import together
 
 
-pytestmark = pytest.mark.smoke
-
-
 def new_key():
     return str(uuid.uuid4())
 

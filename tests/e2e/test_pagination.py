@@ -7,6 +7,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from client import Api, ok, refused
 
+pytestmark = pytest.mark.smoke
+
 
 def filled(api, count):
     """Ids, newest first."""
