@@ -86,6 +86,7 @@ def test_the_policy_is_strict(anonymous, path):
         assert "connect-src" not in policy and policy["img-src"] == ["'self'"]
 
 
+@pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 def test_a_page_refers_to_nothing_elsewhere_and_has_nothing_inline(page, instance):
     for url in page.loaded + page.links:
         assert url.startswith(instance.url), url
