@@ -202,7 +202,7 @@ e2e-alone: all
 check: ## before a commit: build, unit tests, end-to-end tests of the API (four minutes)
 	@sh tests/check.sh
 
-check-all: ## check, then the rest: sanitizers, slow and timing tests, browsers, fuzz corpora, linters (twelve minutes)
+check-all: ## check, then the rest: sanitizers, slow and timing tests, browsers, fuzz corpora, linters
 	@sh tests/check.sh all
 
 check-rest: ## check-all without check
