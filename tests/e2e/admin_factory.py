@@ -1,13 +1,21 @@
-"""Making tenants, organizations, plans, keys and tokens with neoapictl, as an administrator does."""
+"""Tenants, organizations, plans, users, keys and tokens for tests. They are inserted with SQL, because neoapictl needs a process for
+each; it has tests of its own. What has to take effect on all processes at once (revoke, set_plan) is done with neoapictl, which waits."""
 
+import hashlib
 import itertools
 import json
+import secrets
+import string
 import subprocess
+import time
+import zlib
 from dataclasses import dataclass
 
 from wait import TIMEOUT_S
 
 numbers = itertools.count(1)
+BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
+BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
 
 @dataclass(frozen=True)
@@ -20,6 +28,21 @@ class Credential:
     organizations: tuple  # those it reaches, in order
     user: str = None
     email: str = None
+
+
+def digits(number, alphabet, width):
+    return "".join(alphabet[number // len(alphabet) ** i % len(alphabet)] for i in reversed(range(width)))
+
+
+def new_id(prefix):
+    return prefix + digits(time.time_ns() // 1_000_000 << 80 | secrets.randbits(80), BASE32, 26)
+
+
+def new_secret(prefix):
+    """An id, its secret, and the hash of it to store (see include/core/secret.h)."""
+    id, random = new_id(prefix), digits(secrets.randbits(256), BASE62, 43)
+    text = f"{id}_{random}"
+    return id, text + digits(zlib.crc32(text.encode()), BASE62, 6), hashlib.sha256(random.encode()).digest()
 
 
 def run_ctl(instance, *args):
@@ -36,56 +59,58 @@ class AdminFactory:
         self.instance = instance
         self.tenants = {}  # of organizations
         self.people = {}  # the tenant and address of users
-        self.prepared_keys = instance.prepared["keys"]
-        self.plenty = instance.prepared.get("plan") or self.plan(10_000_000, 60)
+        self.plenty = self.plan(10_000_000, 60)
 
     def ctl(self, *args):
         return run_ctl(self.instance, *args)
 
+    def insert(self, table, **values):
+        self.instance.sql(f"insert into neoapi.{table} ({', '.join(values)}) values ({', '.join(['%s'] * len(values))})",
+                          *values.values())
+
     def plan(self, requests, window_seconds):
-        name = f"plan-{next(numbers)}"
-        self.ctl("plan", "add", name, "--requests", str(requests), "--window", str(window_seconds))
+        name = f"plan-{secrets.token_hex(8)}"  # a prepared cluster (see prepared_cluster.py) has the plans of another process
+        self.insert("plan", name=name, requests=requests, window_seconds=window_seconds)
         return name
 
     def tenant(self, plan=None):
-        return self.ctl("tenant", "add", f"Tenant {next(numbers)}", "--plan", plan or self.plenty)["id"]
+        id = new_id("tnt_")
+        self.insert("tenant", id=id, name=f"Tenant {next(numbers)}", plan=plan or self.plenty)
+        return id
 
     def set_plan(self, tenant, plan):
         self.ctl("tenant", "set-plan", tenant, plan)
 
     def organization(self, tenant=None):
         """In a tenant of its own by default."""
-        if tenant is None and self.prepared_keys:
-            return self.prepared_key().organizations[0]
-        tenant = tenant or self.tenant()
-        made = self.ctl("organization", "add", f"Organization {next(numbers)}", "--tenant", tenant)["id"]
-        self.tenants[made] = tenant
-        return made
-
-    def prepared_key(self):
-        tenant, organization, id, secret = self.prepared_keys.pop()
-        self.tenants[organization] = tenant
-        return Credential(id, secret, tenant, (organization,))
+        tenant, id = tenant or self.tenant(), new_id("org_")
+        self.insert("organization", id=id, tenant_id=tenant, name=f"Organization {next(numbers)}")
+        self.tenants[id] = tenant
+        return id
 
     def key(self, organization=None, role="org_admin", scopes=()):
         """To an organization of its own by default."""
-        if organization is None and role == "org_admin" and not scopes and self.prepared_keys:
-            return self.prepared_key()
         organization = organization or self.organization()
-        narrower = [word for scope in scopes for word in ("--scope", scope)]
-        made = self.ctl("key", "create", f"Key {next(numbers)}", "--organization", organization, "--role", role, *narrower)
-        return Credential(made["id"], made["secret"], self.tenants[organization], (organization,))
+        id, secret, hash = new_secret("nbr_")
+        tenant = self.tenants[organization]
+        self.insert("credential", id=id, tenant_id=tenant, organization_id=organization, name=f"Key {next(numbers)}", role=role,
+                    scopes=list(scopes) or None, secret_hash=hash)
+        return Credential(id, secret, tenant, (organization,))
 
     def user(self, tenant, role="org_admin"):
-        email = f"user{next(numbers)}@example.com"
-        made = self.ctl("user", "add", f"User {next(numbers)}", "--tenant", tenant, "--email", email, "--role", role)["id"]
-        self.people[made] = tenant, email
-        return made
+        id, number = new_id("usr_"), next(numbers)
+        email = f"user{number}@example.com"
+        self.insert("app_user", id=id, tenant_id=tenant, email=email, name=f"User {number}", role=role)
+        self.people[id] = tenant, email
+        return id
 
     def token(self, user, *organizations):
-        named = [word for organization in organizations for word in ("--organization", organization)]
-        made = self.ctl("token", "create", f"Token {next(numbers)}", "--user", user, *named)
-        return Credential(made["id"], made["secret"], self.people[user][0], organizations, user, self.people[user][1])
+        id, secret, hash = new_secret("pat_")
+        tenant, email = self.people[user]
+        self.insert("credential", id=id, tenant_id=tenant, user_id=user, name=f"Token {next(numbers)}", secret_hash=hash)
+        for position, organization in enumerate(organizations, 1):
+            self.insert("token_organization", credential_id=id, tenant_id=tenant, organization_id=organization, position=position)
+        return Credential(id, secret, tenant, organizations, user, email)
 
     def revoke(self, credential):
         self.ctl("token" if credential.id.startswith("pat_") else "key", "revoke", credential.id)

@@ -25,11 +25,11 @@ import os
 import shutil
 import signal
 import threading
+from pathlib import Path
 
 import pytest
 
-for name in ("client", "deployment", "admin_factory", "wait"):
-    pytest.register_assert_rewrite(name)
+pytest.register_assert_rewrite(*(path.stem for path in Path(__file__).parent.glob("*.py") if not path.stem.startswith("test_")))
 
 import deployment  # noqa: E402
 from client import Api  # noqa: E402

@@ -52,7 +52,6 @@ class Instance:
         programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl"), "FSYNC": "off",
                     "MPM": MPM}
         self.settings = {**programs, **sanitizer_settings(), **more}
-        self.prepared = {"keys": []}  # keys that no test has used yet (see prepared_cluster.py)
         self.reports = ""  # of sanitizers and of processes that crashed, once it is down
 
     def command(self, name, check=True):
@@ -69,10 +68,9 @@ class Instance:
         return text
 
     def up(self):
-        """Starts both servers. The cluster is a copy with keys in it (`prepared`), unless CLUSTER says otherwise."""
+        """Starts both servers. The cluster is a copy with the schema, unless CLUSTER says otherwise."""
         if "CLUSTER" not in self.settings:
-            cluster, prepared = prepared_cluster.with_keys()
-            self.settings["CLUSTER"], self.prepared = str(cluster), {**prepared, "keys": [*prepared["keys"]]}
+            self.settings["CLUSTER"] = str(prepared_cluster.with_schema())
         self.directory.parent.mkdir(parents=True, exist_ok=True)
         self.command("up")
         words = shlex.split((self.directory / "env").read_text())

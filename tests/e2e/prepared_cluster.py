@@ -6,12 +6,9 @@ import functools
 import hashlib
 import json
 import shutil
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import deployment
-
-KEYS = 100  # organizations with a key that a new instance has
 
 
 def digest_of(*paths):
@@ -57,23 +54,7 @@ def make(name, fill, prepared):
         instance.remove()
 
 
-def add_keys(instance):
-    """A plan that no test uses up, and org_admins' keys: tenant, organization, id, secret of each."""
-    from admin_factory import run_ctl  # needs an instance itself
-    ctl = functools.partial(run_ctl, instance)
-    ctl("plan", "add", "prepared", "--requests", "10000000", "--window", "60")
-
-    def add_key(number):
-        tenant = ctl("tenant", "add", f"Prepared {number}", "--plan", "prepared")["id"]
-        organization = ctl("organization", "add", f"Prepared {number}", "--tenant", tenant)["id"]
-        key = ctl("key", "create", "prepared", "--organization", organization, "--role", "org_admin")
-        return [tenant, organization, key["id"], key["secret"]]
-
-    with ThreadPoolExecutor(4) as pool:
-        return {"plan": "prepared", "keys": list(pool.map(add_key, range(KEYS)))}
-
-
 @functools.cache
-def with_keys():
+def with_schema():
     """What every instance begins with."""
-    return prepare("keys", add_keys)
+    return prepare("schema", lambda instance: None)[0]
