@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 
+import pytest
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
@@ -14,6 +15,30 @@ OPTIONS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--no-f
            "--disable-extensions",
            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE localhost, EXCLUDE 127.0.0.2"]
 WIDE, DESK, PHONE = (1440, 900), (1280, 900), (390, 844)
+LOOKS = {"desk": (DESK, False), "desk-dark": (DESK, True), "phone": (PHONE, False), "phone-dark": (PHONE, True)}
+FITS = "return document.documentElement.scrollWidth <= innerWidth"
+# The lowest contrast of any visible text, and that text (WCAG 2.1, 1.4.3: 4.5 to 1).
+CONTRAST = """
+const channel = (c) => (c /= 255) <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+const numbers = (color) => color.match(/[\\d.]+/g).map(Number);
+const ground = (element) => {
+  for (let e = element; e; e = e.parentElement) {
+    const color = numbers(getComputedStyle(e).backgroundColor);
+    if (color.length < 4 || color[3] === 1) return color;
+  }
+  return [255, 255, 255];
+};
+let least = [99, ''];
+for (const element of document.querySelectorAll('body *')) {
+  const text = [...element.childNodes].filter((n) => n.nodeType === 3).map((n) => n.data.trim()).join('');
+  if (!text || !element.checkVisibility()) continue;
+  const pair = [light(numbers(getComputedStyle(element).color)), light(ground(element))].sort((a, b) => b - a);
+  const contrast = (pair[0] + 0.05) / (pair[1] + 0.05);
+  if (contrast < least[0]) least = [contrast, text];
+}
+return least;
+"""
 
 
 def has_sandbox():
@@ -81,3 +106,12 @@ class Browser:
     def screenshot(self, path):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.driver.save_screenshot(str(path))
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    one = Browser(tmp_path_factory.mktemp("browser"))
+    try:
+        yield one
+    finally:
+        one.close()

@@ -5,29 +5,18 @@ What was seen stays in BUILD/e2e/screenshots, to be looked at."""
 import pytest
 
 pytest.importorskip("selenium", reason="python3-selenium is not installed")
-pytest.register_assert_rewrite("browser", "webhook_fixtures", "admin_pages")
 
-from browser import DESK, Browser  # noqa: E402
+from browser import CONTRAST, DESK, FITS, LOOKS, browser  # noqa: E402, F401 (a fixture among them)
 from client import ok  # noqa: E402
 from deployment import PLACE  # noqa: E402
 from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402, F401 (fixtures among them)
                               subscribe, until)
 from admin_pages import CONF as SEEING  # noqa: E402
-from test_docs_browser import CONTRAST, FITS, LOOKS  # noqa: E402
 from wait import eventually  # noqa: E402
 
 pytestmark = pytest.mark.plain
 
 CONF = SEEING.replace("127.0.0.5", "127.0.0.2")  # an address that the browser may reach
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    one = Browser(tmp_path_factory.mktemp("browser"))
-    try:
-        yield one
-    finally:
-        one.close()
 
 
 @pytest.fixture
