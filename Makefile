@@ -6,6 +6,11 @@ SETTINGS := BUILD FETCHED SAN APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST
             DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES PREFIX DESTDIR
 $(foreach name,$(SETTINGS),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
+# The checks are the same for everyone: they ignore the environment, and take no settings.
+CHECKS := $(filter check check-all check-rest,$(MAKECMDGOALS))
+GIVEN  := $(strip $(foreach name,$(SETTINGS),$(if $(filter command%,$(origin $(name))),$(name))))
+$(if $(and $(CHECKS),$(GIVEN)),$(error make $(CHECKS) takes no settings, but $(GIVEN) is given. `make e2e` and `make unit` take them))
+
 # A target first installs the Debian packages that it needs and that are missing: groups of tests/deploy/packages.sh. It happens while this file is
 # read, because pkg-config and apxs are used below. Plain `make` installs nothing.
 NEEDS.deps           := build run unit check check-all
@@ -146,8 +151,10 @@ $(BUILD)/unit/%: $(BUILD)/obj/tests/unit/%.o $(LIB)
 	@mkdir -p $(@D)
 	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $< $(LIB) $(LDLIBS) -lcmocka
 
-clean: ## remove what was built (a running demo is stopped first)
-	rm -rf $(BUILD)
+clean: ## remove what was built (servers that were started from it are stopped first)
+	@find -L '$(BUILD)' -name node_modules -prune -o -name .instance -print 2>/dev/null | \
+		while read -r mark; do sh tests/deploy/instance.sh remove "$${mark%/.instance}" || exit; done
+	rm -rf '$(BUILD)'
 
 # Where an administrator's own programs go; Apache's modules stay where Apache looks for them.
 PREFIX ?= /usr/local
@@ -226,8 +233,6 @@ demo-stop: ## stop the demo and keep its data
 
 demo-remove: ## stop the demo and delete its data
 	@sh tests/demo/demo.sh remove '$(BUILD)'
-
-clean: demo-remove
 
 # ---------------------------------------------------------------- the Debian package
 
@@ -319,8 +324,6 @@ bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='th
 bench-remove: ## stop what the benches measure and delete their data
 	@for bench in bench bench-webhooks; do sh tests/deploy/instance.sh remove '$(BUILD)'/$$bench/instance || exit; done
 	@rm -rf '$(BUILD)/bench' '$(BUILD)/bench-webhooks'
-
-clean: bench-remove
 
 $(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
 	@mkdir -p $(@D)

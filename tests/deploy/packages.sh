@@ -82,8 +82,9 @@ missing() {
     done
 }
 
-# Debian starts what it installs, and makes a first database cluster. Both are switched off while apt runs: by a policy that
-# forbids starting (invoke-rc.d and deb-systemd-invoke ask it) and by a setting of postgresql-common.
+# Debian starts what it installs, enables it for the next boot, and makes a first database cluster. While apt runs, a policy
+# forbids starting (invoke-rc.d and deb-systemd-invoke ask it), and a setting of postgresql-common the cluster; afterwards the servers that
+# are new are disabled.
 policy=/usr/sbin/policy-rc.d
 cluster_dir=/etc/postgresql-common/createcluster.d
 cluster_conf=$cluster_dir/neoapi.conf
@@ -107,13 +108,25 @@ loud_services() {
     rmdir "$cluster_dir" 2>/dev/null || true
 }
 
+installed_packages() {
+    dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | sort
+}
+
+# Disables the servers that were not in the given list of packages.
+disable_servers() {
+    command -v systemctl >/dev/null || return 0
+    for package in $(installed_packages | grep -vxF "$1" | grep -E '^(apache2|nginx|postgresql|prometheus)'); do
+        dpkg -L "$package" | sed -n 's|.*/systemd/system/\([^/@]*\.\(service\|timer\|socket\)\)$|\1|p'
+    done | while read -r unit; do systemctl --quiet disable "$unit" 2>/dev/null || true; done
+}
+
 usage='usage: packages.sh GROUP…, of build, run, unit, check, check-all, bench, package'
 [ $# -gt 0 ] || { say "$usage"; exit 2; }
 for group; do
     printf '%s\n' "$list" | grep -q "^$group " || { say "$usage"; exit 2; }
 done
 
-installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' | sed -n 's/^installed //p' | tr '\n' ' ')
+installed=$(installed_packages | tr '\n' ' ')
 wanted=$(missing "$@" | tr '\n' ' ')
 [ -n "$wanted" ] || exit 0
 
@@ -129,7 +142,11 @@ fi
 
 say "apt-get install $wanted"
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
+exec 9>/run/lock/neoapi-packages
+flock 9 # the policy of one run must outlast the installation of another
+before=$(installed_packages)
 quiet_services
 apt-get -q update || say "apt-get update failed; going on with the package lists as they are"
 # shellcheck disable=SC2086 # a list of names
 apt-get -q -y --no-install-recommends -o DPkg::Lock::Timeout=300 -o Dpkg::Use-Pty=0 install $wanted
+disable_servers "$before"

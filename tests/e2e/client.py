@@ -162,8 +162,9 @@ class Adapter(HTTPAdapter):
 
 
 @functools.lru_cache(maxsize=64)
-def shared_adapter(source, authority):
-    """Clients share connections, because a TLS handshake costs more than most requests."""
+def shared_adapter(source, authority, generation):
+    """Clients share connections, because a TLS handshake costs more than most requests. Not across a restart of Apache (see
+    Instance.generation): it closes idle connections, and a request could be sent on one just before that is known."""
     return Adapter(source, authority)
 
 
@@ -180,13 +181,17 @@ class Api:
         self.url = url or instance.url
         self.session = requests.Session()
         self.session.trust_env = False
-        self.session.mount("https://", shared_adapter(source, Path(instance.ca).read_text()))
+        self.share_connections()
         self.session.headers["User-Agent"] = "neoapi-tests"
         secret = getattr(credential, "secret", credential)
         if secret is not None:
             self.session.headers["X-API-Key"] = secret
         if organization:
             self.session.headers["X-Organization-ID"] = organization
+
+    def share_connections(self):
+        self.generation = self.instance.generation
+        self.session.mount("https://", shared_adapter(self.source, Path(self.instance.ca).read_text(), self.generation))
 
     def with_(self, **changes):
         now = {name: getattr(self, name) for name in ("credential", "organization", "source", "url")}
@@ -197,6 +202,8 @@ class Api:
     def request(self, method, path="", **more):
         url = path if path.startswith("https://") else self.url + path
         more.setdefault("timeout", TIMEOUT_S)
+        if self.generation != self.instance.generation:
+            self.share_connections()
         response = self.session.request(method, url, allow_redirects=False, **more)
         check(response.status_code, response.headers, response.content, method, urlsplit(response.request.url).path)
         return response

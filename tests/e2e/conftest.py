@@ -1,7 +1,7 @@
 """Fixtures of the end-to-end tests: one private Apache and PostgreSQL for the whole session, and clients for it.
 
 The build under test is NEOAPI_TEST_BUILD (default: build/). A build/san is loaded with AddressSanitizer. The session fails if
-a sanitizer reports an error or a process crashes. If a test fails, the servers' logs stay in BUILD/e2e/log-*.
+a sanitizer reports an error or a process crashes. If a test fails, the servers' logs are kept in BUILD/e2e/logs for a day.
 
 session   instance    deployment.Instance: url, ca, port, state, sql(), error_log, access_log, pid, children(), command()
           admin_factory  AdminFactory: tenant(), organization(), key(), user(), token(), plan(), revoke(), set_plan()
@@ -25,6 +25,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -60,14 +61,16 @@ Listen 127.0.0.2:${PORT} https
 """
 
 failed = False
+started = time.time()
 addresses = (f"127.{a}.{b}.{c}" for a, b, c in itertools.product(range(1, 255), range(1, 255), range(1, 255)))
 
 
 def clean_up():
     """What earlier sessions left."""
     remove_what_the_dead_left()
-    for old in deployment.PLACE.glob("log-*"):
-        shutil.rmtree(old)
+    for old in deployment.LOGS.glob("*"):
+        if old.stat().st_mtime < started - 86400:
+            shutil.rmtree(old)
 
 
 def pytest_configure(config):
@@ -117,10 +120,13 @@ def remove(instance):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """What tests have measured (see `report`)."""
+    """What tests have measured (see `report`), and which logs were kept."""
     for report in terminalreporter.getreports("passed"):
         for name, value in report.user_properties if report.when == "call" else []:
             terminalreporter.line(f"{name}: {value}")
+    for kept in sorted(deployment.LOGS.glob("*")):
+        if kept.stat().st_mtime >= started:
+            terminalreporter.line(f"logs: {kept}")
 
 
 @pytest.fixture

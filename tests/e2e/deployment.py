@@ -15,7 +15,8 @@ import psycopg2
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("NEOAPI_TEST_BUILD") or ROOT / "build").absolute()
 IS_SANITIZED = BUILD.name == "san"
-PLACE = BUILD / "e2e"  # one directory a test process, named after its pid; logs of failures
+PLACE = BUILD / "e2e"  # one directory a test process, named after its pid
+LOGS = PLACE / "logs"  # of sessions with a failure, for a day
 MPM = os.environ.get("NEOAPI_TEST_MPM") or "event"
 TIMEOUT_S = 120  # seconds for any command
 CRASH = re.compile(r"exit signal (?!Killed|Terminated).*|.*(?:Sanitizer|runtime error):.*")  # of a process, in the error log
@@ -52,6 +53,7 @@ class Instance:
         programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl"), "FSYNC": "off",
                     "MPM": MPM}
         self.settings = {**programs, **sanitizer_settings(), **more}
+        self.generation = 0  # counts the restarts of Apache
         self.reports = ""  # of sanitizers and of processes that crashed, once it is down
 
     def command(self, name, check=True):
@@ -64,6 +66,7 @@ class Instance:
                                   stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         text = said.read_text()
         said.unlink()
+        self.generation += name in ("start-httpd", "graceful")
         assert not check or done.returncode == 0, f"instance.sh {name}: {text}"
         return text
 
@@ -80,13 +83,13 @@ class Instance:
         return self
 
     def remove(self, keep_logs=False):
-        """Stops and deletes everything. What is wrong is kept in `reports`, the logs in PLACE where asked for."""
+        """Stops and deletes everything. What is wrong is kept in `reports`, the logs in LOGS if asked for or if there are reports."""
         self.command("down", check=False)
         for report in sorted((self.directory / "sanitizer").glob("*")):
             self.reports += report.read_text(errors="replace")
         self.reports += "\n".join(CRASH.findall(self.error_log))
         if keep_logs or self.reports:
-            shutil.copytree(self.directory / "log", PLACE / f"log-{self.directory.name}", dirs_exist_ok=True)
+            shutil.copytree(self.directory / "log", LOGS / f"{os.getpid()}-{self.directory.name}", dirs_exist_ok=True)
         self.command("remove")
         if not any(self.directory.parent.iterdir()):
             self.directory.parent.rmdir()

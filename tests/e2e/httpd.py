@@ -38,6 +38,7 @@ class Httpd:
         self.conf = place / "httpd.conf"
         self.conf.write_text(self.defines(instance) + text)
         self.process = None
+        self.generation = 0  # as an Instance's
 
     def defines(self, instance):
         """What instance.sh defined for its Apache, with a port of our own and without the second virtual host."""
@@ -74,6 +75,7 @@ class Httpd:
         with open(self.place / "out", "w") as out:
             self.process = self.run("-D", "FOREGROUND", stdout=out, stderr=out)
         eventually(self.answers, "Apache answers")
+        self.generation += 1
         return self
 
     def stop(self):

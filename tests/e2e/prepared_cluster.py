@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import shutil
+import time
 from pathlib import Path
 
 import deployment
@@ -34,7 +35,8 @@ def prepare(name, fill, *paths):
     with locked(place / f"{name}.lock"):
         if not prepared.exists():
             for old in place.glob(f"{name}-*"):
-                shutil.rmtree(old)
+                if old.stat().st_mtime < time.time() - 3600:  # another session may be copying a newer one
+                    shutil.rmtree(old)
             make(name, fill, prepared)
     return prepared / "cluster", json.loads((prepared / "result.json").read_text())
 

@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 from client import Api, ok
-from deployment import TIMEOUT_S, ROOT
+from deployment import ROOT, TIMEOUT_S, Instance
 from admin_factory import AdminFactory
+from wait import eventually
 
 INSTANCE = (ROOT / "tests/deploy/instance.sh").read_text()
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -27,10 +28,15 @@ def test_the_environment_does_not_change_the_servers(monkeypatch, new_instance):
     assert ok(Api(instance, AdminFactory(instance).key()).get("me"))["type"] == "api_key"
 
 
+def make(*args, **env):
+    """Not with the settings of the make that runs the tests."""
+    outer = {name: value for name, value in os.environ.items() if not name.startswith("MAKE") and name != "MFLAGS"}
+    return subprocess.run(["make", "-C", ROOT, *args], env={**outer, **env}, capture_output=True, text=True, timeout=TIMEOUT_S)
+
+
 def commands_of(target, **env):
     """What make would do for a target whose files are all missing."""
-    done = subprocess.run(["make", "-C", ROOT, "-B", "-n", target], env={**os.environ, **env}, capture_output=True, text=True,
-                          timeout=TIMEOUT_S)
+    done = make("-B", "-n", target, **env)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -60,3 +66,23 @@ def test_no_script_reads_a_variable_without_our_prefix():
     wrong = {(name, one) for name,
              names in found.items() for one in names if not one.startswith("NEOAPI_") and one not in ALLOWED}
     assert not wrong
+
+
+def test_checks_take_no_settings():
+    """They would be ignored."""
+    for setting in OF_MAKE:
+        done = make("-n", "check", f"{setting}=1")
+        assert done.returncode == 2 and f"takes no settings, but {setting} is given" in done.stderr, done.stderr
+
+
+@pytest.mark.slow
+def test_make_clean_stops_the_servers(tmp_path):
+    """Also those of a session that was killed, whose directory may be a link."""
+    instance = Instance("cleaned").up()
+    build = tmp_path / "build"
+    (build / "e2e/1").mkdir(parents=True)
+    (build / "e2e/1/main").symlink_to(instance.directory)
+    pid = instance.pid
+    done = make("clean", f"BUILD={build}")
+    assert done.returncode == 0 and not build.exists(), done.stderr
+    eventually(lambda: not os.path.exists(f"/proc/{pid}"), "Apache ends")
