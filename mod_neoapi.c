@@ -152,7 +152,7 @@ static int handle(request_rec *r)
     neo_exchange *exchange = neo_exchange_make(r, config, neo_location_config_of(r)->root);
     neo_response response = {.headers = r->headers_out};
     neo_service_answer(config->site, &exchange->request, &response);
-    neo_exchange_drain(exchange);
+    neo_exchange_drain(exchange, &response);
     int result = neo_response_send(r, &response);
     neo_exchange_count(exchange, &response);
     return result;
@@ -182,7 +182,7 @@ static int handle_callback(request_rec *r)
     neo_exchange *exchange = neo_exchange_make(r, config, "/");
     neo_service_answer_callback(config->site, &exchange->request, &response);
     hide_query(r);
-    neo_exchange_drain(exchange);
+    neo_exchange_drain(exchange, &response);
     int result = neo_response_send(r, &response);
     neo_exchange_count(exchange, &response);
     return result;

@@ -19,9 +19,10 @@ typedef struct neo_exchange {
 /* `root` is the path of the API's location. */
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root);
 
-/* Reads the rest of a small body before the response is sent. Over HTTP/2 a response before the end of the body resets the
- * stream, and some clients then lose the response. Over HTTP/1.1 the connection is closed if the body is not complete. */
-void neo_exchange_drain(neo_exchange *exchange);
+/* Discards a body that was not read, before `response` is sent. It does not wait for the rest of the body: over HTTP/1.1 the
+ * connection is closed instead. Over HTTP/2 a response before the end of the body resets the stream, and some clients then lose
+ * the response, so it waits up to 200 ms if the request had a valid credential and was within its rate limit. */
+void neo_exchange_drain(neo_exchange *exchange, const neo_response *response);
 
 /* Counts the request and its response, and sets NEOAPI_DB_TIME for the access log. */
 void neo_exchange_count(const neo_exchange *exchange, const neo_response *response);

@@ -140,14 +140,14 @@ static neo_problem *body(void *context, apr_size_t max, neo_text *text)
     return NULL;
 }
 
-/* Discards what arrives of the body within MAX_DRAIN_POLLS. Returns true at its end. */
-static int drain(request_rec *r)
+/* Discards what has arrived of the body, and what arrives within `polls`. Returns true at its end. */
+static int drain(request_rec *r, int polls)
 {
     apr_status_t rv = APR_SUCCESS;
     neo_buf ignored;
     neo_buf_init(&ignored, r->pool, 4096);
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
-    for (int polls = 0; rv == APR_SUCCESS || (APR_STATUS_IS_EAGAIN(rv) && polls++ < MAX_DRAIN_POLLS);) {
+    while (rv == APR_SUCCESS || (APR_STATUS_IS_EAGAIN(rv) && polls-- > 0)) {
         if (rv != APR_SUCCESS)
             apr_sleep(DRAIN_POLL_US);
         rv = read_chunk(r, brigade, APR_NONBLOCK_READ, MAX_DRAIN_BYTES, &ignored);
@@ -162,15 +162,16 @@ static int may_have_body(const request_rec *r)
     return apr_table_get(r->headers_in, "Content-Length") || apr_table_get(r->headers_in, "Transfer-Encoding");
 }
 
-/* The wait is short, because the client may have no credential. Over HTTP/1.1 httpd itself would wait for the rest of the body
- * after the response, unless the connection is closed. A client that expects 100 (Continue) does not get it. */
-void neo_exchange_drain(neo_exchange *exchange)
+/* Over HTTP/1.1 the connection is closed unless the whole body has arrived, because httpd would wait for the rest after the
+ * response. A client that expects 100 (Continue) does not get it. Over HTTP/2 a valid credential is worth a short wait. */
+void neo_exchange_drain(neo_exchange *exchange, const neo_response *response)
 {
     request_rec *r = exchange->r;
     int is_multiplexed = r->proto_num >= HTTP_VERSION(2, 0);
+    int may_wait = is_multiplexed && response->principal && response->status != HTTP_TOO_MANY_REQUESTS;
     if (exchange->has_read_body || !(is_multiplexed || may_have_body(r)))
         return;
-    int is_at_end = (is_multiplexed || !r->expecting_100) && drain(r);
+    int is_at_end = (is_multiplexed || !r->expecting_100) && drain(r, may_wait ? MAX_DRAIN_POLLS : 0);
     if (!is_at_end && !is_multiplexed)
         r->connection->keepalive = AP_CONN_CLOSE;
 }
