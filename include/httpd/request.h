@@ -19,6 +19,10 @@ typedef struct neo_exchange {
 /* `root` is the path of the API's location. */
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root);
 
+/* The credential that the request was counted for; NULL for none. httpd detects some errors while the handler reads the body.
+ */
+const neo_credential *neo_exchange_principal(request_rec *r);
+
 /* Discards a body that was not read, before `response` is sent. It does not wait for the rest of the body: over HTTP/1.1 the
  * connection is closed instead. Over HTTP/2 a response before the end of the body resets the stream, and some clients then lose
  * the response, so it waits up to 200 ms if the request had a valid credential and was within its rate limit. */

@@ -11,9 +11,11 @@
 #include "service/credential_cache.h"
 #include "service/limiter.h"
 
-/* The rate limit of an address without a valid credential: the default plan's. */
-#define NEO_ADDRESS_REQUESTS 600
+/* Rate limits without a valid credential, in a window of so many seconds: of an address or an IPv6 /64 network, the default
+ * plan's; and of an IPv6 /48 network. */
 #define NEO_ADDRESS_WINDOW   60
+#define NEO_ADDRESS_REQUESTS 600
+#define NEO_NETWORK_REQUESTS 2400
 
 /* A document as it is sent, and its ETag. */
 typedef struct neo_static_document {
@@ -41,7 +43,7 @@ typedef struct neo_host {
     const char *(*header)(void *context, const char *name); /* NULL if it was not sent */
     /* Reads the whole body, at most `max` bytes. Returns a problem (400, 408, 413) or NULL. */
     neo_problem *(*body)(void *context, apr_size_t max, neo_text *body);
-    void (*on_authenticated)(void *context, const char *principal); /* the credential's id */
+    void (*on_authenticated)(void *context, const neo_credential *principal); /* valid as long as the request */
     neo_pg *(*acquire)(void *context); /* a connection until release; NULL if the database is unavailable */
     void (*release)(void *context, neo_pg *pg);
     void (*notify_dispatcher)(void *context); /* there are new deliveries */
@@ -83,7 +85,9 @@ void neo_service_answer(const neo_site *site, const neo_request *request, neo_re
 /* Answers a callback of WhatsApp's provider, in plain text. */
 void neo_service_answer_callback(const neo_site *site, const neo_request *request, neo_response *response);
 
-/* Answers with a problem of the host. The request counts against the address. */
-void neo_service_refuse(const neo_site *site, const neo_request *request, const neo_problem *problem, neo_response *response);
+/* Answers with a problem of the host. `principal` is the credential that the request was counted for; NULL: it counts against
+ * the address. */
+void neo_service_refuse(const neo_site *site, const neo_request *request, const neo_credential *principal,
+                        const neo_problem *problem, neo_response *response);
 
 #endif

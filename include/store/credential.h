@@ -10,8 +10,7 @@
 /* An API key or a personal access token, with its tenant's plan. The texts belong to the pool that it was read with. */
 typedef struct neo_credential {
     char id[NEO_ID_SIZE];
-    unsigned char digest[NEO_SHA256_SIZE]; /* of the id: key of its rate limit */
-    unsigned char hash[NEO_SHA256_SIZE];   /* of the secret */
+    unsigned char hash[NEO_SHA256_SIZE]; /* of the secret */
     unsigned char previous_hash[NEO_SHA256_SIZE];
     neo_ms previous_until; /* the previous secret is valid until then; 0: there is none */
     int is_revoked;

@@ -7,7 +7,7 @@
 #include "httpd/log.h"
 
 /* The memory belongs to the process, not to its configuration. Change the key when the layout changes. */
-#define USERDATA_KEY "neoapi_limiters_2"
+#define USERDATA_KEY "neoapi_limiters_3"
 
 typedef struct {
     char *memory;

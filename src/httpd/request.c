@@ -15,15 +15,25 @@
 #define MAX_DRAIN_BYTES 262144 /* of an unread body */
 #define DRAIN_POLL_US   5000
 #define MAX_DRAIN_POLLS 40
+#define PRINCIPAL_KEY   "neoapi_principal" /* of the request's pool */
 
 static const char *header(void *context, const char *name)
 {
     return apr_table_get(((neo_exchange *)context)->r->headers_in, name);
 }
 
-static void on_authenticated(void *context, const char *principal)
+static void on_authenticated(void *context, const neo_credential *principal)
 {
-    ((neo_exchange *)context)->log_context.principal = principal;
+    neo_exchange *exchange = context;
+    exchange->log_context.principal = principal->id;
+    apr_pool_userdata_setn(principal, PRINCIPAL_KEY, NULL, exchange->r->pool);
+}
+
+const neo_credential *neo_exchange_principal(request_rec *r)
+{
+    void *principal = NULL;
+    apr_pool_userdata_get(&principal, PRINCIPAL_KEY, r->pool);
+    return principal;
 }
 
 static neo_pg *acquire(void *context)

@@ -156,7 +156,7 @@ static apr_status_t replace(ap_filter_t *filter, apr_bucket_brigade *brigade)
     const neo_server_config *config = neo_server_config_of(r->server);
     neo_exchange *exchange = neo_exchange_make(r, config, root_of(r, config));
     neo_response response = {.headers = r->headers_out};
-    neo_service_refuse(config->site, &exchange->request, problem_of(r), &response);
+    neo_service_refuse(config->site, &exchange->request, neo_exchange_principal(r), problem_of(r), &response);
     neo_exchange_count(exchange, &response);
     if (response.status == HTTP_METHOD_NOT_ALLOWED)
         set_allow(r, exchange, &response);

@@ -139,12 +139,12 @@ static const struct {
         "example": 600
     })},
     {0, 1, "X-RateLimit-Remaining", "RateLimitRemaining", NEO_JSON({
-        "description": "Requests left in this window.",
+        "description": "Requests left now.",
         "schema": {"type": "integer", "minimum": 0},
         "example": 597
     })},
     {0, 1, "X-RateLimit-Reset", "RateLimitReset", NEO_JSON({
-        "description": "Start of the next window, in seconds since 1970 (Unix time).",
+        "description": "When the oldest counted requests leave the window, in seconds since 1970 (Unix time).",
         "schema": {"type": "integer", "format": "int64", "minimum": 0},
         "example": 1769867160
     })},

@@ -51,7 +51,7 @@ static const char description[] =
     "`validation.malformed_request`.\n"
     "\n"
     "## Rate limits\n"
-    "The plan limits the requests of a credential in a window. Every response has `X-RateLimit-Limit`,\n"
+    "The plan limits the requests of a credential in a sliding window. Every response has `X-RateLimit-Limit`,\n"
     "`X-RateLimit-Remaining` and `X-RateLimit-Reset`. Beyond the limit the status is 429, with the seconds to wait in\n"
     "`Retry-After` and `retry_after`. Requests without a valid credential are counted by client address.\n"
     "\n"

@@ -78,7 +78,7 @@ neo_problem *neo_call_identify(neo_call *call)
     call->refusal = authenticate(call, &credential);
     if (!call->refusal) {
         call->principal = credential;
-        call->request->host->on_authenticated(call->request->context, credential->id);
+        call->request->host->on_authenticated(call->request->context, credential);
     }
     return NULL;
 }

@@ -5,31 +5,51 @@
 
 #include "call.h"
 
-/* The addresses of a /64 network count as one, because one client has that many. */
-static void digest_network(const char *address, unsigned char digest[NEO_SHA256_SIZE])
+/* Limits of addresses: the first byte of their callers' names. */
+#define REQUESTS 'r'
+#define NETWORK  'n' /* requests of an IPv6 /48 network */
+#define LOOKUPS  'l' /* failed look-ups of credentials */
+
+/* An address; of an IPv6 address, the first `bytes`. */
+static neo_text caller_of(const neo_call *call, char limit, apr_size_t bytes)
 {
-    unsigned char bytes[16];
-    if (inet_pton(AF_INET6, address, bytes) == 1)
-        neo_sha256(bytes, 8, digest);
-    else
-        neo_sha256(address, strlen(address), digest);
+    const char *address = call->request->address;
+    char *name = apr_palloc(call->pool, 1 + sizeof(struct in6_addr) + strlen(address));
+    *name = limit;
+    if (inet_pton(AF_INET6, address, name + 1) != 1)
+        memcpy(name + 1, address, bytes = strlen(address));
+    return (neo_text){name, 1 + bytes};
+}
+
+static void count_network(const neo_call *call, char limit, apr_size_t bytes, int cost, int max, neo_allowance *allowance)
+{
+    neo_limiter_count(call->site->addresses, caller_of(call, limit, bytes), cost, max, NEO_ADDRESS_WINDOW, neo_now_ms() / 1000,
+                      allowance);
+}
+
+/* The addresses of an IPv6 /64 network count as one, because one client has that many. A client can have a /48 as well, so a
+ * limit applies to that too. */
+static void count_address(const neo_call *call, int cost, neo_allowance *allowance)
+{
+    neo_allowance network;
+    count_network(call, REQUESTS, 8, cost, NEO_ADDRESS_REQUESTS, allowance);
+    if (allowance->is_exceeded || !strchr(call->request->address, ':'))
+        return;
+    count_network(call, NETWORK, 6, cost, NEO_NETWORK_REQUESTS, &network);
+    if (network.is_exceeded || network.remaining < allowance->remaining)
+        *allowance = network;
 }
 
 void neo_call_count(neo_call *call, int requests, neo_allowance *allowance)
 {
     const neo_credential *principal = call->principal;
-    long long now = neo_now_ms() / 1000;
-    unsigned char network[NEO_SHA256_SIZE];
     /* If the database is unavailable, no credential can be verified; that is not the address's fault. */
     int is_unverified = call->refusal && neo_problem_status(call->refusal) >= 500;
     if (principal)
-        neo_limiter_count(call->site->credentials, principal->digest, requests, principal->requests, principal->window, now,
-                          allowance);
-    else {
-        digest_network(call->request->address, network);
-        neo_limiter_count(call->site->addresses, network, is_unverified ? 0 : requests, NEO_ADDRESS_REQUESTS,
-                          NEO_ADDRESS_WINDOW, now, allowance);
-    }
+        neo_limiter_count(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
+                          principal->window, neo_now_ms() / 1000, allowance);
+    else
+        count_address(call, is_unverified ? 0 : requests, allowance);
     neo_call_set_header(call, "X-RateLimit-Limit", apr_itoa(call->pool, allowance->limit));
     neo_call_set_header(call, "X-RateLimit-Remaining", apr_itoa(call->pool, allowance->remaining));
     neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));
@@ -49,10 +69,11 @@ neo_problem *neo_call_limit_rate(neo_call *call)
     neo_call_count(call, 1, &allowance);
     if (!allowance.is_exceeded)
         return NULL;
-    return exceeded(call, &allowance,
-                    apr_psprintf(call->pool, "Rate limit of %d requests per %d s exceeded%s.", allowance.limit,
-                                 call->principal ? call->principal->window : NEO_ADDRESS_WINDOW,
-                                 call->principal ? "" : " by requests without a valid credential from this address"));
+    return exceeded(
+        call, &allowance,
+        apr_psprintf(call->pool, "Rate limit of %d requests per %d s exceeded%s.", allowance.limit,
+                     call->principal ? call->principal->window : NEO_ADDRESS_WINDOW,
+                     call->principal ? "" : " by requests without a valid credential from this address or its network"));
 }
 
 neo_problem *neo_call_count_more(neo_call *call, int requests)

@@ -183,11 +183,13 @@ void neo_service_answer(const neo_site *site, const neo_request *request, neo_re
     respond(&call, problem);
 }
 
-void neo_service_refuse(const neo_site *site, const neo_request *request, const neo_problem *problem, neo_response *response)
+void neo_service_refuse(const neo_site *site, const neo_request *request, const neo_credential *principal,
+                        const neo_problem *problem, neo_response *response)
 {
     neo_call call;
     neo_allowance allowance;
     neo_call_begin(&call, site, request, response);
-    neo_call_count(&call, 1, &allowance);
+    call.principal = principal;
+    neo_call_count(&call, principal ? 0 : 1, &allowance);
     respond(&call, problem);
 }

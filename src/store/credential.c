@@ -58,7 +58,6 @@ neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, 
         return status;
     neo_credential *c = apr_pcalloc(pool, sizeof *c);
     apr_cpystrn(c->id, id, sizeof c->id);
-    neo_sha256(c->id, strlen(c->id), c->digest);
     if (!read_hash(&rows, HASH, c->hash))
         return NEO_PG_FAILED;
     if (neo_rows_value(&rows, 0, PREVIOUS) && read_hash(&rows, PREVIOUS, c->previous_hash))

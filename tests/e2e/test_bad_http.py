@@ -94,6 +94,16 @@ def test_a_broken_chunk_is_refused(api, body):
     assert (answer.status_code, answer.json()["code"]) in ((400, MALFORMED), (413, "validation.body_too_large")), answer.content
 
 
+def test_a_broken_chunk_counts_for_its_credential_once(anonymous, own_api):
+    client = anonymous.with_(credential=own_api.credential)
+    before = client.get("me").headers
+    answer = exchange(client, create(client, CHUNKED, b"zz\r\n"), "POST")  # which sends one request more
+    assert answer.status_code == 400 and answer.headers["X-RateLimit-Limit"] == before["X-RateLimit-Limit"]
+    left = int(client.get("me").headers["X-RateLimit-Remaining"])
+    assert int(before["X-RateLimit-Remaining"]) - left == 3
+    assert anonymous.get("me").headers["X-RateLimit-Remaining"] == "599"
+
+
 @pytest.mark.parametrize("body", [
     chunked(*(BODY[n:n + 1] for n in range(len(BODY)))),
     b'%X;a=b;c="d"\r\n%s\r\n0;e\r\n\r\n' % (len(BODY), BODY),

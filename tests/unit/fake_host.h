@@ -30,7 +30,8 @@ typedef struct {
     int acquired, in_use, bodies_read;
     apr_size_t max; /* the limit that the service passed */
     const char *address;
-    int refused;           /* `fault` is passed to neo_service_refuse */
+    int refused; /* `fault` is passed to neo_service_refuse, with the next */
+    const neo_credential *counted;
     const char *principal; /* as passed to on_authenticated */
     int notified;          /* calls of notify_dispatcher */
     neo_response response;
@@ -58,9 +59,9 @@ static inline neo_problem *fake_body(void *context, apr_size_t max, neo_text *bo
     return host->fault;
 }
 
-static inline void fake_on_authenticated(void *context, const char *principal)
+static inline void fake_on_authenticated(void *context, const neo_credential *principal)
 {
-    ((fake_host *)context)->principal = principal;
+    ((fake_host *)context)->principal = principal->id;
 }
 
 static inline neo_pg *fake_acquire(void *context)
@@ -142,7 +143,6 @@ static inline fake_key *credential_of(const char *prefix, const char *role, apr_
     fake_key *key = apr_pcalloc(pool, sizeof *key);
     neo_credential *c = &key->credential;
     neo_secret_make(key->secret, c->id, c->hash, prefix);
-    neo_sha256(c->id, strlen(c->id), c->digest);
     c->tenant = TENANT;
     c->role = role;
     if (!neo_role_scopes(role, &c->scopes))
@@ -194,7 +194,7 @@ static inline int ask(neo_site *site, fake_host *host, const char *method, const
                            .context = host};
     host->response.headers = apr_table_make(pool, 12);
     if (host->fault && host->refused)
-        neo_service_refuse(site, &request, host->fault, &host->response);
+        neo_service_refuse(site, &request, host->counted, host->fault, &host->response);
     else
         neo_service_answer(site, &request, &host->response);
     assert_int_equal(host->in_use, 0); /* the connection was released */

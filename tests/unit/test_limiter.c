@@ -32,9 +32,7 @@ static neo_limiter *limiter_for(apr_size_t entries)
 static void count(neo_limiter *limiter, const char *caller, int cost, int limit, int window, long long now,
                   neo_allowance *allowance)
 {
-    unsigned char digest[NEO_SHA256_SIZE];
-    neo_sha256(caller, strlen(caller), digest);
-    neo_limiter_count(limiter, digest, cost, limit, window, now, allowance);
+    neo_limiter_count(limiter, text_of(caller), cost, limit, window, now, allowance);
 }
 
 /* True if the request passed. */
@@ -147,6 +145,81 @@ static void a_shorter_window_starts_at_once(void **state)
     assert_false(passes(limiter, "a", 1, 100, 86400, NOW + 1));
     assert_true(passes(limiter, "a", 1, 100, 60, NOW + 1));
     assert_left(limiter, "a", 100, 60, NOW + 1, 99, NOW + 61);
+}
+
+/* Sends `count` requests; returns how many pass. */
+static int burst(neo_limiter *limiter, int count, long long now)
+{
+    int passed = 0;
+    while (count--)
+        passed += passes(limiter, "a", 1, 600, 60, now);
+    return passed;
+}
+
+static void no_edge_of_a_window_lets_twice_the_limit_pass(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    (void)state;
+    assert_int_equal(burst(limiter, 1, NOW), 1);
+    assert_int_equal(burst(limiter, 700, NOW + 59), 599);
+    assert_int_equal(burst(limiter, 700, NOW + 61), 1); /* the first one left the window */
+    assert_int_equal(burst(limiter, 700, NOW + 118), 0);
+    assert_int_equal(burst(limiter, 700, NOW + 119), 600); /* with the one before, which is in the same step */
+}
+
+static void requests_leave_the_window_after_one_window(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    neo_allowance allowance;
+    (void)state;
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(burst(limiter, 20, NOW + i), i < 30 ? 20 : 0);
+    assert_left(limiter, "a", 600, 60, NOW + 59, 0, NOW + 60);
+    for (int i = 0; i < 3; i++) /* steps of ten seconds */
+        assert_left(limiter, "a", 600, 60, NOW + 60 + 10 * i, 200 * (i + 1), NOW + 60 + 10 * (i + 1) + (i == 2 ? 50 : 0));
+    assert_int_equal(burst(limiter, 700, NOW + 90), 600);
+    count(limiter, "a", 300, 600, 60, NOW + 100, &allowance);
+    assert_true(allowance.is_exceeded);
+    assert_int_equal(allowance.reset, NOW + 150);
+}
+
+static void the_reset_of_a_refused_cost_is_when_it_passes(void **state)
+{
+    neo_limiter *limiter = limiter_for(64);
+    neo_allowance allowance;
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        assert_true(passes(limiter, "a", 100, 600, 60, NOW + 10 * i));
+    for (int cost = 50; cost <= 350; cost += 100) {
+        count(limiter, "a", cost, 600, 60, NOW + 55, &allowance);
+        assert_true(allowance.is_exceeded);
+        assert_int_equal(allowance.remaining, 0);
+        assert_int_equal(allowance.reset, NOW + 60 + cost / 100 * 10);
+    }
+    assert_false(passes(limiter, "a", 350, 600, 60, NOW + 89));
+    assert_true(passes(limiter, "a", 350, 600, 60, NOW + 90));
+}
+
+/* Fills memory with these callers; returns whether "a", exhausted before, is still refused. */
+static int survives(neo_limiter *limiter, int callers)
+{
+    char name[24];
+    assert_true(passes(limiter, "a", 1, 1, 60, NOW));
+    for (int i = 0; i < callers; i++) {
+        snprintf(name, sizeof name, "other %d", i);
+        passes(limiter, name, 1, 1, 60, NOW + 1);
+    }
+    return !passes(limiter, "a", 1, 1, 60, NOW + 1);
+}
+
+/* The same names share a bucket or not, depending on the memory's key. */
+static void nobody_can_choose_callers_that_displace_another(void **state)
+{
+    int survived = 0;
+    (void)state;
+    for (int i = 0; i < 64; i++)
+        survived += survives(limiter_for(64), 64);
+    assert_in_range(survived, 1, 63);
 }
 
 static void a_clock_that_is_set_back_starts_a_new_window(void **state)
@@ -383,6 +456,10 @@ int main(void)
         cmocka_unit_test(the_greatest_limit_that_a_plan_can_have_is_counted),
         cmocka_unit_test(a_lower_limit_leaves_0_remaining),
         cmocka_unit_test(a_shorter_window_starts_at_once),
+        cmocka_unit_test(no_edge_of_a_window_lets_twice_the_limit_pass),
+        cmocka_unit_test(requests_leave_the_window_after_one_window),
+        cmocka_unit_test(the_reset_of_a_refused_cost_is_when_it_passes),
+        cmocka_unit_test(nobody_can_choose_callers_that_displace_another),
         cmocka_unit_test(a_clock_that_is_set_back_starts_a_new_window),
         cmocka_unit_test(each_caller_has_a_count_of_its_own),
         cmocka_unit_test(the_caller_whose_window_ends_first_is_dropped),

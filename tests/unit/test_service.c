@@ -413,6 +413,16 @@ static void the_addresses_of_a_64_network_share_a_limit(void **state)
     assert_int_equal(passes(site, "2001:db8:1:3::1", 10, *state), 10);
 }
 
+static void the_addresses_of_a_48_network_share_a_higher_limit(void **state)
+{
+    neo_site *site = site_of(*state);
+    int passed = 0;
+    for (int i = 0; i < 8; i++)
+        passed += passes(site, apr_psprintf(*state, "2001:db8:1:%d::1", i), 500, *state);
+    assert_int_equal(passed, NEO_NETWORK_REQUESTS);
+    assert_int_equal(passes(site, "2001:db8:2:1::1", 10, *state), 10);
+}
+
 /* ---------------------------------------------------------------- refusals of the host */
 
 static void a_refusal_of_the_host_is_a_counted_problem(void **state)
@@ -431,6 +441,20 @@ static void a_refusal_of_the_host_is_a_counted_problem(void **state)
         assert_header(s.host, "X-RateLimit-Remaining", apr_itoa(*state, 599 - i));
         assert_null(s.host->response.principal);
     }
+}
+
+static void a_refusal_of_a_counted_request_does_not_count_against_the_address(void **state)
+{
+    scene s = scene_with(key_of("org_admin", *state), *state);
+    s.host->refused = 1;
+    s.host->fault = neo_problem_make(*state, NEO_VALIDATION_MALFORMED_REQUEST, "As it is.");
+    s.host->counted = &s.key->credential;
+    assert_int_equal(ask(s.site, s.host, "POST", "brokers", *state), 400);
+    assert_header(s.host, "X-RateLimit-Limit", "1000");
+    assert_string_equal(s.host->response.principal, s.key->credential.id);
+    s.host->counted = NULL;
+    assert_int_equal(ask(s.site, s.host, "POST", "brokers", *state), 400);
+    assert_header(s.host, "X-RateLimit-Remaining", "599");
 }
 
 static void a_refusal_by_the_hosts_access_rules_keeps_its_challenge(void **state)
@@ -465,7 +489,9 @@ int main(void)
         pool_test(a_credential_has_the_rate_limit_of_its_plan),
         pool_test(requests_without_a_credential_are_limited_by_address),
         pool_test(the_addresses_of_a_64_network_share_a_limit),
+        pool_test(the_addresses_of_a_48_network_share_a_higher_limit),
         pool_test(a_refusal_of_the_host_is_a_counted_problem),
+        pool_test(a_refusal_of_a_counted_request_does_not_count_against_the_address),
         pool_test(a_refusal_by_the_hosts_access_rules_keeps_its_challenge),
     };
     return run_test_group("service", tests);
