@@ -35,4 +35,9 @@ void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_cr
 unsigned int neo_credential_cache_generation(neo_credential_cache *cache);
 void neo_credential_cache_put(neo_credential_cache *cache, unsigned int generation, const neo_credential *credential);
 
+/* Ids that no credential has, so that repeated guesses do not read the database. Only recent ones are kept, and none is used
+ * while the cache is not fresh. */
+void neo_credential_cache_put_unknown(neo_credential_cache *cache, unsigned int generation, const char *id);
+int neo_credential_cache_is_unknown(neo_credential_cache *cache, const char *id);
+
 #endif

@@ -16,6 +16,7 @@
 #define NEO_ADDRESS_WINDOW   60
 #define NEO_ADDRESS_REQUESTS 600
 #define NEO_NETWORK_REQUESTS 2400
+#define NEO_ADDRESS_LOOKUPS  60 /* reads of credentials from the database that found no valid one */
 
 /* A document as it is sent, and its ETag. */
 typedef struct neo_static_document {

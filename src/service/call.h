@@ -67,6 +67,10 @@ void neo_call_count(neo_call *call, int requests, neo_allowance *allowance);
 /* Counts the further requests of a batch. Returns NULL if they are within the limit. */
 neo_problem *neo_call_count_more(neo_call *call, int requests);
 
+/* Look-ups of credentials from the address. Returns NULL if another one may be made; one that failed is counted. */
+neo_problem *neo_call_check_lookups(neo_call *call);
+void neo_call_count_failed_lookup(neo_call *call);
+
 /* ---------------------------------------------------------------- conditions.c */
 
 const char *neo_etag(neo_text body, apr_pool_t *pool);

@@ -14,6 +14,7 @@
 
 #define BUCKETS     4096
 #define MAX_ENTRIES 16384 /* when it is full, all are dropped */
+#define MAX_UNKNOWN 1024
 
 /* One allocation: the credential, followed by the texts that it points to. */
 typedef struct entry {
@@ -31,6 +32,7 @@ struct neo_credential_cache {
     atomic_uint generation;
     atomic_llong fresh_until;             /* steady seconds */
     unsigned char key[APR_SIPHASH_KSIZE]; /* of the fingerprints */
+    uint64_t unknown[MAX_UNKNOWN];        /* fingerprints of ids; 0: none */
 };
 
 static apr_status_t destroy(void *data)
@@ -82,6 +84,7 @@ static void clear_all(neo_credential_cache *cache)
             cache->buckets[b] = e->next;
             release(e);
         }
+    memset(cache->unknown, 0, sizeof cache->unknown);
 }
 
 void neo_credential_cache_clear(neo_credential_cache *cache)
@@ -117,16 +120,26 @@ static entry *find(neo_credential_cache *cache, const char *id)
 }
 
 /* Never 0, which means none. */
+static uint64_t hash_of(const neo_credential_cache *cache, const char *text, size_t len)
+{
+    uint64_t hash = apr_siphash24(text, len, cache->key);
+    return hash ? hash : 1;
+}
+
 static uint64_t fingerprint_of(const neo_credential_cache *cache, const char *text)
 {
-    uint64_t fingerprint = apr_siphash24(text, NEO_SECRET_LEN, cache->key);
-    return fingerprint ? fingerprint : 1;
+    return hash_of(cache, text, NEO_SECRET_LEN);
+}
+
+static int is_fresh(const neo_credential_cache *cache)
+{
+    return neo_steady_seconds() < atomic_load(&cache->fresh_until);
 }
 
 /* If `fingerprint` is not 0, it must be that of the secret that was verified last. */
 static const neo_credential *lookup(neo_credential_cache *cache, const char *id, uint64_t fingerprint, apr_pool_t *pool)
 {
-    if (neo_steady_seconds() >= atomic_load(&cache->fresh_until))
+    if (!is_fresh(cache))
         return NULL;
     pthread_rwlock_rdlock(&cache->lock);
     entry *e = find(cache, id);
@@ -217,4 +230,22 @@ void neo_credential_cache_put(neo_credential_cache *cache, unsigned int generati
     }
     pthread_rwlock_unlock(&cache->lock);
     free(e);
+}
+
+void neo_credential_cache_put_unknown(neo_credential_cache *cache, unsigned int generation, const char *id)
+{
+    uint64_t hash = hash_of(cache, id, NEO_ID_LEN);
+    pthread_rwlock_wrlock(&cache->lock);
+    if (generation == atomic_load(&cache->generation))
+        cache->unknown[hash % MAX_UNKNOWN] = hash;
+    pthread_rwlock_unlock(&cache->lock);
+}
+
+int neo_credential_cache_is_unknown(neo_credential_cache *cache, const char *id)
+{
+    uint64_t hash = hash_of(cache, id, NEO_ID_LEN);
+    pthread_rwlock_rdlock(&cache->lock);
+    int is_unknown = is_fresh(cache) && cache->unknown[hash % MAX_UNKNOWN] == hash;
+    pthread_rwlock_unlock(&cache->lock);
+    return is_unknown;
 }

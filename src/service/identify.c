@@ -7,11 +7,13 @@ static neo_problem *invalid(neo_call *call)
     return neo_problem_make(call->pool, NEO_UNAUTHORIZED_INVALID_CREDENTIAL, "X-API-Key is not a valid credential.");
 }
 
-/* Reads the credential from the database into the cache, unless credentials changed meanwhile. */
+/* Reads the credential from the database into the cache, unless credentials changed meanwhile. Sets *found to NULL if no
+ * credential has the id. */
 static neo_problem *read_credential(neo_call *call, const char *id, neo_credential **found)
 {
     neo_pg *pg;
-    unsigned int generation = neo_credential_cache_generation(call->site->credential_cache);
+    neo_credential_cache *cache = call->site->credential_cache;
+    unsigned int generation = neo_credential_cache_generation(cache);
     neo_problem *problem = neo_call_acquire(call, &pg);
     if (problem)
         return problem;
@@ -19,9 +21,10 @@ static neo_problem *read_credential(neo_call *call, const char *id, neo_credenti
     neo_call_release(call, pg);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, NULL);
-    if (!*found)
-        return invalid(call);
-    neo_credential_cache_put(call->site->credential_cache, generation, *found);
+    if (*found)
+        neo_credential_cache_put(cache, generation, *found);
+    else
+        neo_credential_cache_put_unknown(cache, generation, id);
     return NULL;
 }
 
@@ -41,6 +44,24 @@ static int is_secret_of(neo_call *call, const neo_credential *credential, const 
     return 1;
 }
 
+/* For a credential that is not cached. Anybody can send ids that do not exist, so an address may cause only some reads. */
+static neo_problem *look_up(neo_call *call, const char *id, const char *secret, const neo_credential **credential)
+{
+    neo_credential *found = NULL;
+    if (neo_credential_cache_is_unknown(call->site->credential_cache, id))
+        return invalid(call);
+    neo_problem *problem = neo_call_check_lookups(call);
+    if (!problem)
+        problem = read_credential(call, id, &found);
+    if (problem)
+        return problem;
+    *credential = found;
+    if (found && is_secret_of(call, found, secret))
+        return NULL;
+    neo_call_count_failed_lookup(call);
+    return invalid(call);
+}
+
 /* For a secret that is not cached as verified. */
 static neo_problem *verify_secret(neo_call *call, const char *secret, const neo_credential **credential)
 {
@@ -48,13 +69,8 @@ static neo_problem *verify_secret(neo_call *call, const char *secret, const neo_
     if (!neo_secret_id(secret, id) || !neo_secret_check(secret))
         return invalid(call);
     *credential = neo_credential_cache_get(call->site->credential_cache, id, call->pool);
-    if (!*credential) {
-        neo_credential *found = NULL;
-        neo_problem *problem = read_credential(call, id, &found);
-        if (problem)
-            return problem;
-        *credential = found;
-    }
+    if (!*credential)
+        return look_up(call, id, secret, credential);
     return is_secret_of(call, *credential, secret) ? NULL : invalid(call);
 }
 

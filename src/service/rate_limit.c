@@ -90,3 +90,20 @@ neo_problem *neo_call_count_more(neo_call *call, int requests)
                                  "wait. Nothing was changed; this request counted as one.",
                                  requests + 1, allowance.remaining + 1, allowance.limit, call->principal->window));
 }
+
+neo_problem *neo_call_check_lookups(neo_call *call)
+{
+    neo_allowance allowance;
+    count_network(call, LOOKUPS, 8, 0, NEO_ADDRESS_LOOKUPS, &allowance);
+    if (allowance.remaining > 0)
+        return NULL;
+    return exceeded(call, &allowance,
+                    apr_psprintf(call->pool, "Limit of %d unknown credentials per %d s from this address exceeded.",
+                                 NEO_ADDRESS_LOOKUPS, NEO_ADDRESS_WINDOW));
+}
+
+void neo_call_count_failed_lookup(neo_call *call)
+{
+    neo_allowance allowance;
+    count_network(call, LOOKUPS, 8, 1, NEO_ADDRESS_LOOKUPS, &allowance);
+}
