@@ -23,9 +23,9 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
  */
 const neo_credential *neo_exchange_principal(request_rec *r);
 
-/* Discards a body that was not read, before `response` is sent. It does not wait for the rest of the body: over HTTP/1.1 the
- * connection is closed instead. Over HTTP/2 a response before the end of the body resets the stream, and some clients then lose
- * the response, so it waits up to 200 ms if the request had a valid credential and was within its rate limit. */
+/* Discards a body that was not read, before `response` is sent: what has arrived, and if the request had a valid credential and
+ * was within its rate limit, what arrives within 200 ms. Over HTTP/2 a response before the end of the body resets the stream,
+ * and some clients then lose the response. Over HTTP/1.1 the connection is closed if the body is not complete. */
 void neo_exchange_drain(neo_exchange *exchange, const neo_response *response);
 
 /* Counts the request and its response, and sets NEOAPI_DB_TIME for the access log. */

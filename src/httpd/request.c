@@ -172,13 +172,13 @@ static int may_have_body(const request_rec *r)
     return apr_table_get(r->headers_in, "Content-Length") || apr_table_get(r->headers_in, "Transfer-Encoding");
 }
 
-/* Over HTTP/1.1 the connection is closed unless the whole body has arrived, because httpd would wait for the rest after the
- * response. A client that expects 100 (Continue) does not get it. Over HTTP/2 a valid credential is worth a short wait. */
+/* Without a valid credential there is no wait, because anybody could occupy threads. Over HTTP/1.1 the connection is closed unless
+ * the body was complete, because httpd would wait for the rest. A client that expects 100 (Continue) does not get it. */
 void neo_exchange_drain(neo_exchange *exchange, const neo_response *response)
 {
     request_rec *r = exchange->r;
     int is_multiplexed = r->proto_num >= HTTP_VERSION(2, 0);
-    int may_wait = is_multiplexed && response->principal && response->status != HTTP_TOO_MANY_REQUESTS;
+    int may_wait = response->principal && response->status != HTTP_TOO_MANY_REQUESTS;
     if (exchange->has_read_body || !(is_multiplexed || may_have_body(r)))
         return;
     int is_at_end = (is_multiplexed || !r->expecting_100) && drain(r, may_wait ? MAX_DRAIN_POLLS : 0);
