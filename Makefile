@@ -42,7 +42,7 @@ $(if $(needs),$(if $(filter-out 0,$(lastword $(shell sh tests/deploy/packages.sh
 endif
 endif
 ifneq (,$(filter all install,$(or $(MAKECMDGOALS),all)))
-$(shell pkg-config --exists apr-1 apr-util-1 libpq jansson libcrypto libcurl || echo 'Packages are missing: run `make deps`.' >&2)
+$(shell pkg-config --exists apr-1 apr-util-1 libpq jansson libssl libcrypto libcurl || echo 'Packages are missing: run `make deps`.' >&2)
 endif
 
 VERSION := 0.1.0
@@ -73,7 +73,7 @@ CPPFLAGS += -Iinclude -I$(BUILD)/gen $(SYSTEM) -D_GNU_SOURCE -DLINUX -D_REENTRAN
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -fPIC -fvisibility=hidden -fstack-protector-strong $(WARNINGS) $(SANFLAGS)
 LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
-LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lcrypto -lcurl -lpq -lpthread -lm
+LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lssl -lcrypto -lcurl -lpq -lpthread -lm
 
 # Layers 0 to 3 are the library that the module and neoapictl use.
 LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)

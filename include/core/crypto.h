@@ -39,6 +39,10 @@ apr_size_t neo_seal(const neo_keys *keys, neo_text context, const void *data, ap
  * if the bytes were changed or cut, or sealed with another context or an unknown key. */
 NEO_MUSTCHECK int neo_open(const neo_keys *keys, neo_text context, const void *sealed, apr_size_t len, unsigned char *out);
 
+/* Makes TLS clients with this OpenSSL context (SSL_CTX) refuse servers whose certificate has no subject alternative name. The
+ * common name of such a certificate was never checked by name constraints (RFC 9525, section 6.3). */
+void neo_tls_require_alternative_names(void *ssl_context);
+
 /* Reads a key file: one key per line, 32 bytes in base64, newest first. Empty lines and lines that start with # are ignored.
  * Returns NULL, or a sentence with the error and how to fix it. */
 const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool);

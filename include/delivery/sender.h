@@ -1,7 +1,7 @@
 /* Sends many POST requests at a time from one thread. The only module that uses libcurl.
  *
- * It follows no redirects and ignores the environment's proxies. It reuses connections, over HTTP/2 if the receiver supports
- * it; the guard checks each new connection. */
+ * It follows no redirects and ignores the environment's proxies. It reuses connections, over HTTP/2 if the receiver and
+ * libcurl support it; the guard checks each new connection. */
 #ifndef NEO_DELIVERY_SENDER_H
 #define NEO_DELIVERY_SENDER_H
 
@@ -26,8 +26,8 @@ typedef struct neo_sender_settings {
 
 /* The result of an attempt. */
 typedef struct neo_send_result {
-    int http_status;     /* 0: no response */
-    const char *error;   /* such as "timeout"; NULL: a complete response */
+    int http_status;   /* 0: no response */
+    const char *error; /* such as "timeout"; NULL: a complete response. Tells about this host's network: not for subscribers */
     const char *excerpt; /* the beginning of the response, valid UTF-8; NULL: none */
     neo_ms started;
     int duration;    /* milliseconds */

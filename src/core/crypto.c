@@ -9,6 +9,8 @@
 #include <openssl/evp.h>
 #include <openssl/params.h>
 #include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,4 +253,22 @@ const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool)
     if (!wrong && keys->count == 0)
         wrong = apr_psprintf(pool, "key file %s has no key; make one with: openssl rand -base64 32 > %s", path, path);
     return wrong;
+}
+
+/* ---------------------------------------------------------------- TLS */
+
+static int check_certificate(int is_trusted, X509_STORE_CTX *store)
+{
+    X509 *certificate = X509_STORE_CTX_get_current_cert(store);
+    int is_servers = X509_STORE_CTX_get_error_depth(store) == 0;
+    if (!is_trusted || !is_servers || X509_get_ext_by_NID(certificate, NID_subject_alt_name, -1) >= 0)
+        return is_trusted;
+    X509_STORE_CTX_set_error(store, X509_V_ERR_HOSTNAME_MISMATCH);
+    return 0;
+}
+
+void neo_tls_require_alternative_names(void *ssl_context)
+{
+    SSL_CTX *context = ssl_context;
+    SSL_CTX_set_verify(context, SSL_CTX_get_verify_mode(context), check_certificate);
 }

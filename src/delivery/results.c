@@ -72,6 +72,13 @@ neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_de
     return o;
 }
 
+/* The error that the subscriber sees. It does not tell whether a name exists inside this host's network. */
+static const char *shown_error(const char *error)
+{
+    int has_no_address = error && (strcmp(error, "blocked_address") == 0 || strcmp(error, "name_not_resolved") == 0);
+    return has_no_address ? "no_public_address" : error;
+}
+
 void neo_results_add(neo_results *results, const neo_in_flight_delivery *delivery, const neo_send_result *result,
                      const int *delays, int count)
 {
@@ -81,7 +88,7 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
     o->started = result->started;
     o->duration = result->duration;
     o->http_status = result->http_status;
-    o->error = result->error;
+    o->error = shown_error(result->error);
     o->excerpt = result->excerpt ? apr_pstrdup(results->pool, result->excerpt) : NULL;
     if (is_success(result))
         o->end = "success";

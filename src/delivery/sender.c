@@ -11,6 +11,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "core/crypto.h"
 #include "core/encode.h"
 #include "core/log.h"
 
@@ -99,6 +100,20 @@ static long connect_timeout(int timeout)
     return timeout < CONNECT_TIMEOUT_S ? timeout : CONNECT_TIMEOUT_S;
 }
 
+/* Until 8.14, libcurl processes endless empty DATA frames within one call, which stops the thread and all its deliveries. */
+static int has_safe_http2(void)
+{
+    return curl_version_info(CURLVERSION_NOW)->version_num >= 0x080E00;
+}
+
+static CURLcode require_alternative_names(CURL *curl, void *ssl_context, void *data)
+{
+    (void)curl;
+    (void)data;
+    neo_tls_require_alternative_names(ssl_context);
+    return CURLE_OK;
+}
+
 static void set_options(transfer *t)
 {
     const neo_sender_settings *s = &t->sender->settings;
@@ -109,7 +124,8 @@ static void set_options(transfer *t)
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, s->allows_http ? "http,https" : "https");
     curl_easy_setopt(curl, CURLOPT_PROXY, "");
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+    curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, has_safe_http2() ? (long)CURL_HTTP_VERSION_2TLS : (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, connect_timeout(s->timeout));
     curl_easy_setopt(curl, CURLOPT_TIMEOUT, (long)s->timeout);
     curl_easy_setopt(curl, CURLOPT_OPENSOCKETFUNCTION, open_socket);
@@ -188,7 +204,6 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
 
 /* ---------------------------------------------------------------- results */
 
-/* The error that the subscriber sees. It tells nothing about this host's network. */
 static const char *error_of(CURLcode code)
 {
     switch (code) {
@@ -383,6 +398,7 @@ static void set_post_once(CURL *curl, const neo_provider_request *request, struc
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "mod-neoapi/" NEO_VERSION);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, read_response);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, reader);
+    curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
     limit_headers(curl, &reader->header_bytes);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.ptr);

@@ -2,7 +2,9 @@
 #include "model/rules.h"
 
 #include <apr_strings.h>
+#include <arpa/inet.h>
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -45,22 +47,52 @@ const char *neo_rule_has_alphanumeric(const neo_json *value, apr_pool_t *pool)
     return "must have at least one letter or digit";
 }
 
-/* The authority of a URL: a host, or an IPv6 address in brackets, and maybe a port; no user and password. */
+/* A name, or an IPv4 address in any notation: labels of letters, digits, underscores and inner hyphens. The last dot may be one
+ * more than those between the labels. */
+static int is_host_name(const char *text, size_t len)
+{
+    size_t label = 0;
+    len -= len > 1 && text[len - 1] == '.';
+    if (len == 0 || len > 253)
+        return 0;
+    for (size_t i = 0; i <= len; i++) {
+        if (i == len || text[i] == '.') {
+            if (label == 0 || label > 63 || text[i - 1] == '-')
+                return 0;
+            label = 0;
+        } else if (isalnum((unsigned char)text[i]) || text[i] == '_' || (text[i] == '-' && label > 0))
+            label++;
+        else
+            return 0;
+    }
+    return 1;
+}
+
+/* An IPv6 address in brackets. */
+static int is_ipv6(const char *text, size_t len)
+{
+    char address[INET6_ADDRSTRLEN];
+    struct in6_addr bytes;
+    if (len < 2 || len - 2 >= sizeof address || text[len - 1] != ']')
+        return 0;
+    memcpy(address, text + 1, len - 2);
+    address[len - 2] = '\0';
+    return inet_pton(AF_INET6, address, &bytes) == 1;
+}
+
+/* A colon and a number from 1 to 65535. */
+static int is_port(const char *text, size_t len)
+{
+    return len >= 2 && len <= 6 && strspn(text + 1, "0123456789") == len - 1 && atoi(text + 1) >= 1 && atoi(text + 1) <= 65535;
+}
+
+/* The authority of a URL: a host and maybe a port; no user and password. */
 static int is_authority(const char *text, size_t len)
 {
-    size_t host = strcspn(text, ":");
-    if (*text == '[') {
-        host = strspn(text + 1, "0123456789abcdefABCDEF:.") + 2;
-        if (host > len || text[host - 1] != ']')
-            return 0;
-    } else
-        for (size_t i = 0; i < host && i < len; i++)
-            if (!isalnum((unsigned char)text[i]) && !strchr("-._", text[i]))
-                return 0;
-    if (host >= len)
-        return len > 0;
-    return host > 0 && text[host] == ':' && len - host > 1 && len - host <= 6 &&
-           strspn(text + host + 1, "0123456789") == len - host - 1;
+    size_t host = *text == '[' ? strcspn(text, "]") + 1 : strcspn(text, ":");
+    if (host > len)
+        host = len;
+    return (*text == '[' ? is_ipv6(text, host) : is_host_name(text, host)) && (host == len || is_port(text + host, len - host));
 }
 
 /* The part of a URL after the scheme: an authority, only characters that a URL can have, and none of `without`. */

@@ -180,13 +180,14 @@ class Server(ThreadingHTTPServer):
 
 
 class Receiver:
-    """`certificate`: the files of a certificate and its key, for HTTPS."""
+    """`certificate`: the files of a certificate and its key, for HTTPS; `protocols`: what it offers by ALPN."""
 
-    def __init__(self, behave=ok, address="127.0.0.1", certificate=None):
+    def __init__(self, behave=ok, address="127.0.0.1", certificate=None, protocols=()):
         context = None
         if certificate:
             context = SSLContext(PROTOCOL_TLS_SERVER)
             context.load_cert_chain(*certificate)
+            context.set_alpn_protocols(protocols)
         self.server = Server((address, 0), socket.AF_INET6 if ":" in address else socket.AF_INET, context)
         self.server.behave = behave
         self.port = self.server.server_address[1]
@@ -234,10 +235,10 @@ class ClosedPort:
         self.socket.close()
 
 
-def untrusted_certificate(place):
+def untrusted_certificate(place, names="subjectAltName=DNS:localhost,IP:127.0.0.1"):
     """The files of a self-signed certificate."""
     certificate, key = place / "untrusted.pem", place / "untrusted.key"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
-                    "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
+                    "-subj", "/CN=localhost", *(["-addext", names] if names else []),
                     "-keyout", key, "-out", certificate], check=True, capture_output=True)
     return certificate, key

@@ -1,6 +1,7 @@
 """Deliveries: when attempts are made, what is recorded of them, and what receivers cannot do."""
 
 import re
+import subprocess
 import time
 
 import pytest
@@ -141,7 +142,7 @@ def test_a_receiver_that_refuses_is_a_failure(admin):
 
 def test_an_unknown_host_name_is_a_failure(admin):
     subscription = one_delivery(admin, "http://nowhere.invalid/")
-    assert attempted(admin, subscription)["attempts"][0]["error"] in ("name_not_resolved", "timeout")
+    assert attempted(admin, subscription)["attempts"][0]["error"] in ("no_public_address", "timeout")
 
 
 # ---------------------------------------------------------------- certificates
@@ -158,6 +159,27 @@ def test_a_receiver_with_a_bad_certificate_gets_nothing(admin, tmp_path):
         subscription = one_delivery(admin, bad.url)
         assert attempted(admin, subscription)["attempts"][0]["error"] == "certificate_not_trusted"
         assert bad.arrivals == []
+
+
+def test_a_certificate_without_alternative_names_is_not_trusted(admin, module_instance, tmp_path):
+    files = behaviours.untrusted_certificate(tmp_path, names=None)
+    with open(module_instance.ca, "a") as bundle:
+        bundle.write(files[0].read_text())
+    module_instance.command("stop-httpd")  # libcurl caches the file
+    module_instance.command("start-httpd")
+    with Receiver(certificate=files) as bad:
+        subscription = one_delivery(admin, f"https://localhost:{bad.port}/")
+        assert attempted(admin, subscription)["attempts"][0]["error"] == "certificate_not_trusted"
+        assert bad.arrivals == []
+
+
+def test_http_2_is_not_used_with_a_libcurl_that_empty_frames_stall(admin, module_instance):
+    version = re.search(r"libcurl/(\d+)\.(\d+)", subprocess.run(["curl", "-V"], capture_output=True, text=True, check=True).stdout)
+    if (int(version[1]), int(version[2])) >= (8, 14):
+        pytest.skip("this libcurl may use HTTP/2")
+    files = module_instance.state / "tls/server.pem", module_instance.state / "tls/server.key"
+    with Receiver(certificate=files, protocols=["h2", "http/1.1"]) as secure:
+        until(admin, one_delivery(admin, secure.url), "success")
 
 
 # ---------------------------------------------------------------- Retry-After

@@ -100,7 +100,7 @@ def check_blocked(api, url, blocked_receivers):
     api.broker()
     found = attempted(api, subscription)
     attempt = found["attempts"][0]
-    assert attempt["error"] == "blocked_address", attempt
+    assert attempt["error"] == "no_public_address", attempt
     assert set(attempt) == {"number", "started_at", "duration_ms", "error"} and "http_status" not in found
     assert [one.connections for one in blocked_receivers] == [0] * len(blocked_receivers)
 
@@ -160,7 +160,7 @@ def test_a_name_that_changes_its_answer_is_not_connected_to(admin, guarded_insta
         before = good.connections
         admin.broker()
         found = attempted(admin, subscription)
-        assert found["attempts"][0]["error"] == "blocked_address", found
+        assert found["attempts"][0]["error"] == "no_public_address", found
         assert good.connections == before and [one.connections for one in blocked_receivers] == [0] * len(blocked_receivers)
 
 

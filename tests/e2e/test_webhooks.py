@@ -186,6 +186,9 @@ def test_a_deleted_subscription_is_not_found(admin):
     "https://", "https:///x", "https://:443/", "https://user@crm.example.com/", "https://user:pw@crm.example.com/",
     "https://crm.example.com/#x", "https://crm.example.com/a b", "https://crm.example.com/ã", "https://crm.example.com:/",
     "https://crm.example.com:123456/", "https://crm.example.com:x/", "https://[::1/", "https://[x]/", "https://a\nb/",
+    "https://crm.example.com:0/", "https://crm.example.com:65536/", "https://crm.example.com:99999/", "https://./", "https://../",
+    "https://-/", "https://a..b/", "https://.a/", "https://a-.b/", "https://[]/", "https://[::1]x/", "https://[1]/",
+    "https://" + "a" * 64 + ".example.com/", "https://" + "a." * 127 + "b/",
     "https://crm.example.com/" + "x" * 2000, " https://crm.example.com/", "https://crm.example.com\\@inside/", "dict://x/",
 ])
 def test_a_url_is_an_absolute_web_address(admin, url):
@@ -193,7 +196,9 @@ def test_a_url_is_an_absolute_web_address(admin, url):
 
 
 @pytest.mark.parametrize("url", ["https://crm.example.com", "https://crm.example.com:8443/a?b=c", "https://[2001:db8::1]:8443/",
-                                 "HTTPS://crm.example.com/", "http://crm.example.com/", "https://crm.example.com/%20a"])
+                                 "HTTPS://crm.example.com/", "http://crm.example.com/", "https://crm.example.com/%20a",
+                                 "https://crm.example.com:65535/", "https://crm.example.com./", "https://a_b.example.com/",
+                                 "https://" + "a" * 63 + ".example.com/", "https://" + "a." * 126 + "b/"])
 def test_valid_urls_are_stored_unchanged(admin, url):
     assert ok(new(admin, url=url), 201)["url"] == url
 
