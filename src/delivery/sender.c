@@ -30,7 +30,7 @@ typedef struct transfer {
     char *body;
     void *baton;
     neo_ms started;
-    int was_blocked; /* by the guard */
+    int was_blocked, was_permitted; /* addresses, by the guard */
     size_t body_bytes;
     size_t header_bytes;
     char excerpt[NEO_EXCERPT_BYTES + 1];
@@ -64,6 +64,7 @@ static curl_socket_t open_socket(void *data, curlsocktype purpose, struct curl_s
         t->was_blocked = 1;
         return CURL_SOCKET_BAD;
     }
+    t->was_permitted = 1;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
@@ -194,7 +195,7 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
         return 0;
     t->baton = baton;
     t->started = neo_now_ms();
-    t->was_blocked = 0;
+    t->was_blocked = t->was_permitted = 0;
     t->body_bytes = t->header_bytes = 0;
     if (set_request(t, url, headers, count, body) && curl_multi_add_handle(sender->multi, t->curl) == CURLM_OK)
         return 1;
@@ -245,9 +246,9 @@ static void finish(neo_sender *sender, CURL *curl, CURLcode code)
     int has_response = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->body_bytes > MAX_BODY_BYTES);
     neo_send_result result = {
         .http_status = has_response ? (int)status : 0,
-        .error = has_response     ? NULL
-                 : t->was_blocked ? "blocked_address"
-                                  : error_of(code),
+        .error = has_response                          ? NULL
+                 : t->was_blocked && !t->was_permitted ? "blocked_address"
+                                                       : error_of(code),
         .excerpt = has_response ? excerpt_of(t) : NULL,
         .started = t->started,
         .duration = (int)((duration + 500) / 1000),

@@ -163,10 +163,11 @@ static void every_character_of_an_address_is_judged_as_the_pattern_does(void **s
         const char one[] = {(char)c, '\0'};
         const char *const texts[] = {apr_pstrcat(*state, "https://a", one, "b/", NULL),
                                      apr_pstrcat(*state, "https://a/", one, NULL), apr_pstrcat(*state, "https://a?", one, NULL),
-                                     apr_pstrcat(*state, "https://a", one, NULL)};
+                                     apr_pstrcat(*state, "https://a", one, "b", NULL)};
         for (int i = 0; i < COUNT(texts); i++)
             passes_exactly(neo_rule_https_url, NULL, NEO_PATTERN_HTTPS_URL, texts[i], *state);
     }
+    assert_false(passes(neo_rule_https_url, NULL, NEO_PATTERN_HTTPS_URL, "https://a-", *state)); /* a label's end */
 }
 
 static void a_media_type_has_two_names(void **state)
