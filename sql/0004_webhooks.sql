@@ -1,8 +1,45 @@
--- Creates the tables of webhooks: subscriptions, deliveries, attempts, queue; and the function that maintains partitions.
+-- Creates the event log and the tables of webhooks: subscriptions, deliveries, attempts, queue; and the function that maintains
+-- partitions.
 --
--- The statement that changes a resource inserts a delivery for each subscription to the event, and a narrow row into the queue.
--- Deliveries are never updated. Each attempt inserts a row; the last one has the outcome. Deliveries and attempts are
--- partitioned by the day in their ids and dropped by partition, so that a long history does not slow down writes.
+-- The statement that changes a resource inserts an event, a delivery of it for each subscription, and a narrow row into the
+-- queue. Events and deliveries are never updated. Each attempt inserts a row; the last one has the outcome. Events are
+-- partitioned by the day of their creation, deliveries and attempts by the day in their ids. Days are dropped by partition, so
+-- that a long history does not slow down writes.
+
+-- ---------------------------------------------------------------- events
+
+-- Numbers changes. It increases within a transaction, which is one session.
+create sequence neoapi.event_number maxvalue 1099511627775 cycle;
+
+-- The beginning of the ids of a transaction's events. It sorts before them and after those of earlier transactions.
+create function neoapi.event_position(transaction xid8) returns text
+    language sql immutable strict parallel safe
+    return 'evt_' || lpad(to_hex(transaction::text::bigint), 16, '0');
+
+-- The position up to which the log is complete: every transaction before it has ended, so that no event appears there later.
+create function neoapi.event_log_end() returns text
+    language sql stable parallel safe
+    return neoapi.event_position(pg_snapshot_xmin(pg_current_snapshot()));
+
+create table neoapi.event (
+    organization_id text collate "C" not null,
+    id              text collate "C" not null
+                    default neoapi.event_position(pg_current_xact_id()) || lpad(to_hex(nextval('neoapi.event_number')), 10, '0'),
+    type            text not null,
+    resource_id     text collate "C" not null,
+    created_at      timestamptz not null,
+    actor           text collate "C" not null, -- who made the change, as in updated_by
+    request_id      text,                      -- null: not made by a request
+    payload         text not null,             -- JSON, exactly as it is sent
+    changed         text[],                    -- of an update: the fields with new values, without updated_at and updated_by
+    previous        json,                      -- of an update: their former values, of fields in the payload only
+    primary key (organization_id, id, created_at)
+) partition by range (created_at);
+
+-- Empty unless the janitor has not run for days.
+create table neoapi.event_default partition of neoapi.event default;
+
+-- ---------------------------------------------------------------- subscriptions
 
 create table neoapi.webhook_subscription (
     organization_id       text collate "C" not null,
@@ -55,8 +92,9 @@ create table neoapi.webhook_delivery (
     organization_id text collate "C" not null,
     id              text collate "C" not null,
     subscription_id text collate "C" not null,
+    event_id        text collate "C" not null, -- repetitions refer to the same event
     event_type      text not null,
-    payload         text not null, -- JSON, exactly as it is sent
+    event_at        timestamptz not null, -- the event's created_at, which leads to its partition
     created_at      timestamptz not null,
     primary key (organization_id, subscription_id, id)
 ) partition by range (id);
@@ -117,6 +155,7 @@ create function neoapi.webhook_delivery_record(d neoapi.webhook_delivery) return
     return (select json_strip_nulls(json_build_object(
         'id', d.id,
         'subscription_id', d.subscription_id,
+        'event_id', d.event_id,
         'event_type', d.event_type,
         'status', case when q.id is not null then 'pending' else coalesce(a.outcome, 'failed') end,
         'http_status', a.http_status,
@@ -130,10 +169,12 @@ create function neoapi.webhook_delivery_record(d neoapi.webhook_delivery) return
                            where l.organization_id = d.organization_id and l.delivery_id = d.id
                            order by l.number desc limit 1) a on true);
 
--- The record with the payload and all attempts.
+-- The record with the payload and all attempts. A repetition can be kept longer than its event, whose payload is then missing.
 create function neoapi.webhook_delivery_detail(d neoapi.webhook_delivery) returns text
     language sql stable parallel safe
-    return (select left(r, -1) || ',"payload":' || d.payload || ',"attempts":' || coalesce((
+    return (select left(r, -1) || coalesce(',"payload":' || (
+        select e.payload from neoapi.event e
+        where e.organization_id = d.organization_id and e.id = d.event_id and e.created_at = d.event_at), '') || ',"attempts":' || coalesce((
         select json_agg(json_strip_nulls(json_build_object(
             'number', l.number,
             'started_at', neoapi.format_timestamp(l.started_at),
@@ -154,42 +195,62 @@ create function neoapi.webhook_min_id(day date) returns text
         ((extract(epoch from day)::bigint * 1000) >> (5 * (9 - n)) & 31)::int + 1, 1), '' order by n) || repeat('0', 16)
         from generate_series(0, 9) n);
 
--- Creates the partitions of the next days and drops those older than keep_days. Security definer, because the runtime role
--- cannot create tables. If another session runs it, it does nothing. lock_timeout limits how long other sessions queue behind
--- its locks; the janitor calls it again.
-create function neoapi.webhook_maintain_partitions(keep_days int) returns void
+-- The lower bound of a day's partition.
+create function neoapi.partition_bound(parent text, day date) returns text
+    language sql stable strict parallel safe
+    return case parent when 'event' then (day::timestamp at time zone 'UTC')::text else neoapi.webhook_min_id(day) end;
+
+-- Whether a queued delivery needs an event of that day or an earlier one.
+create function neoapi.event_is_queued(day date) returns boolean
+    language sql stable strict
+    return exists (
+        select from neoapi.webhook_queue q
+        join neoapi.webhook_delivery d
+        on d.organization_id = q.organization_id and d.subscription_id = q.subscription_id and d.id = q.id
+        where d.event_at < (day + 1)::timestamp at time zone 'UTC');
+
+-- Creates the partitions of the next days and drops those that are too old. Events are kept at least as long as deliveries, and
+-- as long as one of them is queued. Security definer, because the runtime role cannot create tables. If another session runs it,
+-- it does nothing. lock_timeout limits how long other sessions queue behind its locks; the janitor calls it again.
+create function neoapi.maintain_partitions(delivery_days int, event_days int) returns void
     language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
 declare
-    parent text;
+    kind record;
     day date;
     part text;
 begin
-    if not pg_try_advisory_xact_lock(hashtext('neoapi.webhook_maintain_partitions')) then
+    if not pg_try_advisory_xact_lock(hashtext('neoapi.maintain_partitions')) then
         return;
     end if;
-    foreach parent in array array['webhook_delivery', 'webhook_attempt'] loop
+    for kind in select * from (values ('webhook_delivery', delivery_days), ('webhook_attempt', delivery_days),
+                                      ('event', greatest(event_days, delivery_days))) as k (parent, keep_days) loop
         for day in select generate_series(current_date - 1, current_date + 3, interval '1 day')::date loop
-            part := parent || '_' || to_char(day, 'YYYYMMDD');
+            part := kind.parent || '_' || to_char(day, 'YYYYMMDD');
             if to_regclass('neoapi.' || part) is null then
                 begin
-                    execute format('create table neoapi.%I partition of neoapi.%I for values from (%L) to (%L)',
-                                   part, parent, neoapi.webhook_min_id(day), neoapi.webhook_min_id(day + 1));
+                    execute format('create table neoapi.%I partition of neoapi.%I for values from (%L) to (%L)', part, kind.parent,
+                                   neoapi.partition_bound(kind.parent, day), neoapi.partition_bound(kind.parent, day + 1));
                 exception when check_violation then
                     null; -- the default partition already has rows of that day and keeps them
                 end;
             end if;
         end loop;
-        for part in select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid
-                    where i.inhparent = ('neoapi.' || parent)::regclass and c.relname ~ '_[0-9]{8}$'
-                      and to_date(right(c.relname, 8), 'YYYYMMDD') < current_date - greatest(keep_days, 1) loop
+        for part, day in select c.relname, to_date(right(c.relname, 8), 'YYYYMMDD')
+                         from pg_inherits i join pg_class c on c.oid = i.inhrelid
+                         where i.inhparent = ('neoapi.' || kind.parent)::regclass and c.relname ~ '_[0-9]{8}$'
+                           and to_date(right(c.relname, 8), 'YYYYMMDD') < current_date - greatest(kind.keep_days, 1)
+                         order by 2 loop
+            exit when kind.parent = 'event' and neoapi.event_is_queued(day);
             execute format('drop table neoapi.%I', part);
         end loop;
     end loop;
 end $$;
-revoke execute on function neoapi.webhook_maintain_partitions from public;
-select neoapi.webhook_maintain_partitions(30);
+revoke execute on function neoapi.maintain_partitions from public;
+select neoapi.maintain_partitions(30, 30);
 
+grant select, insert on neoapi.event to :runtime;
+grant usage on sequence neoapi.event_number to :runtime;
 grant select, insert, update, delete on neoapi.webhook_subscription, neoapi.webhook_queue to :runtime;
 grant select, insert, delete on neoapi.webhook_delivery, neoapi.webhook_attempt to :runtime;
 grant select, delete on neoapi.webhook_delivery_default, neoapi.webhook_attempt_default to :runtime;
-grant execute on function neoapi.webhook_maintain_partitions to :runtime;
+grant execute on function neoapi.maintain_partitions to :runtime;

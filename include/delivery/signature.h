@@ -11,7 +11,7 @@
 neo_text neo_webhook_body(const neo_due_delivery *due, apr_pool_t *pool);
 
 /* The headers, as "Name: value". X-Webhook-Signature is signed with `secret` only, webhook-signature also with `previous`
- * unless it is NULL. `now` is the time of the attempt. */
+ * unless it is NULL. `id` is the event's, so that repetitions have the same webhook-id; `now` is the time of the attempt. */
 void neo_webhook_sign(const char *id, neo_text body, const char *secret, const char *previous, neo_ms now, apr_pool_t *pool,
                       const char *headers[NEO_WEBHOOK_HEADERS]);
 

@@ -13,10 +13,16 @@
 
 typedef struct neo_import neo_import;
 
-/* `pool` must outlive the import. With `sends_webhooks`, every row that is written queues deliveries. A second import into the
- * same organization is refused. Sets *tenant. */
-const char *neo_import_begin(neo_pg *pg, const char *organization, int sends_webhooks, apr_pool_t *pool, neo_import **import,
-                             const char **tenant);
+/* What is recorded of every row that is written. */
+typedef enum neo_import_events {
+    NEO_IMPORT_NO_EVENTS,
+    NEO_IMPORT_EVENTS,   /* an event in the log */
+    NEO_IMPORT_WEBHOOKS, /* an event and its deliveries */
+} neo_import_events;
+
+/* `pool` must outlive the import. A second import into the same organization is refused. Sets *tenant. */
+const char *neo_import_begin(neo_pg *pg, const char *organization, neo_import_events events, apr_pool_t *pool,
+                             neo_import **import, const char **tenant);
 
 /* Locks out imports into and purges of these organizations (a PostgreSQL array) until the connection ends. */
 const char *neo_import_lock(neo_pg *pg, const char *organizations, apr_pool_t *pool);
@@ -46,8 +52,8 @@ typedef void (*neo_import_report)(void *data, long long number, const char *fiel
 /* Validates the collected lines: duplicate ids, unique values, references. */
 const char *neo_import_validate(neo_import *import, neo_import_report report, void *data, apr_pool_t *pool);
 
-/* Commits the ids found so far, so that the same import maps to the same ids when it is run again. */
-const char *neo_import_commit(neo_import *import, apr_pool_t *pool);
+/* Stores the ids found so far, so that the same import maps to the same ids when it is run again. */
+const char *neo_import_store_ids(neo_import *import, apr_pool_t *pool);
 
 /* Writes the next batch. is_done: there was none left. */
 typedef struct neo_import_batch {

@@ -14,8 +14,9 @@ typedef struct neo_due_delivery {
     const char *organization;
     const char *subscription;
     int number; /* of the attempt, from 1 */
-    const char *event;
-    const char *created_at;
+    const char *event_id;
+    const char *event;      /* its type */
+    const char *created_at; /* of the event */
     neo_text payload;
     const char *url;
     const char *secret;          /* sealed */
@@ -86,8 +87,9 @@ typedef enum neo_health {
 NEO_MUSTCHECK neo_pg_status neo_outbox_record_health(neo_pg *pg, const char *organization, const char *subscription,
                                                      neo_health health, apr_pool_t *pool, neo_rows *rows);
 
-/* Creates the next days' partitions, drops history older than `days` and deletes expired idempotency keys, a limited number at
- * a time. *more: there may be further keys. If another process is doing it, nothing is done. */
-NEO_MUSTCHECK neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, apr_pool_t *pool, int *more);
+/* Creates the next days' partitions, drops deliveries older than `days` and events older than `event_days`, and deletes expired
+ * idempotency keys, a limited number at a time. *more: there may be further keys. If another process is doing it, nothing is
+ * done. */
+NEO_MUSTCHECK neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, int event_days, apr_pool_t *pool, int *more);
 
 #endif

@@ -11,6 +11,7 @@ typedef enum neo_param {
     NEO_PARAM_ID,
     NEO_PARAM_NOW,        /* created_at or updated_at of the row */
     NEO_PARAM_ACTOR,      /* created_by, updated_by */
+    NEO_PARAM_REQUEST,    /* id of the request */
     NEO_PARAM_ID_BLOCK,   /* of the deliveries' ids */
     NEO_PARAM_SECRET,     /* sealed */
     NEO_PARAM_CREDENTIAL, /* this and the next two: an idempotency key */
@@ -20,7 +21,6 @@ typedef enum neo_param {
     NEO_PARAM_LIMIT,
     NEO_PARAM_BEFORE,
     NEO_PARAM_SUBSCRIPTION,
-    NEO_PARAM_EVENT,
     NEO_PARAM_SINCE,
     NEO_PARAM_PATHS, /* this and the next: the references in a body (see store/reference.h) */
     NEO_PARAM_TARGETS,

@@ -1,9 +1,10 @@
 /* Generates the statements that write a resource's row, from its table of fields. One statement writes the row, its references,
- * the effects of its new status on other rows, the idempotency key, and a delivery for each matching subscription. A creation
- * has no effects, because no initial status has any.
+ * the effects of its new status on other rows, the idempotency key, the event, and a delivery for each matching subscription. A
+ * creation has no effects, because no initial status has any.
  *
- * A statement returns one row if it wrote (see neo_written), and none if the row does not exist or has another version, or if
- * the idempotency key exists. If it is refused, it writes nothing and returns the reasons, with NEO_WRITTEN_ANSWER null. */
+ * A statement returns one row if it wrote (see neo_written) or if the row already has the values, in which case it writes
+ * nothing; and none if the row does not exist or has another version, or if the idempotency key exists. If it is refused, it
+ * writes nothing and returns the reasons, with NEO_WRITTEN_ANSWER null. */
 #ifndef NEO_STORE_WRITE_H
 #define NEO_STORE_WRITE_H
 
@@ -29,11 +30,5 @@ const char *neo_table_of(const neo_resource *resource);
 
 /* Adds the `returning` of a write of the table t: the columns that the CTEs after it need. */
 void neo_write_add_returning(neo_buf *sql, const neo_resource *resource);
-
-/* Adds the CTEs queued_deliveries<number> and queued<number>: a delivery of the event `happened` about each row r of the CTE
- * `from` to each active subscription to it. `id_block`, the block of the deliveries' ids, and `now` are SQL; each row needs a
- * block of its own. */
-void neo_write_add_deliveries(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from,
-                              const char *number, const char *id_block, const char *now);
 
 #endif

@@ -229,14 +229,16 @@ static const check checks[] = {
      " ('reference', 'select,insert,update,delete'),"
      " ('idempotency_key', 'select,insert,delete'), ('webhook_subscription', 'select,insert,update,delete'),"
      " ('webhook_queue', 'select,insert,update,delete'), ('webhook_delivery', 'select,insert'),"
-     " ('webhook_attempt', 'select,insert')) as tables (t, privileges), unnest(string_to_array(privileges, ',')) p"
+     " ('webhook_attempt', 'select,insert'), ('event', 'select,insert')) as tables (t, privileges), "
+     "unnest(string_to_array(privileges, ',')) p"
      " where not has_table_privilege($1, 'neoapi.' || t, p)"
      " union all select p || ' on ' || c.relname from pg_trigger g join pg_class c on c.oid = g.tgrelid,"
      " unnest('{select,insert,update,delete}'::text[]) p where g.tgname = 'set_representation'"
      " and c.relnamespace = 'neoapi'::regnamespace and c.relname not in ('broker', 'webhook_subscription')"
      " and not has_table_privilege($1, c.oid, p)"
-     " union all select 'execute of webhook_maintain_partitions'"
-     " where not has_function_privilege($1, 'neoapi.webhook_maintain_partitions(int)', 'execute')) as things",
+     " union all select 'usage of event_number' where not has_sequence_privilege($1, 'neoapi.event_number', 'usage')"
+     " union all select 'execute of maintain_partitions'"
+     " where not has_function_privilege($1, 'neoapi.maintain_partitions(int, int)', 'execute')) as things",
      NULL, "run neoapictl setup; if that does not help, restore the grants of sql/ that were revoked by hand"},
     {"runtime role excess privileges", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce('it can ' || string_agg(thing, ', '), 'none')"
@@ -245,12 +247,14 @@ static const check checks[] = {
      " union all select 'change ' || t from unnest(array['plan', 'tenant', 'organization', 'app_user', 'credential',"
      " 'token_organization', 'schema_migration', 'setting']) t"
      " where has_any_column_privilege($1, 'neoapi.' || t, 'insert, update')"
-     " or has_table_privilege($1, 'neoapi.' || t, 'delete, truncate')) as things",
+     " or has_table_privilege($1, 'neoapi.' || t, 'delete, truncate')"
+     " union all select 'change event' where has_any_column_privilege($1, 'neoapi.event', 'update')"
+     " or has_table_privilege($1, 'neoapi.event', 'delete, truncate')) as things",
      NULL, "revoke what was granted by hand; sql/ has the grants that are needed"},
     {"webhook partitions", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce('missing: ' || string_agg(part, ', '), 'today''s exist')"
      " from (select t || to_char(now() at time zone 'UTC', '_YYYYMMDD') as part"
-     " from unnest(array['webhook_delivery', 'webhook_attempt']) t) as today"
+     " from unnest(array['webhook_delivery', 'webhook_attempt', 'event']) t) as today"
      " where not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace"
      " where n.nspname = 'neoapi' and c.relname = part)",
      NULL, "start httpd, which creates them in advance, or run neoapictl migrate"},

@@ -144,7 +144,7 @@ static void send_one(neo_courier *c, const neo_due_delivery *due, neo_in_flight_
     open_secrets(c, due);
     if (c->secrets.secret) {
         neo_text body = neo_webhook_body(due, c->claim_pool);
-        neo_webhook_sign(due->id, body, c->secrets.secret, c->secrets.previous, neo_now_ms(), c->claim_pool, headers);
+        neo_webhook_sign(due->event_id, body, c->secrets.secret, c->secrets.previous, neo_now_ms(), c->claim_pool, headers);
         delivery->is_sent = neo_sender_post(c->sender, due->url, headers, NEO_WEBHOOK_HEADERS, body, delivery);
         c->sent += delivery->is_sent;
         if (delivery->is_sent)
@@ -274,7 +274,7 @@ static void cleanup(neo_courier *c)
     c->next_cleanup = neo_steady_ms() + CLEANUP_INTERVAL_MS;
     if (!pg)
         return;
-    neo_pg_status status = neo_outbox_cleanup(pg, c->settings.retention, c->scratch, &more);
+    neo_pg_status status = neo_outbox_cleanup(pg, c->settings.retention, c->settings.event_retention, c->scratch, &more);
     neo_courier_metrics_cleanup(&c->settings.metrics, status == NEO_PG_OK, begun);
     if (status == NEO_PG_OK && more)
         c->next_cleanup = neo_steady_ms() + 100;

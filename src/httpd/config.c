@@ -34,6 +34,7 @@ static const struct {
     {"NeoAPIWebhookConcurrency", offsetof(neo_server_config, webhook_concurrency), 0, 4096, 256},
     {"NeoAPIWebhookPerSubscription", offsetof(neo_server_config, webhook_per_subscription), 1, 1024, 32},
     {"NeoAPIWebhookRetention", offsetof(neo_server_config, webhook_retention), 1, 3650, 30},
+    {"NeoAPIEventRetention", offsetof(neo_server_config, event_retention), 1, 3650, 30},
     {"NeoAPIWhatsAppTimeout", offsetof(neo_server_config, whatsapp_timeout), 1, 60, 10},
 };
 
@@ -233,7 +234,7 @@ static const char *set_retention(cmd_parms *cmd, void *data, const char *text)
 {
     size_t len = strlen(text);
     if (len < 2 || text[len - 1] != 'd')
-        return "NeoAPIWebhookRetention must be a number of days, such as 30d";
+        return apr_pstrcat(cmd->pool, cmd->cmd->name, " must be a number of days, such as 30d", NULL);
     return set_number(cmd, data, apr_pstrmemdup(cmd->pool, text, len - 1));
 }
 
@@ -287,6 +288,7 @@ const command_rec neo_directives[] = {
     AP_INIT_ITERATE("NeoAPIWebhookAllowAddress", add_allowed, NULL, RSRC_CONF,
                     "address ranges that may receive webhooks although they are not public"),
     TAKE1("NeoAPIWebhookRetention", set_retention, NULL, "how long deliveries are kept, such as 30d"),
+    TAKE1("NeoAPIEventRetention", set_retention, NULL, "how long events are kept, such as 30d"),
     TAKE1("NeoAPIWebhookCABundle", set_path, MEMBER(webhook_ca_bundle),
           "file with the CA certificates that receivers are verified with"),
     TAKE1("NeoAPIWhatsAppURL", set_whatsapp_url, MEMBER(whatsapp_url), "the URL of WhatsApp's provider"),
@@ -448,6 +450,7 @@ void neo_config_courier_settings(const server_rec *main_server, const neo_server
         .concurrency = (int)NUMBER(config, webhook_concurrency),
         .per_subscription = (int)NUMBER(config, webhook_per_subscription),
         .retention = (int)NUMBER(config, webhook_retention),
+        .event_retention = (int)NUMBER(config, event_retention),
         .ca_bundle = config->webhook_ca_bundle,
         .allows_http = is_http_allowed(main_server),
         .guard = guard,

@@ -17,17 +17,22 @@ static const struct {
     {"schemas", "Delivery", NEO_JSON({
         "type": "object",
         "description": "One event for one subscription, with any number of attempts.",
-        "required": ["id", "subscription_id", "event_type", "status", "attempt_count", "created_at"],
+        "required": ["id", "subscription_id", "event_id", "event_type", "status", "attempt_count", "created_at"],
         "properties": {
             "id": {
                 "type": "string",
                 "pattern": "^whd_[0-7][0-9a-hjkmnp-tv-z]{25}$",
-                "description": "Identifies the delivery; receivers get it as `id` and `webhook-id`."
+                "description": "Identifies the delivery; receivers get it as `id`."
             },
             "subscription_id": {
                 "type": "string",
                 "pattern": "^whs_[0-7][0-9a-hjkmnp-tv-z]{25}$",
                 "description": "The subscription."
+            },
+            "event_id": {
+                "type": "string",
+                "pattern": "^evt_[0-9a-f]{26}$",
+                "description": "Identifies the event; receivers get it as `webhook-id`. Repetitions have the same."
             },
             "event_type": {"type": "string", "description": "The event, or `webhook.test`."},
             "status": {
@@ -42,7 +47,7 @@ static const struct {
                 "description": "Status of the last response. Absent if there was none."
             },
             "attempt_count": {"type": "integer", "minimum": 0, "description": "Attempts so far."},
-            "created_at": {"type": "string", "format": "date-time", "description": "When the event happened."},
+            "created_at": {"type": "string", "format": "date-time", "description": "When the delivery was created."},
             "completed_at": {
                 "type": "string",
                 "format": "date-time",
@@ -133,9 +138,9 @@ static const struct {
         "name": "webhook-id",
         "in": "header",
         "required": true,
-        "description": "The delivery's id, the same in each attempt.",
-        "schema": {"type": "string", "pattern": "^whd_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
-        "example": ""
+        "description": "The event's id, the same whenever the event is sent again.",
+        "schema": {"type": "string", "pattern": "^evt_[0-9a-f]{26}$"},
+        "example": "evt_000000000001f4a70000003a91"
     })},
     {"parameters", "StandardWebhookTimestamp", NEO_JSON({
         "name": "webhook-timestamp",
@@ -162,6 +167,7 @@ static const struct {
 static const char delivery[] = NEO_JSON({
     "id": "%s",
     "subscription_id": "%s",
+    "event_id": "evt_000000000001f4a70000003a91",
     "event_type": "broker.created",
     "status": "success",
     "http_status": 204,
@@ -179,6 +185,7 @@ static const char attempts[] = NEO_JSON([
 static const char fresh[] = NEO_JSON({
     "id": "%s",
     "subscription_id": "%s",
+    "event_id": "evt_000000000001f4a70000003a91",
     "event_type": "broker.created",
     "status": "pending",
     "attempt_count": 0,
@@ -191,7 +198,7 @@ static const char envelope[] = NEO_JSON({
     "description": "Sent when a %s is created, updated or deleted.",
     "required": ["id", "event_type", "created_at", "payload"],
     "properties": {
-        "id": {"type": "string", "description": "The delivery's id. The same one can arrive more than once."},
+        "id": {"type": "string", "description": "The delivery's id."},
         "event_type": {"type": "string", "enum": [], "description": "The event."},
         "created_at": {"type": "string", "format": "date-time", "description": "When the event happened."},
         "payload": {}

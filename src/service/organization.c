@@ -37,7 +37,7 @@ neo_problem *neo_call_choose_organization(neo_call *call)
         return neo_problem_make(call->pool, NEO_FORBIDDEN_ORGANIZATION,
                                 asked ? "The credential has no access to the organization in " HEADER "."
                                       : "The credential has no access to any organization.");
-    call->actor =
-        (neo_actor){principal->tenant, organization, principal->id, principal->is_token ? principal->user : principal->id};
+    call->actor = (neo_actor){principal->tenant, organization, principal->id,
+                              principal->is_token ? principal->user : principal->id, call->request->id};
     return NULL;
 }

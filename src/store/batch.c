@@ -5,10 +5,12 @@
 #include "store/batch.h"
 
 #include <apr_strings.h>
+#include <string.h>
 
 #include "core/json.h"
 #include "model/references.h"
 #include "store/column.h"
+#include "store/event.h"
 #include "store/reference.h"
 
 #define THIS_ROW    "t.organization_id = {organization} and t.id = item.item_id"
@@ -57,7 +59,14 @@ static void add_answer(neo_buf *sql, const neo_resource *resource, const char *h
                        const char *refusal)
 {
     if (resource->has_events)
-        neo_write_add_deliveries(sql, resource, happened, happened, "", "r.item_id_block", "r.item_now");
+        neo_event_add(sql, &(neo_event){.resource = resource,
+                                        .happened = happened,
+                                        .from = happened,
+                                        .before = strcmp(happened, "updated") == 0 ? "before" : NULL,
+                                        .number = "",
+                                        .order = "r.item_number",
+                                        .id_block = "r.item_id_block",
+                                        .now = "r.item_now"});
     neo_buf_printf(sql, " select %s, %s, null, item_number from %s", column,
                    resource->has_events ? "(select count(*) from queued_deliveries)" : "0", happened);
     if (refusal)
@@ -102,6 +111,13 @@ static void add_updated_references(neo_buf *sql)
              " on conflict (organization_id, source_id, path) do update set target_id = excluded.target_id)");
 }
 
+static const char *new_value(const neo_resource *resource, const neo_field *field, int number, apr_pool_t *pool)
+{
+    (void)resource, (void)number;
+    return neo_write_is_parameter(field) ? apr_pstrcat(pool, "item.", field->name, NULL) : NULL;
+}
+
+/* Rows that would not change are not written; they are answered as they are. The caller has locked all of them. */
 static neo_sql *make_update(const neo_resource *resource, apr_pool_t *pool)
 {
     int refers = neo_has_references(resource);
@@ -109,17 +125,27 @@ static neo_sql *make_update(const neo_resource *resource, apr_pool_t *pool)
     neo_buf_init(&sql, pool, 8192);
     add_items(&sql, resource, 1);
     add_references(&sql, resource);
-    neo_buf_printf(&sql, "updated as (update neoapi.%s t set ", neo_table_of(resource));
+    neo_buf_printf(&sql,
+                   "before as materialized (select t.* from item join neoapi.%s t on " THIS_ROW "),"
+                   " updated as (update neoapi.%s t set ",
+                   neo_table_of(resource), neo_table_of(resource));
     for (const neo_field *f = resource->fields; f->name; f++)
         if (neo_write_is_parameter(f))
             neo_buf_printf(&sql, "%s = item.%s, ", f->name, f->name);
-    neo_buf_printf(&sql, "updated_at = greatest(item_now, t.updated_at), updated_by = {actor} from item where " THIS_ROW "%s",
+    neo_buf_printf(&sql,
+                   "updated_at = " NEO_NEXT_UPDATED_AT(
+                       "item_now", "before") ", updated_by = {actor}"
+                                             " from item join before on before.id = item.item_id where " THIS_ROW "%s and ",
                    refers ? " and not " HAS_MISSING : "");
-    neo_write_add_returning(&sql, resource);
-    neo_buf_puts(&sql, ", " OF_ITEM ")");
+    neo_event_add_differs(&sql, resource, "before", new_value);
+    neo_buf_puts(&sql, " returning t.*, " OF_ITEM ")");
     if (refers)
         add_updated_references(&sql);
     add_answer(&sql, resource, "updated", "representation", refers ? "path, item_number from missing" : NULL);
+    neo_buf_printf(&sql,
+                   " union all select before.representation, 0, null, item_number from before join item"
+                   " on item.item_id = before.id where not exists (select from updated where updated.id = before.id)%s",
+                   refers ? " and not " HAS_MISSING : "");
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
@@ -251,6 +277,7 @@ static neo_values values_for(const neo_resource *resource, const neo_actor *acto
     v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
     v.of[NEO_PARAM_TENANT] = actor->tenant;
     v.of[NEO_PARAM_ACTOR] = actor->name;
+    v.of[NEO_PARAM_REQUEST] = actor->request;
     v.of[NEO_PARAM_ROWS] = rows_of(resource, rows, count, pool);
     return v;
 }

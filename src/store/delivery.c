@@ -25,10 +25,10 @@ static neo_sql *make_sql(neo_delivery_kind kind, int idempotency, apr_pool_t *po
     const char *sql = apr_pstrcat(
         pool, "with key_is_free as (select", idempotency ? " where " NEO_IDEMPOTENCY_KEY_IS_FREE : "", "), source as (",
         sources[kind], "),",
-        " queued_deliveries as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, "
-        "payload, created_at)"
-        " select {organization}, neoapi.block_id({id_block}, row_number() over ()), {subscription}, s.event, s.payload,"
-        " {now}::timestamptz from source s, key_is_free returning *),"
+        " queued_deliveries as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id,"
+        " event_type, event_at, created_at)"
+        " select {organization}, neoapi.block_id({id_block}, row_number() over ()), {subscription}, s.id, s.type,"
+        " s.created_at, {now}::timestamptz from source s, key_is_free returning *),"
         " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
         " select id, organization_id, subscription_id, now() from queued_deliveries),"
         " answer as (",
@@ -60,6 +60,7 @@ static neo_values values_for(const neo_actor *actor, const char *subscription)
     neo_values v = {0};
     v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
     v.of[NEO_PARAM_ACTOR] = actor->name;
+    v.of[NEO_PARAM_REQUEST] = actor->request;
     v.of[NEO_PARAM_SUBSCRIPTION] = subscription;
     return v;
 }

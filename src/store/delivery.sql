@@ -1,25 +1,34 @@
 -- Deliveries that the API makes and shows (see delivery.c). Parameters have names (see store/sql.h).
 
--- ---------------------------------------------------------------- what to deliver: event and payload, a row each
+-- ---------------------------------------------------------------- what to deliver: an event in a row each
 
 -- name: test_events
-select 'webhook.test' as event, json_strip_nulls(json_build_object('subscription_id', t.id))::text as payload
-from neoapi.webhook_subscription t
-where t.organization_id = {organization} and t.id = {subscription};
+insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
+select t.organization_id, 'webhook.test', t.id, {now}::timestamptz, {actor}, {request},
+    json_strip_nulls(json_build_object('subscription_id', t.id))::text
+from neoapi.webhook_subscription t, key_is_free
+where t.organization_id = {organization} and t.id = {subscription}
+returning id, type, created_at;
 
 -- name: retry_events
-select t.event_type as event, t.payload
-from neoapi.webhook_delivery t
+select t.event_id as id, t.event_type as type, t.event_at as created_at
+from neoapi.webhook_delivery t, lateral (
+    select from neoapi.event e where e.organization_id = t.organization_id and e.id = t.event_id and e.created_at = t.event_at) e
 where t.organization_id = {organization} and t.subscription_id = {subscription} and t.id = {id};
 
--- `limit 1` keeps the planner from reading the whole history: one index look-up for each failed delivery.
+-- `limit 1` keeps the planner from reading the whole history: two index look-ups for each failed delivery.
 -- name: recover_events
-select d.event_type as event, d.payload
-from neoapi.webhook_attempt t, lateral (
-    select h.event_type, h.payload
+select d.event_id as id, d.event_type as type, d.event_at as created_at
+from neoapi.webhook_attempt t,
+lateral (
+    select h.event_id, h.event_type, h.event_at
     from neoapi.webhook_delivery h
     where h.organization_id = t.organization_id and h.subscription_id = t.subscription_id and h.id = t.delivery_id
-    limit 1) d
+    limit 1) d,
+lateral (
+    select from neoapi.event e
+    where e.organization_id = t.organization_id and e.id = d.event_id and e.created_at = d.event_at
+    limit 1) e
 where t.organization_id = {organization} and t.subscription_id = {subscription}
 and t.outcome = 'failed' and t.started_at >= {since}::timestamptz
 order by t.delivery_id limit 1000000;
@@ -30,6 +39,7 @@ order by t.delivery_id limit 1000000;
 select json_strip_nulls(json_build_object(
     'id', id,
     'subscription_id', subscription_id,
+    'event_id', event_id,
     'event_type', event_type,
     'status', 'pending',
     'attempt_count', 0,
@@ -51,6 +61,6 @@ where t.organization_id = {organization} and t.subscription_id = {subscription} 
 -- name: rotate
 update neoapi.webhook_subscription t
 set previous_secret = secret, secret = {secret}, previous_secret_until = now() + interval '24 hours',
-    updated_at = greatest({now}::timestamptz, updated_at), updated_by = {actor}
+    updated_at = greatest({now}::timestamptz, updated_at + interval '1 millisecond'), updated_by = {actor}
 where t.organization_id = {organization} and t.id = {subscription}
 returning representation;

@@ -21,7 +21,7 @@
 struct neo_import {
     neo_pg *pg;
     const char *organization, *tenant;
-    int sends_webhooks;
+    neo_import_events events;
     const neo_resource **kinds;
     neo_sql **write;
     neo_sql **references;         /* by kind; NULL: its references are foreign keys */
@@ -75,21 +75,20 @@ static int refers_to_later_kind(const neo_import *import, int kind)
     return 0;
 }
 
-const char *neo_import_begin(neo_pg *pg, const char *organization, int sends_webhooks, apr_pool_t *pool, neo_import **made,
-                             const char **tenant)
+const char *neo_import_begin(neo_pg *pg, const char *organization, neo_import_events events, apr_pool_t *pool,
+                             neo_import **made, const char **tenant)
 {
     neo_import *import = apr_pcalloc(pool, sizeof *import);
     neo_rows rows;
     int count = 0;
-    *import =
-        (neo_import){.pg = pg, .organization = organization, .sends_webhooks = sends_webhooks, .kinds = neo_import_order(pool)};
+    *import = (neo_import){.pg = pg, .organization = organization, .events = events, .kinds = neo_import_order(pool)};
     while (import->kinds[count])
         count++;
     import->write = apr_palloc(pool, (apr_size_t)count * sizeof *import->write);
     import->references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->references);
     import->resolve_references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->resolve_references);
     for (int k = 0; k < count; k++) {
-        import->write[k] = neo_import_write_sql(import->kinds[k], sends_webhooks, pool);
+        import->write[k] = neo_import_write_sql(import->kinds[k], events, pool);
         if (!import->kinds[k]->has_foreign_keys)
             import->references[k] = neo_import_references_sql(&import->kinds[k], 0, pool);
         if (refers_to_later_kind(import, k))
@@ -139,7 +138,7 @@ static void add_line(const neo_import *import, neo_buf *out, const neo_import_li
     char id_block[NEO_ID_BLOCK_SIZE];
     neo_buf_printf(out, "%c{\"number\":%lld,\"kind\":\"%s\",\"id\":\"%s\"", out->len ? ',' : '[', line->number,
                    line->kind->name, line->id);
-    if (import->sends_webhooks) {
+    if (import->events == NEO_IMPORT_WEBHOOKS) {
         neo_id_issue_block(id_block, "whd_");
         neo_buf_printf(out, ",\"id_block\":\"%s\"", id_block);
     }
@@ -247,10 +246,13 @@ const char *neo_import_validate(neo_import *import, neo_import_report report, vo
     return wrong;
 }
 
-const char *neo_import_commit(neo_import *import, apr_pool_t *pool)
+const char *neo_import_store_ids(neo_import *import, apr_pool_t *pool)
 {
     neo_rows rows;
-    return exec(import, "commit", 0, NULL, pool, &rows);
+    const char *wrong = exec(import, store_ids_sql, 1, &import->organization, pool, &rows);
+    while (!wrong && strcmp(neo_rows_value(&rows, 0, 0), "0") != 0)
+        wrong = exec(import, store_ids_sql, 1, &import->organization, pool, &rows);
+    return wrong;
 }
 
 /* ---------------------------------------------------------------- write */

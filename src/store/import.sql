@@ -5,14 +5,26 @@
 select coalesce(bool_and(pg_try_advisory_lock(hashtext('neoapi.import'), hashtext(id))), true)
 from unnest($1::text[]) id;
 
--- Begins the transaction that collects lines. Plans made for an organization that is known to be empty would be bad as soon as
--- it has rows, so plans are generic. id_block is the block of the ids of the line's deliveries.
+-- Begins to collect lines. Each statement is a transaction of its own, because a long one would hold back the event log. Plans
+-- made for an organization that is known to be empty would be bad as soon as it has rows, so plans are generic. id_block is the
+-- block of the ids of the line's deliveries.
 -- name: begin
 set plan_cache_mode to force_generic_plan;
-begin;
+create temp table import_id (kind text, original_id text, id text not null, primary key (kind, original_id));
 create temp table import_line (
     number bigint primary key, kind text not null, id text collate "C" not null, id_block text, body json);
 create temp table import_reference (number bigint not null, path text not null, target text collate "C" not null);
+
+-- Stores some of the ids that were found: $1 organization. One row: their number.
+-- name: store_ids
+with chunk as (
+    delete from import_id where ctid = any (array(select ctid from import_id limit 5000))
+    returning kind, original_id, id),
+stored as (
+    insert into neoapi.imported_id (organization_id, kind, original_id, id)
+    select $1, kind, original_id, id from chunk
+    on conflict do nothing)
+select count(*) from chunk;
 
 -- $1 lines, $2 their references; both are JSON arrays.
 -- name: collect

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "model/references.h"
+#include "store/event.h"
 #include "store/write.h"
 
 #define MAX_SHOWN "101" /* errors of one kind: one more than are shown */
@@ -25,7 +26,7 @@ const char *neo_import_find_sql(const neo_resource *const *kinds, apr_pool_t *po
     neo_buf_init(&sql, pool, 2048);
     neo_buf_puts(&sql, "with lookup as materialized (select * from json_to_recordset($2::json)"
                        " as l (n int, kind text, given text, external text, fresh text)),"
-                       " found as materialized (select l.n, l.kind, l.given, coalesce(i.id, case l.kind");
+                       " found as materialized (select l.n, l.kind, l.given, coalesce(i.id, m.id, case l.kind");
     for (const neo_resource *const *k = kinds; *k; k++)
         if (neo_field_named((*k)->fields, "external_id"))
             neo_buf_printf(&sql,
@@ -33,9 +34,10 @@ const char *neo_import_find_sql(const neo_resource *const *kinds, apr_pool_t *po
                            " and t.external_id = l.external)",
                            (*k)->name, neo_table_of(*k));
     neo_buf_puts(&sql, " end, l.fresh) as id from lookup l left join neoapi.imported_id i on i.organization_id = $1"
-                       " and i.kind = l.kind and i.original_id = l.given),"
-                       " stored as (insert into neoapi.imported_id (organization_id, kind, original_id, id)"
-                       " select $1, kind, given, id from found where given is not null on conflict do nothing)"
+                       " and i.kind = l.kind and i.original_id = l.given"
+                       " left join import_id m on m.kind = l.kind and m.original_id = l.given),"
+                       " stored as (insert into import_id (kind, original_id, id)"
+                       " select kind, given, id from found where given is not null on conflict do nothing)"
                        " select n, id from found");
     return sql.ptr;
 }
@@ -90,19 +92,32 @@ static void add_value(neo_buf *sql, const neo_field *field)
         neo_buf_printf(sql, "item.%s", name);
 }
 
-/* If a row changes and the line omits updated_at, it is now. */
+/* The line's updated_at is used only if it is later than the row's, because every change increases it. */
 static void add_setting(neo_buf *sql, const neo_field *field)
 {
     if (strcmp(field->name, "updated_at") == 0)
-        neo_buf_puts(sql, "updated_at = case when excluded.updated_at = t.updated_at"
-                          " then greatest({now}::timestamptz, t.updated_at) else excluded.updated_at end");
+        neo_buf_puts(sql, "updated_at = case when excluded.updated_at > t.updated_at then excluded.updated_at"
+                          " else " NEO_NEXT_UPDATED_AT("{now}::timestamptz", "t") " end");
     else
         neo_buf_printf(sql, "%s = excluded.%s", field->name, field->name);
 }
 
+static const char *new_value(const neo_resource *kind, const neo_field *field, int number, apr_pool_t *pool)
+{
+    (void)kind, (void)number;
+    return apr_pstrcat(pool, "excluded.", field->name, NULL);
+}
+
+/* The CTE before: the rows that exist, locked in the order in which batches lock them, in their latest version. The CTE
+ * written: the rows that are new or change. A line whose only difference is an earlier updated_at or another author changes
+ * nothing. */
 static void add_written(neo_buf *sql, const neo_resource *kind)
 {
     const char *between = "";
+    neo_buf_printf(sql,
+                   "before as materialized (select t.* from item join neoapi.%s t on t.organization_id = {organization}"
+                   " and t.id = item.id order by t.id for no key update of t), ",
+                   neo_table_of(kind));
     neo_buf_printf(sql, "written as (insert into neoapi.%s as t (", neo_table_of(kind));
     add_names(sql, kind);
     neo_buf_puts(sql, ") select ");
@@ -110,10 +125,8 @@ static void add_written(neo_buf *sql, const neo_resource *kind)
         neo_buf_puts(sql, between);
         add_value(sql, f);
     }
-    neo_buf_printf(sql,
-                   " from item left join neoapi.%s o on o.organization_id = {organization} and o.id = item.id"
-                   " order by item_number on conflict (organization_id, id) do update set ",
-                   neo_table_of(kind));
+    neo_buf_puts(sql, " from item left join before o on o.id = item.id"
+                      " order by item_number on conflict (organization_id, id) do update set ");
     between = "";
     for (const neo_field *f = kind->fields; f->name; f++)
         if (strcmp(f->name, "id") != 0 && strcmp(f->name, "organization_id") != 0) {
@@ -121,19 +134,32 @@ static void add_written(neo_buf *sql, const neo_resource *kind)
             add_setting(sql, f);
             between = ", ";
         }
-    neo_buf_puts(sql, " where t.representation is distinct from excluded.representation"
-                      " returning t.*, t.xmax = 0 as is_made)");
+    neo_buf_puts(sql,
+                 neo_field_named(kind->fields, "updated_at") ? " where excluded.updated_at > t.updated_at or " : " where ");
+    neo_event_add_differs(sql, kind, "t", new_value);
+    neo_buf_puts(sql, " returning t.*, t.xmax = 0 as is_made)");
 }
 
-static void add_deliveries(neo_buf *sql, const neo_resource *kind, const char *happened, const char *number, const char *which)
+static void add_events(neo_buf *sql, const neo_resource *kind, const char *happened, const char *number, const char *which,
+                       int sends_webhooks)
 {
-    neo_buf_printf(sql, ", event%s as (select w.*, p.item_id_block from written w join batch p on p.item_id = w.id where %s)",
-                   number, which);
-    neo_write_add_deliveries(sql, kind, happened, apr_pstrcat(sql->pool, "event", number, NULL), number, "r.item_id_block",
-                             "{now}::timestamptz");
+    int is_update = strcmp(happened, "updated") == 0;
+    neo_buf_printf(sql,
+                   ", %s as (select w.*, p.item_id_block, p.item_number from written w join batch p on p.item_id = w.id"
+                   " where %s)",
+                   happened, which);
+    neo_event_add(sql, &(neo_event){.resource = kind,
+                                    .happened = happened,
+                                    .from = happened,
+                                    .before = is_update ? "before" : NULL,
+                                    .number = number,
+                                    .order = "r.item_number",
+                                    .id_block = "r.item_id_block",
+                                    .now = "{now}::timestamptz",
+                                    .is_silent = !sends_webhooks});
 }
 
-neo_sql *neo_import_write_sql(const neo_resource *kind, int sends_webhooks, apr_pool_t *pool)
+neo_sql *neo_import_write_sql(const neo_resource *kind, neo_import_events events, apr_pool_t *pool)
 {
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
@@ -145,9 +171,9 @@ neo_sql *neo_import_write_sql(const neo_resource *kind, int sends_webhooks, apr_
                    " cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b), ",
                    kind->name, neo_table_of(kind));
     add_written(&sql, kind);
-    if (sends_webhooks && kind->has_events) {
-        add_deliveries(&sql, kind, "created", "0", "w.is_made");
-        add_deliveries(&sql, kind, "updated", "1", "not w.is_made");
+    if (events != NEO_IMPORT_NO_EVENTS && kind->has_events) {
+        add_events(&sql, kind, "created", "0", "w.is_made", events == NEO_IMPORT_WEBHOOKS);
+        add_events(&sql, kind, "updated", "1", "not w.is_made", events == NEO_IMPORT_WEBHOOKS);
     }
     neo_buf_puts(&sql, " select (select max(item_number) from batch), (select count(*) from batch),"
                        " (select count(*) from written where is_made), (select count(*) from written where not is_made)");

@@ -2,7 +2,7 @@
 #ifndef NEO_STORE_IMPORT_SQL_H
 #define NEO_STORE_IMPORT_SQL_H
 
-#include "model/resource.h"
+#include "store/import.h"
 #include "store/sql.h"
 
 /* $1 organization, $2 lookups. Rows: the number of a lookup and the id. */
@@ -20,7 +20,7 @@ const char *neo_import_duplicates_sql(const neo_resource *kind, const char *colu
 
 /* Writes the next batch of a kind's lines after {before}. One row: the number of its last line (null: there is none left), and
  * the counts of lines, created rows and updated rows. */
-neo_sql *neo_import_write_sql(const neo_resource *kind, int sends_webhooks, apr_pool_t *pool);
+neo_sql *neo_import_write_sql(const neo_resource *kind, neo_import_events events, apr_pool_t *pool);
 
 /* Writes the references of a kind's lines after {before} and up to {since}: those to rows that are written by then; with
  * `is_resolving`, all. `kind` points into the kinds in the order in which they are written, terminated by NULL. */

@@ -7,7 +7,7 @@
 #include "sql/outbox.h"
 #include "store/array.h"
 
-enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
+enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT_ID, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 
 enum { COLUMNS = 12, RELEASE_COLUMNS = 2 }; /* of an outcome; a release takes the first two */
 
@@ -22,7 +22,7 @@ void neo_outbox_make_statements(apr_pool_t *pool)
     set_health[NEO_HEALTH_FAILING] = neo_statement_make(pool, failing_sql, 2, 1);
     set_health[NEO_HEALTH_GONE] = neo_statement_make(pool, gone_sql, 2, 1);
     cleanup = neo_statement_make(pool, cleanup_sql, 1, 1);
-    partitions = neo_statement_make(pool, partitions_sql, 1, 1);
+    partitions = neo_statement_make(pool, partitions_sql, 2, 1);
 }
 
 /* ---------------------------------------------------------------- claiming */
@@ -44,6 +44,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .organization = neo_rows_value(rows, row, ORGANIZATION),
         .subscription = neo_rows_value(rows, row, SUBSCRIPTION),
         .number = atoi(neo_rows_value(rows, row, NUMBER)),
+        .event_id = neo_rows_value(rows, row, EVENT_ID),
         .event = neo_rows_value(rows, row, EVENT),
         .created_at = neo_rows_value(rows, row, CREATED_AT),
         .payload = neo_rows_text(rows, row, PAYLOAD),
@@ -152,10 +153,10 @@ neo_pg_status neo_outbox_record_health(neo_pg *pg, const char *organization, con
     return neo_pg_run(pg, set_health[health], values, pool, rows);
 }
 
-neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, apr_pool_t *pool, int *more)
+neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, int event_days, apr_pool_t *pool, int *more)
 {
     neo_rows rows;
-    const char *values[] = {apr_itoa(pool, days)};
+    const char *values[] = {apr_itoa(pool, days), apr_itoa(pool, event_days)};
     *more = 0;
     neo_pg_status status = neo_pg_run(pg, partitions, values, pool, &rows);
     if (status == NEO_PG_OK)

@@ -58,13 +58,18 @@ taken as (
     from due
     where q.ctid = due.at
     returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing)
--- The limit keeps the planner from reading the whole history: one index look-up for each delivery.
-select t.id, t.organization_id, t.subscription_id, t.number, h.event_type, h.created_at, h.payload, t.url, t.secret,
-    t.previous, t.failing
-from taken t, lateral (
-    select d.event_type, neoapi.format_timestamp(d.created_at) as created_at, d.payload
+-- The limits keep the planner from reading the whole history: two index look-ups for each delivery.
+select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
+    neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing
+from taken t,
+lateral (
+    select d.event_id, d.event_type, d.event_at
     from neoapi.webhook_delivery d
-    where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id = t.id limit 1) h
+    where d.organization_id = t.organization_id and d.subscription_id = t.subscription_id and d.id = t.id limit 1) h,
+lateral (
+    select l.payload
+    from neoapi.event l
+    where l.organization_id = t.organization_id and l.id = h.event_id and l.created_at = h.event_at limit 1) e
 order by t.subscription_id <= $5, t.subscription_id, t.id;
 
 -- Records attempts; the parameters are arrays, one for each column. Outcomes of claims that are no longer in force are ignored.
@@ -124,19 +129,20 @@ with failing as (
     where organization_id = $1 and id = $2 and failing_since is null),
 ended as (
     update neoapi.webhook_subscription
-    set is_active = false, updated_at = now(), disabled_reason = 'every attempt has failed for five days'
+    set is_active = false, updated_at = greatest(now(), updated_at + interval '1 millisecond'), disabled_reason = 'every attempt has failed for five days'
     where organization_id = $1 and id = $2 and is_active and failing_since < now() - interval '5 days'
     returning disabled_reason)
 select * from ended;
 
 -- name: gone
 update neoapi.webhook_subscription
-set is_active = false, updated_at = now(), disabled_reason = 'the receiver answered 410 Gone'
+set is_active = false, updated_at = greatest(now(), updated_at + interval '1 millisecond'), disabled_reason = 'the receiver answered 410 Gone'
 where organization_id = $1 and id = $2 and is_active
 returning disabled_reason;
 
+-- $1 days that deliveries are kept, $2 events.
 -- name: partitions
-select neoapi.webhook_maintain_partitions($1::int);
+select neoapi.maintain_partitions($1::int, $2::int);
 
 -- Removes 1000 expired idempotency keys, and queued deliveries older than $1 days. Returns whether there may be more keys. Only
 -- the process with the lock removes anything; the lock ends with the statement.

@@ -76,6 +76,7 @@ static neo_values values_for(const neo_actor *actor, const char *id)
     v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
     v.of[NEO_PARAM_TENANT] = actor->tenant;
     v.of[NEO_PARAM_ACTOR] = actor->name;
+    v.of[NEO_PARAM_REQUEST] = actor->request;
     v.of[NEO_PARAM_ID] = id;
     return v;
 }

@@ -106,5 +106,5 @@ const char *neo_admin_follow(neo_pg *pg, neo_follower *follower, apr_pool_t *poo
 const char *neo_admin_make_partitions(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    return exec(pg, "select neoapi.webhook_maintain_partitions(36500)", 0, NULL, pool, &rows);
+    return exec(pg, "select neoapi.maintain_partitions(36500, 36500)", 0, NULL, pool, &rows);
 }

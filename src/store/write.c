@@ -6,7 +6,7 @@
 
 #include "model/references.h"
 #include "model/transition.h"
-#include "store/column.h"
+#include "store/event.h"
 #include "store/idempotency.h"
 #include "store/reference.h"
 
@@ -79,66 +79,49 @@ void neo_write_add_returning(neo_buf *sql, const neo_resource *resource)
             neo_buf_printf(sql, ", t.%s", f->name);
 }
 
-/* ---------------------------------------------------------------- events */
-
-/* The payload of an event about the row r, concatenated like its representation (see sql/0002_resources.sql). */
-static void add_payload(neo_buf *sql, const neo_resource *resource)
-{
-    neo_buf_puts(sql, "'{{' || concat_ws(','");
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (f->flags & NEO_IN_EVENT)
-            neo_buf_printf(sql, ", '\"%s\":' || %sr.%s%s", f->name, neo_columns[f->type].json_prefix, f->name,
-                           neo_columns[f->type].json_suffix);
-    neo_buf_puts(sql, ") || '}'");
-}
-
-/* A delivery's id ends in the last four characters of its subscription's id, which are unique in the organization: numbering
- * the rows would cost as much as inserting one. */
-void neo_write_add_deliveries(neo_buf *sql, const neo_resource *resource, const char *happened, const char *from,
-                              const char *number, const char *id_block, const char *now)
-{
-    neo_buf_printf(sql,
-                   ", queued_deliveries%s as (insert into neoapi.webhook_delivery"
-                   " (organization_id, id, subscription_id, event_type, payload, created_at)"
-                   " select {organization}, %s || right(s.id, 4), s.id, '%s.%s', ",
-                   number, id_block, resource->name, happened);
-    add_payload(sql, resource);
-    neo_buf_printf(sql,
-                   ", %s from %s r join neoapi.webhook_subscription s on s.organization_id = {organization}"
-                   " and s.is_active and s.events && array['%s.%s', '*'] returning organization_id, id, subscription_id),"
-                   " queued%s as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
-                   " select id, organization_id, subscription_id, now() from queued_deliveries%s)",
-                   now, from, resource->name, happened, number, number);
-}
-
 /* ---------------------------------------------------------------- effects */
 
 /* The CTE effect<number>: the other resource's new status if this statement has brought the row into the state; and its event.
- */
+ * The CTE effect_before<number> locks the other row and has its latest version. */
 static void add_effect(neo_buf *sql, const neo_resource *resource, const neo_effect *effect, int number, apr_pool_t *pool)
 {
     const char *n = apr_itoa(pool, number);
     const neo_resource *other = neo_field_named(resource->fields, effect->through)->refers;
     neo_buf_printf(sql,
-                   ", effect%s as (update neoapi.%s o set status = '%s', updated_at = greatest({now}::timestamptz,"
-                   " o.updated_at), updated_by = {actor} from updated u where u.status = '%s' and {status}::text <> '%s'",
-                   n, neo_table_of(other), effect->becomes, effect->state, effect->state);
+                   ", effect_before%s as materialized (select o.* from updated u join neoapi.%s o"
+                   " on o.organization_id = {organization} and o.id = u.%s where u.status = '%s' and {status}::text <> '%s'",
+                   n, neo_table_of(other), effect->through, effect->state, effect->state);
     if (effect->kind)
         neo_buf_printf(sql, " and u.kind = '%s'", effect->kind);
-    neo_buf_printf(sql, " and o.organization_id = {organization} and o.id = u.%s and o.status <> '%s' returning o.*)",
-                   effect->through, effect->becomes);
+    neo_buf_printf(sql,
+                   " and o.status <> '%s' for no key update of o), effect%s as (update neoapi.%s o set status = '%s',"
+                   " updated_at = " NEO_NEXT_UPDATED_AT(
+                       NOW, "b") ", updated_by = {actor} from effect_before%s b"
+                                 " where o.organization_id = {organization} and o.id = b.id returning o.*)",
+                   effect->becomes, n, neo_table_of(other), effect->becomes, n);
     if (other->has_events)
-        neo_write_add_deliveries(sql, other, "updated", apr_pstrcat(pool, "effect", n, NULL), n,
-                                 apr_pstrcat(pool, "{effect", n, "}", NULL), NOW);
+        neo_event_add(sql, &(neo_event){.resource = other,
+                                        .happened = "updated",
+                                        .from = apr_pstrcat(pool, "effect", n, NULL),
+                                        .before = apr_pstrcat(pool, "effect_before", n, NULL),
+                                        .number = n,
+                                        .id_block = apr_pstrcat(pool, "{effect", n, "}", NULL),
+                                        .now = NOW});
 }
 
 /* ---------------------------------------------------------------- the final select */
 
-/* The deliveries of the row's own event, and the answer: `column` of the CTE `happened`, and the number of all deliveries. */
+/* The row's own event and its deliveries, and the answer: `column` of the CTE `happened`, and the number of all deliveries. */
 static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column)
 {
     if (resource->has_events)
-        neo_write_add_deliveries(sql, resource, happened, happened, "", "{id_block}", NOW);
+        neo_event_add(sql, &(neo_event){.resource = resource,
+                                        .happened = happened,
+                                        .from = happened,
+                                        .before = strcmp(happened, "updated") == 0 ? "before" : NULL,
+                                        .number = "",
+                                        .id_block = "{id_block}",
+                                        .now = NOW});
     neo_buf_printf(sql, resource->has_events ? " select %s, (select count(*) from queued_deliveries)" : " select %s, 0",
                    column);
     int number = 0;
@@ -191,32 +174,50 @@ neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_poo
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
+static const char *new_value(const neo_resource *resource, const neo_field *field, int number, apr_pool_t *pool)
+{
+    (void)resource;
+    return neo_write_is_parameter(field) ? apr_psprintf(pool, "{field%d}", number) : NULL;
+}
+
+/* The CTE updated, and before it the CTE before: the row as it was, locked, in its latest version. A row that would not change
+ * is not written. A transition's timestamp changes only with the status. */
+static void add_updated(neo_buf *sql, const neo_resource *resource, int versioned)
+{
+    neo_buf_printf(sql, "before as materialized (select t.* from neoapi.%s t where " THIS_ROW "%s for no key update),",
+                   neo_table_of(resource), versioned ? THIS_VERSION : "");
+    neo_buf_printf(sql, " updated as (update neoapi.%s t set ", neo_table_of(resource));
+    add_settings(sql, resource);
+    neo_buf_printf(sql,
+                   "updated_at = " NEO_NEXT_UPDATED_AT(
+                       NOW, "before") ", updated_by = {actor} from before"
+                                      " where t.organization_id = {organization} and t.id = before.id%s and ",
+                   neo_has_references(resource) ? " and " NEO_REFERENCES_EXIST : "");
+    neo_event_add_differs(sql, resource, "before", new_value);
+    neo_buf_puts(sql, resource->effects || resource->has_events ? " returning t.*)" : " returning t.id, t.representation)");
+}
+
 /* Missing references matter only if the row still has the version: otherwise the request was checked against old data. */
 neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_t *pool)
 {
     int refers = neo_has_references(resource), number = 0;
-    const char *missing = apr_psprintf(pool, "missing where exists (select from neoapi.%s t where " THIS_ROW "%s)",
-                                       neo_table_of(resource), versioned ? THIS_VERSION : "");
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
     neo_buf_puts(&sql, "with ");
     if (refers)
         neo_reference_add_lookup(&sql, resource);
-    neo_buf_printf(&sql, "updated as (update neoapi.%s t set ", neo_table_of(resource));
-    add_settings(&sql, resource);
-    neo_buf_printf(&sql, "updated_at = greatest({now}::timestamptz, t.updated_at), updated_by = {actor} where " THIS_ROW "%s%s",
-                   versioned ? THIS_VERSION : "", refers ? " and " NEO_REFERENCES_EXIST : "");
-    neo_write_add_returning(&sql, resource);
-    neo_buf_putc(&sql, ')');
+    add_updated(&sql, resource, versioned);
     if (refers)
         neo_reference_add_updated(&sql, "updated");
     for (const neo_effect *e = resource->effects; e && e->state; e++)
         add_effect(&sql, resource, e, number++, pool);
     add_answer(&sql, resource, "updated", "representation");
     if (refers)
-        add_refusal(&sql, "updated", "path", missing);
+        add_refusal(&sql, "updated", "path", "missing where exists (select from before)");
     else
-        neo_buf_puts(&sql, " from updated");
+        neo_buf_puts(&sql, ", null from updated");
+    neo_buf_printf(&sql, " union all select representation, 0, null from before where not exists (select from updated)%s",
+                   refers ? " and " NEO_REFERENCES_EXIST : "");
     return neo_sql_make(pool, sql.ptr, 1);
 }
 

@@ -141,7 +141,7 @@ class Deployment:
 
     def empty(self, backlog=False):
         """Takes away all deliveries, but for those that a backlog consists of."""
-        self.sql("truncate neoapi.webhook_delivery, neoapi.webhook_attempt")
+        self.sql("truncate neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.event")
         if not backlog:
             self.sql("truncate neoapi.webhook_queue")
 
@@ -149,5 +149,6 @@ class Deployment:
         """Leaves nothing to do for the database."""
         self.sql("vacuum (analyze) neoapi.webhook_queue")
         self.sql("vacuum (analyze) neoapi.webhook_delivery")
+        self.sql("vacuum (analyze) neoapi.event")
         self.sql("vacuum (analyze) neoapi.webhook_attempt")
         self.sql("checkpoint")

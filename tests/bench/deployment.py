@@ -219,7 +219,7 @@ class Deployment:
         """Takes away what was created since the data was made, and leaves nothing to do for the database."""
         self.await_quiet()
         self.sql(
-            "set synchronous_commit = off", "truncate neoapi.webhook_delivery, neoapi.webhook_queue, neoapi.idempotency_key",
+            "set synchronous_commit = off", "truncate neoapi.event, neoapi.webhook_delivery, neoapi.webhook_queue, neoapi.idempotency_key",
             f"delete from neoapi.broker b using neoapi.organization o where b.organization_id = o.id and b.id > '{self.filled_to}'")
         self.sql("vacuum (analyze) neoapi.broker")
         self.sql("checkpoint")

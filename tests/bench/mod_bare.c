@@ -80,17 +80,20 @@ static const collection collections[] = {
            "json_populate_recordset(null::neoapi.broker, $4::json) with ordinality")                                           \
     returning
 
-/* The deliveries to matching subscriptions. */
+/* The event, and its deliveries to matching subscriptions. */
 #define DELIVERIES                                                                                                             \
-    "queued_deliveries as (insert into neoapi.webhook_delivery"                                                                \
-    " (organization_id, id, subscription_id, event_type, payload, created_at)"                                                 \
-    " select r.organization_id, 'whd_' || right(r.id, 26), s.id, 'broker.created',"                                            \
+    "event as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)"                      \
+    " select r.organization_id, 'broker.created', r.id, r.created_at, 'bare',"                                                 \
     " '{' || concat_ws(',', '\"id\":' || to_json(r.id), '\"name\":' || to_json(r.name), '\"creci\":' || to_json(r.creci),"     \
     " '\"email\":' || to_json(r.email), '\"tenant_id\":' || to_json(r.tenant_id),"                                             \
     " '\"organization_id\":' || to_json(r.organization_id), '\"created_at\":\"' || neoapi.format_timestamp(r.created_at) || "  \
     "'\"',"                                                                                                                    \
-    " '\"updated_at\":\"' || neoapi.format_timestamp(r.updated_at) || '\"') || '}', r.created_at"                              \
-    " from r join neoapi.webhook_subscription s on s.organization_id = r.organization_id and s.is_active"                      \
+    " '\"updated_at\":\"' || neoapi.format_timestamp(r.updated_at) || '\"') || '}'"                                            \
+    " from r returning organization_id, id, type, resource_id, created_at),"                                                   \
+    "queued_deliveries as (insert into neoapi.webhook_delivery"                                                                \
+    " (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)"                                      \
+    " select e.organization_id, 'whd_' || right(e.resource_id, 26), s.id, e.id, e.type, e.created_at, e.created_at"            \
+    " from event e join neoapi.webhook_subscription s on s.organization_id = e.organization_id and s.is_active"                \
     " and s.events && array['broker.created', '*'] returning organization_id, id, subscription_id),"                           \
     " queued as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"                              \
     " select id, organization_id, subscription_id, now() from queued_deliveries) "

@@ -1,10 +1,9 @@
 """What the tests of batches share: sending them, looking at their results, and the events that they make. The fixture is imported
 by each module that uses it."""
 
-import json
-
 import pytest
 from client import check_items, ok
+from event_log import deliveries
 
 COLLECTIONS = ["brokers", "properties", "parties"]
 KINDS = {"brokers": "broker", "properties": "property", "parties": "party"}
@@ -64,6 +63,5 @@ def count(api, collection="brokers"):
 def queued_events(own_api, instance):
     """queued_events(): event and payload of every delivery of the organization so far, in their order."""
     subscription = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
-    yield lambda: [(event, json.loads(payload)) for event, payload in instance.sql(
-        "select event_type, payload from neoapi.webhook_delivery where subscription_id = %s order by id", subscription)]
+    yield lambda: deliveries(instance, subscription)
     ok(own_api.with_().delete("webhooks/" + subscription), 204)

@@ -35,6 +35,10 @@ class Arrival:
     def id(self):
         return self.json["id"]
 
+    @property
+    def event_id(self):
+        return self.headers["webhook-id"]
+
 
 # ---------------------------------------------------------------- behaviours
 

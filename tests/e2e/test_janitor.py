@@ -11,7 +11,7 @@ from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance
                               subscribe, until)
 from wait import eventually  # noqa: E402
 
-CONF = HERE + "NeoAPIWebhookRetention 7d\n"
+CONF = HERE + "NeoAPIWebhookRetention 7d\nNeoAPIEventRetention 8d\n"
 DAY = "to_char(current_date + %s, 'YYYYMMDD')"
 
 
@@ -41,7 +41,8 @@ def age(module_instance, delivery, days):
     old = module_instance.sql("select overlay(neoapi.webhook_min_id(current_date - %s) placing right(%s, 8) from 23)", days,
                               delivery)[0][0]
     module_instance.sql(
-        "insert into neoapi.webhook_delivery select organization_id, %s, subscription_id, event_type, payload, created_at"
+        "insert into neoapi.webhook_delivery select organization_id, %s, subscription_id, event_id, event_type, event_at,"
+        " created_at"
         " from neoapi.webhook_delivery where id = %s", old, delivery)
     module_instance.sql(
         "insert into neoapi.webhook_attempt select organization_id, %s, subscription_id, number, started_at, duration_ms,"
@@ -85,6 +86,39 @@ def test_history_beyond_the_retention_is_removed_with_its_queue_rows(module_inst
     module_instance.sql("delete from neoapi.webhook_queue where id = %s", kept)
 
 
+def add_old_event(module_instance, days):
+    """An event of that many days ago in its own partition. Returns its id and its partition."""
+    part = "event_" + module_instance.sql("select " + DAY, -days)[0][0]
+    module_instance.sql(f"create table neoapi.{part} partition of neoapi.event for values"
+                        " from (neoapi.partition_bound('event', current_date - %s)::timestamptz)"
+                        " to (neoapi.partition_bound('event', current_date - %s)::timestamptz)", days, days - 1)
+    return module_instance.sql("insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)"
+                               " values ('', 'test', '', now() - make_interval(days => %s), '', '{}') returning id", days)[0][0], part
+
+
+def test_events_beyond_their_retention_are_removed_unless_a_pending_delivery_needs_them(module_instance, admin, receiver):
+    def left():
+        return {name for name, in module_instance.sql("select c.relname from pg_inherits join pg_class c on c.oid = inhrelid"
+                                                      " where inhparent = 'neoapi.event'::regclass")}
+
+    subscription = subscribe(admin, receiver.url)
+    admin.broker()
+    delivery = until(admin, subscription, "success")["id"]
+    (_, oldest), (needed, pending), (_, kept) = (add_old_event(module_instance, days) for days in (11, 10, 8))
+    module_instance.sql("update neoapi.webhook_delivery set event_id = %s, event_at = now() - interval '10 days' where id = %s",
+                        needed, delivery)
+    module_instance.sql("insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+                        " select id, organization_id, subscription_id, now() + interval '1 hour' from neoapi.webhook_delivery"
+                        " where id = %s", delivery)
+    begin_again(module_instance)
+    eventually(lambda: oldest not in left(), "the oldest day is removed")
+    assert {pending, kept} <= left() and count(module_instance, "event", "id", needed) == 1
+    module_instance.sql("delete from neoapi.webhook_queue where id = %s", delivery)
+    begin_again(module_instance)
+    eventually(lambda: pending not in left(), "the day is removed when nothing needs it")
+    assert kept in left()
+
+
 def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
     key = str(uuid.uuid4())
     assert admin.post("brokers", json={"name": "Ana"}, headers={"Idempotency-Key": key}).status_code == 201
@@ -98,7 +132,7 @@ def test_only_expired_idempotency_keys_are_removed(module_instance, admin):
     assert count(module_instance, "idempotency_key", "key", key) == 1
 
 
-@pytest.mark.parametrize("lock", ["neoapi.tidy", "neoapi.webhook_maintain_partitions"])
+@pytest.mark.parametrize("lock", ["neoapi.tidy", "neoapi.maintain_partitions"])
 def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiver, lock):
     """While another process holds the lock, deliveries are sent and nothing is removed."""
     connection = psycopg2.connect(module_instance.admin_dsn)

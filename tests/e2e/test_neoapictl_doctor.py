@@ -116,7 +116,7 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
     ("revoke update on neoapi.broker from neoapi", "runtime role privileges"),
     ("revoke update on neoapi.webhook_queue from neoapi", "runtime role privileges"),
     ("revoke insert on neoapi.webhook_attempt from neoapi", "runtime role privileges"),
-    ("revoke execute on function neoapi.webhook_maintain_partitions from neoapi", "runtime role privileges"),
+    ("revoke execute on function neoapi.maintain_partitions from neoapi", "runtime role privileges"),
     ("grant connect on database {0} to public", "public access"),
     ("drop extension unaccent", "extensions"),
     ("revoke delete on neoapi.document from neoapi", "runtime role privileges"),

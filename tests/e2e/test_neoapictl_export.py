@@ -239,9 +239,15 @@ def test_what_is_there_already_is_left_alone_and_what_differs_becomes_as_in_the_
     assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, len(before[0]))
     broker = full_org_api.walk("brokers")[0]
     ok(full_org_api.patch(f"brokers/{broker['id']}", json={"name": "Somebody else"}))
-    back = ctl.json("import", path, "--organization", organization)
-    assert (back["created"], back["changed"]) == (0, 1)
-    assert everything(full_org_api) == before
+    path_of_broker = f"brokers/{broker['id']}"
+    changed = ok(full_org_api.get(path_of_broker))
+    for expected in (1, 0):
+        back = ctl.json("import", path, "--organization", organization)
+        assert (back["created"], back["changed"]) == (0, expected)
+    restored = ok(full_org_api.get(path_of_broker))
+    assert restored == {**broker, "updated_at": restored["updated_at"]} and restored["updated_at"] > changed["updated_at"]
+    others = [({**answers, path_of_broker: None}, lists) for answers, lists in (before, everything(full_org_api))]
+    assert others[0] == others[1]
 
 
 # ---------------------------------------------------------------- purge

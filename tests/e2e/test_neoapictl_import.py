@@ -11,6 +11,7 @@ for module in ("ctl_instance", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import Api, moment, ok  # noqa: E402
+from event_log import events
 from ctl_instance import Ctl, peak_memory  # noqa: E402
 from wait import TIMEOUT_S, eventually  # noqa: E402
 
@@ -230,6 +231,19 @@ def test_webhooks_are_told_of_an_import_only_where_that_is_asked_for(own_api, im
     payloads = [ok(own_api.get(f"webhooks/{hook['id']}/deliveries/{one['id']}"))["payload"]["name"]
                 for one in sent_deliveries()]
     assert sorted(payloads) == ["Another", "Broker b1", "Broker b2"]
+
+
+def test_an_import_is_recorded_in_the_event_log_unless_that_is_switched_off(own_api, import_rows):
+    organization = own_api.credential.organizations[0]
+    import_rows(broker("b1"), broker("b2"))
+    import_rows(broker("b1", name="Another"), broker("b2"))
+    log = events(own_api.instance, organization)
+    assert [event["type"] for event in log] == ["broker.created", "broker.created", "broker.updated"]
+    assert {(event["actor"], event["request_id"]) for event in log} == {("neoapictl", None)}
+    assert (log[2]["resource_id"], log[2]["changed"], log[2]["previous"]) == (log[0]["resource_id"], ["name"],
+                                                                             {"name": "Broker b1"})
+    import_rows(broker("b1", name="Silent"), broker("b3"), options=["--no-events"])
+    assert events(own_api.instance, organization) == log
 
 
 # ---------------------------------------------------------------- interrupted

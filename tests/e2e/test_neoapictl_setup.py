@@ -229,8 +229,10 @@ def test_deliveries_of_every_partition_are_found_by_their_subscription(own_datab
         "insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
         " created_by, updated_by, secret) values (%s, %s, '', 'https://127.0.0.1:9/', '{*}', now(), now(), '', '', '')",
         organization, subscription)
-    own_database.sql("with inserted as (insert into neoapi.webhook_delivery select %s, id, %s, 'broker.created', '{}', now()"
-                     " from unnest(%s) id returning *) insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
+    own_database.sql("with event as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)"
+                     " values (%s, 'broker.created', '', now(), '', '{}') returning *),"
+                     " inserted as (insert into neoapi.webhook_delivery select e.organization_id, d, %s, e.id, e.type,"
+                     " e.created_at, now() from event e, unnest(%s) d returning *) insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)"
                      " select id, organization_id, subscription_id, now() from inserted", organization, subscription,
                      [old, recent])
     assert [one["id"] for one in own_database.json("webhook", "deliveries", subscription)] == [recent, old]
@@ -239,7 +241,7 @@ def test_deliveries_of_every_partition_are_found_by_their_subscription(own_datab
     latest, = own_database.sql("select max(inhrelid::regclass::text) from pg_inherits where inhrelid::regclass::text"
                                " ~ 'neoapi.webhook_delivery_[0-9]{8}$'")[0]
     own_database.sql("drop table " + latest)
-    own_database.sql("select neoapi.webhook_maintain_partitions(30)")
+    own_database.sql("select neoapi.maintain_partitions(30, 30)")
     keys = own_database.sql(
         "select c.oid, array_agg(pg_get_indexdef(indexrelid, 0, true)) from pg_partition_tree('neoapi.webhook_delivery')"
         " join pg_class c on c.oid = relid left join pg_index on indrelid = c.oid group by c.oid")

@@ -6,6 +6,7 @@ import uuid
 
 import pytest
 from client import MOMENT, ULID, Api, ok, refused
+from event_log import deliveries
 from wait import together
 
 PAYLOAD = ["id", "name", "creci", "email", "tenant_id", "organization_id", "created_at", "updated_at"]
@@ -28,13 +29,6 @@ def subscribe(own_api):
     yield new
     for api, id in made:
         ok(api.delete("webhooks/" + id), 204)
-
-
-def deliveries(instance, subscription):
-    """Its deliveries, oldest first: event, payload."""
-    rows = instance.sql("select event_type, payload from neoapi.webhook_delivery where subscription_id = %s order by id",
-                        subscription)
-    return [(event, json.loads(payload)) for event, payload in rows]
 
 
 def events(instance, subscription):
@@ -62,8 +56,9 @@ def test_every_write_queues_an_event_with_exactly_eight_fields(own_api, instance
     created, changed, replaced = live(own_api)
     delivered = deliveries(instance, subscription)
     assert [event for event, _ in delivered] == LIFE
-    assert [payload for _, payload in delivered] == [payload_of(created), payload_of(changed), payload_of(replaced),
-                                                     payload_of(replaced)]
+    deleted = {**payload_of(replaced), "updated_at": delivered[-1][1]["updated_at"]}
+    assert [payload for _, payload in delivered] == [payload_of(created), payload_of(changed), payload_of(replaced), deleted]
+    assert deleted["updated_at"] > replaced["updated_at"]
     assert list(delivered[0][1]) == PAYLOAD
 
 

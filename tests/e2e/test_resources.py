@@ -1,13 +1,13 @@
 """What holds for properties, parties, proposals, contracts and documents alike: every operation, external_id, metadata, who may
 do it, and what subscribers are told."""
 
-import json
 import re
 import uuid
 
 import psycopg2
 import pytest
 from client import ULID, Api, moment, ok, refused
+from event_log import deliveries
 from factories import NAMES, PREFIXES, SERVER, UNKNOWN_ULID, ResourceFactory, given
 from wait import together
 
@@ -269,12 +269,6 @@ def test_other_metadata_are_refused(own_api, factory, collection):
 # ---------------------------------------------------------------- events
 
 
-def deliveries(instance, subscription):
-    rows = instance.sql("select event_type, payload from neoapi.webhook_delivery where subscription_id = %s order by id",
-                        subscription)
-    return [(event, json.loads(payload)) for event, payload in rows]
-
-
 @every
 def test_every_write_queues_an_event_without_private_fields(own_api, instance, factory, collection):
     body, name = factory.full(collection), NAMES[collection]
@@ -285,7 +279,9 @@ def test_every_write_queues_an_event_without_private_fields(own_api, instance, f
     ok(own_api.delete(path_of(collection, made)), 204)
     delivered = deliveries(instance, subscription)
     ok(own_api.delete("webhooks/" + subscription), 204)
-    public = [{key: value for key, value in one.items() if key not in NOT_TOLD} for one in (made, changed, changed)]
+    deleted = {**changed, "updated_at": delivered[-1][1]["updated_at"]}
+    assert deleted["updated_at"] > changed["updated_at"]
+    public = [{key: value for key, value in one.items() if key not in NOT_TOLD} for one in (made, changed, deleted)]
     assert delivered == list(zip(events, public))
     assert list(delivered[0][1]) == list(public[0]) and set(SERVER) & set(made) <= set(delivered[0][1])
 

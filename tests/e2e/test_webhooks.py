@@ -274,8 +274,10 @@ def test_every_write_is_delivered_with_the_eight_fields(admin, receiver):
     ok(admin.delete("brokers/" + made["id"]), 204)
     arrivals = receiver.wait_for(3)
     assert [arrival.json["event_type"] for arrival in arrivals] == ["broker.created", "broker.updated", "broker.deleted"]
+    deleted = {**changed, "updated_at": arrivals[-1].json["payload"]["updated_at"]}
+    assert deleted["updated_at"] > changed["updated_at"]
     assert [arrival.json["payload"] for arrival in arrivals] == [{name: of[name] for name in PAYLOAD}
-                                                                 for of in (made, changed, changed)]
+                                                                 for of in (made, changed, deleted)]
     assert list(arrivals[0].json["payload"]) == PAYLOAD
     assert all(b"secret@" not in arrival.body for arrival in arrivals)
     assert arrivals[0].json["created_at"] == made["created_at"]
@@ -391,6 +393,9 @@ def test_a_retry_is_a_new_delivery_of_the_same_payload(admin, receiver, failed):
     again = until(admin, subscription, "success")
     assert again["id"] == answer["id"] and again["payload"] == first["payload"] and again["attempt_count"] == 1
     assert receiver.arrivals[before].json["payload"] == first["payload"] and len(receiver.arrivals) == before + 1
+    earlier, repeated = receiver.arrivals[before - 1:]
+    assert earlier.event_id == repeated.event_id == first["event_id"] == again["event_id"] == answer["event_id"]
+    assert earlier.json["created_at"] == repeated.json["created_at"] < again["created_at"]
     assert detail(admin, subscription, first) == first  # what is final stays so
     refused(admin.post(path_of(subscription, "whd_" + "0" * 26) + "/retry"), 404, "not_found.delivery")
 

@@ -119,10 +119,13 @@ def queued(instance, subscription=None):
 def add_pending_deliveries(instance, subscription, count):
     """Puts deliveries of today into the history and the queue; there the newest comes first."""
     instance.sql("""with made as (select neoapi.webhook_min_id(current_date) as first),
-        deliveries as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_type, payload,
-                created_at)
-            select organization_id, left((select first from made), 20) || right(id, 4) || lpad(n::text, 6, '0'), id,
-                'broker.created', '{}', now()
-            from neoapi.webhook_subscription, generate_series(1, %s) n where id = %s returning *)
+        subscription as (select * from neoapi.webhook_subscription where id = %s),
+        event as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)
+            select organization_id, 'broker.created', '', now(), '', '{}' from subscription returning *),
+        deliveries as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type,
+                event_at, created_at)
+            select s.organization_id, left((select first from made), 20) || right(s.id, 4) || lpad(n::text, 6, '0'), s.id,
+                e.id, e.type, e.created_at, now()
+            from subscription s, event e, generate_series(1, %s) n returning *)
         insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-        select id, organization_id, subscription_id, now() from deliveries order by id desc""", count, subscription["id"])
+        select id, organization_id, subscription_id, now() from deliveries order by id desc""", subscription["id"], count)

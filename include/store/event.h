@@ -1,0 +1,36 @@
+/* Generates the parts of a writing statement that record the change: its event, and a delivery of it for each matching
+ * subscription. Every write uses them: of one row, of a batch, of an import, and effects on other rows. */
+#ifndef NEO_STORE_EVENT_H
+#define NEO_STORE_EVENT_H
+
+#include "core/buf.h"
+#include "model/resource.h"
+
+/* SQL of a row's next updated_at, evaluated under the row's lock: it increases with every change, whatever the clocks say.
+ * `now` and `row` are string literals. */
+#define NEO_NEXT_UPDATED_AT(now, row) "greatest(" now ", " row ".updated_at + interval '1 millisecond')"
+
+typedef struct neo_event {
+    const neo_resource *resource;
+    const char *happened; /* "created", "updated" or "deleted" */
+    const char *from;     /* the CTE with the rows r that were written; of a deletion, as they were before */
+    const char *before;   /* the CTE with the rows of `from` as they were before an update; else NULL */
+    const char *number;   /* of the event in the statement, added to the CTEs' names; "" if there is only one */
+    const char *order;    /* SQL by which several rows r are ordered; NULL: there is one */
+    const char *id_block; /* SQL of the block of the deliveries' ids, different for each row r */
+    const char *now;      /* SQL of the time of the change */
+    int is_silent;        /* nothing is delivered */
+} neo_event;
+
+/* Adds the CTEs event<number>, queued_deliveries<number> and queued<number>, each with a comma before it. They use the
+ * parameters {organization}, {actor} and {request}. */
+void neo_event_add(neo_buf *sql, const neo_event *event);
+
+/* The value that a field gets by a write: SQL, or NULL if it keeps its value. */
+typedef const char *(*neo_new_value)(const neo_resource *resource, const neo_field *field, int number, apr_pool_t *pool);
+
+/* Adds a condition: whether a value of the row `before` differs from the new one. `number` counts the fields that a request can
+ * set. */
+void neo_event_add_differs(neo_buf *sql, const neo_resource *resource, const char *before, neo_new_value value);
+
+#endif

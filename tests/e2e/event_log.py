@@ -1,0 +1,22 @@
+"""Reads the event log and deliveries from the database."""
+
+import json
+
+# of a delivery d; adds its event e
+WITH_EVENT = ("neoapi.webhook_delivery d join neoapi.event e"
+              " on e.organization_id = d.organization_id and e.id = d.event_id and e.created_at = d.event_at")
+COLUMNS = ("id", "type", "resource_id", "created_at", "actor", "request_id", "payload", "changed", "previous")
+
+
+def deliveries(instance, subscription):
+    """Event type and payload of the subscription's deliveries, oldest first."""
+    rows = instance.sql(f"select d.event_type, e.payload from {WITH_EVENT} where d.subscription_id = %s order by d.id",
+                        subscription)
+    return [(event, json.loads(payload)) for event, payload in rows]
+
+
+def events(instance, organization, after=""):
+    """The organization's events after that id, as dicts, in the order of the log."""
+    rows = instance.sql(f"select {', '.join(COLUMNS)} from neoapi.event where organization_id = %s and id > %s order by id",
+                        organization, after)
+    return [{**dict(zip(COLUMNS, row)), "payload": json.loads(row[6])} for row in rows]
