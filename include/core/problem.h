@@ -78,6 +78,8 @@ typedef struct neo_problem {
     const char *detail;        /* sentences for the caller, without internals */
     apr_array_header_t *items; /* of neo_problem_item, at most 100; NULL unless the status is 400 */
     int retry_after;           /* 429, 503: seconds; 0 elsewhere */
+    const char *field;         /* of conflict.duplicate: the path of the field; NULL elsewhere */
+    const char *existing_id;   /* of conflict.duplicate: the resource that has the value; NULL if it is not known */
 } neo_problem;
 
 /* A problem without fields. */

@@ -52,6 +52,17 @@ NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *res
 NEO_MUSTCHECK neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                              const char *version, apr_pool_t *pool, neo_rows *rows);
 
+/* A value of a field with a unique index; with `status`, only of rows that have that status. */
+typedef struct neo_unique_value {
+    const neo_field *field;
+    const char *value;
+    const char *status;
+} neo_unique_value;
+
+/* The id of the row that has the value and another id than this one. */
+NEO_MUSTCHECK neo_pg_status neo_table_find(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                           const neo_unique_value *value, const char *id, apr_pool_t *pool, neo_rows *rows);
+
 /* A page, newest first. Without `before`, rows with the representation; with it, rows as of neo_page_sql. */
 NEO_MUSTCHECK neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);

@@ -95,7 +95,7 @@ static const neo_code_info catalogue[] = {
                              "Check the path in the reference."},
     [NEO_CONFLICT_DUPLICATE] = {"conflict.duplicate", 409, "conflict",
                                 "Another resource already has a value that must be unique.",
-                                "Change the field that the message names, or use the other resource."},
+                                "Change the value of `field`, or use the resource that `existing_id` names."},
     [NEO_CONFLICT_IN_USE] = {"conflict.in_use", 409, "conflict", "The resource cannot be deleted while others refer to it.",
                              "Remove the references first; the message names the kinds of resources that have them."},
     [NEO_CONFLICT_INVALID_TRANSITION] = {"conflict.invalid_transition", 409, "conflict",
@@ -239,6 +239,8 @@ void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, c
 neo_problem *neo_problem_within(apr_pool_t *pool, const neo_problem *problem, const char *part, const char *path)
 {
     neo_problem *whole = apr_pmemdup(pool, problem, sizeof *problem);
+    if (problem->field)
+        whole->field = apr_pstrcat(pool, path, ".", problem->field, NULL);
     if (!problem->items) {
         whole->detail = apr_pstrcat(pool, part, ": ", problem->detail, NULL);
         return whole;
@@ -303,6 +305,10 @@ neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *f
     add_member(&out, "documentation_url", apr_pstrcat(pool, frame->docs_url, "/errors#", problem->code, NULL));
     if (problem->items)
         add_items(&out, problem->items);
+    if (problem->field)
+        add_member(&out, "field", problem->field);
+    if (problem->existing_id)
+        add_member(&out, "existing_id", problem->existing_id);
     if (problem->retry_after && problem->status == 429)
         neo_buf_printf(&out, ",\"retry_after\":%d", problem->retry_after);
     neo_buf_putc(&out, '}');

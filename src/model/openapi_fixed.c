@@ -186,6 +186,8 @@ static const struct {
                 "maxItems": 100,
                 "items": {"$ref": "#/components/schemas/ProblemItem"}
             },
+            "field": {"type": "string", "description": "`conflict.duplicate` only: the field."},
+            "existing_id": {"type": "string", "description": "`conflict.duplicate` only: who has the value, if still there."},
             "retry_after": {"type": "integer", "minimum": 1, "description": "Status 429 only: seconds to wait."}
         }
     })},

@@ -161,9 +161,10 @@ static neo_pg_status write_alone(work *w, item *i)
     neo_pg_status status = NEO_PG_FK_VIOLATION;
     for (int attempt = 0; attempt < MAX_ATTEMPTS && status == NEO_PG_FK_VIOLATION; attempt++)
         status = write_rows(w, i->operation->method, 1, &i->row, 1);
-    if (status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
+    if (status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION) {
         i->problem = neo_call_failed(w->call, status, &w->failure);
-    else if (status != NEO_PG_OK)
+        neo_call_find_duplicate(w->call, w->pg, &w->failure, i->row.id, i->row.body, i->problem);
+    } else if (status != NEO_PG_OK)
         return status;
     else if (!i->answer.ptr && !i->problem)
         i->problem = neo_call_not_found(w->call);
@@ -270,8 +271,13 @@ static neo_text response_of(work *w)
     return neo_buf_text(&out);
 }
 
+/* What the batch has created itself is rolled back, so its ids mean nothing. */
 static neo_problem *problem_of_whole(work *w, const item *i)
 {
+    for (const item *earlier = w->items; earlier < i; earlier++)
+        if (i->problem->existing_id && earlier->operation->method == NEO_METHOD_CREATE &&
+            strcmp(earlier->row.id, i->problem->existing_id) == 0)
+            i->problem->existing_id = NULL;
     const char *part = apr_psprintf(w->call->pool, "operations[%d]", i->row.number);
     return neo_problem_within(w->call->pool, i->problem, part, apr_pstrcat(w->call->pool, part, ".data", NULL));
 }

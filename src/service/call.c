@@ -54,11 +54,27 @@ static neo_problem *duplicate(neo_call *call, const char *constraint)
     if (!field)
         return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE,
                                 "Another %s of the organization has the same value in a unique field.", resource->name);
-    if (status)
-        return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s with this %s is %s; only one can be.",
-                                resource->name, field->name, status);
-    return neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s of the organization has this %s.", resource->name,
-                            field->name);
+    neo_problem *problem =
+        status ? neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s with this %s is %s; only one can be.",
+                                  resource->name, field->name, status)
+               : neo_problem_make(call->pool, NEO_CONFLICT_DUPLICATE, "Another %s of the organization has this %s.",
+                                  resource->name, field->name);
+    problem->field = field->name;
+    return problem;
+}
+
+void neo_call_find_duplicate(neo_call *call, neo_pg *pg, const neo_rows *failed, const char *id, const neo_json *body,
+                             neo_problem *problem)
+{
+    const char *status;
+    neo_rows rows;
+    if (problem->kind != NEO_CONFLICT_DUPLICATE || !problem->field)
+        return;
+    const neo_field *field = neo_field_of_unique_index(call->match.resource, failed->constraint, &status);
+    neo_unique_value value = {field, neo_json_string(neo_json_get(body, field->name)), status};
+    if (value.value && neo_table_find(pg, call->match.resource, &call->actor, &value, id, call->pool, &rows) == NEO_PG_OK &&
+        rows.count)
+        problem->existing_id = neo_rows_value(&rows, 0, 0);
 }
 
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows)

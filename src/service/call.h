@@ -52,6 +52,10 @@ void neo_call_notify_dispatcher(neo_call *call, const neo_rows *rows);
 
 /* The problem of a failed statement. Not for NEO_PG_OK; `rows` may be NULL if the statement only reads. */
 neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_rows *rows);
+/* Sets problem->existing_id if the problem is that of a unique violation in `failed`: the other resource with the value that
+ * `body`, to be written as `id`, has as well. The connection must not be in a failed transaction. */
+void neo_call_find_duplicate(neo_call *call, neo_pg *pg, const neo_rows *failed, const char *id, const neo_json *body,
+                             neo_problem *problem);
 /* The problem of a statement that failed, or found no row (404); otherwise NULL. */
 neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows);
 /* 404 for the resource or subresource. */

@@ -124,6 +124,8 @@ neo_problem *neo_call_create(neo_call *call, neo_result *result)
         return problem;
     row.body = clean;
     problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = &row}, &rows, result);
+    if (problem)
+        neo_call_find_duplicate(call, pg, &rows, row.id, clean, problem);
     neo_call_release(call, pg);
     if (problem || result->is_replayed || (problem = check_references(call, &rows)))
         return problem;
@@ -228,6 +230,8 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
     }
     neo_pg_status status = neo_table_update(pg, resource, &call->actor, &row, call->pool, &rows);
     neo_problem *problem = check_written(call, status, &rows, &is_written);
+    if (problem)
+        neo_call_find_duplicate(call, pg, &rows, row.id, clean, problem);
     if (!problem && is_written && !(problem = check_references(call, &rows)))
         *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, NEO_WRITTEN_ANSWER)};
     return problem;

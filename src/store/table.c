@@ -2,6 +2,7 @@
 #include "store/table.h"
 
 #include <apr_strings.h>
+#include <string.h>
 
 #include "core/json.h"
 #include "model/references.h"
@@ -135,6 +136,21 @@ neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, c
 {
     neo_values v = values_for(actor, id);
     return neo_sql_run(pg, of(resource)->read_version, &v, pool, rows);
+}
+
+/* The filter of the field's name has the expression of its index. */
+neo_pg_status neo_table_find(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_unique_value *value,
+                             const char *id, apr_pool_t *pool, neo_rows *rows)
+{
+    const neo_filter *filter = neo_filter_named(resource, value->field->name);
+    const char *left = filter ? filter->left : apr_pstrcat(pool, "t.", value->field->name, NULL);
+    const char *right = filter && filter->right ? filter->right : "%s", *hole = strstr(right, "%s");
+    const char *sql =
+        apr_pstrcat(pool, "select t.id from ", from_of(resource, "$1", pool), " and ", left, " = ",
+                    apr_pstrmemdup(pool, right, (apr_size_t)(hole - right)), "$2", hole + 2,
+                    " and t.id <> $3 and ($4::text is null or ", value->status ? "t.status" : "null", " = $4) limit 1", NULL);
+    const char *values[] = {actor->organization, value->value, id, value->status};
+    return neo_pg_query(pg, sql, 4, values, pool, rows);
 }
 
 /* Update and delete. */

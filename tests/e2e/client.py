@@ -51,7 +51,7 @@ TYPES = {400: "validation", 401: "unauthorized", 403: "forbidden", 404: "not_fou
          409: "conflict", 412: "conflict", 413: "validation", 415: "validation", 429: "rate_limit", 500: "internal",
          503: "internal", **dict.fromkeys([411, 414, 417, 431, 501, 505], "validation")}
 ALWAYS = {"type", "title", "status", "detail", "code", "request_id", "timestamp", "documentation_url"}
-SOMETIMES = {"instance", "errors", "retry_after"}
+SOMETIMES = {"instance", "errors", "retry_after", "field", "existing_id"}
 INSIDE = re.compile("sqlstate|relation|postgres|libpq|neoapi\\.|/src/|\\.c:|constraint", re.I)  # internals
 
 
@@ -86,6 +86,7 @@ def check_problem(status, headers, problem, path):
     if path is not None:
         assert problem.get("instance", path) == path, problem
     check_items(status, problem)
+    assert not {"field", "existing_id"} & set(problem) or problem["code"] == "conflict.duplicate", problem
     assert ("retry_after" in problem) == (status == 429), problem
     if status in (429, 503):
         assert re.fullmatch(r"[1-9]\d*", headers.get("Retry-After", "")), dict(headers)
