@@ -1,4 +1,4 @@
-/* The length of the deployment's webhook queue. The cost does not depend on the length. */
+/* The length of the deployment's webhook queue, and the lag of the event log. The cost does not depend on the length. */
 #ifndef NEO_STORE_BACKLOG_H
 #define NEO_STORE_BACKLOG_H
 
@@ -9,15 +9,17 @@
 #define NEO_BACKLOG_MAX_SUBSCRIPTIONS 1000  /* subscriptions whose due deliveries are counted */
 
 typedef struct neo_backlog {
-    long long pending; /* deliveries in flight, due or waiting for a retry */
-    int is_estimated;  /* `pending` is an estimate */
-    long long due;     /* deliveries of active subscriptions that could be sent now */
-    int is_more;       /* `due` is a lower bound */
-    long long overdue; /* milliseconds since the earliest due_at; 0: none is due */
-    neo_ms oldest;     /* creation of the oldest pending delivery; 0: there is none */
+    long long pending;    /* deliveries in flight, due or waiting for a retry */
+    int is_estimated;     /* `pending` is an estimate */
+    long long due;        /* deliveries of active subscriptions that could be sent now */
+    int is_more;          /* `due` is a lower bound */
+    long long overdue;    /* milliseconds since the earliest due_at; 0: none is due */
+    neo_ms oldest;        /* creation of the oldest pending delivery; 0: there is none */
+    long long log_holder; /* the transaction that holds back the event log; 0: none */
+    long long log_lag; /* milliseconds for which it has been running; as long as it is known, if its start must not be seen */
 } neo_backlog;
 
-/* Failures are logged. */
-NEO_MUSTCHECK neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, neo_backlog *backlog);
+/* Failures are logged. `backlog` has the last result, or zeros; `elapsed`: milliseconds since then. */
+NEO_MUSTCHECK neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, neo_backlog *backlog);
 
 #endif

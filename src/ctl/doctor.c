@@ -9,9 +9,11 @@
 #include "ctl/session.h"
 #include "doctor.h"
 #include "store/cache_sync.h"
+#include "store/event_log.h"
 #include "store/migrate.h"
 
-#define MAX_CLOCK_DIFFERENCE 2000 /* milliseconds */
+#define MAX_CLOCK_DIFFERENCE 2000  /* milliseconds */
+#define MAX_LOG_LAG          60000 /* milliseconds */
 
 /* The prerequisite of a check. */
 typedef enum { NEEDS_NOTHING, NEEDS_HTTPD, NEEDS_CONNECTION, NEEDS_SCHEMA, NEEDS_SCHEMA_AND_KEYS } need;
@@ -174,6 +176,19 @@ static neo_finding check_servers(neo_doctor_context *p, const char **found)
     return listeners > 0;
 }
 
+static neo_finding check_event_log(neo_doctor_context *p, const char **found)
+{
+    neo_log_holder holder;
+    *found = "the transactions that hold it back cannot be read";
+    if (neo_log_holder_read(p->pg, p->pool, &holder) != NEO_PG_OK)
+        return 0;
+    *found = "up to date";
+    if (holder.running > MAX_LOG_LAG)
+        *found = apr_psprintf(p->pool, "held back for %ld seconds by a transaction: %s", (long)(holder.running / 1000),
+                              holder.description);
+    return holder.running <= MAX_LOG_LAG;
+}
+
 static const check checks[] = {
     {"connection", NEEDS_NOTHING, NULL, check_connection,
      "if nothing is set up yet, run neoapictl setup as a PostgreSQL administrator (Debian: runuser -u postgres -- neoapictl "
@@ -258,6 +273,9 @@ static const check checks[] = {
      " where not exists (select from pg_class c join pg_namespace n on n.oid = c.relnamespace"
      " where n.nspname = 'neoapi' and c.relname = part)",
      NULL, "start httpd, which creates them in advance, or run neoapictl migrate"},
+    {"event log", NEEDS_SCHEMA, NULL, check_event_log,
+     "end the transaction: select pg_terminate_backend(PID), or commit or roll back what is prepared; readers see later events "
+     "only then"},
     {"indexes", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce('invalid: ' || string_agg(c.relname, ', '), 'valid') from pg_index i"
      " join pg_class c on c.oid = i.indexrelid where c.relnamespace = 'neoapi'::regnamespace and not i.indisvalid",

@@ -9,6 +9,7 @@
 #include "ctl/session.h"
 #include "store/backlog.h"
 #include "store/cache_sync.h"
+#include "store/event_log.h"
 #include "store/migrate.h"
 #include "store/overview.h"
 
@@ -67,8 +68,8 @@ static const char *view_counts(const status_view *l, neo_pg *pg)
 static const char *view_queue(const status_view *l, neo_pg *pg)
 {
     char oldest[NEO_MS_TEXT_SIZE];
-    neo_backlog queue;
-    if (neo_backlog_read(pg, l->ctl->pool, &queue) != NEO_PG_OK)
+    neo_backlog queue = {0};
+    if (neo_backlog_read(pg, l->ctl->pool, 0, &queue) != NEO_PG_OK)
         return "the webhook queue cannot be read";
     show_number(l, "deliveries_pending", queue.pending);
     show_number(l, "deliveries_due", queue.due);
@@ -100,7 +101,21 @@ static const char *view_servers(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
-static const char *(*const views[])(const status_view *l, neo_pg *pg) = {view_schema, view_counts, view_queue, view_servers};
+/* After view_servers, which resets the role. */
+static const char *view_event_log(const status_view *l, neo_pg *pg)
+{
+    neo_log_holder holder;
+    if (neo_log_holder_read(pg, l->ctl->pool, &holder) != NEO_PG_OK)
+        return "the transactions that hold back the event log cannot be read";
+    show_number(l, "event_log_lag", holder.running > 0 ? holder.running / 1000 : 0);
+    if (holder.transaction && holder.running / 1000 > limit_of(l, "max-log-lag"))
+        add_warning(l, apr_psprintf(l->ctl->pool, "the event log is held back by a transaction of %ld seconds: %s",
+                                    (long)(holder.running / 1000), holder.description));
+    return NULL;
+}
+
+static const char *(*const views[])(const status_view *l, neo_pg *pg) = {view_schema, view_counts, view_queue, view_servers,
+                                                                         view_event_log};
 
 /* ---------------------------------------------------------------- the command */
 
@@ -137,6 +152,7 @@ static neo_ctl_exit run(neo_ctl *ctl)
 
 static const neo_ctl_parameter options[] = {
     {"max-overdue", NEO_CTL_COUNT, 0, "300", "warn if a delivery is overdue by more seconds"},
+    {"max-log-lag", NEO_CTL_COUNT, 0, "60", "warn if a transaction holds back the event log for more seconds"},
     {"max-pending", NEO_CTL_COUNT, 0, NULL, "warn if more deliveries are pending"},
     {0},
 };

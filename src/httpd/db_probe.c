@@ -71,14 +71,14 @@ static void read_last(const neo_db_probe *probe, neo_probe_result *result)
         memset(result, 0, sizeof *result);
 }
 
-/* Runs the query, unless all connections of this process are in use: waiting for one may take long. */
+/* Runs the query, which finds the last result in *result, unless all connections of this process are in use: waiting for one
+ * may take long. */
 static void run_probe(request_rec *r, const probed_database *target,
                       void (*query)(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result), neo_probe_result *result)
 {
     const neo_process *process = neo_shared_metrics_get()->process;
     neo_log_context log_context = {.r = r, .server = r->server};
     neo_db_lease lease = {0};
-    memset(result, 0, sizeof *result);
     result->state = NEO_PROBE_NO_CONNECTION;
     if (process->in_use < process->connections) {
         neo_pg *pg = neo_database_acquire(target->database, &lease, &log_context, r->pool);
@@ -146,7 +146,8 @@ static const char *error_of(neo_probe_state state)
 
 static void query_backlog(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
 {
-    neo_pg_status status = neo_backlog_read(pg, pool, &result->backlog);
+    long long elapsed = (apr_time_now() - result->read_at) / 1000;
+    neo_pg_status status = neo_backlog_read(pg, pool, elapsed > 0 ? elapsed : 0, &result->backlog);
     result->state = status == NEO_PG_OK ? NEO_PROBE_OK : status == NEO_PG_SCHEMA ? NEO_PROBE_SCHEMA_OLD : NEO_PROBE_UNAVAILABLE;
 }
 

@@ -110,6 +110,8 @@ static void put_queue(const neo_report *report, neo_buf *out)
                (double)queue->due);
     put_number(out, "webhook_queue_overdue_seconds", "gauge", "How long the most overdue delivery has been due.",
                (double)queue->overdue / 1000);
+    put_number(out, "event_log_lag_seconds", "gauge",
+               "How long the oldest writing transaction, which holds back the event log, runs.", (double)queue->log_lag / 1000);
     put_number(out, "webhook_queue_oldest_seconds", "gauge", "Age of the oldest pending delivery.", age > 0 ? age : 0);
 }
 

@@ -9,6 +9,7 @@
 #include "core/crypto.h"
 #include "core/encode.h"
 
+#define LOG_LAG_SHOWN_MS 1000 /* shorter transactions are ordinary */
 #define ICON                                                                                                                   \
     "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'><rect width='32' height='32' rx='7' fill='%s'/>"              \
     "<path d='M6.5 16.5 16 8l9.5 8.5M9.5 14.5V24h13v-9.5' fill='none' stroke='%s' stroke-width='2.6'"                          \
@@ -121,6 +122,10 @@ static void put_queue(const neo_report *report, neo_buf *out)
         neo_buf_puts(out, "; oldest created ");
         neo_report_age(out, report->now - queue->oldest * 1000);
         neo_buf_puts(out, " ago");
+    }
+    if (queue->log_lag >= LOG_LAG_SHOWN_MS) {
+        neo_buf_puts(out, "; event log held back for ");
+        neo_report_age(out, queue->log_lag * 1000);
     }
     close_tile(out);
 }

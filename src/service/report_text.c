@@ -73,6 +73,7 @@ static void put_queue(const neo_report *report, neo_buf *out)
     put(out, "QueueDue", (uint64_t)queue->due);
     neo_buf_printf(out, "QueueDueIsMinimum: %d\n", queue->is_more);
     neo_buf_printf(out, "QueueOverdueSeconds: %.3f\n", (double)queue->overdue / 1000);
+    neo_buf_printf(out, "EventLogLagSeconds: %.3f\n", (double)queue->log_lag / 1000);
     neo_buf_printf(out, "QueueOldestSeconds: %lld\n", queue->oldest ? (report->now / 1000 - queue->oldest) / 1000 : 0);
 }
 

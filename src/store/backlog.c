@@ -7,6 +7,7 @@
 
 #include "core/id.h"
 #include "sql/backlog.h"
+#include "store/event_log.h"
 
 enum { PENDING, ESTIMATE, DUE, SUBSCRIPTIONS, OVERDUE, OLDEST };
 
@@ -29,9 +30,23 @@ static neo_ms moment_of(const char *id)
     return ms;
 }
 
-neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, neo_backlog *backlog)
+/* A transaction whose start must not be seen has at least been running since it was seen first. */
+static neo_pg_status read_log(neo_pg *pg, apr_pool_t *pool, const neo_backlog *last, long long elapsed, neo_backlog *backlog)
+{
+    neo_log_holder holder;
+    neo_pg_status status = neo_log_holder_read(pg, pool, &holder);
+    backlog->log_holder = holder.transaction;
+    if (holder.running >= 0)
+        backlog->log_lag = holder.running;
+    else if (last->log_holder == holder.transaction)
+        backlog->log_lag = last->log_lag + elapsed;
+    return status;
+}
+
+neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, neo_backlog *backlog)
 {
     neo_rows rows;
+    const neo_backlog last = *backlog;
     const char *limits[] = {apr_itoa(pool, NEO_BACKLOG_MAX_COUNTED), apr_itoa(pool, NEO_BACKLOG_MAX_SUBSCRIPTIONS)};
     neo_pg_status status = neo_pg_query(pg, backlog_sql, 2, limits, pool, &rows);
     memset(backlog, 0, sizeof *backlog);
@@ -45,5 +60,5 @@ neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, neo_backlog *backlo
         backlog->due == NEO_BACKLOG_MAX_COUNTED || number_at(&rows, SUBSCRIPTIONS) == NEO_BACKLOG_MAX_SUBSCRIPTIONS;
     backlog->overdue = number_at(&rows, OVERDUE);
     backlog->oldest = moment_of(neo_rows_value(&rows, 0, OLDEST));
-    return status;
+    return read_log(pg, pool, &last, elapsed, backlog);
 }
