@@ -22,11 +22,11 @@ def free_port():
 class Httpd:
     """`changes` are pairs of a regular expression, for whole lines of tests/deploy/httpd.conf, and their replacements.
 
-    check() is what `httpd -t` says and whether it would start; start() starts it, and stop() must follow. Requests: api(…).
+    `preload` is its LD_PRELOAD. check() is what `httpd -t` says and whether it would start; start() starts it, and stop() must follow. Requests: api(…).
     """
 
-    def __init__(self, instance, place, *changes):
-        self.ca, self.place, self.port = instance.ca, place, free_port()
+    def __init__(self, instance, place, *changes, preload=None):
+        self.ca, self.place, self.port, self.preload = instance.ca, place, free_port(), preload
         self.url = f"https://localhost:{self.port}/public/v1/"
         (place / "run").mkdir()
         text = TEMPLATE.read_text()
@@ -51,6 +51,8 @@ class Httpd:
         env = {"PATH": os.environ["PATH"], "LANG": "C.UTF-8"}
         if found:
             env.update(LD_PRELOAD=found["HTTPD_PRELOAD"], ASAN_OPTIONS=found["ASAN_OPTIONS"])
+        if self.preload:
+            env["LD_PRELOAD"] = self.preload
         program = next(path for path in ("/usr/sbin/apache2", "/usr/sbin/httpd") if os.path.exists(path))
         return subprocess.Popen([program, "-f", str(self.conf), *args], env=env, stdin=subprocess.DEVNULL,
                                 start_new_session=True, **more)
