@@ -4,7 +4,9 @@ it at once."""
 import json
 import re
 import uuid
+from contextlib import closing
 
+import psycopg2
 import pytest
 
 pytest.register_assert_rewrite("ctl_instance")
@@ -245,6 +247,23 @@ def test_status_minds_what_waits(own_database):  # noqa: F811
     assert re.search("6[0-9]{2} seconds overdue", said) and "3 deliveries" in said
     calm = json.loads(own_database.run("--json", "status", "--max-overdue", "3600")[1])["warnings"]
     assert len(calm) == 1 and "httpd" in calm[0]
+
+
+def test_status_and_doctor_name_what_holds_back_the_event_log(own_database):  # noqa: F811
+    def warning(*options):
+        found = json.loads(own_database.run("--json", "status", *options)[1])
+        return [sentence for sentence in found["warnings"] if "event log" in sentence], found["event_log_lag"]
+
+    with closing(psycopg2.connect(own_database.dsn, application_name="long report")) as connection:
+        with connection.cursor() as cursor:
+            cursor.execute("select pg_current_xact_id(), pg_backend_pid()")
+            pid = cursor.fetchall()[0][1]
+        (sentence,), lag = eventually(lambda: (found := warning("--max-log-lag", "0"))[0] and found, "a lag of a second")
+        assert lag >= 1 and f"pid {pid}, role " in sentence and "application long report, idle in transaction" in sentence
+        assert warning("--max-log-lag", "3600")[0] == []
+        checks = {check["check"]: check for check in json.loads(own_database.run("--json", "doctor")[1])}
+        assert checks["event log"]["result"] == "ok"
+    assert warning("--max-log-lag", "0")[0] == []
 
 
 # ---------------------------------------------------------------- how it looks

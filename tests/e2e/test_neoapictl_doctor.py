@@ -117,6 +117,10 @@ def test_doctor_finds_a_bad_key_file(db, key_file, mode, content):
     ("revoke update on neoapi.webhook_queue from neoapi", "runtime role privileges"),
     ("revoke insert on neoapi.webhook_attempt from neoapi", "runtime role privileges"),
     ("revoke execute on function neoapi.maintain_partitions from neoapi", "runtime role privileges"),
+    ("revoke insert on neoapi.event from neoapi", "runtime role privileges"),
+    ("revoke usage on sequence neoapi.event_number from neoapi", "runtime role privileges"),
+    ("grant delete on neoapi.event to neoapi", "runtime role excess privileges"),
+    ("grant update (payload) on neoapi.event to neoapi", "runtime role excess privileges"),
     ("grant connect on database {0} to public", "public access"),
     ("drop extension unaccent", "extensions"),
     ("revoke delete on neoapi.document from neoapi", "runtime role privileges"),
@@ -133,12 +137,12 @@ def test_doctor_finds(own_database, fault, check):
     assert checks[check]["fix"] and "\n" not in checks[check]["found"]
 
 
-@pytest.mark.parametrize("kind", ["delivery", "attempt"])
+@pytest.mark.parametrize("kind", ["webhook_delivery", "webhook_attempt", "event"])
 def test_doctor_finds_a_missing_partition_and_migrate_mends_it(own_database, kind):
     (today,), = own_database.sql("select to_char(now() at time zone 'UTC', 'YYYYMMDD')")
-    own_database.sql(f"drop table neoapi.webhook_{kind}_{today}")
+    own_database.sql(f"drop table neoapi.{kind}_{today}")
     status, checks = examined(own_database)
-    assert status == 1 and f"webhook_{kind}_{today}" in checks["webhook partitions"]["found"]
+    assert status == 1 and f"{kind}_{today}" in checks["webhook partitions"]["found"]
     assert "neoapictl migrate" in checks["webhook partitions"]["fix"]
     own_database.ok("migrate")
     assert examined(own_database)[0] == 0

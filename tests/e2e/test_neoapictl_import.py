@@ -11,7 +11,7 @@ for module in ("ctl_instance", "receiver"):
     pytest.register_assert_rewrite(module)
 
 from client import Api, moment, ok  # noqa: E402
-from event_log import events
+from event_log import events  # noqa: E402
 from ctl_instance import Ctl, peak_memory  # noqa: E402
 from wait import TIMEOUT_S, eventually  # noqa: E402
 
@@ -294,6 +294,20 @@ def test_one_import_at_a_time(own_api, ctl, organization, tmp_path):
         first.stdin.close()
         assert first.wait(TIMEOUT_S) == 0
     assert ctl.json("import", path, "--organization", organization)["created"] == 1
+
+
+def test_lines_are_collected_without_a_long_transaction(own_api, ctl, organization):
+    """It would hold back the event log. A chunk has 500 lines, so this one is collected while the import waits for more."""
+    sessions = ("select state, backend_xid from pg_stat_activity where application_name = 'neoapictl' and pid in"
+                " (select pid from pg_locks where locktype = 'advisory') and query like '%%import_line%%'")
+    with ctl.start("import", "-", "--organization", organization, stdin=-1) as process:
+        process.stdin.write("".join(json.dumps(broker(str(number))) + "\n" for number in range(600)))
+        process.stdin.flush()
+        assert eventually(lambda: [row for row in own_api.instance.sql(sessions) if row[0] != "active"],
+                          "it waits for more lines") == [("idle", None)]
+        process.stdin.close()
+        assert process.wait(TIMEOUT_S) == 0
+    assert len(own_api.walk("brokers", limit=100)) == 600
 
 
 @pytest.mark.alone

@@ -166,6 +166,11 @@ static void the_queue_length_is_exact_or_a_lower_bound(void **state)
     neo_backlog *queue = &h->report->backlog;
     *queue = (neo_backlog){.pending = 12, .due = 3, .overdue = 95000, .oldest = NOW / 1000 - 3 * 3600 * 1000};
     assert_has(written(h, write_page), "<b>12</b> due: 3, longest overdue 95&nbsp;s; oldest created 3&nbsp;h ago");
+    assert_lacks(written(h, write_page), "event log");
+    queue->log_lag = 75500;
+    assert_has(written(h, write_page), "3&nbsp;h ago; event log held back for 76&nbsp;s");
+    assert_has(written(h, neo_report_text), "EventLogLagSeconds: 75.500\n");
+    assert_has(written(h, neo_report_metrics), "neoapi_event_log_lag_seconds 75.5\n");
     queue->pending = 2000000;
     queue->is_estimated = queue->is_more = 1;
     assert_has(written(h, write_page), "<b>≈&nbsp;2,000,000</b> due: 3 or more");
