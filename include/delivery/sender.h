@@ -34,6 +34,9 @@ typedef struct neo_send_result {
     int retry_after; /* Retry-After in seconds; 0: none */
 } neo_send_result;
 
+/* True for a complete response with a 2xx status. */
+NEO_MUSTCHECK int neo_send_is_success(const neo_send_result *result);
+
 /* Called from neo_sender_work, once for each attempt. The result is valid during the call only. */
 typedef void (*neo_sender_done)(void *baton, const neo_send_result *result);
 

@@ -24,18 +24,21 @@ typedef struct neo_due_delivery {
     int is_failing;              /* the subscription's last attempt failed */
 } neo_due_delivery;
 
-/* The deliveries of a subscription that are in flight. */
+/* The deliveries of a subscription that are in flight, and how many may be. */
 typedef struct neo_subscription_load {
     const char *subscription;
     int count;
-    int is_failing;
+    int limit;
 } neo_subscription_load;
+
+/* The limit of a failing subscription without a load, and the lowest one of all. */
+#define NEO_MIN_PER_SUBSCRIPTION 2
 
 typedef struct neo_claim_request {
     long long claim;      /* unique */
     int lease;            /* seconds */
     int max;              /* deliveries */
-    int per_subscription; /* limit of deliveries in flight, `loads` included; 2 if the subscription is failing */
+    int per_subscription; /* the limit of the subscriptions without a load; if they are failing, the lowest one */
     const neo_subscription_load *loads;
     int load_count;
     const char *cursor; /* the subscription after which the claim starts; "" for the first one */

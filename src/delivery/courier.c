@@ -82,7 +82,7 @@ static void on_sent(void *baton, const neo_send_result *result)
     neo_courier_metrics_attempt(&c->settings.metrics, delivery->host, result, delivery->number >= c->settings.attempts);
     neo_courier_metrics_in_flight(&c->settings.metrics, -1);
     c->sent -= delivery->is_sent;
-    neo_in_flight_remove(&c->in_flight, delivery);
+    neo_in_flight_remove(&c->in_flight, delivery, neo_send_is_success(result));
     c->finished_count++;
 }
 
@@ -202,31 +202,28 @@ static int run_length(const neo_due_delivery *due, int count)
     return i;
 }
 
-static int limit_of(const neo_claim_request *request, int is_failing)
+/* What the claim knew about the subscription of a delivery. */
+static neo_subscription_load load_of(const neo_courier *c, const neo_due_delivery *due)
 {
-    return is_failing && request->per_subscription > 2 ? 2 : request->per_subscription;
-}
-
-static int load_of(const neo_claim_request *request, const char *subscription)
-{
-    for (int i = 0; i < request->load_count; i++)
-        if (strcmp(request->loads[i].subscription, subscription) == 0)
-            return request->loads[i].count;
-    return 0;
+    for (int i = 0; i < c->request.load_count; i++)
+        if (strcmp(c->request.loads[i].subscription, due->subscription) == 0)
+            return c->request.loads[i];
+    return (neo_subscription_load){.limit = neo_in_flight_first_limit(&c->in_flight, due->is_failing)};
 }
 
 /* True if the claim may have left due deliveries because a limit was reached: the total, or that of one subscription, including
  * what was in flight before. */
-static int is_at_limit(const neo_claim_request *request, const neo_due_delivery *due, int count)
+static int is_at_limit(const neo_courier *c, const neo_due_delivery *due, int count)
 {
-    if (count == request->max)
+    if (count == c->request.max)
         return 1;
-    for (int i = 0; i < request->load_count; i++)
-        if (request->loads[i].count >= limit_of(request, request->loads[i].is_failing))
+    for (int i = 0; i < c->request.load_count; i++)
+        if (c->request.loads[i].count >= c->request.loads[i].limit)
             return 1;
     for (int at = 0, run; at < count; at += run) {
+        neo_subscription_load load = load_of(c, &due[at]);
         run = run_length(due + at, count - at);
-        if (run + load_of(request, due[at].subscription) >= limit_of(request, due[at].is_failing))
+        if (run + load.count >= load.limit)
             return 1;
     }
     return 0;
@@ -261,7 +258,7 @@ static void finish_claim(neo_courier *c)
     c->outgoing_count = count;
     c->next_outgoing = 0;
     c->cursor[0] = '\0';
-    c->has_more = is_at_limit(&c->request, due, count);
+    c->has_more = is_at_limit(c, due, count);
     if (count && count == c->request.max)
         advance_cursor(c, due[count - 1].subscription, neo_steady_ms());
 }
@@ -456,7 +453,7 @@ neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_co
     neo_results_init(&c->result_batches[1], pool, RESULT_BATCH);
     c->collected = &c->result_batches[0];
     c->recording = &c->result_batches[1];
-    neo_in_flight_init(&c->in_flight, c, settings->concurrency, pool);
+    neo_in_flight_init(&c->in_flight, c, settings->concurrency, settings->per_subscription, pool);
     c->sender = neo_sender_make(&sending, on_sent, pool);
     return c->sender ? c : NULL;
 }

@@ -1,4 +1,9 @@
-/* The deliveries in flight, from claim to result, and their number per subscription. */
+/* The deliveries in flight, from claim to result, and how many each subscription has and may have.
+ *
+ * The limit of a subscription adapts to its receiver (additive increase, multiplicative decrease): each success raises it by
+ * one, up to the configured maximum. A failure halves it, down to NEO_MIN_PER_SUBSCRIPTION, if more than a quarter of the
+ * recent attempts failed. So occasional failures do not slow a backlog down, and a dead receiver soon occupies only few slots.
+ */
 #ifndef NEO_DELIVERY_IN_FLIGHT_H
 #define NEO_DELIVERY_IN_FLIGHT_H
 
@@ -22,19 +27,24 @@ typedef struct neo_in_flight_delivery {
 typedef struct neo_in_flight {
     neo_in_flight_delivery *first;
     int count;
-    apr_array_header_t *queues; /* one for each subscription with deliveries in flight */
+    int per_subscription;
+    apr_array_header_t *queues; /* one for each subscription with deliveries in flight or a lowered limit */
     void *owner;
 } neo_in_flight;
 
-void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, apr_pool_t *pool);
+/* At most `max` deliveries, and `per_subscription` of each subscription. */
+void neo_in_flight_init(neo_in_flight *in_flight, void *owner, int max, int per_subscription, apr_pool_t *pool);
+
+/* The limit of a subscription of which nothing is known but whether its last attempt failed. */
+int neo_in_flight_first_limit(const neo_in_flight *in_flight, int is_failing);
 
 /* Adds a claimed delivery. */
 neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim);
 
-/* Removes a delivery and frees its memory. */
-void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery);
+/* Removes a delivery, frees its memory, and adapts its subscription's limit. */
+void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success);
 
-/* Sets the request's loads: the number of deliveries in flight per subscription. */
+/* Sets the request's loads: the subscriptions with deliveries in flight or a lowered limit. */
 void neo_in_flight_fill_request(const neo_in_flight *in_flight, neo_claim_request *request, apr_pool_t *pool);
 
 #endif

@@ -26,11 +26,6 @@ void neo_results_init(neo_results *results, apr_pool_t *parent, int max)
     neo_results_clear(results, max);
 }
 
-static int is_success(const neo_send_result *result)
-{
-    return !result->error && result->http_status >= 200 && result->http_status <= 299;
-}
-
 /* Seconds until the next attempt. Up to 10 % of jitter spreads retries of deliveries that failed together. Retry-After is
  * respected up to twice the scheduled delay. */
 static double delay_after(double delay, const neo_send_result *result)
@@ -90,7 +85,7 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
     o->http_status = result->http_status;
     o->error = shown_error(result->error);
     o->excerpt = result->excerpt ? apr_pstrdup(results->pool, result->excerpt) : NULL;
-    if (is_success(result))
+    if (neo_send_is_success(result))
         o->end = "success";
     else {
         health = result->http_status == 410 ? NEO_HEALTH_GONE : NEO_HEALTH_FAILING;

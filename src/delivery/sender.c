@@ -234,6 +234,11 @@ static const char *excerpt_of(transfer *t)
     return NULL;
 }
 
+int neo_send_is_success(const neo_send_result *result)
+{
+    return !result->error && result->http_status >= 200 && result->http_status <= 299;
+}
+
 static void finish(neo_sender *sender, CURL *curl, CURLcode code)
 {
     transfer *t;

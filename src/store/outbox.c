@@ -15,7 +15,7 @@ static neo_statement *claim, *complete, *release, *set_health[3], *cleanup, *par
 
 void neo_outbox_make_statements(apr_pool_t *pool)
 {
-    claim = neo_statement_make(pool, claim_sql, 7, 1);
+    claim = neo_statement_make(pool, claim_sql, 8, 1);
     complete = neo_statement_make(pool, complete_sql, COLUMNS, 1);
     release = neo_statement_make(pool, release_sql, RELEASE_COLUMNS, 1);
     set_health[NEO_HEALTH_OK] = neo_statement_make(pool, ok_sql, 2, 1);
@@ -27,14 +27,17 @@ void neo_outbox_make_statements(apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- claiming */
 
-static void add_loads(const neo_claim_request *request, neo_buf *subscriptions, neo_buf *counts)
+enum { LOAD_SUBSCRIPTIONS, LOAD_COUNTS, LOAD_LIMITS, LOAD_COLUMNS };
+
+static void add_loads(const neo_claim_request *request, neo_buf arrays[LOAD_COLUMNS])
 {
     for (int i = 0; i < request->load_count; i++) {
-        neo_array_add_plain(subscriptions, request->loads[i].subscription);
-        neo_array_add_number(counts, request->loads[i].count);
+        neo_array_add_plain(&arrays[LOAD_SUBSCRIPTIONS], request->loads[i].subscription);
+        neo_array_add_number(&arrays[LOAD_COUNTS], request->loads[i].count);
+        neo_array_add_number(&arrays[LOAD_LIMITS], request->loads[i].limit);
     }
-    neo_array_end(subscriptions);
-    neo_array_end(counts);
+    for (int i = 0; i < LOAD_COLUMNS; i++)
+        neo_array_end(&arrays[i]);
 }
 
 static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
@@ -64,19 +67,20 @@ static neo_pending_query send_query(neo_pg *pg, const neo_statement *statement, 
 
 neo_pending_query neo_outbox_claim(neo_pg *pg, const neo_claim_request *request, apr_pool_t *pool)
 {
-    neo_buf number, subscriptions, counts;
+    neo_buf number, loads[LOAD_COLUMNS];
     neo_buf_init(&number, pool, 32);
-    neo_buf_init(&subscriptions, pool, 64);
-    neo_buf_init(&counts, pool, 64);
+    for (int i = 0; i < LOAD_COLUMNS; i++)
+        neo_buf_init(&loads[i], pool, 64);
     neo_buf_printf(&number, "%lld", request->claim);
-    add_loads(request, &subscriptions, &counts);
+    add_loads(request, loads);
     const char *values[] = {number.ptr,
                             apr_itoa(pool, request->lease),
                             apr_itoa(pool, request->max),
                             apr_itoa(pool, request->per_subscription),
                             request->cursor,
-                            subscriptions.ptr,
-                            counts.ptr};
+                            loads[LOAD_SUBSCRIPTIONS].ptr,
+                            loads[LOAD_COUNTS].ptr,
+                            loads[LOAD_LIMITS].ptr};
     return send_query(pg, claim, apr_pmemdup(pool, values, sizeof values));
 }
 

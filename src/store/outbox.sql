@@ -1,7 +1,7 @@
 -- The courier's statements (see outbox.c).
 
--- Claims due deliveries: $1 claim, $2 lease in seconds, $3 limit, $4 limit of each subscription, $5 cursor, $6 subscriptions
--- with deliveries in flight, $7 their counts.
+-- Claims due deliveries: $1 claim, $2 lease in seconds, $3 limit, $4 limit of a subscription that is not in $6, $5 cursor,
+-- $6 subscriptions with deliveries in flight or a lower limit, $7 the former's counts, $8 their limits.
 --
 -- The subscriptions with queued deliveries are found one after the other in the index, each with the moment at which its first
 -- one is due: the cost depends on how many subscriptions there are, not on how many deliveries are queued. Those after the
@@ -42,8 +42,8 @@ due as materialized (
         select s.id, s.url, s.secret,
             case when s.previous_secret_until > now() then s.previous_secret end as previous,
             s.failing_since is not null as failing,
-            case when s.failing_since is null then $4::int else least($4::int, 2) end
-            - coalesce((select b.n from unnest($6::text[], $7::int[]) as b (id, n) where b.id = queue.id), 0) as free_slots
+            coalesce((select b.max - b.n from unnest($6::text[], $7::int[], $8::int[]) as b (id, n, max) where b.id = queue.id),
+                case when s.failing_since is null then $4::int else least($4::int, 2) end) as free_slots
         from neoapi.webhook_subscription s
         where s.organization_id = queue.organization and s.id = queue.id and s.is_active limit 1) o,
     lateral (

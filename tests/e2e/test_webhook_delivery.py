@@ -1,7 +1,9 @@
 """Deliveries: when attempts are made, what is recorded of them, and what receivers cannot do."""
 
 import re
+import statistics
 import subprocess
+import threading
 import time
 
 import pytest
@@ -299,23 +301,47 @@ def test_the_request_is_what_receivers_expect(admin, receiver):
     assert list(arrival.json) == ["id", "event_type", "created_at", "payload"]
 
 
-def test_a_subscription_has_a_maximum_of_deliveries_in_flight(admin, receiver, module_instance):
-    """A receiver that is slow is not flooded: 32 at a time from each process; two once it fails."""
-    at_once, most = [0], [0]
+@pytest.fixture
+def in_flight_at(admin, receiver, module_instance):
+    """in_flight_at(count, then): delivers so many to a receiver that answers each after 200 ms with then(n), where n is 1 for the first
+    arrival. Returns how many were in flight at each of the first `count` arrivals, and the number of processes."""
+    def measure(count, then):
+        lock, now, found = threading.Lock(), [0], []
 
-    def count(handler, arrival):
-        at_once[0] += 1
-        most[0] = max(most[0], at_once[0])
-        handler.server.closing.wait(0.3)
-        at_once[0] -= 1
-        behaviours.ok(handler, arrival)
+        def behave(handler, arrival):
+            with lock:
+                now[0] += 1
+                found.append(now[0])
+                answer = then(len(found))
+            handler.server.closing.wait(0.2)
+            with lock:
+                now[0] -= 1
+            answer(handler, arrival)
 
-    receiver.behave(count)
-    subscribe(admin, receiver.url)
-    for _ in range(150):
-        admin.broker()
-    receiver.wait_for(150)
-    assert most[0] <= 32 * len(module_instance.children()), most
+        receiver.behave(behave)
+        subscription = subscribe(admin, receiver.url, is_active=False)
+        add_pending_deliveries(module_instance, subscription, count)
+        ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": True}))
+        eventually(lambda: len(found) >= count, f"{count} deliveries")
+        ok(admin.delete(f"webhooks/{subscription['id']}"), 204)
+        return found[:count], len(module_instance.children())
+    return measure
+
+
+def test_a_subscription_has_a_maximum_of_deliveries_in_flight(in_flight_at):
+    """A slow receiver gets 32 at a time from each process."""
+    found, processes = in_flight_at(300, lambda n: behaviours.ok)
+    assert max(found) <= 32 * processes
+
+
+def test_a_dead_receiver_gets_few_deliveries_at_a_time(in_flight_at):
+    found, processes = in_flight_at(300, lambda n: behaviours.status(500))
+    assert max(found[150:]) <= 2 * processes
+
+
+def test_occasional_failures_do_not_slow_a_backlog_down(in_flight_at):
+    found, processes = in_flight_at(600, lambda n: behaviours.status(500) if n % 20 == 0 else behaviours.ok)
+    assert statistics.mean(found[150:]) > 21 * processes, statistics.mean(found[150:])
 
 
 def test_queued_deliveries_leave_as_fast_as_the_receiver_responds(admin, receiver, module_instance):
