@@ -196,7 +196,8 @@ const neo_ctl_command neo_ctl_import[] = {
      "command again to resume.\n"
      "A row replaces the row with the same id, or else with the same external_id; identical rows are not changed. Ids can be "
      "any text: each is replaced by an id of the API, the same one in every import and reference. Rows of another "
-     "organization get new ids. Timestamps and authors that a row contains are kept. Webhook subscriptions are skipped.\n"
+     "organization get new ids. Timestamps and authors that a row contains are kept; a row that exists gets its updated_at only "
+     "if that is later, because updated_at increases with every change. Webhook subscriptions are skipped.\n"
      "Leads are checked as by `lead import`. An opt-out has contact_phone or contact_bsuid, opted_out_at, and phone_number_id, "
      "the number at Meta that received it. Without that, or until the organization has that number, it applies to all of its "
      "numbers. An opt-out does not apply to an existing conversation whose contact has opted in since.",

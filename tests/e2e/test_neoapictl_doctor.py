@@ -6,7 +6,10 @@ What it says of httpd's configuration is in test_neoapictl_doctor_httpd.py; this
 import base64
 import json
 import os
+import re
+from contextlib import closing
 
+import psycopg2
 import pytest
 from ctl_database import new_database, db, own_database  # noqa: F401 (fixtures)
 from psycopg2.extensions import make_dsn
@@ -135,6 +138,24 @@ def test_doctor_finds(own_database, fault, check):
     status, checks = examined(own_database)
     assert status == 1 and checks[check]["result"] == "failed", checks
     assert checks[check]["fix"] and "\n" not in checks[check]["found"]
+
+
+def test_doctor_names_what_holds_back_the_event_log(own_database):
+    """A view in front of PostgreSQL's makes transactions older, because a minute would be too long for a test."""
+    with closing(psycopg2.connect(own_database.dsn, application_name="long report")) as connection:
+        with connection.cursor() as cursor:
+            cursor.execute("select pg_current_xact_id(), pg_backend_pid()")
+            pid = cursor.fetchall()[0][1]
+        assert examined(own_database)[1]["event log"]["result"] == "ok"  # it has only just begun
+        own_database.sql("create schema aged; create view aged.pg_stat_activity as select pid, datname, usename, application_name,"
+                         " client_addr, backend_type, state, query_start, backend_xid, xact_start - interval '2 minutes' as xact_start"
+                         " from pg_catalog.pg_stat_activity")
+        own_database.sql(f"alter database {own_database.name} set search_path = aged, pg_catalog, public")
+        status, checks = examined(own_database)
+        assert status == 1 and checks["event log"]["result"] == "failed" and checks["event log"]["fix"]
+        assert re.match(f"held back for 12[0-9] seconds by a transaction: pid {pid}, role .*, application long report, idle in",
+                        checks["event log"]["found"])
+    assert examined(own_database)[1]["event log"]["result"] == "ok"
 
 
 @pytest.mark.parametrize("kind", ["webhook_delivery", "webhook_attempt", "event"])

@@ -247,6 +247,21 @@ static void retry_after_is_a_member_of_429_alone(void **state)
     }
 }
 
+static void a_duplicate_has_its_field_and_the_other_resource(void **state)
+{
+    neo_problem *problem = neo_problem_make(*state, NEO_CONFLICT_DUPLICATE, "Another one has it.");
+    assert_null(neo_json_get(document_of(problem, &frame, *state), "field"));
+    assert_null(neo_json_get(document_of(problem, &frame, *state), "existing_id"));
+    problem->field = "code";
+    problem->existing_id = "prp_1";
+    neo_json *document = document_of(problem, &frame, *state);
+    assert_string_equal(string_at(document, "field"), "code");
+    assert_string_equal(string_at(document, "existing_id"), "prp_1");
+    document = document_of(neo_problem_within(*state, problem, "operations[3]", "operations[3].data"), &frame, *state);
+    assert_string_equal(string_at(document, "field"), "operations[3].data.code");
+    assert_string_equal(problem->field, "code");
+}
+
 static void a_callers_text_cannot_break_the_document(void **state)
 {
     static const char nasty[] = "\",\"status\":200,\"x\":\"\\\n\x01%s%n</script>\xC3\xA9";
@@ -275,6 +290,7 @@ int main(void)
         pool_test(a_document_without_a_path_has_no_instance),
         pool_test(wrong_fields_are_listed_in_errors),
         pool_test(retry_after_is_a_member_of_429_alone),
+        pool_test(a_duplicate_has_its_field_and_the_other_resource),
         pool_test(a_callers_text_cannot_break_the_document),
     };
     return run_test_group("problem", tests);
