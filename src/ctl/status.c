@@ -108,7 +108,7 @@ static const char *view_event_log(const status_view *l, neo_pg *pg)
     if (neo_log_holder_read(pg, l->ctl->pool, &holder) != NEO_PG_OK)
         return "the transactions that hold back the event log cannot be read";
     show_number(l, "event_log_lag", holder.running > 0 ? holder.running / 1000 : 0);
-    if (holder.transaction && holder.running / 1000 > limit_of(l, "max-log-lag"))
+    if (holder.transaction && holder.running > 1000 * limit_of(l, "max-log-lag"))
         add_warning(l, apr_psprintf(l->ctl->pool, "the event log is held back by a transaction of %ld seconds: %s",
                                     (long)(holder.running / 1000), holder.description));
     return NULL;

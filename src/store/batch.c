@@ -13,9 +13,10 @@
 #include "store/event.h"
 #include "store/reference.h"
 
-#define THIS_ROW    "t.organization_id = {organization} and t.id = item.item_id"
-#define HAS_MISSING "exists (select from missing where missing.item_number = item.item_number)"
-#define OF_ITEM     "item.item_number, item.item_id_block, item.item_now"
+#define THIS_ROW        "t.organization_id = {organization} and t.id = item.item_id"
+#define HAS_MISSING     "exists (select from missing where missing.item_number = item.item_number)"
+#define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT("item_now", "before")
+#define OF_ITEM         "item.item_number, item.item_id_block, item.item_now"
 
 typedef struct {
     const neo_resource *resource;
@@ -133,9 +134,8 @@ static neo_sql *make_update(const neo_resource *resource, apr_pool_t *pool)
         if (neo_write_is_parameter(f))
             neo_buf_printf(&sql, "%s = item.%s, ", f->name, f->name);
     neo_buf_printf(&sql,
-                   "updated_at = " NEO_NEXT_UPDATED_AT(
-                       "item_now", "before") ", updated_by = {actor}"
-                                             " from item join before on before.id = item.item_id where " THIS_ROW "%s and ",
+                   "updated_at = " NEXT_UPDATED_AT ", updated_by = {actor}"
+                   " from item join before on before.id = item.item_id where " THIS_ROW "%s and ",
                    refers ? " and not " HAS_MISSING : "");
     neo_event_add_differs(&sql, resource, "before", new_value);
     neo_buf_puts(&sql, " returning t.*, " OF_ITEM ")");

@@ -10,9 +10,10 @@
 #include "store/idempotency.h"
 #include "store/reference.h"
 
-#define THIS_ROW     "t.organization_id = {organization} and t.id = {id}"
-#define NOW          "{now}::timestamptz"
-#define THIS_VERSION " and t.xmin = {version}::xid"
+#define THIS_ROW        "t.organization_id = {organization} and t.id = {id}"
+#define NOW             "{now}::timestamptz"
+#define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT(NOW, "before")
+#define THIS_VERSION    " and t.xmin = {version}::xid"
 
 const char *neo_table_of(const neo_resource *resource)
 {
@@ -95,9 +96,8 @@ static void add_effect(neo_buf *sql, const neo_resource *resource, const neo_eff
         neo_buf_printf(sql, " and u.kind = '%s'", effect->kind);
     neo_buf_printf(sql,
                    " and o.status <> '%s' for no key update of o), effect%s as (update neoapi.%s o set status = '%s',"
-                   " updated_at = " NEO_NEXT_UPDATED_AT(
-                       NOW, "b") ", updated_by = {actor} from effect_before%s b"
-                                 " where o.organization_id = {organization} and o.id = b.id returning o.*)",
+                   " updated_at = " NEXT_UPDATED_AT ", updated_by = {actor} from effect_before%s before"
+                   " where o.organization_id = {organization} and o.id = before.id returning o.*)",
                    effect->becomes, n, neo_table_of(other), effect->becomes, n);
     if (other->has_events)
         neo_event_add(sql, &(neo_event){.resource = other,
@@ -189,9 +189,8 @@ static void add_updated(neo_buf *sql, const neo_resource *resource, int versione
     neo_buf_printf(sql, " updated as (update neoapi.%s t set ", neo_table_of(resource));
     add_settings(sql, resource);
     neo_buf_printf(sql,
-                   "updated_at = " NEO_NEXT_UPDATED_AT(
-                       NOW, "before") ", updated_by = {actor} from before"
-                                      " where t.organization_id = {organization} and t.id = before.id%s and ",
+                   "updated_at = " NEXT_UPDATED_AT ", updated_by = {actor} from before"
+                   " where t.organization_id = {organization} and t.id = before.id%s and ",
                    neo_has_references(resource) ? " and " NEO_REFERENCES_EXIST : "");
     neo_event_add_differs(sql, resource, "before", new_value);
     neo_buf_puts(sql, resource->effects || resource->has_events ? " returning t.*)" : " returning t.id, t.representation)");

@@ -97,9 +97,10 @@ def test_a_subscription_gets_the_events_it_wants(own_api, instance, subscribe, w
 def test_every_subscription_gets_a_delivery_of_its_own(own_api, instance, subscribe):
     several = [subscribe("*") for _ in range(40)]
     own_api.broker()
-    rows = instance.sql("select id, subscription_id from neoapi.webhook_delivery where organization_id = %s",
+    rows = instance.sql("select id, subscription_id, event_id from neoapi.webhook_delivery where organization_id = %s",
                         own_api.credential.organizations[0])
-    assert len({id for id, _ in rows}) == 40 and {subscription for _, subscription in rows} == set(several)
+    assert len({id for id, _, _ in rows}) == 40 and {subscription for _, subscription, _ in rows} == set(several)
+    assert len({event for _, _, event in rows}) == 1
 
 
 def test_an_inactive_subscription_gets_no_events(own_api, instance, subscribe):
