@@ -325,14 +325,14 @@ end $$;
 create trigger set_representation before insert or update on neoapi.proposal
     for each row execute function neoapi.proposal_set_representation();
 
--- Only one proposal for a property can be accepted: of two concurrent acceptances one fails.
-create unique index proposal_accepted_property_id_key on neoapi.proposal (organization_id, property_id) where status = 'accepted';
 create unique index proposal_external_id_key on neoapi.proposal (organization_id, external_id) where external_id is not null;
 create index proposal_kind on neoapi.proposal (organization_id, kind, id);
 create index proposal_status on neoapi.proposal (organization_id, status, id);
 create index proposal_property_id on neoapi.proposal (organization_id, property_id, id);
 create index proposal_broker_id on neoapi.proposal (organization_id, broker_id, id) where broker_id is not null;
 create index proposal_valid_until on neoapi.proposal (organization_id, valid_until);
+-- What expires next, in any organization (see src/store/expiry.c).
+create index proposal_due on neoapi.proposal (valid_until) where status in ('submitted', 'countered');
 create index proposal_updated_at on neoapi.proposal (organization_id, updated_at);
 
 -- ---------------------------------------------------------------- contracts
@@ -410,6 +410,7 @@ create index contract_kind on neoapi.contract (organization_id, kind, id);
 create index contract_status on neoapi.contract (organization_id, status, id);
 create index contract_property_id on neoapi.contract (organization_id, property_id, id);
 create index contract_end_date on neoapi.contract (organization_id, end_date) where end_date is not null;
+create index contract_due on neoapi.contract (end_date) where status = 'active';
 create index contract_updated_at on neoapi.contract (organization_id, updated_at);
 
 -- ---------------------------------------------------------------- documents

@@ -37,6 +37,8 @@ int neo_json_is_true(const neo_json *value);
 apr_size_t neo_json_size(const neo_json *value); /* of an array or object */
 neo_json *neo_json_at(const neo_json *array, apr_size_t index);
 neo_json *neo_json_get(const neo_json *object, const char *key); /* NULL if it has no such member */
+const char *neo_json_string_at(const neo_json *object,
+                               const char *key); /* NULL if it has no such string; `object` may be NULL */
 
 /* Members in the order of the text: for (void *m = neo_json_first(o); m; m = neo_json_next(o, m)) */
 void *neo_json_first(neo_json *object);

@@ -30,4 +30,9 @@ neo_text neo_docs_content(const neo_doc *document, const char *base_url, apr_poo
 void neo_errors_articles(neo_buf *out);
 void neo_errors_links(neo_buf *out);
 
+/* Parts of the page of business rules: the diagram and tables of a resource, and the effects on properties. */
+void neo_rules_of_proposals(neo_buf *out);
+void neo_rules_of_contracts(neo_buf *out);
+void neo_rules_of_properties(neo_buf *out);
+
 #endif

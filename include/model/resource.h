@@ -103,16 +103,44 @@ typedef struct neo_filter {
 typedef struct neo_transition {
     const char *from, *to;
     const char *timestamp_field; /* the NEO_SERVER field that is set to the time of the change; NULL: none */
+    const char *after_date; /* the field of type NEO_DATE after whose day the service makes the change itself; NULL: none */
 } neo_transition;
 
-/* A status that sets the status of another resource, in the same transaction and with its own event. It also applies when a
- * resource that has the status changes its reference or gets the kind. */
+typedef struct neo_facts neo_facts; /* see model/business_rules.h */
+
+/* A change of status that sets the status of another resource, in the same transaction and with its own event. */
 typedef struct neo_effect {
-    const char *state;   /* the status */
-    const char *kind;    /* only if the field `kind` has this value; NULL: always */
-    const char *through; /* the field that refers to the other resource */
-    const char *becomes; /* the new status of the other resource */
+    const char *state;       /* the new status */
+    const char *kind;        /* only if the field `kind` has this value; NULL: always */
+    const char *through;     /* the field that refers to the other resource */
+    const char *const *from; /* the statuses of the other resource that change, ended by NULL */
+    const char *becomes;     /* the new status of the other resource */
+    int is_required; /* if the other resource has none of `from`, the change is conflict.property_unavailable; otherwise the
+                        other resource stays as it is */
+    int (*applies)(const neo_facts *facts); /* NULL: always */
+    const char *doc;                        /* of `applies`, or the reason: a sentence for the documentation; NULL: none */
 } neo_effect;
+
+typedef enum neo_when {
+    NEO_ON_STATUS,   /* the write changes the status to one of `names`, or creates the resource with it */
+    NEO_FROM_STATUS, /* the resource had one of the statuses `names` before the write */
+    NEO_IN_STATUS,   /* the resource has one of the statuses `names` after the write */
+    NEO_ON_CHANGE,   /* the write changes one of the fields `names`, or creates the resource with it */
+    NEO_ON_UPDATE,   /* the write changes one of the fields `names` of an existing resource */
+    NEO_ON_DELETE,
+} neo_when;
+
+/* A rule that a write must satisfy, apart from those about single bodies. `check` returns NULL, or what is wrong and what to
+ * do, in sentences. */
+typedef struct neo_precondition {
+    neo_when when;
+    const char *const *names; /* ended by NULL */
+    neo_code code;
+    int is_of_the_moment; /* about today or the present state of others: it does not apply to imported history */
+    const char *(*check)(const neo_facts *facts, apr_pool_t *pool);
+    const char *doc;    /* a sentence for the documentation: what must hold */
+    const char *source; /* of the law; NULL: none */
+} neo_precondition;
 
 /* Rules between fields ("sale_price is required for sale"). Adds errors of a checked body with neo_problem_field. */
 typedef void (*neo_body_rule)(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool);
@@ -125,14 +153,17 @@ struct neo_resource {
     const char *title;      /* "Broker": the schema in OpenAPI */
     const char *tag_doc;    /* for the documentation */
     neo_area area;
-    int has_events;                    /* its changes are events */
-    const neo_field *fields;           /* in the order of responses, ended by a field without a name */
-    const neo_filter *filters;         /* besides the common ones, ended by a filter without a name; NULL: none */
-    neo_body_rule rule;                /* NULL: none */
-    const neo_transition *transitions; /* of the field `status`, ended by a row without `from`; NULL: all are allowed */
-    const neo_effect *effects;         /* ended by a row without `state`; NULL: none */
-    int has_batch;                     /* POST …/batch */
-    int has_foreign_keys;              /* its references are foreign keys instead of rows of neoapi.reference */
+    int has_events;                        /* its changes are events */
+    const neo_field *fields;               /* in the order of responses, ended by a field without a name */
+    const neo_filter *filters;             /* besides the common ones, ended by a filter without a name; NULL: none */
+    neo_body_rule rule;                    /* NULL: none */
+    const neo_transition *transitions;     /* of the field `status`, ended by a row without `from`; NULL: all are allowed */
+    const neo_effect *effects;             /* ended by a row without `state`; NULL: none */
+    const neo_precondition *preconditions; /* ended by a row without `check`; NULL: none */
+    void (*fill)(const neo_facts *facts,
+                 apr_pool_t *pool); /* adds to the new body what it leaves to related resources; NULL: nothing */
+    int has_batch;                  /* POST …/batch */
+    int has_foreign_keys;           /* its references are foreign keys instead of rows of neoapi.reference */
 };
 
 /* Every resource, ended by NULL. */

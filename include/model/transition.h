@@ -9,10 +9,6 @@
 NEO_MUSTCHECK neo_problem *neo_transition_check(const neo_resource *resource, const char *from, const char *to,
                                                 apr_pool_t *pool, const char **timestamp_field);
 
-/* The status before a change, to find out which effects apply. "" if the reference or the kind of an effect changed: the effect
- * then applies even though the status did not change. */
-const char *neo_transition_start(const neo_resource *resource, const neo_json *before, const neo_json *after);
-
 /* Whether transitions set the field. */
 int neo_transition_sets(const neo_resource *resource, const neo_field *field);
 

@@ -24,13 +24,15 @@ typedef enum neo_param {
     NEO_PARAM_SINCE,
     NEO_PARAM_PATHS, /* this and the next: the references in a body (see store/reference.h) */
     NEO_PARAM_TARGETS,
-    NEO_PARAM_STATUS, /* that the row had before */
-    NEO_PARAM_ROWS,   /* this and the next: JSON arrays (see store/batch.c) */
+    NEO_PARAM_TARGET, /* this and the next three: the row that the write's effect changes (see neo_target) */
+    NEO_PARAM_TARGET_VERSION,
+    NEO_PARAM_TARGET_STATUS,
+    NEO_PARAM_TARGET_ID_BLOCK,
+    NEO_PARAM_ROWS, /* this and the next: JSON arrays (see store/batch.c) */
     NEO_PARAM_REFERENCES,
-    NEO_PARAM_ANSWER,                       /* of an idempotency key */
-    NEO_PARAM_TIMESTAMP_FIELD,              /* name of the field that is set to {now} */
-    NEO_PARAM_EFFECT,                       /* {effect0}, {effect1}, …: id blocks for the deliveries of effects */
-    NEO_PARAM_FIELD = NEO_PARAM_EFFECT + 8, /* {field0}, {field1}, …: a resource's writable fields in order */
+    NEO_PARAM_ANSWER,          /* of an idempotency key */
+    NEO_PARAM_TIMESTAMP_FIELD, /* name of the field that is set to {now} */
+    NEO_PARAM_FIELD,           /* {field0}, {field1}, …: a resource's writable fields in order */
     NEO_PARAMS = NEO_PARAM_FIELD + 64
 } neo_param;
 

@@ -35,13 +35,20 @@ NEO_MUSTCHECK neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resou
 NEO_MUSTCHECK neo_pg_status neo_table_read_version(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                    const char *id, apr_pool_t *pool, neo_rows *rows);
 
+/* The row that the write's effect changes. If it does not have the version, nothing is written. */
+typedef struct neo_target {
+    const char *id; /* NULL: there is no effect */
+    const char *version;
+    const char *status; /* its new one */
+} neo_target;
+
 /* A row to update. */
 typedef struct neo_change {
     const char *id;
     const char *version; /* that the row must have; NULL: any, for a resource without references */
     const neo_json *body;
-    const char *status;          /* that the row had; NULL if the resource has no transitions */
     const char *timestamp_field; /* as above */
+    neo_target target;
 } neo_change;
 
 /* Sets every writable field. */

@@ -171,6 +171,12 @@ neo_json *neo_json_get(const neo_json *object, const char *key)
     return json_object_get(object, key);
 }
 
+const char *neo_json_string_at(const neo_json *object, const char *key)
+{
+    const neo_json *value = object ? neo_json_get(object, key) : NULL;
+    return value ? neo_json_string(value) : NULL;
+}
+
 void *neo_json_first(neo_json *object)
 {
     return json_object_iter(object);

@@ -105,6 +105,7 @@ swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.j
     page "$here/start.html" docs/ start
     page "$here/$reference.html" docs/reference reference
     page "$here/webhooks.html" docs/webhooks webhooks
+    page "$here/rules.html" docs/rules rules
     page "$here/errors.html" docs/errors errors
     # relative links need the slash
     echo '{.path = "docs", .moved_to = "docs/"},'

@@ -30,15 +30,9 @@ static void add_error(const checked_body *b, neo_code code, const char *path, co
         neo_problem_field(b->problem, b->pool, code, b->resource->name, path, "%s", message);
 }
 
-static const char *text_of(const neo_json *object, const char *name)
-{
-    const neo_json *value = neo_json_get(object, name);
-    return value ? neo_json_string(value) : NULL;
-}
-
 static int is(const neo_json *object, const char *name, const char *text)
 {
-    const char *value = text_of(object, name);
+    const char *value = neo_json_string_at(object, name);
     return value && strcmp(value, text) == 0;
 }
 
@@ -81,7 +75,7 @@ void neo_property_rule(const neo_resource *resource, const neo_json *clean, neo_
 void neo_party_rule(const neo_resource *resource, const neo_json *clean, neo_problem **problem, apr_pool_t *pool)
 {
     const checked_body b = {resource, clean, problem, pool};
-    const char *number = text_of(clean, "document_number");
+    const char *number = neo_json_string_at(clean, "document_number");
     if (number && is(clean, "kind", "person") && !neo_is_cpf(number))
         add_error(&b, NEO_VALIDATION_FIELD_INVALID, "document_number", "must be a CPF when kind is person");
     if (number && is(clean, "kind", "company") && !neo_is_cnpj(number))
@@ -110,9 +104,13 @@ void neo_contract_rule(const neo_resource *resource, const neo_json *clean, neo_
 {
     const checked_body b = {resource, clean, problem, pool};
     const neo_json *commission = neo_json_get(clean, "commission");
-    const char *start = text_of(clean, "start_date"), *end = text_of(clean, "end_date");
+    if (!neo_json_get(clean, "proposal_id")) {
+        require(&b, "parties", "is required unless proposal_id is set");
+        require(&b, "amount", "is required unless proposal_id is set");
+    }
+    const char *start = neo_json_string_at(clean, "start_date"), *end = neo_json_string_at(clean, "end_date");
     if (is(clean, "kind", "rental") || is(clean, "kind", "exclusive_listing")) {
-        const char *message = apr_psprintf(pool, "is required when kind is %s", text_of(clean, "kind"));
+        const char *message = apr_psprintf(pool, "is required when kind is %s", neo_json_string_at(clean, "kind"));
         require(&b, "start_date", message);
         require(&b, "end_date", message);
     }

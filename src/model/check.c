@@ -109,7 +109,7 @@ static const char *check_list(const neo_field *field, const neo_json *value, apr
 {
     if (neo_json_size(value) > (apr_size_t)field->max_items)
         return apr_psprintf(pool, "must have at most %d elements, not %d", field->max_items, (int)neo_json_size(value));
-    return neo_json_size(value) == 0 && field->flags & NEO_REQUIRED ? "must not be empty" : NULL;
+    return neo_json_size(value) == 0 && field->flags & (NEO_REQUIRED | NEO_ALWAYS) ? "must not be empty" : NULL;
 }
 
 static const char *check_enum_list(const neo_field *field, const neo_json *value, apr_pool_t *pool)

@@ -1,4 +1,5 @@
 /* Contracts of sale, rental, exclusive listing and management. */
+#include "model/business_rules.h"
 #include "model/fields.h"
 #include "model/rules.h"
 
@@ -28,7 +29,7 @@ static const neo_field parties[] = {
      .example = "10000"},
     {.name = "signed_at",
      .type = NEO_TIMESTAMP,
-     .doc = "Time of the party's signature.",
+     .doc = "Time of the party's signature. A contract becomes active once all have signed.",
      .example = "\"2026-02-11T18:30:00.000Z\""},
     {0},
 };
@@ -106,14 +107,15 @@ static const neo_field fields[] = {
      .type = NEO_REFERENCE,
      .flags = NEO_IN_EVENT,
      .refers = &neo_proposal,
-     .doc = "The accepted proposal.",
+     .doc = "The accepted proposal for the same property.",
      .example = NEO_TEXT(NEO_SAMPLE_PROPOSAL)},
     {.name = "parties",
      .type = NEO_LIST,
-     .flags = NEO_REQUIRED | NEO_IN_EVENT,
+     .flags = NEO_ALWAYS | NEO_CONDITIONAL | NEO_IN_EVENT,
      .fields = parties,
      .max_items = 100,
-     .doc = "The parties and their roles.",
+     .doc = "The parties and their roles. Required, unless `proposal_id` is set: then the default is the proposal's recipients "
+            "and proponents.",
      .example = "[{\"party_id\": " NEO_TEXT(NEO_SAMPLE_OWNER) ", \"role\": \"seller\", \"share_bps\": 10000}, "
                                                               "{\"party_id\": " NEO_TEXT(
                                                                   NEO_SAMPLE_BUYER) ", \"role\": \"buyer\", \"share_bps\": "
@@ -121,8 +123,9 @@ static const neo_field fields[] = {
                                                                                     "\"2026-02-11T18:30:00.000Z\"}]"},
     {.name = "amount",
      NEO_MONEY,
-     .flags = NEO_REQUIRED | NEO_IN_EVENT,
-     .doc = "Amount in cents: the price, or the monthly rent.",
+     .flags = NEO_ALWAYS | NEO_CONDITIONAL | NEO_IN_EVENT,
+     .doc = "Amount in cents: the price, or the monthly rent. Required, unless `proposal_id` is set: then the default is the "
+            "proposal's.",
      .example = "95000000"},
     {.name = "start_date",
      .type = NEO_DATE,
@@ -175,8 +178,8 @@ static const neo_field fields[] = {
      .values = statuses,
      .default_value = "draft",
      .doc = "From `draft` to `pending_signature` to `active`, then to `completed`, `terminated` or `expired`. Until it is "
-            "`active` it can be `cancelled`. An active contract sets the status of its property: `sold` for a sale, `rented` "
-            "for a rental; also when the kind or the property of an active contract changes.",
+            "`active` it can be `cancelled`. The page Business rules lists what each status requires, and what it does to the "
+            "property. After `end_date` an active contract becomes `expired` within a minute.",
      .example = "\"pending_signature\""},
     {.name = "signed_at",
      .type = NEO_TIMESTAMP,
@@ -192,7 +195,7 @@ static const neo_field fields[] = {
      .type = NEO_STRING,
      .flags = NEO_NOT_IN_EXAMPLE | NEO_IN_EVENT | NEO_MULTILINE,
      .max = 1000,
-     .doc = "Reason of the termination.",
+     .doc = "Reason of the cancellation or termination.",
      .example = "\"Distrato por acordo entre as partes.\""},
     NEO_FIELDS_OF_CALLER("contract"),
     NEO_FIELDS_OF_SERVICE("contract", "2026-02-10T11:15:20.054Z", "2026-02-11T18:31:07.412Z"),
@@ -200,19 +203,99 @@ static const neo_field fields[] = {
 };
 
 static const neo_transition transitions[] = {
-    {"draft", "pending_signature", NULL},
-    {"draft", "cancelled", NULL},
-    {"pending_signature", "active", "signed_at"},
-    {"pending_signature", "cancelled", NULL},
-    {"active", "completed", NULL},
-    {"active", "terminated", "terminated_at"},
-    {"active", "expired", NULL},
+    {.from = "draft", .to = "pending_signature"},
+    {.from = "draft", .to = "cancelled"},
+    {.from = "pending_signature", .to = "active", .timestamp_field = "signed_at"},
+    {.from = "pending_signature", .to = "cancelled"},
+    {.from = "active", .to = "completed"},
+    {.from = "active", .to = "terminated", .timestamp_field = "terminated_at"},
+    {.from = "active", .to = "expired", .after_date = "end_date"},
     {0},
 };
 
+static const char *const available[] = {"active", "under_contract", NULL}, *const under_contract[] = {"under_contract", NULL},
+                         *const sold[] = {"sold", NULL}, *const rented[] = {"rented", NULL};
+
 static const neo_effect effects[] = {
-    {.state = "active", .kind = "sale", .through = "property_id", .becomes = "sold"},
-    {.state = "active", .kind = "rental", .through = "property_id", .becomes = "rented"},
+    {.state = "active", .kind = "sale", .through = "property_id", .from = available, .becomes = "sold", .is_required = 1},
+    {.state = "active", .kind = "rental", .through = "property_id", .from = available, .becomes = "rented", .is_required = 1},
+    {.state = "terminated",
+     .kind = "sale",
+     .through = "property_id",
+     .from = sold,
+     .becomes = "active",
+     .doc = "The sale is undone (distrato, Código Civil, art. 472)."},
+    {.state = "expired",
+     .kind = "sale",
+     .through = "property_id",
+     .from = sold,
+     .becomes = "on_hold",
+     .doc = "The term passed without completion; people decide what follows."},
+    {.state = "completed", .kind = "rental", .through = "property_id", .from = rented, .becomes = "active"},
+    {.state = "terminated", .kind = "rental", .through = "property_id", .from = rented, .becomes = "active"},
+    {.state = "cancelled",
+     .kind = "sale",
+     .through = "property_id",
+     .from = under_contract,
+     .becomes = "active",
+     .applies = neo_applies_to_last_contract,
+     .doc = "If it has a `proposal_id`, and the property no other sale or rental that is `draft` or `pending_signature`."},
+    {.state = "cancelled",
+     .kind = "rental",
+     .through = "property_id",
+     .from = under_contract,
+     .becomes = "active",
+     .applies = neo_applies_to_last_contract,
+     .doc = "If it has a `proposal_id`, and the property no other sale or rental that is `draft` or `pending_signature`."},
+    {0},
+};
+
+static const char *const of_proposal[] = {"proposal_id", "property_id", "kind", NULL},
+                         *const signing[] = {"pending_signature", "active", "completed", "terminated", "expired", NULL},
+                         *const signed_by_all[] = {"active", "completed", "terminated", "expired", NULL},
+                         *const ended_early[] = {"cancelled", "terminated", NULL}, *const fixed[] = {"active",     "completed",
+                                                                                                     "terminated", "expired",
+                                                                                                     "cancelled",  NULL};
+
+static const neo_precondition preconditions[] = {
+    {.when = NEO_FROM_STATUS,
+     .names = fixed,
+     .code = NEO_CONFLICT_FIELD_LOCKED,
+     .check = neo_check_locked_fields,
+     .doc = "Only `notes`, `metadata` and `external_id` change, and `termination_reason` with the status.",
+     .source =
+         "Código Civil, art. 421 and 422: parties keep to the contract as concluded. Changes are made by a new contract."},
+    {.when = NEO_ON_CHANGE,
+     .names = of_proposal,
+     .code = NEO_CONFLICT_PROPOSAL_NOT_ACCEPTED,
+     .check = neo_check_proposal_is_accepted,
+     .doc = "The proposal of `proposal_id` is `accepted`.",
+     .source = "Código Civil, art. 427 and 434: the accepted offer makes the contract."},
+    {.when = NEO_ON_CHANGE,
+     .names = of_proposal,
+     .code = NEO_CONFLICT_PROPOSAL_MISMATCH,
+     .check = neo_check_proposal_matches,
+     .doc = "The proposal is for the same property; `purchase` matches `sale`, and `rental` `rental`."},
+    {.when = NEO_IN_STATUS,
+     .names = signing,
+     .code = NEO_CONFLICT_PARTIES_MISSING,
+     .check = neo_check_parties,
+     .doc = "`parties` has a `seller` and a `buyer` (`sale`), a `landlord` and a `tenant` (`rental`), or the owner's side: an "
+            "`owner`, `seller` or `landlord` (`exclusive_listing`, `management`).",
+     .source = "Código Civil, art. 481 (sale) and 565 (lease); COFECI, Resolução 458/1995: public advertising needs a "
+               "written contract of exclusivity with the owner."},
+    {.when = NEO_IN_STATUS,
+     .names = signed_by_all,
+     .code = NEO_CONFLICT_SIGNATURES_MISSING,
+     .check = neo_check_signatures,
+     .doc = "Every party has `signed_at`."},
+    {.when = NEO_ON_STATUS,
+     .names = ended_early,
+     .code = NEO_CONFLICT_REASON_REQUIRED,
+     .check = neo_check_reason,
+     .doc = "`termination_reason` is set.",
+     .source = "Código Civil, art. 472 to 475; for rentals Lei 8.245/1991, art. 4 and 9."},
+    {.when = NEO_ON_DELETE, .code = NEO_CONFLICT_NOT_DELETABLE, .check = neo_check_is_draft, .doc = "It is a `draft`."},
     {0},
 };
 
@@ -255,4 +338,6 @@ const neo_resource neo_contract = {
     .rule = neo_contract_rule,
     .transitions = transitions,
     .effects = effects,
+    .preconditions = preconditions,
+    .fill = neo_fill_contract,
 };

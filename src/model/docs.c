@@ -29,6 +29,9 @@ static const struct {
     {"error_articles", neo_errors_articles},
     {"error_links", neo_errors_links},
     {"events", add_events},
+    {"rules_of_proposals", neo_rules_of_proposals},
+    {"rules_of_contracts", neo_rules_of_contracts},
+    {"rules_of_properties", neo_rules_of_properties},
 };
 
 static int is_word(const char *text, size_t len, const char *word)

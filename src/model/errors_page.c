@@ -4,33 +4,15 @@
 
 #include "model/batch.h"
 #include "model/docs.h"
+#include "model/html.h"
 #include "model/operation.h"
 
 /* ---------------------------------------------------------------- text */
 
-/* Escapes text for HTML; `words` in backticks become code. */
-static void add_text(neo_buf *out, const char *text)
-{
-    int in_code = 0;
-    for (; *text; text++) {
-        switch (*text) {
-        case '&': neo_buf_puts(out, "&amp;"); break;
-        case '<': neo_buf_puts(out, "&lt;"); break;
-        case '>': neo_buf_puts(out, "&gt;"); break;
-        case '"': neo_buf_puts(out, "&quot;"); break;
-        case '`':
-            in_code = !in_code;
-            neo_buf_puts(out, in_code ? "<code>" : "</code>");
-            break;
-        default: neo_buf_putc(out, *text);
-        }
-    }
-}
-
 static void add_paragraph(neo_buf *out, const char *text)
 {
     neo_buf_puts(out, "<p>");
-    add_text(out, text);
+    neo_html_add_text(out, text);
     neo_buf_puts(out, "</p>\n");
 }
 
@@ -124,7 +106,7 @@ static const char *accepted_values(const neo_field *field, apr_pool_t *pool)
 static void add_row(neo_buf *out, const char *code, const char *text)
 {
     neo_buf_printf(out, "<tr id=\"%s\"><td><a href=\"#%s\"><code>%s</code></a></td><td>", code, code, code);
-    add_text(out, text);
+    neo_html_add_text(out, text);
     neo_buf_puts(out, "</td></tr>\n");
 }
 

@@ -220,7 +220,8 @@ static neo_json *array_schema(const maker *m, const neo_field *field, neo_json *
 {
     apr_pool_t *pool = m->builder->pool;
     neo_json *schema = neo_openapi_json(pool, NEO_JSON({"type" : "array"}));
-    if (field->flags & NEO_REQUIRED || field->type == NEO_ENUM_LIST || is_read(m->shape)) /* an empty one is left out */
+    if (field->flags & (NEO_REQUIRED | NEO_ALWAYS) || field->type == NEO_ENUM_LIST ||
+        is_read(m->shape)) /* an empty one is left out */
         set_integer(schema, "minItems", 1, pool);
     if (field->max_items)
         set_integer(schema, "maxItems", field->max_items, pool);

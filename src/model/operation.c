@@ -291,6 +291,11 @@ static unsigned long long problems_of_resource(const neo_operation *operation, c
         all |= BIT(NEO_VALIDATION_FIELD_NOT_FOUND);
     if (is_written && resource->transitions)
         all |= BIT(NEO_CONFLICT_INVALID_TRANSITION);
+    for (const neo_precondition *p = resource->preconditions; p && p->check; p++)
+        if (p->when == NEO_ON_DELETE ? operation == &neo_operations[NEO_ACTION_DELETE] : is_written)
+            all |= BIT(p->code);
+    if (is_written && resource->effects)
+        all |= BIT(NEO_CONFLICT_PROPERTY_UNAVAILABLE);
     int deletes = operation == &neo_operations[NEO_ACTION_DELETE] || operation->accepts & NEO_ACCEPTS_BATCH;
     if (deletes && neo_is_referred_to(resource))
         all |= BIT(NEO_CONFLICT_IN_USE);

@@ -1,4 +1,5 @@
 /* Properties for sale and for rent. */
+#include "model/business_rules.h"
 #include "model/fields.h"
 #include "model/rules.h"
 
@@ -256,6 +257,18 @@ static const neo_field fields[] = {
     {0},
 };
 
+static const char *const of_contract[] = {"status", NULL};
+
+static const neo_precondition preconditions[] = {
+    {.when = NEO_ON_UPDATE,
+     .names = of_contract,
+     .code = NEO_CONFLICT_CONTRACT_ACTIVE,
+     .is_of_the_moment = 1,
+     .check = neo_check_active_contract,
+     .doc = "While a sale is `active` the property is `sold`, while a rental is `active` it is `rented`."},
+    {0},
+};
+
 static const neo_filter filters[] = {
     {.name = "code", .left = "t.code", .doc = "Code of the agency."},
     {.name = "status", .value = NEO_VALUE_ENUM, .values = statuses, .left = "t.status", .doc = "Status."},
@@ -347,5 +360,6 @@ const neo_resource neo_property = {
     .fields = fields,
     .filters = filters,
     .rule = neo_property_rule,
+    .preconditions = preconditions,
     .has_batch = 1,
 };

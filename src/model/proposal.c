@@ -1,4 +1,5 @@
 /* Proposals: offers to buy or rent a property. */
+#include "model/business_rules.h"
 #include "model/fields.h"
 #include "model/rules.h"
 
@@ -98,7 +99,7 @@ static const neo_field fields[] = {
     {.name = "valid_until",
      .type = NEO_DATE,
      .flags = NEO_REQUIRED | NEO_IN_EVENT,
-     .doc = "Last day of validity.",
+     .doc = "Last day on which it can be accepted, in São Paulo.",
      .example = "\"2026-02-14\""},
     {.name = "notes",
      .type = NEO_STRING,
@@ -113,8 +114,9 @@ static const neo_field fields[] = {
      .default_value = "draft",
      .doc =
          "From `draft` to `submitted`, between `submitted` and `countered`, and from both to the final `accepted`, `rejected`, "
-         "`withdrawn` or `expired`. An accepted proposal sets the status of its property to `under_contract`, also when its "
-         "property changes. A property can have only one accepted proposal.",
+         "`withdrawn` or `expired`. Acceptance requires an `active` property, which becomes `under_contract`. Once "
+         "`valid_until` "
+         "has passed, an undecided proposal becomes `expired` within a minute.",
      .example = "\"submitted\""},
     {.name = "decision_reason",
      .type = NEO_STRING,
@@ -133,22 +135,58 @@ static const neo_field fields[] = {
 };
 
 static const neo_transition transitions[] = {
-    {"draft", "submitted", NULL},
-    {"submitted", "countered", NULL},
-    {"submitted", "accepted", "decided_at"},
-    {"submitted", "rejected", "decided_at"},
-    {"submitted", "withdrawn", "decided_at"},
-    {"submitted", "expired", "decided_at"},
-    {"countered", "submitted", NULL},
-    {"countered", "accepted", "decided_at"},
-    {"countered", "rejected", "decided_at"},
-    {"countered", "withdrawn", "decided_at"},
-    {"countered", "expired", "decided_at"},
+    {.from = "draft", .to = "submitted"},
+    {.from = "submitted", .to = "countered"},
+    {.from = "submitted", .to = "accepted", .timestamp_field = "decided_at"},
+    {.from = "submitted", .to = "rejected", .timestamp_field = "decided_at"},
+    {.from = "submitted", .to = "withdrawn", .timestamp_field = "decided_at"},
+    {.from = "submitted", .to = "expired", .timestamp_field = "decided_at", .after_date = "valid_until"},
+    {.from = "countered", .to = "submitted"},
+    {.from = "countered", .to = "accepted", .timestamp_field = "decided_at"},
+    {.from = "countered", .to = "rejected", .timestamp_field = "decided_at"},
+    {.from = "countered", .to = "withdrawn", .timestamp_field = "decided_at"},
+    {.from = "countered", .to = "expired", .timestamp_field = "decided_at", .after_date = "valid_until"},
     {0},
 };
 
+static const char *const active[] = {"active", NULL}, *const accepted[] = {"accepted", NULL},
+                         *const decided[] = {"accepted", "rejected", "withdrawn", "expired", NULL},
+                         *const offer[] = {"kind", "property_id", NULL};
+
 static const neo_effect effects[] = {
-    {.state = "accepted", .through = "property_id", .becomes = "under_contract"},
+    {.state = "accepted", .through = "property_id", .from = active, .becomes = "under_contract", .is_required = 1},
+    {0},
+};
+
+static const neo_precondition preconditions[] = {
+    {.when = NEO_FROM_STATUS,
+     .names = decided,
+     .code = NEO_CONFLICT_FIELD_LOCKED,
+     .check = neo_check_locked_fields,
+     .doc = "Only `notes`, `metadata` and `external_id` change.",
+     .source = "Código Civil, art. 427 and 431: an offer binds as it was made; an acceptance with changes is a new offer."},
+    {.when = NEO_ON_CHANGE,
+     .names = offer,
+     .code = NEO_CONFLICT_TRANSACTION_TYPE,
+     .is_of_the_moment = 1,
+     .check = neo_check_transaction_type,
+     .doc = "A `purchase` needs a property with the transaction type `sale` or `sale_rent`, a `rental` one with `rent` or "
+            "`sale_rent`."},
+    {.when = NEO_ON_STATUS,
+     .names = accepted,
+     .code = NEO_CONFLICT_TRANSACTION_TYPE,
+     .is_of_the_moment = 1,
+     .check = neo_check_transaction_type,
+     .doc = "The kind still matches the property's transaction type."},
+    {.when = NEO_ON_STATUS,
+     .names = accepted,
+     .code = NEO_CONFLICT_PROPOSAL_EXPIRED,
+     .is_of_the_moment = 1,
+     .check = neo_check_valid_until,
+     .doc = "`valid_until` is today in São Paulo or later.",
+     .source = "Código Civil, art. 428: an offer that was not accepted within its time no longer binds; art. 431: a late "
+               "acceptance is a new offer."},
+    {.when = NEO_ON_DELETE, .code = NEO_CONFLICT_NOT_DELETABLE, .check = neo_check_undecided, .doc = "It is not `accepted`."},
     {0},
 };
 
@@ -186,4 +224,5 @@ const neo_resource neo_proposal = {
     .rule = neo_proposal_rule,
     .transitions = transitions,
     .effects = effects,
+    .preconditions = preconditions,
 };

@@ -67,17 +67,3 @@ neo_problem *neo_transition_check(const neo_resource *resource, const char *from
         }
     return refuse(resource, from, to, default_value, pool);
 }
-
-static int differs(const neo_json *before, const neo_json *after, const char *field)
-{
-    const char *had = neo_json_string(neo_json_get(before, field)), *has = neo_json_string(neo_json_get(after, field));
-    return had && has ? strcmp(had, has) != 0 : had != has;
-}
-
-const char *neo_transition_start(const neo_resource *resource, const neo_json *before, const neo_json *after)
-{
-    for (const neo_effect *e = resource->effects; e && e->state; e++)
-        if (differs(before, after, e->through) || (e->kind && differs(before, after, "kind")))
-            return "";
-    return neo_json_string(neo_json_get(before, "status"));
-}

@@ -70,16 +70,18 @@ static void prepare_create(work *w, item *i)
     i->row.now = neo_id_issue(i->row.id, resource_of(w)->prefix);
 }
 
-static void prepare_update(work *w, item *i)
+static neo_pg_status prepare_update(work *w, item *i)
 {
     const char *wrong;
     neo_json *clean, *before = neo_json_parse(w->items[i->first].current, w->call->pool, &wrong);
     i->problem = before ? neo_validate_patch(resource_of(w), before, i->operation->data, w->call->pool, &clean)
                         : neo_problem_internal(w->call->pool);
     if (i->problem)
-        return;
+        return NEO_PG_OK;
     i->row.body = clean;
     i->frees_value = frees_unique_value(resource_of(w), before, clean);
+    neo_facts facts = {.resource = resource_of(w), .id = i->row.id, .before = before, .after = clean};
+    return neo_call_check_rules(w->call, w->pg, &facts, &i->problem, &w->failure);
 }
 
 /* The rows of the items without a problem. */
@@ -94,7 +96,7 @@ static neo_batch_row *rows_of(const work *w, const item *first, int count, int *
 }
 
 /* Validates an item: sets its row or its problem. */
-static void prepare(work *w, item *i)
+static neo_pg_status prepare(work *w, item *i)
 {
     if (i->operation->method == NEO_METHOD_CREATE)
         prepare_create(w, i);
@@ -103,8 +105,9 @@ static void prepare(work *w, item *i)
     else {
         i->row.now = neo_now_ms();
         if (i->operation->method == NEO_METHOD_UPDATE)
-            prepare_update(w, i);
+            return prepare_update(w, i);
     }
+    return NEO_PG_OK;
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -231,9 +234,10 @@ static neo_pg_status execute_all(work *w)
     neo_pg_status status = NEO_PG_OK;
     for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK; n += count) {
         count = count_together(w, &w->items[n]);
-        for (int i = 0; i < count; i++)
-            prepare(w, &w->items[n + i]);
-        status = write_all(w, &w->items[n], count);
+        for (int i = 0; i < count && status == NEO_PG_OK; i++)
+            status = prepare(w, &w->items[n + i]);
+        if (status == NEO_PG_OK)
+            status = write_all(w, &w->items[n], count);
         if (w->batch.is_atomic && first_problem(w))
             break;
     }

@@ -2,6 +2,7 @@
 #ifndef NEO_SERVICE_CALL_H
 #define NEO_SERVICE_CALL_H
 
+#include "model/business_rules.h"
 #include "model/operation.h"
 #include "service/service.h"
 #include "store/table.h"
@@ -118,6 +119,13 @@ neo_problem *neo_call_find(neo_call *call);
 void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *path);
 /* The resource cannot be deleted, because resources of these kinds ("property,contract") refer to it. */
 neo_problem *neo_call_in_use(neo_call *call, const char *kinds);
+
+/* ---------------------------------------------------------------- rules.c */
+
+/* Reads the facts that the rules need, adds the values that the new body leaves to a related resource, and checks the rules.
+ * Sets *refusal to NULL or the problem; `rows` are those of a failed statement. */
+NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_facts *facts, neo_problem **refusal,
+                                                 neo_rows *rows);
 
 /* ---------------------------------------------------------------- docs.c */
 

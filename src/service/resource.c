@@ -113,6 +113,20 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, const char **tim
                                           call->pool, timestamp_field);
 }
 
+/* What the rules refuse now was perhaps executed before, with the same idempotency key. */
+static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_json *clean, neo_result *result)
+{
+    neo_facts facts = {.resource = call->match.resource, .id = "", .after = clean};
+    neo_problem *refusal, *problem;
+    neo_rows rows;
+    int is_free = 1;
+    neo_pg_status status = neo_call_check_rules(call, pg, &facts, &refusal, &rows);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, &rows);
+    problem = refusal && call->idempotency ? neo_call_replay(call, pg, NULL, result, &is_free) : NULL;
+    return is_free ? refusal : problem;
+}
+
 neo_problem *neo_call_create(neo_call *call, neo_result *result)
 {
     neo_json *clean;
@@ -123,9 +137,12 @@ neo_problem *neo_call_create(neo_call *call, neo_result *result)
     if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
     row.body = clean;
-    problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = &row}, &rows, result);
-    if (problem)
-        neo_call_find_duplicate(call, pg, &rows, row.id, clean, problem);
+    problem = check_rules_of_new(call, pg, clean, result);
+    if (!problem && !result->is_replayed) {
+        problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = &row}, &rows, result);
+        if (problem)
+            neo_call_find_duplicate(call, pg, &rows, row.id, clean, problem);
+    }
     neo_call_release(call, pg);
     if (problem || result->is_replayed || (problem = check_references(call, &rows)))
         return problem;
@@ -212,6 +229,23 @@ static neo_problem *check_written(neo_call *call, neo_pg_status status, const ne
     return status == NEO_PG_OK || status == NEO_PG_FK_VIOLATION ? NULL : neo_call_failed(call, status, rows);
 }
 
+/* Checks the change of status and the rules, and sets what they add to the row. */
+static neo_problem *check_change(neo_call *call, neo_pg *pg, neo_facts *facts, neo_change *row)
+{
+    neo_problem *problem = neo_transition_check(facts->resource, neo_json_string_at(facts->before, "status"),
+                                                neo_json_string_at(facts->after, "status"), call->pool, &row->timestamp_field);
+    neo_rows rows;
+    if (problem)
+        return problem;
+    neo_pg_status status = neo_call_check_rules(call, pg, facts, &problem, &rows);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, &rows);
+    const neo_effect *effect = problem ? NULL : neo_rules_effect(facts);
+    if (effect)
+        row->target = (neo_target){neo_facts_property_id(facts), facts->property_version, effect->becomes};
+    return problem;
+}
+
 /* `before` is the resource as it was read, NULL if that does not matter. */
 static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, const neo_json *before, neo_json *clean,
                            neo_result *result)
@@ -220,16 +254,12 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
     neo_rows rows;
     int is_written;
     neo_change row = {.id = call->match.id, .version = version, .body = clean};
-    if (resource->transitions) {
-        const char *from = neo_json_string(neo_json_get(before, "status")),
-                   *to = neo_json_string(neo_json_get(clean, "status"));
-        neo_problem *refusal = neo_transition_check(resource, from, to, call->pool, &row.timestamp_field);
-        if (refusal)
-            return refusal;
-        row.status = neo_transition_start(resource, before, clean);
-    }
+    neo_facts facts = {.resource = resource, .id = call->match.id, .before = before, .after = clean};
+    neo_problem *problem = resource->preconditions ? check_change(call, pg, &facts, &row) : NULL;
+    if (problem)
+        return problem;
     neo_pg_status status = neo_table_update(pg, resource, &call->actor, &row, call->pool, &rows);
-    neo_problem *problem = check_written(call, status, &rows, &is_written);
+    problem = check_written(call, status, &rows, &is_written);
     if (problem)
         neo_call_find_duplicate(call, pg, &rows, row.id, clean, problem);
     if (!problem && is_written && !(problem = check_references(call, &rows)))
@@ -252,17 +282,34 @@ static neo_problem *replace(neo_call *call, neo_pg *pg, const char *version, neo
 {
     const char *wrong;
     neo_json *clean, *before = NULL;
-    if (call->match.resource->transitions && !(before = neo_json_parse(current, call->pool, &wrong)))
+    if (call->match.resource->preconditions && !(before = neo_json_parse(current, call->pool, &wrong)))
         return neo_problem_internal(call->pool);
     neo_problem *problem = validate(call, &clean);
     return problem ? problem : update(call, pg, version, before, clean, result);
+}
+
+/* `current` is empty if the resource has no rules. */
+static neo_problem *check_deletion(neo_call *call, neo_pg *pg, neo_text current)
+{
+    const char *wrong;
+    neo_facts facts = {.resource = call->match.resource, .id = call->match.id};
+    neo_problem *problem;
+    neo_rows rows;
+    if (!facts.resource->preconditions)
+        return NULL;
+    if (!(facts.before = neo_json_parse(current, call->pool, &wrong)))
+        return neo_problem_internal(call->pool);
+    neo_pg_status status = neo_call_check_rules(call, pg, &facts, &problem, &rows);
+    return status == NEO_PG_OK ? problem : neo_call_failed(call, status, &rows);
 }
 
 static neo_problem *delete_row(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result)
 {
     neo_rows rows;
     int is_written;
-    (void)current;
+    neo_problem *refusal = check_deletion(call, pg, current);
+    if (refusal)
+        return refusal;
     neo_pg_status status = neo_table_delete(pg, call->match.resource, &call->actor, call->match.id, version, call->pool, &rows);
     neo_problem *problem = check_written(call, status, &rows, &is_written);
     if (!problem && is_written && !(problem = check_use(call, &rows)))
@@ -280,10 +327,11 @@ neo_problem *neo_call_patch(neo_call *call, neo_result *result)
 neo_problem *neo_call_replace(neo_call *call, neo_result *result)
 {
     const neo_resource *resource = call->match.resource;
-    return write_row(call, replace, resource->transitions || neo_has_references(resource), result);
+    return write_row(call, replace, resource->preconditions || neo_has_references(resource), result);
 }
 
 neo_problem *neo_call_delete(neo_call *call, neo_result *result)
 {
-    return write_row(call, delete_row, neo_has_references(call->match.resource), result);
+    const neo_resource *resource = call->match.resource;
+    return write_row(call, delete_row, resource->preconditions || neo_has_references(resource), result);
 }

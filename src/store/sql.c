@@ -25,13 +25,16 @@ static const char *const names[] = {
     [NEO_PARAM_SINCE] = "since",
     [NEO_PARAM_PATHS] = "paths",
     [NEO_PARAM_TARGETS] = "targets",
-    [NEO_PARAM_STATUS] = "status",
+    [NEO_PARAM_TARGET] = "target",
+    [NEO_PARAM_TARGET_VERSION] = "target_version",
+    [NEO_PARAM_TARGET_STATUS] = "target_status",
+    [NEO_PARAM_TARGET_ID_BLOCK] = "target_id_block",
     [NEO_PARAM_ROWS] = "rows",
     [NEO_PARAM_REFERENCES] = "references",
     [NEO_PARAM_ANSWER] = "answer",
     [NEO_PARAM_TIMESTAMP_FIELD] = "timestamp_field",
 };
-_Static_assert(sizeof names / sizeof *names == NEO_PARAM_EFFECT, "every parameter has its name");
+_Static_assert(sizeof names / sizeof *names == NEO_PARAM_FIELD, "every parameter has its name");
 
 struct neo_sql {
     const neo_statement *statement;
@@ -44,9 +47,7 @@ static neo_param param_of(const char *name, size_t len)
 {
     if (len > 5 && strncmp(name, "field", 5) == 0)
         return (neo_param)(NEO_PARAM_FIELD + atoi(name + 5));
-    if (len > 6 && strncmp(name, "effect", 6) == 0)
-        return (neo_param)(NEO_PARAM_EFFECT + atoi(name + 6));
-    for (int p = 0; p < NEO_PARAM_EFFECT; p++)
+    for (int p = 0; p < NEO_PARAM_FIELD; p++)
         if (strlen(names[p]) == len && strncmp(names[p], name, len) == 0)
             return (neo_param)p;
     abort();

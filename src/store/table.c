@@ -13,7 +13,6 @@
 
 typedef struct {
     const neo_resource *resource;
-    int effects; /* their number */
     neo_listed listed;
     neo_sql *create[2]; /* [1]: with an idempotency key */
     neo_sql *read, *read_version, *list_first, *list_next;
@@ -33,8 +32,6 @@ static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
 {
     const char *of = apr_psprintf(pool, "from neoapi.%s where " THIS_ROW, neo_table_of(resource));
     s->resource = resource;
-    for (const neo_effect *e = resource->effects; e && e->state; e++)
-        s->effects++;
     s->read = neo_sql_make(pool, apr_pstrcat(pool, "select representation ", of, NULL), 0);
     s->read_version = neo_sql_make(pool, apr_pstrcat(pool, "select representation, xmin ", of, NULL), 0);
     for (int more = 0; more < 2; more++) {
@@ -171,15 +168,15 @@ neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const n
                                apr_pool_t *pool, neo_rows *rows)
 {
     const statements *s = of(resource);
+    char target_id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = values_for(actor, row->id);
     add_fields(&v, resource, row->body, pool);
-    v.of[NEO_PARAM_STATUS] = row->status;
     v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
-    for (int i = 0; i < s->effects; i++) {
-        char *id_block = apr_palloc(pool, NEO_ID_BLOCK_SIZE);
-        neo_id_issue_block(id_block, "whd_");
-        v.of[NEO_PARAM_EFFECT + i] = id_block;
-    }
+    v.of[NEO_PARAM_TARGET] = row->target.id;
+    v.of[NEO_PARAM_TARGET_VERSION] = row->target.version;
+    v.of[NEO_PARAM_TARGET_STATUS] = row->target.status;
+    neo_id_issue_block(target_id_block, "whd_");
+    v.of[NEO_PARAM_TARGET_ID_BLOCK] = target_id_block;
     return change(pg, s->update, &v, row->version, pool, rows);
 }
 

@@ -82,30 +82,37 @@ void neo_write_add_returning(neo_buf *sql, const neo_resource *resource)
 
 /* ---------------------------------------------------------------- effects */
 
-/* The CTE effect<number>: the other resource's new status if this statement has brought the row into the state; and its event.
- * The CTE effect_before<number> locks the other row and has its latest version. */
-static void add_effect(neo_buf *sql, const neo_resource *resource, const neo_effect *effect, int number, apr_pool_t *pool)
+/* The resource whose rows the effects change; NULL: there are no effects. All effects of a resource are on the same. */
+static const neo_resource *target_of(const neo_resource *resource)
 {
-    const char *n = apr_itoa(pool, number);
-    const neo_resource *other = neo_field_named(resource->fields, effect->through)->refers;
+    return resource->effects ? neo_field_named(resource->fields, resource->effects->through)->refers : NULL;
+}
+
+/* The CTE target: locks the row that the effect changes, before the row itself, if it has the version that was checked. */
+static void add_target(neo_buf *sql, const neo_resource *target)
+{
     neo_buf_printf(sql,
-                   ", effect_before%s as materialized (select o.* from updated u join neoapi.%s o"
-                   " on o.organization_id = {organization} and o.id = u.%s where u.status = '%s' and {status}::text <> '%s'",
-                   n, neo_table_of(other), effect->through, effect->state, effect->state);
-    if (effect->kind)
-        neo_buf_printf(sql, " and u.kind = '%s'", effect->kind);
+                   "target as materialized (select o.* from neoapi.%s o where o.organization_id = {organization}"
+                   " and o.id = {target} and o.xmin = {target_version}::xid for no key update of o), ",
+                   neo_table_of(target));
+}
+#define TARGET_IS_LOCKED " and ({target}::text is null or exists (select from target))"
+
+/* The CTE effect: the new status of the target, and its event. */
+static void add_effect(neo_buf *sql, const neo_resource *target)
+{
     neo_buf_printf(sql,
-                   " and o.status <> '%s' for no key update of o), effect%s as (update neoapi.%s o set status = '%s',"
-                   " updated_at = " NEXT_UPDATED_AT ", updated_by = {actor} from effect_before%s before"
-                   " where o.organization_id = {organization} and o.id = before.id returning o.*)",
-                   effect->becomes, n, neo_table_of(other), effect->becomes, n);
-    if (other->has_events)
-        neo_event_add(sql, &(neo_event){.resource = other,
+                   ", effect as (update neoapi.%s o set status = {target_status}, updated_at = " NEO_NEXT_UPDATED_AT(
+                       NOW, "target") ", updated_by = {actor} from updated, target where o.organization_id = {organization}"
+                                      " and o.id = target.id returning o.*)",
+                   neo_table_of(target));
+    if (target->has_events)
+        neo_event_add(sql, &(neo_event){.resource = target,
                                         .happened = "updated",
-                                        .from = apr_pstrcat(pool, "effect", n, NULL),
-                                        .before = apr_pstrcat(pool, "effect_before", n, NULL),
-                                        .number = n,
-                                        .id_block = apr_pstrcat(pool, "{effect", n, "}", NULL),
+                                        .from = "effect",
+                                        .before = "target",
+                                        .number = "_effect",
+                                        .id_block = "{target_id_block}",
                                         .now = NOW});
 }
 
@@ -124,10 +131,8 @@ static void add_answer(neo_buf *sql, const neo_resource *resource, const char *h
                                         .now = NOW});
     neo_buf_printf(sql, resource->has_events ? " select %s, (select count(*) from queued_deliveries)" : " select %s, 0",
                    column);
-    int number = 0;
-    for (const neo_effect *e = resource->effects; e && e->state && strcmp(happened, "updated") == 0; e++, number++)
-        if (neo_field_named(resource->fields, e->through)->refers->has_events)
-            neo_buf_printf(sql, " + (select count(*) from queued_deliveries%d)", number);
+    if (target_of(resource) && target_of(resource)->has_events && strcmp(happened, "updated") == 0)
+        neo_buf_puts(sql, " + (select count(*) from queued_deliveries_effect)");
 }
 
 static void add_refusal(neo_buf *sql, const char *made, const char *refusal, const char *from)
@@ -184,8 +189,8 @@ static const char *new_value(const neo_resource *resource, const neo_field *fiel
  * is not written. A transition's timestamp changes only with the status. */
 static void add_updated(neo_buf *sql, const neo_resource *resource, int versioned)
 {
-    neo_buf_printf(sql, "before as materialized (select t.* from neoapi.%s t where " THIS_ROW "%s for no key update),",
-                   neo_table_of(resource), versioned ? THIS_VERSION : "");
+    neo_buf_printf(sql, "before as materialized (select t.* from neoapi.%s t where " THIS_ROW "%s%s for no key update),",
+                   neo_table_of(resource), versioned ? THIS_VERSION : "", target_of(resource) ? TARGET_IS_LOCKED : "");
     neo_buf_printf(sql, " updated as (update neoapi.%s t set ", neo_table_of(resource));
     add_settings(sql, resource);
     neo_buf_printf(sql,
@@ -199,17 +204,20 @@ static void add_updated(neo_buf *sql, const neo_resource *resource, int versione
 /* Missing references matter only if the row still has the version: otherwise the request was checked against old data. */
 neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_t *pool)
 {
-    int refers = neo_has_references(resource), number = 0;
+    const neo_resource *target = target_of(resource);
+    int refers = neo_has_references(resource);
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
     neo_buf_puts(&sql, "with ");
     if (refers)
         neo_reference_add_lookup(&sql, resource);
+    if (target)
+        add_target(&sql, target);
     add_updated(&sql, resource, versioned);
     if (refers)
         neo_reference_add_updated(&sql, "updated");
-    for (const neo_effect *e = resource->effects; e && e->state; e++)
-        add_effect(&sql, resource, e, number++, pool);
+    if (target)
+        add_effect(&sql, target);
     add_answer(&sql, resource, "updated", "representation");
     if (refers)
         add_refusal(&sql, "updated", "path", "missing where exists (select from before)");

@@ -1,0 +1,63 @@
+/* Rules between resources: which changes of status are allowed, what they require of related resources and what they do to
+ * them. The rules are tables of the resources (neo_transition, neo_precondition, neo_effect); single writes, batches and
+ * imports check them here, and the page "Business rules" is generated from them. */
+#ifndef NEO_MODEL_BUSINESS_RULES_H
+#define NEO_MODEL_BUSINESS_RULES_H
+
+#include "model/resource.h"
+
+/* A write, and what the rules need to know of related resources. store/facts.h reads these. */
+struct neo_facts {
+    const neo_resource *resource;
+    const char *id;                      /* "" for a creation */
+    const neo_json *before;              /* NULL for a creation */
+    neo_json *after;                     /* NULL for a deletion */
+    const char *today;                   /* the date in São Paulo */
+    const neo_json *property, *proposal; /* that it refers to; NULL: none */
+    const char *property_version;        /* see neo_change; NULL: there is no property */
+    /* An active sale or rental of the property, other than this one; NULL: none. */
+    const char *contract_id, *contract_kind;
+    int has_open_contract; /* another sale or rental of the property is a draft or pending_signature */
+};
+
+/* The id of the property that the rules are about, the resource itself or the one that it refers to; NULL: none. */
+const char *neo_facts_property_id(const neo_facts *facts);
+
+/* Whether the write is subject to rules about related resources. If not, only `resource`, `before` and `after` are needed. */
+int neo_rules_need_facts(const neo_facts *facts);
+
+/* Returns the 409 of the first rule that the write violates, or NULL. Transitions are checked by model/transition.h.
+ * `is_history`: the resource is imported with a status that it reached elsewhere. */
+NEO_MUSTCHECK neo_problem *neo_rules_check(const neo_facts *facts, int is_history, apr_pool_t *pool);
+
+/* The effect of the write, NULL if there is none. Its resource is the property. */
+const neo_effect *neo_rules_effect(const neo_facts *facts);
+
+/* ---------------------------------------------------------------- the checks of the tables */
+
+/* Proposals and contracts that no longer change. */
+const char *neo_check_locked_fields(const neo_facts *facts, apr_pool_t *pool);
+
+/* Proposals. */
+const char *neo_check_transaction_type(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_valid_until(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_undecided(const neo_facts *facts, apr_pool_t *pool);
+
+/* Contracts. */
+const char *neo_check_proposal_is_accepted(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_proposal_matches(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_parties(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_signatures(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_reason(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_is_draft(const neo_facts *facts, apr_pool_t *pool);
+int neo_applies_to_last_contract(const neo_facts *facts);
+/* Takes the amount and the parties over from the accepted proposal. */
+void neo_fill_contract(const neo_facts *facts, apr_pool_t *pool);
+
+/* Properties. */
+const char *neo_check_active_contract(const neo_facts *facts, apr_pool_t *pool);
+
+/* The roles that a contract of this kind requires before it is signed, ended by NULL: "seller", "buyer". */
+const char *const *neo_contract_roles(const char *kind);
+
+#endif
