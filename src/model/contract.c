@@ -29,7 +29,7 @@ static const neo_field parties[] = {
      .example = "10000"},
     {.name = "signed_at",
      .type = NEO_TIMESTAMP,
-     .doc = "Time of the party's signature. A contract becomes active once all have signed.",
+     .doc = "Time of the party's signature.",
      .example = "\"2026-02-11T18:30:00.000Z\""},
     {0},
 };
@@ -114,8 +114,7 @@ static const neo_field fields[] = {
      .flags = NEO_ALWAYS | NEO_CONDITIONAL | NEO_IN_EVENT,
      .fields = parties,
      .max_items = 100,
-     .doc = "The parties and their roles. Required, unless `proposal_id` is set: then the default is the proposal's recipients "
-            "and proponents.",
+     .doc = "The parties and their roles. Required without `proposal_id`; its parties are the default.",
      .example = "[{\"party_id\": " NEO_TEXT(NEO_SAMPLE_OWNER) ", \"role\": \"seller\", \"share_bps\": 10000}, "
                                                               "{\"party_id\": " NEO_TEXT(
                                                                   NEO_SAMPLE_BUYER) ", \"role\": \"buyer\", \"share_bps\": "
@@ -124,8 +123,7 @@ static const neo_field fields[] = {
     {.name = "amount",
      NEO_MONEY,
      .flags = NEO_ALWAYS | NEO_CONDITIONAL | NEO_IN_EVENT,
-     .doc = "Amount in cents: the price, or the monthly rent. Required, unless `proposal_id` is set: then the default is the "
-            "proposal's.",
+     .doc = "Amount in cents: the price, or the monthly rent. Required without `proposal_id`; its amount is the default.",
      .example = "95000000"},
     {.name = "start_date",
      .type = NEO_DATE,
@@ -178,8 +176,7 @@ static const neo_field fields[] = {
      .values = statuses,
      .default_value = "draft",
      .doc = "From `draft` to `pending_signature` to `active`, then to `completed`, `terminated` or `expired`. Until it is "
-            "`active` it can be `cancelled`. The page Business rules lists what each status requires, and what it does to the "
-            "property. After `end_date` an active contract becomes `expired` within a minute.",
+            "`active` it can be `cancelled`. See the page Business rules.",
      .example = "\"pending_signature\""},
     {.name = "signed_at",
      .type = NEO_TIMESTAMP,

@@ -291,10 +291,12 @@ static unsigned long long problems_of_resource(const neo_operation *operation, c
         all |= BIT(NEO_VALIDATION_FIELD_NOT_FOUND);
     if (is_written && resource->transitions)
         all |= BIT(NEO_CONFLICT_INVALID_TRANSITION);
+    int creates = operation == &neo_operations[NEO_ACTION_CREATE];
     for (const neo_precondition *p = resource->preconditions; p && p->check; p++)
-        if (p->when == NEO_ON_DELETE ? operation == &neo_operations[NEO_ACTION_DELETE] : is_written)
+        if (p->when == NEO_ON_DELETE ? operation == &neo_operations[NEO_ACTION_DELETE]
+                                     : is_written && !(creates && (p->when == NEO_ON_UPDATE || p->when == NEO_FROM_STATUS)))
             all |= BIT(p->code);
-    if (is_written && resource->effects)
+    if (is_written && !creates && resource->effects)
         all |= BIT(NEO_CONFLICT_PROPERTY_UNAVAILABLE);
     int deletes = operation == &neo_operations[NEO_ACTION_DELETE] || operation->accepts & NEO_ACCEPTS_BATCH;
     if (deletes && neo_is_referred_to(resource))

@@ -114,9 +114,7 @@ static const neo_field fields[] = {
      .default_value = "draft",
      .doc =
          "From `draft` to `submitted`, between `submitted` and `countered`, and from both to the final `accepted`, `rejected`, "
-         "`withdrawn` or `expired`. Acceptance requires an `active` property, which becomes `under_contract`. Once "
-         "`valid_until` "
-         "has passed, an undecided proposal becomes `expired` within a minute.",
+         "`withdrawn` or `expired`. See the page Business rules.",
      .example = "\"submitted\""},
     {.name = "decision_reason",
      .type = NEO_STRING,

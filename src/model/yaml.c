@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #define STEP       2
-#define WIDTH      120 /* of a line */
+#define WIDTH      128 /* of a line */
 #define FLOW_LINES 4   /* of a mapping or sequence in flow style */
 
 /* ---------------------------------------------------------------- what a string needs */
