@@ -37,7 +37,9 @@ CODES = {
     404: rf"not_found\.(route|{KINDS}|delivery|lead)",
     405: r"validation\.method_not_allowed",
     408: r"validation\.request_timeout",
-    409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out)",
+    409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out|transaction_type|"
+            r"property_unavailable|proposal_expired|proposal_not_accepted|proposal_mismatch|parties_missing|signatures_missing|"
+            r"reason_required|field_locked|not_deletable|contract_active)",
     412: r"conflict\.precondition_failed",
     413: r"validation\.body_too_large",
     415: r"validation\.unsupported_media_type",

@@ -13,6 +13,8 @@ NAMES = {"brokers": "broker", "properties": "property", "parties": "party", "pro
          "documents": "document"}
 SERVER = {"id", "tenant_id", "organization_id", "created_at", "updated_at", "created_by", "updated_by", "decided_at",
           "signed_at", "terminated_at"}
+ROLES = {"sale": ["seller", "buyer"], "rental": ["landlord", "tenant"]}  # other kinds: owner
+LAST_DAY = "2099-12-31"  # of proposals that do not expire
 UNKNOWN_ULID = "0" * 26  # no resource has this id
 PLACE = {"postal_code": "04101300", "city": "São Paulo", "state": "SP"}
 ADDRESS = {"postal_code": "04101300", "street": "Rua Vergueiro", "number": "2045", "complement": "Apto 82",
@@ -75,14 +77,13 @@ class ResourceFactory:
         return {"kind": "person", "name": "Marina Duarte", "roles": ["buyer"]}
 
     def small_proposals(self, more):
-        return {"kind": "purchase", "property_id": more.get("property_id") or self.property()["id"],
+        return {"kind": "purchase", "property_id": more.get("property_id") or self.offered()["id"],
                 "proponent_ids": more.get("proponent_ids") or [self.party()["id"]], "amount": 95_000_000,
-                "valid_until": "2026-12-31"}
+                "valid_until": LAST_DAY}
 
     def small_contracts(self, more):
-        party = None if "parties" in more else self.party()["id"]
-        return {"kind": "sale", "property_id": more.get("property_id") or self.property()["id"],
-                "parties": [{"party_id": party, "role": "buyer"}], "amount": 95_000_000}
+        return {"kind": "sale", "property_id": more.get("property_id") or self.offered()["id"],
+                "parties": more.get("parties") or self.signed(more.get("kind", "sale")), "amount": 95_000_000}
 
     def small_documents(self, more):
         related = None if "related" in more else {"type": "property", "id": self.property()["id"]}
@@ -94,11 +95,25 @@ class ResourceFactory:
     def property(self, **fields):
         return self.create("properties", **fields)
 
+    def offered(self, **fields):
+        """A property that is active, for sale and for rent."""
+        return self.property(**{"status": "active", "transaction_type": "sale_rent", "rent_price": 420_000, **fields})
+
+    def signed(self, kind):
+        """The parties that a contract of the kind requires, who have signed."""
+        return [{"party_id": self.party()["id"], "role": role, "signed_at": "2026-02-11T18:30:00.000Z"}
+                for role in ROLES.get(kind, ["owner"])]
+
     def party(self, **fields):
         return self.create("parties", **fields)
 
     def proposal(self, **fields):
         return self.create("proposals", **fields)
+
+    def accepted(self, **fields):
+        """A proposal that is accepted."""
+        made = self.proposal(status="submitted", **fields)
+        return ok(self.api.patch("proposals/" + made["id"], json={"status": "accepted"}))
 
     def contract(self, **fields):
         return self.create("contracts", **fields)
@@ -141,20 +156,20 @@ class ResourceFactory:
 
     def full_proposals(self):
         return {
-            "kind": "purchase", "property_id": self.property()["id"],
+            "kind": "purchase", "property_id": self.offered()["id"],
             "proponent_ids": [self.party()["id"], self.party()["id"]], "recipient_ids": [self.party()["id"]],
             "broker_id": self.broker()["id"], "amount": 95_000_000,
             "payment_terms": [{"kind": "down_payment", "amount": 20_000_000, "due_date": "2026-03-01"},
                               {"kind": "financing", "amount": 75_000_000, "installments": 360, "index": "ipca"}],
             "rental_terms": {"start_date": "2026-04-01", "months": 30, "guarantee_kind": "deposit"},
-            "valid_until": "2026-12-31", "notes": "Chaves na entrega.\nSem permuta.", "status": "submitted",
+            "valid_until": LAST_DAY, "notes": "Chaves na entrega.\nSem permuta.", "status": "submitted",
             "decision_reason": "Preço"}
 
     def full_contracts(self):
-        property = self.property()["id"]
+        property = self.offered()["id"]
         return {
             "kind": "rental", "number": unique(), "property_id": property,
-            "proposal_id": self.proposal(property_id=property)["id"],
+            "proposal_id": self.accepted(property_id=property, kind="rental")["id"],
             "parties": [{"party_id": self.party()["id"], "role": "landlord", "share_bps": 10000,
                          "signed_at": "2026-02-11T18:30:00.000Z"}, {"party_id": self.party()["id"], "role": "tenant"}],
             "amount": 420_000, "start_date": "2026-03-01", "end_date": "2028-08-31", "payment_day": 5,

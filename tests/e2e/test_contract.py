@@ -15,10 +15,9 @@ def factory(own_api):
 
 @pytest.fixture
 def body(factory):
-    """body(**fields): of a contract about one property with one party."""
-    property, party = factory.property()["id"], factory.party()["id"]
-    return lambda **fields: {**factory.body("contracts", property_id=property, parties=[{"party_id": party, "role": "buyer"}]),
-                             **fields}
+    """body(**fields): of a contract about one property with the parties of a sale."""
+    property, parties = factory.offered()["id"], factory.signed("sale")
+    return lambda **fields: {**factory.body("contracts", property_id=property, parties=parties), **fields}
 
 
 @pytest.fixture
@@ -129,7 +128,8 @@ def sample_contracts(instance, admin_factory, principals):
     made = {
         "a": {"property_id": n["flat"], "parties": parties("ana"), "number": "1/26",
               "commission": {"splits": [{"broker_id": n["caio"], "bps": 10000}]}},
-        "b": {"property_id": n["house"], "parties": parties("bia", "ana"), "kind": "rental", **TERM,
+        "b": {"property_id": n["house"], "parties": [{"party_id": n["bia"], "role": "landlord"},
+                                                     {"party_id": n["ana"], "role": "tenant"}], "kind": "rental", **TERM,
               "status": "pending_signature",
               "commission": {"splits": [{"broker_id": n["duda"], "bps": 5000}, {"broker_id": n["caio"], "bps": 5000}]}},
         "c": {"property_id": n["house"], "parties": parties("bia"), "kind": "exclusive_listing", "start_date": "2026-01-01",

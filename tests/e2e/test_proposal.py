@@ -15,7 +15,7 @@ def factory(own_api):
 @pytest.fixture
 def body(own_api, factory):
     """body(**fields): of a proposal for one property by one party."""
-    property, party = factory.property()["id"], factory.party()["id"]
+    property, party = factory.offered()["id"], factory.party()["id"]
     return lambda **fields: factory.body("proposals", property_id=property, proponent_ids=[party], **fields)
 
 
@@ -84,7 +84,7 @@ def test_every_field_is_validated(own_api, body, field, right, wrong):
 def sample_proposals(instance, admin_factory, principals):
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     estate = ResourceFactory(api)
-    api.names = {"flat": estate.property()["id"], "house": estate.property()["id"], "ana": estate.party()["id"],
+    api.names = {"flat": estate.offered()["id"], "house": estate.offered()["id"], "ana": estate.party()["id"],
                  "bia": estate.party()["id"], "broker": estate.broker()["id"]}
     n = api.names
     made = {
@@ -106,7 +106,7 @@ def sample_proposals(instance, admin_factory, principals):
     ({"valid_until_lte": "2026-01-31"}, "a"), ({"valid_until_lte": "2026-02-28"}, "ac"),
     ({"valid_until_lte": "2020-01-01"}, ""),
     ({"external_id": "x"}, "c"), ({"proponent_id": "ana", "property_id": "flat"}, "a"),
-    ({"proponent_id": "bia", "status": "draft,submitted", "valid_until_lte": "2099-01-01"}, "bc")])
+    ({"proponent_id": "bia", "status": "draft,submitted", "valid_until_lte": "2099-12-31"}, "bc")])
 def test_filters_find(sample_proposals, params, names):
     params = {name: sample_proposals.names.get(value, value) for name, value in params.items()}
     whole = [sample_proposals.ids[item["id"]] for item in sample_proposals.walk("proposals", **params)]

@@ -40,8 +40,14 @@ def factory(own_api):
 def lead(own_api, collection, resource, *statuses):
     """Brings it to a status, step by step."""
     for status in statuses:
-        resource = ok(own_api.patch(f"{collection}/{resource['id']}", json={"status": status}))
+        resource = ok(own_api.patch(f"{collection}/{resource['id']}", json=step(collection, status)))
     return resource
+
+
+def step(collection, status):
+    """A patch to the status, with the reason that it needs."""
+    needs_reason = collection == "contracts" and status in ("cancelled", "terminated")
+    return {"status": status, **({"termination_reason": "Desistência"} if needs_reason else {})}
 
 
 def brought(own_api, factory, collection, status, **fields):
@@ -61,7 +67,7 @@ def test_a_status_changes_only_along_its_transitions(own_api, factory, collectio
     made, rows = brought(own_api, factory, collection, old), ROWS[collection]
     path = f"{collection}/{made['id']}"
     if new == old or new in rows[old]:
-        assert ok(own_api.patch(path, json={"status": new}))["status"] == new
+        assert ok(own_api.patch(path, json=step(collection, new) if new != old else {"status": new}))["status"] == new
         return
     body = {name: made[name] for name in factory.body(collection, property_id=made["property_id"])}
     for response in (own_api.patch(path, json={"status": new}), own_api.put(path, json={**body, "status": new})):
@@ -82,7 +88,7 @@ def test_a_put_changes_the_status_as_well(own_api, factory, collection):
 @machines
 def test_a_resource_is_created_in_an_initial_status_or_the_next(own_api, factory, collection):
     for status in ROWS[collection]:
-        response = own_api.post(collection, json=factory.body(collection, status=status))
+        response = own_api.post(collection, json=factory.body(collection, **step(collection, status)))
         if status in ["draft", *ROWS[collection]["draft"]]:
             assert ok(response, 201)["status"] == status
         else:
@@ -154,15 +160,15 @@ def queued_events(own_api, instance):
 EFFECTS = [("proposals", {"kind": "purchase"}, "accepted", "under_contract"),
            ("proposals", {"kind": "rental"}, "accepted", "under_contract"),
            ("contracts", {"kind": "sale"}, "active", "sold"),
-           ("contracts", {"kind": "rental", "start_date": "2026-03-01", "end_date": "2028-03-01"}, "active", "rented"),
-           ("contracts", {"kind": "exclusive_listing", "start_date": "2026-03-01", "end_date": "2027-03-01"}, "active", None),
+           ("contracts", {"kind": "rental", "start_date": "2026-03-01", "end_date": "2099-03-01"}, "active", "rented"),
+           ("contracts", {"kind": "exclusive_listing", "start_date": "2026-03-01", "end_date": "2099-03-01"}, "active", None),
            ("contracts", {"kind": "management"}, "active", None)]
 
 
 @pytest.mark.parametrize("collection, fields, status, becomes", EFFECTS, ids=[f"{f['kind']}-{s}" for _, f, s, _ in EFFECTS])
 def test_a_status_updates_its_property_and_queues_its_event(own_api, factory, queued_events, collection, fields,
                                                             status, becomes):
-    property = factory.property(status="active")
+    property = factory.offered()
     path = "properties/" + property["id"]
     before = brought(own_api, factory, collection, WAYS[collection][status][-2], property_id=property["id"], **fields)
     assert ok(own_api.get(path)) == property
@@ -179,7 +185,7 @@ def test_a_status_updates_its_property_and_queues_its_event(own_api, factory, qu
 
 
 def test_only_reaching_a_status_has_an_effect(own_api, factory, queued_events):
-    property = factory.property()
+    property = factory.offered()
     proposal = brought(own_api, factory, "proposals", "accepted", property_id=property["id"])
     path = "properties/" + property["id"]
     ok(own_api.patch(path, json={"status": "on_hold"}))
@@ -190,17 +196,22 @@ def test_only_reaching_a_status_has_an_effect(own_api, factory, queued_events):
     assert [event for event, _ in queued_events()] == ["proposal.updated"] * 2
 
 
-def test_a_property_that_has_the_status_already_is_not_changed(own_api, factory, queued_events):
-    property = factory.property(status="sold")
-    made = brought(own_api, factory, "contracts", "pending_signature", property_id=property["id"])
-    queued_events()
-    ok(own_api.patch("contracts/" + made["id"], json={"status": "active"}))
-    assert ok(own_api.get("properties/" + property["id"])) == property
-    assert [event for event, _ in queued_events()] == ["contract.updated"]
+@pytest.mark.parametrize("status", ["draft", "sold", "rented", "on_hold", "withdrawn"])
+def test_a_contract_needs_an_available_property(own_api, factory, queued_events, status):
+    property = factory.offered(status=status)
+    for kind in ("sale", "rental"):
+        fields = {"start_date": "2026-03-01", "end_date": "2099-03-01"} if kind == "rental" else {}
+        made = brought(own_api, factory, "contracts", "pending_signature", property_id=property["id"], kind=kind, **fields)
+        queued_events()
+        problem = refused(own_api.patch("contracts/" + made["id"], json={"status": "active"}), 409,
+                          "conflict.property_unavailable")
+        assert property["id"] in problem["detail"] and f"is {status}. It must be active or under_contract" in problem["detail"]
+        assert ok(own_api.get("contracts/" + made["id"])) == made
+    assert ok(own_api.get("properties/" + property["id"])) == property and queued_events() == []
 
 
 def test_a_refused_change_has_no_effect(own_api, factory, queued_events):
-    property = factory.property(status="active")
+    property = factory.offered()
     made = brought(own_api, factory, "contracts", "pending_signature", property_id=property["id"])
     queued_events()
     path = "contracts/" + made["id"]
@@ -211,60 +222,66 @@ def test_a_refused_change_has_no_effect(own_api, factory, queued_events):
 
 
 def test_the_new_property_is_the_one_that_changes(own_api, factory):
-    first, second = factory.property(), factory.property()
+    first, second = factory.offered(), factory.offered()
     made = brought(own_api, factory, "proposals", "submitted", property_id=first["id"])
     ok(own_api.patch("proposals/" + made["id"], json={"status": "accepted", "property_id": second["id"]}))
-    assert [ok(own_api.get("properties/" + one["id"]))["status"] for one in (first, second)] == ["draft", "under_contract"]
+    assert [ok(own_api.get("properties/" + one["id"]))["status"] for one in (first, second)] == ["active", "under_contract"]
 
 
-def test_a_change_of_property_applies_the_effect_to_the_new_one(own_api, factory, queued_events):
-    first, second = factory.property(status="active"), factory.property(status="active")
-    made = brought(own_api, factory, "proposals", "accepted", property_id=first["id"])
+def locked(response, field):
+    assert refused(response, 409, "conflict.field_locked")["detail"].startswith(field + " cannot change")
+
+
+def test_the_terms_of_a_decided_proposal_are_fixed(own_api, factory, queued_events):
+    other = factory.offered()["id"]
+    made = brought(own_api, factory, "proposals", "accepted")
     queued_events()
-    made = ok(own_api.patch("proposals/" + made["id"], json={"property_id": second["id"]}))
-    now = [ok(own_api.get("properties/" + one["id"])) for one in (first, second)]
-    assert [one["status"] for one in now] == ["under_contract",
-                                              "under_contract"]  # what becomes of the first is not for us to say
-    assert dict(queued_events()) == {"proposal.updated": made, "property.updated": now[1]}
+    for field, value in (("property_id", other), ("kind", "rental"), ("amount", 1), ("valid_until", "2098-01-01")):
+        locked(own_api.patch("proposals/" + made["id"], json={field: value}), field)
+    assert ok(own_api.get("proposals/" + made["id"])) == made and queued_events() == []
 
 
-def test_a_change_of_kind_applies_the_effect_of_the_new_kind(own_api, factory, queued_events):
-    property = factory.property(status="active")
-    made = brought(own_api, factory, "contracts", "active", property_id=property["id"], kind="management")
+def test_the_terms_of_an_active_contract_are_fixed(own_api, factory, queued_events):
+    made = brought(own_api, factory, "contracts", "active")
+    path = "contracts/" + made["id"]
     queued_events()
-    ok(own_api.patch("contracts/" + made["id"], json={"kind": "sale"}))
-    now = ok(own_api.get("properties/" + property["id"]))
-    assert now["status"] == "sold" and ("property.updated", now) in queued_events()
-    ok(own_api.patch("properties/" + property["id"], json={"status": "on_hold"}))
-    body = {name: made[name] for name in factory.body("contracts", property_id=property["id"])}
-    ok(own_api.put("contracts/" + made["id"], json={**body, "kind": "sale", "status": "active", "notes": "x"}))
-    assert ok(own_api.get("properties/" + property["id"]))["status"] == "on_hold"
+    for field, value in (("amount", 1), ("kind", "management"), ("parties", made["parties"][:1]), ("number", "1"),
+                         ("termination_reason", "x"), ("property_id", factory.offered()["id"])):
+        locked(own_api.patch(path, json={field: value}), field)
+    body = {name: made[name] for name in factory.body("contracts", property_id=made["property_id"])}
+    locked(own_api.put(path, json={**body, "status": "active", "amount": 1}), "amount")
+    locked(own_api.patch(path, json={"status": "terminated", "termination_reason": "x", "amount": 1}), "amount")
+    assert ok(own_api.get(path)) == made
+    changed = ok(own_api.patch(path, json={"notes": "x", "metadata": {"a": "b"}, "external_id": uuid.uuid4().hex}))
+    assert changed["status"] == "active" and changed["amount"] == made["amount"]
 
 
 # ---------------------------------------------------------------- one accepted proposal
 
 
 def test_a_second_acceptance_for_a_property_is_a_conflict(own_api, factory):
-    property = factory.property()["id"]
+    property = factory.offered()["id"]
     first, second = (brought(own_api, factory, "proposals", "submitted", property_id=property) for _ in range(2))
     ok(own_api.patch("proposals/" + first["id"], json={"status": "accepted"}))
-    problem = refused(own_api.patch("proposals/" + second["id"], json={"status": "accepted"}), 409, "conflict.duplicate")
-    assert "Another proposal with this property_id is accepted" in problem["detail"]
+    problem = refused(own_api.patch("proposals/" + second["id"], json={"status": "accepted"}), 409,
+                      "conflict.property_unavailable")
+    assert f"the property {property} is under_contract" in problem["detail"]
     assert ok(own_api.get("proposals/" + second["id"])) == second
-    other = brought(own_api, factory, "proposals", "accepted")
-    refused(own_api.patch("proposals/" + other["id"], json={"property_id": property}), 409, "conflict.duplicate")
+    other = brought(own_api, factory, "proposals", "submitted")
+    refused(own_api.patch("proposals/" + other["id"], json={"property_id": property, "status": "accepted"}), 409,
+            "conflict.property_unavailable")
     ok(own_api.patch("proposals/" + second["id"], json={"status": "rejected"}))
 
 
 def test_of_concurrent_acceptances_exactly_one_succeeds(own_api, factory, queued_events):
     for _ in range(6):
-        property = factory.property()
+        property = factory.offered()
         proposals = [factory.proposal(property_id=property["id"], status="submitted") for _ in range(6)]
         queued_events()
         answers = together(*[lambda id=one["id"]: own_api.with_().patch("proposals/" + id, json={"status": "accepted"})
                              for one in proposals])
         assert sorted(answer.status_code for answer in answers) == [200] + [409] * 5
-        assert {answer.json()["code"] for answer in answers if answer.status_code == 409} == {"conflict.duplicate"}
+        assert {answer.json()["code"] for answer in answers if answer.status_code == 409} == {"conflict.property_unavailable"}
         assert ok(own_api.get("properties/" + property["id"]))["status"] == "under_contract"
         assert sorted(event for event, _ in queued_events()) == ["property.updated", "proposal.updated"]
         accepted = own_api.walk("proposals", property_id=property["id"], status="accepted")
@@ -273,7 +290,7 @@ def test_of_concurrent_acceptances_exactly_one_succeeds(own_api, factory, queued
 
 def test_a_concurrent_acceptance_and_property_change_are_both_kept(own_api, factory):
     for n in range(8):
-        property = factory.property(status="active")
+        property = factory.offered()
         proposal = factory.proposal(property_id=property["id"], status="submitted")
         together(lambda: ok(own_api.with_().patch("properties/" + property["id"], json={"title": f"Casa {n}"})),
                  lambda: ok(own_api.with_().patch("proposals/" + proposal["id"], json={"status": "accepted"})))
@@ -283,7 +300,7 @@ def test_a_concurrent_acceptance_and_property_change_are_both_kept(own_api, fact
 
 def test_an_effect_alone_notifies_the_courier(own_api, factory, instance):
     """A subscription to properties only: what a proposal does to one is sent at once, as any other event."""
-    property = factory.property()
+    property = factory.offered()
     proposal = brought(own_api, factory, "proposals", "submitted", property_id=property["id"])
     hook = ok(own_api.post("webhooks", json={"url": UNREACHABLE_URL + uuid.uuid4().hex, "events": ["property.updated"]}),
               201)["id"]
