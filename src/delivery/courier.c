@@ -12,6 +12,7 @@
 #include "delivery/signature.h"
 #include "in_flight.h"
 #include "results.h"
+#include "store/expiry.h"
 
 #define POLL_INTERVAL_MS      1250 /* for deliveries that other processes queued */
 #define CLAIM_INTERVAL_MS     2    /* at least, so that a burst of writes is claimed together */
@@ -22,6 +23,7 @@
 #define SEND_BATCH            32   /* attempts that are started before those in flight are processed */
 #define SHUTDOWN_GRACE_MS     3000 /* for attempts in flight */
 #define CLEANUP_INTERVAL_MS   60000
+#define EXPIRY_INTERVAL_MS    30000
 #define LEASE_MARGIN_S        15 /* beyond twice the timeout of an attempt; more than a statement may take */
 #define NEVER                 LLONG_MAX
 
@@ -65,7 +67,7 @@ struct neo_courier {
     neo_in_flight in_flight;
     int sent; /* of them; the others are in `outgoing` */
     char cursor[NEO_ID_SIZE];
-    neo_ms next_poll, last_claim, next_full_scan, next_cleanup;
+    neo_ms next_poll, last_claim, next_full_scan, next_cleanup, next_expiry;
     neo_timers timers;  /* retries of this courier's deliveries */
     int has_more;       /* a limit of the last claim may have left due deliveries */
     int finished_count; /* attempts that ended since the last claim */
@@ -279,6 +281,22 @@ static void cleanup(neo_courier *c)
     apr_pool_clear(c->scratch);
 }
 
+/* Proposals and contracts that a date ends. Many are done in steps, between which deliveries are claimed. */
+static void expire(neo_courier *c)
+{
+    neo_pg *pg = c->host.acquire(c->host.context);
+    int count = 0;
+    c->next_expiry = neo_steady_ms() + EXPIRY_INTERVAL_MS;
+    if (!pg)
+        return;
+    if (neo_expiry_run(pg, c->scratch, &count) == NEO_PG_OK && count >= NEO_EXPIRY_BATCH)
+        c->next_expiry = neo_steady_ms() + 100;
+    c->host.release(c->host.context, pg);
+    apr_pool_clear(c->scratch);
+    if (count)
+        neo_courier_wake(c);
+}
+
 /* ---------------------------------------------------------------- scheduling */
 
 /* Receives the response of the statement in progress, and waits for it if necessary. */
@@ -355,6 +373,8 @@ static void start_query(neo_courier *c, neo_ms now)
         start_claim(c);
     else if (is_record)
         start_record(c);
+    else if (now >= c->next_expiry)
+        expire(c);
     else if (now >= time_to_cleanup(c))
         cleanup(c);
 }
@@ -374,6 +394,7 @@ static int wait_time(const neo_courier *c, neo_ms now)
     if (c->query != QUERY_NONE)
         return can_finish_query(c) ? 0 : 1000;
     neo_ms until = earlier(earlier(time_to_claim(c), time_to_record(c)), earlier(time_to_cleanup(c), now + POLL_INTERVAL_MS));
+    until = earlier(until, c->next_expiry);
     return until <= now ? 0 : (int)(until - now);
 }
 
@@ -431,6 +452,7 @@ void neo_courier_stop(neo_courier *courier)
 void neo_courier_make_statements(apr_pool_t *pool)
 {
     neo_outbox_make_statements(pool);
+    neo_expiry_make_statements(pool);
 }
 
 neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_courier_host *host, apr_pool_t *pool)

@@ -7,7 +7,9 @@ import pytest
 
 pytest.register_assert_rewrite("webhook_fixtures")
 
-from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
+from client import ok  # noqa: E402
+from factories import LAST_DAY, ResourceFactory  # noqa: E402
+from webhook_fixtures import (HERE, admin, deliveries, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
                               subscribe, until)
 from wait import eventually  # noqa: E402
 
@@ -154,3 +156,27 @@ def test_a_cleanup_does_not_block_other_processes(module_instance, admin, receiv
     begin_again(module_instance)
     eventually(lambda: name_of(module_instance, "attempt", 3) in partitions(module_instance, "attempt")
                and module_instance.sql("select count(*) from neoapi.idempotency_key") == [(0,)], "everything is tidy")
+
+
+def test_due_proposals_and_contracts_expire_once(module_instance, admin, receiver):
+    """Several processes look for them; the service's own writes have the same events as those of clients."""
+    factory = ResourceFactory(admin)
+    party, parties, kept = factory.party()["id"], factory.signed("rental"), factory.proposal(status="submitted")
+    proposals = [factory.proposal(status="submitted", proponent_ids=[party], property_id=kept["property_id"]) for _ in range(40)]
+    property = factory.offered()["id"]
+    contract = factory.contract(kind="rental", property_id=property, parties=parties, start_date="2026-01-01",
+                                end_date=LAST_DAY, status="pending_signature")
+    contract = ok(admin.patch("contracts/" + contract["id"], json={"status": "active"}))
+    subscription = subscribe(admin, receiver.url, "proposal.updated", "contract.updated")
+    module_instance.sql("update neoapi.proposal set valid_until = current_date - 2 where id = any(%s)",
+                        [one["id"] for one in proposals])
+    module_instance.sql("update neoapi.contract set end_date = current_date - 2 where id = %s", contract["id"])
+    begin_again(module_instance)
+    eventually(lambda: len(admin.walk("proposals", status="expired")) == 40, "40 proposals that are expired")
+    ended = eventually(lambda: (one := ok(admin.get("contracts/" + contract["id"])))["status"] == "expired" and one,
+                       "a contract that is expired")
+    assert ended["updated_by"] == "system" and ok(admin.get("properties/" + property))["status"] == "rented"
+    for one in admin.walk("proposals", status="expired"):
+        assert one["decided_at"] == one["updated_at"] and one["updated_by"] == "system"
+    assert ok(admin.get("proposals/" + kept["id"])) == kept
+    assert len(deliveries(admin, subscription)) == 41

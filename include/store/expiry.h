@@ -1,0 +1,17 @@
+/* Makes the transitions that a date causes: proposals and contracts become expired after their last day (see neo_transition).
+ */
+#ifndef NEO_STORE_EXPIRY_H
+#define NEO_STORE_EXPIRY_H
+
+#include "store/pg.h"
+
+/* Called once in a process, after neo_table_make_statements and neo_facts_make_statements. */
+void neo_expiry_make_statements(apr_pool_t *pool);
+
+/* Makes up to NEO_EXPIRY_BATCH due transitions of each resource, each like a request that changes the status: in a statement of
+ * its own, with its event and its effects, and only if the row is still the one that was found. So each is made once, by one of
+ * any number of processes. *count is the number of rows found; from NEO_EXPIRY_BATCH on there may be more. */
+#define NEO_EXPIRY_BATCH 25
+NEO_MUSTCHECK neo_pg_status neo_expiry_run(neo_pg *pg, apr_pool_t *pool, int *count);
+
+#endif
