@@ -41,7 +41,6 @@ const char *neo_check_locked_fields(const neo_facts *facts, apr_pool_t *pool);
 /* Proposals. */
 const char *neo_check_transaction_type(const neo_facts *facts, apr_pool_t *pool);
 const char *neo_check_valid_until(const neo_facts *facts, apr_pool_t *pool);
-const char *neo_check_undecided(const neo_facts *facts, apr_pool_t *pool);
 
 /* Contracts. */
 const char *neo_check_proposal_is_accepted(const neo_facts *facts, apr_pool_t *pool);

@@ -129,7 +129,7 @@ static const neo_code_info catalogue[] = {
                                    "The field can no longer change in the status of the resource.",
                                    "Change only `notes`, `metadata` and `external_id`, or the status."},
     [NEO_CONFLICT_NOT_DELETABLE] = {"conflict.not_deletable", 409, "conflict", "The resource cannot be deleted in its status.",
-                                    "Cancel or terminate a contract instead. Accepted proposals are kept."},
+                                    "Only drafts of contracts can be deleted. Cancel or terminate the contract instead."},
     [NEO_CONFLICT_CONTRACT_ACTIVE] = {"conflict.contract_active", 409, "conflict",
                                       "The status of the property contradicts an active contract.",
                                       "Complete or terminate the contract that the message names first."},

@@ -64,16 +64,6 @@ const char *neo_check_valid_until(const neo_facts *facts, apr_pool_t *pool)
                         until, facts->today);
 }
 
-const char *neo_check_undecided(const neo_facts *facts, apr_pool_t *pool)
-{
-    return is(facts->before, "status", "accepted")
-               ? apr_psprintf(pool,
-                              "The proposal %s is accepted and cannot be deleted: it is the reason for the status of the "
-                              "property %s.",
-                              facts->id, neo_json_string_at(facts->before, "property_id"))
-               : NULL;
-}
-
 /* ---------------------------------------------------------------- contracts */
 
 const char *neo_check_proposal_is_accepted(const neo_facts *facts, apr_pool_t *pool)
@@ -88,7 +78,7 @@ const char *neo_check_proposal_matches(const neo_facts *facts, apr_pool_t *pool)
 {
     const char *id = neo_json_string_at(facts->after, "proposal_id"), *kind = neo_json_string_at(facts->proposal, "kind"),
                *property = neo_json_string_at(facts->proposal, "property_id");
-    if (!facts->proposal)
+    if (!facts->proposal || !facts->property)
         return NULL;
     if (strcmp(property, neo_json_string_at(facts->after, "property_id")) != 0)
         return apr_psprintf(pool, "The proposal %s is for the property %s, not %s. Use the same property_id.", id, property,

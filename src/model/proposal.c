@@ -184,7 +184,6 @@ static const neo_precondition preconditions[] = {
      .doc = "`valid_until` is today in São Paulo or later.",
      .source = "Código Civil, art. 428: an offer that was not accepted within its time no longer binds; art. 431: a late "
                "acceptance is a new offer."},
-    {.when = NEO_ON_DELETE, .code = NEO_CONFLICT_NOT_DELETABLE, .check = neo_check_undecided, .doc = "It is not `accepted`."},
     {0},
 };
 

@@ -178,7 +178,7 @@ class ResourceFactory:
             "commission": {"total_amount": 420_000,
                            "splits": [{"broker_id": self.broker()["id"], "role": "listing", "bps": 4000},
                                       {"broker_id": self.broker()["id"], "bps": 6000}]},
-            "management_fee_bps": 800, "notes": "Vistoria em anexo.", "status": "pending_signature",
+            "management_fee_bps": 800, "notes": "Vistoria em anexo.", "status": "draft",
             "termination_reason": "Nenhuma"}
 
     def full_documents(self):

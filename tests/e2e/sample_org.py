@@ -7,6 +7,7 @@ import secrets
 import subprocess
 
 from client import ok
+from factories import LAST_DAY
 from openapi_doc import ID, has_form
 from wait import TIMEOUT_S
 
@@ -79,7 +80,17 @@ class SampleOrg:
         self.small[collection] = self.smallest(collection, self.full[collection])
         while len(ids) < EACH:
             ids.append(self.another(collection)["id"])
+        if collection == "proposals":
+            self.accept(ids[0])
         return True
+
+    def accept(self, id):
+        """Accepts a proposal: the examples' contract refers to an accepted one."""
+        path = "proposals/" + id
+        proposal = ok(self.api.patch(path, json={"valid_until": LAST_DAY}))
+        ok(self.api.patch("properties/" + proposal["property_id"], json={"status": "active"}))
+        for status in ("submitted", "accepted"):
+            ok(self.api.patch(path, json={"status": status}))
 
     def with_own_ids(self, body):
         """The body with ids of this world, the same one for the same one."""

@@ -80,13 +80,6 @@ def test_acceptance_needs_an_active_property(own_api, factory, status):
     assert property["id"] in detail and status in detail and status_of(own_api, property) == status
 
 
-def test_an_accepted_proposal_is_kept(own_api, factory):
-    made = factory.accepted()
-    detail = refused(own_api.delete("proposals/" + made["id"]), 409, "conflict.not_deletable")["detail"]
-    assert made["property_id"] in detail
-    ok(own_api.delete("proposals/" + factory.proposal(status="submitted")["id"]), 204)
-
-
 # ---------------------------------------------------------------- contracts
 
 
