@@ -21,7 +21,9 @@ const char *neo_rule_https_url(const neo_json *value, apr_pool_t *pool);
 
 /* A telephone number (ITU-T E.164): a plus sign, the country code, at most 15 digits. */
 const char *neo_rule_phone(const neo_json *value, apr_pool_t *pool);
-#define NEO_PATTERN_PHONE "^[+][1-9][0-9]{6,14}$"
+/* Removes spaces, dots, dashes and parentheses. */
+const char *neo_normalize_phone(const char *text, apr_pool_t *pool);
+#define NEO_PATTERN_PHONE "^[ .()-]*[+][ .()-]*[1-9]([ .()-]*[0-9]){6,14}[ .()-]*$"
 
 /* A media type without parameters (RFC 6838, section 4.2). */
 const char *neo_rule_mime_type(const neo_json *value, apr_pool_t *pool);

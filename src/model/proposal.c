@@ -115,7 +115,7 @@ static const neo_field fields[] = {
      .doc =
          "From `draft` to `submitted`, between `submitted` and `countered`, and from both to the final `accepted`, `rejected`, "
          "`withdrawn` or `expired`. See the page Business rules.",
-     .example = "\"submitted\""},
+     .example = "\"draft\""},
     {.name = "decision_reason",
      .type = NEO_STRING,
      .flags = NEO_NOT_IN_EXAMPLE | NEO_IN_EVENT | NEO_MULTILINE,

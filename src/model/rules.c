@@ -138,6 +138,16 @@ const char *neo_rule_phone(const neo_json *value, apr_pool_t *pool)
     return NULL;
 }
 
+const char *neo_normalize_phone(const char *text, apr_pool_t *pool)
+{
+    char *number = apr_pstrdup(pool, text), *end = number;
+    for (const char *c = text; *c; c++)
+        if (!strchr(" .-()", *c))
+            *end++ = *c;
+    *end = '\0';
+    return number;
+}
+
 /* The length of a restricted-name (RFC 6838), 0 if there is none. */
 static size_t name_length(const char *text)
 {

@@ -83,7 +83,7 @@ def test_a_tax_number_is_unique_whatever_its_spelling(own_api, principals, insta
      [[], ["owner"], ["buyer", "buyer"], "buyer", [5], [None]]),
     ("email", ["a@example.com", "A.b+c@example.com.br"], ["a", "a@", "@b.c", "a b@c.d", 5]),
     ("phone", ["+5511987654321", "+12025550123"],
-     ["11987654321", "+55 11 98765-4321", "+0123456789", "+1", "+1234567890123456"]),
+     ["11987654321", "(11) 98765-4321", "+55 11 98765x4321", "+0123456789", "+1", "+1234567890123456"]),
     ("birth_date", ["1984-02-29", "1900-01-01"], ["1983-02-29", "29/02/1984", 1984]),
     ("marital_status", ["single", "married", "divorced", "separated", "widowed", "stable_union"], ["other"]),
     ("property_regime", ["partial_community", "universal_community", "separation", "mandatory_separation",
@@ -166,3 +166,29 @@ def test_references_of_a_party_are_no_filters(sample_parties):
     for name in ("spouse_party_id", "broker_id", "rg", "status"):
         assert wrong_fields(sample_parties.get("parties",
                                                params={name: "pty_" + UNKNOWN_ULID})) == {name: "validation.unknown_parameter"}
+
+
+def test_a_phone_is_stored_without_punctuation(own_api, factory):
+    for phone in ("+55 (11) 98765-4321", "+55.11.98765-4321", " +55 11 987654321"):
+        assert factory.party(phone=phone)["phone"] == "+5511987654321"
+
+
+def test_parties_that_refer_to_each_other_are_deleted_together(own_api, factory):
+    first = factory.party()["id"]
+    second = factory.party(spouse_party_id=first)["id"]
+    ok(own_api.patch("parties/" + first, json={"spouse_party_id": second}))
+    refused(own_api.delete("parties/" + first), 409, "conflict.in_use")
+    operations = [{"method": "delete", "id": id} for id in (first, second)]
+    done = ok(own_api.post("parties/batch", json={"operations": operations}))
+    assert [one["status"] for one in done["results"]] == [204, 204]
+
+
+def test_a_party_that_others_refer_to_is_not_deleted_with_its_spouse(own_api, factory):
+    first = factory.party()["id"]
+    second = factory.party(spouse_party_id=first)["id"]
+    ok(own_api.patch("parties/" + first, json={"spouse_party_id": second}))
+    factory.proposal(proponent_ids=[second])
+    operations = [{"method": "delete", "id": id} for id in (first, second)]
+    done = ok(own_api.post("parties/batch", json={"operations": operations}))
+    assert [one["status"] for one in done["results"]] == [409, 409]
+    assert ok(own_api.get("parties/" + first))["spouse_party_id"] == second
