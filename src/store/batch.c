@@ -158,7 +158,10 @@ static neo_sql *make_delete(const neo_resource *resource, apr_pool_t *pool)
     if (is_target) {
         neo_buf_puts(&sql, "used as materialized (select item_number, (");
         neo_reference_add_kinds(&sql, resource, "item.item_id",
-                                " and not exists (select from item other where other.item_id = r.source_id)");
+                                " and not exists (select from item other where other.item_id = r.source_id"
+                                " and (other.item_number < item.item_number or exists (select from neoapi.reference back"
+                                " where back.organization_id = {organization} and back.source_id = item.item_id"
+                                " and back.target_id = other.item_id)))");
         neo_buf_puts(&sql, ") as kinds from item), ");
     }
     neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s", neo_table_of(resource),

@@ -116,10 +116,18 @@ static void a_municipality_has_seven_digits(void **state)
 
 static void a_telephone_number_is_that_of_e164(void **state)
 {
-    static const char *const right[] = {"+5511987654321", "+1234567", "+123456789012345", "+55 11 98765-4321",
+    static const char *const right[] = {"+5511987654321",      "+1234567",        "+123456789012345", "+55 11 98765-4321",
                                         "+55 (11) 98765-4321", "+1.202.555.0123 "};
-    static const char *const texts[] = {"",        "+",                 "5511987654321", "+0511987654321", "+123456",
-                                        "+55 11 9", "+1234567890123456", "++5511987654",  "+551198765432a", "(11) 98765-4321"};
+    static const char *const texts[] = {"",
+                                        "+",
+                                        "5511987654321",
+                                        "+0511987654321",
+                                        "+123456",
+                                        "+55 11 9",
+                                        "+1234567890123456",
+                                        "++5511987654",
+                                        "+551198765432a",
+                                        "(11) 98765-4321"};
     for (int i = 0; i < COUNT(right); i++)
         assert_true(passes_exactly(neo_rule_phone, neo_normalize_phone, NEO_PATTERN_PHONE, right[i], *state));
     for (int i = 0; i < COUNT(texts); i++)

@@ -144,18 +144,18 @@ static const char *words(int count, const char *last, apr_pool_t *pool)
     return text;
 }
 
-/* A list of texts of 59 characters: two of them fit on a line. */
+/* A list of texts of 64 characters: two of them fit on a line. */
 static const char *list_of(int count, apr_pool_t *pool)
 {
     const char *list = "";
     for (int i = 0; i < count; i++)
-        list = apr_psprintf(pool, "%s%s\"%s\"", list, i ? "," : "", words(10, "word end", pool));
+        list = apr_psprintf(pool, "%s%s\"%s\"", list, i ? "," : "", words(11, "word end", pool));
     return apr_psprintf(pool, "{\"a\": [%s]}", list);
 }
 
 static void flow_style_is_wrapped_and_has_at_most_four_lines(void **state)
 {
-    const char *text = words(10, "word end", *state), *yaml = yaml_of(list_of(3, *state), *state);
+    const char *text = words(11, "word end", *state), *yaml = yaml_of(list_of(3, *state), *state);
     assert_string_equal(yaml, apr_psprintf(*state, "a: [%s,\n  %s,\n  %s]\n", text, text, text));
     assert_memory_equal(yaml_of(list_of(4, *state), *state), "a: [word", 8);
     assert_memory_equal(yaml_of(list_of(5, *state), *state), "a:\n  - word", 11);
@@ -163,7 +163,7 @@ static void flow_style_is_wrapped_and_has_at_most_four_lines(void **state)
 
 static void what_is_too_long_for_a_line_of_flow_style_is_a_block(void **state)
 {
-    const char *text = words(23, "end", *state), *yaml = yaml_of(apr_psprintf(*state, "{\"a\": [\"%s\", 1]}", text), *state);
+    const char *text = words(25, "end", *state), *yaml = yaml_of(apr_psprintf(*state, "{\"a\": [\"%s\", 1]}", text), *state);
     assert_memory_equal(yaml, "a:\n  - ", 7);
     assert_non_null(strstr(yaml, "\n  - 1\n"));
 }
