@@ -226,7 +226,7 @@ class Loader:
                               [home["broker_id"], rng.choice(self.brokers)])
         if accepted and kind in ("sale", "rental"):
             body["proposal_id"] = accepted["id"]
-        reason = {"termination_reason": "Distrato por acordo entre as partes."} if status == "terminated" else None
+        reason = {"termination_reason": "Distrato por acordo entre as partes."} if status in ("terminated", "cancelled") else None
         made = self.make("contracts", body, deals.CONTRACT_WAYS[status], reason)
         if "signed_at" in made:
             turn = {("sale", "completed"): 2, ("rental", "active"): 1}.get(deal, 0)
