@@ -32,6 +32,8 @@ typedef struct neo_fact {
     const char *mime_type;
     const char *filename;
     int has_media;
+    int is_group;          /* sent to a group */
+    const char *refers_to; /* of the types edit and revoke: the id of the message that is changed */
     const char *status; /* sent, delivered, read, failed */
     int has_error;
     int error_code;
@@ -49,7 +51,7 @@ const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool);
  * statuses and preferences that could not be understood. */
 apr_array_header_t *neo_callback_read(neo_text raw, apr_pool_t *pool, const char **wrong, int *dropped);
 
-/* The facts as JSON for the database (see sql/0007_whatsapp_receive.sql). */
-neo_text neo_facts_json(const apr_array_header_t *facts, apr_pool_t *pool);
+/* At most `count` facts from `first` on as JSON for the database (see sql/0010_whatsapp_receive.sql). */
+neo_text neo_facts_json(const apr_array_header_t *facts, int first, int count, apr_pool_t *pool);
 
 #endif

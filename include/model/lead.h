@@ -30,7 +30,8 @@ const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **di
 const char *neo_normalize_phone_digits(const char *text, apr_pool_t *pool);
 const char *neo_rule_phone_digits(const neo_json *value, apr_pool_t *pool);
 
-/* The key by which numbers are compared: Brazilian mobile numbers without the ninth digit, which WhatsApp may omit. */
-const char *neo_phone_folded(const char *digits, apr_pool_t *pool);
+/* The key by which numbers are compared, without the digit that WhatsApp may omit: Brazil's ninth digit, the 1 after Mexico's
+ * country code, the 9 after Argentina's. */
+const char *neo_phone_key(const char *digits, apr_pool_t *pool);
 
 #endif

@@ -1,5 +1,5 @@
 /* WhatsApp conversations: started by requests, continued by the provider's callbacks. Functions of the schema do the work
- * (sql/0006_whatsapp_send.sql, sql/0007_whatsapp_receive.sql), each in one round trip and one transaction. */
+ * (sql/0009_whatsapp_send.sql, sql/0010_whatsapp_receive.sql), each in one round trip and one transaction. */
 #ifndef NEO_STORE_WHATSAPP_H
 #define NEO_STORE_WHATSAPP_H
 
@@ -21,7 +21,7 @@ typedef struct neo_conversation_start {
 /* Commits the message as pending, and the idempotency key with the message's id as its response. One row, or none if the key
  * exists. */
 enum {
-    NEO_CONVERSATION_REFUSAL, /* no_lead, no_number, several_numbers or opted_out; if null, the other columns have values */
+    NEO_CONVERSATION_REFUSAL, /* no_lead, no_number, several_numbers or opted_out or no_phone; if null, the other columns have values */
     NEO_CONVERSATION_DELIVERIES,
     NEO_CONVERSATION_CREATED,
     NEO_CONVERSATION_NUMBER,

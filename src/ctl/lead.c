@@ -97,7 +97,7 @@ static void add_lead(import *i, int line, const char *const values[NEO_LEAD_COLU
 static int is_repeated(import *i, int line, const char *phone)
 {
     apr_pool_t *pool = i->ctl->pool;
-    const char *folded = apr_pstrdup(pool, neo_phone_folded(phone, pool));
+    const char *folded = apr_pstrdup(pool, neo_phone_key(phone, pool));
     const int *before = apr_hash_get(i->phones, folded, APR_HASH_KEY_STRING);
     if (before) {
         add_problem(i, line, apr_psprintf(pool, "phone: line %d has the same number", *before));

@@ -67,13 +67,14 @@ static void put_fact(neo_buf *out, const neo_fact *fact, int number)
                  {"body", fact->body},
                  {"mime_type", fact->mime_type},
                  {"filename", fact->filename},
+                 {"refers_to", fact->refers_to},
                  {"status", fact->status},
                  {"error_title", fact->error_title},
                  {"preference", fact->preference},
                  {"new_wa_id", fact->new_wa_id},
                  {"new_bsuid", fact->new_bsuid}};
-    neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s", number, kinds[fact->kind],
-                   fact->has_media ? "true" : "false");
+    neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s,\"is_group\":%s", number,
+                   kinds[fact->kind], fact->has_media ? "true" : "false", fact->is_group ? "true" : "false");
     for (apr_size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         put_text(out, texts[i].name, texts[i].value);
     if (fact->has_error)
@@ -83,13 +84,14 @@ static void put_fact(neo_buf *out, const neo_fact *fact, int number)
     neo_buf_putc(out, '}');
 }
 
-neo_text neo_facts_json(const apr_array_header_t *facts, apr_pool_t *pool)
+neo_text neo_facts_json(const apr_array_header_t *facts, int first, int count, apr_pool_t *pool)
 {
     neo_buf out;
-    neo_buf_init(&out, pool, 512 + (apr_size_t)facts->nelts * 400);
+    int end = count < facts->nelts - first ? first + count : facts->nelts;
+    neo_buf_init(&out, pool, 512 + (apr_size_t)(end - first) * 400);
     neo_buf_putc(&out, '[');
-    for (int i = 0; i < facts->nelts; i++) {
-        if (i)
+    for (int i = first; i < end; i++) {
+        if (i > first)
             neo_buf_putc(&out, ',');
         put_fact(&out, &APR_ARRAY_IDX(facts, i, neo_fact), i);
     }

@@ -81,11 +81,14 @@ const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **di
 }
 
 /* Must agree with neoapi.whatsapp_phone_key in sql/0005_whatsapp.sql. */
-const char *neo_phone_folded(const char *digits, apr_pool_t *pool)
+const char *neo_phone_key(const char *digits, apr_pool_t *pool)
 {
-    int is_mobile = strlen(digits) == 13 && strncmp(digits, "55", 2) == 0 && digits[2] != '0' && digits[3] != '0' &&
-                    digits[4] == '9' && digits[5] >= '6';
-    return is_mobile ? apr_pstrcat(pool, apr_pstrmemdup(pool, digits, 4), digits + 5, NULL) : digits;
+    int is_whole = strlen(digits) == 13 && strspn(digits, "0123456789") == 13;
+    if (is_whole && strncmp(digits, "55", 2) == 0 && digits[2] != '0' && digits[3] != '0' && digits[4] == '9' && digits[5] >= '6')
+        return apr_pstrcat(pool, apr_pstrmemdup(pool, digits, 4), digits + 5, NULL);
+    if (is_whole && (strncmp(digits, "521", 3) == 0 || strncmp(digits, "549", 3) == 0))
+        return apr_pstrcat(pool, apr_pstrmemdup(pool, digits, 2), digits + 3, NULL);
+    return digits;
 }
 
 /* The rule takes digits alone as already normalized. So an invalid number gets a trailing space, for the rule to refuse it. */

@@ -1,4 +1,4 @@
-/* WhatsApp opt-outs, as they are exported and imported (see sql/0005_whatsapp.sql). */
+/* WhatsApp opt-outs, as they are exported and imported (see sql/0006_whatsapp_opt_out.sql). */
 #include <apr_strings.h>
 #include <string.h>
 

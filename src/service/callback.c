@@ -19,6 +19,7 @@
 #define SIGNATURE      "sha256="
 #define RETRY_SECONDS  "5"
 #define MAX_CHALLENGE  255
+#define FACTS_PER_STEP 100
 #define LOG_INTERVAL_S 60 /* between two log messages about one cause, in one process */
 
 /* ---------------------------------------------------------------- responses */
@@ -229,20 +230,30 @@ static const char *const *signed_by(const neo_call *call, const neo_rows *number
     return (const char *const *)(void *)found->elts;
 }
 
+/* Stores the facts in steps, each in a transaction of its own, so that none exceeds the statement timeout. If one fails, the
+ * provider repeats the callback, and what is stored already changes nothing. */
+static neo_pg_status receive_facts(neo_call *call, neo_pg *pg, const apr_array_header_t *facts, const char *const *numbers)
+{
+    neo_rows rows;
+    neo_pg_status status = NEO_PG_OK;
+    for (int first = 0; first < facts->nelts && status == NEO_PG_OK; first += FACTS_PER_STEP)
+        status = neo_whatsapp_receive(pg, neo_facts_json(facts, first, FACTS_PER_STEP, call->pool), numbers, call->pool, &rows);
+    return status;
+}
+
 /* If only a part of the facts could be recorded, the callback is refused, so that the provider repeats it; recording a fact
  * again changes nothing. */
 static reply record(neo_call *call, const apr_array_header_t *facts, const char *signer)
 {
-    neo_rows numbers, rows;
+    neo_rows numbers;
     int other;
     const char *const *ids = numbers_in(facts, call->pool);
     neo_pg_status status = read_numbers(call, ids, &numbers);
     if (status != NEO_PG_OK)
         return failure(call, status);
-    neo_text facts_json = neo_facts_json(facts, call->pool);
     const char *const *signed_numbers = signed_by(call, &numbers, ids, signer, &other);
     neo_pg *pg = call->request->host->acquire(call->request->context);
-    status = pg ? neo_whatsapp_receive(pg, facts_json, signed_numbers, call->pool, &rows) : NEO_PG_UNAVAILABLE;
+    status = pg ? receive_facts(call, pg, facts, signed_numbers) : NEO_PG_UNAVAILABLE;
     if (pg)
         neo_call_release(call, pg);
     if (status != NEO_PG_OK)

@@ -37,7 +37,10 @@ static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_co
                                         "The organization has no lead with this id.");
     if (strcmp(refusal, "opted_out") == 0)
         return neo_problem_make(call->pool, NEO_CONFLICT_OPTED_OUT, "The contact has opted out of messages.");
-    if (strcmp(refusal, "several_numbers") == 0)
+    if (strcmp(refusal, "no_phone") == 0)
+        neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_INVALID, "whatsapp", "lead_id",
+                          "has a phone number that WhatsApp has given to another contact; correct the lead's number");
+    else if (strcmp(refusal, "several_numbers") == 0)
         neo_problem_field(&problem, call->pool, NEO_VALIDATION_FIELD_REQUIRED, "whatsapp", "number_id",
                           "is required: the organization has several numbers");
     else

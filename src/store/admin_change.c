@@ -236,7 +236,8 @@ static const struct {
     {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.event where organization_id = $1"},
 };
 
-/* Removes the conversations of a number or with a lead, with their messages. The caller has locked the number or lead. */
+/* Removes the conversations of a number or with a lead, with their messages. A lead's opt-outs are removed, too; a number's are
+ * kept. The caller has locked the number or lead. */
 static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, const char *id, apr_pool_t *pool)
 {
     static const char *const steps[] = {
@@ -249,15 +250,14 @@ static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, cons
         "delete from neoapi.whatsapp_conversation where %s = $1",
     };
     neo_rows rows;
-    const char *wrong = NULL, *column = what == NEO_ADMIN_NUMBERS ? "number_id" : "lead_id";
+    const char *wrong = what == NEO_ADMIN_LEADS ? neo_admin_exec(pg, remove_opt_outs_sql, 1, &id, pool, &rows) : NULL;
+    const char *column = what == NEO_ADMIN_NUMBERS ? "number_id" : "lead_id";
     for (apr_size_t i = 0; i < sizeof steps / sizeof *steps && !wrong; i++) {
         const char *gap = strstr(steps[i], "%s");
         const char *sql =
             apr_pstrcat(pool, apr_pstrmemdup(pool, steps[i], (apr_size_t)(gap - steps[i])), column, gap + 2, NULL);
         wrong = neo_admin_exec(pg, sql, 1, &id, pool, &rows);
     }
-    if (!wrong && what == NEO_ADMIN_LEADS)
-        wrong = neo_admin_exec(pg, remove_opt_outs_sql, 1, &id, pool, &rows);
     return wrong;
 }
 

@@ -18,8 +18,10 @@ where id = $1 and revoked_at is null
 and ($3::int = 0 or $4::boolean or previous_secret_until <= now() or previous_secret_until is null)
 returning true;
 
--- Opt-outs of a lead ($1) without a conversation, which an import can have made.
+-- Opt-outs of a lead ($1): those of its conversations, and those without one, which an import can have made.
 -- name: remove_opt_outs
 delete from neoapi.whatsapp_opt_out o using neoapi.lead l
 where l.id = $1 and o.organization_id = l.organization_id
-and (o.lead_id = l.id or neoapi.whatsapp_phone_key(o.contact_phone) = neoapi.whatsapp_phone_key(l.phone));
+and (o.lead_id = l.id or neoapi.whatsapp_phone_key(o.contact_phone) = neoapi.whatsapp_phone_key(l.phone)
+     or o.id in (select 'wao_' || right(c.id, 26) from neoapi.whatsapp_conversation c
+                 where c.organization_id = l.organization_id and c.lead_id = l.id));

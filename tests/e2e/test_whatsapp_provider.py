@@ -301,20 +301,26 @@ def test_a_contact_can_change_to_one_that_has_a_conversation_already(org):
 
 
 def test_a_message_is_recorded_when_another_contact_gets_its_user_id_concurrently(org, module_instance):
-    """The other conversation is committed while the end of this one waits for it: that is no conflict of the client's."""
+    """The other conversation is committed while the end of this one waits for it: they are of one contact."""
     with contextlib.closing(psycopg2.connect(module_instance.admin_dsn)) as other, ThreadPoolExecutor(1) as pool:
-        other.cursor().execute(
-            "insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_bsuid, triage, created_at,"
-            " updated_at) values (%s, 'wac_01jd3x0000000000000000000a', %s, 'BR.1', 'pending', now(), now())",
-            (org.organization, org.number_id))
-        org.meta.behave(accepting(user_id="BR.1"))
+        def receive(_):
+            other.cursor().execute(
+                "select neoapi.whatsapp_lock_numbers(array[%(number)s]);"
+                " insert into neoapi.whatsapp_conversation (organization_id, id, number_id, contact_bsuid, triage, created_at,"
+                " updated_at) values (%(org)s, 'wac_01jd3x0000000000000000000a', %(number)s, 'BR.1', 'pending', now(), now());"
+                " insert into neoapi.whatsapp_identity (organization_id, number_id, conversation_id, source, kind, at, bsuid)"
+                " values (%(org)s, %(number)s, 'wac_01jd3x0000000000000000000a', 'test', 'seen', now(), 'BR.1')",
+                {"org": org.organization, "number": org.number_id})
+
+        org.meta.behave(after(receive, accepting(user_id="BR.1")))
         answer = pool.submit(org.start, org.lead())
         eventually(lambda: module_instance.sql("select true from pg_stat_activity where wait_event_type = 'Lock'"
                                                " and query like '%%whatsapp_finish%%'"), "an end that waits")
         other.commit()
         made = ok(answer.result(TIMEOUT_S), 201)
     assert org.message(made)["provider_message_id"] == org.meta.sends[-1].id
-    assert made["message"]["status"] == "accepted" and "contact_bsuid" not in made["conversation"]
+    assert made["message"]["status"] == "accepted" and made["conversation"]["contact_bsuid"] == "BR.1"
+    assert org.conversation()["id"] == made["conversation"]["id"]
 
 
 # ---------------------------------------------------------------- secrets

@@ -40,7 +40,7 @@ static void check_fact(const neo_fact *fact)
 static void check_json(const apr_array_header_t *facts, apr_pool_t *pool)
 {
     const char *wrong = NULL;
-    const neo_json *list = neo_json_parse(neo_facts_json(facts, pool), pool, &wrong);
+    const neo_json *list = neo_json_parse(neo_facts_json(facts, 0, facts->nelts, pool), pool, &wrong);
     EXPECT(list && neo_json_kind_of(list) == NEO_JSON_ARRAY && neo_json_size(list) == (apr_size_t)facts->nelts);
     for (int i = 0; i < facts->nelts; i++) {
         const neo_fact *fact = &APR_ARRAY_IDX(facts, i, neo_fact);

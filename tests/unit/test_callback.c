@@ -237,7 +237,7 @@ static void facts_are_json(void **state)
                                   "{\"body\":\"\\\"\\n\"}}],"
                                   "\"statuses\":[{\"id\":\"wamid.2\",\"status\":\"failed\",\"errors\":[{\"code\":0}]}]",
                                   &dropped, *state),
-                       *state);
+                       0, 2, *state);
     neo_json *facts = neo_json_parse(text, *state, &wrong);
     assert_non_null(facts);
     assert_int_equal(neo_json_size(facts), 2);

@@ -54,10 +54,10 @@ def text(body, wa_id=None, user_id=None, **more):
     return message("text", wa_id, user_id, {"body": body}, **more)
 
 
-def system(kind, wa_id=None, user_id=None, new=None):
+def system(kind, wa_id=None, user_id=None, new=None, at=None):
     """A contact becomes another: from what it was to what is new. It comes without the list of contacts."""
     was = {"previous_user_id": user_id} if user_id else {}
-    return message("system", wa_id, user_id, {"body": "The contact has changed", "type": kind, **was, **new})
+    return message("system", wa_id, user_id, {"body": "The contact has changed", "type": kind, **was, **new}, at=at)
 
 
 def status(of, state, to=None, user_id=None, at=None, opaque=None, errors=None):

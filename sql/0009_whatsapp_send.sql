@@ -1,6 +1,6 @@
 -- Creates the functions that record a WhatsApp message before the provider is called, and the outcome after.
 --
--- All functions lock in this order: contacts (see whatsapp_receive), conversations, provider message ids, messages.
+-- All functions lock in this order: the number (whatsapp_lock_numbers), conversations, provider message ids, messages.
 
 -- Locks names until the end of the transaction. They are hashed to 128 locks per namespace, because PostgreSQL's lock table is
 -- limited.
@@ -9,45 +9,6 @@ create function neoapi.whatsapp_lock(namespace text, names text[]) returns void
     as $$
         select pg_advisory_xact_lock(hashtext(namespace), l.slot)
         from (select distinct hashtext(n) & 127 as slot from unnest(names) n where n is not null order by 1) l
-    $$;
-
--- Locks and returns the conversation of a number with a contact, or returns null. The business-scoped id takes precedence. Each
--- id is a query of its own, because PostgreSQL then uses its index whatever the table's statistics are.
-create function neoapi.whatsapp_find_conversation(organization text, number text, wa_id text, bsuid text) returns text
-    language plpgsql volatile as $$
-declare
-    conversation text;
-begin
-    if bsuid is not null then
-        select c.id into conversation from neoapi.whatsapp_conversation c
-        where c.organization_id = organization and c.number_id = number and c.contact_bsuid = bsuid for update;
-    end if;
-    if conversation is null and wa_id is not null then
-        select c.id into conversation from neoapi.whatsapp_conversation c
-        where c.organization_id = organization and c.number_id = number
-          and neoapi.whatsapp_phone_key(c.contact_wa_id) = neoapi.whatsapp_phone_key(wa_id) for update;
-    end if;
-    return conversation;
-end $$;
-
--- Stores the contact's ids and name. An id that another conversation of the number has is not stored.
-create function neoapi.whatsapp_update_contact(organization text, conversation text, wa_id text, bsuid text, name text) returns void
-    language sql volatile
-    as $$
-        update neoapi.whatsapp_conversation c
-        set contact_wa_id = case when wa_id is null or exists (
-                select from neoapi.whatsapp_conversation o where o.organization_id = organization and o.number_id = c.number_id
-                and neoapi.whatsapp_phone_key(o.contact_wa_id) = neoapi.whatsapp_phone_key(wa_id) and o.id <> c.id)
-                then c.contact_wa_id else wa_id end,
-            contact_bsuid = case when bsuid is null or exists (
-                select from neoapi.whatsapp_conversation o where o.organization_id = organization and o.number_id = c.number_id
-                and o.contact_bsuid = bsuid and o.id <> c.id)
-                then c.contact_bsuid else bsuid end,
-            contact_name = coalesce(name, c.contact_name),
-            updated_at = now()
-        where c.organization_id = organization and c.id = conversation
-          and (coalesce(wa_id <> c.contact_wa_id, wa_id is not null) or coalesce(bsuid <> c.contact_bsuid, bsuid is not null)
-               or coalesce(name <> c.contact_name, name is not null))
     $$;
 
 -- The number to send from: the given one, or the organization's only one. If there is none, refusal is no_number or
@@ -62,29 +23,23 @@ begin
     refusal := case cardinality(numbers) when 0 then 'no_number' when 2 then 'several_numbers' end;
 end $$;
 
--- Locks the conversation with a lead, or inserts it. The conversation is found by the lead's phone number or, if the provider
--- uses another number for the contact, by the lead. `created` is true if no response has reported the conversation yet.
+-- Locks the conversation with a lead, or inserts it. The lead's contact is the one that had the lead's phone when the lead got it.
+-- `created` is true if no response has reported the conversation yet.
 create function neoapi.whatsapp_open_conversation(organization text, number text, lead neoapi.lead, new_id text,
-                                                  out conversation text, out created boolean)
+                                                  out identity bigint, out conversation text, out created boolean)
     language plpgsql volatile as $$
+declare
+    observed neoapi.whatsapp_identity;
 begin
-    loop
-        conversation := neoapi.whatsapp_find_conversation(organization, number, lead.phone, null);
-        if conversation is null then
-            select c.id into conversation from neoapi.whatsapp_conversation c
-            where c.organization_id = organization and c.number_id = number and c.lead_id = lead.id
-            order by c.id desc limit 1 for update;
-        end if;
-        exit when conversation is not null;
-        insert into neoapi.whatsapp_conversation
-            (organization_id, id, number_id, contact_wa_id, contact_name, triage, lead_id, created_at, updated_at, is_provisional)
-        values (organization, new_id, number, lead.phone, lead.name, 'assigned', lead.id, now(), now(), true)
-        on conflict do nothing;
-    end loop;
-    select c.is_provisional into created from neoapi.whatsapp_conversation c
+    perform neoapi.whatsapp_lock_numbers(array[number]);
+    observed := neoapi.whatsapp_observe(neoapi.whatsapp_lead_identity(lead, number), new_id, null);
+    identity := observed.id;
+    conversation := observed.conversation_id;
+    perform neoapi.whatsapp_refresh(organization, conversation); -- also applies an opt-out that was imported since
+    select c.is_provisional or c.id = new_id into created from neoapi.whatsapp_conversation c
     where c.organization_id = organization and c.id = conversation;
     update neoapi.whatsapp_conversation c
-    set is_provisional = false, lead_id = lead.id, contact_name = coalesce(c.contact_name, lead.name), updated_at = now(),
+    set is_provisional = false, updated_at = now(), lead_id = lead.id,
         triage = case c.triage when 'pending' then 'assigned' else c.triage end
     where c.organization_id = organization and c.id = conversation;
 end $$;
@@ -100,6 +55,7 @@ create function neoapi.whatsapp_start(
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
     recipient neoapi.lead;
+    identity bigint;
     opened text; -- the conversation
 begin
     if idempotency_key is not null then
@@ -118,10 +74,11 @@ begin
         select c.id, c.refusal into number_id, refusal from neoapi.whatsapp_choose_number(organization, number) c;
     end if;
     if refusal is null then
-        select o.conversation, o.created into opened, created
+        select o.identity, o.conversation, o.created into identity, opened, created
         from neoapi.whatsapp_open_conversation(organization, number_id, recipient, conversation) o;
         select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token,
-               case when c.opted_out_at is not null then 'opted_out' end
+               case when c.opted_out_at is not null then 'opted_out'
+                    when c.contact_wa_id is null and c.contact_bsuid is null then 'no_phone' end
         into wa_id, bsuid, phone_number_id, access_token, refusal
         from neoapi.whatsapp_conversation c
         join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
@@ -135,10 +92,11 @@ begin
         return next;
         return;
     end if;
-    insert into neoapi.whatsapp_message (organization_id, id, conversation_id, direction, source, type, template_name,
-        template_language, status, status_at, actor_id, actor_type, occurred_at, created_conversation)
-    values (organization, message, opened, 'outbound', 'api', 'template', template, language, 'pending', now(), actor,
-        actor_type, now(), created);
+    insert into neoapi.whatsapp_message (organization_id, id, conversation_id, identity_id, recipient_wa_id, recipient_bsuid,
+        direction, source, type, template_name, template_language, status, status_at, actor_id, actor_type, occurred_at,
+        created_conversation)
+    values (organization, message, opened, identity, wa_id, case when wa_id is null then bsuid end, 'outbound', 'api', 'template',
+        template, language, 'pending', now(), actor, actor_type, now(), created);
     update neoapi.idempotency_key k set status = 201
     where created and k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
     return next;
@@ -154,9 +112,19 @@ create function neoapi.whatsapp_finish(
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
     m neoapi.whatsapp_message;
+    number text;
     reported neoapi.whatsapp_status; -- by a callback that was faster than the provider's response
     response text;
 begin
+    select c.number_id into number from neoapi.whatsapp_message x
+    join neoapi.whatsapp_conversation c on c.organization_id = x.organization_id and c.id = x.conversation_id
+    where x.organization_id = organization and x.id = message;
+    perform neoapi.whatsapp_lock_numbers(array[number]);
+    select x.* into m from neoapi.whatsapp_message x where x.organization_id = organization and x.id = message;
+    if outcome = 'accepted' or outcome = 'opted_out' then
+        perform neoapi.whatsapp_observe_recipient(m, number, coalesce(wa_id, m.recipient_wa_id), bsuid,
+                                                  case outcome when 'opted_out' then now() end);
+    end if;
     perform from neoapi.whatsapp_message x
     join neoapi.whatsapp_conversation c on c.organization_id = x.organization_id and c.id = x.conversation_id
     where x.organization_id = organization and x.id = message for update of c;
@@ -165,6 +133,8 @@ begin
         select s.* into reported from neoapi.whatsapp_status s
         where s.organization_id = organization and s.provider_message_id = provider_id
         order by neoapi.whatsapp_status_rank(s.status) desc limit 1;
+        perform neoapi.whatsapp_observe_recipient(m, number, coalesce(reported.contact_wa_id, m.recipient_wa_id),
+            reported.contact_bsuid, case reported.error_code when 131050 then reported.occurred_at end);
     end if;
     select x.* into m from neoapi.whatsapp_message x where x.organization_id = organization and x.id = message for update;
     if outcome = 'accepted' then
@@ -180,7 +150,6 @@ begin
             m.error_code := reported.error_code;
             m.error_title := reported.error_title;
         end if;
-        perform neoapi.whatsapp_update_contact(organization, m.conversation_id, wa_id, bsuid, null);
     elsif outcome <> 'unknown' and m.status = 'pending' then
         m.status := 'failed';
         m.status_at := now();
@@ -193,8 +162,6 @@ begin
     where x.organization_id = organization and x.id = message;
     update neoapi.whatsapp_conversation c
     set held = is_held and m.status in ('pending', 'accepted'),
-        opted_out_at = case outcome when 'opted_out' then coalesce(c.opted_out_at, now()) else c.opted_out_at end,
-        preference_at = case outcome when 'opted_out' then now() else c.preference_at end,
         is_provisional = m.created_conversation and outcome in ('refused', 'opted_out', 'unsent') and not exists (
             select from neoapi.whatsapp_message o where o.organization_id = organization and o.conversation_id = c.id
             and o.status <> 'failed'),

@@ -1,0 +1,240 @@
+-- Creates the functions that store the messages, statuses and preferences of the provider's callbacks.
+--
+-- One call of whatsapp_receive stores some facts of a callback. The provider repeats callbacks; a repetition changes nothing. Facts
+-- have times of their own, so the order in which they arrive changes nothing either (see doc/whatsapp.md).
+
+-- A fact of a callback, as src/model/callback.c reads it.
+create type neoapi.whatsapp_fact as (
+    n               int,    -- its position in the callback
+    kind            text,   -- message, status, preference, number_changed
+    phone_number_id text,
+    id              text,   -- the provider's message id; of number_changed, of the message that reports it
+    message         text,   -- of a status: our message id, which was sent along with the message
+    wa_id           text,
+    bsuid           text,
+    name            text,
+    type            text,
+    body            text,
+    mime_type       text,
+    filename        text,
+    has_media       boolean,
+    is_group        boolean,
+    refers_to       text,   -- of the types edit and revoke: the id of the message that is changed
+    status          text,
+    error_code      int,
+    error_title     text,
+    preference      text,   -- stop or resume
+    new_wa_id       text,
+    new_bsuid       text,
+    at              bigint, -- milliseconds since 1970; null: unknown
+    -- set by whatsapp_receive
+    organization_id text,
+    number_id       text
+);
+
+-- The provider's timestamp, which is in seconds; a missing one, or one that is absurd, is now.
+create function neoapi.whatsapp_timestamp(at bigint) returns timestamptz
+    language sql stable parallel safe
+    return case when to_timestamp(at / 1000.0) < now() + interval '1 day' then to_timestamp(at / 1000.0)
+                else date_trunc('second', now()) end;
+
+-- Stores what a message, a preference or a change of number says about its contact. Returns the changed conversation.
+create function neoapi.whatsapp_observe_fact(f neoapi.whatsapp_fact, conversation_block text) returns text
+    language plpgsql volatile as $$
+declare
+    new_id constant text := neoapi.block_id(conversation_block, f.n);
+    split_id constant text := neoapi.block_id(conversation_block, 524288 + f.n * 2); -- and the next one
+    is_same boolean; -- the phone
+    i neoapi.whatsapp_identity;
+begin
+    i.organization_id := f.organization_id;
+    i.number_id := f.number_id;
+    i.at := neoapi.whatsapp_timestamp(f.at);
+    i.wa_id := f.wa_id;
+    i.bsuid := f.bsuid;
+    i.kind := 'seen';
+    if f.kind <> 'number_changed' then
+        i.source := case f.kind when 'message' then 'message ' || f.id
+                                else concat_ws(' ', 'preference', f.preference, extract(epoch from i.at), f.wa_id, f.bsuid) end;
+        i.name := f.name;
+        i.preference := f.preference;
+        i.preference_at := case when f.preference is not null then least(i.at, now()) end;
+        return (neoapi.whatsapp_observe(i, new_id, null)).conversation_id;
+    end if;
+    -- A new user id alone, or another spelling of the phone, is not a change of phone.
+    is_same := coalesce(neoapi.whatsapp_phone_key(f.new_wa_id) = neoapi.whatsapp_phone_key(f.wa_id), f.new_wa_id is null);
+    i.source := 'old ' || f.id;
+    i.link := 'change ' || f.id;
+    i.kind := case when is_same then 'seen' else 'left' end;
+    perform neoapi.whatsapp_observe(i, new_id, split_id);
+    i.source := 'new ' || f.id;
+    i.kind := case when is_same then 'returned' else 'joined' end;
+    i.wa_id := coalesce(f.new_wa_id, f.wa_id);
+    i.bsuid := f.new_bsuid;
+    return (neoapi.whatsapp_observe(i, new_id, neoapi.block_id(conversation_block, 524289 + f.n * 2))).conversation_id;
+end $$;
+
+-- Stores to whom a message went, as a status says, and error 131050: the contact has sent stop to the provider.
+create function neoapi.whatsapp_observe_status(f neoapi.whatsapp_fact) returns void
+    language plpgsql volatile as $$
+declare
+    m neoapi.whatsapp_message;
+begin
+    select x.* into m from neoapi.whatsapp_message x
+    where x.organization_id = f.organization_id and x.provider_message_id = f.id and x.direction = 'outbound';
+    if not found then
+        select x.* into m from neoapi.whatsapp_message x
+        where x.organization_id = f.organization_id and x.id = f.message and x.direction = 'outbound'
+          and x.provider_message_id is null;
+    end if;
+    if m.id is not null then
+        perform neoapi.whatsapp_observe_recipient(m, f.number_id, coalesce(f.wa_id, m.recipient_wa_id), f.bsuid,
+            case when f.error_code = 131050 and f.status = 'failed' then least(neoapi.whatsapp_timestamp(f.at), now()) end);
+    end if;
+end $$;
+
+-- Inserts messages and updates their conversations. Returns the number of new messages.
+create function neoapi.whatsapp_insert_messages(facts neoapi.whatsapp_fact[], id_block text) returns bigint
+    language sql volatile
+    as $$
+        with inserted as (
+            insert into neoapi.whatsapp_message (organization_id, id, conversation_id, identity_id, direction, source,
+                provider_message_id, refers_to, type, is_group, body, media_mime_type, media_filename, has_media, status, status_at,
+                occurred_at)
+            select f.organization_id, neoapi.block_id(id_block, f.n), i.conversation_id, i.id, 'inbound', 'webhook', f.id,
+                   f.refers_to, f.type, coalesce(f.is_group, false), f.body, f.mime_type, f.filename, f.has_media, 'received', now(),
+                   least(neoapi.whatsapp_timestamp(f.at), now())
+            from unnest(facts) f
+            join neoapi.whatsapp_identity i
+                on i.organization_id = f.organization_id and i.number_id = f.number_id and i.source = 'message ' || f.id
+            where f.kind = 'message' order by f.n
+            on conflict do nothing
+            returning organization_id, conversation_id, occurred_at, type, is_group),
+        updated as (
+            update neoapi.whatsapp_conversation c
+            set last_inbound_at = greatest(c.last_inbound_at, t.last), unread_count = c.unread_count + t.count,
+                updated_at = now(), is_provisional = false
+            from (select organization_id, conversation_id, count(*) filter (where neoapi.whatsapp_is_new_message(type))::int as count,
+                         max(occurred_at) filter (where neoapi.whatsapp_is_new_message(type) and not is_group) as last
+                  from inserted group by organization_id, conversation_id) t
+            where c.organization_id = t.organization_id and c.id = t.conversation_id)
+        select count(*) from inserted
+    $$;
+
+-- Applies the latest edit or revocation of each message to it. Either can arrive first. Only the sender can change a message.
+create function neoapi.whatsapp_apply_edits(facts neoapi.whatsapp_fact[]) returns void
+    language sql volatile
+    as $$
+        update neoapi.whatsapp_message o
+        set body = case when e.revoked_at is null then e.body end, has_media = o.has_media and e.revoked_at is null,
+            edited_at = e.edited_at, revoked_at = e.revoked_at
+        from (select distinct f.organization_id, coalesce(f.refers_to, f.id) as id from unnest(facts) f where f.kind = 'message') f
+        cross join lateral (
+            select x.conversation_id, (array_agg(x.body order by x.occurred_at desc, x.id desc) filter (where x.type = 'edit'))[1] as body,
+                   max(x.occurred_at) filter (where x.type = 'edit') as edited_at,
+                   min(x.occurred_at) filter (where x.type = 'revoke') as revoked_at
+            from neoapi.whatsapp_message x where x.organization_id = f.organization_id and x.refers_to = f.id
+            group by x.conversation_id) e
+        where o.organization_id = f.organization_id and o.provider_message_id = f.id and o.direction = 'inbound'
+          and o.conversation_id = e.conversation_id and o.refers_to is null
+    $$;
+
+-- The conversation's latest outbound message.
+create function neoapi.whatsapp_last_outbound(organization text, conversation text) returns text
+    language sql stable
+    as $$
+        select m.id from neoapi.whatsapp_message m
+        where m.organization_id = organization and m.conversation_id = conversation and m.direction = 'outbound'
+        order by m.occurred_at desc, m.id desc limit 1
+    $$;
+
+-- Inserts statuses and updates their messages and conversations. Returns the number of new statuses.
+create function neoapi.whatsapp_apply_statuses(facts neoapi.whatsapp_fact[]) returns bigint
+    language plpgsql volatile as $$
+declare
+    count bigint;
+begin
+    perform from neoapi.whatsapp_conversation c
+    where (c.organization_id, c.id) in (
+        select m.organization_id, m.conversation_id from unnest(facts) f
+        join neoapi.whatsapp_message m on m.organization_id = f.organization_id and m.provider_message_id = f.id
+        where f.kind = 'status'
+        union
+        select m.organization_id, m.conversation_id from unnest(facts) f
+        join neoapi.whatsapp_message m on m.organization_id = f.organization_id and m.id = f.message
+        where f.kind = 'status')
+    order by c.organization_id, c.id for update;
+    insert into neoapi.whatsapp_status (organization_id, provider_message_id, status, occurred_at, error_code, error_title,
+        contact_wa_id, contact_bsuid)
+    select f.organization_id, f.id, f.status, least(neoapi.whatsapp_timestamp(f.at), now()), f.error_code, f.error_title, f.wa_id,
+           f.bsuid
+    from unnest(facts) f where f.kind = 'status' order by f.organization_id, f.id, f.status, f.n
+    on conflict do nothing;
+    get diagnostics count = row_count;
+    -- If a message has no provider_message_id yet, whatsapp_finish takes the same lock before it stores the id and reads the
+    -- statuses.
+    perform neoapi.whatsapp_lock('neoapi.whatsapp_status', array(
+        select f.id from unnest(facts) f
+        where f.kind = 'status' and not exists (select from neoapi.whatsapp_message m
+            where m.organization_id = f.organization_id and m.provider_message_id = f.id)));
+    with target as (
+        select distinct on (m.organization_id, m.id) m.organization_id, m.id, m.conversation_id, f.id as provider_id, f.status,
+               least(neoapi.whatsapp_timestamp(f.at), now()) as at, f.error_code, f.error_title
+        from unnest(facts) f cross join lateral (
+            select x.* from neoapi.whatsapp_message x
+            where x.organization_id = f.organization_id and x.provider_message_id = f.id and x.direction = 'outbound'
+            union
+            select x.* from neoapi.whatsapp_message x
+            where x.organization_id = f.organization_id and x.id = f.message and x.direction = 'outbound'
+              and x.provider_message_id is null) m
+        where f.kind = 'status'
+        order by m.organization_id, m.id, neoapi.whatsapp_status_rank(f.status) desc, f.n),
+    updated as (
+        update neoapi.whatsapp_message m
+        set provider_message_id = coalesce(m.provider_message_id, (select t.provider_id where not exists (
+                select from neoapi.whatsapp_message o
+                where o.organization_id = t.organization_id and o.provider_message_id = t.provider_id))),
+            status = t.status, status_at = t.at, error_code = t.error_code, error_title = t.error_title
+        from target t
+        where m.organization_id = t.organization_id and m.id = t.id
+          and neoapi.whatsapp_status_rank(t.status) > neoapi.whatsapp_status_rank(m.status))
+    update neoapi.whatsapp_conversation c set held = false, updated_at = now()
+    from (select organization_id, conversation_id, array_agg(id) as messages from target group by organization_id, conversation_id) t
+    where c.organization_id = t.organization_id and c.id = t.conversation_id and c.held
+      and neoapi.whatsapp_last_outbound(c.organization_id, c.id) = any (t.messages);
+    return count;
+end $$;
+
+-- Stores facts (a JSON array) of the given numbers. conversation_block and message_block are reserved blocks of ids.
+create function neoapi.whatsapp_receive(callback_facts json, numbers text[], conversation_block text, message_block text,
+                                        out message_count bigint, out status_count bigint)
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    facts neoapi.whatsapp_fact[];
+    fact neoapi.whatsapp_fact;
+    changed text[] := '{}'; -- conversations
+begin
+    facts := array(
+        select json_populate_record(f, json_build_object('organization_id', w.organization_id, 'number_id', w.id))
+        from json_populate_recordset(null::neoapi.whatsapp_fact, callback_facts) f
+        join neoapi.whatsapp_number w on w.phone_number_id = f.phone_number_id and w.id = any (numbers)
+        order by f.n);
+    perform neoapi.whatsapp_lock_numbers(array(select f.number_id from unnest(facts) f));
+    foreach fact in array facts loop
+        if fact.kind = 'status' then
+            perform neoapi.whatsapp_observe_status(fact);
+        else
+            changed := changed || neoapi.whatsapp_observe_fact(fact, conversation_block);
+        end if;
+    end loop;
+    perform neoapi.whatsapp_refresh(k.organization_id, k.id) from (
+        select distinct c.organization_id, c.id from neoapi.whatsapp_conversation c
+        where c.id = any (changed) and c.organization_id = any (array(select f.organization_id from unnest(facts) f))
+        order by c.organization_id, c.id) k;
+    message_count := neoapi.whatsapp_insert_messages(facts, message_block);
+    perform neoapi.whatsapp_apply_edits(facts);
+    status_count := neoapi.whatsapp_apply_statuses(facts);
+end $$;
+
+revoke execute on function neoapi.whatsapp_receive from public;
+grant execute on function neoapi.whatsapp_receive to :runtime;
