@@ -31,6 +31,8 @@ create table neoapi.whatsapp_number (
     app_secret           text not null,
     verify_token_hash    bytea not null check (length(verify_token_hash) = 32),
     created_at           timestamptz not null default now(),
+    refused_at           timestamptz, -- when the provider last refused all messages; null since it accepted one
+    refusal              text,
     primary key (organization_id, id)
 );
 create unique index whatsapp_number_phone_number_id_key on neoapi.whatsapp_number (phone_number_id);

@@ -167,6 +167,11 @@ begin
             and o.status <> 'failed'),
         updated_at = now()
     where c.organization_id = organization and c.id = m.conversation_id;
+    update neoapi.whatsapp_number n
+    set refused_at = case outcome when 'unsent' then now() end,
+        refusal = case outcome when 'unsent' then concat_ws(': ', code, title) end
+    where n.organization_id = organization and n.id = number
+      and (outcome = 'unsent' or (outcome = 'accepted' and n.refused_at is not null));
     if outcome in ('refused', 'opted_out', 'unsent') then
         delete from neoapi.idempotency_key k
         where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key
@@ -180,5 +185,18 @@ begin
     return response;
 end $$;
 
-revoke execute on function neoapi.whatsapp_start, neoapi.whatsapp_finish from public;
-grant execute on function neoapi.whatsapp_start, neoapi.whatsapp_finish to :runtime;
+-- What an administrator should know: how many messages have been pending for more than ten minutes, for how many seconds the oldest
+-- one, and the numbers whose messages the provider has refused within a day and not accepted since.
+create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, out refused bigint, out refusals text)
+    language sql stable security definer set search_path = pg_catalog, pg_temp
+    as $$
+        select p.stalled, coalesce(p.oldest, 0), r.refused, r.refusals
+        from (select count(*) as stalled, extract(epoch from now() - min(m.occurred_at))::bigint as oldest
+              from neoapi.whatsapp_message m
+              where m.status = 'pending' and m.occurred_at < now() - interval '10 minutes') p,
+             (select count(*) as refused, string_agg(n.id || ' (' || n.refusal || ')', ', ' order by n.id) as refusals
+              from neoapi.whatsapp_number n where n.refused_at > now() - interval '1 day') r
+    $$;
+
+revoke execute on function neoapi.whatsapp_start, neoapi.whatsapp_finish, neoapi.whatsapp_health from public;
+grant execute on function neoapi.whatsapp_start, neoapi.whatsapp_finish, neoapi.whatsapp_health to :runtime;

@@ -63,7 +63,7 @@
     X(NOT_SIGNED, "NEO0403", WARNING, "A callback is not signed with its number's app secret and was refused.",                \
       "if it is from Meta, compare the secret with the app's basic settings and set it with: neoapictl whatsapp number "       \
       "update")                                                                                                                \
-    X(NUMBER_UNKNOWN, "NEO0404", WARNING, "A callback for an unknown number was refused.",                                     \
+    X(NUMBER_UNKNOWN, "NEO0404", WARNING, "A callback for an unknown number was ignored.",                                     \
       "if the number is yours, add it with: neoapictl whatsapp number add")                                                    \
     X(CALLBACK_UNREAD, "NEO0405", WARNING, "A callback, or a part of it, is malformed and was ignored.",                       \
       "no action needed; if it is frequent, report this line")                                                                 \
@@ -79,7 +79,7 @@
       "whatsapp number update")                                                                                                \
     X(NO_PROVIDER, "NEO0413", ERROR, "The server at NeoAPIWhatsAppURL is not the provider; nothing was sent.",                 \
       "compare NeoAPIWhatsAppURL and NeoAPIWhatsAppVersion with Meta's documentation, and check for a proxy")                  \
-    X(PROVIDER_BUSY, "NEO0414", WARNING,                                                                                       \
+    X(PROVIDER_BUSY, "NEO0414", ERROR,                                                                                         \
       "The provider temporarily accepts no messages of a number; nothing was sent, and the client was asked to retry.",        \
       "no action needed; if it is frequent, check the number's limits at Meta")                                                \
     X(PROVIDER_UNREACHABLE, "NEO0415", WARNING,                                                                                \

@@ -41,11 +41,12 @@ neo_attempt neo_attempt_of(const char *error, int http_status);
 /* Counters of the host. Every member must consist of 64-bit integers: they are summed as an array. */
 typedef struct neo_counters {
     neo_histogram requests[NEO_CLASSES];
-    neo_histogram wait;     /* for a connection to the database */
-    neo_histogram held;     /* how long a connection was held */
-    neo_histogram attempts; /* to deliver a webhook */
-    uint64_t limited;       /* requests answered with 429 */
-    uint64_t no_connection; /* requests that found no connection */
+    neo_histogram wait;       /* for a connection to the database */
+    neo_histogram held;       /* how long a connection was held */
+    neo_histogram attempts;   /* to deliver a webhook */
+    uint64_t limited;         /* requests answered with 429 */
+    uint64_t unknown_numbers; /* WhatsApp callbacks of numbers that nobody has added */
+    uint64_t no_connection;   /* requests that found no connection */
     uint64_t outcomes[NEO_ATTEMPT_KINDS];
     uint64_t delivered, failed; /* deliveries that ended */
 } neo_counters;
@@ -79,6 +80,7 @@ long long neo_metrics_started(const neo_metrics *metrics);
 /* ---- writing */
 
 void neo_metrics_request(neo_metrics *metrics, int route, int status, long long took, long long now);
+void neo_metrics_unknown_number(neo_metrics *metrics);
 void neo_metrics_connection_acquired(neo_metrics *metrics, long long waited, int is_connected);
 void neo_metrics_connection_released(neo_metrics *metrics, long long held);
 

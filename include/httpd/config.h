@@ -32,12 +32,13 @@ typedef struct neo_server_config {
     const char *webhook_ca_bundle;
     const char *whatsapp_url; /* without a trailing slash; these two are NULL if not set */
     const char *whatsapp_version;
-    long long whatsapp_timeout; /* seconds */
-    apr_array_header_t *roots;  /* of const char *: the locations with NeoAPI On; each ends in a slash */
-    neo_site *site;             /* NULL if no location has NeoAPI On */
-    neo_database *database;     /* these three are created in each child process */
-    neo_listener *listener;     /* NULL if another virtual host's is shared */
-    neo_dispatcher *dispatcher; /* NULL if this host does not deliver */
+    long long whatsapp_timeout;     /* seconds */
+    apr_array_header_t *stop_texts; /* of const char *: plain */
+    apr_array_header_t *roots;      /* of const char *: the locations with NeoAPI On; each ends in a slash */
+    neo_site *site;                 /* NULL if no location has NeoAPI On */
+    neo_database *database;         /* these three are created in each child process */
+    neo_listener *listener;         /* NULL if another virtual host's is shared */
+    neo_dispatcher *dispatcher;     /* NULL if this host does not deliver */
 } neo_server_config;
 
 /* The configuration of a location. */

@@ -34,11 +34,11 @@ typedef struct neo_fact {
     int has_media;
     int is_group;          /* sent to a group */
     const char *refers_to; /* of the types edit and revoke: the id of the message that is changed */
-    const char *status; /* sent, delivered, read, failed */
+    const char *status;    /* sent, delivered, read, failed */
     int has_error;
     int error_code;
     const char *error_title;
-    const char *preference; /* "stop" or "resume"; also of a message with only that word */
+    const char *preference; /* "stop" or "resume"; also of a message that says only that */
     const char *new_wa_id, *new_bsuid;
     neo_ms at; /* 0 if the callback has none */
 } neo_fact;
@@ -48,8 +48,9 @@ typedef struct neo_fact {
 const char *const *neo_callback_candidates(neo_text raw, apr_pool_t *pool);
 
 /* The facts of a callback, in order: an array of neo_fact. On error NULL, and *wrong is set. *dropped: the number of messages,
- * statuses and preferences that could not be understood. */
-apr_array_header_t *neo_callback_read(neo_text raw, apr_pool_t *pool, const char **wrong, int *dropped);
+ * statuses and preferences that could not be understood. `stop_texts`: see neo_preference_of_text. */
+apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **wrong,
+                                      int *dropped);
 
 /* At most `count` facts from `first` on as JSON for the database (see sql/0010_whatsapp_receive.sql). */
 neo_text neo_facts_json(const apr_array_header_t *facts, int first, int count, apr_pool_t *pool);

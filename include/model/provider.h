@@ -50,8 +50,9 @@ typedef struct neo_reply {
     neo_verdict verdict;
     const char *id; /* the provider's id of the message */
     const char *wa_id, *bsuid;
-    int is_held; /* accepted, but held by the provider for now */
-    int code;    /* error code; 0 is a valid one: `title` tells whether there is an error */
+    int http_status; /* 0: no response */
+    int is_held;     /* accepted, but held by the provider for now */
+    int code;        /* error code; 0 is a valid one: `title` tells whether there is an error */
     const char *title;
     const char *details;
     const char *trace;       /* id of the request at the provider */

@@ -17,6 +17,8 @@
 #define NEO_ADDRESS_REQUESTS 600
 #define NEO_NETWORK_REQUESTS 2400
 #define NEO_ADDRESS_LOOKUPS  60 /* reads of credentials from the database that found no valid one */
+/* The cost of WhatsApp callbacks without a valid signature from an address, in the same window. */
+#define NEO_UNSIGNED_COST 1200
 
 /* A document as it is sent, and its ETag. */
 typedef struct neo_static_document {
@@ -29,9 +31,10 @@ typedef struct neo_site {
     const char *base_url; /* ends in /public/v1/ */
     const char *docs_url; /* without a trailing slash */
     neo_keys keys;
-    apr_size_t max_body; /* bytes */
-    int cursor_lifetime; /* seconds */
-    int allows_http;     /* webhook subscriptions may have http URLs */
+    apr_size_t max_body;                  /* bytes */
+    int cursor_lifetime;                  /* seconds */
+    int allows_http;                      /* webhook subscriptions may have http URLs */
+    const apr_array_header_t *stop_texts; /* WhatsApp's opt-out texts; see neo_preference_of_text */
     neo_limiter *credentials;
     neo_limiter *addresses;
     neo_credential_cache *credential_cache;
@@ -74,6 +77,7 @@ typedef struct neo_response {
     int route;              /* see model/route.h */
     const char *principal;  /* the id of the valid credential, or NULL */
     int is_token;
+    int is_unknown_number; /* a callback of a WhatsApp number that nobody has added */
 } neo_response;
 
 /* Prepares what requests share: the statements once per process, then each site. */

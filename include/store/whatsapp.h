@@ -21,7 +21,8 @@ typedef struct neo_conversation_start {
 /* Commits the message as pending, and the idempotency key with the message's id as its response. One row, or none if the key
  * exists. */
 enum {
-    NEO_CONVERSATION_REFUSAL, /* no_lead, no_number, several_numbers or opted_out or no_phone; if null, the other columns have values */
+    NEO_CONVERSATION_REFUSAL, /* no_lead, no_number, several_numbers or opted_out or no_phone; if null, the other columns have
+                                 values */
     NEO_CONVERSATION_DELIVERIES,
     NEO_CONVERSATION_CREATED,
     NEO_CONVERSATION_NUMBER,
@@ -56,6 +57,9 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *act
 /* Numbers, found by phone_number_id or waba_id. `ids` is terminated by NULL. */
 enum { NEO_NUMBER_ID, NEO_NUMBER_PHONE_NUMBER_ID, NEO_NUMBER_APP_SECRET };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_numbers(neo_pg *pg, const char *const *ids, apr_pool_t *pool, neo_rows *rows);
+
+/* The 16 numbers that were added last, with the same columns. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_newest_numbers(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
 
 /* One row if a number has the verify token with this hash. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_verify(neo_pg *pg, const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool,

@@ -277,6 +277,11 @@ void neo_metrics_request(neo_metrics *metrics, int route, int status, long long 
         add(&counters->limited, 1);
 }
 
+void neo_metrics_unknown_number(neo_metrics *metrics)
+{
+    add(&counters_of(metrics, shard_here(metrics))->unknown_numbers, 1);
+}
+
 void neo_metrics_connection_acquired(neo_metrics *metrics, long long waited, int is_connected)
 {
     neo_counters *counters = counters_of(metrics, shard_here(metrics));

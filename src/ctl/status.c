@@ -62,6 +62,11 @@ static const char *view_counts(const status_view *l, neo_pg *pg)
         add_warning(l, "tomorrow's webhook partitions are missing; start httpd, or see its error log");
     if (neo_json_integer(neo_json_get(counts, "keys_overdue")) > 0)
         add_warning(l, "idempotency keys that expired an hour ago are not removed; start httpd, or see its error log");
+    if (neo_json_integer(neo_json_get(counts, "whatsapp_stalled")) > 0)
+        add_warning(l, "WhatsApp messages have been pending for over ten minutes; check the callback's URL at Meta");
+    if (neo_json_integer(neo_json_get(counts, "whatsapp_refused")) > 0)
+        add_warning(l, apr_pstrcat(l->ctl->pool, "Meta refuses the messages of ",
+                                   neo_json_string(neo_json_get(counts, "whatsapp_refusals")), NULL));
     return NULL;
 }
 

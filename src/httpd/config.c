@@ -11,6 +11,7 @@
 #include "core/encode.h"
 #include "httpd/log.h"
 #include "httpd/memory.h"
+#include "model/opt_out_text.h"
 
 #define VERSION_PATH     "/public/v1/"
 #define WHATSAPP_URL     "https://graph.facebook.com"
@@ -64,6 +65,7 @@ void *neo_server_config_make(apr_pool_t *pool, server_rec *server)
         *number_member(config, ranges[i].member) = -1;
     config->webhook_allows_http = -1;
     config->webhook_allowed = apr_array_make(pool, 1, sizeof(const char *));
+    config->stop_texts = apr_array_make(pool, 1, sizeof(const char *));
     config->roots = apr_array_make(pool, 1, sizeof(const char *));
     return config;
 }
@@ -86,6 +88,7 @@ void *neo_server_config_merge(apr_pool_t *pool, void *base, void *own)
     config->whatsapp_url = o->whatsapp_url ? o->whatsapp_url : b->whatsapp_url;
     config->whatsapp_version = o->whatsapp_version ? o->whatsapp_version : b->whatsapp_version;
     config->webhook_allowed = apr_array_append(pool, b->webhook_allowed, o->webhook_allowed);
+    config->stop_texts = apr_array_append(pool, b->stop_texts, o->stop_texts);
     config->roots = apr_array_append(pool, b->roots, o->roots); /* locations outside virtual hosts apply to all of them */
     return config;
 }
@@ -207,6 +210,16 @@ static const char *set_whatsapp_version(cmd_parms *cmd, void *data, const char *
     return NULL;
 }
 
+static const char *add_stop_text(cmd_parms *cmd, void *data, const char *text)
+{
+    const char *plain = neo_utf8_is_valid(text, strlen(text)) ? neo_plain_text(text, cmd->pool) : NULL;
+    (void)data;
+    if (!plain || !*plain)
+        return "NeoAPIWhatsAppStopTexts must be texts in UTF-8 with a letter or digit and at most 200 bytes";
+    APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->stop_texts, const char *) = plain;
+    return NULL;
+}
+
 static const char *set_path(cmd_parms *cmd, void *data, const char *path)
 {
     (void)data;
@@ -294,6 +307,8 @@ const command_rec neo_directives[] = {
     TAKE1("NeoAPIWhatsAppURL", set_whatsapp_url, MEMBER(whatsapp_url), "the URL of WhatsApp's provider"),
     TAKE1("NeoAPIWhatsAppVersion", set_whatsapp_version, MEMBER(whatsapp_version), "the version of the provider's API"),
     TAKE1("NeoAPIWhatsAppTimeout", set_number, NULL, "time limit for the provider's response, in seconds"),
+    AP_INIT_ITERATE("NeoAPIWhatsAppStopTexts", add_stop_text, NULL, RSRC_CONF,
+                    "further texts with which contacts opt out of messages"),
     {NULL},
 };
 
@@ -412,6 +427,7 @@ static neo_site *make_site(const neo_server_config *config, apr_pool_t *pool)
     site->max_body = (apr_size_t)NUMBER(config, max_body);
     site->cursor_lifetime = (int)NUMBER(config, cursor_lifetime);
     site->allows_http = config->webhook_allows_http == 1;
+    site->stop_texts = config->stop_texts;
     return neo_keys_read(&site->keys, config->key_file, pool) ? NULL : site;
 }
 

@@ -10,6 +10,7 @@
 
 #include "core/encode.h"
 #include "core/json.h"
+#include "model/opt_out_text.h"
 
 #define MAX_ID   255 /* bytes; the id is a key of an index */
 #define MAX_NAME 200
@@ -159,17 +160,13 @@ static const struct {
     {"reaction", "reaction.emoji"},
     {"order", "order.text"},
     {"system", "system.body"},
+    {"edit", "edit.message.text.body"},
+    {"edit", "edit.message.image.caption"},
+    {"edit", "edit.message.video.caption"},
+    {"edit", "edit.message.document.caption"},
 };
 
 static const char *const media[] = {"image", "video", "audio", "document", "sticker"};
-
-/* Messages that consist of one of these words set a preference. */
-static const struct {
-    const char *word, *preference;
-} words[] = {
-    {"STOP", "stop"},         {"PARAR", "stop"},    {"SAIR", "stop"},     {"CANCELAR", "stop"},
-    {"DESCADASTRAR", "stop"}, {"RESUME", "resume"}, {"VOLTAR", "resume"},
-};
 
 static const char *names_of(const neo_json *contacts, apr_pool_t *pool)
 {
@@ -211,20 +208,6 @@ static const char *body_of(const neo_json *message, const char *type, apr_pool_t
     return location ? place_of(location, pool) : NULL;
 }
 
-static const char *preference_of(const neo_fact *fact)
-{
-    int says = strcmp(fact->type, "text") == 0 || strcmp(fact->type, "button") == 0 || strcmp(fact->type, "interactive") == 0;
-    const char *from = says && fact->body ? fact->body : "", *end = from + strlen(from);
-    while (from < end && isspace((unsigned char)*from))
-        from++;
-    while (end > from && isspace((unsigned char)end[-1]))
-        end--;
-    for (apr_size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i].word) == (size_t)(end - from) && strncasecmp(words[i].word, from, (size_t)(end - from)) == 0)
-            return words[i].preference;
-    return NULL;
-}
-
 static void set_media(neo_fact *fact, const neo_json *message, apr_pool_t *pool)
 {
     for (apr_size_t i = 0; i < sizeof media / sizeof *media; i++)
@@ -251,6 +234,7 @@ typedef struct {
     apr_array_header_t *facts;
     const char *number;
     apr_hash_t *contacts; /* elements of `contacts`, by wa_id and by user_id */
+    const apr_array_header_t *stop_texts;
     int *dropped;
 } reader;
 
@@ -304,6 +288,14 @@ static void read_move(const reader *r, const neo_json *message, const neo_fact *
         add(r, &moved);
 }
 
+/* The message that an edit or a revocation changes. */
+static const char *referred_by(const neo_json *message, const char *type, apr_pool_t *pool)
+{
+    int is_change = strcmp(type, "edit") == 0 || strcmp(type, "revoke") == 0;
+    const neo_json *object = is_change ? neo_json_get(message, type) : NULL;
+    return object ? id_at(object, "original_message_id", pool) : NULL;
+}
+
 static int read_message(const reader *r, const neo_json *message)
 {
     neo_fact fact = {.kind = NEO_FACT_MESSAGE, .phone_number_id = r->number, .id = id_at(message, "id", r->pool)};
@@ -311,7 +303,11 @@ static int read_message(const reader *r, const neo_json *message)
         return 0;
     fact.type = type_of(message, r->pool);
     fact.body = body_of(message, fact.type, r->pool);
-    fact.preference = preference_of(&fact);
+    fact.refers_to = referred_by(message, fact.type, r->pool);
+    fact.is_group = id_at(message, "group_id", r->pool) != NULL;
+    /* Buttons and lists have labels such as "Cancelar", and what is said in a group is not said to the organization. */
+    if (strcmp(fact.type, "text") == 0 && fact.body && !fact.is_group)
+        fact.preference = neo_preference_of_text(fact.body, r->stop_texts, r->pool);
     fact.at = moment_of(message);
     set_media(&fact, message, r->pool);
     add(r, &fact);
@@ -344,12 +340,16 @@ static int read_status(const reader *r, const neo_json *reported)
 
 static int read_preference(const reader *r, const neo_json *reported)
 {
+    static const struct {
+        const char *reported, *preference;
+    } preferences[] = {{"stop", "stop"}, {"resume", "resume"}, {"signup", "resume"}};
     neo_fact fact = {.kind = NEO_FACT_PREFERENCE, .phone_number_id = r->number};
-    const char *preference = id_at(reported, "value", r->pool);
-    if (!preference || (strcmp(preference, "stop") != 0 && strcmp(preference, "resume") != 0) ||
-        !set_contact(r, &fact, reported, "wa_id", "user_id"))
+    const char *value = id_at(reported, "value", r->pool);
+    for (apr_size_t i = 0; value && i < sizeof preferences / sizeof *preferences; i++)
+        if (strcmp(preferences[i].reported, value) == 0)
+            fact.preference = preferences[i].preference;
+    if (!fact.preference || !set_contact(r, &fact, reported, "wa_id", "user_id"))
         return 0;
-    fact.preference = preference;
     fact.at = moment_of(reported);
     add(r, &fact);
     return 1;
@@ -377,10 +377,11 @@ static void read_change(reader *r, const neo_json *value)
     }
 }
 
-apr_array_header_t *neo_callback_read(neo_text raw, apr_pool_t *pool, const char **wrong, int *dropped)
+apr_array_header_t *neo_callback_read(neo_text raw, const apr_array_header_t *stop_texts, apr_pool_t *pool, const char **wrong,
+                                      int *dropped)
 {
     neo_json *whole = neo_json_parse(repaired(raw, pool), pool, wrong), *entries = whole ? neo_json_get(whole, "entry") : NULL;
-    reader r = {.pool = pool, .dropped = dropped};
+    reader r = {.pool = pool, .stop_texts = stop_texts, .dropped = dropped};
     *dropped = 0;
     if (!whole)
         return NULL;

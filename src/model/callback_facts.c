@@ -73,8 +73,8 @@ static void put_fact(neo_buf *out, const neo_fact *fact, int number)
                  {"preference", fact->preference},
                  {"new_wa_id", fact->new_wa_id},
                  {"new_bsuid", fact->new_bsuid}};
-    neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s,\"is_group\":%s", number,
-                   kinds[fact->kind], fact->has_media ? "true" : "false", fact->is_group ? "true" : "false");
+    neo_buf_printf(out, "{\"n\":%d,\"kind\":\"%s\",\"has_media\":%s,\"is_group\":%s", number, kinds[fact->kind],
+                   fact->has_media ? "true" : "false", fact->is_group ? "true" : "false");
     for (apr_size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         put_text(out, texts[i].name, texts[i].value);
     if (fact->has_error)

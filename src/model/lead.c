@@ -84,7 +84,8 @@ const char *neo_phone_digits(const char *text, apr_pool_t *pool, const char **di
 const char *neo_phone_key(const char *digits, apr_pool_t *pool)
 {
     int is_whole = strlen(digits) == 13 && strspn(digits, "0123456789") == 13;
-    if (is_whole && strncmp(digits, "55", 2) == 0 && digits[2] != '0' && digits[3] != '0' && digits[4] == '9' && digits[5] >= '6')
+    if (is_whole && strncmp(digits, "55", 2) == 0 && digits[2] != '0' && digits[3] != '0' && digits[4] == '9' &&
+        digits[5] >= '6')
         return apr_pstrcat(pool, apr_pstrmemdup(pool, digits, 4), digits + 5, NULL);
     if (is_whole && (strncmp(digits, "521", 3) == 0 || strncmp(digits, "549", 3) == 0))
         return apr_pstrcat(pool, apr_pstrmemdup(pool, digits, 2), digits + 3, NULL);

@@ -57,7 +57,7 @@ neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool)
     neo_json *body = neo_json_make_object(pool);
     set_text(body, "messaging_product", "whatsapp", pool);
     set_text(body, "recipient_type", "individual", pool);
-    set_text(body, message->wa_id ? "to" : "recipient", message->wa_id ? message->wa_id : message->bsuid, pool);
+    set_text(body, "to", message->wa_id ? message->wa_id : message->bsuid, pool);
     set_text(body, "type", "template", pool);
     neo_json_set(body, "template", template_of(message, pool));
     set_text(body, "biz_opaque_callback_data", message->id, pool);
@@ -66,28 +66,39 @@ neo_text neo_outgoing_json(const neo_outgoing *message, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- responses */
 
-/* The provider's error codes; the first matching row counts. Any other code is permanent with a status of 4xx. */
+/* The provider's error codes (doc/whatsapp.md explains each); the first matching row counts. For any other code the HTTP status
+ * decides. */
 static const struct {
     int first, last;
     int subcode; /* 0: any */
     neo_verdict verdict;
     int is_about_parameters;
 } codes[] = {
-    {0, 0, 0, NEO_VERDICT_FORBIDDEN, 0},      /* authentication */
-    {2, 2, 0, NEO_VERDICT_LATER, 0},          /* the service is down */
-    {3, 3, 0, NEO_VERDICT_FORBIDDEN, 0},      /* capability or permissions */
-    {4, 4, 0, NEO_VERDICT_LATER, 0},          /* too many calls */
-    {10, 10, 0, NEO_VERDICT_FORBIDDEN, 0},    /* permission */
-    {100, 100, 33, NEO_VERDICT_FORBIDDEN, 0}, /* the number does not exist, or not for this token */
-    {100, 100, 0, NEO_VERDICT_TEMPLATE, 0},   /* parameter */
-    {190, 190, 0, NEO_VERDICT_FORBIDDEN, 0},  /* the token expired */
-    {200, 299, 0, NEO_VERDICT_FORBIDDEN, 0},  /* permissions */
-    {80007, 80007, 0, NEO_VERDICT_LATER, 0},  /* rate limits */
+    {0, 0, 0, NEO_VERDICT_FORBIDDEN, 0},           /* authentication */
+    {2, 2, 0, NEO_VERDICT_LATER, 0},               /* the service is down */
+    {3, 3, 0, NEO_VERDICT_FORBIDDEN, 0},           /* capability or permissions */
+    {4, 4, 0, NEO_VERDICT_LATER, 0},               /* too many calls */
+    {10, 10, 0, NEO_VERDICT_FORBIDDEN, 0},         /* permission */
+    {17, 17, 0, NEO_VERDICT_LATER, 0},             /* too many calls of this user */
+    {33, 33, 0, NEO_VERDICT_FORBIDDEN, 0},         /* the number was deleted */
+    {100, 100, 33, NEO_VERDICT_FORBIDDEN, 0},      /* the number does not exist, or not for this token */
+    {100, 100, 2207051, NEO_VERDICT_FORBIDDEN, 0}, /* the number is not registered */
+    {100, 100, 0, NEO_VERDICT_TEMPLATE, 0},        /* parameter */
+    {104, 104, 0, NEO_VERDICT_FORBIDDEN, 0},       /* a token or a proof is required */
+    {190, 190, 0, NEO_VERDICT_FORBIDDEN, 0},       /* the token expired */
+    {200, 299, 0, NEO_VERDICT_FORBIDDEN, 0},       /* permissions */
+    {80007, 80007, 0, NEO_VERDICT_LATER, 0},       /* rate limits */
     {130429, 130429, 0, NEO_VERDICT_LATER, 0},
     {131016, 131016, 0, NEO_VERDICT_LATER, 0}, /* unavailable */
     {131056, 131056, 0, NEO_VERDICT_LATER, 0},
-    {131008, 131009, 0, NEO_VERDICT_TEMPLATE, 1}, /* missing or wrong parameter */
-    {131026, 131026, 0, NEO_VERDICT_FAILED, 0},   /* undeliverable */
+    {131057, 131057, 0, NEO_VERDICT_LATER, 0},     /* the account is in maintenance */
+    {133004, 133004, 0, NEO_VERDICT_LATER, 0},     /* unavailable */
+    {131005, 131005, 0, NEO_VERDICT_FORBIDDEN, 0}, /* permission */
+    {131031, 131031, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the account is locked */
+    {131045, 131045, 0, NEO_VERDICT_FORBIDDEN, 0}, /* the number is not registered */
+    {133010, 133010, 0, NEO_VERDICT_FORBIDDEN, 0}, /* likewise */
+    {131008, 131009, 0, NEO_VERDICT_TEMPLATE, 1},  /* missing or wrong parameter */
+    {131026, 131026, 0, NEO_VERDICT_FAILED, 0},    /* undeliverable */
     {131047, 131049, 0, NEO_VERDICT_FAILED, 0},
     {131050, 131050, 0, NEO_VERDICT_OPTED_OUT, 0},
     {132000, 132000, 0, NEO_VERDICT_TEMPLATE, 1}, /* number of parameters */
@@ -152,11 +163,21 @@ static int int_of(const neo_json *value)
     return (int)(number > INT_MAX ? INT_MAX : number < INT_MIN ? INT_MIN : number);
 }
 
+/* What an HTTP status means if the code does not say it. */
+static neo_verdict verdict_of(int http_status)
+{
+    if (http_status == 401 || http_status == 403)
+        return NEO_VERDICT_FORBIDDEN;
+    if (http_status == 429)
+        return NEO_VERDICT_LATER;
+    return http_status >= 500 || http_status == 408 ? NEO_VERDICT_UNKNOWN : NEO_VERDICT_FAILED;
+}
+
 static void judge(const neo_json *error, int http_status, neo_reply *reply)
 {
     int subcode = int_of(neo_json_get(error, "error_subcode"));
     reply->code = int_of(neo_json_get(error, "code"));
-    reply->verdict = http_status >= 500 ? NEO_VERDICT_UNKNOWN : NEO_VERDICT_FAILED;
+    reply->verdict = verdict_of(http_status);
     for (apr_size_t i = 0; i < sizeof codes / sizeof *codes; i++)
         if (reply->code >= codes[i].first && reply->code <= codes[i].last &&
             (!codes[i].subcode || codes[i].subcode == subcode)) {
@@ -208,6 +229,7 @@ void neo_reply_read(const neo_provider_response *answer, apr_pool_t *pool, neo_r
     if (answer->outcome != NEO_PROVIDER_RESPONDED)
         return;
     int status = answer->http_status;
+    reply->http_status = status;
     const neo_json *body = neo_json_parse(answer->body, pool, &wrong), *error = body ? neo_json_get(body, "error") : NULL;
     if (status >= 400 && error && read_error(error, status, answer->token, pool, reply))
         return;

@@ -69,6 +69,8 @@ const char *neo_call_id_of(neo_text representation, apr_pool_t *pool);
 
 /* Counts requests of the credential, or of the address if there is none, and sets the X-RateLimit headers. */
 void neo_call_count(neo_call *call, int requests, neo_allowance *allowance);
+/* Counts the cost of a WhatsApp callback that is not signed against the address. */
+void neo_call_count_unsigned(const neo_call *call, int cost, neo_allowance *allowance);
 /* Counts the further requests of a batch. Returns NULL if they are within the limit. */
 neo_problem *neo_call_count_more(neo_call *call, int requests);
 

@@ -20,7 +20,8 @@
 #define RETRY_SECONDS  "5"
 #define MAX_CHALLENGE  255
 #define FACTS_PER_STEP 100
-#define LOG_INTERVAL_S 60 /* between two log messages about one cause, in one process */
+#define COST_BYTES     (64 << 10) /* of a callback that is not signed, for each unit of its cost */
+#define LOG_INTERVAL_S 60         /* between two log messages about one cause, in one process */
 
 /* ---------------------------------------------------------------- responses */
 
@@ -37,6 +38,30 @@ static reply refuse(neo_call *call)
     neo_allowance allowance;
     neo_call_count(call, 1, &allowance);
     return FORBIDDEN;
+}
+
+/* Callbacks whose signature is wrong, or of unknown numbers, cost as much as their size: the signature is computed over the
+ * body. They have a limit of their own, since the provider sends the callbacks of all numbers from the same addresses. */
+static int cost_of(apr_size_t bytes)
+{
+    return 1 + (int)(bytes / COST_BYTES);
+}
+
+static reply limited(neo_call *call, const neo_allowance *allowance)
+{
+    neo_call_set_header(call, "Retry-After", apr_ltoa(call->pool, (long)(allowance->reset - neo_now_ms() / 1000 + 1)));
+    return (reply){429, "too many requests\n"};
+}
+
+/* Whether the address may send so many bytes that turn out not to be signed, as far as that is known before they are read. */
+static int may_receive(neo_call *call, neo_allowance *allowance)
+{
+    const char *length = neo_call_header(call, "Content-Length");
+    long long bytes = 0;
+    if (length && (!neo_integer_parse(length, &bytes) || bytes < 0 || bytes > NEO_CALLBACK_MAX_BYTES))
+        bytes = 0; /* the host refuses it */
+    neo_call_count_unsigned(call, 0, allowance);
+    return allowance->remaining >= cost_of((apr_size_t)bytes);
 }
 
 static reply failure(neo_call *call, neo_pg_status status)
@@ -117,10 +142,13 @@ static int read_signature(const neo_call *call, unsigned char given[NEO_SHA256_S
     return 1;
 }
 
+/* The numbers with these ids; without ids, the newest ones. */
 static neo_pg_status read_numbers(neo_call *call, const char *const *ids, neo_rows *numbers)
 {
     neo_pg *pg = call->request->host->acquire(call->request->context);
-    neo_pg_status status = pg ? neo_whatsapp_numbers(pg, ids, call->pool, numbers) : NEO_PG_UNAVAILABLE;
+    neo_pg_status status = !pg   ? NEO_PG_UNAVAILABLE
+                           : ids ? neo_whatsapp_numbers(pg, ids, call->pool, numbers)
+                                 : neo_whatsapp_newest_numbers(pg, call->pool, numbers);
     if (pg)
         neo_call_release(call, pg);
     return status;
@@ -170,19 +198,33 @@ static void log_not_signed(const neo_call *call, const neo_rows *numbers, int ro
                 neo_rows_value(numbers, row, NEO_NUMBER_ID), neo_rows_value(numbers, row, NEO_NUMBER_PHONE_NUMBER_ID));
 }
 
-/* The callback of a known number is not counted against the address: it may come from the provider, with a wrong secret stored
- * here, and the provider sends the callbacks of all numbers from the same addresses. */
-static reply refuse_signature(neo_call *call, const char *const *ids, const neo_rows *numbers)
+/* The callback of a known number does not count as a request of the address: it may come from the provider, with a wrong secret
+ * stored here. */
+static reply refuse_signature(neo_call *call, const neo_rows *numbers)
+{
+    neo_allowance allowance;
+    neo_call_count_unsigned(call, cost_of(call->raw.len), &allowance);
+    log_not_signed(call, numbers, 0);
+    return FORBIDDEN;
+}
+
+/* If the number is unknown, the provider must not repeat the callback for days. That it is signed with the secret of a number
+ * of the same app shows that it is the provider's; otherwise it counts like one that is not signed. */
+static reply ignore_number(neo_call *call, const char *number, const unsigned char given[NEO_SHA256_SIZE])
 {
     static atomic_llong last;
-    if (numbers->count) {
-        log_not_signed(call, numbers, 0);
-        return FORBIDDEN;
-    }
+    neo_rows others;
+    neo_allowance allowance;
+    neo_pg_status status = read_numbers(call, NULL, &others);
+    if (status != NEO_PG_OK)
+        return failure(call, status);
+    if (!signer_of(call, &others, given))
+        neo_call_count_unsigned(call, cost_of(call->raw.len), &allowance);
     if (may_log(&last))
         neo_log(NEO_LOG_NUMBER_UNKNOWN, call->request->log_context,
-                "callback refused: no organization has the number (phone_number_id %s)", ids[0] ? ids[0] : "missing");
-    return refuse(call);
+                "callback ignored: no organization has the number (phone_number_id %s)", number);
+    call->response->is_unknown_number = 1;
+    return OK;
 }
 
 /* ---------------------------------------------------------------- facts */
@@ -270,7 +312,7 @@ static reply read_facts(neo_call *call, const char *signer)
     const char *wrong = "";
     int dropped;
     void *log_context = call->request->log_context;
-    apr_array_header_t *facts = neo_callback_read(call->raw, call->pool, &wrong, &dropped);
+    apr_array_header_t *facts = neo_callback_read(call->raw, call->site->stop_texts, call->pool, &wrong, &dropped);
     if (!facts) {
         neo_log(NEO_LOG_CALLBACK_UNREAD, log_context, "cannot read a callback: %s", wrong);
         return (reply){400, "not a callback\n"};
@@ -286,8 +328,11 @@ static reply receive(neo_call *call)
     unsigned char given[NEO_SHA256_SIZE];
     const neo_request *request = call->request;
     neo_rows numbers;
+    neo_allowance allowance;
     if (!read_signature(call, given))
         return refuse(call);
+    if (!may_receive(call, &allowance))
+        return limited(call, &allowance);
     neo_problem *problem = request->host->body(request->context, NEO_CALLBACK_MAX_BYTES, &call->raw);
     if (problem)
         return (reply){neo_problem_status(problem), "cannot read the body\n"};
@@ -296,7 +341,11 @@ static reply receive(neo_call *call)
     if (status != NEO_PG_OK)
         return failure(call, status);
     const char *signer = signer_of(call, &numbers, given);
-    return signer ? read_facts(call, signer) : refuse_signature(call, ids, &numbers);
+    if (signer)
+        return read_facts(call, signer);
+    if (numbers.count)
+        return refuse_signature(call, &numbers);
+    return ids[0] ? ignore_number(call, ids[0], given) : refuse(call);
 }
 
 /* ---------------------------------------------------------------- the request */
@@ -311,10 +360,8 @@ static reply handle(neo_call *call)
         return (reply){405, "method not allowed\n"};
     }
     neo_call_count(call, 0, &allowance);
-    if (allowance.remaining == 0) { /* too many refused callbacks from the address */
-        neo_call_set_header(call, "Retry-After", apr_psprintf(call->pool, "%lld", allowance.reset - neo_now_ms() / 1000 + 1));
-        return (reply){429, "too many requests\n"};
-    }
+    if (allowance.remaining == 0) /* too many refused callbacks from the address */
+        return limited(call, &allowance);
     return is_get ? verify_address(call) : receive(call);
 }
 

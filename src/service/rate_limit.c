@@ -55,6 +55,17 @@ void neo_call_count(neo_call *call, int requests, neo_allowance *allowance)
     neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));
 }
 
+void neo_call_count_unsigned(const neo_call *call, int cost, neo_allowance *allowance)
+{
+    unsigned char digests[2][NEO_SHA256_SIZE];
+    digest_network(call->request->address, digests[0]);
+    memset(digests[1], 'c', NEO_SHA256_SIZE); /* another key than that of the address's requests */
+    for (int i = 0; i < NEO_SHA256_SIZE; i++)
+        digests[1][i] ^= digests[0][i];
+    neo_limiter_count(call->site->addresses, digests[1], cost, NEO_UNSIGNED_COST, NEO_ADDRESS_WINDOW, neo_now_ms() / 1000,
+                      allowance);
+}
+
 static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, const char *detail)
 {
     long long wait = allowance->reset - neo_now_ms() / 1000;

@@ -113,6 +113,8 @@ static void put_queue(const neo_report *report, neo_buf *out)
     put_number(out, "event_log_lag_seconds", "gauge",
                "How long the oldest writing transaction, which holds back the event log, runs.", (double)queue->log_lag / 1000);
     put_number(out, "webhook_queue_oldest_seconds", "gauge", "Age of the oldest pending delivery.", age > 0 ? age : 0);
+    put_number(out, "whatsapp_messages_stalled", "gauge", "WhatsApp messages that have been pending for over ten minutes.",
+               (double)queue->messages_stalled);
 }
 
 void neo_report_metrics(const neo_report *report, neo_buf *out)
@@ -125,6 +127,8 @@ void neo_report_metrics(const neo_report *report, neo_buf *out)
     put_durations(report, out);
     put_number(out, "rate_limited_requests_total", "counter", "Responses with 429.",
                (double)report->minutes[NEO_MINUTES].limited);
+    put_number(out, "whatsapp_callbacks_unknown_number_total", "counter",
+               "Callbacks of WhatsApp numbers that nobody has added.", (double)report->minutes[NEO_MINUTES].unknown_numbers);
     put_database(report, out);
     put_webhooks(report, out);
     put_queue(report, out);

@@ -35,6 +35,7 @@ static void put_requests(const neo_report *report, neo_buf *out)
         neo_buf_printf(out, "Requests%dxx: %llu\n", c + 2, (unsigned long long)neo_histogram_count(&total->requests[c]));
     put(out, "RequestsLastHour", neo_histogram_count(&hour));
     put(out, "RateLimited", total->limited);
+    put(out, "WhatsAppCallbacksUnknownNumber", total->unknown_numbers);
     put_times(out, "RequestMsLastHour", &hour);
     for (int i = 0; i < report->route_count; i++) {
         neo_histogram ever = neo_report_all(report->routes[i].total.times);
@@ -75,6 +76,7 @@ static void put_queue(const neo_report *report, neo_buf *out)
     neo_buf_printf(out, "QueueOverdueSeconds: %.3f\n", (double)queue->overdue / 1000);
     neo_buf_printf(out, "EventLogLagSeconds: %.3f\n", (double)queue->log_lag / 1000);
     neo_buf_printf(out, "QueueOldestSeconds: %lld\n", queue->oldest ? (report->now / 1000 - queue->oldest) / 1000 : 0);
+    put(out, "WhatsAppMessagesStalled", (uint64_t)queue->messages_stalled);
 }
 
 void neo_report_text(const neo_report *report, neo_buf *out)

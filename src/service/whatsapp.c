@@ -89,8 +89,8 @@ static void log_forbidden(void *log_context, const char *number, const neo_reply
         neo_log(NEO_LOG_ACCESS_TOKEN, log_context, "the provider rejected the access token of %s (%d: %s; %s; fbtrace_id %s)",
                 number, reply->code, reply->title, reply->details ? reply->details : "-", reply->trace ? reply->trace : "-");
     else
-        neo_log(NEO_LOG_NO_PROVIDER, log_context, "the server at NeoAPIWhatsAppURL is not the provider (%s); nothing was sent",
-                reply->details);
+        neo_log(NEO_LOG_NO_PROVIDER, log_context,
+                "the server at NeoAPIWhatsAppURL is not the provider (%s); nothing was sent for %s", reply->details, number);
 }
 
 /* The log must not contain data of the contact. */
@@ -104,8 +104,11 @@ static void log_reply(const neo_call *call, const char *number, const char *mess
         if (reply->title)
             neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "the provider accepts no messages of %s at the moment (%d: %s; %s)",
                     number, reply->code, title, more);
+        else if (reply->http_status == 429)
+            neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "the provider accepts no messages of %s at the moment (%s)", number,
+                    more);
         else if (reply->details) /* without details, post_message has logged why it was not sent */
-            neo_log(NEO_LOG_PROVIDER_UNREACHABLE, log_context, "cannot send to the provider (%s)", more);
+            neo_log(NEO_LOG_PROVIDER_UNREACHABLE, log_context, "cannot send messages of %s to the provider (%s)", number, more);
         break;
     case NEO_VERDICT_UNKNOWN:
         neo_log(NEO_LOG_SEND_UNCONFIRMED, log_context, "delivery of message %s unconfirmed; not retried (%s; %s)", message,

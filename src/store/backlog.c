@@ -9,7 +9,7 @@
 #include "sql/backlog.h"
 #include "store/event_log.h"
 
-enum { PENDING, ESTIMATE, DUE, SUBSCRIPTIONS, OVERDUE, OLDEST };
+enum { PENDING, ESTIMATE, DUE, SUBSCRIPTIONS, OVERDUE, OLDEST, MESSAGES_STALLED };
 
 static long long number_at(const neo_rows *rows, int column)
 {
@@ -60,5 +60,6 @@ neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, 
         backlog->due == NEO_BACKLOG_MAX_COUNTED || number_at(&rows, SUBSCRIPTIONS) == NEO_BACKLOG_MAX_SUBSCRIPTIONS;
     backlog->overdue = number_at(&rows, OVERDUE);
     backlog->oldest = moment_of(neo_rows_value(&rows, 0, OLDEST));
+    backlog->messages_stalled = number_at(&rows, MESSAGES_STALLED);
     return read_log(pg, pool, &last, elapsed, backlog);
 }

@@ -31,4 +31,5 @@ select (select count(*) from pending),
     (select count(*) from due),
     (select max(n) from queue),
     (select greatest(extract(epoch from now() - min(due_at)) * 1000, 1)::bigint from open having count(*) > 0),
-    (select min(id) from neoapi.webhook_queue);
+    (select min(id) from neoapi.webhook_queue),
+    (select stalled from neoapi.whatsapp_health());

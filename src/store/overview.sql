@@ -13,6 +13,9 @@ select json_build_object(
     'webhook_partitions_until', (
         select to_date(max(right(relname, 8)), 'YYYYMMDD') from pg_class
         where relnamespace = 'neoapi'::regnamespace and relkind = 'r' and relname ~ '^webhook_delivery_[0-9]{8}$'),
+    'whatsapp_stalled', h.stalled,
+    'whatsapp_refused', h.refused,
+    'whatsapp_refusals', h.refusals,
     'keys_overdue', (
         select count(*)
         from (select from neoapi.idempotency_key where expires_at < now() - interval '1 hour' limit 100000) k))
@@ -20,4 +23,4 @@ from (
     select count(*) filter (where is_active) as active,
         count(*) filter (where not is_active) as inactive,
         count(*) filter (where is_active and failing_since is not null) as failing
-    from neoapi.webhook_subscription) w;
+    from neoapi.webhook_subscription) w, neoapi.whatsapp_health() h;

@@ -6,7 +6,7 @@
 #include "core/encode.h"
 #include "store/array.h"
 
-static neo_statement *begin, *end, *answer, *numbers_of, *verify, *receive;
+static neo_statement *begin, *end, *answer, *numbers_of, *newest_numbers, *verify, *receive;
 
 void neo_whatsapp_make_statements(apr_pool_t *pool)
 {
@@ -20,6 +20,8 @@ void neo_whatsapp_make_statements(apr_pool_t *pool)
                                     "select id, phone_number_id, app_secret from neoapi.whatsapp_number"
                                     " where phone_number_id = any ($1) or waba_id = any ($1) limit 1000",
                                     1, 0);
+    newest_numbers = neo_statement_make(
+        pool, "select id, phone_number_id, app_secret from neoapi.whatsapp_number order by id desc limit 16", 0, 0);
     verify = neo_statement_make(
         pool, "select true from neoapi.whatsapp_number where verify_token_hash = decode($1, 'hex') limit 1", 1, 0);
     receive = neo_statement_make(pool, "select message_count, status_count from neoapi.whatsapp_receive($1, $2, $3, $4)", 4, 1);
@@ -86,6 +88,11 @@ neo_pg_status neo_whatsapp_numbers(neo_pg *pg, const char *const *ids, apr_pool_
 {
     const char *values[] = {array_of(ids, pool)};
     return neo_pg_run(pg, numbers_of, values, pool, rows);
+}
+
+neo_pg_status neo_whatsapp_newest_numbers(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_run(pg, newest_numbers, NULL, pool, rows);
 }
 
 neo_pg_status neo_whatsapp_verify(neo_pg *pg, const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool, neo_rows *rows)

@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import json
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ from callbacks import change, message, signature, status, text, notification  # 
 from meta import Number  # noqa: E402
 
 MAX_BODY = 4 << 20  # bytes that a callback may have
+START = int(time.time()) - 60
 JSON = {"Content-Type": "application/json"}
 
 
@@ -192,10 +194,34 @@ def test_organizations_that_share_an_app_get_their_own_messages(module_instance,
         assert [row["body"] for row in o.messages()] == [f"To {o.organization}"]
 
 
-def test_a_callback_for_an_unknown_number_is_refused(org, meta, caller):
-    unknown = Number("999000111222333", "+55 11 4000-0000", "999", "EAAx", "1" * 32)
-    assert caller.send(notification(unknown, text("Oi", PHONE)), unknown.secret) == 403
+UNKNOWN = Number("999000111222333", "+55 11 4000-0000", "999000111", "EAAx", "1" * 32)
+
+
+def test_callbacks_for_an_unknown_number_are_ignored(org, caller):
+    """Meta repeats a callback for days until the response is 200. They do not limit those of other numbers."""
+    assert {caller.send(notification(UNKNOWN, text("Oi", PHONE)), UNKNOWN.secret) for _ in range(650)} == {200}
     assert not org.conversations()
+    assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200 and count(org) == 1
+
+
+def test_an_unknown_number_of_a_known_app_costs_nothing(org, caller):
+    """Also large callbacks: that they are Meta's is shown by the secret of another number."""
+    big = padded(notification(UNKNOWN, text("Oi", PHONE)), 3_000_000)
+    assert {caller.send(big, org.number.secret) for _ in range(40)} == {200}
+    assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_large_callbacks_without_a_valid_signature_are_limited(org, caller, known):
+    """Before their body is read, by their size."""
+    big = padded(notification(org.number if known else UNKNOWN, text("Oi", PHONE)), 3_000_000)
+    found = []
+    while 429 not in found:
+        found.append(caller.send(big, "x" * 32))
+        assert found[-1] in (403 if known else 200, 429) and len(found) < 40
+    answer = caller.ask("POST", data=big, headers={**JSON, "X-Hub-Signature-256": signature("x" * 32, big)})
+    assert answer.status_code == 429 and 0 < int(answer.headers["Retry-After"]) <= 61
+    assert Caller(org.instance).send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
 
 
 def test_only_a_client_with_many_refusals_is_limited(org, caller):
@@ -205,6 +231,8 @@ def test_only_a_client_with_many_refusals_is_limited(org, caller):
         found.append(caller.send(b"{}", "", "sha256=" + "0" * 64))
         assert found[-1] in (403, 429) and len(found) < 3000
     assert len(found) > 20
+    limited = caller.ask("POST", data=b"{}", headers={**JSON, "X-Hub-Signature-256": "sha256=" + "0" * 64})
+    assert limited.status_code == 429 and 0 < int(limited.headers["Retry-After"]) <= 61
     assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 429
     assert Caller(org.instance).send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
 
@@ -248,6 +276,18 @@ def test_a_callback_with_a_thousand_contacts_is_accepted(org, caller):
     body = notification(org.number, *[text("Oi", f"55119{70_000_000 + n}") for n in range(1000)])
     assert caller.send(body, org.number.secret) == 200
     assert len(org.conversations()) == 1000
+
+
+@pytest.mark.alone
+@pytest.mark.slow
+def test_a_callback_with_nine_thousand_contacts_is_accepted(org, caller):
+    """It is stored in steps, each within the statement timeout; a repetition changes nothing."""
+    body = notification(org.number, *[text("Oi", f"55119{70_000_000 + n}", at=START) for n in range(9000)])
+    assert len(json.dumps(body)) < MAX_BODY
+    assert caller.send(body, org.number.secret) == 200
+    assert caller.send(body, org.number.secret) == 200
+    assert org.instance.sql("select count(*), sum(unread_count) from neoapi.whatsapp_conversation where organization_id = %s",
+                            org.organization) == [(9000, 9000)]
 
 
 @pytest.mark.parametrize("extra, expected", [(0, 200), (1, 413), (1_000_000, 413)])

@@ -3,6 +3,7 @@
 Who wants to hear no more is in test_whatsapp_optout.py.
 """
 
+import itertools
 import time
 
 import pytest
@@ -107,6 +108,48 @@ def test_the_last_message_is_the_latest(org):
 def test_a_message_from_the_future_does_not_extend_the_window(org):
     org.notify(text("Oi", PHONE, at=time.time() + 10 * 365 * DAY))
     assert seconds(org.conversation()["last_inbound_at"]) < time.time() + 2 * DAY
+
+
+# ---------------------------------------------------------------- edits and revocations
+
+
+def edit(item, body, at):
+    return message("edit", PHONE, content={"original_message_id": item["id"], "message": {"type": "text", "text": {"body": body}}}, at=at)
+
+
+def revocation(item, at):
+    return message("revoke", PHONE, content={"original_message_id": item["id"]}, at=at)
+
+
+def test_edits_update_the_message_in_any_order(org):
+    now = int(time.time()) - 100
+    for order in itertools.permutations(range(3)):
+        item = text("Quero visitr", PHONE, at=now)
+        events = [item, edit(item, "Quero visita", now + 10), edit(item, "Quero visitar", now + 20)]
+        before = org.conversation()["unread_count"] if org.conversations() else 0
+        for n in order:
+            org.notify(events[n])
+        assert org.message(item)["body"] == "Quero visitar", order
+        assert org.conversation()["unread_count"] == before + 1 and seconds(org.conversation()["last_inbound_at"]) == now
+
+
+@pytest.mark.parametrize("revoked_first", [True, False])
+def test_a_revocation_removes_the_text(org, revoked_first):
+    now = int(time.time()) - 100
+    item = text("Oi", PHONE, at=now)
+    events = [item, edit(item, "Olá", now + 10), revocation(item, now + 20)]
+    for one in events[::-1] if revoked_first else events:
+        org.notify(one)
+    assert org.message(item)["body"] is None and org.conversation()["unread_count"] == 1
+    made = org.begin(status=200)[0]["conversation"]
+    assert made["last_message"]["direction"] == "outbound"
+
+
+def test_only_the_sender_can_edit_a_message(org):
+    item = text("Oi", PHONE)
+    org.notify(item)
+    org.notify({**edit(item, "forged", int(time.time())), "from": "5521987654321"})
+    assert org.message(item)["body"] == "Oi"
 
 
 # ---------------------------------------------------------------- the window of 24 hours

@@ -441,6 +441,8 @@ def test_conversations_are_removed_only_on_request(ctl, other):
     assert left() == [1, 1, 1, 1, 1] and [lead[0] for lead in ctl.leads()] == ["Bia"]
     assert ctl.json("whatsapp", "number", "remove", number, "--with-conversations") == {"id": number}
     assert left() == [1, 0, 0, 0, 0]
+    assert ctl.instance.sql("select contact_phone, lead_id from neoapi.whatsapp_opt_out where organization_id = %s",
+                            ctl.organization) == [("5521987654321", bia)]  # a number that comes back must not write to Bia
     assert "no such lead" in ctl.refused("lead", "remove", ana)
     assert "no such number" in ctl.refused("whatsapp", "number", "remove", number)
     ctl.refused("lead", "remove", number, code=2)

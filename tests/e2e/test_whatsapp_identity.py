@@ -14,10 +14,9 @@ for module in ("webhook_fixtures", "whatsapp"):
 
 from client import refused  # noqa: E402
 from deployment import ROOT  # noqa: E402
-from whatsapp import (PHONE, WhatsAppOrg, meta, module_admin_factory,  # noqa: E402, F401 (fixtures among them)
-                      module_instance, org, provider)
+from whatsapp import meta, module_admin_factory, module_instance, org, provider  # noqa: E402, F401
 
-from callbacks import change, contact, envelope, message, notification, preference, status, system, text  # noqa: E402
+from callbacks import change, contact, envelope, notification, status, system, text  # noqa: E402
 from meta import accepting  # noqa: E402
 
 START = int(time.time()) - 3000

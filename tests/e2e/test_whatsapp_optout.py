@@ -1,5 +1,6 @@
 """Opt-outs: by a word, in WhatsApp's settings, or reported by Meta when it refuses a message."""
 
+import itertools
 import time
 
 import pytest
@@ -23,8 +24,10 @@ def seconds(instant):
 
 # ---------------------------------------------------------------- words and preferences
 
-WORDS = ["STOP", "PARAR", "SAIR", "CANCELAR", "DESCADASTRAR", "stop", "Parar", "  sair ", "cancelar\n"]
-NO_WORDS = ["Não quero parar", "STOP!", "PARAR?", "sair daqui", "", "S T O P", "cancelaram", "STOP STOP"]
+CONF = 'NeoAPIWhatsAppStopTexts "Chega de Mensagens!" "Обманщики"'
+WORDS = ["STOP", "PARAR", "SAIR", "CANCELAR", "DESCADASTRAR", "stop", "Parar", "  sair ", "cancelar\n", "STOP!", "PARAR!",
+         "Parar promoções", "Parar promoc\u0327o\u0303es", "Unsubscribe", "*Sair.* 🙏", "«cancelar»", "chega de mensagens", "Обманщики!"]
+NO_WORDS = ["Não quero parar", "PARAR?", "sair daqui", "", "S T O P", "cancelaram", "STOP STOP"]
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -48,6 +51,49 @@ def test_a_stop_word_in_a_sentence_does_not_opt_out(org, words):
 def test_a_stop_word_in_a_caption_or_a_button_does_not_opt_out(org):
     org.notify(message("image", PHONE, content={"id": "1", "mime_type": "image/png", "caption": "STOP"}))
     assert org.conversation()["opted_out_at"] is None
+
+
+REPLIES = {
+    "button": {"payload": "x", "text": "Cancelar"},
+    "interactive": {"type": "button_reply", "button_reply": {"id": "x", "title": "Cancelar"}},
+    "list": {"type": "list_reply", "list_reply": {"id": "x", "title": "PARAR"}},
+}
+
+
+@pytest.mark.parametrize("kind", REPLIES)
+def test_a_button_or_list_reply_does_not_opt_out(org, kind):
+    """A template that confirms a visit has a button "Cancelar"."""
+    lead = org.lead()
+    org.notify(message("interactive" if kind == "list" else kind, PHONE, content=REPLIES[kind]))
+    assert org.conversation()["opted_out_at"] is None
+    org.begin(lead, 200)
+
+
+def test_a_message_to_a_group_neither_opts_out_nor_opens_the_window(org):
+    lead = org.lead()
+    org.notify(text("PARAR", PHONE, group_id="Y2FwaV9ncm91cDox"))
+    found = org.conversation()
+    assert (found["opted_out_at"], found["last_inbound_at"], found["unread_count"]) == (None, None, 1)
+    assert org.begin(lead, 200)[0]["conversation"]["window_open"] is False
+
+
+def test_a_signup_ends_an_opt_out(org):
+    lead = org.lead()
+    org.notify(preference("stop", PHONE, at=time.time() - 20))
+    org.notify(preference("signup", PHONE, at=time.time() - 10))
+    assert org.conversation()["opted_out_at"] is None
+    org.begin(lead, 200)
+
+
+def test_the_time_of_an_opt_out_is_the_earliest_stop_since_the_last_resume(org):
+    """In any order of arrival; each permutation has a contact of its own."""
+    now = int(time.time()) - 100
+    orders = {f"55119711100{n:02}": order for n, order in enumerate(
+        itertools.permutations([("stop", 10), ("resume", 20), ("stop", 30), ("stop", 40)]))}
+    for nth in range(4):
+        org.notify(*[preference(order[nth][0], phone, at=now + order[nth][1]) for phone, order in orders.items()])
+    found = {one["contact_wa_id"]: seconds(one["opted_out_at"]) - now for one in org.conversations()}
+    assert found == dict.fromkeys(orders, 30)
 
 
 @pytest.mark.parametrize("word", ["RESUME", "VOLTAR", "voltar"])

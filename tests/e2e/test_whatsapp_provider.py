@@ -1,7 +1,9 @@
 """POST /whatsapp/conversations when Meta refuses, is unreachable, is slow, or its response is lost."""
 
 import contextlib
+import json
 import re
+import subprocess
 import time
 import uuid
 from concurrent.futures import ThreadPoolExecutor
@@ -145,6 +147,60 @@ def test_provider_texts_are_escaped_in_the_log(org, module_instance):
     org.meta.behave(answering(401, b'{"error": {"code": 190, "message": "x\\n[Sat] forged\\u001b[31m"}}', JSON))
     refused(org.start(org.lead()), 503, "internal.provider_unavailable")
     assert "\n[Sat] forged" not in module_instance.error_log[before:] and "\x1b" not in module_instance.error_log[before:]
+
+
+@pytest.mark.parametrize("status", [401, 403, 429])
+@pytest.mark.parametrize("code", [17, 104, 131005, 987654])
+def test_the_status_decides_about_an_unknown_code(org, module_instance, code, status):
+    """The key can be used again, and an administrator sees which number is concerned."""
+    before, lead, key = len(module_instance.error_log), org.lead(), new_key()
+    org.meta.behave(answering(status, b'{"error": {"message": "No.", "code": %d}}' % code, JSON))
+    answer = org.start(lead, key=key)
+    refused(answer, 503, "internal.provider_unavailable")
+    assert int(answer.headers["Retry-After"]) > 0
+    line = logged_error(module_instance, before)
+    assert ":error]" in line and org.number_id in line and str(code) in line
+    org.meta.behave(accept)
+    assert org.begin(lead, key=key)[0]["created"] is True
+
+
+def test_a_number_in_maintenance_is_no_pending_message(org):
+    lead, key = org.lead(), new_key()
+    org.meta.behave(error(131057, status=503))
+    refused(org.start(lead, key=key), 503, "internal.provider_unavailable")
+    org.meta.behave(accept)
+    org.begin(lead, key=key)
+
+
+def test_an_unregistered_number_is_no_template_error(org, module_instance):
+    before, lead = len(module_instance.error_log), org.lead()
+    org.meta.behave(error(100, details="Phone number not registered", error_subcode=2207051))
+    refused(org.start(lead), 503, "internal.provider_unavailable")
+    assert org.number_id in logged_error(module_instance, before)
+
+
+def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
+    def report():
+        run = subprocess.run([module_instance.env["NEOAPI_CTL"], "--json", "status"], text=True, capture_output=True,
+                             timeout=TIMEOUT_S)
+        shown = json.loads(run.stdout)
+        return shown["whatsapp_stalled"], org.number_id in (shown.get("whatsapp_refusals") or ""), " ".join(shown["warnings"])
+
+    lead = org.lead()
+    org.meta.behave(error(190))
+    org.start(lead)
+    assert report()[1] and org.number_id in report()[2]
+    org.meta.behave(close_before_response)
+    before = report()[0]
+    made = ok(org.start(lead), 201)
+    module_instance.sql("update neoapi.whatsapp_message set occurred_at = now() - interval '20 minutes' where id = %s",
+                        made["message"]["id"])
+    assert report()[0] == before + 1 and "pending for over ten minutes" in report()[2]
+    org.meta.behave(accept)
+    org.begin(lead, 200)
+    assert not report()[1]
+    org.notify(status(org.meta.sends[-2], "delivered", PHONE))
+    assert report()[0] == before
 
 
 # ---------------------------------------------------------------- nobody knows whether it was sent: it is never sent again

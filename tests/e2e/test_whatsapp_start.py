@@ -11,7 +11,7 @@ from client import ULID, Api, moment, refused  # noqa: E402
 from whatsapp import (PHONE, SHORT, WhatsAppOrg, meta, module_admin_factory,  # noqa: E402 (fixtures among them)
                       module_instance, org, provider)
 
-from callbacks import text  # noqa: E402
+from callbacks import system, text  # noqa: E402
 from meta import accepting  # noqa: E402
 
 UNKNOWN_LEAD = "led_00000000000000000000000000"
@@ -144,6 +144,17 @@ def test_a_contact_may_have_only_a_business_scoped_id(org):
     org.notify(text("Oi", user_id="BR.13491208655302741918"))
     assert org.conversation()["unread_count"] == 1
     assert org.begin(lead, 200)[0]["conversation"]["id"] == first["conversation"]["id"]
+
+
+def test_a_message_to_a_user_id_alone(org, module_instance):
+    """In version 23.0 of Meta's API `to` is required."""
+    lead = org.lead()
+    org.begin(lead)
+    org.notify(system("user_changed_number", PHONE, new={"user_id": "BR.1", "wa_id": "5521987654321"}))
+    module_instance.sql("update neoapi.whatsapp_identity set wa_id = null, phone = null, boundary = null where organization_id = %s"
+                        " and kind = 'joined'", org.organization)
+    _, send = org.begin(lead, 200)
+    assert send.json["to"] == "BR.1" and "recipient" not in send.json
 
 
 @pytest.mark.parametrize("state, held", [("accepted", False), ("held_for_quality_assessment", True), ("paused", True),

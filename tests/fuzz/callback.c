@@ -53,7 +53,7 @@ static void check_callback(neo_text raw, apr_pool_t *pool)
 {
     const char *wrong = NULL;
     int dropped = -1;
-    const apr_array_header_t *facts = neo_callback_read(raw, pool, &wrong, &dropped);
+    const apr_array_header_t *facts = neo_callback_read(raw, NULL, pool, &wrong, &dropped);
     EXPECT(facts ? dropped >= 0 : wrong && *wrong);
     for (int i = 0; facts && i < facts->nelts; i++)
         check_fact(&APR_ARRAY_IDX(facts, i, neo_fact));

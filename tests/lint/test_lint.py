@@ -7,7 +7,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-CHECKS = ("format", "layers", "sizes", "texts")
+CHECKS = ("format", "formats", "layers", "sizes", "texts")
 
 FUNCTION = "int neo_{0}(void);\n\nint neo_{0}(void)\n{{\n{1}    return 0;\n}}\n"
 
@@ -51,6 +51,8 @@ PROJECT = {
 
 # The check, the file, its defective content, and what the check must say.
 DEFECTS = {
+    "a length modifier that APR does not know": (
+        "formats", "src/core/id.c", 'const char *f(void)\n{\n    return apr_psprintf(0, "%s%lld", g("("), 1LL);\n}\n', "src/core/id.c:3: %lld"),
     "a line that clang-format would change": ("format", "src/core/id.c", "int  x;\n", "clang-format -i src/core/id.c"),
     "a header that clang-format would change": ("format", "include/core/id.h", "int\tx;\n", "include/core/id.h:1"),
     "an unquoted variable in a script": ("format", "tests/start.sh", "#!/bin/sh\necho $1\n", "SC2086"),

@@ -15,7 +15,7 @@ static apr_array_header_t *read_value(const char *value, int *dropped, apr_pool_
     const char *text = apr_psprintf(
         pool, "{\"entry\":[{\"id\":\"10203040506\",\"changes\":[{\"value\":{\"metadata\":{\"phone_number_id\":\"%s\"},%s}}]}]}",
         NUMBER, value);
-    apr_array_header_t *facts = neo_callback_read(text_of(text), pool, &wrong, dropped);
+    apr_array_header_t *facts = neo_callback_read(text_of(text), NULL, pool, &wrong, dropped);
     if (!facts)
         fail_msg("%s: %s", wrong, text);
     return facts;
@@ -90,13 +90,28 @@ static void each_type_has_its_text(void **state)
     }
 }
 
-static void a_word_alone_is_a_wish(void **state)
+static void a_text_alone_is_a_preference(void **state)
 {
     static const struct {
         const char *said, *preference;
-    } known[] = {{"STOP", "stop"},         {" parar\\n", "stop"}, {"Sair", "stop"},     {"CANCELAR", "stop"},
-                 {"descadastrar", "stop"}, {"resume", "resume"},  {"Voltar", "resume"}, {"STOP!", NULL},
-                 {"please stop", NULL},    {"stopp", NULL},       {"", NULL},           {"PARAR SAIR", NULL}};
+    } known[] = {{"STOP", "stop"},
+                 {" parar\\n", "stop"},
+                 {"Sair", "stop"},
+                 {"CANCELAR", "stop"},
+                 {"descadastrar", "stop"},
+                 {"resume", "resume"},
+                 {"Voltar", "resume"},
+                 {"STOP!", "stop"},
+                 {"please stop", NULL},
+                 {"stopp", NULL},
+                 {"", NULL},
+                 {"PARAR SAIR", NULL},
+                 {"Parar promoções", "stop"},
+                 {"UNSUBSCRIBE.", "stop"},
+                 {"Na\\u0303o quero mais receber mensagens!", "stop"},
+                 {"✋ Sair 🙏", "stop"},
+                 {"parar?", NULL},
+                 {"❓", NULL}};
     for (int i = 0; i < COUNT(known); i++) {
         const neo_fact *fact =
             message(apr_psprintf(*state, "\"type\":\"text\",\"text\":{\"body\":\"%s\"}", known[i].said), *state);
@@ -211,7 +226,7 @@ static void a_malformed_callback_is_reported(void **state)
     for (int i = 0; i < COUNT(none); i++) {
         const char *wrong = NULL;
         int dropped;
-        assert_null(neo_callback_read(text_of(none[i]), *state, &wrong, &dropped));
+        assert_null(neo_callback_read(text_of(none[i]), NULL, *state, &wrong, &dropped));
         assert_non_null(wrong);
     }
 }
@@ -252,7 +267,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(a_text_is_taken_with_its_sender_and_moment),
         pool_test(each_type_has_its_text),
-        pool_test(a_word_alone_is_a_wish),
+        pool_test(a_text_alone_is_a_preference),
         pool_test(statuses_are_taken_as_they_are_named_here),
         pool_test(preferences_have_a_number_for_their_moment),
         pool_test(a_change_of_number_is_reported_with_the_message),

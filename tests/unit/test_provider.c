@@ -19,8 +19,8 @@ static void a_message_is_written_as_the_provider_wants_it(void **state)
     neo_json_append(parameters, neo_json_make_string("A \"b\"", *state));
     message = (neo_outgoing){"wam_2", NULL, "BR.1", "hello", "en", parameters};
     const char *text = neo_outgoing_json(&message, *state).ptr;
-    assert_non_null(strstr(text, "\"recipient\":\"BR.1\""));
-    assert_null(strstr(text, "\"to\":"));
+    assert_non_null(strstr(text, "\"to\":\"BR.1\""));
+    assert_null(strstr(text, "\"recipient\":"));
     assert_non_null(
         strstr(text, "\"components\":[{\"type\":\"body\",\"parameters\":[{\"type\":\"text\",\"text\":\"A \\\"b\\\"\"}]}]"));
 }

@@ -24,6 +24,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 TIMEOUT_S = 60
+USER_ID = r"[A-Z]{2}\.[0-9A-Za-z]{1,128}"
 numbers = itertools.count(secrets.randbelow(10**6) * 10**4)  # nothing is called the same in two processes
 
 
@@ -58,7 +59,7 @@ class Send:
     @property
     def to(self):
         """Whom it is for: digits, or a business-scoped user id."""
-        return self.json.get("to") or self.json.get("recipient")
+        return self.json.get("to")
 
     @property
     def template(self):
@@ -109,6 +110,10 @@ ERRORS = {
     132000: (400, "Template Param Count Mismatch"), 132001: (404, "Template does not exist"),
     132012: (400, "Template Parameter Format Mismatch"), 132015: (400, "Template is Paused"),
     132016: (400, "Template is Disabled"),
+    17: (400, "API User Too Many Calls"), 104: (400, "Incorrect signature"), 131005: (403, "Access denied"),
+    131031: (403, "Business Account locked"), 131057: (500, "Account in maintenance mode"),
+    133004: (503, "Server temporarily unavailable"), 133010: (400, "Phone number not registered"),
+    131045: (500, "Incorrect certificate"),
     100: (400, "Invalid parameter"), 131008: (400, "Required parameter is missing"),
     131009: (400, "Parameter value is not valid"),
 }
@@ -132,13 +137,12 @@ def require(condition, code, details):
 def check_message(message, templates):
     """Raises Wrong for what Meta would not take."""
     require(isinstance(message, dict), 100, "the body must be a JSON object")
-    known = {"messaging_product", "recipient_type", "to", "recipient", "type", "template", "biz_opaque_callback_data"}
+    known = {"messaging_product", "recipient_type", "to", "type", "template", "biz_opaque_callback_data"}
     require(set(message) <= known, 100, f"unexpected keys {sorted(set(message) - known)}")
     require(message.get("messaging_product") == "whatsapp", 100, "messaging_product is required")
     require(message.get("recipient_type", "individual") == "individual", 100, "recipient_type must be individual")
-    require(("to" in message) != ("recipient" in message), 131008, "either to or recipient is required")
-    require(re.fullmatch(r"[1-9]\d{6,14}", message.get("to", "5511987654321")), 131009, "to is not a phone number")
-    require(re.fullmatch(r"[A-Z]{2}\.[0-9A-Za-z]{1,128}", message.get("recipient", "BR.1")), 131009, "recipient is no user id")
+    require("to" in message and "recipient_type" in message, 131008, "to and recipient_type are required")
+    require(re.fullmatch(r"[1-9]\d{6,14}|" + USER_ID, message["to"]), 131009, "to is neither a phone number nor a user id")
     require(message.get("type") == "template", 100, "the 24 hours have passed: type must be template")
     require(len(message.get("biz_opaque_callback_data", "")) <= 512, 131009, "biz_opaque_callback_data is too long")
     check_template(message.get("template"), templates)
@@ -178,9 +182,10 @@ def accepting(wa_id=None, user_id=None, **of_message):
     """Accepts as Meta does. The contact is who it is sent to, unless `wa_id` (False: none) and `user_id` say otherwise."""
     def behave(handler, send):
         send.is_accepted = True
-        contact = {"input": send.to, "wa_id": send.to if "to" in send.json else None}
+        is_user_id = re.fullmatch(USER_ID, send.to)
+        contact = {"input": send.to, "wa_id": None if is_user_id else send.to}
         contact.update({"wa_id": wa_id} if wa_id is not None else {}, **({"user_id": user_id} if user_id else {}))
-        if "recipient" in send.json:
+        if is_user_id:
             contact["user_id"] = send.to
         contact = {name: value for name, value in contact.items() if value}
         handler.answer(200, {"messaging_product": "whatsapp", "contacts": [contact],
