@@ -9,6 +9,7 @@
 #define REQUESTS 'r'
 #define NETWORK  'n' /* requests of an IPv6 /48 network */
 #define LOOKUPS  'l' /* failed look-ups of credentials */
+#define UNSIGNED 'u' /* WhatsApp callbacks without a valid signature */
 
 /* An address; of an IPv6 address, the first `bytes`. */
 static neo_text caller_of(const neo_call *call, char limit, apr_size_t bytes)
@@ -55,15 +56,12 @@ void neo_call_count(neo_call *call, int requests, neo_allowance *allowance)
     neo_call_set_header(call, "X-RateLimit-Reset", apr_ltoa(call->pool, (long)allowance->reset));
 }
 
+/* A cost above what is left uses all of it, since a body without Content-Length is charged after it was read. */
 void neo_call_count_unsigned(const neo_call *call, int cost, neo_allowance *allowance)
 {
-    unsigned char digests[2][NEO_SHA256_SIZE];
-    digest_network(call->request->address, digests[0]);
-    memset(digests[1], 'c', NEO_SHA256_SIZE); /* another key than that of the address's requests */
-    for (int i = 0; i < NEO_SHA256_SIZE; i++)
-        digests[1][i] ^= digests[0][i];
-    neo_limiter_count(call->site->addresses, digests[1], cost, NEO_UNSIGNED_COST, NEO_ADDRESS_WINDOW, neo_now_ms() / 1000,
-                      allowance);
+    count_network(call, UNSIGNED, 8, cost, NEO_UNSIGNED_COST, allowance);
+    if (allowance->is_exceeded && allowance->remaining)
+        count_network(call, UNSIGNED, 8, allowance->remaining, NEO_UNSIGNED_COST, allowance);
 }
 
 static neo_problem *exceeded(neo_call *call, const neo_allowance *allowance, const char *detail)
