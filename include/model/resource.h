@@ -69,6 +69,8 @@ struct neo_field {
     const char *example; /* a realistic value, as JSON */
 };
 
+#define NEO_MIN_CONTAINED 3 /* characters of NEO_FILTER_CONTAINS: the index has no shorter ones */
+
 typedef enum neo_filter_kind {
     NEO_FILTER_EQUAL,    /* one of the values */
     NEO_FILTER_FROM,     /* >= */

@@ -21,6 +21,7 @@ typedef enum neo_pg_status {
     NEO_PG_FK_VIOLATION,     /* foreign_key_violation; rows->constraint names it */
     NEO_PG_RETRY,       /* only in a transaction: it failed because of a conflict or an outage; roll back and begin again */
     NEO_PG_UNAVAILABLE, /* no connection, or a timeout; a write may have been executed */
+    NEO_PG_TIME_LIMIT,  /* the statement exceeded neo_pg_limit_time */
     NEO_PG_SCHEMA,      /* the schema is missing or older than the statement, which did nothing */
     NEO_PG_FAILED,      /* any other error, which was logged */
 } neo_pg_status;
@@ -65,6 +66,10 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wron
 /* Runs a prepared statement; `values` are `params` texts, NULL for null. */
 NEO_MUSTCHECK neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                                        neo_rows *rows);
+
+/* Limits the time of statements that neo_pg_run and neo_pg_query run next outside a transaction; 0: the connection's own limit.
+ * The server gets the limit together with the statement. */
+void neo_pg_limit_time(neo_pg *pg, int milliseconds);
 
 /* The same in two steps: send, then receive when neo_pg_is_answered, which can become true when neo_pg_socket is readable or
  * the statement has timed out. In between the connection must not be used and `values` must not change. A statement that cannot

@@ -148,6 +148,8 @@ static const neo_code_info catalogue[] = {
                                  "Try again later. If the error persists, report `request_id`."},
     [NEO_INTERNAL_UNAVAILABLE] = {"internal.unavailable", 503, "internal", "The service is temporarily unavailable.",
                                   "Retry after the seconds in Retry-After, with the same Idempotency-Key if you sent one."},
+    [NEO_INTERNAL_QUERY_TIMEOUT] = {"internal.query_timeout", 503, "internal", "The query took too long and was cancelled.",
+                                    "Narrow the query: add filters, or use a longer `q`."},
     [NEO_INTERNAL_PROVIDER_UNAVAILABLE] =
         {"internal.provider_unavailable", 503, "internal", "WhatsApp is temporarily unavailable. Nothing was sent.",
          "Retry after the seconds in Retry-After, with the same Idempotency-Key if you sent one."},

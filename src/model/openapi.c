@@ -33,6 +33,8 @@ static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
         [NEO_VALUE_INTEGER] = NEO_JSON({"type" : "integer", "format" : "int64"}),
     };
     neo_json *schema = neo_openapi_json(pool, "%s", schemas[filter->value]);
+    if (filter->kind == NEO_FILTER_CONTAINS)
+        neo_json_set(schema, "minLength", neo_json_make_integer(NEO_MIN_CONTAINED, pool));
     for (const char *const *v = filter->values; v && *v; v++)
         neo_json_append(neo_json_get(schema, "enum"), neo_json_make_string(*v, pool));
     return schema;

@@ -72,7 +72,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                          .response_headers = NEO_RESPONSE_LINK,
                          .media_type = JSON,
                          .problems = BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) |
-                                     BIT(NEO_VALIDATION_CURSOR_EXPIRED),
+                                     BIT(NEO_VALIDATION_CURSOR_EXPIRED) | BIT(NEO_INTERNAL_QUERY_TIMEOUT),
                          .verb = "list",
                          .summary = "List {collection}",
                          .doc = "Newest first. Filters combine with AND, comma-separated values with OR.",
@@ -100,12 +100,11 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                           .summary = "Create, update and delete several {collection}",
                           .doc = "Up to 100 operations, executed in order. Each has the same result as the single request: an "
                                  "update is a JSON merge patch, and each change has its own event. Without `atomic` each "
-                                 "operation succeeds or fails on its own, and the response has the result of each. With "
-                                 "`atomic` all operations are executed or none: the response is the first error, with its "
-                                 "status and the operation in front of its fields (`operations[3].data.name`).\n\nFor the rate "
-                                 "limit, each operation counts as a request. A batch that exceeds what is left of the window "
-                                 "is refused with 429 and counts as one request. An Idempotency-Key applies to the whole "
-                                 "batch.",
+                                 "succeeds or fails on its own, and the response has all results. With `atomic` all are "
+                                 "executed or none: the response is the first error, with its status and the operation in "
+                                 "front of its fields (`operations[3].data.name`).\n\nFor the rate limit, each operation "
+                                 "counts as a request. A batch that exceeds what is left is refused with 429 and counts as "
+                                 "one request. An Idempotency-Key applies to the whole batch.",
                           .answer = "The results of the operations, in order."},
     [NEO_ACTION_READ] = {.method = "GET",
                          .path = "{collection}/{id}",
@@ -202,7 +201,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                     .prefix = "whd_",
                                     .media_type = JSON,
                                     .problems = BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) |
-                                                BIT(NEO_VALIDATION_CURSOR_EXPIRED),
+                                                BIT(NEO_VALIDATION_CURSOR_EXPIRED) | BIT(NEO_INTERNAL_QUERY_TIMEOUT),
                                     .schema = "DeliveryList",
                                     .verb = "listDeliveries",
                                     .summary = "List a subscription's deliveries",

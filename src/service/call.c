@@ -46,6 +46,14 @@ static neo_problem *not_answered(neo_call *call)
                              "Idempotency-Key, or read the resource first.");
 }
 
+static neo_problem *time_limit_exceeded(neo_call *call)
+{
+    neo_problem *problem = neo_problem_make(call->pool, NEO_INTERNAL_QUERY_TIMEOUT,
+                                            "The query took longer than 2 s. Narrow it: add filters, or use a longer q.");
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
 static neo_problem *duplicate(neo_call *call, const char *constraint)
 {
     const neo_resource *resource = call->match.resource;
@@ -85,6 +93,7 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
         return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
                                 "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
     case NEO_PG_UNAVAILABLE: return not_answered(call);
+    case NEO_PG_TIME_LIMIT: return time_limit_exceeded(call);
     case NEO_PG_RETRY:
     case NEO_PG_SCHEMA: return not_executed(call);
     default: return neo_problem_internal(call->pool);

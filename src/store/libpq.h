@@ -17,6 +17,7 @@ struct neo_pg {
     void *log_context;
     void *user_data;
     int timed_out;      /* the last statement timed out */
+    int time_limit;     /* milliseconds; 0: none */
     int in_transaction; /* between neo_pg_begin and commit or rollback */
     struct {
         const neo_statement *statement; /* NULL: none was sent, so neo_pg_receive runs it */
@@ -53,6 +54,10 @@ int neo_pg_send_prepared(neo_pg *pg, const neo_statement *statement, const char 
 PGresult *neo_pg_await(neo_pg *pg, int was_sent, int timeout, int *completed);
 PGresult *neo_pg_execute(neo_pg *pg, const neo_statement *statement, const char *const *values, int *completed);
 PGresult *neo_pg_execute_text(neo_pg *pg, const char *sql, int params, const char *const *values, int timeout);
+
+/* Executes the prepared statement, or if it is NULL the SQL, with the connection's time_limit. */
+PGresult *neo_pg_execute_limited(neo_pg *pg, const neo_statement *statement, const char *sql, int params,
+                                 const char *const *values, int *completed);
 
 /* Whether a failed statement can be executed again: it certainly did nothing, or only reads. */
 int neo_pg_can_retry(neo_pg *pg, const neo_statement *statement, const PGresult *result, int completed);

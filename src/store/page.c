@@ -10,6 +10,8 @@
 #include "model/check.h"
 #include "store/reference.h"
 
+#define TIME_LIMIT_MS 2000
+
 static const char *moment_value(const neo_filter *filter, const char *prefix, const char *text, apr_pool_t *pool,
                                 const char **value)
 {
@@ -35,6 +37,18 @@ static const char *enum_value(const neo_filter *filter, const char *text, apr_po
     return apr_pstrcat(pool, "must be ", neo_one_of(filter->values, pool), NULL);
 }
 
+/* The characters that a part of a text is compared by: without spaces and combining marks (U+0300 to U+036F), which folding
+ * removes. */
+static int folded_length(const char *text)
+{
+    int length = 0;
+    for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+        int is_mark = *c == 0xCC || (*c == 0xCD && c[1] < 0xB0);
+        length += *c != ' ' && (*c & 0xC0) != 0x80 && !is_mark;
+    }
+    return length;
+}
+
 const char *neo_condition_value(const neo_filter *filter, const char *prefix, const char *text, apr_pool_t *pool,
                                 const char **value)
 {
@@ -49,6 +63,8 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
         return "must be " NEO_DATE_FORM;
     if (filter->value == NEO_VALUE_INTEGER && !neo_integer_parse(text, &number))
         return "must be an integer";
+    if (filter->kind == NEO_FILTER_CONTAINS && folded_length(text) < NEO_MIN_CONTAINED)
+        return apr_psprintf(pool, "must have at least %d characters", NEO_MIN_CONTAINED);
     *value = text;
     return NULL;
 }
@@ -223,5 +239,9 @@ neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *con
         add_plan_for_values(&f);
     const char *sql = page(&f, limit, before), *const *all = (const char *const *)f.values->elts;
     const neo_statement *statement = is_usual(selection) ? neo_statement_of(sql, f.values->nelts) : NULL;
-    return statement ? neo_pg_run(pg, statement, all, pool, rows) : neo_pg_query(pg, sql, f.values->nelts, all, pool, rows);
+    neo_pg_limit_time(pg, selection->count ? TIME_LIMIT_MS : 0); /* without filters the index gives the page */
+    neo_pg_status status =
+        statement ? neo_pg_run(pg, statement, all, pool, rows) : neo_pg_query(pg, sql, f.values->nelts, all, pool, rows);
+    neo_pg_limit_time(pg, 0);
+    return status;
 }

@@ -116,7 +116,7 @@ int neo_state_is_class(const char *state, const char *class)
 
 /* PostgreSQL, appendix A: class 08 connection, 53 resources, 57P operator, 57014 statement_timeout, 25006 read-only (a
  * standby). */
-static neo_pg_status status_of(const char *state)
+static neo_pg_status status_of(const neo_pg *pg, const char *state)
 {
     static const struct {
         const char *class;
@@ -127,6 +127,8 @@ static neo_pg_status status_of(const char *state)
         {"55P03", NEO_PG_UNAVAILABLE},      {"40", NEO_PG_UNAVAILABLE},     {"42P01", NEO_PG_SCHEMA},
         {"42703", NEO_PG_SCHEMA},           {"3F000", NEO_PG_SCHEMA},       {"42883", NEO_PG_SCHEMA},
     };
+    if (pg->time_limit && neo_state_is_class(state, "57014"))
+        return NEO_PG_TIME_LIMIT;
     for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (neo_state_is_class(state, table[i].class))
             return table[i].status;
@@ -154,7 +156,7 @@ neo_pg_status neo_pg_read_result(neo_pg *pg, PGresult *result, apr_pool_t *pool,
         rows->count = PQntuples(result);
         return NEO_PG_OK;
     }
-    neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(neo_result_state(result)) : NEO_PG_UNAVAILABLE;
+    neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(pg, neo_result_state(result)) : NEO_PG_UNAVAILABLE;
     rows->constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     rows->message = one_line(primary ? primary : PQerrorMessage(pg->conn), pool);
@@ -241,12 +243,16 @@ int neo_pg_send_prepared(neo_pg *pg, const neo_statement *statement, const char 
 
 PGresult *neo_pg_execute(neo_pg *pg, const neo_statement *statement, const char *const *values, int *completed)
 {
+    if (pg->time_limit)
+        return neo_pg_execute_limited(pg, statement, NULL, 0, values, completed);
     return neo_pg_await(pg, neo_pg_send_prepared(pg, statement, values), NEO_PG_TIMEOUT_S, completed);
 }
 
 PGresult *neo_pg_execute_text(neo_pg *pg, const char *sql, int params, const char *const *values, int timeout)
 {
     int completed;
+    if (pg->time_limit)
+        return neo_pg_execute_limited(pg, NULL, sql, params, values, &completed);
     int was_sent = params ? PQsendQueryParams(pg->conn, sql, params, NULL, values, NULL, NULL, 0) : PQsendQuery(pg->conn, sql);
     return neo_pg_await(pg, was_sent, timeout, &completed);
 }

@@ -12,6 +12,7 @@ typedef struct {
     fake_pg *server;
     char before[NEO_ID_SIZE]; /* the id that the last list continued from; empty for a first page */
     const char *organization;
+    const char *error; /* an SQLSTATE instead of rows */
 } scene;
 
 #define FIRST  "brk_01jd3x0000000000000000000z"
@@ -25,7 +26,7 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
     apr_cpystrn(s->before, before ? before : "", sizeof s->before);
     s->organization =
         strcmp(fake_value(sql, values, "organization_id = "), ORGANIZATION) == 0 ? ORGANIZATION : OTHER_ORGANIZATION;
-    *reply = (fake_reply){.columns = 2, .rows = 2, .values = rows};
+    *reply = (fake_reply){.columns = 2, .rows = 2, .values = rows, .error = s->error};
 }
 
 static scene *scene_with(fake_key *key, apr_pool_t *pool)
@@ -67,7 +68,7 @@ static void valid_queries_are_accepted(void **state)
         "&&limit=5&&",
         "creci=123&visibility=public,private",
         "q=S%C3%A3o+Paulo",
-        "q=%F0%9F%98%80",
+        "q=%F0%9F%98%80%F0%9F%98%80%F0%9F%98%80",
         "q=a%26b%3Dc%2Cd",
         "q=1%2B1=2",
         "%6Cimit=7",
@@ -112,6 +113,10 @@ static void an_invalid_query_is_refused_with_its_parameter(void **state)
         {"q=\xC3", "validation.parameter_invalid", "q"},
         {"%C3=1", "validation.parameter_invalid", "query"},
         {"q=", "validation.parameter_invalid", "q"},
+        {"q=ab", "validation.parameter_invalid", "q"},
+        {"q=a+b", "validation.parameter_invalid", "q"},
+        {"q=%C3%A3%C3%A9", "validation.parameter_invalid", "q"},
+        {"q=ae%CC%81", "validation.parameter_invalid", "q"},
         {"q", "validation.parameter_invalid", "q"},
         {"visibility=secret", "validation.parameter_invalid", "visibility"},
         {"visibility=public,", "validation.parameter_invalid", "visibility"},
@@ -160,6 +165,31 @@ static void a_filter_has_at_most_a_hundred_values(void **state)
     for (int i = 15; i <= 101; i++)
         values = apr_psprintf(*state, "%s,%d", values, i);
     assert_wrong(s, values, "validation.parameter_invalid", "creci", *state);
+}
+
+static void a_slow_query_is_to_be_narrowed(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    s->error = "57014";
+    assert_refused(s->site, s->host, "GET", "brokers?q=abc", 503, "internal.query_timeout", *state);
+    assert_string_equal(header_of(s->host, "Retry-After"), "5");
+    assert_refused(s->site, s->host, "GET", "brokers?creci=1,2", 503, "internal.query_timeout", *state);
+    assert_refused(s->site, s->host, "GET", "brokers", 503, "internal.unavailable", *state); /* not the query's fault */
+    s->error = NULL;
+    assert_int_equal(list(s, "q=abc", *state), 200);
+    assert_int_equal(atomic_load(&s->server->connections), 1);
+}
+
+static void a_filtered_list_is_retried_over_a_new_connection(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    static const char *const queries[] = {"q=abc", "creci=1,2"};
+    for (int i = 0; i < COUNT(queries); i++) {
+        assert_int_equal(list(s, queries[i], *state), 200);
+        fake_cut(s->server);
+        assert_int_equal(list(s, queries[i], *state), 200);
+    }
+    assert_int_equal(atomic_load(&s->server->connections), 1 + COUNT(queries));
 }
 
 static void other_operations_have_no_parameters(void **state)
@@ -269,14 +299,14 @@ static void a_cursor_is_valid_for_its_organization_only(void **state)
 static void a_cursor_is_valid_for_its_filters_only(void **state)
 {
     static const char *const others[] = {
-        "", "q=ab", "q=a&creci=1", "creci=a", "q=A", "visibility=public", "q=a&visibility=public"};
+        "", "q=abcd", "q=abc&creci=1", "creci=abc", "q=Abc", "visibility=public", "q=abc&visibility=public"};
     scene *s = scene_with(key_of("org_viewer", *state), *state);
-    const char *cursor = cursor_for(s, "limit=1&q=a", *state);
+    const char *cursor = cursor_for(s, "limit=1&q=abc", *state);
     for (int i = 0; i < COUNT(others); i++)
         assert_cursor_refused(s, others[i], cursor, "validation.cursor_invalid", *state);
-    assert_int_equal(list_with(s, "q=%61", cursor, *state), 200);
-    cursor = cursor_for(s, "limit=1&q=a&creci=1", *state);
-    assert_int_equal(list_with(s, "creci=1&q=a", cursor, *state), 200); /* in any order */
+    assert_int_equal(list_with(s, "q=%61bc", cursor, *state), 200);
+    cursor = cursor_for(s, "limit=1&q=abc&creci=1", *state);
+    assert_int_equal(list_with(s, "creci=1&q=abc", cursor, *state), 200); /* in any order */
 }
 
 static void an_expired_cursor_is_refused(void **state)
@@ -313,6 +343,8 @@ int main(void)
         pool_test(all_problems_of_a_query_are_reported_together),
         pool_test(a_long_name_is_not_repeated_whole),
         pool_test(a_filter_has_at_most_a_hundred_values),
+        pool_test(a_slow_query_is_to_be_narrowed),
+        pool_test(a_filtered_list_is_retried_over_a_new_connection),
         pool_test(other_operations_have_no_parameters),
         pool_test(a_cursor_continues_after_its_page),
         pool_test(a_link_leads_to_the_next_page_with_limit_and_filters),
