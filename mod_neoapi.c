@@ -11,6 +11,7 @@
 #include "httpd/log.h"
 #include "httpd/response.h"
 #include "httpd/shared_metrics.h"
+#include "httpd/slow_bodies.h"
 
 #define CALLBACK_HANDLER "neoapi-whatsapp"
 
@@ -85,6 +86,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     server_rec *first = first_sharing_host(main_server);
     started_server = main_server;
     neo_sender_prepare();
+    neo_slow_bodies_prepare();
     if (neo_shared_metrics_get())
         neo_shared_metrics_attach(pchild);
     for (server_rec *s = main_server; s; s = s->next)

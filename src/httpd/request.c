@@ -1,8 +1,11 @@
 /* Reads requests and gives the service access to httpd (see httpd/request.h). */
 #include "httpd/request.h"
 
+#include <apr_portable.h>
 #include <apr_strings.h>
+#include <http_core.h>
 #include <http_protocol.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,12 +13,21 @@
 #include "delivery/sender.h"
 #include "httpd/request_id.h"
 #include "httpd/shared_metrics.h"
+#include "httpd/slow_bodies.h"
 
 #define CHUNK_BYTES     65536  /* of a read */
 #define MAX_DRAIN_BYTES 262144 /* of an unread body */
 #define DRAIN_POLL_US   5000
 #define MAX_DRAIN_POLLS 40
+#define SLOW_BODY_MS    200 /* a thread that has waited longer is counted */
+#define SOCKET_POLL_MS  100
+#define STREAM_POLL_US  1000
 #define PRINCIPAL_KEY   "neoapi_principal" /* of the request's pool */
+
+/* The time for a body over HTTP/2, as in conf/neoapi.conf for HTTP/1.1: body=10-60,MinRate=500 */
+#define HTTP2_BODY_S     10
+#define HTTP2_MAX_BODY_S 60
+#define HTTP2_MIN_RATE   500 /* bytes per second */
 
 static const char *header(void *context, const char *name)
 {
@@ -80,7 +92,8 @@ static neo_problem *read_failure(neo_exchange *exchange, apr_status_t rv, apr_si
     neo_problem *problem = NULL;
     switch (APR_STATUS_IS_TIMEUP(rv) ? HTTP_REQUEST_TIME_OUT : ap_map_http_request_error(rv, HTTP_BAD_REQUEST)) {
     case HTTP_REQUEST_TIME_OUT:
-        return neo_problem_make(pool, NEO_VALIDATION_REQUEST_TIMEOUT, "The body was not received in time.");
+        return neo_problem_make(pool, NEO_VALIDATION_REQUEST_TIMEOUT,
+                                "The body was not received in time, or too many requests wait for theirs.");
     case HTTP_REQUEST_ENTITY_TOO_LARGE: return too_large(exchange, max);
     default:
         neo_problem_field(&problem, pool, NEO_VALIDATION_MALFORMED_REQUEST, "", "body", "is truncated or has invalid framing");
@@ -108,6 +121,11 @@ static apr_status_t append(apr_bucket_brigade *brigade, apr_size_t max, neo_buf 
     return APR_SUCCESS;
 }
 
+static int is_multiplexed(const request_rec *r)
+{
+    return r->proto_num >= HTTP_VERSION(2, 0);
+}
+
 /* Reads a part of the body. Returns APR_EOF at its end, APR_EAGAIN if a non-blocking read finds nothing. */
 static apr_status_t read_chunk(request_rec *r, apr_bucket_brigade *brigade, apr_read_type_e how, apr_size_t max, neo_buf *out)
 {
@@ -120,14 +138,83 @@ static apr_status_t read_chunk(request_rec *r, apr_bucket_brigade *brigade, apr_
     return rv;
 }
 
+/* Waiting for a body. */
+typedef struct {
+    neo_slow_body slow;
+    int is_counted;
+    apr_time_t started, last; /* of what was received */
+    apr_size_t received;
+} body_wait;
+
+/* mod_reqtimeout limits the time of HTTP/1.1 only; without it, Timeout limits the time between two pieces. */
+static int is_overdue(const request_rec *r, const body_wait *wait)
+{
+    apr_time_t now = apr_time_now();
+    apr_time_t allowed = apr_time_from_sec(HTTP2_BODY_S) + (apr_time_t)(wait->received * APR_USEC_PER_SEC / HTTP2_MIN_RATE);
+    apr_time_t most = apr_time_from_sec(HTTP2_MAX_BODY_S);
+    return now - wait->last > r->server->timeout ||
+           (is_multiplexed(r) && now - wait->started > (allowed < most ? allowed : most));
+}
+
+/* Waits a little, until more of the body may have arrived. A stream of HTTP/2 has no socket of its own. */
+static void poll_connection(const request_rec *r)
+{
+    struct pollfd polled = {-1, POLLIN, 0};
+    if (is_multiplexed(r)) {
+        apr_sleep(STREAM_POLL_US);
+        return;
+    }
+    apr_os_sock_get(&polled.fd, ap_get_conn_socket(r->connection));
+    poll(&polled, 1, SOCKET_POLL_MS);
+}
+
+/* Returns APR_TIMEUP if the thread must not wait any longer. */
+static apr_status_t wait_for_body(const neo_exchange *exchange, body_wait *wait)
+{
+    const request_rec *r = exchange->r;
+    if (is_overdue(r, wait))
+        return APR_TIMEUP;
+    if (!wait->is_counted && apr_time_now() - wait->started > apr_time_from_msec(SLOW_BODY_MS)) {
+        wait->is_counted = neo_slow_bodies_enter(&wait->slow, exchange->log_context.principal, r->useragent_ip);
+        if (!wait->is_counted)
+            return APR_TIMEUP;
+    }
+    poll_connection(r);
+    return APR_SUCCESS;
+}
+
+/* httpd itself sends it only before a blocking read. */
+static void send_continue(request_rec *r)
+{
+    int status = r->status;
+    if (!r->expecting_100)
+        return;
+    r->status = HTTP_CONTINUE;
+    ap_send_interim_response(r, 0);
+    r->status = status;
+}
+
 static apr_status_t read_body(neo_exchange *exchange, apr_size_t max, neo_buf *out)
 {
     request_rec *r = exchange->r;
+    apr_time_t now = apr_time_now();
+    body_wait wait = {.started = now, .last = now};
     apr_bucket_brigade *brigade = apr_brigade_create(r->pool, r->connection->bucket_alloc);
     apr_status_t rv = APR_SUCCESS;
     exchange->has_read_body = 1;
-    while (rv == APR_SUCCESS)
-        rv = read_chunk(r, brigade, APR_BLOCK_READ, max, out);
+    send_continue(r);
+    while (rv == APR_SUCCESS) {
+        rv = read_chunk(r, brigade, APR_NONBLOCK_READ, max, out);
+        if (out->len > wait.received)
+            wait.last = apr_time_now();
+        wait.received = out->len;
+        if (APR_STATUS_IS_EAGAIN(rv))
+            rv = wait_for_body(exchange, &wait);
+    }
+    if (wait.is_counted)
+        neo_slow_bodies_leave(&wait.slow);
+    if (APR_STATUS_IS_TIMEUP(rv) && !is_multiplexed(r))
+        r->connection->keepalive = AP_CONN_CLOSE;
     apr_brigade_destroy(brigade);
     return rv == APR_EOF ? APR_SUCCESS : rv;
 }
@@ -177,12 +264,11 @@ static int may_have_body(const request_rec *r)
 void neo_exchange_drain(neo_exchange *exchange, const neo_response *response)
 {
     request_rec *r = exchange->r;
-    int is_multiplexed = r->proto_num >= HTTP_VERSION(2, 0);
     int may_wait = response->principal && response->status != HTTP_TOO_MANY_REQUESTS;
-    if (exchange->has_read_body || !(is_multiplexed || may_have_body(r)))
+    if (exchange->has_read_body || !(is_multiplexed(r) || may_have_body(r)))
         return;
-    int is_at_end = (is_multiplexed || !r->expecting_100) && drain(r, may_wait ? MAX_DRAIN_POLLS : 0);
-    if (!is_at_end && !is_multiplexed)
+    int is_at_end = (is_multiplexed(r) || !r->expecting_100) && drain(r, may_wait ? MAX_DRAIN_POLLS : 0);
+    if (!is_at_end && !is_multiplexed(r))
         r->connection->keepalive = AP_CONN_CLOSE;
 }
 

@@ -405,6 +405,44 @@ def test_a_refused_client_with_a_complete_body_keeps_the_connection(module_api):
             assert check_wholly(raw.answer("POST"), "POST").status_code == 401
 
 
+def test_slow_bodies_of_a_credential_do_not_occupy_the_threads(module_instance, module_api):
+    """More of them than all threads. Of each process eight may wait, the others are answered at once."""
+    head = message(module_api, "POST", "brokers", [*JSON, ("Content-Length", 1000)], b'{"name":"')
+    slow = [RawConnection(module_api).send(head) for _ in range(60)]
+    try:
+        started = time.monotonic()
+        assert module_api.with_().get("me").status_code == 200
+        eventually(lambda: len(select.select([raw.socket for raw in slow], [], [], 0)[0]) >= 60 - 2 * 8, "answers of the others")
+        assert time.monotonic() - started < 8  # RequestReadTimeout gives ten seconds
+        readable = set(select.select([raw.socket for raw in slow], [], [], 0)[0])
+        first = next(raw for raw in slow if raw.socket in readable)
+        refused(check_wholly(first.answer("POST"), "POST"), 408, "validation.request_timeout")
+    finally:
+        for raw in slow:
+            raw.close()
+
+
+@pytest.mark.slow
+def test_a_slow_body_over_http_2_has_a_deadline(module_api):
+    h2 = pytest.importorskip("h2.connection")
+    events = pytest.importorskip("h2.events")
+    connection, tls = h2.H2Connection(), module_api.connect("h2")
+    connection.initiate_connection()
+    connection.send_headers(1, [(":method", "POST"), (":scheme", "https"), (":authority", "localhost"),
+                                (":path", "/public/v1/brokers"), ("x-api-key", module_api.credential.secret),
+                                ("content-type", "application/json")])
+    started, status = time.monotonic(), None
+    with tls:
+        while status is None and time.monotonic() - started < 30:
+            connection.send_data(1, b" ")
+            tls.sendall(connection.data_to_send())
+            if select.select([tls], [], [], 0.5)[0]:
+                for event in connection.receive_data(tls.recv(65536)):
+                    if isinstance(event, events.ResponseReceived):
+                        status = dict(event.headers)[b":status"]
+    assert status == b"408" and 9 < time.monotonic() - started < 20
+
+
 def test_endless_headers_time_out(module_api):
     slow = at(module_api, "127.0.0.2")
     with RawConnection(slow) as raw:
