@@ -57,7 +57,7 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
 {
     neo_courier_settings settings;
     neo_server_config *config = neo_server_config_of(s);
-    config->database = neo_database_make(pchild, s, neo_config_max_connections());
+    config->database = neo_database_make(pchild, s, neo_config_max_connections(s));
     config->site->credential_cache = neo_credential_cache_make(pchild);
     config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache);
     neo_config_courier_settings(started_server, config, pchild, &settings);

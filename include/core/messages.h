@@ -13,9 +13,9 @@
     X(NO_PARAMS, "NEO0104", FATAL, "DBDParams is not set; httpd does not start.",                                              \
       "set DBDParams to a libpq connection string, such as DBDParams \"service=neoapi\"")                                      \
     X(ONE_CONNECTION, "NEO0105", FATAL, "DBDMax leaves no connection for requests; httpd does not start.",                     \
-      "set DBDMax to at least ThreadsPerChild + 2")                                                                            \
-    X(FEW_CONNECTIONS, "NEO0106", WARNING, "DBDMax is lower than the number of threads; requests wait for connections.",       \
-      "set DBDMax to at least ThreadsPerChild + 2")                                                                            \
+      "set DBDMax to at least 3")                                                                                              \
+    X(FEW_CONNECTIONS, "NEO0106", WARNING, "DBDMax is very low for the number of threads; requests wait for connections.",     \
+      "set DBDMax to at least ThreadsPerChild / 8 + 2")                                                                        \
     X(NO_BASE_URL, "NEO0111", FATAL, "NeoAPIBaseURL is not set; httpd does not start.",                                        \
       "set it to the API's public URL, such as https://api.example.com/public/v1/")                                            \
     X(NO_KEY_FILE, "NEO0112", FATAL, "NeoAPIKeyFile is not set; httpd does not start.",                                        \
@@ -43,6 +43,9 @@
     X(NOT_LISTENING, "NEO0207", ERROR,                                                                                         \
       "A connection pooler does not pass on notifications; every request reads its credential from the database.",             \
       "no action needed, or connect to PostgreSQL directly")                                                                   \
+    X(BUSY, "NEO0208", WARNING,                                                                                                \
+      "All database connections of a process were in use for two seconds, or too many requests waited; requests got 503.",     \
+      "if it is frequent, look for slow statements in PostgreSQL, or increase DBDMax")                                         \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be initialized; this process delivers no webhooks.",                          \
       "restart httpd; if it persists, check the available memory")                                                             \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was deactivated because its receiver is gone.",          \

@@ -62,8 +62,8 @@ int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary);
 /* False if the virtual host has no DBD directives, so that it shares the main server's connections. */
 int neo_config_has_own_database(const server_rec *server);
 
-/* DBDMax: the maximum number of connections of each process. */
-int neo_config_max_connections(void);
+/* DBDMax: the maximum number of connections of each process to the virtual host's database. */
+int neo_config_max_connections(const server_rec *server);
 
 /* The URL of a path at WhatsApp's provider, and the time limit for its response in seconds. */
 const char *neo_config_provider_url(const neo_server_config *config, const char *path, apr_pool_t *pool);

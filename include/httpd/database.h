@@ -15,16 +15,19 @@ typedef struct neo_db_lease {
     apr_time_t since;
     long long spent; /* microseconds of waiting for connections and holding them, the sum of all uses */
     int is_lasting;  /* held for long by design, so not part of the histogram */
+    int is_internal; /* of a thread of the module: does not wait in the queue of the requests */
+    int was_busy;    /* no connection, because the queue was full or too slow */
 } neo_db_lease;
 
 /* True if mod_dbd is loaded. */
 int neo_database_has_mod_dbd(void);
 
-/* Call it in a child process. */
+/* Call it in a child process. Of `max_connections`, two are kept for the listener and the dispatcher. */
 neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections);
 
 /* Waits until a connection is free. Returns NULL if the database is unavailable; then all threads that wait for a connection to
- * be opened fail at once, instead of one timeout after the other. */
+ * be opened fail at once, instead of one timeout after the other. Also returns NULL after two seconds in the queue, and at once
+ * if the queue is full; then it sets lease->was_busy. */
 neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *log_context, apr_pool_t *pool);
 void neo_database_release(neo_database *database, neo_pg *pg);
 

@@ -352,9 +352,11 @@ int neo_config_has_own_database(const server_rec *server)
     return server->is_virtual && (!section || has_dbd_directive(section->first_child));
 }
 
-int neo_config_max_connections(void)
+int neo_config_max_connections(const server_rec *server)
 {
-    const char *max = directive_value(ap_conftree, "DBDMax");
+    const ap_directive_t *section = server->is_virtual ? section_of(server, ap_conftree) : NULL;
+    const char *own = section ? directive_value(section->first_child, "DBDMax") : NULL;
+    const char *max = own ? own : directive_value(ap_conftree, "DBDMax");
     return max ? atoi(max) : 10;
 }
 
@@ -380,10 +382,11 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
         return report_error(server, NEO_LOG_ONE_CONNECTION,
                             "DBDMax leaves no connection for requests, because the credential listener uses one");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
-    if (atoi(max ? max : "10") < threads + 1)
+    int needed = (threads + 7) / 8 + 2;
+    if (atoi(max ? max : "10") < needed)
         neo_log(NEO_LOG_FEW_CONNECTIONS, &(neo_log_context){.server = server},
-                "DBDMax is %s, but the %d threads of each process need %d connections", max ? max : "10 (mod_dbd's default)",
-                threads, threads + 2);
+                "DBDMax is %s, but the %d threads of each process need at least %d connections",
+                max ? max : "10 (mod_dbd's default)", threads, needed);
     return 1;
 }
 

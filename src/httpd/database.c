@@ -2,10 +2,12 @@
 #include "httpd/database.h"
 
 #include <apr_dbd.h>
+#include <errno.h>
 #include <mod_dbd.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "httpd/shared_metrics.h"
 
@@ -13,8 +15,21 @@
  * could wait for the lock again and again. */
 #define RETRY_DELAY_US 50000
 
+#define QUEUE_S   2  /* for which a request waits for a connection */
+#define MIN_QUEUE 32 /* requests that may wait; with many connections, two for each */
+#define RESERVED  2  /* connections, for the listener and the dispatcher */
+
+/* The queue of the requests. mod_dbd's own has no limits. */
+typedef struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t freed;
+    int free; /* connections that requests may take */
+    int waiting, max_waiting;
+} queue;
+
 struct neo_database {
     server_rec *server;
+    queue queue;
     pthread_mutex_t mutex; /* one thread calls mod_dbd; the others fail with it instead of trying to connect themselves */
     atomic_uint failures;
     apr_time_t failed_at; /* of the last failure */
@@ -32,7 +47,10 @@ int neo_database_has_mod_dbd(void)
 
 static apr_status_t destroy(void *data)
 {
-    pthread_mutex_destroy(&((neo_database *)data)->mutex);
+    neo_database *database = data;
+    pthread_mutex_destroy(&database->mutex);
+    pthread_cond_destroy(&database->queue.freed);
+    pthread_mutex_destroy(&database->queue.mutex);
     return APR_SUCCESS;
 }
 
@@ -46,12 +64,52 @@ static void init_mutex(pthread_mutex_t *mutex)
     pthread_mutexattr_destroy(&adaptive);
 }
 
+static void init_queue(queue *q, int max_connections)
+{
+    pthread_condattr_t steady;
+    q->free = max_connections > RESERVED ? max_connections - RESERVED : 1;
+    q->max_waiting = 2 * q->free > MIN_QUEUE ? 2 * q->free : MIN_QUEUE;
+    if (pthread_condattr_init(&steady) != 0 || pthread_condattr_setclock(&steady, CLOCK_MONOTONIC) != 0 ||
+        pthread_cond_init(&q->freed, &steady) != 0 || pthread_mutex_init(&q->mutex, NULL) != 0)
+        abort();
+    pthread_condattr_destroy(&steady);
+}
+
+/* Waits for a connection of the requests. Returns false after QUEUE_S, and at once if the queue is full. */
+static int enter_queue(queue *q)
+{
+    struct timespec until;
+    int rc = 0;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += QUEUE_S;
+    pthread_mutex_lock(&q->mutex);
+    if (!q->free && q->waiting == q->max_waiting)
+        rc = ETIMEDOUT;
+    q->waiting++;
+    while (!q->free && rc == 0)
+        rc = pthread_cond_timedwait(&q->freed, &q->mutex, &until);
+    q->waiting--;
+    int is_entered = q->free > 0;
+    q->free -= is_entered;
+    pthread_mutex_unlock(&q->mutex);
+    return is_entered;
+}
+
+static void leave_queue(queue *q)
+{
+    pthread_mutex_lock(&q->mutex);
+    q->free++;
+    pthread_cond_signal(&q->freed);
+    pthread_mutex_unlock(&q->mutex);
+}
+
 neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
     __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
     init_mutex(&database->mutex);
+    init_queue(&database->queue, max_connections);
     apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
     return database;
 }
@@ -63,7 +121,7 @@ static void wait_before_retry(const neo_database *database)
         apr_sleep(RETRY_DELAY_US - since);
 }
 
-static ap_dbd_t *open_connection(neo_database *database, apr_pool_t *pool)
+static ap_dbd_t *open_free_connection(neo_database *database, apr_pool_t *pool)
 {
     unsigned int before = atomic_load(&database->failures);
     ap_dbd_t *record = NULL;
@@ -80,12 +138,21 @@ static ap_dbd_t *open_connection(neo_database *database, apr_pool_t *pool)
     return record;
 }
 
+static ap_dbd_t *open_connection(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
+{
+    lease->was_busy = !lease->is_internal && !enter_queue(&database->queue);
+    ap_dbd_t *record = lease->was_busy ? NULL : open_free_connection(database, pool);
+    if (!record && !lease->is_internal && !lease->was_busy)
+        leave_queue(&database->queue);
+    return record;
+}
+
 static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
 {
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     apr_time_t started = apr_time_now();
     __atomic_fetch_add(&shared->process->waiting, 1, __ATOMIC_RELAXED);
-    ap_dbd_t *record = open_connection(database, pool);
+    ap_dbd_t *record = open_connection(database, lease, pool);
     lease->since = apr_time_now();
     lease->spent += lease->since - started;
     __atomic_fetch_sub(&shared->process->waiting, 1, __ATOMIC_RELAXED);
@@ -103,6 +170,8 @@ static void close_counted(neo_database *database, neo_db_lease *lease)
     if (!lease->is_lasting)
         neo_metrics_connection_released(shared->metrics, held);
     dbd_close(database->server, lease->record);
+    if (!lease->is_internal)
+        leave_queue(&database->queue);
 }
 
 neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *log_context, apr_pool_t *pool)

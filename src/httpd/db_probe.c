@@ -82,7 +82,7 @@ static void run_probe(request_rec *r, const probed_database *target,
     result->state = NEO_PROBE_NO_CONNECTION;
     if (process->in_use < process->connections) {
         neo_pg *pg = neo_database_acquire(target->database, &lease, &log_context, r->pool);
-        result->state = NEO_PROBE_UNAVAILABLE;
+        result->state = lease.was_busy ? NEO_PROBE_NO_CONNECTION : NEO_PROBE_UNAVAILABLE;
         if (pg) {
             query(pg, r->pool, result);
             neo_database_release(target->database, pg);

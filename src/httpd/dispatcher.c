@@ -49,6 +49,7 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
     apr_pool_create_unmanaged_ex(&dispatcher->pool, NULL, NULL);
     dispatcher->database = database;
     dispatcher->log_context.server = server;
+    dispatcher->lease.is_internal = 1;
     neo_courier_host host = {acquire, release, dispatcher};
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_courier_settings counted = *settings;

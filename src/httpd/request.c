@@ -6,6 +6,7 @@
 #include <http_core.h>
 #include <http_protocol.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,12 +49,22 @@ const neo_credential *neo_exchange_principal(request_rec *r)
     return principal;
 }
 
+/* Once a second in each process, because it happens under load. */
+static int may_log_busy(void)
+{
+    static atomic_llong last;
+    long long now = neo_steady_seconds() + 1, before = atomic_load(&last);
+    return now != before && atomic_compare_exchange_strong(&last, &before, now);
+}
+
 static neo_pg *acquire(void *context)
 {
     neo_exchange *exchange = context;
     neo_pg *pg = neo_database_acquire(exchange->database, &exchange->lease, &exchange->log_context, exchange->r->pool);
-    if (!pg)
+    if (!pg && !exchange->lease.was_busy)
         neo_log(NEO_LOG_NO_CONNECTION, &exchange->log_context, "no connection to the database");
+    else if (!pg && may_log_busy())
+        neo_log(NEO_LOG_BUSY, &exchange->log_context, "all database connections are in use");
     return pg;
 }
 

@@ -251,6 +251,21 @@ def test_more_requests_at_once_than_connections_are_all_answered(module_instance
     assert count_of(module_api) == 41
 
 
+def test_requests_do_not_wait_long_for_a_connection(module_instance, module_api):
+    """Each statement holds the only connection of its process for three seconds; the others give up after two."""
+    narrow = at(module_api, "127.0.0.3")
+    narrow.broker()
+    before = len(module_instance.error_log)
+    with locked_brokers(module_instance):
+        started = time.monotonic()
+        answers = together(*[lambda: narrow.with_().post("brokers", {"name": "Waits"})] * 20)
+        assert time.monotonic() - started < 9
+    for answer in answers:
+        refused(answer, 503, "internal.unavailable")
+        assert answer.headers["Retry-After"] == "5"
+    assert "NEO0208" in module_instance.error_log[before:] and count_of(module_api) == 1
+
+
 # ---------------------------------------------------------------- credentials
 
 def listeners(instance):
