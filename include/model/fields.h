@@ -40,7 +40,7 @@
      .example = NEO_TEXT("crm-48213")},                                                                                        \
     {                                                                                                                          \
         .name = "metadata", .type = NEO_MAP, .flags = NEO_IN_EVENT, .max_key_length = 40, .max = 500, .max_items = 50,         \
-        .doc = "Your own key-value pairs, returned as sent. A value can be any string, also an empty one.",                    \
+        .doc = "Your own key-value pairs, returned as sent; any strings, also empty ones.",                                    \
         .example = "{\"campaign\": \"verao-2026\"}"                                                                            \
     }
 

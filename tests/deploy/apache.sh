@@ -43,7 +43,7 @@ httpd_conf() {
     define THREADS "$THREADS"
     define WORKERS $((PROCESSES * THREADS))
     define SLOTS $((PROCESSES * 4))
-    define DB_CONNECTIONS $((THREADS + 2))
+    define DB_CONNECTIONS "${DB_CONNECTIONS:-$((THREADS + 2))}"
     printf 'Include "%s/httpd.conf"\n' "$here"
 }
 

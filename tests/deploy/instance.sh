@@ -16,6 +16,7 @@
 #   SERVER_CONF     a file of httpd directives to include outside it
 #   MPM             event (default), worker or prefork
 #   PROCESSES, THREADS   Apache's processes (2) and the threads of each (25); prefork has as many processes as these have threads
+#   DB_CONNECTIONS  of each process to the database (two more than its threads)
 #   FSYNC           off: a new cluster does not wait for the disk and uses little memory. Its data survives the end of processes, not of the machine
 #   CLUSTER         the data directory of a stopped server, which has the schema: a new cluster is a copy of it
 #   HTTPD_PRELOAD, HTTPD_WRAPPER   LD_PRELOAD for Apache; a command with arguments to run it under
@@ -166,7 +167,7 @@ remove() {
 }
 
 # A variable of the environment with a setting's name is no setting.
-settings='PORT MODULE CTL INSTANCE_CONF SERVER_CONF MPM PROCESSES THREADS FSYNC CLUSTER HTTPD_PRELOAD HTTPD_WRAPPER'
+settings='PORT MODULE CTL INSTANCE_CONF SERVER_CONF MPM PROCESSES THREADS DB_CONNECTIONS FSYNC CLUSTER HTTPD_PRELOAD HTTPD_WRAPPER'
 settings="$settings ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS PGBIN APACHE"
 for setting in $settings; do unset "$setting"; eval "$setting="; done
 
