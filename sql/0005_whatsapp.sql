@@ -46,7 +46,7 @@ create table neoapi.lead (
     phone           text collate "C" not null check (phone ~ '^[1-9][0-9]{7,14}$'),
     email           text check (length(email) between 3 and 254),
     party_id        text collate "C",
-    created_at      timestamptz not null default now(),
+    created_at      timestamptz not null default date_trunc('milliseconds', now()), -- as it is exported
     phone_at        timestamptz not null default now(), -- since when the lead has this phone
     representation  text not null, -- as neoapictl exports it
     primary key (organization_id, id),

@@ -15,7 +15,7 @@
     X(ONE_CONNECTION, "NEO0105", FATAL, "DBDMax leaves no connection for requests; httpd does not start.",                     \
       "set DBDMax to at least 3")                                                                                              \
     X(FEW_CONNECTIONS, "NEO0106", WARNING, "DBDMax is very low for the number of threads; requests wait for connections.",     \
-      "set DBDMax to at least ThreadsPerChild / 8 + 2")                                                                        \
+      "set DBDMax to at least ThreadsPerChild / 16 + 2")                                                                       \
     X(NO_BASE_URL, "NEO0111", FATAL, "NeoAPIBaseURL is not set; httpd does not start.",                                        \
       "set it to the API's public URL, such as https://api.example.com/public/v1/")                                            \
     X(NO_KEY_FILE, "NEO0112", FATAL, "NeoAPIKeyFile is not set; httpd does not start.",                                        \

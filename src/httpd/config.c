@@ -382,7 +382,7 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
         return report_error(server, NEO_LOG_ONE_CONNECTION,
                             "DBDMax leaves no connection for requests, because the credential listener uses one");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
-    int needed = (threads + 7) / 8 + 2;
+    int needed = (threads + 15) / 16 + 2;
     if (atoi(max ? max : "10") < needed)
         neo_log(NEO_LOG_FEW_CONNECTIONS, &(neo_log_context){.server = server},
                 "DBDMax is %s, but the %d threads of each process need at least %d connections",

@@ -55,16 +55,6 @@ def test_a_batch_names_what_it_has_created_itself_unless_it_is_rolled_back(own_a
     assert conflict(second["error"]) == ("creci", first["resource"]["id"])
 
 
-def test_an_accepted_proposal_is_named_by_its_property(own_api, factory):
-    property = factory.property()
-    accepted, other = (factory.create("proposals", property_id=property["id"]) for _ in range(2))
-    for proposal in (accepted, other):
-        ok(own_api.patch("proposals/" + proposal["id"], json={"status": "submitted"}))
-    ok(own_api.patch("proposals/" + accepted["id"], json={"status": "accepted"}))
-    answer = own_api.patch("proposals/" + other["id"], json={"status": "accepted"})
-    assert conflict(refused(answer, 409, "conflict.duplicate")) == ("property_id", accepted["id"])
-
-
 def test_another_organization_is_never_looked_into(own_api, principals, instance):
     other = Api(instance, principals.other)
     ok(other.post("brokers", json={"name": "A", "creci": "only there"}), 201)

@@ -74,8 +74,8 @@ def test_a_deletion_has_its_own_time_and_author(principals, instance):
 
 
 def test_an_effect_is_an_event_of_the_other_resource_in_the_same_transaction(own_api, factory, new_events):
-    property = factory.property()
-    proposal = factory.create("proposals", property_id=property["id"])
+    property = factory.offered()
+    proposal = factory.proposal(property_id=property["id"])
     ok(own_api.patch("proposals/" + proposal["id"], json={"status": "submitted"}))
     new_events()
     ok(own_api.patch("proposals/" + proposal["id"], json={"status": "accepted"}))

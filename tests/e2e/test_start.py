@@ -105,7 +105,7 @@ def test_a_loaded_but_unused_module_needs_no_configuration(httpd):
 
 def test_too_few_connections_log_a_warning(httpd):
     right, said = httpd(("DBDMax .*", "DBDMax 3"), ("DBDKeep .*", "DBDKeep 3")).check()
-    assert right and re.search("DBDMax is 3.* need at least 6 connections", said), said
+    assert right and re.search("DBDMax is 3.* need at least 4 connections", said), said
 
 
 # ---------------------------------------------------------------- the database is not as it should be
