@@ -147,7 +147,7 @@ create table neoapi.whatsapp_message (
 );
 create unique index whatsapp_message_provider_message_id_key
     on neoapi.whatsapp_message (organization_id, provider_message_id) where provider_message_id is not null;
-create index whatsapp_message_refers_to on neoapi.whatsapp_message (organization_id, refers_to) where refers_to is not null;
+create index whatsapp_message_refers_to on neoapi.whatsapp_message (refers_to) where refers_to is not null;
 create index whatsapp_message_pending on neoapi.whatsapp_message (organization_id, occurred_at) where status = 'pending';
 create index whatsapp_message_conversation on neoapi.whatsapp_message (organization_id, conversation_id, occurred_at, id);
 

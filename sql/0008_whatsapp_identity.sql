@@ -24,21 +24,22 @@ create table neoapi.whatsapp_identity (
     lead_id         text collate "C",
     preference      text check (preference in ('stop', 'resume')),
     preference_at   timestamptz,
-    primary key (organization_id, id),
-    unique (organization_id, number_id, source),
+    primary key (id),
+    unique (source, number_id),
     foreign key (organization_id, conversation_id) references neoapi.whatsapp_conversation (organization_id, id) on delete cascade,
     foreign key (organization_id, lead_id) references neoapi.lead (organization_id, id) on delete set null (lead_id)
 );
-create index whatsapp_identity_phone on neoapi.whatsapp_identity (organization_id, number_id, phone, at) where phone is not null;
-create index whatsapp_identity_boundary on neoapi.whatsapp_identity (organization_id, number_id, phone, boundary)
-    where boundary is not null;
-create index whatsapp_identity_bsuid on neoapi.whatsapp_identity (organization_id, number_id, bsuid) where bsuid is not null;
-create index whatsapp_identity_link on neoapi.whatsapp_identity (organization_id, number_id, link) where link is not null;
-create index whatsapp_identity_conversation on neoapi.whatsapp_identity (organization_id, conversation_id, at);
-create index whatsapp_identity_preference on neoapi.whatsapp_identity (organization_id, conversation_id, preference, preference_at)
+-- No index begins with organization_id: before the table is analyzed PostgreSQL would use any of them for that column alone, and
+-- read all rows of the organization.
+create index whatsapp_identity_phone on neoapi.whatsapp_identity (phone, number_id, at) where phone is not null;
+create index whatsapp_identity_boundary on neoapi.whatsapp_identity (phone, number_id, boundary) where boundary is not null;
+create index whatsapp_identity_bsuid on neoapi.whatsapp_identity (bsuid, number_id) where bsuid is not null;
+create index whatsapp_identity_link on neoapi.whatsapp_identity (link, number_id) where link is not null;
+create index whatsapp_identity_conversation on neoapi.whatsapp_identity (conversation_id, at);
+create index whatsapp_identity_preference on neoapi.whatsapp_identity (conversation_id, preference, preference_at)
     where preference is not null;
-create index whatsapp_identity_lead on neoapi.whatsapp_identity (organization_id, conversation_id) where kind = 'lead';
-create index whatsapp_identity_lead_id on neoapi.whatsapp_identity (organization_id, lead_id) where lead_id is not null;
+create index whatsapp_identity_lead on neoapi.whatsapp_identity (conversation_id) where kind = 'lead';
+create index whatsapp_identity_lead_id on neoapi.whatsapp_identity (lead_id) where lead_id is not null;
 
 -- Which row counts if two are of the same second.
 create function neoapi.whatsapp_identity_rank(kind text) returns int

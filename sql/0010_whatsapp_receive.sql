@@ -125,17 +125,19 @@ create function neoapi.whatsapp_insert_messages(facts neoapi.whatsapp_fact[], id
 create function neoapi.whatsapp_apply_edits(facts neoapi.whatsapp_fact[]) returns void
     language sql volatile
     as $$
+        with change as materialized ( -- without organization_id, so that the index of refers_to is used
+            select x.organization_id, x.conversation_id, x.refers_to as id,
+                   (array_agg(x.body order by x.occurred_at desc, x.id desc) filter (where x.type = 'edit'))[1] as body,
+                   max(x.occurred_at) filter (where x.type = 'edit') as edited_at,
+                   min(x.occurred_at) filter (where x.type = 'revoke') as revoked_at
+            from neoapi.whatsapp_message x
+            where x.refers_to = any (array(select coalesce(f.refers_to, f.id) from unnest(facts) f where f.kind = 'message'))
+            group by x.organization_id, x.conversation_id, x.refers_to)
         update neoapi.whatsapp_message o
         set body = case when e.revoked_at is null then e.body end, has_media = o.has_media and e.revoked_at is null,
             edited_at = e.edited_at, revoked_at = e.revoked_at
-        from (select distinct f.organization_id, coalesce(f.refers_to, f.id) as id from unnest(facts) f where f.kind = 'message') f
-        cross join lateral (
-            select x.conversation_id, (array_agg(x.body order by x.occurred_at desc, x.id desc) filter (where x.type = 'edit'))[1] as body,
-                   max(x.occurred_at) filter (where x.type = 'edit') as edited_at,
-                   min(x.occurred_at) filter (where x.type = 'revoke') as revoked_at
-            from neoapi.whatsapp_message x where x.organization_id = f.organization_id and x.refers_to = f.id
-            group by x.conversation_id) e
-        where o.organization_id = f.organization_id and o.provider_message_id = f.id and o.direction = 'inbound'
+        from change e
+        where o.organization_id = e.organization_id and o.provider_message_id = e.id and o.direction = 'inbound'
           and o.conversation_id = e.conversation_id and o.refers_to is null
     $$;
 
@@ -229,7 +231,7 @@ begin
     end loop;
     perform neoapi.whatsapp_refresh(k.organization_id, k.id) from (
         select distinct c.organization_id, c.id from neoapi.whatsapp_conversation c
-        where c.id = any (changed) and c.organization_id = any (array(select f.organization_id from unnest(facts) f))
+        where c.id = any (changed) and c.organization_id = any (array(select distinct f.organization_id from unnest(facts) f))
         order by c.organization_id, c.id) k;
     message_count := neoapi.whatsapp_insert_messages(facts, message_block);
     perform neoapi.whatsapp_apply_edits(facts);
