@@ -212,12 +212,10 @@ static const char *set_whatsapp_version(cmd_parms *cmd, void *data, const char *
 
 static const char *add_stop_text(cmd_parms *cmd, void *data, const char *text)
 {
-    const char *plain = neo_utf8_is_valid(text, strlen(text)) ? neo_plain_text(text, cmd->pool) : NULL;
+    const char *plain = neo_utf8_is_valid(text, strlen(text)) ? neo_plain_text(text, cmd->pool) : "";
     (void)data;
-    if (!plain || !*plain)
-        return "NeoAPIWhatsAppStopTexts must be texts in UTF-8 with a letter or digit and at most 200 bytes";
     APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->stop_texts, const char *) = plain;
-    return NULL;
+    return plain && *plain ? NULL : "NeoAPIWhatsAppStopTexts must be texts of up to 200 bytes of UTF-8 with a letter or digit";
 }
 
 static const char *set_path(cmd_parms *cmd, void *data, const char *path)
@@ -307,8 +305,7 @@ const command_rec neo_directives[] = {
     TAKE1("NeoAPIWhatsAppURL", set_whatsapp_url, MEMBER(whatsapp_url), "the URL of WhatsApp's provider"),
     TAKE1("NeoAPIWhatsAppVersion", set_whatsapp_version, MEMBER(whatsapp_version), "the version of the provider's API"),
     TAKE1("NeoAPIWhatsAppTimeout", set_number, NULL, "time limit for the provider's response, in seconds"),
-    AP_INIT_ITERATE("NeoAPIWhatsAppStopTexts", add_stop_text, NULL, RSRC_CONF,
-                    "further texts with which contacts opt out of messages"),
+    AP_INIT_ITERATE("NeoAPIWhatsAppStopTexts", add_stop_text, NULL, RSRC_CONF, "further texts that opt out of messages"),
     {NULL},
 };
 
