@@ -63,9 +63,11 @@ static void a_request_is_counted_by_route_status_and_time(void **state)
     assert_int_equal(with_status(&route, 503), 0);
     assert_int_equal(route.times[0].count[neo_histogram_bucket(1400)], 1);
     assert_int_equal(route.times[2].sum, 90);
+    neo_metrics_unknown_number(f);
     neo_metrics_total(f, &total);
     assert_int_equal(all_of(&total), 3);
     assert_int_equal(total.limited, 1);
+    assert_int_equal(total.unknown_numbers, 1);
     assert_int_equal(neo_histogram_count(&total.requests[3]), 1);
 }
 
