@@ -15,9 +15,9 @@ static void check_fact(const neo_fact *fact)
 {
     static const char *const statuses[] = {"sent", "delivered", "read", "failed", NULL};
     static const char *const preferences[] = {"stop", "resume", NULL};
-    const char *const texts[] = {fact->id,          fact->message,    fact->bsuid,     fact->name,
-                                 fact->type,        fact->body,       fact->mime_type, fact->filename, fact->refers_to,
-                                 fact->error_title, fact->preference, fact->new_bsuid};
+    const char *const texts[] = {fact->id,        fact->message,     fact->bsuid,      fact->name,
+                                 fact->type,      fact->body,        fact->mime_type,  fact->filename,
+                                 fact->refers_to, fact->error_title, fact->preference, fact->new_bsuid};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check_text(texts[i]);
     check_digits(fact->phone_number_id);
