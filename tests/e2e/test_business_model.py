@@ -1,0 +1,244 @@
+"""The service beside a model of the page "Business rules": random steps of a client have the same outcome in both.
+
+NEOAPI_GUARANTEE_STEPS is the number of steps."""
+
+import os
+
+import pytest
+from client import Api, ok
+from factories import LAST_DAY, ResourceFactory
+from hypothesis import HealthCheck, settings, strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+STEPS = int(os.environ.get("NEOAPI_GUARANTEE_STEPS", "200"))
+STEPS_EACH = 40
+SIGNED = "2026-02-11T18:30:00.000Z"
+PROPERTY_STATUSES = ["draft", "active", "under_contract", "sold", "rented", "on_hold", "withdrawn"]
+TYPES = {"purchase": ("sale", "sale_rent"), "rental": ("rent", "sale_rent")}
+KIND_OF_CONTRACT = {"purchase": "sale", "rental": "rental"}
+ROLES = {"sale": ["seller", "buyer"], "rental": ["landlord", "tenant"], "management": ["owner"],
+         "exclusive_listing": ["owner"]}
+DEALS = {"sale": "sold", "rental": "rented"}  # kinds that change the property, and to what
+PROPOSAL_MOVES = {"draft": ["submitted"], "submitted": ["countered", "accepted", "rejected", "withdrawn", "expired"],
+                  "countered": ["submitted", "accepted", "rejected", "withdrawn", "expired"]}
+CONTRACT_MOVES = {"draft": ["pending_signature", "cancelled"], "pending_signature": ["active", "cancelled"],
+                  "active": ["completed", "terminated", "expired"]}
+AFTERWARDS = {("sale", "terminated"): ("sold", "active"), ("sale", "expired"): ("sold", "on_hold"),
+              ("rental", "completed"): ("rented", "active"), ("rental", "terminated"): ("rented", "active")}
+
+index = st.integers(0, 99)
+
+
+class Model(RuleBasedStateMachine):
+    api = party = None
+
+    def __init__(self):
+        super().__init__()
+        self.factory = ResourceFactory(self.api)
+        self.properties, self.proposals, self.contracts = [], [], []
+
+    def add(self, made, some, **more):
+        some.append({"id": made["id"], "kind": made.get("kind"), "status": made["status"], **more})
+
+    def same(self, response, code, *touched):
+        """The outcome, and the status of everything that the step could have changed."""
+        found = response.json()["code"] if response.status_code >= 400 else None
+        assert found == code, (code, response.text)
+        for collection, one in touched:
+            found = ok(self.api.get(f"{collection}/{one['id']}"))["status"]
+            assert found == one["status"], (collection, one, found)
+
+    def patch(self, collection, one, **fields):
+        return self.api.patch(f"{collection}/{one['id']}", json=fields)
+
+    # ------------------------------------------------------------ properties
+
+    @rule(type=st.sampled_from(["sale", "rent", "sale_rent"]), status=st.sampled_from(["active", "active", "draft"]))
+    def add_property(self, type, status):
+        made = self.factory.offered(transaction_type=type, status=status)
+        self.add(made, self.properties, type=type)
+
+    def deal_of(self, property):
+        return next((one for one in self.contracts
+                     if one["property"] is property and one["status"] == "active" and one["kind"] in DEALS), None)
+
+    @precondition(lambda self: self.properties)
+    @rule(n=index, status=st.sampled_from([*PROPERTY_STATUSES, "active", "active"]))
+    def change_property(self, n, status):
+        property = self.properties[n % len(self.properties)]
+        deal, code = self.deal_of(property), None
+        if deal and status != property["status"] and status != DEALS[deal["kind"]]:
+            code = "conflict.contract_active"
+        response = self.patch("properties", property, status=status)
+        property["status"] = property["status"] if code else status
+        self.same(response, code, ("properties", property))
+
+    # ------------------------------------------------------------ proposals
+
+    @precondition(lambda self: self.properties)
+    @rule(n=index, kind=st.sampled_from(["purchase", "rental"]), status=st.sampled_from(["draft", "submitted"]))
+    def add_proposal(self, n, kind, status):
+        property = self.properties[n % len(self.properties)]
+        code = None if property["type"] in TYPES[kind] else "conflict.transaction_type"
+        response = self.api.post("proposals", json={"kind": kind, "property_id": property["id"], "proponent_ids": [self.party],
+                                                    "amount": 100, "valid_until": LAST_DAY, "status": status})
+        if not code:
+            self.add(ok(response, 201), self.proposals, property=property, is_late=False)
+        self.same(response, code)
+
+    def code_of_proposal(self, one, status):
+        if status == one["status"]:
+            return None
+        if status not in PROPOSAL_MOVES.get(one["status"], []):
+            return "conflict.invalid_transition"
+        if status == "accepted" and one["is_late"]:
+            return "conflict.proposal_expired"
+        if status == "accepted" and one["property"]["status"] != "active":
+            return "conflict.property_unavailable"
+        return None
+
+    @precondition(lambda self: self.proposals)
+    @rule(n=index, status=st.sampled_from(["submitted", "countered", "accepted", "accepted", "rejected", "withdrawn", "draft"]))
+    def move_proposal(self, n, status):
+        one = self.proposals[n % len(self.proposals)]
+        code = self.code_of_proposal(one, status)
+        response = self.patch("proposals", one, status=status)
+        if not code and status != one["status"]:
+            one["status"] = status
+            one["property"]["status"] = "under_contract" if status == "accepted" else one["property"]["status"]
+        self.same(response, code, ("proposals", one), ("properties", one["property"]))
+
+    @precondition(lambda self: self.proposals)
+    @rule(n=index, amount=st.integers(101, 10**6))
+    def change_proposal(self, n, amount):
+        one = self.proposals[n % len(self.proposals)]
+        is_locked = one["status"] in ("accepted", "rejected", "withdrawn", "expired") and amount != one.get("amount", 100)
+        response = self.patch("proposals", one, amount=amount)
+        if not is_locked:
+            one["amount"] = amount
+        self.same(response, "conflict.field_locked" if is_locked else None, ("proposals", one))
+
+    @precondition(lambda self: any(one["status"] == "draft" for one in self.proposals))
+    @rule(n=index)
+    def let_a_draft_pass_its_date(self, n):
+        drafts = [one for one in self.proposals if one["status"] == "draft"]
+        one = drafts[n % len(drafts)]
+        one["is_late"] = True
+        self.same(self.patch("proposals", one, valid_until="2020-01-01"), None)
+        # It would expire by itself at any time once it is submitted: so it is submitted and refused at once.
+        self.same(self.patch("proposals", one, status="submitted"), None)
+        response = self.patch("proposals", one, status="accepted")
+        assert response.json()["code"] in ("conflict.proposal_expired", "conflict.invalid_transition"), response.text
+        self.patch("proposals", one, status="expired")
+        one["status"] = "expired"
+        self.same(self.patch("proposals", one, notes="x"), None, ("proposals", one), ("properties", one["property"]))
+
+    @precondition(lambda self: self.proposals)
+    @rule(n=index)
+    def delete_proposal(self, n):
+        one = self.proposals[n % len(self.proposals)]
+        is_used = any(contract["proposal"] is one for contract in self.contracts)
+        response = self.api.delete("proposals/" + one["id"])
+        self.same(response, "conflict.in_use" if is_used else None, ("properties", one["property"]))
+        if not is_used:
+            self.proposals.remove(one)
+
+    # ------------------------------------------------------------ contracts
+
+    def parties(self, kind, is_complete, is_signed):
+        roles = ROLES[kind] if is_complete else ROLES[kind][:-1] or ["witness"]
+        return [{"party_id": self.party, "role": role, **({"signed_at": SIGNED} if is_signed else {})} for role in roles]
+
+    @precondition(lambda self: self.properties)
+    @rule(n=index, m=index, kind=st.sampled_from([*ROLES, "sale", "rental"]), is_complete=st.booleans() | st.just(True),
+          is_signed=st.booleans(), refers=st.booleans())
+    def add_contract(self, n, m, kind, is_complete, is_signed, refers):
+        proposal = self.proposals[m % len(self.proposals)] if refers and self.proposals else None
+        property = proposal["property"] if proposal and m % 4 else self.properties[n % len(self.properties)]
+        code = None
+        if proposal and proposal["status"] != "accepted":
+            code = "conflict.proposal_not_accepted"
+        elif proposal and (proposal["property"] is not property or KIND_OF_CONTRACT[proposal["kind"]] != kind):
+            code = "conflict.proposal_mismatch"
+        body = {"kind": kind, "property_id": property["id"], "amount": 100, "start_date": "2026-01-01", "end_date": LAST_DAY,
+                "parties": self.parties(kind, is_complete, is_signed), **({"proposal_id": proposal["id"]} if proposal else {})}
+        response = self.api.post("contracts", json=body)
+        self.same(response, code, ("properties", property))
+        if not code:
+            self.add(ok(response, 201), self.contracts, property=property, proposal=proposal, is_complete=is_complete,
+                     is_signed=is_signed)
+
+    def code_of_contract(self, one, status, has_reason):
+        property = one["property"]
+        if status == one["status"]:
+            return None
+        if status not in CONTRACT_MOVES.get(one["status"], []):
+            return "conflict.invalid_transition"
+        if status in ("pending_signature", "active") and not one["is_complete"]:
+            return "conflict.parties_missing"
+        if status == "active" and not one["is_signed"]:
+            return "conflict.signatures_missing"
+        if status in ("cancelled", "terminated") and not has_reason:
+            return "conflict.reason_required"
+        if status == "active" and one["kind"] in DEALS and property["status"] not in ("active", "under_contract"):
+            return "conflict.property_unavailable"
+        return None
+
+    def apply(self, one, status):
+        """What a contract's new status does to its property."""
+        property, before = one["property"], one["status"]
+        one["status"] = status
+        others = any(other is not one and other["property"] is property and other["kind"] in DEALS
+                     and other["status"] in ("draft", "pending_signature") for other in self.contracts)
+        if status == "active" and one["kind"] in DEALS:
+            property["status"] = DEALS[one["kind"]]
+        elif before == "active" and (one["kind"], status) in AFTERWARDS:
+            old, new = AFTERWARDS[one["kind"], status]
+            property["status"] = new if property["status"] == old else property["status"]
+        elif status == "cancelled" and one["proposal"] and not others and property["status"] == "under_contract":
+            property["status"] = "active"
+
+    @precondition(lambda self: self.contracts)
+    @rule(n=index, status=st.sampled_from(["pending_signature", "active", "active", "completed", "terminated", "expired",
+                                           "cancelled", "draft"]), has_reason=st.booleans())
+    def move_contract(self, n, status, has_reason):
+        one = self.contracts[n % len(self.contracts)]
+        changes = status != one["status"]
+        has_reason = has_reason and status in ("cancelled", "terminated") and changes
+        code = self.code_of_contract(one, status, has_reason)
+        response = self.patch("contracts", one, status=status, **({"termination_reason": "x"} if has_reason else {}))
+        if not code and changes:
+            self.apply(one, status)
+        self.same(response, code, ("contracts", one), ("properties", one["property"]))
+
+    @precondition(lambda self: self.contracts)
+    @rule(n=index, is_complete=st.just(True) | st.booleans(), is_signed=st.just(True) | st.booleans())
+    def change_parties(self, n, is_complete, is_signed):
+        one = self.contracts[n % len(self.contracts)]
+        is_same = (is_complete, is_signed) == (one["is_complete"], one["is_signed"])
+        code = None
+        if one["status"] not in ("draft", "pending_signature"):
+            code = None if is_same else "conflict.field_locked"
+        elif one["status"] == "pending_signature" and not is_complete:
+            code = "conflict.parties_missing"
+        response = self.patch("contracts", one, parties=self.parties(one["kind"], is_complete, is_signed))
+        if not code:
+            one.update(is_complete=is_complete, is_signed=is_signed)
+        self.same(response, code, ("contracts", one))
+
+    @precondition(lambda self: self.contracts)
+    @rule(n=index)
+    def delete_contract(self, n):
+        one = self.contracts[n % len(self.contracts)]
+        code = None if one["status"] == "draft" else "conflict.not_deletable"
+        self.same(self.api.delete("contracts/" + one["id"]), code, ("properties", one["property"]))
+        if not code:
+            self.contracts.remove(one)
+
+
+@pytest.mark.parametrize("steps", [STEPS])
+def test_the_service_agrees_with_the_model(own_api: Api, steps):
+    Model.api, Model.party = own_api, ResourceFactory(own_api).party()["id"]
+    run_state_machine_as_test(Model, settings=settings(
+        max_examples=max(1, steps // STEPS_EACH), stateful_step_count=STEPS_EACH, deadline=None, database=None,
+        suppress_health_check=list(HealthCheck)))
