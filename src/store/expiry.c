@@ -31,9 +31,9 @@ static void add_due(neo_buf *sql, const neo_resource *resource, const neo_transi
 {
     neo_buf_printf(
         sql,
-        "%s(select '%s', t.organization_id, t.tenant_id, t.id, t.xmin, t.representation, '%s' from neoapi.%s t"
-        " where t.status in (%s) and t.%s < (now() at time zone 'America/Sao_Paulo')::date order by t.%s limit " APR_STRINGIFY(
-            NEO_EXPIRY_BATCH) ")",
+        "%s(select '%s', due.organization_id, due.tenant_id, due.id, due.xmin, due.representation, '%s' from neoapi.%s due"
+        " where due.status in (%s) and due.%s < (now() at time zone 'America/Sao_Paulo')::date order by due.%s "
+        "limit " APR_STRINGIFY(NEO_EXPIRY_BATCH) ")",
         sql->len ? " union all " : "", resource->name, t->to, neo_table_of(resource),
         statuses_before(resource, t->to, sql->pool), t->after_date, t->after_date);
 }

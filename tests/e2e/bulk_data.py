@@ -58,13 +58,13 @@ COLUMNS = {
     "proposals": {
         "kind": "(array['purchase', 'rental'])[1 + (n % 1000 = 0)::int]", "property_id": sql_id("properties", "n % 20000"),
         "proponent_ids": "'[]'::json", "broker_id": sql_id("brokers", "n % 1000"), "amount": "n",
-        "valid_until": "date '2026-01-01' + (n % 10000)::int",
+        "valid_until": "date '2100-01-01' + (n % 10000)::int",
         "status": "(array['draft', 'submitted', 'countered'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
         "external_id": "'crm-' || n"},
     "contracts": {
         "kind": "(array['sale', 'rental', 'management'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]", "number": "'C-' || n",
         "property_id": sql_id("properties", "n % 20000"), "parties": "'[]'::json", "amount": "n",
-        "end_date": "date '2026-01-01' + (n % 10000)::int",
+        "end_date": "date '2100-01-01' + (n % 10000)::int",
         "status": "(array['draft', 'active', 'expired'])[1 + (n % 3 > 0)::int + (n % 1000 = 1)::int]",
         "external_id": "'crm-' || n"},
     "documents": {

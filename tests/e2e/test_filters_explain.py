@@ -50,12 +50,12 @@ FILTERS = {
     "proposals": {
         "kind": ["rental", "purchase"], "status": ["countered", "submitted", "countered,draft", "accepted"],
         "property_id": [id_of("properties", 77), id_of("properties", 99_999)], "proponent_id": parties(33),
-        "broker_id": brokers(3), "valid_until_lte": ["2026-01-03", "2099-01-01", "2020-01-01"], **EXTERNAL},
+        "broker_id": brokers(3), "valid_until_lte": ["2100-01-03", "2199-01-01", "2020-01-01"], **EXTERNAL},
     "contracts": {
         "kind": ["management", "rental", "management,sale"], "status": ["expired", "active", "expired,draft", "terminated"],
         "property_id": [id_of("properties", 77), id_of("properties", 99_999)], "party_id": parties(33),
         "broker_id": [*brokers(1), f"{id_of('brokers', 3)},{id_of('brokers', 6)}"], "number": ["C-77", "C-77,C-78"],
-        "end_date_lte": ["2026-01-03", "2099-01-01", "2020-01-01"], **EXTERNAL},
+        "end_date_lte": ["2100-01-03", "2199-01-01", "2020-01-01"], **EXTERNAL},
     "documents": {
         "kind": ["cndt", "other", "cndt,deed"], "status": ["expired", "valid", "expired,pending", "rejected"],
         "related_id": [id_of("properties", 4), f"{id_of('properties', 4)},{id_of('parties', 4)}", "ctr_nothing"],
@@ -69,7 +69,7 @@ TOGETHER = [
     ("properties", {"q": "casa 499", "status": "active", "transaction_type": "rent"}),
     ("contracts", {"party_id": id_of("parties", 0), "broker_id": f"{id_of('brokers', 3)},{id_of('brokers', 6)}"}),
     ("parties", {"role": "buyer,tenant", "kind": "person"}),
-    ("proposals", {"proponent_id": id_of("parties", 0), "status": "draft", "valid_until_lte": "2027-01-01"}),
+    ("proposals", {"proponent_id": id_of("parties", 0), "status": "draft", "valid_until_lte": "2101-01-01"}),
     ("documents", {"related_id": id_of("properties", 4), "status": "valid,pending"}),
 ]
 CASES = [(collection, {name: value}) for collection, own in FILTERS.items() for name, values in {**own, **COMMON}.items()
