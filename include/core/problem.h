@@ -106,6 +106,10 @@ neo_problem *neo_problem_for_resource(apr_pool_t *pool, neo_code kind, const cha
 void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, const char *field,
                        const char *fmt, ...) NEO_PRINTF(6, 7);
 
+/* The same for a member of a field whose names are the caller's: the item's field is "metadata.n", its code that of `field`. */
+void neo_problem_member(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, const char *field,
+                        const char *member, const char *message);
+
 /* The problem of a part of a request, such as an operation of a batch, as one of the request: `path` and a dot are put before
  * its fields; if it has none, `part` and a colon before its detail. */
 neo_problem *neo_problem_within(apr_pool_t *pool, const neo_problem *problem, const char *part, const char *path);

@@ -9,6 +9,9 @@
  */
 const char *neo_check(const neo_field *field, const neo_json *value, const neo_json *beside, apr_pool_t *pool);
 
+/* The same for a member of a map; its name and its value. */
+const char *neo_check_member(const neo_field *field, const char *key, const neo_json *value, apr_pool_t *pool);
+
 /* What a field accepts, without a full stop: "an integer from 0 to 10", "draft or active". A field's rule may accept less. */
 const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool);
 

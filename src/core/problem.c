@@ -252,6 +252,16 @@ static void add_item(neo_problem *p, apr_pool_t *pool, neo_problem_item item)
     }
 }
 
+static void add_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, neo_problem_item item)
+{
+    if (!*problem) {
+        *problem = new_problem(pool, kind, resource, apr_pstrcat(pool, item.field, ": ", item.message, NULL));
+        (*problem)->code = item.code;
+        (*problem)->items = apr_array_make(pool, 4, sizeof item);
+    }
+    add_item(*problem, pool, item);
+}
+
 void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, const char *field,
                        const char *fmt, ...)
 {
@@ -262,12 +272,16 @@ void neo_problem_field(neo_problem **problem, apr_pool_t *pool, neo_code kind, c
     va_end(args);
     item.field = apr_pstrdup(pool, field);
     item.code = fill_code(pool, kind, resource, field);
-    if (!*problem) {
-        *problem = new_problem(pool, kind, resource, apr_pstrcat(pool, field, ": ", item.message, NULL));
-        (*problem)->code = item.code;
-        (*problem)->items = apr_array_make(pool, 4, sizeof item);
-    }
-    add_item(*problem, pool, item);
+    add_field(problem, pool, kind, resource, item);
+}
+
+void neo_problem_member(neo_problem **problem, apr_pool_t *pool, neo_code kind, const char *resource, const char *field,
+                        const char *member, const char *message)
+{
+    const neo_problem_item item = {.field = apr_pstrcat(pool, field, ".", member, NULL),
+                                   .message = message,
+                                   .code = fill_code(pool, kind, resource, field)};
+    add_field(problem, pool, kind, resource, item);
 }
 
 neo_problem *neo_problem_within(apr_pool_t *pool, const neo_problem *problem, const char *part, const char *path)

@@ -125,29 +125,26 @@ static const char *check_enum_list(const neo_field *field, const neo_json *value
     return neo_json_size(value) ? NULL : "must not be empty";
 }
 
-/* Keys are the caller's and can have any characters, so messages give the position instead. */
 static const char *check_map(const neo_field *field, const neo_json *value, apr_pool_t *pool)
 {
-    int position = 0;
-    if (neo_json_size(value) > (apr_size_t)field->max_items)
-        return apr_psprintf(pool, "must have at most %d members, not %d", field->max_items, (int)neo_json_size(value));
-    for (void *m = neo_json_first((neo_json *)value); m; m = neo_json_next((neo_json *)value, m)) {
-        const neo_json *text = neo_json_member_value(m);
-        apr_size_t key = neo_utf8_length(neo_json_member_key(m));
-        position++;
-        if (key < 1 || key > (apr_size_t)field->max_key_length)
-            return apr_psprintf(pool, "must have keys of 1 to %d characters; the key of member %d has %d",
-                                field->max_key_length, position, (int)key);
-        if (neo_json_kind_of(text) == NEO_JSON_NULL)
-            continue;
-        if (!neo_json_string(text))
-            return apr_psprintf(pool, "must have only strings as values; the value of member %d is %s", position,
-                                neo_json_kind_name(neo_json_kind_of(text)));
-        if (neo_utf8_length(neo_json_string(text)) > (apr_size_t)field->max)
-            return apr_psprintf(pool, "must have values of at most %ld characters; the value of member %d has more",
-                                (long)field->max, position);
-    }
-    return NULL;
+    return neo_json_size(value) > (apr_size_t)field->max_items
+               ? apr_psprintf(pool, "must have at most %d members, not %d", field->max_items, (int)neo_json_size(value))
+               : NULL;
+}
+
+const char *neo_check_member(const neo_field *field, const char *key, const neo_json *value, apr_pool_t *pool)
+{
+    apr_size_t length = neo_utf8_length(key);
+    if (length < 1 || length > (apr_size_t)field->max_key_length)
+        return apr_psprintf(pool, "must have a name of 1 to %d characters, not %d", field->max_key_length, (int)length);
+    if (neo_json_kind_of(value) == NEO_JSON_NULL)
+        return NULL;
+    if (!neo_json_string(value))
+        return apr_psprintf(pool, "must be a string, not %s", neo_json_kind_name(neo_json_kind_of(value)));
+    length = neo_utf8_length(neo_json_string(value));
+    return length > (apr_size_t)field->max
+               ? apr_psprintf(pool, "must have at most %ld characters, not %d", (long)field->max, (int)length)
+               : NULL;
 }
 
 /* ---------------------------------------------------------------- all types */

@@ -108,12 +108,18 @@ static neo_json *clean_list(walk *w, const neo_field *field, const neo_json *lis
     return clean;
 }
 
-static neo_json *clean_map(walk *w, neo_json *map)
+/* Names of members are the caller's, so that no code has them. */
+static neo_json *clean_map(walk *w, const neo_field *field, neo_json *map, const place *at)
 {
     neo_json *clean = neo_json_make_object(w->pool);
-    for (void *m = neo_json_first(map); m; m = neo_json_next(map, m))
-        if (neo_json_kind_of(neo_json_member_value(m)) != NEO_JSON_NULL)
-            neo_json_set(clean, neo_json_member_key(m), neo_json_member_value(m));
+    for (void *m = neo_json_first(map); m; m = neo_json_next(map, m)) {
+        const char *key = neo_json_member_key(m), *message = neo_check_member(field, key, neo_json_member_value(m), w->pool);
+        if (message)
+            neo_problem_member(&w->problem, w->pool, NEO_VALIDATION_FIELD_INVALID, w->resource->name, path_of(at, w->pool),
+                               shown(w, key), message);
+        else if (neo_json_kind_of(neo_json_member_value(m)) != NEO_JSON_NULL)
+            neo_json_set(clean, key, neo_json_member_value(m));
+    }
     return clean;
 }
 
@@ -121,7 +127,7 @@ static neo_json *clean_parts(walk *w, const neo_field *field, neo_json *value, c
 {
     switch (field->type) {
     case NEO_OBJECT: return clean_object(w, field->fields, value, at);
-    case NEO_MAP: return clean_map(w, value);
+    case NEO_MAP: return clean_map(w, field, value, at);
     case NEO_LIST:
     case NEO_TEXT_LIST:
     case NEO_REFERENCE_LIST: return clean_list(w, field, value, at);

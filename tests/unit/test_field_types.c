@@ -218,11 +218,13 @@ static const char *map_of(int members, int key, int value, apr_pool_t *pool)
 static void metadata_has_limits_in_members_keys_and_values(void **state)
 {
     taken(&neo_property, map_of(40, 40, 500, *state), *state);
-    assert_string_equal(wrong(&neo_property, map_of(1, 41, 1, *state), "metadata", METADATA, *state),
-                        "must have keys of 1 to 40 characters; the key of member 1 has 41");
-    assert_string_equal(wrong(&neo_property, map_of(3, 1, 501, *state), "metadata", METADATA, *state),
-                        "must have values of at most 500 characters; the value of member 1 has more");
-    wrong(&neo_property, "{\"metadata\":{\"\":\"a\"}}", "metadata", METADATA, *state);
+    const char *key = apr_pstrcat(*state, "metadata.k", "123456789012345678901234567890123456789012", NULL);
+    assert_string_equal(
+        wrong(&neo_property, apr_psprintf(*state, "{\"metadata\":{\"%s\":\"\"}}", key + 9), key, METADATA, *state),
+        "must have a name of 1 to 40 characters, not 43");
+    assert_string_equal(wrong(&neo_property, map_of(1, 1, 501, *state), "metadata.0", METADATA, *state),
+                        "must have at most 500 characters, not 501");
+    wrong(&neo_property, "{\"metadata\":{\"\":\"a\"}}", "metadata.", METADATA, *state);
 }
 
 static const char *members(int count, apr_pool_t *pool)
@@ -246,9 +248,9 @@ static void metadata_keeps_any_text_and_nothing_but_texts(void **state)
         kept(&neo_property, "{\"metadata\":{\"b\":\"\",\"a.b[0]\":\"x\\ny\",\"id\":\"1\"}}", "metadata", *state),
         "{\"b\":\"\",\"a.b[0]\":\"x\\ny\",\"id\":\"1\"}");
     assert_string_equal(kept(&neo_property, "{\"metadata\":{}}", "metadata", *state), "");
-    assert_string_equal(wrong(&neo_property, "{\"metadata\":{\"a\":\"1\",\"b\":2}}", "metadata", METADATA, *state),
-                        "must have only strings as values; the value of member 2 is an integer");
-    wrong(&neo_property, "{\"metadata\":{\"a\":{\"b\":\"c\"}}}", "metadata", METADATA, *state);
+    assert_string_equal(wrong(&neo_property, "{\"metadata\":{\"a\":\"1\",\"b\":2}}", "metadata.b", METADATA, *state),
+                        "must be a string, not an integer");
+    wrong(&neo_property, "{\"metadata\":{\"a.b\":{\"b\":\"c\"}}}", "metadata.a.b", METADATA, *state);
     wrong(&neo_property, "{\"metadata\":[\"a\"]}", "metadata", METADATA, *state);
     wrong(&neo_property, "{\"metadata\":\"a\"}", "metadata", METADATA, *state);
 }
