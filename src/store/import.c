@@ -243,7 +243,7 @@ const char *neo_import_validate(neo_import *import, neo_import_report report, vo
     for (int r = 0; !wrong && r < rows.count; r++)
         report(data, atoll(neo_rows_value(&rows, r, 0)), neo_rows_value(&rows, r, 1),
                "refers to nothing in the file or the organization");
-    return wrong;
+    return wrong ? wrong : neo_import_check_rules(import->pg, import->organization, report, data, pool);
 }
 
 const char *neo_import_store_ids(neo_import *import, apr_pool_t *pool)

@@ -26,4 +26,8 @@ neo_sql *neo_import_write_sql(const neo_resource *kind, neo_import_events events
  * `is_resolving`, all. `kind` points into the kinds in the order in which they are written, terminated by NULL. */
 neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resolving, apr_pool_t *pool);
 
+/* Checks the rules between resources that apply to history, for proposals and contracts. Returns NULL, or an error message. */
+const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_import_report report, void *data,
+                                   apr_pool_t *pool);
+
 #endif

@@ -178,6 +178,27 @@ def test_everything_that_is_wrong_is_told_by_line_and_field_and_then_nothing_is_
     assert own_api.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
 
 
+def test_imported_history_is_consistent(own_api, ctl, organization, import_rows, tmp_path):
+    """Rules about the moment do not apply: the property is not active, the proposal's last day is over."""
+    signed = {"signed_at": "2020-01-02T10:00:00Z"}
+    parties = [{"party_id": "p", "role": "seller", **signed}, {"party_id": "p", "role": "buyer", **signed}]
+    proposal = {"id": "x", "kind": "purchase", "property_id": "h", "proponent_ids": ["p"], "amount": 1,
+                "valid_until": "2020-01-01", "status": "accepted"}
+    contract = {"kind": "sale", "property_id": "h", "proposal_id": "x", "parties": parties, "amount": 1, "status": "completed"}
+    start = [home(id="h", status="sold"), home(id="i", code="A-2"), party(id="p"), {"proposal": proposal},
+             {"proposal": {**proposal, "id": "y", "status": "rejected"}}]
+    for wrong_one, said in (({"parties": parties[:1]}, "role buyer"), ({"property_id": "i"}, "is for the property"),
+                            ({"parties": [{"party_id": "p", "role": "seller"}, parties[1]]}, "has not signed"),
+                            ({"proposal_id": "y"}, "is rejected"), ({"kind": "management"}, "must be of kind sale"),
+                            ({"status": "terminated"}, "termination_reason"), ({"parties": None}, "parties is required")):
+        path = write(tmp_path, [*start, {"contract": {**contract, "id": "c", **wrong_one}}])
+        code, _, err = ctl.run("import", path, "--organization", organization)
+        assert code == 1 and "line 6: " in err and said in err, err
+    assert own_api.walk("contracts") == []
+    import_rows(*start, {"contract": {**contract, "id": "c"}})
+    assert [one["status"] for one in own_api.walk("contracts")] == ["completed"]
+
+
 def test_what_must_be_unique_is_looked_for_in_the_organization_too(own_api, ctl, organization, import_rows, tmp_path):
     there = own_api.broker(creci="CRECI 77")
     path = write(tmp_path, [broker("b1", creci="creci-77")])

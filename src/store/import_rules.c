@@ -1,0 +1,55 @@
+/* Checks the rules between resources for the lines of an import (see import_sql.h). */
+#include <apr_strings.h>
+#include <stdlib.h>
+
+#include "import_sql.h"
+#include "model/business_rules.h"
+#include "sql/import_rules.h"
+
+enum { NUMBER, KIND, ID, BODY, PROPERTY, PROPOSAL };
+
+static neo_json *parsed(const neo_rows *rows, int row, int column, apr_pool_t *pool)
+{
+    const char *wrong;
+    return neo_rows_value(rows, row, column) ? neo_json_parse(neo_rows_text(rows, row, column), pool, &wrong) : NULL;
+}
+
+/* What a request may leave to the proposal, an import must have. */
+static void check_line(const neo_rows *rows, int row, neo_import_report report, void *data, apr_pool_t *pool)
+{
+    const unsigned int flags = NEO_ALWAYS | NEO_CONDITIONAL;
+    const neo_facts facts = {.resource = neo_resource_named(neo_rows_value(rows, row, KIND)),
+                             .id = neo_rows_value(rows, row, ID),
+                             .after = parsed(rows, row, BODY, pool),
+                             .property = parsed(rows, row, PROPERTY, pool),
+                             .proposal = parsed(rows, row, PROPOSAL, pool)};
+    long long number = atoll(neo_rows_value(rows, row, NUMBER));
+    if (!facts.after)
+        return;
+    for (const neo_field *f = facts.resource->fields; f->name; f++)
+        if ((f->flags & flags) == flags && !neo_json_get(facts.after, f->name))
+            report(data, number, f->name, "is required");
+    neo_problem *problem = neo_rules_check(&facts, 1, pool);
+    if (problem)
+        report(data, number, NULL, problem->detail);
+}
+
+const char *neo_import_check_rules(neo_pg *pg, const char *organization, neo_import_report report, void *data, apr_pool_t *pool)
+{
+    neo_rows rows = {0};
+    apr_pool_t *page;
+    char last[24] = "0";
+    const char *values[] = {organization, last}, *wrong = NULL;
+    apr_pool_create(&page, pool);
+    do {
+        apr_pool_clear(page);
+        if (neo_pg_exec(pg, related_sql, 2, values, page, &rows) != NEO_PG_OK)
+            wrong = apr_pstrdup(pool, rows.message);
+        for (int row = 0; !wrong && row < rows.count; row++) {
+            check_line(&rows, row, report, data, page);
+            apr_cpystrn(last, neo_rows_value(&rows, row, NUMBER), sizeof last);
+        }
+    } while (!wrong && rows.count > 0);
+    apr_pool_destroy(page);
+    return wrong;
+}
