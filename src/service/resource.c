@@ -246,6 +246,18 @@ static neo_problem *check_change(neo_call *call, neo_pg *pg, neo_facts *facts, n
     return problem;
 }
 
+/* The facts were read after the row. If the row has changed in between, a refusal may be wrong, and the request starts again.
+ */
+static neo_problem *refuse(neo_call *call, neo_pg *pg, const char *version, neo_problem *refusal)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_table_read_version(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);
+    neo_problem *problem = neo_call_check_found(call, status, &rows);
+    if (problem)
+        return problem;
+    return strcmp(neo_rows_value(&rows, 0, 1), version) == 0 ? refusal : NULL;
+}
+
 /* `before` is the resource as it was read, NULL if that does not matter. */
 static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, const neo_json *before, neo_json *clean,
                            neo_result *result)
@@ -257,7 +269,7 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
     neo_facts facts = {.resource = resource, .id = call->match.id, .before = before, .after = clean};
     neo_problem *problem = resource->preconditions ? check_change(call, pg, &facts, &row) : NULL;
     if (problem)
-        return problem;
+        return refuse(call, pg, version, problem);
     neo_pg_status status = neo_table_update(pg, resource, &call->actor, &row, call->pool, &rows);
     problem = check_written(call, status, &rows, &is_written);
     if (problem)
