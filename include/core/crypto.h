@@ -17,6 +17,10 @@ typedef struct neo_keys {
     unsigned char key[8][NEO_KEY_SIZE];
 } neo_keys;
 
+/* Derives the keys for one purpose (HKDF-Expand of RFC 5869 with SHA-256): what is encrypted for another purpose neither uses
+ * up their nonces nor can be decrypted with them. */
+void neo_keys_derive(const neo_keys *keys, const char *purpose, neo_keys *derived);
+
 /* Fills `out` with random bytes. */
 void neo_random(void *out, apr_size_t len);
 

@@ -145,6 +145,14 @@ void neo_hmac_sha256(const void *key, apr_size_t len, const neo_text *pieces, in
         abort();
 }
 
+void neo_keys_derive(const neo_keys *keys, const char *purpose, neo_keys *derived)
+{
+    const neo_text info[] = {{purpose, strlen(purpose)}, {"\1", 1}};
+    derived->count = keys->count;
+    for (int i = 0; i < keys->count; i++)
+        neo_hmac_sha256(keys->key[i], NEO_KEY_SIZE, info, 2, derived->key[i]);
+}
+
 int neo_equal_constant_time(const void *a, const void *b, apr_size_t len)
 {
     return CRYPTO_memcmp(a, b, len) == 0;

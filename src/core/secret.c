@@ -80,11 +80,20 @@ const char *neo_webhook_secret_make(apr_pool_t *pool)
     return apr_pstrcat(pool, NEO_WEBHOOK_SECRET_PREFIX, neo_base64(bytes, sizeof bytes, pool), NULL);
 }
 
+/* Secrets of WhatsApp numbers and of webhook subscriptions, told apart by the row's id, have keys of their own. */
+static void derive_keys(const neo_keys *keys, const char *id, neo_keys *derived)
+{
+    neo_keys_derive(keys, strncmp(id, "whs_", NEO_PREFIX_LEN) == 0 ? "neoapi webhook secret" : "neoapi whatsapp secret",
+                    derived);
+}
+
 const char *neo_secret_seal(const neo_keys *keys, const char *id, const char *secret, apr_pool_t *pool)
 {
     apr_size_t len = strlen(secret);
     unsigned char *sealed = apr_palloc(pool, len + NEO_SEAL_EXTRA);
-    return neo_base64url(sealed, neo_seal(keys, (neo_text){id, strlen(id)}, secret, len, sealed), pool);
+    neo_keys own;
+    derive_keys(keys, id, &own);
+    return neo_base64url(sealed, neo_seal(&own, (neo_text){id, strlen(id)}, secret, len, sealed), pool);
 }
 
 const char *neo_secret_open(const neo_keys *keys, const char *id, const char *sealed, apr_pool_t *pool)
@@ -92,8 +101,10 @@ const char *neo_secret_open(const neo_keys *keys, const char *id, const char *se
     unsigned char bytes[MAX_LEN + NEO_SEAL_EXTRA];
     char *plain = apr_palloc(pool, sizeof bytes + 1);
     int len = neo_base64_decode(sealed, strlen(sealed), bytes, sizeof bytes);
+    neo_keys own;
+    derive_keys(keys, id, &own);
     if (len >= 0)
-        len = neo_open(keys, (neo_text){id, strlen(id)}, bytes, (apr_size_t)len, (unsigned char *)plain);
+        len = neo_open(&own, (neo_text){id, strlen(id)}, bytes, (apr_size_t)len, (unsigned char *)plain);
     if (len < 0)
         return NULL;
     plain[len] = '\0';

@@ -198,6 +198,22 @@ static void every_key_opens_and_the_first_one_seals(void **state)
     assert_false(opens(&none, PLACE, seal(&keys)));
 }
 
+/* RFC 5869, appendix A.1 */
+static void derived_keys_are_those_of_the_standard(void **state)
+{
+    static const unsigned char prk[] = "\x07\x77\x09\x36\x2c\x2e\x32\xdf\x0d\xdc\x3f\x0d\xc4\x7b\xba\x63"
+                                       "\x90\xb6\xc7\x3b\xb5\x0f\x9c\x31\x22\xec\x84\x4a\xd7\xc2\xb3\xe5";
+    static const unsigned char okm[] = "\x3c\xb2\x5f\x25\xfa\xac\xd5\x7a\x90\x43\x4f\x64\xd0\x36\x2f\x2a"
+                                       "\x2d\x2d\x0a\x90\xcf\x1a\x5a\x4c\x5d\xb0\x2d\x56\xec\xc4\xc5\xbf";
+    neo_keys keys = {.count = 2}, derived;
+    (void)state;
+    memcpy(keys.key[1], prk, NEO_KEY_SIZE);
+    neo_keys_derive(&keys, "\xf0\xf1\xf2\xf3\xf4\xf5\xf6\xf7\xf8\xf9", &derived);
+    assert_int_equal(derived.count, 2);
+    assert_memory_equal(derived.key[1], okm, NEO_KEY_SIZE);
+    assert_memory_not_equal(derived.key[0], okm, NEO_KEY_SIZE);
+}
+
 static void *seal_often(void *data)
 {
     for (int i = 0; i < 2000; i++) {
@@ -357,6 +373,7 @@ int main(void)
         cmocka_unit_test(a_changed_bit_anywhere_does_not_open),
         cmocka_unit_test(a_cut_or_longer_seal_does_not_open),
         cmocka_unit_test(every_key_opens_and_the_first_one_seals),
+        cmocka_unit_test(derived_keys_are_those_of_the_standard),
         cmocka_unit_test(threads_do_not_disturb_each_other),
         pool_test(a_key_file_has_a_key_a_line),
         pool_test(a_key_file_may_hold_eight_keys),
