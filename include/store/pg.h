@@ -63,6 +63,9 @@ void *neo_pg_user_data(const neo_pg *pg);
 /* Opens a connection that is closed with the pool. Returns NULL and sets *wrong to libpq's message on failure. */
 neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wrong);
 
+/* Whether a connection string has a password. */
+int neo_pg_has_password(const char *conninfo);
+
 /* Runs a prepared statement; `values` are `params` texts, NULL for null. */
 NEO_MUSTCHECK neo_pg_status neo_pg_run(neo_pg *pg, const neo_statement *statement, const char *const *values, apr_pool_t *pool,
                                        neo_rows *rows);

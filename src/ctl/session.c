@@ -32,8 +32,13 @@ const char *neo_ctl_conninfo(const neo_ctl *ctl)
 neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong)
 {
     neo_rows rows;
-    const char *why;
-    *wrong = NULL;
+    const char *why, *given = neo_ctl_value(ctl, "database");
+    *wrong = given && neo_pg_has_password(given)
+                 ? "--database must not have a password, because other users can see the command "
+                   "line; use a password file (~/.pgpass), a service, or NEOAPI_DATABASE"
+                 : NULL;
+    if (*wrong)
+        return NULL;
     neo_pg *pg = neo_pg_connect(conninfo, ctl->pool, &why);
     if (!pg)
         *wrong = apr_psprintf(ctl->pool, "cannot connect to the database (set by --database or NEOAPI_DATABASE): %s", why);

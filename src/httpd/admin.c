@@ -48,7 +48,7 @@ static neo_report *make_report(request_rec *r)
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     neo_report *report = apr_pcalloc(r->pool, sizeof *report);
     report->now = apr_time_now();
-    report->host = ap_get_server_name(r);
+    report->host = r->server->server_hostname; /* not the request's Host, which anybody can choose */
     neo_report_read(report, shared->metrics, shared->receivers, r->pool);
     return report;
 }

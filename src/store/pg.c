@@ -73,6 +73,16 @@ neo_pg *neo_pg_connect(const char *conninfo, apr_pool_t *pool, const char **wron
     return pg;
 }
 
+int neo_pg_has_password(const char *conninfo)
+{
+    PQconninfoOption *options = PQconninfoParse(conninfo, NULL);
+    int found = 0;
+    for (const PQconninfoOption *o = options; o && o->keyword; o++)
+        found |= o->val && *o->val && strcmp(o->keyword, "password") == 0;
+    PQconninfoFree(options);
+    return found;
+}
+
 /* An idle socket is readable if there is a notice, a notification or the end of the connection. All of it is read, because a
  * server sends the reason before it closes a connection. */
 int neo_pg_is_alive(neo_pg *pg)

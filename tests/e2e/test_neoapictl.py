@@ -46,6 +46,12 @@ def test_a_table_for_people_is_aligned(db, organization):
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT[\d:.]+Z", row[column:]) and row[column - 1] == " " for row in rows)
 
 
+@pytest.mark.parametrize("conninfo", ["host=/nowhere password=sesame", "postgresql://neoapi:sesame@127.0.0.1:1/neoapi"])
+def test_a_password_on_the_command_line_is_refused(db, conninfo):
+    said = db.refused("--database", conninfo, "tenant", "list")
+    assert "--database must not have a password" in said and "sesame" not in said
+
+
 def test_what_does_not_fit_is_refused_with_a_reason(db, organization):
     tenant, missing = db.tenant, "tnt_" + UNKNOWN_ULID
     db.ok("user", "add", "Bia", "--tenant", tenant, "--email", "bia@example.com", "--role", "org_viewer")

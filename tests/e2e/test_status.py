@@ -229,11 +229,13 @@ def test_a_long_queue_is_estimated_and_said_to_be(module_instance, queue, admin_
 def test_the_page_is_the_same_from_wherever_it_is_asked(module_instance, admin, admin_pages):
     ok(admin.get("me"))
     inner, outer = admin_pages.page(), admin.session.get(admin.url.replace("public/v1/", "neoapi-status"))
-    for response, name in ((inner, "127.0.0.5"), (outer, "localhost")):
+    for response, name in ((inner, "inner.example.com"), (outer, "localhost")):
         assert response.status_code == 200 and response.headers["Content-Type"] == "text/html; charset=utf-8"
         assert response.headers["Cache-Control"] == "no-store"
         assert "default-src 'none'" in response.headers["Content-Security-Policy"]
         assert f"Status of {name}" in response.text and "GET</b> /me" in response.text
+    other = admin.session.get(admin.url.replace("public/v1/", "neoapi-status"), headers={"Host": "other.example.com"})
+    assert "Status of localhost" in other.text and "other.example.com" not in other.text
 
 
 def test_the_page_says_nothing_of_tenants(module_instance, admin, admin_pages):
