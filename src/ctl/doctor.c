@@ -227,6 +227,11 @@ static const check checks[] = {
      " ('member of ' || pg_get_userbyid(n.nspowner), pg_has_role(r.oid, n.nspowner, 'member'))) as p (power, held)"
      " where r.rolname = $1 and n.nspname = 'neoapi' and held",
      NULL, "alter role ... nosuperuser nocreaterole nocreatedb nobypassrls, and revoke its memberships"},
+    {"runtime role's log messages", NEEDS_SCHEMA,
+     "select terse, case when terse then 'without details' else 'with details, which contain personal data' end"
+     " from (select exists (select from pg_db_role_setting s join pg_roles r on r.oid = s.setrole"
+     " where r.rolname = $1 and 'log_error_verbosity=terse' = any (s.setconfig)) as terse) as found",
+     NULL, "run neoapictl setup as a superuser, or: alter role ... set log_error_verbosity = terse"},
     {"runtime role cannot create tables", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce('it can, in: ' || string_agg(place, ', '), 'it cannot') from ("
      " select 'schema ' || nspname as place from pg_namespace where nspname in ('neoapi', 'public')"

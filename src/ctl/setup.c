@@ -61,6 +61,17 @@ static const char *make_role(setup *s, const char *role, const char *kind)
     return wrong;
 }
 
+/* The server logs personal data of rejected rows as DETAIL. Without the privilege to change this, doctor reports it. */
+static const char *hide_details(setup *s, const char *role)
+{
+    const char *wrong = run_sql(s, "cannot read the connected role's privileges",
+                                "select has_parameter_privilege('log_error_verbosity', 'set')", 0, NULL);
+    if (wrong || !neo_rows_is_true(&s->rows, 0, 0))
+        return wrong;
+    return run_sql(s, "cannot limit what the server logs",
+                   apr_psprintf(s->pool, "alter role %s set log_error_verbosity = 'terse'", id_of(s, role)), 0, NULL);
+}
+
 /* Unless the administrator is a superuser, only members of the owner can act as it. */
 static const char *join_owner(setup *s)
 {
@@ -193,6 +204,8 @@ static const char *make_roles(setup *s)
         wrong = make_role(s, s->runtime, "login");
     if (!wrong)
         wrong = check_runtime(s);
+    if (!wrong)
+        wrong = hide_details(s, s->runtime);
     if (!wrong)
         wrong = set_password(s, s->runtime, "runtime-password-file");
     if (!wrong)

@@ -37,6 +37,17 @@ def test_setup_makes_everything_and_is_harmless_the_second_time(new_database):
     assert new_database.run("doctor")[0] == 0
 
 
+def test_the_server_does_not_log_personal_data_of_rejected_rows(own_database):
+    verbosity = "show log_error_verbosity"
+    assert own_database.sql(verbosity, dsn=own_database.runtime_dsn) == [("terse",)]
+    own_database.sql("alter role neoapi reset log_error_verbosity")
+    try:
+        status, out, _ = own_database.run("doctor")
+        assert status == 1 and "with details, which contain personal data" in out
+    finally:
+        own_database.sql("alter role neoapi set log_error_verbosity = terse")
+
+
 def test_setup_with_json_writes_one_object(new_database):
     status, out, _ = new_database.setup("--json")
     report = json.loads(out)
