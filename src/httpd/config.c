@@ -17,8 +17,6 @@
 #define WHATSAPP_URL     "https://graph.facebook.com"
 #define WHATSAPP_VERSION "v23.0"
 
-/* ---------------------------------------------------------------- numbers */
-
 /* The argument of a directive that sets this member. */
 #define MEMBER(name) ((void *)offsetof(neo_server_config, name))
 
@@ -354,7 +352,7 @@ int neo_config_max_connections(const server_rec *server)
     const ap_directive_t *section = server->is_virtual ? section_of(server, ap_conftree) : NULL;
     const char *own = section ? directive_value(section->first_child, "DBDMax") : NULL;
     const char *max = own ? own : directive_value(ap_conftree, "DBDMax");
-    return max ? atoi(max) : 10;
+    return max ? atoi(max) : 10; /* mod_dbd's default */
 }
 
 static int report_error(server_rec *server, neo_message message, const char *text)
@@ -379,11 +377,10 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
         return report_error(server, NEO_LOG_ONE_CONNECTION,
                             "DBDMax leaves no connection for requests, because the credential listener uses one");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
-    int needed = (threads + 15) / 16 + 2;
-    if (atoi(max ? max : "10") < needed)
-        neo_log(NEO_LOG_FEW_CONNECTIONS, &(neo_log_context){.server = server},
-                "DBDMax is %s, but the %d threads of each process need at least %d connections",
-                max ? max : "10 (mod_dbd's default)", threads, needed);
+    int needed = (threads + 15) / 16 + 2, has = neo_config_max_connections(server);
+    if (has < needed)
+        report_error(server, NEO_LOG_FEW_CONNECTIONS,
+                     apr_psprintf(pool, "DBDMax is %d, but %d threads need at least %d connections", has, threads, needed));
     return 1;
 }
 
