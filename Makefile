@@ -79,13 +79,14 @@ LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lssl -lcrypto -lcurl -lpq -lpthread -
 LIB_SRC  := $(wildcard src/core/*.c src/model/*.c src/store/*.c src/service/*.c src/delivery/*.c)
 MOD_SRC  := mod_neoapi.c $(wildcard src/httpd/*.c)
 CTL_SRC  := $(wildcard src/ctl/*.c)
+CTL_GEN  := $(BUILD)/gen/site_script.c $(BUILD)/gen/site_template.c
 GEN      := $(BUILD)/gen/migrations.c $(BUILD)/gen/docs.c $(BUILD)/gen/status_style.c
 SQL_H    := $(patsubst src/store/%.sql,$(BUILD)/gen/sql/%.h,$(wildcard src/store/*.sql))
 TEST_SRC := $(wildcard tests/unit/test_*.c)
 
 LIB_OBJ  := $(LIB_SRC:%.c=$(BUILD)/obj/%.o) $(GEN:$(BUILD)/%.c=$(BUILD)/obj/%.o)
 MOD_OBJ  := $(MOD_SRC:%.c=$(BUILD)/obj/%.o)
-CTL_OBJ  := $(CTL_SRC:%.c=$(BUILD)/obj/%.o)
+CTL_OBJ  := $(CTL_SRC:%.c=$(BUILD)/obj/%.o) $(CTL_GEN:$(BUILD)/%.c=$(BUILD)/obj/%.o)
 TESTS    := $(TEST_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 
 LIB    := $(BUILD)/libneoapi.a
@@ -130,6 +131,15 @@ $(BUILD)/gen/sql/%.h: src/store/%.sql sql/embed.sh
 $(BUILD)/gen/status_style.c: src/service/status.css sql/embed.sh
 	@mkdir -p $(@D)
 	$(call run,GEN,$@) sh sql/embed.sh text neo_report_style $< >$@.new && mv $@.new $@
+
+# neoapictl creates a virtual host with a script and the example configuration.
+$(BUILD)/gen/site_script.c: src/ctl/site.sh sql/embed.sh
+	@mkdir -p $(@D)
+	$(call run,GEN,$@) sh sql/embed.sh text neo_site_script $< >$@.new && mv $@.new $@
+
+$(BUILD)/gen/site_template.c: conf/neoapi.conf sql/embed.sh
+	@mkdir -p $(@D)
+	$(call run,GEN,$@) sh sql/embed.sh text neo_site_template $< >$@.new && mv $@.new $@
 
 # So is the documentation. If Swagger UI could not be fetched for its reference, the next make tries again.
 $(BUILD)/gen/docs.c: $(wildcard src/docs/*) $(if $(wildcard $(FETCHED)/swagger-ui),,again)

@@ -63,6 +63,7 @@ typedef struct neo_ctl_given {
 /* The groups, in the order in which help lists them. */
 #define NEO_CTL_GROUP_LIST(X)                                                                                                  \
     X(setup)                                                                                                                   \
+    X(site)                                                                                                                    \
     X(migrate)                                                                                                                 \
     X(doctor)                                                                                                                  \
     X(status)                                                                                                                  \

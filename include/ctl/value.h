@@ -30,6 +30,7 @@ typedef enum neo_ctl_kind {
     NEO_CTL_TIME,
     NEO_CTL_NUMBER_ID,
     NEO_CTL_LEAD_ID,
+    NEO_CTL_HOST,        /* a DNS name */
     NEO_CTL_PROVIDER_ID, /* an id at Meta: digits */
     NEO_CTL_KINDS
 } neo_ctl_kind;

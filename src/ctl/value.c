@@ -112,6 +112,25 @@ static const char *check_provider_id(const char *text, apr_pool_t *pool)
     return len >= 5 && len <= 20 && strspn(text, "0123456789") == len ? NULL : "must be 5 to 20 digits, as Meta shows it";
 }
 
+/* A DNS name. Lowercase only, as it is compared with certificates and URLs. */
+static const char *check_host(const char *text, apr_pool_t *pool)
+{
+    static const char wrong[] = "must be the host name that clients use, in lowercase letters, such as api.example.com";
+    apr_size_t label = 0, len = strlen(text);
+    (void)pool;
+    if (len > 253 || strspn(text, "0123456789.") == len)
+        return wrong;
+    for (const char *c = text;; c++) {
+        int is_end = *c == '.' || *c == '\0';
+        if (is_end ? label == 0 || label > 63 || c[-1] == '-' || c[-(int)label] == '-'
+                   : !strchr("abcdefghijklmnopqrstuvwxyz0123456789-", *c))
+            return wrong;
+        if (*c == '\0')
+            return NULL;
+        label = is_end ? 0 : label + 1;
+    }
+}
+
 /* Stricter than PostgreSQL's rule, so that names need no quotes in service files and other texts. */
 static const char *check_identifier(const char *text, apr_pool_t *pool)
 {
@@ -155,6 +174,7 @@ static const struct {
     [NEO_CTL_TIME] = {.placeholder = "TIME", .check = check_time},
     [NEO_CTL_NUMBER_ID] = {.placeholder = "NUMBER", .prefix = "wan_"},
     [NEO_CTL_LEAD_ID] = {.placeholder = "LEAD", .prefix = "led_"},
+    [NEO_CTL_HOST] = {.placeholder = "NAME", .check = check_host},
     [NEO_CTL_PROVIDER_ID] = {.placeholder = "DIGITS", .check = check_provider_id},
 };
 

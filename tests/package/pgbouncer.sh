@@ -33,7 +33,7 @@ systemctl restart apache2
 host=$(hostname --fqdn)
 runuser -u postgres -- neoapictl --database dbname=postgres setup --runtime-role www-data --admin-role root --tenant 'A second one' >second
 key=$(sed -n 's/^secret  *//p' second)
-ask() { curl -s -o answer -w '%{http_code}' -H "X-API-Key: $key" "$@" "https://$host/public/v1/brokers"; }
+ask() { curl --cacert /etc/neoapi/ca.pem -s -o answer -w '%{http_code}' -H "X-API-Key: $key" "$@" "https://$host/public/v1/brokers"; }
 await() { # STATUS CURL-ARGUMENTS…
     for _ in $(seq 100); do
         got=$(ask "${@:2}")

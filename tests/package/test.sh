@@ -4,6 +4,7 @@
 #   clean_build   from its source on a clean system with its build dependencies, without a network
 #   lintian       has nothing to complain of
 #   walk          a newcomer's way through the README, from the package to a request and a webhook
+#   site          neoapictl site create: each kind of certificate; what fails changes nothing
 #   autopkgtest   the same as Debian does it
 #   upgrade       of a host that serves: from the version before, a migration, then removal and purge
 #   pgbouncer     behind Debian's PgBouncer
@@ -31,12 +32,16 @@ machine() {
     NEOAPI_RELEASE=$release NEOAPI_INSTALLED=python3${1:+,$1} NEOAPI_AT_HAND=$at_hand bash "$here/machine.sh" "$dir/machines" "${@:2}"
 }
 
-# The version before, which is this one under another name.
+# The version before, which is this one under another name, with every file changed that can be. (Programs bear a line at their end.)
 make_older() {
     rm -rf "$dir/older"
     mkdir "$dir/older"
     dpkg-deb -R "$deb" "$dir/older/tree"
     sed -i 's/^\(Version: .*\)/\1~older/' "$dir/older/tree/DEBIAN/control"
+    find "$dir/older/tree" -path '*/DEBIAN' -prune -o -type f ! -name '*.gz' -print | while read -r file; do
+        echo '# of the older package' >>"$file"
+    done
+    (cd "$dir/older/tree" && find . -path ./DEBIAN -prune -o -type f -printf '%P\n' | sort | xargs md5sum >DEBIAN/md5sums)
     dpkg-deb -b --root-owner-group "$dir/older/tree" "$dir/older/" >/dev/null
     rm -rf "$dir/older/tree"
     (cd "$dir/older" && dpkg-scanpackages -m . 2>/dev/null >Packages)
@@ -56,6 +61,10 @@ lintian() {
 
 walk() {
     machine '' "$root/debian/tests/walk" "$root/README.md" "$root/debian/tests/receive.py" "$deb"
+}
+
+site() {
+    machine '' "$here/site.sh" "$deb"
 }
 
 autopkgtest() {
@@ -85,7 +94,7 @@ piuparts() {
 }
 
 failed=0
-if [ $# -eq 0 ]; then set -- clean_build lintian walk autopkgtest upgrade pgbouncer piuparts; fi
+if [ $# -eq 0 ]; then set -- clean_build lintian walk site autopkgtest upgrade pgbouncer piuparts; fi
 for step; do
     begun=$SECONDS
     if (set -e; "$step") >"$dir/$step.log" 2>&1; then verdict=passed; else verdict=FAILED failed=$((failed + 1)); fi

@@ -15,14 +15,19 @@ say 'requests while the package is upgraded'
 host=$(hostname --fqdn)
 runuser -u postgres -- neoapictl --database dbname=postgres setup --runtime-role www-data --admin-role root --tenant 'A second one' >second
 key=$(sed -n 's/^secret  *//p' second)
-ask() { curl -s -o /dev/null -w '%{http_code}\n' -H "X-API-Key: $key" "https://$host/public/v1/brokers"; }
+ask() { curl --cacert /etc/neoapi/ca.pem -s -o /dev/null -w '%{http_code}\n' -H "X-API-Key: $key" "https://$host/public/v1/brokers"; }
 [ "$(ask)" = 200 ] || fail 'it does not serve before the upgrade'
 touch asking
 (while [ -e asking ]; do ask; sleep 0.05; done >answers) &
 neoapictl migrate
-apt-get -q -y install ./newer/*[0-9]_*.deb 2>&1 | grep -v '~older' | tail -n 3 || true
+site=$(md5sum /etc/apache2/sites-available/neoapi.conf)
+# Every file of the older package differs from the newer one's. Without a terminal a question about one of them would fail.
+apt-get -q -y install ./newer/*[0-9]_*.deb </dev/null >upgraded 2>&1 || { cat upgraded; fail 'the upgrade failed'; }
+tail -n 3 upgraded
 dpkg-query -W -f '${Version}\n' libapache2-mod-neoapi | tee version
 grep -qv older version || fail 'it was not upgraded'
+if grep -rl '^# of the older package' /etc/apache2; then fail 'a file of the older package is left'; fi
+[ "$(md5sum /etc/apache2/sites-available/neoapi.conf)" = "$site" ] || fail 'the upgrade changed the site'
 neoapictl migrate
 systemctl is-active apache2
 for _ in $(seq 100); do
@@ -37,8 +42,15 @@ sort answers | uniq -c
 if grep -qvE '^(200|000)$' answers; then fail 'requests failed'; fi
 [ "$(ask)" = 200 ] || fail 'it does not serve after the upgrade'
 
+# How often Apache has been started or restarted.
+starts() { grep -c 'resuming normal operations' /var/log/apache2/error.log || true; }
+
 say 'removed: Apache goes on without it'
+a2enconf -q server-neoapi
+before=$(starts)
 apt-get -q -y remove libapache2-mod-neoapi | tail -n 2
+echo "restarts of Apache: $(($(starts) - before))"
+[ $(($(starts) - before)) -le 1 ] || fail 'Apache was restarted more than once'
 systemctl is-active apache2
 apachectl configtest
 if [ -e /etc/apache2/mods-enabled/neoapi.load ] || [ -e /etc/apache2/sites-enabled/neoapi.conf ]; then fail 'it is still enabled'; fi
@@ -63,7 +75,11 @@ for _ in $(seq 100); do if grep NEO0116 /var/log/apache2/error.log; then break; 
 grep -q NEO0116 /var/log/apache2/error.log || fail 'the log does not say what to do'
 
 say 'purged: what the administrator made is left'
+before=$(starts)
 apt-get -q -y purge libapache2-mod-neoapi | tail -n 2
+echo "restarts of Apache: $(($(starts) - before))"
+[ $(($(starts) - before)) -le 1 ] || fail 'Apache was restarted more than once'
+if ls /var/log/apache2/neoapi-*.log*; then fail 'its logs are left'; fi
 systemctl is-active apache2
 find / -xdev -name '*neoapi*' -not -path '/root/*' -not -path '/proc/*' -not -path '/var/cache/*' -not -path '/var/log/*' | tee left
 [ "$(cat left)" = /etc/neoapi ] || fail 'something is left'

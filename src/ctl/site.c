@@ -1,0 +1,78 @@
+/* neoapictl site: creates httpd's virtual host on Debian, with site.sh. */
+#include <apr_strings.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "ctl/output.h"
+
+extern const char neo_site_script[], neo_site_template[]; /* generated from site.sh and conf/neoapi.conf */
+
+/* Runs the script with at most two arguments after its kind. It prints its own errors. Returns its exit status. */
+static int run_script(const char *name, const char *kind, const char *first, const char *second)
+{
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        signal(SIGPIPE, SIG_DFL);
+        setenv("NEOAPI_SITE_TEMPLATE", neo_site_template, 1);
+        execl("/bin/sh", "sh", "-c", neo_site_script, "neoapictl", name, kind, first, first ? second : NULL, (char *)NULL);
+        _exit(127);
+    }
+    while (child > 0 && waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -1;
+    return child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static neo_ctl_exit create(neo_ctl *ctl)
+{
+    const char *name = neo_ctl_value(ctl, "name"), *email = neo_ctl_value(ctl, "acme");
+    const char *certificate = neo_ctl_value(ctl, "certificate"), *key = neo_ctl_value(ctl, "key");
+    int is_self_signed = neo_ctl_value(ctl, "self-signed") != NULL;
+    if (!certificate != !key)
+        return neo_ctl_usage_error(ctl, "--certificate and --key are used together");
+    if (is_self_signed + (certificate != NULL) + (email != NULL) != 1)
+        return neo_ctl_usage_error(ctl, "choose one certificate: --self-signed, --certificate with --key, or --acme");
+    const char *kind = is_self_signed ? "self-signed" : email ? "acme" : "files";
+    int status = run_script(name, kind, email ? email : certificate, key);
+    if (status < 0 || status == 127)
+        return neo_ctl_fail(ctl, "/bin/sh cannot be run");
+    if (status)
+        return NEO_CTL_FAILED;
+    neo_json *report = neo_json_make_object(ctl->pool);
+    neo_json_set(report, "site", neo_json_make_string("/etc/apache2/sites-available/neoapi.conf", ctl->pool));
+    neo_json_set(report, "base_url",
+                 neo_json_make_string(apr_pstrcat(ctl->pool, "https://", name, "/public/v1/", NULL), ctl->pool));
+    neo_json_set(report, "ca", neo_json_make_string("/etc/neoapi/ca.pem", ctl->pool));
+    neo_ctl_print(ctl, report);
+    return NEO_CTL_OK;
+}
+
+static const neo_ctl_parameter arguments[] = {
+    {"name", NEO_CTL_HOST, 0, NULL, "the host name that clients use"},
+    {0},
+};
+
+static const neo_ctl_parameter options[] = {
+    {"self-signed", NEO_CTL_FLAG, 0, NULL, "create a self-signed certificate, for a trial"},
+    {"certificate", NEO_CTL_FILE, 0, NULL, "an existing certificate for the name, with its chain, in PEM format"},
+    {"key", NEO_CTL_FILE, 0, NULL, "the key of the certificate, in PEM format"},
+    {"acme", NEO_CTL_EMAIL, 0, NULL,
+     "let mod_md order and renew the certificate, by default from Let's Encrypt, whose terms you accept; the address is for "
+     "the authority's messages. Port 80 or 443 must be reachable from the internet"},
+    {0},
+};
+
+const neo_ctl_command neo_ctl_site[] = {
+    {"site", "create", "Create httpd's virtual host from a template and enable it (Debian).",
+     "Run it as root. It checks the certificate, the ports and httpd's configuration, writes "
+     "/etc/apache2/sites-available/neoapi.conf, enables the modules that it needs, and reloads httpd. If anything fails, "
+     "everything is undone. The site is yours to edit afterwards; upgrades do not change it. /etc/neoapi/ca.pem is what "
+     "curl --cacert needs on this host.",
+     arguments, options, create, NULL, 0},
+    {0},
+};
