@@ -8,6 +8,7 @@
 #include <mpm_common.h>
 
 #include "httpd/admin.h"
+#include "httpd/config_report.h"
 #include "httpd/log.h"
 #include "httpd/response.h"
 #include "httpd/shared_metrics.h"
@@ -23,6 +24,7 @@ static int check_config(apr_pool_t *pconf, apr_pool_t *plog, apr_pool_t *ptemp, 
     (void)pconf;
     (void)plog;
     neo_log_to_httpd(main_server);
+    neo_config_report(main_server, ptemp);
     return neo_config_is_valid(main_server, ptemp) ? OK : HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -197,7 +199,7 @@ static void register_hooks(apr_pool_t *pool)
     static const char *const after_dbd[] = {"mod_dbd.c", NULL};
     neo_response_register_filter();
     neo_admin_register(pool);
-    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_MIDDLE);
+    ap_hook_check_config(check_config, NULL, NULL, APR_HOOK_LAST); /* after the MPM's */
     ap_hook_post_config(post_config, after_dbd, NULL, APR_HOOK_MIDDLE);
     ap_hook_child_init(child_init, after_dbd, NULL, APR_HOOK_LAST);
     ap_hook_child_stopping(child_stopping, NULL, NULL, APR_HOOK_MIDDLE);

@@ -51,4 +51,8 @@ void neo_tls_require_alternative_names(void *ssl_context);
  * Returns NULL, or a sentence with the error and how to fix it. */
 const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool);
 
+/* Checks a TLS certificate and its key, both in PEM format. Returns NULL and sets *days to the days until it expires (negative:
+ * it has expired), or returns a sentence with the error. */
+const char *neo_certificate_check(const char *certificate, const char *key, const char *host, int *days, apr_pool_t *pool);
+
 #endif

@@ -22,12 +22,14 @@
       "set it to the file with the deployment's encryption key; create one with: "                                             \
       "(set -C && umask 077 && openssl rand -base64 32 >/etc/neoapi/key)")                                                     \
     X(BAD_KEY_FILE, "NEO0113", FATAL, "The key file cannot be used; httpd does not start.",                                    \
-      "use the same key file on every host of the deployment, readable by root only")                                          \
+      "use the same key file on every host of the deployment, with the mode 0600")                                             \
     X(KEY_FILE_CHANGED, "NEO0114", FATAL, "The key file changed during start-up; httpd does not start.", "start httpd again")  \
     X(NO_MEMORY, "NEO0115", FATAL, "No shared memory for counters; httpd does not start.",                                     \
       "reduce NeoAPIRateLimitEntries or allow more shared memory")                                                             \
     X(NOT_USED, "NEO0116", NOTICE, "The module is loaded, but no location has NeoAPI On.",                                     \
       "set NeoAPI On in a location, as in the example neoapi.conf, and restart httpd")                                         \
+    X(NO_CA_BUNDLE, "NEO0117", FATAL, "The file of NeoAPIWebhookCABundle cannot be read; httpd does not start.",               \
+      "correct its path, or remove the directive to use the system's certificates (Debian: package ca-certificates)")          \
     X(NO_CONNECTION, "NEO0201", ERROR, "A request got no database connection and was answered with 503.",                      \
       "see mod_dbd's message before this one")                                                                                 \
     X(DATABASE_UNAVAILABLE, "NEO0202", ERROR,                                                                                  \

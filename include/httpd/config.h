@@ -62,6 +62,12 @@ int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary);
 /* False if the virtual host has no DBD directives, so that it shares the main server's connections. */
 int neo_config_has_own_database(const server_rec *server);
 
+/* The first argument of a directive: the virtual host's, or else the main server's. NULL if it is not set. */
+const char *neo_config_directive(const server_rec *server, const char *name, apr_pool_t *pool);
+
+/* All arguments of the first directive of that name in the whole configuration. NULL if it is not set. */
+const char *neo_config_directive_anywhere(const char *name);
+
 /* DBDMax: the maximum number of connections of each process to the virtual host's database. */
 int neo_config_max_connections(const server_rec *server);
 

@@ -26,6 +26,10 @@ NEO_MUSTCHECK neo_pg_status neo_schema_runtime(neo_pg *pg, apr_pool_t *pool, con
  * unreleased build can have left; else NULL. The runtime role lacks the permission. */
 const char *neo_schema_foreign_migration(neo_pg *pg, apr_pool_t *pool);
 
+/* Why the schema is not the one that this build's migrations up to its newest one make: a migration is missing, or has another
+ * name or content; else NULL. NULL if the role may not read the records, as the runtime role. */
+const char *neo_schema_difference(neo_pg *pg, apr_pool_t *pool);
+
 /* Called before each migration. */
 typedef void (*neo_migrate_progress)(const neo_migration *migration, void *data);
 

@@ -8,6 +8,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -225,7 +226,7 @@ static const char *check_owner_only(apr_file_t *file, const char *path, apr_pool
     if (apr_file_info_get(&info, APR_FINFO_PROT | APR_FINFO_TYPE, file) != APR_SUCCESS || info.filetype != APR_REG)
         return apr_psprintf(pool, "key file %s is not a regular file", path);
     if (info.protection & (APR_FPROT_WREAD | APR_FPROT_WWRITE | APR_FPROT_GWRITE))
-        return apr_psprintf(pool, "key file %s can be read or changed by other users; fix it with: chmod 0640 %s", path, path);
+        return apr_psprintf(pool, "key file %s can be read or changed by other users; fix it with: chmod 0600 %s", path, path);
     return NULL;
 }
 
@@ -279,4 +280,45 @@ void neo_tls_require_alternative_names(void *ssl_context)
 {
     SSL_CTX *context = ssl_context;
     SSL_CTX_set_verify(context, SSL_CTX_get_verify_mode(context), check_certificate);
+}
+
+/* ---------------------------------------------------------------- certificates */
+
+/* Instead of asking for a passphrase. */
+static int no_passphrase(char *buffer, int size, int is_written, void *data)
+{
+    (void)buffer, (void)size, (void)is_written, (void)data;
+    return -1;
+}
+
+static const char *compare_certificate(X509 *certificate, EVP_PKEY *key, const char *path, const char *key_path,
+                                       const char *host, int *days, apr_pool_t *pool)
+{
+    int seconds;
+    if (!certificate)
+        return apr_psprintf(pool, "%s cannot be read, or is not a certificate in PEM format", path);
+    if (!key)
+        return apr_psprintf(pool, "%s cannot be read, or is not a key in PEM format without a passphrase", key_path);
+    if (X509_check_private_key(certificate, key) != 1)
+        return apr_psprintf(pool, "%s is not the key of the certificate %s", key_path, path);
+    if (X509_check_host(certificate, host, 0, 0, NULL) != 1)
+        return apr_psprintf(pool, "the certificate %s is not for %s", path, host);
+    if (ASN1_TIME_diff(days, &seconds, NULL, X509_get0_notAfter(certificate)) != 1)
+        return apr_psprintf(pool, "the certificate %s has an invalid date", path);
+    if (*days == 0 && seconds <= 0)
+        *days = -1;
+    return NULL;
+}
+
+const char *neo_certificate_check(const char *certificate, const char *key, const char *host, int *days, apr_pool_t *pool)
+{
+    BIO *in = BIO_new_file(certificate, "r"), *key_in = BIO_new_file(key, "r");
+    X509 *x509 = in ? PEM_read_bio_X509(in, NULL, no_passphrase, NULL) : NULL;
+    EVP_PKEY *pkey = key_in ? PEM_read_bio_PrivateKey(key_in, NULL, no_passphrase, NULL) : NULL;
+    const char *wrong = compare_certificate(x509, pkey, certificate, key, host, days, pool);
+    X509_free(x509);
+    EVP_PKEY_free(pkey);
+    BIO_free(in);
+    BIO_free(key_in);
+    return wrong;
 }

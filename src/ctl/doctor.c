@@ -16,7 +16,16 @@
 #define MAX_LOG_LAG          60000 /* milliseconds */
 
 /* The prerequisite of a check. */
-typedef enum { NEEDS_NOTHING, NEEDS_HTTPD, NEEDS_CONNECTION, NEEDS_SCHEMA, NEEDS_SCHEMA_AND_KEYS } need;
+typedef enum {
+    NEEDS_NOTHING,
+    NEEDS_HTTPD, /* its configuration could be checked */
+    NEEDS_SITE,  /* and has a virtual host */
+    NEEDS_CONNECTION,
+    NEEDS_SITE_AND_CONNECTION,
+    NEEDS_SCHEMA,
+    NEEDS_SCHEMA_STEP, /* and is pending instead of failed */
+    NEEDS_SCHEMA_AND_KEYS
+} need;
 
 typedef struct check check;
 struct check {
@@ -77,7 +86,16 @@ static neo_finding check_version(neo_doctor_context *p, const char **found)
         *found = "there is no schema";
     else if (neo_schema_runtime(p->pg, p->pool, &p->runtime) != NEO_PG_OK || !p->runtime)
         *found = "the runtime role's name cannot be read";
-    return p->runtime && p->version >= neo_schema_needed();
+    if (!p->runtime || p->version < neo_schema_needed())
+        return NEO_FINDING_FAILED;
+    const char *difference = neo_schema_difference(p->pg, p->pool);
+    if (p->version > neo_schema_needed())
+        p->fix = "the schema is newer; install the version of the package that made it, or a newer one";
+    else if (difference) {
+        *found = difference;
+        p->fix = "install the version of the package that made the schema, or restore the database from a backup";
+    }
+    return !difference && p->version == neo_schema_needed();
 }
 
 static int has_schema(const neo_doctor_context *p)
@@ -131,7 +149,7 @@ static neo_finding report_missing_key_file(neo_doctor_context *p, const char **f
     *found = apr_psprintf(p->pool, "%s does not exist", p->key_file);
     p->fix = apr_psprintf(p->pool, "%s(set -C && umask 077 && openssl rand -base64 32 >%s)",
                           access(dir, F_OK) == 0 ? "" : apr_psprintf(p->pool, "mkdir -p %s && ", dir), p->key_file);
-    return NEO_FINDING_PENDING;
+    return neo_doctor_is_enabled(p) ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
 }
 
 static neo_finding check_key_file(neo_doctor_context *p, const char **found)
@@ -161,19 +179,6 @@ static neo_finding check_secrets(neo_doctor_context *p, const char **found)
     *found = undecryptable ? apr_psprintf(p->pool, "%d of %d cannot be decrypted with the key file", undecryptable, seen)
                            : apr_psprintf(p->pool, "all %d can be decrypted", seen);
     return undecryptable == 0;
-}
-
-static neo_finding check_servers(neo_doctor_context *p, const char **found)
-{
-    int listeners, hosts;
-    if (neo_cache_sync_count_listeners(p->pg, p->pool, &listeners, &hosts) != NEO_PG_OK) {
-        *found = "the listening processes cannot be read";
-        return 0;
-    }
-    *found = listeners ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", listeners,
-                                      listeners == 1 ? "" : "es", listeners == 1 ? "s" : "")
-                       : "no httpd listens for credential changes";
-    return listeners > 0;
 }
 
 static neo_finding check_event_log(neo_doctor_context *p, const char **found)
@@ -300,8 +305,8 @@ static const check checks[] = {
      " format('%s pending for over ten minutes, the oldest for %s seconds', stalled, oldest) end from neoapi.whatsapp_health()",
      NULL, "check that Meta's callbacks arrive: neoapictl whatsapp number list, and the error log"},
     {"connections", NEEDS_CONNECTION,
-     "select used < 0.9 * most, format('%s of %s in use', used, most) from (select (select count(*) from pg_stat_activity"
-     " where backend_type = 'client backend') as used, current_setting('max_connections')::int"
+     "select used < 0.9 * most, format('%s of %s in use', used, most) from (select (select sum(numbackends)"
+     " from pg_stat_database) as used, current_setting('max_connections')::int"
      " - current_setting('superuser_reserved_connections')::int as most) c",
      NULL, "increase max_connections in postgresql.conf, reduce DBDMax, or use PgBouncer"},
     {"public access", NEEDS_SCHEMA,
@@ -314,29 +319,27 @@ static const check checks[] = {
     {"encrypted secrets", NEEDS_SCHEMA_AND_KEYS, NULL, check_secrets,
      "append the missing key to the file; if it is lost, rotate the webhook secrets and set those of WhatsApp numbers with: "
      "neoapictl whatsapp number update"},
-};
-
-/* The last steps of an installation. Until they are done they are pending, not failed. */
-static const check steps[] = {
-    {"API keys", NEEDS_SCHEMA,
+    {"API keys", NEEDS_SCHEMA_STEP,
      "select count(*) > 0, format('%s valid key%s or token%s', count(*), case when count(*) <> 1 then 's' end,"
      " case when count(*) <> 1 then 's' end) from neoapi.credential where revoked_at is null",
      NULL, "run neoapictl tenant add, neoapictl organization add and neoapictl key create"},
-    {"host name", NEEDS_HTTPD, NULL, neo_doctor_check_name, NULL},
-    {"certificate", NEEDS_HTTPD, NULL, neo_doctor_check_certificate, NULL},
-    {"httpd modules", NEEDS_HTTPD, NULL, neo_doctor_check_modules, NULL},
+    {"httpd configuration", NEEDS_HTTPD, NULL, neo_doctor_check_httpd_conf, NULL},
     {"virtual host", NEEDS_HTTPD, NULL, neo_doctor_check_site, NULL},
-    {"httpd", NEEDS_SCHEMA, NULL, check_servers,
-     "start httpd with NeoAPI On (Debian: systemctl restart apache2); if it is running, see its error log"},
+    {"certificate", NEEDS_SITE, NULL, neo_doctor_check_certificate, NULL},
+    {"httpd database", NEEDS_SITE_AND_CONNECTION, NULL, neo_doctor_check_database, NULL},
+    {"connection limit", NEEDS_SITE_AND_CONNECTION, NULL, neo_doctor_check_connection_limit, NULL},
+    {"httpd", NEEDS_NOTHING, NULL, neo_doctor_check_running, NULL},
 };
 
 /* Why a check is skipped; NULL if it is not. */
 static const char *unmet_need(const neo_doctor_context *p, const check *c)
 {
-    if (c->need == NEEDS_HTTPD && !p->httpd)
-        return apr_psprintf(p->pool, "%s does not have Debian's layout; httpd's configuration is not checked", p->httpd_dir);
+    if ((c->need == NEEDS_HTTPD || c->need == NEEDS_SITE) && p->httpd_skipped)
+        return p->httpd_skipped;
     if (c->need == NEEDS_HTTPD)
-        return p->httpd->read_error;
+        return c->run != neo_doctor_check_httpd_conf && !p->httpd ? "httpd's configuration cannot be read" : NULL;
+    if ((c->need == NEEDS_SITE || c->need == NEEDS_SITE_AND_CONNECTION) && !p->site)
+        return "no virtual host";
     if (c->need >= NEEDS_CONNECTION && !p->pg)
         return "no connection";
     if (c->need >= NEEDS_SCHEMA && !has_schema(p))
@@ -389,42 +392,28 @@ static void report(const neo_doctor_context *p, neo_json *list, const check *c, 
         printf("%-8s %s: %s\n", "", advice, neo_ctl_one_line(fix, p->pool));
 }
 
-/* Runs checks; a failed step is pending instead. Returns the number of failures. */
-static int run_checks(neo_doctor_context *p, neo_json *list, const check *some, apr_size_t count, int are_steps)
+/* Returns 1 if the check failed. */
+static int run_check(neo_doctor_context *p, neo_json *list, const check *c)
 {
-    int failed = 0;
-    for (const check *c = some; c < some + count; c++) {
-        const char *found = unmet_need(p, c);
-        p->fix = NULL;
-        neo_finding finding = found ? NEO_FINDING_SKIPPED : find(p, c, &found);
-        if (finding == NEO_FINDING_FAILED && are_steps)
-            finding = NEO_FINDING_PENDING;
-        failed += finding == NEO_FINDING_FAILED;
-        report(p, list, c, finding, found);
-    }
-    return failed;
-}
-
-/* --key-file, else httpd's NeoAPIKeyFile, else the default. */
-static const char *choose_key_file(const neo_doctor_context *p)
-{
-    const neo_httpd_directive *key_directive = p->site ? neo_httpd_conf_next(p->site, NULL, "NeoAPIKeyFile", NULL) : NULL;
-    if (!key_directive && p->httpd) /* it may be set outside the virtual host */
-        key_directive = neo_httpd_conf_next(p->httpd, NULL, "NeoAPIKeyFile", NULL);
-    const char *given = neo_ctl_value(p->ctl, "key-file"), *path = NULL;
-    if (!given && key_directive)
-        path = neo_httpd_conf_path(p->httpd, neo_httpd_conf_argument(key_directive, p->pool), p->pool);
-    return given ? given : path ? path : NEO_DOCTOR_KEY_FILE;
+    const char *found = unmet_need(p, c);
+    p->fix = NULL;
+    neo_finding finding = found ? NEO_FINDING_SKIPPED : find(p, c, &found);
+    if (finding == NEO_FINDING_FAILED && c->need == NEEDS_SCHEMA_STEP)
+        finding = NEO_FINDING_PENDING;
+    report(p, list, c, finding, found);
+    return finding == NEO_FINDING_FAILED;
 }
 
 static neo_ctl_exit run(neo_ctl *ctl)
 {
+    int failed = 0;
     neo_doctor_context p = {.ctl = ctl, .pool = ctl->pool, .httpd_dir = neo_ctl_value(ctl, "httpd-conf")};
     neo_json *list = neo_json_make_array(ctl->pool);
     neo_doctor_read_httpd(&p);
-    p.key_file = choose_key_file(&p);
-    int failed = run_checks(&p, list, checks, sizeof checks / sizeof *checks, 0);
-    (void)run_checks(&p, list, steps, sizeof steps / sizeof *steps, 1);
+    const char *given = neo_ctl_value(ctl, "key-file"), *configured = neo_doctor_key_file(&p);
+    p.key_file = given ? given : configured ? configured : NEO_DOCTOR_KEY_FILE;
+    for (apr_size_t i = 0; i < sizeof checks / sizeof *checks; i++)
+        failed += run_check(&p, list, &checks[i]);
     memset(&p.keys, 0, sizeof p.keys);
     if (ctl->json)
         neo_ctl_print(ctl, list);
@@ -434,18 +423,16 @@ static neo_ctl_exit run(neo_ctl *ctl)
 static const neo_ctl_parameter options[] = {
     {"key-file", NEO_CTL_FILE, 0, NULL,
      "the file in httpd's NeoAPIKeyFile; if not given, it is read from httpd's configuration, otherwise " NEO_DOCTOR_KEY_FILE},
-    {"httpd-conf", NEO_CTL_FOLDER, 0, "/etc/apache2",
-     "the directory of httpd's configuration, which is checked if it has Debian's layout"},
+    {"httpd-conf", NEO_CTL_FOLDER, 0, "/etc/apache2", "the directory of httpd's configuration (APACHE_CONFDIR)"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_doctor[] = {
     {"doctor", NULL, "Check the installation and print how to fix what is wrong.",
-     "Every role that can connect can run it. The exit status is 1 if a check failed. Steps of the installation that are still "
-     "pending are not failures. --quiet prints only what failed or is pending.\n"
-     "On Debian it also reads the enabled configuration of httpd, if it may, and runs nothing: NeoAPI On, the virtual host's "
-     "name "
-     "and certificate, and the modules. With another layout these checks are skipped.",
+     "Every role that can connect can run it. The exit status is 1 if a check failed. What has not been set up yet is pending, "
+     "which is no failure. --quiet prints only what failed or is pending.\n"
+     "As root it also runs apachectl -t, which prints httpd's effective configuration: the virtual host, its certificate, the "
+     "database, and whether httpd runs.",
      NULL, options, run, NULL, 0},
     {0},
 };

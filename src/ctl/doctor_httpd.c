@@ -1,175 +1,264 @@
-/* The checks of `doctor` in httpd's configuration: virtual host, certificate, modules. */
+/* The checks of `doctor` in httpd's configuration, which the module itself reports: virtual host, certificate, ports, database.
+ */
+#include <apr_network_io.h>
 #include <apr_strings.h>
 #include <errno.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "ctl/session.h"
 #include "doctor.h"
+#include "store/cache_sync.h"
 
-#define SITE        "sites-available/neoapi.conf"
-#define PLACEHOLDER "api.example.com"
-#define RESTART     "systemctl restart apache2"
+#define MIN_DAYS     14 /* of a certificate */
+#define MAX_OUTPUT   65536
+#define CREATE_SITE  "neoapictl site create \"$(hostname --fqdn)\" --self-signed"
+#define RESTART      "systemctl restart apache2"
+#define REPORT       "apachectl -t -D NEOAPI_REPORT 2>&1"
+#define NO_APACHECTL 127 /* the shell's status */
 
-/* The site is the enabled configuration with NeoAPI On, or else the one that the package installed. */
-void neo_doctor_read_httpd(neo_doctor_context *p)
+/* ---------------------------------------------------------------- the report */
+
+/* Returns what the command printed, and its exit status. */
+static char *run_apachectl(const neo_doctor_context *p, int *status)
 {
-    p->httpd = neo_httpd_conf_read(p->httpd_dir, p->pool);
-    if (!p->httpd)
-        return;
-    p->site = neo_httpd_conf_of(p->httpd, "NeoAPI", "On", p->pool);
-    if (!p->site)
-        p->site = neo_httpd_conf_read_file(p->httpd_dir, apr_pstrcat(p->pool, p->httpd_dir, "/" SITE, NULL), p->pool);
-    if (!p->httpd->read_error)
-        p->httpd->read_error = p->site->read_error;
-    if (!p->httpd->read_error && !neo_doctor_is_enabled(p)) /* NeoAPI On may be in a file that only httpd finds */
-        p->httpd->read_error = p->httpd->unresolved;
-    const neo_httpd_directive *on = neo_httpd_conf_next(p->site, NULL, "NeoAPI", "On");
-    p->site_file = on ? on->file : NULL;
+    char *text = apr_palloc(p->pool, MAX_OUTPUT);
+    setenv("APACHE_CONFDIR", p->httpd_dir, 1);
+    FILE *in = popen("PATH=$PATH:/usr/local/sbin:/usr/sbin; " REPORT, "r");
+    text[in ? fread(text, 1, MAX_OUTPUT - 1, in) : 0] = '\0';
+    *status = in ? pclose(in) : -1;
+    return text;
 }
 
-/* Resolves links: sed -i would replace a link in sites-enabled by a file. */
-static const char *real_path(const neo_doctor_context *p, const char *file)
+/* Its messages without warnings. */
+static const char *errors_in(char *output, apr_pool_t *pool)
 {
-    char *path = realpath(file, NULL);
-    const char *copy = path ? apr_pstrdup(p->pool, path) : file;
-    free(path);
-    return copy;
+    const char *found = "";
+    for (char *line; (line = strsep(&output, "\n"));)
+        if (*line && *line != '{' && !strstr(line, "AH00558") && !strstr(line, ":warn]"))
+            found = apr_pstrcat(pool, found, *found ? " " : "", line, NULL);
+    return *found ? found : "apachectl configtest fails";
+}
+
+void neo_doctor_read_httpd(neo_doctor_context *p)
+{
+    int status;
+    const char *wrong;
+    if (geteuid() != 0)
+        p->httpd_skipped = "only root can check httpd's configuration";
+    else if (access(apr_pstrcat(p->pool, p->httpd_dir, "/envvars", NULL), F_OK) != 0)
+        p->httpd_skipped =
+            apr_psprintf(p->pool, "%s does not have Debian's layout; httpd's configuration is not checked", p->httpd_dir);
+    if (p->httpd_skipped)
+        return;
+    char *output = run_apachectl(p, &status), *line = strstr(output, "{\"processes\"");
+    if (status == NO_APACHECTL << 8 || status == -1)
+        p->httpd_skipped = "there is no apachectl";
+    else if (line) {
+        const neo_text text = {line, strcspn(line, "\n")};
+        p->httpd = neo_json_parse(text, p->pool, &wrong);
+        p->site = neo_json_at(neo_json_get(p->httpd, "sites"), 0);
+    } else if (status == 0) {
+        p->httpd_error = "httpd does not load the module";
+        p->httpd_fix = "a2enmod neoapi && " RESTART;
+    }
+    if (status > 0 && !p->httpd_skipped)
+        p->httpd_error = errors_in(output, p->pool);
 }
 
 int neo_doctor_is_enabled(const neo_doctor_context *p)
 {
-    return p->httpd && neo_httpd_conf_next(p->httpd, NULL, "NeoAPI", "On") != NULL;
+    return p->site != NULL;
 }
 
-static neo_finding skip_without_site(const char **found)
+static const char *text_of(const neo_json *object, const char *name)
 {
-    *found = "no virtual host";
-    return NEO_FINDING_SKIPPED;
+    return neo_json_string(neo_json_get(object, name));
 }
 
-neo_finding neo_doctor_check_name(neo_doctor_context *p, const char **found)
+const char *neo_doctor_key_file(const neo_doctor_context *p)
 {
-    if (!p->site_file)
-        return skip_without_site(found);
-    for (int i = 0; i < p->site->directives->nelts; i++) {
-        const neo_httpd_directive *d = &APR_ARRAY_IDX(p->site->directives, i, neo_httpd_directive);
-        if (!strstr(d->args, PLACEHOLDER))
-            continue;
-        *found = apr_psprintf(p->pool, "%s still contains " PLACEHOLDER, d->file);
-        p->fix = apr_psprintf(p->pool, "sed -i \"s/api\\.example\\.com/$(hostname --fqdn)/g\" %s%s", real_path(p, d->file),
-                              neo_doctor_is_enabled(p) ? " && " RESTART : "");
-        return NEO_FINDING_PENDING;
-    }
-    const neo_httpd_directive *name = neo_httpd_conf_next(p->site, NULL, "ServerName", NULL);
-    *found = name ? apr_psprintf(p->pool, "%s has ServerName %s", p->site_file, neo_httpd_conf_argument(name, p->pool))
-                  : p->site_file;
-    return NEO_FINDING_OK;
+    return p->site ? text_of(p->site, "key_file") : NULL;
 }
 
-static const char *missing_file(const neo_doctor_context *p, const char *directive, const char **file)
-{
-    for (const neo_httpd_directive *d = NULL; (d = neo_httpd_conf_next(p->site, d, directive, NULL));) {
-        const char *path = neo_httpd_conf_path(p->site, neo_httpd_conf_argument(d, p->pool), p->pool);
-        if (path && access(path, F_OK) != 0 && errno == ENOENT) {
-            *file = d->file;
-            return path;
-        }
-    }
-    return NULL;
-}
+/* ---------------------------------------------------------------- the configuration */
 
-neo_finding neo_doctor_check_certificate(neo_doctor_context *p, const char **found)
+neo_finding neo_doctor_check_httpd_conf(neo_doctor_context *p, const char **found)
 {
-    static const char *const directives[] = {"SSLCertificateFile", "SSLCertificateKeyFile", "SSLCertificateChainFile"};
-    const char *file, *path;
-    if (!p->site_file || neo_doctor_check_name(p, found) != NEO_FINDING_OK) {
-        *found = "the host name must be set first";
-        return NEO_FINDING_SKIPPED;
-    }
-    for (apr_size_t i = 0; i < sizeof directives / sizeof *directives; i++)
-        if ((path = missing_file(p, directives[i], &file))) {
-            *found = apr_psprintf(p->pool, "%s does not exist; %s refers to it", path, file);
-            p->fix = apr_psprintf(p->pool, "create it, or correct its path in %s", real_path(p, file));
-            return NEO_FINDING_PENDING;
-        }
-    *found = neo_httpd_conf_next(p->site, NULL, directives[0], NULL) ? "all files exist" : "the virtual host has none";
-    return NEO_FINDING_OK;
-}
-
-/* The module that a directive needs, if it has that word among its arguments. */
-static const struct {
-    const char *directive, *word, *module;
-} needs[] = {
-    {"NeoAPI", "On", "neoapi"},
-    {"NeoAPI", "On", "dbd"},
-    {"SSLEngine", "On", "ssl"},
-    {"Protocols", "h2", "http2"},
-    {"Protocols", "h2c", "http2"},
-    {"Header", NULL, "headers"},
-    {"RequestHeader", NULL, "headers"},
-    {"RequestReadTimeout", NULL, "reqtimeout"},
-    {"AddOutputFilterByType", NULL, "filter"},
-    {"AddOutputFilterByType", "DEFLATE", "deflate"},
-    {"RemoteIPHeader", NULL, "remoteip"},
-    {"MDomain", NULL, "md"},
-};
-
-static int is_listed(const apr_array_header_t *list, const char *word)
-{
-    for (int i = 0; i < list->nelts; i++)
-        if (strcmp(APR_ARRAY_IDX(list, i, const char *), word) == 0)
-            return 1;
-    return 0;
-}
-
-static const char *joined(const apr_array_header_t *list, const char *between, apr_pool_t *pool)
-{
-    const char *text = "";
-    for (int i = 0; i < list->nelts; i++)
-        text = apr_pstrcat(pool, text, i ? between : "", APR_ARRAY_IDX(list, i, const char *), NULL);
-    return text;
-}
-
-neo_finding neo_doctor_check_modules(neo_doctor_context *p, const char **found)
-{
-    apr_array_header_t *needed = apr_array_make(p->pool, 8, sizeof(const char *)), *missing = apr_array_copy(p->pool, needed);
-    if (!p->site_file)
-        return skip_without_site(found);
-    for (apr_size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
-        const char *module = needs[i].module, *name = apr_pstrcat(p->pool, module, "_module", NULL);
-        if (!neo_httpd_conf_next(p->site, NULL, needs[i].directive, needs[i].word) || is_listed(needed, module))
-            continue;
-        APR_ARRAY_PUSH(needed, const char *) = module;
-        if (!neo_httpd_conf_next(p->httpd, NULL, "LoadModule", name))
-            APR_ARRAY_PUSH(missing, const char *) = module;
-    }
-    if (missing->nelts && p->httpd->unresolved) {
-        *found = p->httpd->unresolved;
-        return NEO_FINDING_SKIPPED;
-    }
-    if (!missing->nelts) {
-        *found = apr_psprintf(p->pool, "enabled: %s", joined(needed, ", ", p->pool));
+    const char *site = apr_pstrcat(p->pool, p->httpd_dir, "/sites-enabled/neoapi.conf", NULL);
+    *found = p->httpd_error ? p->httpd_error : "valid";
+    p->fix = p->httpd_fix ? p->httpd_fix : "correct it; apachectl configtest checks it";
+    if (!p->httpd_error)
         return NEO_FINDING_OK;
-    }
-    *found = apr_psprintf(p->pool, "not enabled: %s", joined(missing, ", ", p->pool));
-    p->fix =
-        apr_psprintf(p->pool, "a2enmod %s%s", joined(missing, " ", p->pool), neo_doctor_is_enabled(p) ? " && " RESTART : "");
-    return NEO_FINDING_PENDING;
+    return p->httpd_fix && access(site, F_OK) != 0 ? NEO_FINDING_PENDING : NEO_FINDING_FAILED;
 }
 
 neo_finding neo_doctor_check_site(neo_doctor_context *p, const char **found)
 {
-    if (!p->site_file) {
-        *found = "no enabled file has NeoAPI On, and there is no " SITE;
-        p->fix = apr_pstrcat(p->pool, "install the package, or copy conf/neoapi.conf to ", p->httpd_dir, "/" SITE, NULL);
+    *found = "no virtual host has NeoAPI On";
+    p->fix = CREATE_SITE;
+    if (!p->site)
         return NEO_FINDING_PENDING;
+    const char *file = text_of(p->site, "file");
+    *found = apr_psprintf(p->pool, "%s%s%s", text_of(p->site, "base_url"), file ? " in " : "", file ? file : "");
+    return NEO_FINDING_OK;
+}
+
+static neo_finding check_certificate_of(neo_doctor_context *p, const neo_json *site, const char **found)
+{
+    int days;
+    const char *certificate = text_of(site, "certificate"), *key = text_of(site, "certificate_key"),
+               *name = text_of(site, "name");
+    *found = "httpd has no certificate file";
+    if (!certificate)
+        return NEO_FINDING_OK; /* a proxy terminates TLS, or mod_md has the certificate */
+    *found = neo_certificate_check(certificate, key ? key : certificate, name ? name : "", &days, p->pool);
+    p->fix = apr_psprintf(p->pool, "correct SSLCertificateFile and SSLCertificateKeyFile in %s, then: " RESTART,
+                          text_of(site, "file"));
+    if (*found)
+        return NEO_FINDING_FAILED;
+    *found = apr_psprintf(p->pool, days < 0 ? "%s has expired" : "%s expires in %d days", certificate, days);
+    p->fix = "renew it, then: " RESTART;
+    return days < MIN_DAYS ? NEO_FINDING_FAILED : NEO_FINDING_OK;
+}
+
+neo_finding neo_doctor_check_certificate(neo_doctor_context *p, const char **found)
+{
+    const neo_json *sites = neo_json_get(p->httpd, "sites");
+    neo_finding finding = NEO_FINDING_OK;
+    for (apr_size_t i = 0; i < neo_json_size(sites) && finding == NEO_FINDING_OK; i++)
+        finding = check_certificate_of(p, neo_json_at(sites, i), found);
+    return finding;
+}
+
+/* ---------------------------------------------------------------- the database */
+
+/* Identifies the server and the database. */
+static const char *identity_of(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    const char *sql = "select current_database() || ' of the server started at ' || pg_postmaster_start_time()";
+    return neo_pg_exec(pg, sql, 0, NULL, pool, &rows) == NEO_PG_OK ? neo_rows_value(&rows, 0, 0) : rows.message;
+}
+
+/* Whether connecting failed because of this user, who is not httpd's. */
+static int is_authentication_error(const char *message)
+{
+    static const char *const parts[] = {"authentication failed", "password", "role \"", "pg_hba.conf"};
+    for (apr_size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        if (strstr(message, parts[i]))
+            return 1;
+    return 0;
+}
+
+neo_finding neo_doctor_check_database(neo_doctor_context *p, const char **found)
+{
+    const char *params = text_of(p->site, "database"), *wrong = "";
+    neo_pg *pg = params ? neo_pg_connect(params, p->pool, &wrong) : NULL;
+    p->fix = "make DBDParams and neoapictl's --database, NEOAPI_DATABASE or service file name the same database";
+    if (!pg) {
+        *found = apr_psprintf(p->pool, "cannot connect with DBDParams as this user: %s", wrong);
+        return is_authentication_error(wrong) ? NEO_FINDING_SKIPPED : NEO_FINDING_FAILED;
     }
-    if (neo_doctor_is_enabled(p)) {
-        *found = apr_psprintf(p->pool, "%s has NeoAPI On", p->site_file);
+    const char *theirs = identity_of(pg, p->pool), *ours = identity_of(p->pg, p->pool);
+    *found = "DBDParams and neoapictl use the same one";
+    if (strcmp(theirs, ours) == 0)
         return NEO_FINDING_OK;
+    *found = apr_psprintf(p->pool, "httpd uses %s, neoapictl %s", theirs, ours);
+    return NEO_FINDING_FAILED;
+}
+
+static long long number_of(const neo_doctor_context *p, const char *name)
+{
+    return neo_json_integer(neo_json_get(p->httpd, name));
+}
+
+/* Each process holds at most DBDMax connections, and no more than its threads, the listener and the courier use. */
+neo_finding neo_doctor_check_connection_limit(neo_doctor_context *p, const char **found)
+{
+    neo_rows rows;
+    long long threads = number_of(p, "threads"), each = number_of(p, "connections"), processes = number_of(p, "processes");
+    each = each < threads + 2 ? each : threads + 2;
+    if (neo_pg_exec(p->pg,
+                    "select current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int",
+                    0, NULL, p->pool, &rows) != NEO_PG_OK) {
+        *found = rows.message;
+        return NEO_FINDING_FAILED;
     }
-    *found = apr_psprintf(p->pool, "%s is not enabled, and no enabled file has NeoAPI On", p->site_file);
-    p->fix = "a2ensite neoapi && " RESTART;
-    return NEO_FINDING_PENDING;
+    long long limit = atoll(neo_rows_value(&rows, 0, 0)), fits = limit / (each ? each : 1);
+    *found = apr_psprintf(p->pool, "%d processes of %d connections need %d, PostgreSQL accepts %d", (int)processes, (int)each,
+                          (int)(processes * each), (int)limit);
+    p->fix = threads > 1
+                 ? "a2enconf server-neoapi, or reduce MaxRequestWorkers, or increase max_connections in postgresql.conf"
+                 : apr_psprintf(p->pool,
+                                "use a threaded MPM: a2dismod mpm_prefork && a2enmod mpm_event; or set MaxRequestWorkers to at "
+                                "most %d, or increase max_connections in postgresql.conf",
+                                (int)fits);
+    return processes * each <= limit ? NEO_FINDING_OK : NEO_FINDING_FAILED;
+}
+
+/* ---------------------------------------------------------------- the process */
+
+static int is_running(const neo_doctor_context *p)
+{
+    char line[32] = "";
+    const char *path = text_of(p->httpd, "pid_file");
+    FILE *in = path ? fopen(path, "r") : NULL;
+    if (in) {
+        if (!fgets(line, sizeof line, in))
+            *line = '\0';
+        fclose(in);
+    }
+    pid_t pid = (pid_t)atol(line);
+    return pid > 0 && (kill(pid, 0) == 0 || errno == EPERM);
+}
+
+static int has_listener(int port, apr_pool_t *pool)
+{
+    apr_socket_t *socket;
+    apr_sockaddr_t *address;
+    int is_open = 0;
+    if (apr_sockaddr_info_get(&address, "127.0.0.1", APR_INET, (apr_port_t)port, 0, pool) == APR_SUCCESS &&
+        apr_socket_create(&socket, APR_INET, SOCK_STREAM, APR_PROTO_TCP, pool) == APR_SUCCESS) {
+        apr_socket_timeout_set(socket, apr_time_from_sec(2));
+        is_open = apr_socket_connect(socket, address) == APR_SUCCESS;
+        apr_socket_close(socket);
+    }
+    return is_open;
+}
+
+static neo_finding report_stopped(neo_doctor_context *p, const char **found)
+{
+    const neo_json *ports = neo_json_get(p->httpd, "ports");
+    *found = "httpd does not run";
+    p->fix = "systemctl start apache2; if it fails, see httpd's error log";
+    for (apr_size_t i = 0; i < neo_json_size(ports); i++) {
+        int port = (int)neo_json_integer(neo_json_at(ports, i));
+        if (!has_listener(port, p->pool))
+            continue;
+        *found = apr_psprintf(p->pool, "httpd does not run, and another program uses port %d", port);
+        p->fix = apr_psprintf(p->pool, "find it with ss -ltnp sport = :%d and stop it, then: systemctl start apache2", port);
+        break;
+    }
+    return NEO_FINDING_FAILED;
+}
+
+neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
+{
+    int listeners, hosts, is_here = p->site != NULL;
+    if (is_here && !is_running(p))
+        return report_stopped(p, found);
+    *found = "the listening processes cannot be read";
+    p->fix = "see neoapictl's error";
+    if (!p->pg || neo_cache_sync_count_listeners(p->pg, p->pool, &listeners, &hosts) != NEO_PG_OK)
+        return is_here ? NEO_FINDING_SKIPPED : NEO_FINDING_FAILED;
+    *found = listeners ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", listeners,
+                                      listeners == 1 ? "" : "es", listeners == 1 ? "s" : "")
+                       : "no httpd listens for credential changes";
+    p->fix = is_here ? "see httpd's error log; behind a pooler no process listens, and every request reads its credential"
+                     : "start httpd with NeoAPI On";
+    return listeners ? NEO_FINDING_OK : is_here ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
 }

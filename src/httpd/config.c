@@ -152,6 +152,8 @@ static int is_url(const char *text)
 static const char *set_base_url(cmd_parms *cmd, void *data, const char *url)
 {
     (void)data;
+    if (is_url(url) && ends_with(apr_pstrcat(cmd->temp_pool, url, "/", NULL), VERSION_PATH))
+        return apr_psprintf(cmd->pool, "NeoAPIBaseURL must end with a slash: %s/", url);
     if (!is_url(url) || !ends_with(url, VERSION_PATH))
         return "NeoAPIBaseURL must be the public URL of the API, such as https://api.example.com" VERSION_PATH;
     *text_member(cmd) = url;
@@ -309,52 +311,6 @@ const command_rec neo_directives[] = {
 
 /* ---------------------------------------------------------------- checks */
 
-/* The first directive of that name anywhere in the configuration: mod_dbd does not export its settings. */
-static const char *directive_value(const ap_directive_t *from, const char *name)
-{
-    for (const ap_directive_t *d = from; d; d = d->next) {
-        const char *found = strcasecmp(d->directive, name) == 0 ? d->args : directive_value(d->first_child, name);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
-/* The virtual host's section; NULL if it is not found, as for sections that mod_macro creates. */
-static const ap_directive_t *section_of(const server_rec *server, const ap_directive_t *from)
-{
-    for (const ap_directive_t *d = from; d; d = d->next) {
-        int is_section = strcasecmp(d->directive, "<VirtualHost") == 0 && d->line_num == (int)server->defn_line_number &&
-                         strcmp(d->filename, server->defn_name) == 0;
-        const ap_directive_t *found = is_section ? d : section_of(server, d->first_child);
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
-static int has_dbd_directive(const ap_directive_t *from)
-{
-    for (const ap_directive_t *d = from; d; d = d->next)
-        if (strncasecmp(d->directive, "DBD", 3) == 0 || has_dbd_directive(d->first_child))
-            return 1;
-    return 0;
-}
-
-int neo_config_has_own_database(const server_rec *server)
-{
-    const ap_directive_t *section = server->is_virtual ? section_of(server, ap_conftree) : NULL;
-    return server->is_virtual && (!section || has_dbd_directive(section->first_child));
-}
-
-int neo_config_max_connections(const server_rec *server)
-{
-    const ap_directive_t *section = server->is_virtual ? section_of(server, ap_conftree) : NULL;
-    const char *own = section ? directive_value(section->first_child, "DBDMax") : NULL;
-    const char *max = own ? own : directive_value(ap_conftree, "DBDMax");
-    return max ? atoi(max) : 10; /* mod_dbd's default */
-}
-
 static int report_error(server_rec *server, neo_message message, const char *text)
 {
     neo_log(message, &(neo_log_context){.server = server}, "%s", text);
@@ -363,7 +319,7 @@ static int report_error(server_rec *server, neo_message message, const char *tex
 
 static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
 {
-    const char *driver = directive_value(ap_conftree, "DBDriver"), *max = directive_value(ap_conftree, "DBDMax");
+    const char *driver = neo_config_directive_anywhere("DBDriver"), *max = neo_config_directive_anywhere("DBDMax");
     int threads = 0;
     if (!neo_database_has_mod_dbd())
         return report_error(server, NEO_LOG_NO_DBD, "mod_dbd is not loaded");
@@ -371,7 +327,7 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
         return report_error(server, NEO_LOG_NO_DRIVER, "DBDriver is not set");
     if (strcasecmp(driver, "pgsql") != 0)
         return report_error(server, NEO_LOG_OTHER_DRIVER, apr_psprintf(pool, "DBDriver is %s instead of pgsql", driver));
-    if (!directive_value(ap_conftree, "DBDParams"))
+    if (!neo_config_directive_anywhere("DBDParams"))
         return report_error(server, NEO_LOG_NO_PARAMS, "DBDParams is not set");
     if (max && atoi(max) < 2)
         return report_error(server, NEO_LOG_ONE_CONNECTION,
@@ -387,13 +343,20 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
 static int is_server_valid(server_rec *server, const neo_server_config *config, apr_pool_t *pool)
 {
     neo_keys keys;
+    apr_file_t *file;
+    char why[120];
     if (!config->base_url)
         return report_error(server, NEO_LOG_NO_BASE_URL, "NeoAPIBaseURL is not set");
     if (!config->key_file)
         return report_error(server, NEO_LOG_NO_KEY_FILE, "NeoAPIKeyFile is not set");
     const char *error = neo_keys_read(&keys, config->key_file, pool);
     memset(&keys, 0, sizeof keys);
-    return error ? report_error(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", error, NULL)) : 1;
+    if (error)
+        return report_error(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", error, NULL));
+    apr_status_t rv = config->webhook_ca_bundle ? apr_file_open(&file, config->webhook_ca_bundle, APR_FOPEN_READ, 0, pool) : 0;
+    return rv == APR_SUCCESS || report_error(server, NEO_LOG_NO_CA_BUNDLE,
+                                             apr_psprintf(pool, "NeoAPIWebhookCABundle: %s cannot be read: %s",
+                                                          config->webhook_ca_bundle, apr_strerror(rv, why, sizeof why)));
 }
 
 static int has_api(const server_rec *server)

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/crypto.h"
+#include "core/encode.h"
 #include "libpq.h"
 #include "sql/migrate.h"
 
@@ -58,6 +60,39 @@ const char *neo_schema_foreign_migration(neo_pg *pg, apr_pool_t *pool)
     if (neo_pg_exec(pg, applied_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
         return apr_psprintf(pool, "cannot read which migrations were applied: %s", rows.message);
     return foreign_migration_in(&rows, pool);
+}
+
+static const char *checksum_of(const neo_migration *migration, apr_pool_t *pool)
+{
+    unsigned char hash[NEO_SHA256_SIZE];
+    char *text = apr_palloc(pool, 2 * sizeof hash + 1);
+    neo_sha256(migration->sql, strlen(migration->sql), hash);
+    neo_hex(hash, sizeof hash, text);
+    return text;
+}
+
+const char *neo_schema_difference(neo_pg *pg, apr_pool_t *pool)
+{
+    neo_rows rows;
+    if (neo_pg_exec(pg, "select has_column_privilege('neoapi.schema_migration', 'checksum', 'select')", 0, NULL, pool, &rows) !=
+        NEO_PG_OK)
+        return rows.message;
+    if (!neo_rows_is_true(&rows, 0, 0))
+        return NULL;
+    if (neo_pg_exec(pg, applied_sql, 0, NULL, pool, &rows) != NEO_PG_OK)
+        return rows.message;
+    const char *foreign = foreign_migration_in(&rows, pool);
+    for (int i = 0; i < neo_migration_count && !foreign; i++) {
+        const neo_migration *m = &neo_migrations[i];
+        int row = 0;
+        while (row < rows.count && atoi(neo_rows_value(&rows, row, 0)) != m->number)
+            row++;
+        if (row == rows.count)
+            foreign = apr_psprintf(pool, "the migration %s was not applied", m->name);
+        else if (strcmp(neo_rows_value(&rows, row, 2), checksum_of(m, pool)) != 0)
+            foreign = apr_psprintf(pool, "the migration %s was applied with another content than this build's", m->name);
+    }
+    return foreign;
 }
 
 /* Replaces each :runtime by the role; `::runtime` would be a cast, and `:runtimes` another name. */
@@ -153,10 +188,11 @@ static const char *apply(const run *r, const neo_migration *migration)
         r->progress(migration, r->data);
     const char *wrong = run_sql(r, filled_in(migration->sql, neo_pg_identifier(r->pg, r->runtime, r->pool), r->pool), &rows);
     if (!wrong)
-        wrong = run_sql(r,
-                        apr_psprintf(r->pool, "insert into neoapi.schema_migration (number, name) values (%d, %s)",
-                                     migration->number, neo_pg_literal(r->pg, migration->name, r->pool)),
-                        &rows);
+        wrong = run_sql(
+            r,
+            apr_psprintf(r->pool, "insert into neoapi.schema_migration (number, name, checksum) values (%d, %s, '%s')",
+                         migration->number, neo_pg_literal(r->pg, migration->name, r->pool), checksum_of(migration, r->pool)),
+            &rows);
     return wrong ? apr_psprintf(r->pool, "migration %s failed and was rolled back: %s", migration->name, wrong) : NULL;
 }
 

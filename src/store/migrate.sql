@@ -39,6 +39,7 @@ where n.nspname = 'neoapi' and c.relname = 'schema_migration';
 create table neoapi.schema_migration (
     number     int primary key,
     name       text not null,
+    checksum   text not null default '', -- SHA-256 of the file
     applied_at timestamptz not null default now());
 create table neoapi.setting (name text primary key, value text not null);
 grant usage on schema neoapi to :runtime;
@@ -49,7 +50,7 @@ grant select on neoapi.setting to :runtime;
 select coalesce(max(number), 0) from neoapi.schema_migration;
 
 -- name: applied
-select number, name from neoapi.schema_migration order by number;
+select number, name, checksum from neoapi.schema_migration order by number;
 
 -- name: runtime
 select value from neoapi.setting where name = 'runtime_role';

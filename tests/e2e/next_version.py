@@ -41,7 +41,7 @@ class NextVersion:
         flags = run("pkg-config", "--cflags", "apr-1", "apr-util-1").split()
         run("gcc", "-fPIC", "-Iinclude", *flags, "-c", "-o", place / "migrations.o", place / "migrations.c")
         self.ctl, self.module = place / "neoapictl", place / "mod_neoapi.so"
-        self.link(self.ctl, *self.objects("src/ctl/*.c"))
+        self.link(self.ctl, *self.objects("src/ctl/*.c"), *sorted((BUILD / "obj/gen").glob("site_*.o")))
         self.link(self.module, "-shared", *self.objects("mod_neoapi.c"), *self.objects("src/httpd/*.c"))
 
     @staticmethod

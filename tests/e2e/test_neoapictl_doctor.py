@@ -4,6 +4,7 @@ What it says of httpd's configuration is in test_neoapictl_doctor_httpd.py; this
 """
 
 import base64
+import contextlib
 import json
 import os
 import re
@@ -37,7 +38,7 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(db, key_file, as_runtime):
     dsn = db.runtime_dsn if as_runtime else db.dsn
     status, checks = examined(db, "--key-file", str(key_file), dsn=dsn)
     steps = [checks.pop(name) for name in ("API keys", "httpd")]
-    for name in ("host name", "certificate", "httpd modules", "virtual host"):
+    for name in ("httpd configuration", "virtual host", "certificate", "httpd database", "connection limit"):
         assert checks.pop(name)["result"] == "skipped"
     assert status == 0 and {row["result"] for row in checks.values()} == {"ok"}, checks
     assert all(row["result"] == "ok" or row["fix"] for row in steps)
@@ -90,6 +91,28 @@ def test_doctor_finds_an_old_schema(own_database, next_version):
     own_database.program = next_version.ctl
     status, checks = examined(own_database)
     assert status == 1 and checks["schema"]["result"] == "failed" and "neoapictl migrate" in checks["schema"]["fix"]
+
+
+@pytest.mark.parametrize("fault, found", [
+    ("delete from neoapi.schema_migration where number = 3", "was not applied"),
+    ("update neoapi.schema_migration set name = '0003_other' where number = 3", "another build"),
+    ("update neoapi.schema_migration set checksum = 'x' where number = 3", "another content"),
+    ("insert into neoapi.schema_migration (number, name) values (1000, 'x')", "version 1000"),
+])
+def test_doctor_finds_a_schema_of_another_build(own_database, fault, found):
+    own_database.sql(fault)
+    status, checks = examined(own_database)
+    assert status == 1 and checks["schema"]["result"] == "failed" and found in checks["schema"]["found"], checks["schema"]
+    assert "version of the package" in checks["schema"]["fix"]
+
+
+def test_doctor_counts_all_connections_for_every_role(own_database):
+    """pg_stat_activity shows an ordinary role its own ones only."""
+    with contextlib.ExitStack() as held:
+        for _ in range(5):
+            held.enter_context(contextlib.closing(psycopg2.connect(own_database.dsn)))
+        found = examined(own_database, dsn=own_database.runtime_dsn)[1]["connections"]["found"]
+    assert int(found.split()[0]) > 5, found
 
 
 def test_doctor_finds_a_missing_schema(cluster, db):

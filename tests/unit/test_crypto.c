@@ -331,7 +331,7 @@ static void a_file_that_others_can_read_or_change_is_refused(void **state)
     static const mode_t open_modes[] = {0644, 0666, 0604, 0602, 0620, 0660};
     static const mode_t closed_modes[] = {0400, 0600, 0440, 0640, 0700};
     for (int i = 0; i < COUNT(open_modes); i++)
-        assert_complains(KEY_A "\n", open_modes[i], "chmod 0640", *state);
+        assert_complains(KEY_A "\n", open_modes[i], "chmod 0600", *state);
     for (int i = 0; i < COUNT(closed_modes); i++) {
         neo_keys keys;
         assert_null(complaint(&keys, KEY_A "\n", closed_modes[i], *state));

@@ -1,0 +1,77 @@
+/* Prints the configuration as JSON (see httpd/config_report.h). */
+#include "httpd/config_report.h"
+
+#include <ap_listen.h>
+#include <ap_mpm.h>
+#include <http_core.h>
+#include <mpm_common.h>
+#include <stdio.h>
+
+#include "core/json.h"
+#include "httpd/config.h"
+
+static void set_text(neo_json *object, const char *name, const char *value, apr_pool_t *pool)
+{
+    if (value)
+        neo_json_set(object, name, neo_json_make_string(value, pool));
+}
+
+static void set_query(neo_json *object, const char *name, int query, apr_pool_t *pool)
+{
+    int value = 0;
+    ap_mpm_query(query, &value);
+    neo_json_set(object, name, neo_json_make_integer(value, pool));
+}
+
+static const char *path_of(const server_rec *server, const char *directive, apr_pool_t *pool)
+{
+    const char *path = neo_config_directive(server, directive, pool);
+    return path ? ap_server_root_relative(pool, path) : NULL;
+}
+
+static neo_json *describe_site(const server_rec *server, apr_pool_t *pool)
+{
+    const neo_server_config *config = neo_server_config_of(server);
+    neo_json *site = neo_json_make_object(pool);
+    set_text(site, "name", server->server_hostname, pool);
+    set_text(site, "file", server->defn_name, pool);
+    set_text(site, "base_url", config->base_url, pool);
+    set_text(site, "key_file", config->key_file, pool);
+    set_text(site, "certificate", path_of(server, "SSLCertificateFile", pool), pool);
+    set_text(site, "certificate_key", path_of(server, "SSLCertificateKeyFile", pool), pool);
+    set_text(site, "database", neo_config_directive(server, "DBDParams", pool), pool);
+    return site;
+}
+
+static neo_json *describe_ports(apr_pool_t *pool)
+{
+    neo_json *ports = neo_json_make_array(pool);
+    for (const ap_listen_rec *l = ap_listeners; l; l = l->next)
+        neo_json_append(ports, neo_json_make_integer(l->bind_addr->port, pool));
+    return ports;
+}
+
+void neo_config_report(server_rec *main_server, apr_pool_t *temporary)
+{
+    neo_json *report, *sites = neo_json_make_array(temporary);
+    int shared = 0, own = 0;
+    if (!ap_exists_config_define("NEOAPI_REPORT"))
+        return;
+    for (const server_rec *s = main_server; s; s = s->next)
+        if (neo_server_config_of(s)->roots->nelts) {
+            neo_json_append(sites, describe_site(s, temporary));
+            if (neo_config_has_own_database(s))
+                own += neo_config_max_connections(s);
+            else
+                shared = neo_config_max_connections(s);
+        }
+    report = neo_json_make_object(temporary);
+    set_query(report, "processes", AP_MPMQ_MAX_DAEMONS, temporary);
+    set_query(report, "threads", AP_MPMQ_MAX_THREADS, temporary);
+    neo_json_set(report, "connections", neo_json_make_integer(own + shared, temporary));
+    neo_json_set(report, "ports", describe_ports(temporary));
+    set_text(report, "pid_file", ap_runtime_dir_relative(temporary, ap_pid_fname), temporary);
+    neo_json_set(report, "sites", sites);
+    puts(neo_json_text(report, temporary).ptr);
+    fflush(stdout);
+}
