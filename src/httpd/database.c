@@ -27,12 +27,19 @@ typedef struct {
     int waiting, max_waiting;
 } queue;
 
+/* Background threads wait longer after each failure, because mod_dbd logs all of them. Requests try at once; if one gets a
+ * connection, the background threads try again too. */
+#define MIN_BACKOFF_US apr_time_from_sec(3)
+#define MAX_BACKOFF_US apr_time_from_sec(15)
+
 struct neo_database {
     server_rec *server;
     queue queue;
     pthread_mutex_t mutex; /* one thread calls mod_dbd; the others fail with it instead of trying to connect themselves */
     atomic_uint failures;
     apr_time_t failed_at; /* of the last failure */
+    atomic_llong backoff; /* microseconds; 0: none */
+    atomic_llong paused_until;
 };
 
 static APR_OPTIONAL_FN_TYPE(ap_dbd_open) * dbd_open;
@@ -147,6 +154,24 @@ static ap_dbd_t *open_connection(neo_database *database, neo_db_lease *lease, ap
     return record;
 }
 
+static int is_paused(const neo_database *database, const neo_db_lease *lease)
+{
+    return lease->is_internal && atomic_load(&database->backoff) && apr_time_now() < atomic_load(&database->paused_until);
+}
+
+static void note_result(neo_database *database, const neo_db_lease *lease, int is_open)
+{
+    long long backoff = atomic_load(&database->backoff);
+    if (is_open || !lease->is_internal) {
+        if (is_open && backoff)
+            atomic_store(&database->backoff, 0);
+        return;
+    }
+    backoff = !backoff ? MIN_BACKOFF_US : backoff * 4 > MAX_BACKOFF_US ? MAX_BACKOFF_US : backoff * 4;
+    atomic_store(&database->paused_until, apr_time_now() + backoff);
+    atomic_store(&database->backoff, backoff);
+}
+
 static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
 {
     const neo_shared_metrics *shared = neo_shared_metrics_get();
@@ -158,6 +183,7 @@ static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_p
     __atomic_fetch_sub(&shared->process->waiting, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(&shared->process->in_use, record != NULL, __ATOMIC_RELAXED);
     neo_metrics_connection_acquired(shared->metrics, lease->since - started, record != NULL);
+    note_result(database, lease, record != NULL);
     return record;
 }
 
@@ -176,7 +202,7 @@ static void close_counted(neo_database *database, neo_db_lease *lease)
 
 neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *log_context, apr_pool_t *pool)
 {
-    ap_dbd_t *record = open_counted(database, lease, pool);
+    ap_dbd_t *record = is_paused(database, lease) ? NULL : open_counted(database, lease, pool);
     lease->record = record;
     if (!record)
         return NULL;

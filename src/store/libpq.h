@@ -29,7 +29,9 @@ struct neo_pg {
 /* ---------------------------------------------------------------- results; NULL is one that never arrived */
 
 int neo_result_is_success(const PGresult *result);
-const char *neo_result_state(const PGresult *result); /* SQLSTATE; "" if there is none */
+const char *neo_result_state(const PGresult *result); /* SQLSTATE; "" if there is none, as for libpq's own errors */
+/* " (SQLSTATE …)", or "" */
+const char *neo_state_note(const PGresult *result, apr_pool_t *pool);
 int neo_state_is_class(const char *state, const char *class);
 
 /* Converts a result to `rows` and a status. Takes ownership of the result. */

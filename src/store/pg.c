@@ -173,16 +173,22 @@ neo_pg_status neo_pg_read_result(neo_pg *pg, PGresult *result, apr_pool_t *pool,
     return status;
 }
 
+const char *neo_state_note(const PGresult *result, apr_pool_t *pool)
+{
+    const char *state = neo_result_state(result);
+    return *state ? apr_pstrcat(pool, " (SQLSTATE ", state, ")", NULL) : "";
+}
+
 neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, neo_rows *rows)
 {
     neo_pg_status status = neo_pg_read_result(pg, result, pool, rows);
     if (status == NEO_PG_SCHEMA)
         neo_log(NEO_LOG_SCHEMA_OLD, pg->log_context, "schema missing or older than this module: %s", rows->message);
     else if (status == NEO_PG_UNAVAILABLE)
-        neo_log(NEO_LOG_DATABASE_UNAVAILABLE, pg->log_context, "database unavailable (SQLSTATE %s): %s",
-                neo_result_state(rows->native), rows->message);
+        neo_log(NEO_LOG_DATABASE_UNAVAILABLE, pg->log_context, "database unavailable%s: %s", neo_state_note(rows->native, pool),
+                rows->message);
     else if (status == NEO_PG_FAILED)
-        neo_log(NEO_LOG_STATEMENT_FAILED, pg->log_context, "statement failed (SQLSTATE %s): %s", neo_result_state(rows->native),
+        neo_log(NEO_LOG_STATEMENT_FAILED, pg->log_context, "statement failed%s: %s", neo_state_note(rows->native, pool),
                 rows->message);
     return status;
 }

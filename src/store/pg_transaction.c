@@ -17,8 +17,8 @@ neo_pg_status neo_pg_finished_in_transaction(neo_pg *pg, const neo_statement *st
     if (statement && (is_known || is_unknown))
         pg->prepared[statement->slot] = (unsigned char)is_known;
     (void)neo_pg_read_result(pg, result, pool, rows);
-    neo_log(NEO_LOG_TRANSACTION_RETRIED, pg->log_context, "transaction rolled back (SQLSTATE %s), starting it again: %s", state,
-            rows->message);
+    neo_log(NEO_LOG_TRANSACTION_RETRIED, pg->log_context, "transaction rolled back%s, starting it again: %s",
+            neo_state_note(result, pool), rows->message);
     if (is_other)
         PQreset(pg->conn);
     return NEO_PG_RETRY;

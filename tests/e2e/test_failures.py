@@ -178,6 +178,28 @@ def test_an_outage_does_not_consume_the_rate_limit(module_instance, module_api):
     assert module_api.get("me").status_code == 200
 
 
+@pytest.mark.slow
+@pytest.mark.alone
+def test_an_outage_without_requests_fills_no_log(module_instance, module_api):
+    """Attempts to connect become rare: after 0, 3, 15, 30 seconds. Then the processes listen again without a request."""
+    seconds, hosts = 10, 2  # virtual hosts with connections of their own
+    processes = len(module_instance.children())
+    module_instance.command("stop-db")
+    try:
+        before = len(module_instance.error_log.splitlines())
+        time.sleep(seconds)
+        lines = module_instance.error_log.splitlines()[before:]
+    finally:
+        start_database(module_instance)
+    assert 0 < len(lines) <= 8 * processes * hosts, lines
+    assert "SQLSTATE )" not in module_instance.error_log
+    eventually(lambda: listeners(module_instance) == processes * hosts, "all processes listen again")
+
+
+def listeners(instance):
+    return instance.sql("select count(distinct pid) from pg_locks where locktype = 'advisory'")[0][0]
+
+
 def test_a_database_that_starts_after_apache_is_used(module_instance, module_api):
     module_instance.command("stop-httpd")
     module_instance.command("stop-db")

@@ -103,7 +103,7 @@ def commands_of_the_readme():
 
 
 def test_doctor_asks_for_each_command_of_the_readme(layout):
-    apt, setup, key, site = commands_of_the_readme()
+    apt, setup, key, site, _ = commands_of_the_readme()
     assert apt.startswith("apt install")
     found = layout.doctor("--key-file", str(layout.key))[1]
     assert setup.partition(" --tenant ")[0] in found["connection"]["fix"]
@@ -204,6 +204,7 @@ def test_too_many_connections_are_found_with_the_remedy(layout, own_database):
     (layout.root / "conf-enabled/x.conf").write_text("ServerLimit 40\nThreadsPerChild 25\nMaxRequestWorkers 1000\n")
     row = layout.found("connection limit")
     assert row["result"] == "failed" and row["found"].startswith("40 processes of 27 connections need 1080")
+    assert row["fix"].startswith(commands_of_the_readme()[-1].partition(" && ")[0])
     for file in layout.root.glob("mods-enabled/mpm_event.*"):
         file.unlink()
     layout.enable("mpm_prefork")
