@@ -61,12 +61,13 @@ typedef struct neo_route_counters {
 typedef struct neo_process {
     pid_t pid;       /* 0: the slot is free */
     int connections; /* to the database, at most */
-    int in_use;      /* connections, its listener's included */
+    int in_use;      /* connections, without those of its listeners */
+    int listening;   /* connections of its listeners */
     int waiting;     /* threads that wait for a connection */
     int in_flight;   /* deliveries */
     int concurrency; /* the maximum of in_flight */
     int is_delivering;
-    char rest[64 - 7 * sizeof(int)];
+    char rest[64 - 8 * sizeof(int)];
 } neo_process;
 
 typedef struct neo_metrics neo_metrics;

@@ -383,6 +383,7 @@ void neo_metrics_current(const neo_metrics *metrics, neo_process *sum, int *proc
         ++*processes;
         sum->connections += one->connections;
         sum->in_use += one->in_use;
+        sum->listening += one->listening;
         sum->waiting += one->waiting;
         sum->in_flight += one->in_flight;
         sum->concurrency += one->concurrency;

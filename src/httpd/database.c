@@ -172,6 +172,11 @@ static void note_result(neo_database *database, const neo_db_lease *lease, int i
     atomic_store(&database->backoff, backoff);
 }
 
+static int *gauge_of(neo_process *process, const neo_db_lease *lease)
+{
+    return lease->is_lasting ? &process->listening : &process->in_use;
+}
+
 static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
 {
     const neo_shared_metrics *shared = neo_shared_metrics_get();
@@ -181,7 +186,7 @@ static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_p
     lease->since = apr_time_now();
     lease->spent += lease->since - started;
     __atomic_fetch_sub(&shared->process->waiting, 1, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&shared->process->in_use, record != NULL, __ATOMIC_RELAXED);
+    __atomic_fetch_add(gauge_of(shared->process, lease), record != NULL, __ATOMIC_RELAXED);
     neo_metrics_connection_acquired(shared->metrics, lease->since - started, record != NULL);
     note_result(database, lease, record != NULL);
     return record;
@@ -192,7 +197,7 @@ static void close_counted(neo_database *database, neo_db_lease *lease)
     const neo_shared_metrics *shared = neo_shared_metrics_get();
     long long held = apr_time_now() - lease->since;
     lease->spent += held;
-    __atomic_fetch_sub(&shared->process->in_use, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(gauge_of(shared->process, lease), 1, __ATOMIC_RELAXED);
     if (!lease->is_lasting)
         neo_metrics_connection_released(shared->metrics, held);
     dbd_close(database->server, lease->record);

@@ -80,7 +80,7 @@ static void run_probe(request_rec *r, const probed_database *target,
     neo_log_context log_context = {.r = r, .server = r->server};
     neo_db_lease lease = {0};
     result->state = NEO_PROBE_NO_CONNECTION;
-    if (process->in_use < process->connections) {
+    if (process->in_use + process->listening < process->connections) {
         neo_pg *pg = neo_database_acquire(target->database, &lease, &log_context, r->pool);
         result->state = lease.was_busy ? NEO_PROBE_NO_CONNECTION : NEO_PROBE_UNAVAILABLE;
         if (pg) {

@@ -35,6 +35,12 @@ static void put_route(neo_buf *out, const neo_route *route)
     neo_buf_printf(out, "method=\"%s\",route=\"%s\",", route->method, route->path);
 }
 
+/* Server errors are shown before the first one, so that its increase is seen. */
+static int is_always_shown(int status)
+{
+    return status == 500 || status == 503;
+}
+
 static void put_requests(const neo_report *report, neo_buf *out)
 {
     begin(out, "http_requests_total", "counter",
@@ -42,7 +48,7 @@ static void put_requests(const neo_report *report, neo_buf *out)
     for (int i = 0; i < report->route_count; i++)
         for (int s = 0; s < NEO_STATUSES; s++) {
             const neo_report_route *one = &report->routes[i];
-            if (one->total.statuses[s] == 0)
+            if (one->total.statuses[s] == 0 && !is_always_shown(neo_statuses[s]))
                 continue;
             neo_buf_puts(out, "neoapi_http_requests_total{");
             put_route(out, one->route);
@@ -60,7 +66,7 @@ static void put_durations(const neo_report *report, neo_buf *out)
                 continue;
             neo_buf_init(&labels, out->pool, 128);
             put_route(&labels, report->routes[i].route);
-            neo_buf_printf(&labels, "status=\"%dxx\",", c + 2);
+            neo_buf_printf(&labels, "code=\"%dxx\",", c + 2);
             put_histogram(out, "http_request_duration_seconds", labels.ptr, &report->routes[i].total.times[c]);
         }
 }
@@ -68,8 +74,10 @@ static void put_durations(const neo_report *report, neo_buf *out)
 static void put_database(const neo_report *report, neo_buf *out)
 {
     const neo_counters *total = &report->minutes[NEO_MINUTES];
-    put_number(out, "database_connections_in_use", "gauge",
-               "Connections in use, including one per process that listens for notifications.", report->sum.in_use);
+    put_number(out, "database_connections_in_use", "gauge", "Connections in use by requests and webhook delivery.",
+               report->sum.in_use);
+    put_number(out, "database_connections_listening", "gauge", "Connections that listen for notifications, one per process.",
+               report->sum.listening);
     put_number(out, "database_connections_waiting", "gauge", "Threads waiting for a connection.", report->sum.waiting);
     put_number(out, "database_connections_max", "gauge", "Maximum number of connections: DBDMax of all processes.",
                report->sum.connections);

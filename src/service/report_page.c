@@ -133,8 +133,8 @@ static void put_queue(const neo_report *report, neo_buf *out)
 static void put_database_and_webhook_tiles(const neo_report *report, neo_buf *out)
 {
     open_tile(out, "Connections in use", report->sum.waiting > 0);
-    neo_buf_printf(out, "%d</b> of %d; %d waiting; wait p95 ", report->sum.in_use, report->sum.connections,
-                   report->sum.waiting);
+    neo_buf_printf(out, "%d</b> of %d; %d more listening; %d waiting; wait p95 ", report->sum.in_use, report->sum.connections,
+                   report->sum.listening, report->sum.waiting);
     put_quantile(out, &report->hour.wait, 0.95);
     close_tile(out);
     put_queue(report, out);

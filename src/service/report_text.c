@@ -88,6 +88,7 @@ void neo_report_text(const neo_report *report, neo_buf *out)
     put(out, "Processes", (uint64_t)report->processes);
     put_requests(report, out);
     put(out, "ConnectionsInUse", (uint64_t)report->sum.in_use);
+    put(out, "ConnectionsListening", (uint64_t)report->sum.listening);
     put(out, "ConnectionsWaiting", (uint64_t)report->sum.waiting);
     put(out, "ConnectionsMax", (uint64_t)report->sum.connections);
     put(out, "ConnectionsFailed", total->no_connection);

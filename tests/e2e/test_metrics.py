@@ -71,7 +71,7 @@ def test_the_dashboard_queries_are_promql(tmp_path):
 
 def test_counters_count_what_happened(admin, admin_pages):
     name = 'neoapi_http_requests_total{method="GET",route="/me",code="200"}'
-    duration = 'neoapi_http_request_duration_seconds_count{method="GET",route="/me",status="2xx"}'
+    duration = 'neoapi_http_request_duration_seconds_count{method="GET",route="/me",code="2xx"}'
     before = admin_pages.samples()
     for _ in range(5):
         ok(admin.get("me"))
@@ -103,7 +103,7 @@ def test_no_counter_ever_falls(module_instance, with_traffic, admin_pages):
 
 def test_gauges_show_the_current_state(module_instance, admin_pages):
     def is_calm(now):
-        return now["neoapi_database_connections_in_use"] >= 2 and now["neoapi_processes"] == 2
+        return now["neoapi_database_connections_listening"] == 2 and now["neoapi_processes"] == 2
     samples = eventually(lambda: is_calm(now := admin_pages.samples()) and now, "two processes, and two that listen")
     assert samples["neoapi_database_connections_max"] == 2 * 27
     assert samples["neoapi_webhook_in_flight_max"] == 2 * 256
@@ -121,3 +121,16 @@ def test_frequent_scrapes_query_the_database_once_a_second(admin_pages):
         admin_pages.metrics()
     seconds = time.monotonic() - began
     assert admin_pages.samples()[used] - before <= 12 + 6 * seconds
+
+
+@pytest.mark.plain
+def test_the_alert_rules_fire_for_their_faults_only(tmp_path):
+    tests = tmp_path / "alerts.yml"
+    tests.write_text((ROOT / "tests/e2e/alerts.yml").read_text().replace("RULES", str(ROOT / "conf/prometheus-alerts.yml")))
+    checked = subprocess.run(["promtool", "test", "rules", tests], text=True, capture_output=True, timeout=TIMEOUT_S)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_alert_rules_use_existing_metrics(admin_pages):
+    exposed = set(re.findall(r"^# TYPE (\w+)", admin_pages.metrics(), re.M))
+    assert set(re.findall(r"neoapi_\w+", (ROOT / "conf/prometheus-alerts.yml").read_text())) <= exposed

@@ -236,7 +236,7 @@ static void metrics_hold_cumulative_buckets(void **state)
     neo_metrics_request(h->metrics, broker, 200, 1500, NOW);
     neo_metrics_request(h->metrics, broker, 204, 99 * SECOND, NOW);
     const char *metrics = written(h, neo_report_metrics);
-#define LABELS "{method=\"GET\",route=\"" BROKER "\",status=\"2xx\""
+#define LABELS "{method=\"GET\",route=\"" BROKER "\",code=\"2xx\""
 #define NAME   "\nneoapi_http_request_duration_seconds_"
     assert_has(metrics, NAME "bucket" LABELS ",le=\"5e-05\"} 0\n");
     assert_has(metrics, NAME "bucket" LABELS ",le=\"0.0001\"} 1\n");
@@ -247,6 +247,7 @@ static void metrics_hold_cumulative_buckets(void **state)
     assert_has(metrics, NAME "count" LABELS "} 3\n");
     assert_has(metrics, NAME "sum" LABELS "} 99.00158\n");
     assert_has(metrics, "\nneoapi_http_requests_total{method=\"GET\",route=\"" BROKER "\",code=\"204\"} 1\n");
+    assert_has(metrics, "\nneoapi_http_requests_total{method=\"GET\",route=\"" BROKER "\",code=\"500\"} 0\n");
     assert_has(metrics, "\nneoapi_database_wait_seconds_count 0\n");
 }
 
