@@ -212,6 +212,8 @@ def test_too_many_connections_are_found_with_the_remedy(layout, own_database):
     row = layout.found("connection limit")
     assert row["result"] == "failed" and "of 3 connections" in row["found"]
     assert "a2dismod mpm_prefork && a2enmod mpm_event" in row["fix"] and "MaxRequestWorkers to at most" in row["fix"]
+    done = subprocess.run(["apachectl", "-t"], env={**layout.env, "APACHE_CONFDIR": str(layout.root)}, capture_output=True, text=True)
+    assert done.returncode == 0 and re.search("NEO0107: 150 processes with one thread each need up to 450", done.stderr), done
 
 
 # ---------------------------------------------------------------- the key file
