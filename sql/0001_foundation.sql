@@ -125,6 +125,13 @@ create table neoapi.token_organization (
     foreign key (tenant_id, organization_id) references neoapi.organization (tenant_id, id)
 );
 
+-- The hour of each credential's last use, for lists. A table of its own, because a change of a credential clears all caches. A process
+-- writes it at most once an hour for each credential, in the background.
+create table neoapi.credential_use (
+    credential_id text collate "C" primary key references neoapi.credential (id) on delete cascade,
+    used_at       timestamptz not null
+);
+
 -- Every process caches credentials. Triggers invalidate the caches, so that changes made by hand in psql count as well.
 create function neoapi.notify_credentials_changed() returns trigger language plpgsql as $$
 begin
@@ -146,6 +153,7 @@ create trigger notify_credentials_changed after insert or update or delete or tr
     for each statement execute function neoapi.notify_credentials_changed();
 
 grant select on neoapi.plan, neoapi.token_organization to :runtime;
+grant select, insert, update on neoapi.credential_use to :runtime;
 grant select (id, plan) on neoapi.tenant to :runtime;
 grant select (id, email, role) on neoapi.app_user to :runtime;
 grant select (id, tenant_id, organization_id, user_id, role, scopes, secret_hash, revoked_at, previous_secret_hash,

@@ -31,6 +31,10 @@ const neo_credential *neo_credential_cache_get_verified(neo_credential_cache *ca
 /* `text` was verified: it has NEO_SECRET_LEN bytes and the credential's hash. */
 void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_credential *credential, const char *text);
 
+/* The ids, separated by commas, of verified credentials that were used for the first time in this hour or since they were
+ * cached, each once or more; NULL for none. They are forgotten: the caller records them with neo_credential_record_use. */
+const char *neo_credential_cache_take_used(neo_credential_cache *cache, apr_pool_t *pool);
+
 /* Get the generation before reading the database and pass it to put, which drops what was read before a change. */
 unsigned int neo_credential_cache_generation(neo_credential_cache *cache);
 void neo_credential_cache_put(neo_credential_cache *cache, unsigned int generation, const neo_credential *credential);

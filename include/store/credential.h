@@ -31,4 +31,8 @@ void neo_credential_make_statements(apr_pool_t *pool);
 /* Sets *credential to NULL if no credential has the id. */
 NEO_MUSTCHECK neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, neo_credential **credential);
 
+/* Records that these credentials (ids separated by commas) were used in this hour; waits up to `seconds`. False if the
+ * connection is lost. */
+int neo_credential_record_use(neo_pg *pg, const char *ids, int seconds, apr_pool_t *pool);
+
 #endif

@@ -10,6 +10,7 @@
 #include "httpd/log.h"
 #include "httpd/thread.h"
 #include "store/cache_sync.h"
+#include "store/credential.h"
 #include "store/migrate.h"
 
 #define HEARTBEAT_MS        10000 /* without a notification */
@@ -80,6 +81,15 @@ static int is_alive(neo_pg *pg, apr_pool_t *pool)
     return status == NEO_PG_OK;
 }
 
+/* False if the connection is lost. */
+static int record_use(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+{
+    const char *ids = neo_credential_cache_take_used(listener->credential_cache, pool);
+    int is_connected = !ids || neo_credential_record_use(pg, ids, HEARTBEAT_TIMEOUT_S, pool);
+    apr_pool_clear(pool);
+    return is_connected;
+}
+
 /* Listens until the connection is lost or the listener is stopped. Clears the cache first, because changes may have been
  * missed. */
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
@@ -87,7 +97,8 @@ static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
     for (int alive = resync(listener, pg, pool); alive && !listener->is_stopping;) {
         neo_credential_cache_mark_fresh(listener->credential_cache);
         alive = wait_for(listener, neo_pg_socket(pg), HEARTBEAT_MS) != 0 || is_alive(pg, pool);
-        alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with the heartbeat's response */
+        alive = alive && record_use(listener, pg, pool);
+        alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);
 }

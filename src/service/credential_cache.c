@@ -15,12 +15,14 @@
 #define BUCKETS     4096
 #define MAX_ENTRIES 16384 /* when it is full, all are dropped */
 #define MAX_UNKNOWN 1024
+#define MAX_USED    512 /* ids between two calls of take_used; more are noted after it */
 
 /* One allocation: the credential, followed by the texts that it points to. */
 typedef struct entry {
     struct entry *next;
     atomic_int references;
     _Atomic uint64_t fingerprint; /* of the secret that was verified last; 0: none */
+    atomic_llong used_hour;       /* in which its use was noted; 0: not yet */
     neo_credential credential;
     char *next_text;
 } entry;
@@ -33,6 +35,9 @@ struct neo_credential_cache {
     atomic_llong fresh_until;             /* steady seconds */
     unsigned char key[APR_SIPHASH_KSIZE]; /* of the fingerprints */
     uint64_t unknown[MAX_UNKNOWN];        /* fingerprints of ids; 0: none */
+    pthread_mutex_t used_lock;            /* protects these two */
+    atomic_int used_count;
+    char used[MAX_USED][NEO_ID_SIZE];
 };
 
 static apr_status_t destroy(void *data)
@@ -40,6 +45,7 @@ static apr_status_t destroy(void *data)
     neo_credential_cache *cache = data;
     neo_credential_cache_clear(cache);
     pthread_rwlock_destroy(&cache->lock);
+    pthread_mutex_destroy(&cache->used_lock);
     free(cache);
     return APR_SUCCESS;
 }
@@ -47,7 +53,7 @@ static apr_status_t destroy(void *data)
 neo_credential_cache *neo_credential_cache_make(apr_pool_t *pool)
 {
     neo_credential_cache *cache = calloc(1, sizeof *cache);
-    if (!cache || pthread_rwlock_init(&cache->lock, NULL) != 0)
+    if (!cache || pthread_rwlock_init(&cache->lock, NULL) != 0 || pthread_mutex_init(&cache->used_lock, NULL) != 0)
         abort();
     neo_random(cache->key, sizeof cache->key);
     apr_pool_cleanup_register(pool, cache, destroy, apr_pool_cleanup_null);
@@ -136,6 +142,36 @@ static int is_fresh(const neo_credential_cache *cache)
     return neo_steady_seconds() < atomic_load(&cache->fresh_until);
 }
 
+/* The first use in an hour. Most requests only compare the hour. */
+static void note_use(neo_credential_cache *cache, entry *e)
+{
+    long long hour = neo_steady_seconds() / 3600 + 1;
+    if (atomic_load_explicit(&e->used_hour, memory_order_relaxed) == hour)
+        return;
+    pthread_mutex_lock(&cache->used_lock);
+    int count = atomic_load(&cache->used_count);
+    if (count < MAX_USED) {
+        memcpy(cache->used[count], e->credential.id, NEO_ID_SIZE);
+        atomic_store(&cache->used_count, count + 1);
+        atomic_store(&e->used_hour, hour);
+    }
+    pthread_mutex_unlock(&cache->used_lock);
+}
+
+const char *neo_credential_cache_take_used(neo_credential_cache *cache, apr_pool_t *pool)
+{
+    neo_buf ids;
+    if (atomic_load(&cache->used_count) == 0)
+        return NULL;
+    neo_buf_init(&ids, pool, 256);
+    pthread_mutex_lock(&cache->used_lock);
+    for (int i = 0; i < atomic_load(&cache->used_count); i++)
+        neo_buf_printf(&ids, "%s%s", i ? "," : "", cache->used[i]);
+    atomic_store(&cache->used_count, 0);
+    pthread_mutex_unlock(&cache->used_lock);
+    return ids.ptr;
+}
+
 /* If `fingerprint` is not 0, it must be that of the secret that was verified last. */
 static const neo_credential *lookup(neo_credential_cache *cache, const char *id, uint64_t fingerprint, apr_pool_t *pool)
 {
@@ -150,6 +186,8 @@ static const neo_credential *lookup(neo_credential_cache *cache, const char *id,
     pthread_rwlock_unlock(&cache->lock);
     if (!e)
         return NULL;
+    if (fingerprint)
+        note_use(cache, e);
     apr_pool_cleanup_register(pool, e, release_at_end, apr_pool_cleanup_null);
     return &e->credential;
 }
@@ -172,6 +210,8 @@ void neo_credential_cache_set_verified(neo_credential_cache *cache, const neo_cr
     entry *e = find(cache, credential->id);
     if (e && memcmp(e->credential.hash, credential->hash, sizeof e->credential.hash) == 0)
         atomic_store(&e->fingerprint, fingerprint);
+    if (e)
+        note_use(cache, e);
     pthread_rwlock_unlock(&cache->lock);
 }
 
@@ -202,6 +242,7 @@ static entry *copy_of(const neo_credential *c)
     e->next = NULL;
     atomic_init(&e->references, 1);
     atomic_init(&e->fingerprint, 0);
+    atomic_init(&e->used_hour, 0);
     e->credential = *c;
     const char **organizations = (const char **)(e + 1);
     e->next_text = (char *)(organizations + c->organization_count);

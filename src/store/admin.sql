@@ -30,8 +30,9 @@ select name, requests, window_seconds from neoapi.plan where $1::text is null or
 select id, tenant_id, organization_id, role, scopes, name,
     neoapi.format_timestamp(created_at) as created_at,
     neoapi.format_timestamp(revoked_at) as revoked_at,
-    neoapi.format_timestamp(case when previous_secret_until > now() then previous_secret_until end) as previous_secret_until
-from neoapi.credential
+    neoapi.format_timestamp(case when previous_secret_until > now() then previous_secret_until end) as previous_secret_until,
+    neoapi.format_timestamp(used_at) as last_used_at
+from neoapi.credential left join neoapi.credential_use on credential_id = id
 where id like 'nbr\_%' and ($1::text is null or organization_id = $1)
 order by id;
 
@@ -44,9 +45,11 @@ select c.id, c.tenant_id, c.user_id, u.email,
     neoapi.format_timestamp(c.created_at) as created_at,
     neoapi.format_timestamp(c.revoked_at) as revoked_at,
     neoapi.format_timestamp(case when c.previous_secret_until > now() then c.previous_secret_until end)
-        as previous_secret_until
+        as previous_secret_until,
+    neoapi.format_timestamp(s.used_at) as last_used_at
 from neoapi.credential c
 join neoapi.app_user u on u.id = c.user_id
+left join neoapi.credential_use s on s.credential_id = c.id
 where $1::text is null or c.user_id = $1
 order by c.id;
 

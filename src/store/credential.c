@@ -75,3 +75,16 @@ neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, 
     *credential = c;
     return NEO_PG_OK;
 }
+
+/* Rows of this hour are not written again. Not a prepared statement, which could be run over a new connection: the caller's one
+ * listens. Ids need no escaping. */
+#define RECORD_USE                                                                                                             \
+    "insert into neoapi.credential_use (credential_id, used_at)"                                                               \
+    " select c.id, date_trunc('hour', now()) from neoapi.credential c where c.id = any ('{%s}') order by c.id"                 \
+    " on conflict (credential_id) do update set used_at = excluded.used_at where credential_use.used_at < excluded.used_at"
+
+int neo_credential_record_use(neo_pg *pg, const char *ids, int seconds, apr_pool_t *pool)
+{
+    neo_rows rows;
+    return neo_pg_exec_once(pg, apr_psprintf(pool, RECORD_USE, ids), seconds, pool, &rows) != NEO_PG_UNAVAILABLE;
+}

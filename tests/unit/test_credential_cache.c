@@ -327,6 +327,23 @@ static void concurrent_requests_never_get_an_outdated_credential(void **state)
     assert_int_equal(atomic_load(&h.stale), 0);
 }
 
+static void the_first_verified_use_in_an_hour_is_noted_once(void **state)
+{
+    neo_credential_cache *cache = listening(*state);
+    static const char id[] = "pat_01jd3x00000000000000000001";
+    const char *secret = apr_pstrcat(*state, id, "_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG", NULL);
+    char text[NEO_SECRET_SIZE];
+    apr_cpystrn(text, secret, sizeof text);
+    neo_credential *credential = token(id, *state);
+    keep(cache, credential);
+    assert_non_null(neo_credential_cache_get(cache, id, *state)); /* not verified yet */
+    assert_null(neo_credential_cache_take_used(cache, *state));
+    neo_credential_cache_set_verified(cache, credential, text);
+    assert_string_equal(neo_credential_cache_take_used(cache, *state), id);
+    (void)neo_credential_cache_get_verified(cache, text, *state);
+    assert_null(neo_credential_cache_take_used(cache, *state));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -343,6 +360,7 @@ int main(void)
         pool_test(a_secret_is_not_recognised_if_its_credential_is_not_cached),
         pool_test(an_old_secret_is_not_recognised_for_the_new_credential),
         pool_test(concurrent_requests_never_get_an_outdated_credential),
+        pool_test(the_first_verified_use_in_an_hour_is_noted_once),
     };
     return run_test_group("principals", tests);
 }
