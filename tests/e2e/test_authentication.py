@@ -33,6 +33,24 @@ def test_a_request_without_a_credential_is_refused(anonymous):
     refused(anonymous.post("brokers", json={"name": "Ana"}), 401, "unauthorized.auth_required")
 
 
+def test_lists_show_the_hour_of_the_last_use(instance, admin_factory):
+    key = admin_factory.key()
+    api = Api(instance, key)
+
+    def last_used():
+        return next(row for row in admin_factory.ctl("key", "list") if row["id"] == key.id)["last_used_at"]
+
+    assert last_used() is None
+    ok(api.get("me"))
+    admin_factory.key()  # a change, after which processes record uses before their next heartbeat
+    assert eventually(last_used, "the use is recorded").endswith(":00:00.000Z")
+    before = instance.sql("select xmin from neoapi.credential_use where credential_id = %s", key.id)
+    for _ in range(10):
+        ok(api.get("me"))
+    admin_factory.key()
+    assert instance.sql("select xmin from neoapi.credential_use where credential_id = %s", key.id) == before
+
+
 def test_a_credential_outside_its_header_is_ignored(anonymous, principals):
     secret = principals.admin.secret
     refused(anonymous.get("me", headers={"Authorization": "Bearer " + secret}), 401, "unauthorized.auth_required")
