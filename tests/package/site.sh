@@ -116,5 +116,5 @@ systemctl is-active apache2
 say 'the settings of the whole server are optional'
 [ ! -e /etc/apache2/conf-enabled/server-neoapi.conf ]
 a2enconf -q server-neoapi
-systemctl reload apache2
+systemctl restart apache2
 curl -sI http://localhost/ | grep -qi '^server: apache.$' || fail 'the server names its version'
