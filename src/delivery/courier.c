@@ -252,7 +252,7 @@ static void finish_claim(neo_courier *c)
         return;
     c->next_claim_pool = c->claim_pool;
     c->claim_pool = pool;
-    c->secrets = (opened_secrets){NULL};
+    c->secrets = (opened_secrets){0};
     c->outgoing = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *c->outgoing);
     for (int i = 0; i < count; i++)
         c->outgoing[i] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};

@@ -306,7 +306,7 @@ const command_rec neo_directives[] = {
     TAKE1("NeoAPIWhatsAppVersion", set_whatsapp_version, MEMBER(whatsapp_version), "the version of the provider's API"),
     TAKE1("NeoAPIWhatsAppTimeout", set_number, NULL, "time limit for the provider's response, in seconds"),
     AP_INIT_ITERATE("NeoAPIWhatsAppStopTexts", add_stop_text, NULL, RSRC_CONF, "further texts that opt out of messages"),
-    {NULL},
+    {0},
 };
 
 /* ---------------------------------------------------------------- checks */

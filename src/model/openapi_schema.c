@@ -438,8 +438,8 @@ void neo_openapi_schemas(const neo_openapi_builder *builder, const neo_resource 
 {
     static const char *const docs[] = {
         [NEO_SHAPE_ANSWER] = "A {resource}. Fields without a value are absent.",
-        [NEO_SHAPE_INPUT] = "A {resource} to create or replace. Texts must not be blank. Fields that the service sets are "
-                            "ignored, so that a response can be sent back; unknown fields are refused.",
+        [NEO_SHAPE_INPUT] = ("A {resource} to create or replace. Texts must not be blank. Fields that the service sets are "
+                             "ignored, so that a response can be sent back; unknown fields are refused."),
         [NEO_SHAPE_PATCH] = "Changes to a {resource} (JSON merge patch): null clears an optional field, absent fields stay.",
         [NEO_SHAPE_CREATED] = "A {resource} with its secret, which no other response has.",
         [NEO_SHAPE_EVENT] =

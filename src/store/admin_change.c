@@ -245,8 +245,8 @@ static const char *remove_conversations(neo_pg *pg, neo_admin_listing what, cons
         "delete from neoapi.whatsapp_status s using neoapi.whatsapp_message m, neoapi.whatsapp_conversation c"
         " where c.%s = $1 and m.organization_id = c.organization_id and m.conversation_id = c.id"
         " and s.organization_id = m.organization_id and s.provider_message_id = m.provider_message_id",
-        "delete from neoapi.whatsapp_message m using neoapi.whatsapp_conversation c"
-        " where c.%s = $1 and m.organization_id = c.organization_id and m.conversation_id = c.id",
+        ("delete from neoapi.whatsapp_message m using neoapi.whatsapp_conversation c"
+         " where c.%s = $1 and m.organization_id = c.organization_id and m.conversation_id = c.id"),
         "delete from neoapi.whatsapp_conversation where %s = $1",
     };
     neo_rows rows;
