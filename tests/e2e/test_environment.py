@@ -17,7 +17,7 @@ SETTINGS = {*re.search(r"^settings='(.*)'$", INSTANCE, re.M).group(1).split(),
 OF_MAKE = {*re.search(r"^SETTINGS := ((?:.*\\\n)*.*)$", MAKEFILE, re.M).group(1).replace("\\", "").split()}
 OF_LIBPQ = {"PGHOST", "PGPORT", "PGUSER", "PGDATABASE", "PGOPTIONS", "PGSERVICE", "PGSSLMODE", "PGPASSWORD"}
 # Of the system, sudo and others' programs.
-ALLOWED = {"PATH", "HOME", "TMPDIR", "SUDO_USER", "SUDO_UID", "SUDO_GID"}
+ALLOWED = {"PATH", "HOME", "TMPDIR", "SUDO_USER", "SUDO_UID", "SUDO_GID", "APACHE_CONFDIR"}
 
 
 def test_the_environment_does_not_change_the_servers(monkeypatch, new_instance):
