@@ -50,4 +50,4 @@ sed -n 's/^       \(--[a-z-]*\).*/\1/p' "$work/neoapictl.1" >"$work/manual"
 same options
 
 version=$("$build/neoapictl" --version | sed 's/.* //')
-[ "$(sed -n '1s/.*(\(.*\)).*/\1/p' "$here/../../debian/changelog")" = "$version" ] || die "debian/changelog is not for version $version"
+[ "$(sed -n '1s/.*(\([^-]*\)-.*).*/\1/p' "$here/../../debian/changelog")" = "$version" ] || die "debian/changelog is not for version $version"
