@@ -112,10 +112,10 @@ const proposal = await take(client.POST("/proposals", {
     broker_id: broker.id,
     amount: 940_000_00,
     payment_terms: [
-      { kind: "down_payment", amount: 240_000_00, due_date: "2026-12-15" },
+      { kind: "down_payment", amount: 240_000_00, due_date: "2099-12-15" },
       { kind: "financing", amount: 700_000_00 },
     ],
-    valid_until: "2026-12-31",
+    valid_until: "2099-12-31",
   },
 }));
 check(proposal.status === "draft", "a proposal begins as a draft");
@@ -145,7 +145,19 @@ const contract = await take(client.POST("/contracts", {
     status: "pending_signature",
   },
 }));
-const active = await take(client.PATCH("/contracts/{id}", { params: at(contract.id), body: { status: "active" } }));
+const activate = () => client.PATCH("/contracts/{id}", { params: at(contract.id), body: { status: "active" } });
+check((await refusal(activate())) === "conflict.signatures_missing", "a contract is active once all have signed");
+const signed_at = new Date().toISOString();
+await take(client.PATCH("/contracts/{id}", {
+  params: at(contract.id),
+  body: {
+    parties: [
+      { party_id: seller.id, role: "seller", share_bps: 10000, signed_at },
+      { party_id: buyer.id, role: "buyer", share_bps: 10000, signed_at },
+    ],
+  },
+}));
+const active = await take(activate());
 check(active.signed_at !== undefined, "it is known when it was signed");
 const sold = await take(client.GET("/properties/{id}", { params: at(property.id) }));
 check(sold.status === "sold", "the property is sold");
@@ -207,16 +219,24 @@ const inUse = [
   await refusal(client.DELETE("/parties/{id}", { params: at(buyer.id) })),
   await refusal(client.DELETE("/properties/{id}", { params: at(property.id) })),
   await refusal(client.DELETE("/proposals/{id}", { params: at(proposal.id) })),
-  await refusal(client.DELETE("/contracts/{id}", { params: at(contract.id) })),
 ];
 check(inUse.every((code) => code === "conflict.in_use"), `what is referred to stays: ${inUse.join()}`);
 
 for (const { id } of filed) await removed(client.DELETE("/documents/{id}", { params: at(id) }));
-await removed(client.DELETE("/contracts/{id}", { params: at(contract.id) }));
-await removed(client.DELETE("/proposals/{id}", { params: at(proposal.id) }));
-await removed(client.DELETE("/properties/{id}", { params: at(property.id) }));
-for (const { id } of [buyer, seller]) await removed(client.DELETE("/parties/{id}", { params: at(id) }));
-await removed(client.DELETE("/brokers/{id}", { params: at(broker.id) }));
-check((await refusal(client.GET("/brokers/{id}", { params: at(broker.id) }))) === "not_found.broker", "what was deleted is gone");
+const kept = await refusal(client.DELETE("/contracts/{id}", { params: at(contract.id) }));
+check(kept === "conflict.not_deletable", "a contract that was signed stays");
+
+const draft = await take(client.POST("/proposals", {
+  body: {
+    kind: "purchase",
+    property_id: property.id,
+    proponent_ids: [buyer.id],
+    recipient_ids: [seller.id],
+    amount: 1,
+    valid_until: "2099-12-31",
+  },
+}));
+await removed(client.DELETE("/proposals/{id}", { params: at(draft.id) }));
+check((await refusal(client.GET("/proposals/{id}", { params: at(draft.id) }))) === "not_found.proposal", "what was deleted is gone");
 
 console.log("the story is told");
