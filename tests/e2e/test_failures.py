@@ -179,7 +179,6 @@ def test_an_outage_does_not_consume_the_rate_limit(module_instance, module_api):
 
 
 @pytest.mark.slow
-@pytest.mark.alone
 def test_an_outage_without_requests_fills_no_log(module_instance, module_api):
     """Attempts to connect become rare: after 0, 3, 15, 30 seconds. Then the processes listen again without a request."""
     seconds, hosts = 10, 2  # virtual hosts with connections of their own

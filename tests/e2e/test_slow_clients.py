@@ -17,7 +17,8 @@ REQUESTS = 300
 
 
 def shipped(directive):
-    return re.search(rf"^ *{directive} +(\d+)", (ROOT / "conf/neoapi.conf").read_text(), re.M)[1]
+    texts = [(ROOT / "conf" / name).read_text() for name in ("neoapi.conf", "server-neoapi.conf")]
+    return re.search(rf"^ *{directive} +(\d+)", "".join(texts), re.M)[1]
 
 
 @pytest.fixture
