@@ -64,16 +64,16 @@ computing_rest() {
 check() {
     step 'build, warnings as errors' make -s "$jobs" all
     beside computing
-    step 'end-to-end tests' make -s e2e-parallel MARKS='not alone and not plain and not slow'
+    step 'end-to-end tests' make -s e2e-parallel MARKS='not alone and not unsanitized and not slow'
     finish_beside
 }
 
 rest() {
     step 'build with sanitizers' make -s "$jobs" SAN=1 all
     beside computing_rest
-    step 'end-to-end tests with sanitizers' make -s SAN=1 e2e-parallel MARKS='not alone and not plain'
+    step 'end-to-end tests with sanitizers' make -s SAN=1 e2e-parallel MARKS='not alone and not unsanitized'
     finish_beside
-    step 'end-to-end tests with browsers and tools' make -s e2e-parallel MARKS='plain'
+    step 'end-to-end tests with browsers and tools' make -s e2e-parallel MARKS='unsanitized'
     for mpm in worker prefork; do
         step "end-to-end tests with the $mpm MPM" make -s e2e-parallel MPM=$mpm MARKS='smoke'
     done

@@ -93,8 +93,8 @@ def pytest_configure(config):
 # When a test runs. Without a mark: in `make check`, and in `make check-all` once more with the sanitizers.
 MARKS = [
     "slow: only in `make check-all`, with the sanitizers, because it takes long or needs more packages",
-    "plain: only in `make check-all`, without the sanitizers: it is about browsers, other tools or PostgreSQL's plans",
-    "alone: as plain, and measures times, so that no other test may run beside it",
+    "unsanitized: only in `make check-all`, without the sanitizers: it is about browsers, other tools or PostgreSQL's plans",
+    "alone: as unsanitized, and measures times, so that no other test may run beside it",
     "smoke: in `make check-all` also with the other MPMs",
 ]
 

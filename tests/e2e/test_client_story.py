@@ -8,7 +8,7 @@ import pytest
 from client import Api
 from deployment import ROOT
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.unsanitized
 
 
 def test_a_generated_client_works_end_to_end(instance, admin_factory, tmp_path):

@@ -13,7 +13,7 @@ from pages import PAGES, page_of  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from wait import eventually  # noqa: E402
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.unsanitized
 
 TEXT_PAGES = [path for path in PAGES if path != "docs/reference"]
 CUT_OFF = """

@@ -16,7 +16,7 @@ from pages import page_of, samples  # noqa: E402
 from wait import TIMEOUT_S  # noqa: E402
 from whatsapp import meta, module_admin_factory, module_instance, org, provider  # noqa: E402 (fixtures among them)
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.unsanitized
 
 TOOLS = ROOT / "tests/openapi"
 PRINTED = [r"api_key", r"Ana Public", r"201 brk_\w+ \"\w+\"", r"200 \{.*\+55 11 91234-5678", r"\[ ?201, 200 ?\]", r"204",

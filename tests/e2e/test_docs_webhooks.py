@@ -17,7 +17,7 @@ from wait import TIMEOUT_S  # noqa: E402
 from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
                               subscribe)
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.unsanitized
 
 CONF = HERE
 

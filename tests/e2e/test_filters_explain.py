@@ -9,7 +9,7 @@ from conftest import remove
 from bulk_data import TABLES, BulkData, id_of, nodes_of, rows_seen
 from factories import ResourceFactory
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.unsanitized
 
 MAX_ROWS = 20_000  # that a list may look at: of a million properties 2 %
 

@@ -37,7 +37,7 @@ def with_traffic(admin, receiver):
     until(admin, subscription, "success")
 
 
-@pytest.mark.plain
+@pytest.mark.unsanitized
 def test_promtool_finds_nothing_wrong(with_traffic, admin_pages):
     eventually(lambda: "neoapi_webhook_deliveries_total{outcome=\"success\"} 0" not in admin_pages.metrics(),
                "a delivery is counted")
@@ -60,7 +60,7 @@ def test_the_dashboard_uses_existing_metrics(with_traffic, admin_pages):
     assert asked <= exposed
 
 
-@pytest.mark.plain
+@pytest.mark.unsanitized
 def test_the_dashboard_queries_are_promql(tmp_path):
     rules = [{"record": f"neoapi:panel_{number}", "expr": one} for number, one in enumerate(expressions())]
     (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": "dashboard", "rules": rules}]}))
@@ -123,7 +123,7 @@ def test_frequent_scrapes_query_the_database_once_a_second(admin_pages):
     assert admin_pages.samples()[used] - before <= 12 + 6 * seconds
 
 
-@pytest.mark.plain
+@pytest.mark.unsanitized
 def test_the_alert_rules_fire_for_their_faults_only(tmp_path):
     tests = tmp_path / "alerts.yml"
     tests.write_text((ROOT / "tests/e2e/alerts.yml").read_text().replace("RULES", str(ROOT / "conf/prometheus-alerts.yml")))

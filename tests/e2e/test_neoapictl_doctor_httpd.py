@@ -13,7 +13,7 @@ from ctl_database import new_database, db, own_database  # noqa: F401 (fixtures)
 from deployment import BUILD, TIMEOUT_S, ROOT
 
 # httpd cannot load a sanitized module by itself.
-pytestmark = [pytest.mark.slow, pytest.mark.plain]
+pytestmark = [pytest.mark.slow, pytest.mark.unsanitized]
 
 DEBIAN = Path("/etc/apache2")  # is copied from
 ENABLED = "authz_core deflate filter mime mpm_event neoapi reqtimeout setenvif dbd ssl socache_shmcb http2 headers".split()

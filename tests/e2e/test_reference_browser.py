@@ -13,7 +13,7 @@ from deployment import PLACE  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
 from wait import TIMEOUT_S, eventually  # noqa: E402
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.unsanitized
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from webhook_fixtures import (admin, module_admin_factory, module_instance, rece
 from admin_pages import CONF as SEEING  # noqa: E402
 from wait import eventually  # noqa: E402
 
-pytestmark = pytest.mark.plain
+pytestmark = pytest.mark.unsanitized
 
 CONF = SEEING.replace("127.0.0.5", "127.0.0.2")  # an address that the browser may reach
 

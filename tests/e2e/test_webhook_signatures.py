@@ -15,7 +15,7 @@ from deployment import ROOT  # noqa: E402
 from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
                               subscribe)
 
-pytestmark = pytest.mark.plain  # the libraries come from npm
+pytestmark = pytest.mark.unsanitized  # the libraries come from npm
 TOOLS = ROOT / "build" / "webhook-tools"
 TIMEOUT_S = 300  # seconds that npm and node may take
 NOT_SIGNED = "No matching signature found"
