@@ -6,10 +6,8 @@ import time
 
 import pytest
 
-pytest.register_assert_rewrite("raw_http")
-
-from client import WINDOW, Api, ok, refused  # noqa: E402
-from raw_http import (Broken, Closed, RawConnection, check_wholly, chunked, message, no_child_crashes,  # noqa: E402, F401
+from client import WINDOW, Api, ok, refused
+from raw_http import (Broken, Closed, RawConnection, check_wholly, chunked, message, no_child_crashes,  # noqa: F401
                       param_id)
 
 JSON = [("Content-Type", "application/json")]

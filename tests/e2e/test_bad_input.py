@@ -5,11 +5,9 @@ import re
 
 import pytest
 
-pytest.register_assert_rewrite("raw_http")
-
-from client import ok, refused, wrong_fields  # noqa: E402
-from openapi_doc import Document  # noqa: E402
-from raw_http import check_wholly, no_child_crashes, param_id  # noqa: E402, F401
+from client import ok, refused, wrong_fields
+from openapi_doc import Document
+from raw_http import check_wholly, no_child_crashes, param_id  # noqa: F401
 
 JSON = {"Content-Type": "application/json"}
 GOOD = {"name": "Ana Paula Ribeiro", "creci": "CRECI-SP 123456-F", "bank_account": {"pix_key": "ana@example.com"}}

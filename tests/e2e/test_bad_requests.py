@@ -4,10 +4,8 @@ import uuid
 
 import pytest
 
-pytest.register_assert_rewrite("raw_http")
-
-from client import Api, ok, refused  # noqa: E402
-from raw_http import RawConnection, ask, check_wholly, message, no_child_crashes, param_id  # noqa: E402, F401
+from client import Api, ok, refused
+from raw_http import RawConnection, ask, check_wholly, message, no_child_crashes, param_id  # noqa: F401
 
 JSON = [("Content-Type", "application/json")]
 UNKNOWN_BROKER = "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"

@@ -8,15 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-for module in ("openapi_doc", "sample_org"):
-    pytest.register_assert_rewrite(module)
-
-from client import Api, ok  # noqa: E402
-from deployment import TIMEOUT_S, ROOT  # noqa: E402
-from openapi_doc import Document  # noqa: E402
-from factories import NAMES, SERVER, cnpj, cpf  # noqa: E402
-from wait import eventually  # noqa: E402
-from sample_org import ids_in  # noqa: E402
+from client import Api, ok
+from deployment import TIMEOUT_S, ROOT
+from openapi_doc import Document
+from factories import NAMES, SERVER, cnpj, cpf
+from wait import eventually
+from sample_org import ids_in
 
 pytestmark = pytest.mark.slow
 

@@ -9,13 +9,11 @@ import subprocess
 
 import pytest
 
-pytest.register_assert_rewrite("webhook_fixtures")
-
-import requests  # noqa: E402
-from client import ok  # noqa: E402
-from deployment import ROOT  # noqa: E402
-from webhook_fixtures import HERE, admin, module_admin_factory, module_instance  # noqa: E402 (fixtures among them)
-from wait import TIMEOUT_S, eventually  # noqa: E402
+import requests
+from client import ok
+from deployment import ROOT
+from webhook_fixtures import HERE, admin, module_admin_factory, module_instance  # fixtures among them
+from wait import TIMEOUT_S, eventually
 
 CONF = HERE
 

@@ -7,14 +7,11 @@ import subprocess
 
 import pytest
 
-for module in ("webhook_fixtures", "whatsapp"):
-    pytest.register_assert_rewrite(module)
-
-from client import ok  # noqa: E402
-from deployment import ROOT  # noqa: E402
-from pages import page_of, samples  # noqa: E402
-from wait import TIMEOUT_S  # noqa: E402
-from whatsapp import meta, module_admin_factory, module_instance, org, provider  # noqa: E402 (fixtures among them)
+from client import ok
+from deployment import ROOT
+from pages import page_of, samples
+from wait import TIMEOUT_S
+from whatsapp import meta, module_admin_factory, module_instance, org, provider  # fixtures among them
 
 pytestmark = pytest.mark.unsanitized
 

@@ -8,13 +8,10 @@ import subprocess
 
 import pytest
 
-for module in ("webhook_fixtures", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-from client import ok  # noqa: E402
-from pages import page_of, samples  # noqa: E402
-from wait import TIMEOUT_S  # noqa: E402
-from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
+from client import ok
+from pages import page_of, samples
+from wait import TIMEOUT_S
+from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance, receiver,  # fixtures among them
                               subscribe)
 
 pytestmark = pytest.mark.unsanitized

@@ -17,16 +17,13 @@ from urllib.parse import quote
 import hypothesis
 import pytest
 
-for name in ("contract_requests", "openapi_doc", "sample_org"):
-    pytest.register_assert_rewrite(name)
-
-from contract_requests import Target, ResponseCoverage, failures  # noqa: E402
-from client import Api, ok  # noqa: E402
-from deployment import BUILD  # noqa: E402
-from openapi_doc import Document, has_form, has_pattern  # noqa: E402
-from generate import Generator, get, put, spelled  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
-from sample_org import UNREACHABLE_URL, SampleOrg  # noqa: E402
+from contract_requests import Target, ResponseCoverage, failures
+from client import Api, ok
+from deployment import BUILD
+from openapi_doc import Document, has_form, has_pattern
+from generate import Generator, get, put, spelled
+from hypothesis import strategies as st
+from sample_org import UNREACHABLE_URL, SampleOrg
 
 pytestmark = pytest.mark.slow
 

@@ -13,17 +13,14 @@ from pathlib import Path
 
 import pytest
 
-for module in ("raw_http", "load"):
-    pytest.register_assert_rewrite(module)
-
-import psycopg2  # noqa: E402
-from client import Api, ok, refused  # noqa: E402
-from conftest import remove  # noqa: E402
-from deployment import PLACE, Instance  # noqa: E402
-from load import REQUEST_TIMEOUT_S, Load  # noqa: E402
-from admin_factory import AdminFactory  # noqa: E402
-from wait import eventually, together  # noqa: E402
-from raw_http import Closed, RawConnection, check_wholly, message  # noqa: E402
+import psycopg2
+from client import Api, ok, refused
+from conftest import remove
+from deployment import PLACE, Instance
+from load import REQUEST_TIMEOUT_S, Load
+from admin_factory import AdminFactory
+from wait import eventually, together
+from raw_http import Closed, RawConnection, check_wholly, message
 
 JSON = [("Content-Type", "application/json")]
 

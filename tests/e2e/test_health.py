@@ -8,13 +8,11 @@ from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 import psycopg2
 import pytest
 
-pytest.register_assert_rewrite("webhook_fixtures", "admin_pages")
-
-from webhook_fixtures import admin, module_admin_factory, module_instance  # noqa: E402, F401 (fixtures)
-from admin_pages import CONF as SEEING  # noqa: E402
-from admin_pages import AdminPages  # noqa: E402
-from test_failures import database_processes  # noqa: E402
-from wait import TIMEOUT_S, eventually, together  # noqa: E402
+from webhook_fixtures import admin, module_admin_factory, module_instance  # noqa: F401 (fixtures)
+from admin_pages import CONF as SEEING
+from admin_pages import AdminPages
+from test_failures import database_processes
+from wait import TIMEOUT_S, eventually, together
 
 CONF = SEEING
 

@@ -14,13 +14,10 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-for name in ("openapi_doc", "sample_org"):
-    pytest.register_assert_rewrite(name)
-
-from client import Api, ok  # noqa: E402
-from openapi_doc import UNKNOWN_ULID, Document  # noqa: E402
-from generate import Generator, get, put, spelled  # noqa: E402
-from sample_org import UNREACHABLE_URL, SampleOrg, ids_in  # noqa: E402
+from client import Api, ok
+from openapi_doc import UNKNOWN_ULID, Document
+from generate import Generator, get, put, spelled
+from sample_org import UNREACHABLE_URL, SampleOrg, ids_in
 
 JSON = {"Content-Type": "application/json"}
 

@@ -5,13 +5,11 @@ import uuid
 import psycopg2
 import pytest
 
-pytest.register_assert_rewrite("webhook_fixtures")
-
-from client import ok  # noqa: E402
-from factories import LAST_DAY, ResourceFactory  # noqa: E402
-from webhook_fixtures import (HERE, admin, deliveries, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
+from client import ok
+from factories import LAST_DAY, ResourceFactory
+from webhook_fixtures import (HERE, admin, deliveries, module_admin_factory, module_instance, receiver,  # fixtures among them
                               subscribe, until)
-from wait import eventually  # noqa: E402
+from wait import eventually
 
 CONF = HERE + "NeoAPIWebhookRetention 7d\nNeoAPIEventRetention 8d\n"
 DAY = "to_char(current_date + %s, 'YYYYMMDD')"

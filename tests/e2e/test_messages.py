@@ -2,14 +2,10 @@
 
 import re
 
-import pytest
-
-pytest.register_assert_rewrite("webhook_fixtures")
-
-from client import refused  # noqa: E402
-from deployment import ROOT  # noqa: E402
-from webhook_fixtures import HERE, admin, module_admin_factory, module_instance  # noqa: E402, F401 (fixtures among them)
-from wait import eventually  # noqa: E402
+from client import refused
+from deployment import ROOT
+from webhook_fixtures import HERE, admin, module_admin_factory, module_instance  # noqa: F401 (fixtures among them)
+from wait import eventually
 
 CONF = HERE
 

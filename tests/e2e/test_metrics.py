@@ -8,15 +8,13 @@ import time
 import pytest
 import yaml
 
-pytest.register_assert_rewrite("webhook_fixtures", "admin_pages")
-
-from client import ok  # noqa: E402
-from deployment import ROOT  # noqa: E402
-from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402, F401 (fixtures among them)
+from client import ok
+from deployment import ROOT
+from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: F401 (fixtures among them)
                               subscribe, until)
-from admin_pages import CONF as SEEING  # noqa: E402
-from admin_pages import AdminPages  # noqa: E402
-from wait import TIMEOUT_S, eventually  # noqa: E402
+from admin_pages import CONF as SEEING
+from admin_pages import AdminPages
+from wait import TIMEOUT_S, eventually
 
 CONF = SEEING
 

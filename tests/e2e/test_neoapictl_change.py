@@ -9,12 +9,10 @@ from contextlib import closing
 import psycopg2
 import pytest
 
-pytest.register_assert_rewrite("ctl_instance")
-
-from client import Api, ok, refused  # noqa: E402
-from ctl_database import UNKNOWN_ULID, own_database, new_database  # noqa: E402,F401 (fixtures)
-from ctl_instance import Ctl  # noqa: E402
-from wait import eventually  # noqa: E402
+from client import Api, ok, refused
+from ctl_database import UNKNOWN_ULID, own_database, new_database  # noqa: F401 (fixtures)
+from ctl_instance import Ctl
+from wait import eventually
 
 
 @pytest.fixture

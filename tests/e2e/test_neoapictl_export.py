@@ -11,13 +11,11 @@ import psycopg2
 import pytest
 from psycopg2.extensions import make_dsn
 
-pytest.register_assert_rewrite("ctl_instance")
-
-from client import Api, ok  # noqa: E402
-from ctl_instance import Ctl  # noqa: E402
-from factories import NAMES, ResourceFactory  # noqa: E402
-from admin_factory import Credential  # noqa: E402
-from wait import TIMEOUT_S, eventually  # noqa: E402
+from client import Api, ok
+from ctl_instance import Ctl
+from factories import NAMES, ResourceFactory
+from admin_factory import Credential
+from wait import TIMEOUT_S, eventually
 
 BROKER = {"name": "Ação \"& Filhos\" Ltda.", "creci": "CRECI-SP 123456-F", "email": "ana@example.com",
           "bank_account": {"bank_code": "341", "pix_key": "ana@example.com"}, "visibility": "public"}

@@ -7,13 +7,10 @@ import time
 
 import pytest
 
-for module in ("ctl_instance", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-from client import Api, moment, ok  # noqa: E402
-from event_log import events  # noqa: E402
-from ctl_instance import Ctl, peak_memory  # noqa: E402
-from wait import TIMEOUT_S, eventually  # noqa: E402
+from client import Api, moment, ok
+from event_log import events
+from ctl_instance import Ctl, peak_memory
+from wait import TIMEOUT_S, eventually
 
 PLACE = {"postal_code": "04101300", "city": "São Paulo", "state": "SP"}
 CPF = "52998224725"

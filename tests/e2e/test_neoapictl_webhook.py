@@ -6,15 +6,12 @@ import signal
 
 import pytest
 
-for module in ("ctl_instance", "webhook_fixtures", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-from client import Api, ok  # noqa: E402
-from ctl_instance import Ctl  # noqa: E402
-from webhook_fixtures import (HERE, admin, attempted, deliveries, detail, module_admin_factory,  # noqa: E402 (fixtures too)
+from client import Api, ok
+from ctl_instance import Ctl
+from webhook_fixtures import (HERE, admin, attempted, deliveries, detail, module_admin_factory,  # fixtures too
                               module_instance, receiver, subscribe, until)
-from receiver import ClosedPort, one_after_the_other, status  # noqa: E402
-from wait import TIMEOUT_S, eventually  # noqa: E402
+from receiver import ClosedPort, one_after_the_other, status
+from wait import TIMEOUT_S, eventually
 
 CONF = HERE + "NeoAPIWebhookRetryDelays 0 1\nNeoAPIWebhookTimeout 2\n"
 UNKNOWN_ULID = "00000000000000000000000000"  # the rest of an id that nothing has

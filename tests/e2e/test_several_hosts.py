@@ -7,12 +7,10 @@ from pathlib import Path
 import pytest
 import requests
 
-pytest.register_assert_rewrite("webhook_fixtures")
-
-from client import Adapter  # noqa: E402
-from deployment import ROOT  # noqa: E402
-from webhook_fixtures import module_admin_factory, module_instance  # noqa: E402, F401 (fixtures)
-from wait import TIMEOUT_S, eventually  # noqa: E402
+from client import Adapter
+from deployment import ROOT
+from webhook_fixtures import module_admin_factory, module_instance  # noqa: F401 (fixtures)
+from wait import TIMEOUT_S, eventually
 
 SHOWN = (ROOT / "conf/several-hosts.conf").read_text()
 MEMBERS = ("127.0.0.1", "127.0.0.7")

@@ -8,16 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 import pytest
 
-pytest.register_assert_rewrite("webhook_fixtures", "admin_pages")
-
-import receiver as behaviours  # noqa: E402
-from client import Api, ok  # noqa: E402
-from webhook_fixtures import (admin, deliveries, module_admin_factory,  # noqa: E402, F401 (fixtures among them)
+import receiver as behaviours
+from client import Api, ok
+from webhook_fixtures import (admin, deliveries, module_admin_factory,  # noqa: F401 (fixtures among them)
                               module_instance, receiver, subscribe, until)
-from httpd import Httpd  # noqa: E402
-from admin_pages import CONF as SEEING  # noqa: E402
-from admin_pages import PLACES, AdminPages  # noqa: E402
-from wait import TIMEOUT_S, eventually  # noqa: E402
+from httpd import Httpd
+from admin_pages import CONF as SEEING
+from admin_pages import PLACES, AdminPages
+from wait import TIMEOUT_S, eventually
 
 CONF = SEEING + """
 <Location "/whatsapp/callback">

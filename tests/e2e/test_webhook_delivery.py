@@ -8,16 +8,13 @@ import time
 
 import pytest
 
-for module in ("webhook_fixtures", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-import receiver as behaviours  # noqa: E402
-from client import Api, moment, ok  # noqa: E402
+import receiver as behaviours
+from client import Api, moment, ok
 from webhook_fixtures import (DELAYS, FAST, TIMEOUT, admin, attempted, deliveries, detail, module_admin_factory,
-                              add_pending_deliveries, queued,  # noqa: E402
+                              add_pending_deliveries, queued,
                               receiver, row_of, subscribe, module_instance, until)
-from receiver import Receiver, ClosedPort, one_after_the_other, status  # noqa: E402
-from wait import eventually  # noqa: E402
+from receiver import Receiver, ClosedPort, one_after_the_other, status
+from wait import eventually
 
 CONF = FAST
 SLACK = 0.9  # seconds that an attempt may be late on a busy machine, beyond a tenth of its delay

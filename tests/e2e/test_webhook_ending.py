@@ -8,15 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 import pytest
 
-for module in ("webhook_fixtures", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-from client import ok  # noqa: E402
-from webhook_fixtures import (HERE, add_pending_deliveries, admin, module_admin_factory, module_instance, queued,  # noqa: E402
+from client import ok
+from webhook_fixtures import (HERE, add_pending_deliveries, admin, module_admin_factory, module_instance, queued,
                               receiver, subscribe)
-from receiver import ok as well  # noqa: E402
-from receiver import status  # noqa: E402
-from wait import eventually  # noqa: E402
+from receiver import ok as well
+from receiver import status
+from wait import eventually
 
 CONF = HERE  # an attempt has fifteen seconds, and another follows after a minute
 MAX_IN_FLIGHT = 32  # attempts of one process at a time for one subscription

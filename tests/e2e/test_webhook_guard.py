@@ -7,14 +7,11 @@ from pathlib import Path
 
 import pytest
 
-for module in ("webhook_fixtures", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-from client import Api  # noqa: E402
-from deployment import sanitizer_settings  # noqa: E402
-from webhook_fixtures import attempted, start_instance, stop_instance, subscribe, until  # noqa: E402
-from admin_factory import AdminFactory  # noqa: E402
-from receiver import Receiver, status  # noqa: E402
+from client import Api
+from deployment import sanitizer_settings
+from webhook_fixtures import attempted, start_instance, stop_instance, subscribe, until
+from admin_factory import AdminFactory
+from receiver import Receiver, status
 
 HTTP = "NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookTimeout 2\nNeoAPIWebhookRetryDelays 0 1 2 3 4\n"
 OTHER = "127.1.2.3"  # allowed

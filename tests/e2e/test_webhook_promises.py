@@ -13,17 +13,14 @@ from pathlib import Path
 
 import pytest
 
-for module in ("webhook_fixtures", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-import requests  # noqa: E402
-from client import Api, moment  # noqa: E402
-from webhook_fixtures import DELAYS, FAST, HERE, queued, start_instance, stop_instance, subscribe  # noqa: E402
-from httpd import Httpd  # noqa: E402
-from admin_factory import AdminFactory  # noqa: E402
-from receiver import (Receiver, ClosedPort, close_in_the_middle, drip, hang, ok, slowly, status,  # noqa: E402
+import requests
+from client import Api, moment
+from webhook_fixtures import DELAYS, FAST, HERE, queued, start_instance, stop_instance, subscribe
+from httpd import Httpd
+from admin_factory import AdminFactory
+from receiver import (Receiver, ClosedPort, close_in_the_middle, drip, hang, ok, slowly, status,
                       untrusted_certificate)
-from wait import eventually  # noqa: E402
+from wait import eventually
 
 pytestmark = pytest.mark.slow
 

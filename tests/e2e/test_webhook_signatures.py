@@ -7,12 +7,9 @@ import subprocess
 
 import pytest
 
-for module in ("webhook_fixtures", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-from client import ok  # noqa: E402
-from deployment import ROOT  # noqa: E402
-from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402 (fixtures among them)
+from client import ok
+from deployment import ROOT
+from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # fixtures among them
                               subscribe)
 
 pytestmark = pytest.mark.unsanitized  # the libraries come from npm

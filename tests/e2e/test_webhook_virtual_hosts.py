@@ -5,12 +5,9 @@ from pathlib import Path
 
 import pytest
 
-for module in ("webhook_fixtures", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-from client import ok, wrong_fields  # noqa: E402
-from conftest import SECOND_HOST  # noqa: E402
-from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402, F401 (fixtures)
+from client import ok, wrong_fields
+from conftest import SECOND_HOST
+from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: F401 (fixtures)
                               subscribe, until)
 
 ON = "NeoAPIWebhookAllowHTTP On"

@@ -7,16 +7,13 @@ import uuid
 
 import pytest
 
-for module in ("webhook_fixtures", "receiver"):
-    pytest.register_assert_rewrite(module)
-
-from client import MOMENT, ULID, Api, moment, ok, refused, wrong_fields  # noqa: E402
+from client import MOMENT, ULID, Api, moment, ok, refused, wrong_fields
 from webhook_fixtures import (FAST, admin, attempted, deliveries, detail, module_admin_factory, path_of, queued, receiver,
-                              row_of,  # noqa: E402
+                              row_of,
                               subscribe, module_instance, until)
-from receiver import hang, one_after_the_other, status  # noqa: E402
-from receiver import ok as well  # noqa: E402
-from wait import eventually, together  # noqa: E402
+from receiver import hang, one_after_the_other, status
+from receiver import ok as well
+from wait import eventually, together
 
 CONF = FAST
 URL = "https://crm.example.com/hooks"

@@ -12,19 +12,16 @@ from pathlib import Path
 
 import pytest
 
-for module in ("webhook_fixtures", "whatsapp"):
-    pytest.register_assert_rewrite(module)
-
-import requests  # noqa: E402
-from client import Adapter, Api  # noqa: E402
-from conftest import addresses  # noqa: E402
-from wait import TIMEOUT_S, eventually, together  # noqa: E402
-from whatsapp import (PHONE, WhatsAppOrg, at_callback, meta, module_admin_factory,  # noqa: E402 (fixtures among them)
+import requests
+from client import Adapter, Api
+from conftest import addresses
+from wait import TIMEOUT_S, eventually, together
+from whatsapp import (PHONE, WhatsAppOrg, at_callback, meta, module_admin_factory,  # fixtures among them
                       module_instance, org, provider)
-from raw_http import RawConnection, chunked  # noqa: E402
+from raw_http import RawConnection, chunked
 
-from callbacks import change, message, signature, status, text, notification  # noqa: E402
-from meta import Number  # noqa: E402
+from callbacks import change, message, signature, status, text, notification
+from meta import Number
 
 MAX_BODY = 4 << 20  # bytes that a callback may have
 START = int(time.time()) - 60

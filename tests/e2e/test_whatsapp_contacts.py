@@ -8,16 +8,13 @@ import time
 
 import pytest
 
-for module in ("webhook_fixtures", "whatsapp"):
-    pytest.register_assert_rewrite(module)
-
-from client import moment, ok, refused  # noqa: E402
-from whatsapp import (PHONE, SHORT, WhatsAppOrg, meta, module_admin_factory,  # noqa: E402 (fixtures among them)
+from client import moment, ok, refused
+from whatsapp import (PHONE, SHORT, WhatsAppOrg, meta, module_admin_factory,  # fixtures among them
                       module_instance, org, provider)
 
-from callbacks import (CONTENT, change, contact, envelope, failure, message, preference, status, system, text,  # noqa: E402
+from callbacks import (CONTENT, change, contact, envelope, failure, message, preference, status, system, text,
                        notification)
-from meta import accepting  # noqa: E402
+from meta import accepting
 
 DAY = 24 * 3600
 BSUID, NEW_BSUID = "BR.13491208655302741918", "BR.99999999999999999999"

@@ -9,15 +9,12 @@ import time
 
 import pytest
 
-for module in ("webhook_fixtures", "whatsapp"):
-    pytest.register_assert_rewrite(module)
+from client import refused
+from deployment import ROOT
+from whatsapp import meta, module_admin_factory, module_instance, org, provider  # noqa: F401
 
-from client import refused  # noqa: E402
-from deployment import ROOT  # noqa: E402
-from whatsapp import meta, module_admin_factory, module_instance, org, provider  # noqa: E402, F401
-
-from callbacks import change, contact, envelope, notification, status, system, text  # noqa: E402
-from meta import accepting  # noqa: E402
+from callbacks import change, contact, envelope, notification, status, system, text
+from meta import accepting
 
 START = int(time.time()) - 3000
 phones = itertools.count(60_000_000)

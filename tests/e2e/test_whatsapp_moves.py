@@ -8,19 +8,16 @@ import time
 
 import pytest
 
-for module in ("webhook_fixtures", "whatsapp", "ctl_instance"):
-    pytest.register_assert_rewrite(module)
-
-from client import Api, ok, refused  # noqa: E402
-from ctl_database import new_database, own_database  # noqa: E402, F401
-from ctl_instance import Ctl  # noqa: E402
-from webhook_fixtures import start_instance, stop_instance  # noqa: E402
-from admin_factory import AdminFactory  # noqa: E402
-from wait import eventually  # noqa: E402
-from whatsapp import (HERE, PATH, PHONE, SHORT, TIMEOUT, WhatsAppOrg, meta, module_admin_factory,  # noqa: E402, F401
+from client import Api, ok, refused
+from ctl_database import new_database, own_database  # noqa: F401
+from ctl_instance import Ctl
+from webhook_fixtures import start_instance, stop_instance
+from admin_factory import AdminFactory
+from wait import eventually
+from whatsapp import (HERE, PATH, PHONE, SHORT, TIMEOUT, WhatsAppOrg, meta, module_admin_factory,  # noqa: F401
                       module_instance, org, provider)
 
-from callbacks import preference, status, system, text  # noqa: E402
+from callbacks import preference, status, system, text
 
 BSUID = "BR.13491208655302741918"
 OTHER = "5521987654321"

@@ -10,17 +10,14 @@ import uuid
 
 import pytest
 
-for module in ("webhook_fixtures", "whatsapp"):
-    pytest.register_assert_rewrite(module)
-
-import requests  # noqa: E402
-from client import Api, ok, refused  # noqa: E402
-from wait import TIMEOUT_S, eventually, together  # noqa: E402
-from whatsapp import (PHONE, WhatsAppOrg, meta, module_admin_factory, module_instance, org,  # noqa: E402 (fixtures among them)
+import requests
+from client import Api, ok, refused
+from wait import TIMEOUT_S, eventually, together
+from whatsapp import (PHONE, WhatsAppOrg, meta, module_admin_factory, module_instance, org,  # fixtures among them
                       provider)
 
-from callbacks import status  # noqa: E402
-from meta import accept, after, close_before_response, slowly, after_event  # noqa: E402
+from callbacks import status
+from meta import accept, after, close_before_response, slowly, after_event
 
 # A second virtual host with two connections to the database. Idle threads are wanted of two children, so that one that is
 # killed is replaced at once.

@@ -5,14 +5,11 @@ import time
 
 import pytest
 
-for module in ("webhook_fixtures", "whatsapp"):
-    pytest.register_assert_rewrite(module)
-
-from client import refused  # noqa: E402
-from whatsapp import (PHONE, SHORT, meta, module_admin_factory, module_instance, org,  # noqa: E402 (fixtures among them)
+from client import refused
+from whatsapp import (PHONE, SHORT, meta, module_admin_factory, module_instance, org,  # fixtures among them
                       provider)
 
-from callbacks import failure, message, preference, status, text  # noqa: E402
+from callbacks import failure, message, preference, status, text
 
 BSUID = "BR.13491208655302741918"
 

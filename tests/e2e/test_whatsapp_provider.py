@@ -11,18 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 import pytest
 
-for module in ("webhook_fixtures", "whatsapp"):
-    pytest.register_assert_rewrite(module)
-
-from client import ok, refused  # noqa: E402
-from receiver import ENDLESS  # noqa: E402
-from wait import TIMEOUT_S, eventually  # noqa: E402
-from whatsapp import (PHONE, TIMEOUT, WhatsAppOrg, meta, module_admin_factory,  # noqa: E402 (fixtures among them)
+from client import ok, refused
+from receiver import ENDLESS
+from wait import TIMEOUT_S, eventually
+from whatsapp import (PHONE, TIMEOUT, WhatsAppOrg, meta, module_admin_factory,  # fixtures among them
                       module_instance, org, provider)
 
-from callbacks import failure, preference, status, text  # noqa: E402
+from callbacks import failure, preference, status, text
 from meta import (Meta, accept, accepting, after, answering, drip, error, hang, huge, close_before_response,
-                  close_within_response,  # noqa: E402
+                  close_within_response,
                   one_after_the_other, slowly)
 
 JSON = "application/json"

@@ -4,15 +4,12 @@ import re
 
 import pytest
 
-for module in ("webhook_fixtures", "whatsapp"):
-    pytest.register_assert_rewrite(module)
-
-from client import ULID, Api, moment, refused  # noqa: E402
-from whatsapp import (PHONE, SHORT, WhatsAppOrg, meta, module_admin_factory,  # noqa: E402 (fixtures among them)
+from client import ULID, Api, moment, refused
+from whatsapp import (PHONE, SHORT, WhatsAppOrg, meta, module_admin_factory,  # fixtures among them
                       module_instance, org, provider)
 
-from callbacks import system, text  # noqa: E402
-from meta import accepting  # noqa: E402
+from callbacks import system, text
+from meta import accepting
 
 UNKNOWN_LEAD = "led_00000000000000000000000000"
 
