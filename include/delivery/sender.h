@@ -26,8 +26,8 @@ typedef struct neo_sender_settings {
 
 /* The result of an attempt. */
 typedef struct neo_send_result {
-    int http_status;   /* 0: no response */
-    const char *error; /* such as "timeout"; NULL: a complete response. Tells about this host's network: not for subscribers */
+    int http_status;     /* 0: no response */
+    const char *error;   /* such as "timeout"; NULL: a complete response. Reveals this host's network: not for subscribers */
     const char *excerpt; /* the beginning of the response, valid UTF-8; NULL: none */
     neo_ms started;
     int duration;    /* milliseconds */

@@ -35,8 +35,7 @@ NEO_MUSTCHECK neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resou
  * updates, such a violation makes the whole fail with NEO_PG_UNIQUE_VIOLATION.
  *
  * A deletion ignores references from rows that are deleted before it in the same call, and from later ones that it refers to
- * itself, as spouses do. If one of these is not deleted, the
- * whole fails with NEO_PG_FK_VIOLATION. */
+ * itself, as spouses do. If one of these is not deleted, the whole fails with NEO_PG_FK_VIOLATION. */
 #define NEO_BATCH_NUMBER (NEO_WRITTEN_REFUSAL + 1)
 NEO_MUSTCHECK neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, neo_method method,
                                             int is_strict, const neo_batch_row *rows, int count, apr_pool_t *pool,

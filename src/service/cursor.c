@@ -1,5 +1,5 @@
 /* Cursors: the id at a page's edge, an expiry, and a MAC over both and the list that they belong to. They are not encrypted:
- * they tell nothing that their page does not. */
+ * they contain nothing that their page does not show. */
 #include <apr_strings.h>
 #include <string.h>
 
