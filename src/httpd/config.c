@@ -337,9 +337,9 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
         return report_error(server, NEO_LOG_OTHER_DRIVER, apr_psprintf(pool, "DBDriver is %s instead of pgsql", driver));
     if (!neo_config_directive_anywhere("DBDParams"))
         return report_error(server, NEO_LOG_NO_PARAMS, "DBDParams is not set");
-    if (max && atoi(max) < 2)
+    if (max && atoi(max) < 3)
         return report_error(server, NEO_LOG_ONE_CONNECTION,
-                            "DBDMax leaves no connection for requests, because the credential listener uses one");
+                            "DBDMax leaves no connection for requests: the credential listener and the courier use one each");
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     if (threads <= 1)
         warn_of_prefork(server);

@@ -39,6 +39,8 @@ static neo_json *describe_site(const server_rec *server, apr_pool_t *pool)
     set_text(site, "key_file", config->key_file, pool);
     set_text(site, "certificate", path_of(server, "SSLCertificateFile", pool), pool);
     set_text(site, "certificate_key", path_of(server, "SSLCertificateKeyFile", pool), pool);
+    /* It may contain a password, as the configuration that its reader can read does. doctor connects with it and does not print
+     * it. */
     set_text(site, "database", neo_config_directive(server, "DBDParams", pool), pool);
     return site;
 }

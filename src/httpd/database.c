@@ -73,13 +73,13 @@ static void init_mutex(pthread_mutex_t *mutex)
 
 static void init_queue(queue *q, int max_connections)
 {
-    pthread_condattr_t steady;
+    pthread_condattr_t attributes;
     q->free = max_connections > RESERVED ? max_connections - RESERVED : 1;
     q->max_waiting = 2 * q->free > MIN_QUEUE ? 2 * q->free : MIN_QUEUE;
-    if (pthread_condattr_init(&steady) != 0 || pthread_condattr_setclock(&steady, CLOCK_MONOTONIC) != 0 ||
-        pthread_cond_init(&q->freed, &steady) != 0 || pthread_mutex_init(&q->mutex, NULL) != 0)
+    if (pthread_condattr_init(&attributes) != 0 || pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
+        pthread_cond_init(&q->freed, &attributes) != 0 || pthread_mutex_init(&q->mutex, NULL) != 0)
         abort();
-    pthread_condattr_destroy(&steady);
+    pthread_condattr_destroy(&attributes);
 }
 
 /* Waits for a connection of the requests. Returns false after QUEUE_S, and at once if the queue is full. */

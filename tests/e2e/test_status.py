@@ -13,11 +13,11 @@ from client import Api, ok
 from webhook_fixtures import (admin, deliveries, module_admin_factory,  # noqa: F401 (fixtures among them)
                               module_instance, receiver, subscribe, until)
 from httpd import Httpd
-from admin_pages import CONF as SEEING
+from admin_pages import CONF as ADMIN_PAGES_CONF
 from admin_pages import PLACES, AdminPages
 from wait import TIMEOUT_S, eventually
 
-CONF = SEEING + """
+CONF = ADMIN_PAGES_CONF + """
 <Location "/whatsapp/callback">
     SetHandler neoapi-whatsapp
 </Location>

@@ -11,12 +11,12 @@ from client import ok  # noqa: E402
 from deployment import PLACE  # noqa: E402
 from webhook_fixtures import (admin, module_admin_factory, module_instance, receiver,  # noqa: E402, F401 (fixtures among them)
                               subscribe, until)
-from admin_pages import CONF as SEEING  # noqa: E402
+from admin_pages import CONF as ADMIN_PAGES_CONF  # noqa: E402
 from wait import eventually  # noqa: E402
 
 pytestmark = pytest.mark.unsanitized
 
-CONF = SEEING.replace("127.0.0.5", "127.0.0.2")  # an address that the browser may reach
+CONF = ADMIN_PAGES_CONF.replace("127.0.0.5", "127.0.0.2")  # an address that the browser may reach
 
 
 @pytest.fixture
