@@ -1,7 +1,7 @@
 -- Creates the tables of WhatsApp: numbers, leads, conversations, messages, statuses.
 --
--- The runtime role has no privileges on these tables, except to look up a number by the provider's id. It calls the security
--- definer functions of the next files. Administrators create numbers and leads with neoapictl.
+-- The runtime role has no privileges on these tables, except to look up a number by the provider's id and to read conversations
+-- and messages. It calls the security definer functions of the next files. Administrators create numbers and leads with neoapictl.
 
 -- A phone number for comparisons, without the digit that WhatsApp may omit: Brazil's ninth digit, the 1 after Mexico's country
 -- code, and the 9 after Argentina's. Must agree with neo_phone_key in src/model/lead.c.
@@ -149,6 +149,7 @@ create unique index whatsapp_message_provider_message_id_key
     on neoapi.whatsapp_message (organization_id, provider_message_id) where provider_message_id is not null;
 create index whatsapp_message_refers_to on neoapi.whatsapp_message (refers_to) where refers_to is not null;
 create index whatsapp_message_pending on neoapi.whatsapp_message (organization_id, occurred_at) where status = 'pending';
+create index whatsapp_message_page on neoapi.whatsapp_message (organization_id, conversation_id, id) where refers_to is null;
 create index whatsapp_message_conversation on neoapi.whatsapp_message (organization_id, conversation_id, occurred_at, id);
 
 -- The statuses that the provider has reported, each once. A status can arrive before the message has its provider_message_id.

@@ -74,3 +74,8 @@ create function neoapi.whatsapp_response(organization text, message text) return
 
 revoke execute on function neoapi.whatsapp_response from public;
 grant execute on function neoapi.whatsapp_response to :runtime;
+
+-- What lists and reads need; the rows have no secrets.
+grant select on neoapi.whatsapp_conversation, neoapi.whatsapp_message to :runtime;
+grant select (organization_id, id, party_id) on neoapi.lead to :runtime;
+grant select (display_phone_number) on neoapi.whatsapp_number to :runtime;

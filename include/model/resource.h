@@ -184,8 +184,11 @@ extern const neo_resource neo_lead, neo_whatsapp_opt_out;
 /* The body of POST /webhooks/{id}/recover. */
 extern const neo_resource neo_recovery;
 
-/* The body and the response of POST /whatsapp/conversations. */
-extern const neo_resource neo_whatsapp, neo_whatsapp_started;
+/* The body and the response of POST /whatsapp/conversations; a conversation as it is read. */
+extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation;
+
+/* The filters of the list of conversations. */
+extern const neo_filter neo_conversation_filters[];
 
 /* Look-ups by name; NULL if there is none. */
 const neo_resource *neo_resource_of_collection(const char *collection);

@@ -5,6 +5,7 @@
 
 #include "core/crypto.h"
 #include "store/idempotency.h"
+#include "store/page.h"
 
 void neo_whatsapp_make_statements(apr_pool_t *pool);
 
@@ -51,6 +52,18 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor,
 /* One row: the answer to a request whose message is pending. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool,
                                                 neo_rows *rows);
+
+/* ---------------------------------------------------------------- reading */
+
+/* A page of the organization's conversations, and of a conversation's messages (see neo_page_sql). */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_list(neo_pg *pg, const neo_actor *actor, const neo_selection *selection,
+                                              apr_pool_t *pool, neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, const char *conversation,
+                                                       const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
+
+/* One row with the conversation, or none. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_read(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool,
+                                              neo_rows *rows);
 
 /* ---------------------------------------------------------------- callbacks */
 

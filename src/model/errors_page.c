@@ -152,16 +152,19 @@ static void add_table(neo_buf *out, const char *title, const neo_buf *rows)
 /* Operations outside the collections: the fields of their bodies and the resources that they refer to. */
 static void add_other_tables(neo_buf *out, neo_code code)
 {
+    const char *last = "";
     for (int a = 0; a < NEO_ACTIONS; a++) {
         const neo_operation *o = &neo_operations[a];
-        const neo_resource subresource = {.name = o->subresource};
+        const neo_resource missing = {.name = o->subresource ? o->subresource : o->of ? o->of->name : ""};
         neo_buf rows;
         neo_buf_init(&rows, out->pool, 1024);
-        if (o->of && has_field(code))
+        if (o->of && o->accepts & NEO_ACCEPTS_BODY && has_field(code))
             add_field_rows(&rows, code, o->of, o->of->fields, "");
-        else if (o->of && code == NEO_NOT_FOUND_RESOURCE)
-            add_row(&rows, filled_code(code, &subresource, "", out->pool),
-                    apr_psprintf(out->pool, "A %s of the organization.", o->subresource));
+        else if (o->of && code == NEO_NOT_FOUND_RESOURCE && strcmp(missing.name, last) != 0) {
+            last = missing.name;
+            add_row(&rows, filled_code(code, &missing, "", out->pool),
+                    apr_psprintf(out->pool, "A %s of the organization.", missing.name));
+        }
         add_table(out, o->of ? o->of->title : "", &rows);
     }
 }

@@ -266,7 +266,7 @@ static neo_json *path_of(const neo_openapi_builder *builder, neo_json *paths, co
     if (strstr(key, "{id}")) {
         neo_json *parameters = neo_json_make_array(builder->pool);
         neo_json_append(parameters, neo_openapi_ref(builder, "parameters", id_component(builder, resource)));
-        if (operation->subresource)
+        if (strstr(key, "{delivery_id}"))
             neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "DeliveryId"));
         neo_json_set(path, "parameters", parameters);
     }
@@ -330,6 +330,9 @@ static void add_components(const neo_openapi_builder *builder)
     neo_openapi_schema(builder, &neo_whatsapp, NEO_SHAPE_INPUT, "The lead to write to, and the template.");
     neo_openapi_schema(builder, &neo_whatsapp_started, NEO_SHAPE_ANSWER,
                        "A conversation and its first message. Fields without a value are absent.");
+    add_id_parameter(builder, &neo_conversation);
+    neo_openapi_list(builder, "Conversation", "conversations");
+    neo_openapi_list(builder, "Message", "messages");
 }
 
 neo_json *neo_openapi_document(const char *base_url, const char *docs_url, apr_pool_t *pool)

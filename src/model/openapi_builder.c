@@ -56,7 +56,7 @@ neo_json *neo_openapi_share(const neo_openapi_builder *builder, const char *name
             neo_openapi_add(builder, "responses", key, response);
         if (!known || strcmp(neo_json_text(known, builder->pool).ptr, text) == 0)
             return neo_openapi_ref(builder, "responses", key);
-        key = apr_psprintf(builder->pool, "%s%d", name, number);
+        key = apr_psprintf(builder->pool, "%s-%d", name, number);
     }
 }
 

@@ -116,7 +116,7 @@ static neo_json *document_of(const neo_openapi_builder *builder, const neo_probl
 static const char *example_name(const neo_operation *operation, neo_code code, apr_pool_t *pool)
 {
     const char *name = neo_code_row(code)->code, *hole = strstr(name, ".{");
-    if (hole && operation->of)
+    if (hole && operation->of && operation->subresource)
         return apr_pstrcat(pool, apr_pstrmemdup(pool, name, (apr_size_t)(hole - name)), ".", operation->subresource, NULL);
     if (hole)
         return apr_pstrmemdup(pool, name, (apr_size_t)(hole - name));
@@ -206,14 +206,6 @@ static neo_json *response_of(const neo_openapi_builder *builder, const neo_opera
     return response;
 }
 
-/* "Too Many Requests" is the component TooManyRequests. */
-static const char *component_name(const char *reason, apr_pool_t *pool)
-{
-    char *name = apr_pstrdup(pool, reason);
-    apr_collapse_spaces(name, name);
-    return name;
-}
-
 void neo_openapi_problems(const neo_openapi_builder *builder, neo_json *responses, const neo_operation *operation,
                           const neo_resource *resource)
 {
@@ -221,7 +213,7 @@ void neo_openapi_problems(const neo_openapi_builder *builder, neo_json *response
         unsigned long long codes = codes_of(operation, resource, reasons[i].status);
         if (codes)
             neo_json_set(responses, apr_itoa(builder->pool, reasons[i].status),
-                         neo_openapi_share(builder, component_name(reasons[i].reason, builder->pool),
+                         neo_openapi_share(builder, apr_psprintf(builder->pool, "Error%d", reasons[i].status),
                                            response_of(builder, operation, resource, i, codes)));
     }
 }

@@ -134,7 +134,7 @@ static const struct {
         "schema": {"type": "string", "pattern": "^sha256=[0-9a-f]{64}$"},
         "example": "sha256=5c2f0d1f8f4f5a3b9c1e7d6a0b4c8e2f3a5d7c9b1e0f2a4c6d8b0e1f3a5c7d9e"
     })},
-    {"parameters", "StandardWebhookId", NEO_JSON({
+    {"parameters", "StandardId", NEO_JSON({
         "name": "webhook-id",
         "in": "header",
         "required": true,
@@ -142,7 +142,7 @@ static const struct {
         "schema": {"type": "string", "pattern": "^evt_[0-9a-f]{26}$"},
         "example": "evt_000000000001f4a70000003a91"
     })},
-    {"parameters", "StandardWebhookTimestamp", NEO_JSON({
+    {"parameters", "StandardTimestamp", NEO_JSON({
         "name": "webhook-timestamp",
         "in": "header",
         "required": true,
@@ -150,7 +150,7 @@ static const struct {
         "schema": {"type": "string", "pattern": "^[0-9]+$"},
         "example": "1770109960"
     })},
-    {"parameters", "StandardWebhookSignature", NEO_JSON({
+    {"parameters", "StandardSignature", NEO_JSON({
         "name": "webhook-signature",
         "in": "header",
         "required": true,
@@ -158,10 +158,9 @@ static const struct {
         "schema": {"type": "string", "pattern": "^v1,[A-Za-z0-9+/]{43}=( v1,[A-Za-z0-9+/]{43}=)?$"},
         "example": "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4="
     })},
-    {"responses", "WebhookReceived", NEO_JSON({"description": "Received: the delivery has succeeded."})},
-    {"responses", "WebhookUnsubscribed", NEO_JSON({"description": "Unsubscribe: the delivery has failed, and the subscription becomes inactive."})},
-    {"responses", "WebhookRefused", NEO_JSON({"description": "Not received: retried. `Retry-After` with 429 postpones the retry."})},
-    {"responses", "WebhookFailed", NEO_JSON({"description": "Not received: retried. `Retry-After` with 503 postpones the retry."})},
+    {"responses", "Received", NEO_JSON({"description": "Received: the delivery has succeeded."})},
+    {"responses", "Unsubscribed", NEO_JSON({"description": "Unsubscribe: the delivery has failed, and the subscription becomes inactive."})},
+    {"responses", "NotReceived", NEO_JSON({"description": "Not received: retried. `Retry-After` with 429 or 503 postpones the retry."})},
 };
 
 static const char delivery[] = NEO_JSON({
@@ -220,16 +219,15 @@ static const char delivery_post[] = NEO_JSON({
     "security": [],
     "parameters": [
         {"$ref": "#/components/parameters/WebhookSignature"},
-        {"$ref": "#/components/parameters/StandardWebhookId"},
-        {"$ref": "#/components/parameters/StandardWebhookTimestamp"},
-        {"$ref": "#/components/parameters/StandardWebhookSignature"}
+        {"$ref": "#/components/parameters/StandardId"},
+        {"$ref": "#/components/parameters/StandardTimestamp"},
+        {"$ref": "#/components/parameters/StandardSignature"}
     ],
     "requestBody": {"required": true, "content": {}},
     "responses": {
-        "2XX": {"$ref": "#/components/responses/WebhookReceived"},
-        "410": {"$ref": "#/components/responses/WebhookUnsubscribed"},
-        "4XX": {"$ref": "#/components/responses/WebhookRefused"},
-        "5XX": {"$ref": "#/components/responses/WebhookFailed"}
+        "2XX": {"$ref": "#/components/responses/Received"},
+        "410": {"$ref": "#/components/responses/Unsubscribed"},
+        "default": {"$ref": "#/components/responses/NotReceived"}
     }
 });
 /* clang-format on */

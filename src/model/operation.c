@@ -1,18 +1,17 @@
-/* The table of operations, and routing (see model/operation.h). */
+/* The table of operations (see model/operation.h). */
 #include "model/operation.h"
 
-#include <apr_strings.h>
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "model/docs.h"
 #include "model/references.h"
 
 #define JSON "application/json"
 #define BIT  NEO_PROBLEM_BIT
 
 #define CHECKED_BODY (BIT(NEO_VALIDATION_FIELD_REQUIRED) | BIT(NEO_VALIDATION_FIELD_INVALID) | BIT(NEO_CONFLICT_DUPLICATE))
+#define PAGE_PROBLEMS                                                                                                          \
+    (BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) | BIT(NEO_VALIDATION_CURSOR_EXPIRED) |        \
+     BIT(NEO_INTERNAL_QUERY_TIMEOUT))
 
 static const char *const delivery_statuses[] = {"pending", "success", "failed", NULL};
 
@@ -26,6 +25,8 @@ static const neo_filter delivery_filters[] = {
     {.name = "event_type", .left = "t.event_type", .doc = "Event type.", .example = "\"broker.created\""},
     {0},
 };
+
+static const neo_filter no_filters[] = {{0}};
 
 const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_ME] = {.method = "GET",
@@ -71,8 +72,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                          .status = 200,
                          .response_headers = NEO_RESPONSE_LINK,
                          .media_type = JSON,
-                         .problems = BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) |
-                                     BIT(NEO_VALIDATION_CURSOR_EXPIRED) | BIT(NEO_INTERNAL_QUERY_TIMEOUT),
+                         .problems = PAGE_PROBLEMS,
                          .verb = "list",
                          .summary = "List {collection}",
                          .doc = "Newest first. Filters combine with AND, comma-separated values with OR.",
@@ -200,8 +200,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                     .filters = delivery_filters,
                                     .prefix = "whd_",
                                     .media_type = JSON,
-                                    .problems = BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) |
-                                                BIT(NEO_VALIDATION_CURSOR_EXPIRED) | BIT(NEO_INTERNAL_QUERY_TIMEOUT),
+                                    .problems = PAGE_PROBLEMS,
                                     .schema = "DeliveryList",
                                     .verb = "listDeliveries",
                                     .summary = "List a subscription's deliveries",
@@ -257,6 +256,51 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
              "Idempotency-Key, and repeat the request if the response was lost.",
          .answer = "The conversation is new.",
          .answer_existing = "The conversation existed already."},
+    [NEO_ACTION_LIST_CONVERSATIONS] = {.method = "GET",
+                                       .path = "whatsapp/conversations",
+                                       .access = NEO_ACCESS_READ,
+                                       .accepts = NEO_ACCEPTS_PAGE,
+                                       .status = 200,
+                                       .response_headers = NEO_RESPONSE_LINK,
+                                       .filters = neo_conversation_filters,
+                                       .of = &neo_conversation,
+                                       .media_type = JSON,
+                                       .problems = PAGE_PROBLEMS,
+                                       .schema = "ConversationList",
+                                       .tag = "WhatsApp",
+                                       .verb = "listConversations",
+                                       .summary = "List conversations",
+                                       .doc = "Newest first.",
+                                       .answer = "A page of conversations."},
+    [NEO_ACTION_READ_CONVERSATION] = {.method = "GET",
+                                      .path = "whatsapp/conversations/{id}",
+                                      .access = NEO_ACCESS_READ,
+                                      .status = 200,
+                                      .of = &neo_conversation,
+                                      .media_type = JSON,
+                                      .schema = "Conversation",
+                                      .tag = "WhatsApp",
+                                      .verb = "getConversation",
+                                      .summary = "Get a conversation",
+                                      .doc = "404 if it was merged into another one of the same contact.",
+                                      .answer = "The conversation."},
+    [NEO_ACTION_LIST_MESSAGES] = {.method = "GET",
+                                  .path = "whatsapp/conversations/{id}/messages",
+                                  .access = NEO_ACCESS_READ,
+                                  .accepts = NEO_ACCEPTS_PAGE,
+                                  .status = 200,
+                                  .response_headers = NEO_RESPONSE_LINK,
+                                  .filters = no_filters,
+                                  .prefix = "wam_",
+                                  .of = &neo_conversation,
+                                  .media_type = JSON,
+                                  .problems = PAGE_PROBLEMS,
+                                  .schema = "MessageList",
+                                  .tag = "WhatsApp",
+                                  .verb = "listMessages",
+                                  .summary = "List a conversation's messages",
+                                  .doc = "Last stored first.",
+                                  .answer = "A page of messages."},
 };
 
 const neo_operation neo_operation_docs = {
@@ -335,142 +379,4 @@ const neo_filter *neo_operation_filter(const neo_operation *operation, const neo
         if (strcmp(f->name, name) == 0)
             return f;
     return NULL;
-}
-
-/* {collection}/batch is not {collection}/{id}. */
-static int is_batch(const char *segment, const neo_resource *resource)
-{
-    return resource->has_batch && strcmp(segment, "batch") == 0;
-}
-
-#define MAX_SEGMENTS 8 /* more than any path has */
-
-/* The segments of a request's path. */
-typedef struct {
-    const char *segments[MAX_SEGMENTS];
-    int count;                    /* 0: the path matches no operation */
-    const neo_resource *resource; /* whose collection is the first segment; NULL: none */
-} parts;
-
-static parts split_path(const char *path, apr_pool_t *pool)
-{
-    parts of = {.count = 0};
-    for (char *at = apr_pstrdup(pool, path), *next; at; at = next) {
-        if ((next = strchr(at, '/')))
-            *next++ = '\0';
-        if (*at == '\0' || of.count == MAX_SEGMENTS)
-            return (parts){.count = 0};
-        of.segments[of.count++] = at;
-    }
-    of.resource = neo_resource_of_collection(of.segments[0]);
-    return of;
-}
-
-/* A segment of an operation's path. */
-typedef struct {
-    enum { LITERAL, COLLECTION, ID, SUBRESOURCE } kind;
-    char word[16];
-} segment;
-
-typedef struct {
-    segment segments[MAX_SEGMENTS];
-    int count;
-} template;
-
-static template templates[NEO_ACTIONS];
-static pthread_once_t templates_are_read = PTHREAD_ONCE_INIT;
-
-static segment read_segment(const char *text, size_t len)
-{
-    segment read = {.kind = LITERAL};
-    if (*text == '{')
-        read.kind = strncmp(text, "{collection}", len) == 0 ? COLLECTION : strncmp(text, "{id}", len) == 0 ? ID : SUBRESOURCE;
-    else if (len < sizeof read.word)
-        memcpy(read.word, text, len);
-    else
-        abort();
-    return read;
-}
-
-static void read_templates(void)
-{
-    for (int a = 0; a < NEO_ACTIONS; a++) {
-        template *of = &templates[a];
-        for (const char *at = neo_operations[a].path; *at; at += *at == '/') {
-            size_t len = strcspn(at, "/");
-            of->segments[of->count++] = read_segment(at, len);
-            at += len;
-        }
-    }
-}
-
-/* Whether a segment matches; an id is stored in `match`. */
-static int fits_segment(const segment *wanted, const char *text, neo_match *match)
-{
-    switch (wanted->kind) {
-    case LITERAL: return strcmp(text, wanted->word) == 0;
-    case COLLECTION: return match->resource != NULL;
-    case ID: match->id = text; return !is_batch(text, match->resource);
-    default: match->subresource_id = text; return 1;
-    }
-}
-
-static int fits(const template *of, const parts *path, neo_match *match)
-{
-    if (of->count != path->count)
-        return 0;
-    *match = (neo_match){.resource = path->resource};
-    for (int n = 0; n < path->count; n++)
-        if (!fits_segment(&of->segments[n], path->segments[n], match))
-            return 0;
-    return 1;
-}
-
-static int is_method(const neo_operation *operation, const char *method)
-{
-    return strcmp(operation->method, method) == 0 || (strcmp(operation->method, "GET") == 0 && strcmp(method, "HEAD") == 0);
-}
-
-/* The value of Allow, in alphabetical order. */
-static const char *allow_of(const unsigned char *has, apr_pool_t *pool)
-{
-    static const char *const methods[] = {"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"};
-    neo_buf out;
-    neo_buf_init(&out, pool, 64);
-    for (apr_size_t m = 0; m < sizeof methods / sizeof *methods; m++) {
-        int offered = strcmp(methods[m], "OPTIONS") == 0;
-        for (int a = 0; a < NEO_ACTIONS; a++)
-            offered |= has[a] && is_method(&neo_operations[a], methods[m]);
-        if (offered)
-            neo_buf_printf(&out, "%s%s", out.len ? ", " : "", methods[m]);
-    }
-    return out.ptr;
-}
-
-int neo_operation_match(const char *path, const char *method, apr_pool_t *pool, neo_match *match)
-{
-    unsigned char has[NEO_ACTIONS] = {0};
-    int found = 0;
-    pthread_once(&templates_are_read, read_templates);
-    const parts of = split_path(path, pool);
-    *match = (neo_match){.is_public = 1};
-    for (int a = 0; a < NEO_ACTIONS; a++) {
-        neo_match trial;
-        if (!fits(&templates[a], &of, &trial) || (trial.resource && !neo_operation_is_of(&neo_operations[a], trial.resource)))
-            continue;
-        found = has[a] = 1;
-        match->resource = neo_operations[a].of ? neo_operations[a].of : trial.resource;
-        match->id = trial.id;
-        match->subresource_id = trial.subresource_id;
-        match->is_public &= neo_operations[a].access == NEO_ACCESS_PUBLIC;
-        if (is_method(&neo_operations[a], method))
-            match->operation = &neo_operations[a];
-    }
-    if (!found && neo_docs_at(path)) {
-        found = has[NEO_ACTION_ERRORS] = 1; /* for Allow: all documents have the same methods */
-        match->operation = is_method(&neo_operation_docs, method) ? &neo_operation_docs : NULL;
-    }
-    if (found && !match->operation)
-        match->allow = allow_of(has, pool);
-    return found;
 }

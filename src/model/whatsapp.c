@@ -1,4 +1,4 @@
-/* WhatsApp conversations: the body and the response of the request that starts one. */
+/* WhatsApp conversations: the body and the response of the request that starts one, and conversations as they are read. */
 #include <string.h>
 
 #include "core/id.h"
@@ -214,3 +214,21 @@ const neo_resource neo_whatsapp_started = {.name = "whatsapp",
                                            .title = "StartedConversation",
                                            .area = NEO_AREA_WHATSAPP,
                                            .fields = started};
+
+const neo_resource neo_conversation = {.name = "conversation",
+                                       .collection = "whatsapp/conversations",
+                                       .prefix = "wac_",
+                                       .title = "Conversation",
+                                       .area = NEO_AREA_WHATSAPP,
+                                       .fields = conversation};
+
+const neo_filter neo_conversation_filters[] = {
+    {.name = "triage",
+     .value = NEO_VALUE_ENUM,
+     .values = triages,
+     .left = "t.triage",
+     .doc = "Triage.",
+     .example = "\"pending\""},
+    {.name = "lead_id", .left = "t.lead_id", .doc = "Lead.", .example = NEO_TEXT(SAMPLE_LEAD)},
+    {0},
+};

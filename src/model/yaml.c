@@ -9,7 +9,7 @@
 
 #define STEP       2
 #define WIDTH      128 /* of a line */
-#define FLOW_LINES 4   /* of a mapping or sequence in flow style */
+#define FLOW_LINES 8   /* of a mapping or sequence in flow style */
 
 /* ---------------------------------------------------------------- what a string needs */
 

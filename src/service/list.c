@@ -6,6 +6,7 @@
 #include "call.h"
 #include "core/encode.h"
 #include "store/delivery.h"
+#include "store/whatsapp.h"
 
 #define DEFAULT_LIMIT 25
 #define MAX_LIMIT     100
@@ -177,4 +178,26 @@ neo_problem *neo_call_list_deliveries(neo_call *call, neo_result *result)
 {
     neo_problem *problem = neo_call_find(call);
     return problem ? problem : list_with(call, fetch_deliveries, result);
+}
+
+static neo_pg_status fetch_conversations(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
+{
+    return neo_whatsapp_list(pg, &call->actor, selection, call->pool, rows);
+}
+
+neo_problem *neo_call_list_conversations(neo_call *call, neo_result *result)
+{
+    return list_with(call, fetch_conversations, result);
+}
+
+static neo_pg_status fetch_messages(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
+{
+    return neo_whatsapp_list_messages(pg, &call->actor, call->match.id, selection, call->pool, rows);
+}
+
+neo_problem *neo_call_list_messages(neo_call *call, neo_result *result)
+{
+    neo_result conversation;
+    neo_problem *problem = neo_call_read_conversation(call, &conversation);
+    return problem ? problem : list_with(call, fetch_messages, result);
 }

@@ -83,6 +83,9 @@ static neo_problem *dispatch(neo_call *call)
         [NEO_ACTION_READ_DELIVERY] = neo_call_read_delivery,
         [NEO_ACTION_RETRY_DELIVERY] = neo_call_retry_delivery,
         [NEO_ACTION_START_CONVERSATION] = neo_call_start_conversation,
+        [NEO_ACTION_LIST_CONVERSATIONS] = neo_call_list_conversations,
+        [NEO_ACTION_READ_CONVERSATION] = neo_call_read_conversation,
+        [NEO_ACTION_LIST_MESSAGES] = neo_call_list_messages,
     };
     _Static_assert(sizeof actions / sizeof *actions == NEO_ACTIONS, "every operation has an action");
     if (call->match.operation == &neo_operation_docs)

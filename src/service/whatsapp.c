@@ -1,4 +1,4 @@
-/* Starts a conversation over WhatsApp.
+/* Starts a conversation over WhatsApp, and reads one.
  *
  * The message is committed before it is sent, no connection is held while it is sent, and the outcome is recorded in a second
  * transaction: so a message is never sent twice, whatever fails in between. */
@@ -235,4 +235,19 @@ neo_problem *neo_call_start_conversation(neo_call *call, neo_result *result)
         return problem;
     problem = refusal_of(call, neo_rows_value(&rows, 0, NEO_CONVERSATION_REFUSAL), &start);
     return problem ? problem : send_message(call, &rows, &start, clean, result);
+}
+
+neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result)
+{
+    neo_pg *pg;
+    neo_rows rows;
+    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
+    if (problem)
+        return problem;
+    neo_pg_status status = neo_whatsapp_read(pg, &call->actor, call->match.id, call->pool, &rows);
+    neo_call_release(call, pg);
+    problem = neo_call_check_found(call, status, &rows);
+    if (!problem)
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
+    return problem;
 }

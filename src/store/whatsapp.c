@@ -6,7 +6,10 @@
 #include "core/encode.h"
 #include "store/array.h"
 
-static neo_statement *begin, *end, *answer, *numbers_of, *newest_numbers, *verify, *receive;
+#define CONVERSATION  "neoapi.whatsapp_conversation_json(t)::text"
+#define CONVERSATIONS "neoapi.whatsapp_conversation t where t.organization_id = $1 and not t.is_provisional"
+
+static neo_statement *begin, *end, *answer, *read_one, *numbers_of, *newest_numbers, *verify, *receive;
 
 void neo_whatsapp_make_statements(apr_pool_t *pool)
 {
@@ -16,6 +19,7 @@ void neo_whatsapp_make_statements(apr_pool_t *pool)
                                12, 1);
     end = neo_statement_make(pool, "select neoapi.whatsapp_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)", 11, 1);
     answer = neo_statement_make(pool, "select neoapi.whatsapp_response($1, $2)", 2, 0);
+    read_one = neo_statement_make(pool, "select " CONVERSATION " from " CONVERSATIONS " and t.id = $2", 2, 0);
     numbers_of = neo_statement_make(pool,
                                     "select id, phone_number_id, app_secret from neoapi.whatsapp_number"
                                     " where phone_number_id = any ($1) or waba_id = any ($1) limit 1000",
@@ -73,6 +77,31 @@ neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char
 {
     const char *values[] = {actor->organization, message};
     return neo_pg_run(pg, answer, values, pool, rows);
+}
+
+neo_pg_status neo_whatsapp_list(neo_pg *pg, const neo_actor *actor, const neo_selection *selection, apr_pool_t *pool,
+                                neo_rows *rows)
+{
+    static const neo_listed listed = {CONVERSATION, CONVERSATIONS, "wac_"};
+    return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);
+}
+
+neo_pg_status neo_whatsapp_read(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool, neo_rows *rows)
+{
+    const char *values[] = {actor->organization, id};
+    return neo_pg_run(pg, read_one, values, pool, rows);
+}
+
+/* Edits and revocations have changed the message that they refer to, and are not messages. */
+neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, const char *conversation,
+                                         const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
+{
+    static const neo_listed listed = {"neoapi.whatsapp_message_json(t)::text",
+                                      "neoapi.whatsapp_message t where t.organization_id = $1 and t.conversation_id = $2"
+                                      " and t.refers_to is null",
+                                      "wam_"};
+    const char *values[] = {actor->organization, conversation};
+    return neo_page_run(pg, &listed, values, 2, selection, pool, rows);
 }
 
 static const char *array_of(const char *const *ids, apr_pool_t *pool)

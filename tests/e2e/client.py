@@ -34,7 +34,7 @@ CODES = {
          rf"|({KINDS}|whatsapp)\.[a-z0-9_]+_(required|invalid|not_found)|whatsapp\.template_rejected)",
     401: r"unauthorized\.(auth_required|invalid_credential|revoked_credential)",
     403: r"forbidden\.(insufficient_permissions|organization|by_server)",
-    404: rf"not_found\.(route|{KINDS}|delivery|lead)",
+    404: rf"not_found\.(route|{KINDS}|delivery|lead|conversation)",
     405: r"validation\.method_not_allowed",
     408: r"validation\.request_timeout",
     409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out|transaction_type|"

@@ -229,7 +229,7 @@ class Document:
         found = {}
         for one in self.operations:
             item = self.operation("get", one.path + "/{id}")
-            if one.method == "post" and one.bodies and item:
+            if one.method == "post" and one.bodies and item and one.path == "/" + one.collection:
                 found[one.collection] = re.match(r"\^([a-z]{3}_)", item.parameters["path", "id"]["schema"]["pattern"]).group(1)
         return found
 

@@ -49,7 +49,7 @@ class SampleOrg:
                 del waiting[collection]
 
     def made_by_administrators(self):
-        """What the API has ids of, but makes none: a number for WhatsApp, and leads."""
+        """What the API has ids of, but makes none by itself: a number for WhatsApp, leads, and a conversation with each."""
         env, organization = self.api.instance.env, self.api.credential.organizations[0]
 
         def ctl(*args, given=""):
@@ -64,7 +64,17 @@ class SampleOrg:
                      "--key-file", env["NEOAPI_KEY_FILE"], given="access_token=EAAx\napp_secret=0123456789abcdef\n")
         people = "".join(f"Lead {n},+55119876543{n:02}\n" for n in range(EACH))
         ctl("lead", "import", "-", given="name,phone\n" + people)
-        return {"wan_": [number["id"]], "led_": [one["id"] for one in ctl("lead", "list")]}
+        leads = [one["id"] for one in ctl("lead", "list")]
+        return {"wan_": [number["id"]], "led_": leads, "wac_": [self.conversation(one) for one in leads]}
+
+    def conversation(self, lead):
+        """A conversation whose message is pending, as if Meta had not answered."""
+        ulid = "01" + "".join(secrets.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(24))
+        credential = self.api.credential
+        self.api.instance.sql("select neoapi.whatsapp_start(%s, %s, null, null, %s, 'api_key', %s, null, 'visita', 'pt_BR',"
+                              " %s, %s)", credential.organizations[0], credential.id, credential.id, lead, "wac_" + ulid,
+                              "wam_" + ulid)
+        return "wac_" + ulid
 
     def begin(self, collection):
         """Makes the first resources of a collection; false where its example refers to what there is none of as yet."""

@@ -279,9 +279,9 @@ static void assert_problems(const neo_operation *operation, const neo_resource *
         neo_problem *problem = NULL;
         if (!(problems & NEO_PROBLEM_BIT(code)))
             continue;
-        const char *subject = !operation->of                   ? "<resource>"
-                              : code == NEO_NOT_FOUND_RESOURCE ? operation->subresource
-                                                               : resource->name;
+        const char *subject = !operation->of                                             ? "<resource>"
+                              : code == NEO_NOT_FOUND_RESOURCE && operation->subresource ? operation->subresource
+                                                                                         : resource->name;
         neo_problem_field(&problem, pool, code, subject, "<field>", "%s", "");
         neo_json *response = response_at(made, apr_itoa(pool, neo_code_row(code)->status));
         assert_has(neo_json_string(member(response, "description")), apr_psprintf(pool, "`%s`", problem->code));
@@ -372,8 +372,7 @@ static void a_path_has_the_methods_that_allow_names(void **state)
 static void every_event_of_a_resource_is_told_of_with_its_payload_and_signatures(void **state)
 {
     static const char *const happened[] = {"created", "updated", "deleted"};
-    static const char *const parameters[] = {"WebhookSignature", "StandardWebhookId", "StandardWebhookTimestamp",
-                                             "StandardWebhookSignature"};
+    static const char *const parameters[] = {"WebhookSignature", "StandardId", "StandardTimestamp", "StandardSignature"};
     neo_json *webhooks = member(document(), "webhooks");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         for (int i = 0; (*r)->has_events && i < COUNT(happened); i++) {

@@ -7,8 +7,9 @@
 
 #define ID "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
 
-#define HOOK     "webhooks/whs_01jd3x8m5t9w2q7r4y6z0a1b3c"
-#define DELIVERY "whd_01jd3x8m5t9w2q7r4y6z0a1b3c"
+#define HOOK         "webhooks/whs_01jd3x8m5t9w2q7r4y6z0a1b3c"
+#define DELIVERY     "whd_01jd3x8m5t9w2q7r4y6z0a1b3c"
+#define CONVERSATION "whatsapp/conversations/wac_01jd3x8m5t9w2q7r4y6z0a1b3c"
 
 #define LIST_ALLOWS   "GET, HEAD, OPTIONS, POST"
 #define MEMBER_ALLOWS "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"
@@ -62,6 +63,9 @@ static void every_path_and_method_lead_to_their_operation(void **state)
         {"GET", HOOK "/deliveries/" DELIVERY, NEO_ACTION_READ_DELIVERY},
         {"POST", HOOK "/deliveries/" DELIVERY "/retry", NEO_ACTION_RETRY_DELIVERY},
         {"POST", "whatsapp/conversations", NEO_ACTION_START_CONVERSATION},
+        {"GET", "whatsapp/conversations", NEO_ACTION_LIST_CONVERSATIONS},
+        {"GET", CONVERSATION, NEO_ACTION_READ_CONVERSATION},
+        {"GET", CONVERSATION "/messages", NEO_ACTION_LIST_MESSAGES},
     };
     assert_int_equal(COUNT(known), NEO_ACTIONS);
     for (int i = 0; i < COUNT(known); i++) {
@@ -95,6 +99,18 @@ static void a_path_that_is_no_resources_has_neither_resource_nor_id(void **state
         assert_null(match.resource);
         assert_null(match.id);
     }
+}
+
+static void operations_on_a_path_have_their_own_resource(void **state)
+{
+    neo_match match;
+    assert_true(neo_operation_match("whatsapp/conversations", "POST", *state, &match));
+    assert_ptr_equal(match.resource, &neo_whatsapp);
+    assert_true(neo_operation_match("whatsapp/conversations", "GET", *state, &match));
+    assert_ptr_equal(match.resource, &neo_conversation);
+    assert_true(neo_operation_match(CONVERSATION "/messages", "GET", *state, &match));
+    assert_ptr_equal(match.resource, &neo_conversation);
+    assert_string_equal(match.id, CONVERSATION + strlen("whatsapp/conversations/"));
 }
 
 static void an_id_is_handed_on_whatever_it_is(void **state)
@@ -325,7 +341,8 @@ static void problems_follow_from_access_and_accepted_input(void **state)
             {NEO_FORBIDDEN_ORGANIZATION, row(a)->access != NEO_ACCESS_PUBLIC},
             {NEO_FORBIDDEN_PERMISSIONS, row(a)->access >= NEO_ACCESS_READ},
             {NEO_VALIDATION_ORGANIZATION_REQUIRED, row(a)->access >= NEO_ACCESS_READ},
-            {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") || a == NEO_ACTION_BATCH || row(a)->of},
+            {NEO_NOT_FOUND_RESOURCE,
+             strstr(row(a)->path, "{id}") || a == NEO_ACTION_BATCH || a == NEO_ACTION_START_CONVERSATION},
             {NEO_VALIDATION_MALFORMED_JSON, !!(row(a)->accepts & NEO_ACCEPTS_BODY)},
             {NEO_VALIDATION_FIELD_REQUIRED, !!(row(a)->accepts & NEO_ACCEPTS_BODY)},
             {NEO_CONFLICT_DUPLICATE, row(a)->accepts & NEO_ACCEPTS_BODY && !is_command(a)},
@@ -361,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(every_path_and_method_lead_to_their_operation),
         pool_test(every_resource_has_its_operations),
+        pool_test(operations_on_a_path_have_their_own_resource),
         pool_test(a_path_that_is_no_resources_has_neither_resource_nor_id),
         pool_test(an_id_is_handed_on_whatever_it_is),
         pool_test(a_subresource_has_both_ids),

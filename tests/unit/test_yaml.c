@@ -153,12 +153,12 @@ static const char *list_of(int count, apr_pool_t *pool)
     return apr_psprintf(pool, "{\"a\": [%s]}", list);
 }
 
-static void flow_style_is_wrapped_and_has_at_most_four_lines(void **state)
+static void flow_style_is_wrapped_and_has_at_most_eight_lines(void **state)
 {
     const char *text = words(11, "word end", *state), *yaml = yaml_of(list_of(3, *state), *state);
     assert_string_equal(yaml, apr_psprintf(*state, "a: [%s,\n  %s,\n  %s]\n", text, text, text));
-    assert_memory_equal(yaml_of(list_of(4, *state), *state), "a: [word", 8);
-    assert_memory_equal(yaml_of(list_of(5, *state), *state), "a:\n  - word", 11);
+    assert_memory_equal(yaml_of(list_of(8, *state), *state), "a: [word", 8);
+    assert_memory_equal(yaml_of(list_of(9, *state), *state), "a:\n  - word", 11);
 }
 
 static void what_is_too_long_for_a_line_of_flow_style_is_a_block(void **state)
@@ -196,7 +196,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(members_and_items_are_written_in_blocks_and_in_their_order),
         pool_test(what_fits_on_a_line_is_in_flow_style),
-        pool_test(flow_style_is_wrapped_and_has_at_most_four_lines),
+        pool_test(flow_style_is_wrapped_and_has_at_most_eight_lines),
         pool_test(what_is_too_long_for_a_line_of_flow_style_is_a_block),
         pool_test(what_is_empty_is_written_in_braces),
         pool_test(numbers_stay_numbers),

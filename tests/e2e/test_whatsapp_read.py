@@ -1,0 +1,113 @@
+"""Conversations as the API shows them: the list, one, and its messages.
+
+That nobody sees those of another organization is in test_isolation.py.
+"""
+
+import time
+
+import pytest
+
+from client import Api, moment, ok, refused
+from whatsapp import (PHONE, description, meta, module_admin_factory, module_instance, org,  # fixtures among them
+                      provider)
+
+from callbacks import message, status, text
+from meta import error
+
+OTHERS = [f"55119876543{n:02}" for n in range(30, 35)]
+UNKNOWN = "wac_00000000000000000000000000"
+
+
+def read(org, path, operation, **params):
+    """An answer that is as the API's description says."""
+    answer = org.api.get(path, params=params)
+    description(org.instance).operation("get", operation).check(answer)
+    return ok(answer)
+
+
+def conversations(org, **params):
+    return read(org, "whatsapp/conversations", "/whatsapp/conversations", **params)
+
+
+def conversation(org, id):
+    return read(org, f"whatsapp/conversations/{id}", "/whatsapp/conversations/{id}")
+
+
+def messages(org, id, **params):
+    return read(org, f"whatsapp/conversations/{id}/messages", "/whatsapp/conversations/{id}/messages", **params)
+
+
+def test_a_reply_can_be_read(org):
+    made, send = org.begin()
+    id = made["conversation"]["id"]
+    assert conversation(org, id) == made["conversation"] and messages(org, id)["items"] == [made["message"]]
+    org.notify(status(send.id, "delivered", PHONE), text("Quero visitar.", PHONE, at=int(time.time()) + 1))
+    found = conversation(org, id)
+    reply, template = messages(org, id)["items"]
+    assert template == {**made["message"], "status": "delivered", "status_at": template["status_at"]}
+    assert (reply["direction"], reply["source"], reply["type"], reply["body"], reply["status"], reply["conversation_id"]) == (
+        "inbound", "webhook", "text", "Quero visitar.", "received", id)
+    assert found["unread_count"] == 1 and found["window_open"] and found["last_inbound_at"] == reply["occurred_at"]
+    assert found["last_message"] == {name: reply[name] for name in found["last_message"]}
+    assert moment(found["updated_at"]) > moment(made["conversation"]["updated_at"])
+    assert conversations(org)["items"] == [found]
+
+
+def test_an_edit_changes_the_message_and_is_none(org):
+    first = text("Sábado", PHONE)
+    org.notify(first)
+    org.notify(message("edit", PHONE, content={"original_message_id": first["id"],
+                                               "message": {"type": "text", "text": {"body": "Domingo"}}}))
+    id = conversations(org)["items"][0]["id"]
+    assert [one["body"] for one in messages(org, id)["items"]] == ["Domingo"]
+
+
+def test_conversations_are_listed_by_pages_and_filtered(org):
+    lead = org.lead()
+    org.begin(lead)
+    for phone in OTHERS:
+        org.notify(text("Olá", phone))
+    all_of_them = conversations(org)["items"]
+    assert len(all_of_them) == 6 and all_of_them == sorted(all_of_them, key=lambda one: one["id"], reverse=True)
+    found, params = [], {"limit": 4}
+    while params:
+        page = conversations(org, **params)
+        found += page["items"]
+        params = page["page_info"]["has_next_page"] and {"limit": 4, "cursor": page["page_info"]["end_cursor"]}
+    assert found == all_of_them
+    of_lead = [one for one in all_of_them if one.get("lead_id") == lead]
+    assert len(of_lead) == 1 and conversations(org, lead_id=lead)["items"] == of_lead
+    assert conversations(org, triage="assigned")["items"] == of_lead
+    assert len(conversations(org, triage="pending")["items"]) == 5
+
+
+def test_messages_are_listed_by_pages(org):
+    org.notify(*[text(f"{n}", PHONE) for n in range(5)])
+    id = conversations(org)["items"][0]["id"]
+    first = messages(org, id, limit=3)
+    rest = messages(org, id, limit=3, cursor=first["page_info"]["end_cursor"])
+    assert [len(first["items"]), len(rest["items"])] == [3, 2]
+    assert first["items"] + rest["items"] == messages(org, id)["items"]
+
+
+@pytest.mark.parametrize("path", ["", "/messages"])
+@pytest.mark.parametrize("id", [UNKNOWN, "x", "brk_00000000000000000000000000"])
+def test_an_unknown_conversation_is_not_found(org, id, path):
+    refused(org.api.get(f"whatsapp/conversations/{id}{path}"), 404, "not_found.conversation")
+
+
+def test_a_conversation_that_no_answer_has_told_of_is_not_listed(org):
+    org.meta.behave(error(130429))
+    assert org.start(org.lead()).status_code == 503
+    assert conversations(org)["items"] == []
+    hidden, = org.conversations()
+    refused(org.api.get(f"whatsapp/conversations/{hidden['id']}"), 404, "not_found.conversation")
+
+
+@pytest.mark.parametrize("scopes, expected", [(["whatsapp:read"], 200), (["whatsapp:write"], 403), (["brokers:read"], 403)])
+def test_reading_needs_its_scope(org, scopes, expected):
+    org.notify(text("Olá", PHONE))
+    id = org.conversation()["id"]
+    api = Api(org.instance, org.admin_factory.key(org.organization, scopes=scopes))
+    for path in ("", f"/{id}", f"/{id}/messages"):
+        assert api.get("whatsapp/conversations" + path).status_code == expected
