@@ -397,9 +397,12 @@ void neo_openapi_top(const neo_openapi_builder *builder, neo_json *document)
     neo_openapi_text(neo_json_at(neo_json_get(fixed, "servers"), 0), "url", builder->base, pool);
     for (const neo_resource *const *r = neo_resources; *r; r++)
         add_tag(tags, neo_openapi_fill(builder, "{Collection}", *r), (*r)->tag_doc, pool);
+    const char *last = NULL; /* operations with the same tag follow each other */
     for (int a = 0; a < NEO_ACTIONS; a++)
-        if (neo_operations[a].of)
-            add_tag(tags, neo_operations[a].tag, neo_operations[a].of->tag_doc, pool);
+        if (neo_operations[a].of && (!last || strcmp(last, neo_operations[a].tag) != 0)) {
+            last = neo_operations[a].tag;
+            add_tag(tags, last, neo_operations[a].of->tag_doc, pool);
+        }
     for (void *m = neo_json_first(fixed); m; m = neo_json_next(fixed, m))
         neo_json_set(document, neo_json_member_key(m), neo_json_member_value(m));
 }
