@@ -23,7 +23,8 @@ struct neo_facts {
 /* The id of the property that the rules are about, the resource itself or the one that it refers to; NULL: none. */
 const char *neo_facts_property_id(const neo_facts *facts);
 
-/* Whether the write is subject to rules about related resources. If not, only `resource`, `before` and `after` are needed. */
+/* Whether a rule that applies to the write depends on related resources or the date. If not, neo_rules_check only needs
+ * `resource`, `id`, `before` and `after`. */
 int neo_rules_need_facts(const neo_facts *facts);
 
 /* Returns the 409 of the first rule that the write violates, or NULL. Transitions are checked by model/transition.h.

@@ -139,6 +139,7 @@ typedef struct neo_precondition {
     const char *const *names; /* ended by NULL */
     neo_code code;
     int is_of_the_moment; /* about today or the present state of others: it does not apply to imported history */
+    const char *reads;    /* the field through which `check` depends on related resources or the date; NULL: it does not */
     const char *(*check)(const neo_facts *facts, apr_pool_t *pool);
     const char *doc;    /* a sentence for the documentation: what must hold */
     const char *source; /* of the law; NULL: none */

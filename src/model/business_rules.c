@@ -65,7 +65,7 @@ int neo_rules_need_facts(const neo_facts *facts)
     if (effect_of(facts) || lacks_value(facts))
         return 1;
     for (const neo_precondition *p = facts->resource->preconditions; p && p->check; p++)
-        if (is_triggered(p, facts))
+        if (p->reads && neo_json_get(facts->after, p->reads) && is_triggered(p, facts))
             return 1;
     return 0;
 }

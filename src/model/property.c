@@ -264,6 +264,7 @@ static const neo_precondition preconditions[] = {
      .names = of_contract,
      .code = NEO_CONFLICT_CONTRACT_ACTIVE,
      .is_of_the_moment = 1,
+     .reads = "status",
      .check = neo_check_active_contract,
      .doc = "While a sale is `active` the property is `sold`, while a rental is `active` it is `rented`."},
     {0},

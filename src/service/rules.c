@@ -16,10 +16,13 @@ static neo_problem *fill_and_check(const neo_facts *facts, apr_pool_t *pool)
 
 neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_facts *facts, neo_problem **refusal, neo_rows *rows)
 {
+    neo_pg_status status = NEO_PG_OK;
     *refusal = NULL;
-    if (!neo_rules_need_facts(facts))
-        return NEO_PG_OK;
-    neo_pg_status status = neo_facts_read(pg, &call->actor, facts, call->pool, rows);
+    if (!neo_rules_need_facts(facts)) {
+        *refusal = neo_rules_check(facts, 0, call->pool);
+        return status;
+    }
+    status = neo_facts_read(pg, &call->actor, facts, call->pool, rows);
     if (status == NEO_PG_OK)
         *refusal = fill_and_check(facts, call->pool);
     return status;

@@ -1,0 +1,112 @@
+/* Rules between resources: which writes need related resources, and what the rules refuse. */
+#include "unit.h"
+
+#include "model/business_rules.h"
+
+#define PROPERTY "\"property_id\":\"prp_1\""
+#define PARTIES  "\"parties\":[{\"party_id\":\"pty_1\",\"role\":\"seller\"},{\"party_id\":\"pty_2\",\"role\":\"buyer\"}]"
+#define SALE     "\"kind\":\"sale\",\"amount\":100," PROPERTY "," PARTIES
+#define PURCHASE "\"kind\":\"purchase\",\"valid_until\":\"2026-02-14\"," PROPERTY
+
+static neo_json *json(const char *text, apr_pool_t *pool)
+{
+    const char *wrong;
+    neo_json *value = text ? neo_json_parse((neo_text){text, strlen(text)}, pool, &wrong) : NULL;
+    assert_true(!text == !value);
+    return value;
+}
+
+static neo_facts facts_of(const neo_resource *resource, const char *before, const char *after, apr_pool_t *pool)
+{
+    return (neo_facts){.resource = resource, .id = "x", .before = json(before, pool), .after = json(after, pool)};
+}
+
+typedef struct {
+    const neo_resource *resource;
+    const char *before, *after;
+    int needs;
+} write_case;
+
+static void only_writes_whose_rules_depend_on_others_need_them(void **state)
+{
+    static const write_case cases[] = {
+        {&neo_proposal, NULL, "{" PURCHASE ",\"status\":\"draft\"}", 1},
+        {&neo_proposal, "{" PURCHASE ",\"status\":\"draft\"}", "{" PURCHASE ",\"status\":\"draft\",\"notes\":\"x\"}", 0},
+        {&neo_proposal, "{" PURCHASE ",\"status\":\"draft\"}", "{" PURCHASE ",\"status\":\"submitted\"}", 0},
+        {&neo_proposal, "{" PURCHASE ",\"status\":\"submitted\"}", "{" PURCHASE ",\"status\":\"accepted\"}", 1},
+        {&neo_proposal, "{" PURCHASE ",\"status\":\"accepted\"}", "{" PURCHASE ",\"status\":\"accepted\",\"notes\":\"x\"}", 0},
+        {&neo_contract, NULL, "{" SALE ",\"status\":\"draft\"}", 0},
+        {&neo_contract, NULL, "{" SALE ",\"status\":\"draft\",\"proposal_id\":\"pps_1\"}", 1},
+        {&neo_contract, NULL, "{\"kind\":\"sale\",\"status\":\"draft\",\"proposal_id\":\"pps_1\"," PROPERTY "}", 1},
+        {&neo_contract, "{" SALE ",\"status\":\"draft\"}", "{" SALE ",\"status\":\"pending_signature\"}", 0},
+        {&neo_contract, "{" SALE ",\"status\":\"pending_signature\"}", "{" SALE ",\"status\":\"active\"}", 1},
+        {&neo_contract, "{" SALE ",\"status\":\"active\"}", "{" SALE ",\"status\":\"active\",\"notes\":\"x\"}", 0},
+        {&neo_contract, "{" SALE ",\"status\":\"draft\"}", NULL, 0},
+        {&neo_property, NULL, "{\"status\":\"active\"}", 0},
+        {&neo_property, "{\"status\":\"sold\"}", "{\"status\":\"sold\",\"title\":\"x\"}", 0},
+        {&neo_property, "{\"status\":\"sold\"}", "{\"status\":\"active\"}", 1},
+    };
+    for (int i = 0; i < COUNT(cases); i++) {
+        const neo_facts facts = facts_of(cases[i].resource, cases[i].before, cases[i].after, *state);
+        if (neo_rules_need_facts(&facts) != cases[i].needs)
+            fail_msg("case %d", i);
+    }
+}
+
+static void rules_about_the_resource_itself_are_checked_without_others(void **state)
+{
+    static const struct {
+        const neo_resource *resource;
+        const char *before, *after;
+        neo_code code;
+    } cases[] = {
+        {&neo_contract, "{" SALE ",\"status\":\"active\"}",
+         "{\"kind\":\"sale\",\"amount\":101," PROPERTY "," PARTIES ",\"status\":\"active\"}", NEO_CONFLICT_FIELD_LOCKED},
+        {&neo_contract, "{" SALE ",\"status\":\"pending_signature\"}", NULL, NEO_CONFLICT_NOT_DELETABLE},
+        {&neo_contract, "{" SALE ",\"status\":\"draft\"}", "{" SALE ",\"status\":\"cancelled\"}", NEO_CONFLICT_REASON_REQUIRED},
+        {&neo_contract, NULL, "{\"kind\":\"sale\",\"amount\":1," PROPERTY ",\"parties\":[],\"status\":\"pending_signature\"}",
+         NEO_CONFLICT_PARTIES_MISSING},
+        {&neo_proposal, "{" PURCHASE ",\"status\":\"rejected\"}", "{" PURCHASE ",\"status\":\"rejected\",\"amount\":1}",
+         NEO_CONFLICT_FIELD_LOCKED},
+    };
+    for (int i = 0; i < COUNT(cases); i++) {
+        const neo_facts facts = facts_of(cases[i].resource, cases[i].before, cases[i].after, *state);
+        assert_int_equal(neo_rules_need_facts(&facts), 0);
+        neo_problem *problem = neo_rules_check(&facts, 0, *state);
+        assert_non_null(problem);
+        assert_int_equal(problem->kind, cases[i].code);
+    }
+}
+
+/* What the proposal of `facts` is refused for; NULL if it is not. */
+static neo_problem *acceptance(const char *property, const char *today, int is_history, apr_pool_t *pool)
+{
+    neo_facts facts =
+        facts_of(&neo_proposal, "{" PURCHASE ",\"status\":\"submitted\"}", "{" PURCHASE ",\"status\":\"accepted\"}", pool);
+    facts.property = json(property, pool);
+    facts.today = today;
+    return neo_rules_check(&facts, is_history, pool);
+}
+
+static void rules_of_the_moment_do_not_apply_to_history(void **state)
+{
+    static const char *const sold = "{\"transaction_type\":\"sale\",\"status\":\"sold\"}",
+                             *const active = "{\"transaction_type\":\"sale\",\"status\":\"active\"}",
+                             *const rented = "{\"transaction_type\":\"rent\",\"status\":\"active\"}";
+    assert_null(acceptance(active, "2026-02-14", 0, *state));
+    assert_int_equal(acceptance(active, "2026-02-15", 0, *state)->kind, NEO_CONFLICT_PROPOSAL_EXPIRED);
+    assert_int_equal(acceptance(sold, "2026-02-14", 0, *state)->kind, NEO_CONFLICT_PROPERTY_UNAVAILABLE);
+    assert_int_equal(acceptance(rented, "2026-02-14", 0, *state)->kind, NEO_CONFLICT_TRANSACTION_TYPE);
+    assert_null(acceptance(sold, "2026-02-15", 1, *state));
+    assert_null(acceptance(rented, "2026-02-15", 1, *state));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(only_writes_whose_rules_depend_on_others_need_them),
+        pool_test(rules_about_the_resource_itself_are_checked_without_others),
+        pool_test(rules_of_the_moment_do_not_apply_to_history),
+    };
+    return run_test_group("business_rules", tests);
+}
