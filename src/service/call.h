@@ -120,7 +120,7 @@ neo_problem *neo_call_find(neo_call *call);
 /* Adds a reference to a resource that does not exist. */
 void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *path);
 /* The resource cannot be deleted, because resources of these kinds ("property,contract") refer to it. */
-neo_problem *neo_call_in_use(neo_call *call, const char *kinds);
+neo_problem *neo_call_in_use(neo_call *call, const char *users);
 
 /* ---------------------------------------------------------------- rules.c */
 

@@ -33,20 +33,19 @@ static neo_problem *check_references(neo_call *call, const neo_rows *rows)
     return problem;
 }
 
-/* "property,contract" as "a property and a contract". */
-static const char *list_kinds(const char *kinds, apr_pool_t *pool)
+/* `users` as in store/reference.h. */
+neo_problem *neo_call_in_use(neo_call *call, const char *users)
 {
-    const char *list = "";
-    char *rest = apr_pstrdup(pool, kinds), *kind;
-    while ((kind = strsep(&rest, ",")))
-        list = apr_pstrcat(pool, list, !*list ? "" : rest ? ", " : " and ", strchr("aeiou", *kind) ? "an " : "a ", kind, NULL);
-    return list;
-}
-
-neo_problem *neo_call_in_use(neo_call *call, const char *kinds)
-{
-    return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE, "The %s cannot be deleted while %s %s to it.",
-                            call->match.resource->name, list_kinds(kinds, call->pool), strchr(kinds, ',') ? "refer" : "refers");
+    const char *kinds = "", *first = "";
+    char *rest = apr_pstrdup(call->pool, users), *path;
+    while ((path = strsep(&rest, ","))) {
+        const char *between = !*kinds ? "" : rest ? ", " : " and ", *kind = strsep(&path, " "), *id = strsep(&path, " ");
+        kinds = apr_pstrcat(call->pool, kinds, between, strchr("aeiou", *kind) ? "an " : "a ", kind, NULL);
+        first = apr_pstrcat(call->pool, first, between, id, " (", path, ")", NULL);
+    }
+    return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
+                            "The %s cannot be deleted while %s %s to it. Remove the references first, such as %s.",
+                            call->match.resource->name, kinds, strchr(users, ',') ? "refer" : "refers", first);
 }
 
 /* NULL if the resource was deleted. */

@@ -157,23 +157,23 @@ static neo_sql *make_delete(const neo_resource *resource, apr_pool_t *pool)
     add_items(&sql, resource, 0);
     if (is_target) {
         neo_buf_puts(&sql, "used as materialized (select item_number, (");
-        neo_reference_add_kinds(&sql, resource, "item.item_id",
+        neo_reference_add_users(&sql, resource, "item.item_id",
                                 " and not exists (select from item other where other.item_id = r.source_id"
                                 " and (other.item_number < item.item_number or exists (select from neoapi.reference back"
                                 " where back.organization_id = {organization} and back.source_id = item.item_id"
                                 " and back.target_id = other.item_id)))");
-        neo_buf_puts(&sql, ") as kinds from item), ");
+        neo_buf_puts(&sql, ") as users from item), ");
     }
     neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s", neo_table_of(resource),
                    is_target ? " and not exists (select from used where used.item_number = item.item_number"
-                               " and kinds is not null)"
+                               " and users is not null)"
                              : "");
     neo_write_add_returning(&sql, resource);
     neo_buf_puts(&sql, ", " OF_ITEM ")");
     if (neo_has_references(resource))
         neo_buf_puts(&sql, ", removed_references as (delete from neoapi.reference r using deleted"
                            " where r.organization_id = {organization} and r.source_id = deleted.id)");
-    add_answer(&sql, resource, "deleted", "id", is_target ? "kinds, item_number from used where kinds is not null" : NULL);
+    add_answer(&sql, resource, "deleted", "id", is_target ? "users, item_number from used where users is not null" : NULL);
     return neo_sql_make(pool, sql.ptr, 1);
 }
 

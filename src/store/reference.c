@@ -84,23 +84,24 @@ void neo_reference_add_deleted(neo_buf *sql, const char *made)
 void neo_reference_add_used(neo_buf *sql, const neo_resource *resource)
 {
     neo_buf_puts(sql, "used as materialized (");
-    neo_reference_add_kinds(sql, resource, "{id}", "");
+    neo_reference_add_users(sql, resource, "{id}", "");
     neo_buf_puts(sql, "), ");
 }
 
-/* Ids of a kind have a common prefix, so that one index look-up finds whether any exists. */
-void neo_reference_add_kinds(neo_buf *sql, const neo_resource *resource, const char *id, const char *but)
+/* Ids of a kind have a common prefix, so that one index look-up finds the first. */
+void neo_reference_add_users(neo_buf *sql, const neo_resource *resource, const char *id, const char *but)
 {
     const char *between = "";
-    neo_buf_puts(sql, "select string_agg(k.kind, ',') as kinds from (values ");
+    neo_buf_puts(sql, "select string_agg(concat_ws(' ', k.kind, u.source_id, u.path), ',') as users from (values ");
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if (neo_can_refer_to(*r, resource)) {
             neo_buf_printf(sql, "%s('%s', '%s')", between, (*r)->name, (*r)->prefix);
             between = ", ";
         }
     neo_buf_printf(sql,
-                   ") as k (kind, prefix) where exists (select from neoapi.reference r where r.organization_id = {organization}"
+                   ") as k (kind, prefix) cross join lateral (select r.source_id, r.path from neoapi.reference r"
+                   " where r.organization_id = {organization}"
                    " and r.%s_id = %s and r.source_id > k.prefix and r.source_id < k.prefix || '~'"
-                   " and r.source_id <> %s%s)",
+                   " and r.source_id <> %s%s order by r.source_id limit 1) u",
                    resource->name, id, id, but);
 }

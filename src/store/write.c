@@ -242,7 +242,7 @@ neo_sql *neo_write_delete(const neo_resource *resource, int versioned, apr_pool_
         neo_reference_add_deleted(&sql, "deleted");
     add_answer(&sql, resource, "deleted", "id");
     if (is_target)
-        add_refusal(&sql, "deleted", "kinds", "used where kinds is not null");
+        add_refusal(&sql, "deleted", "users", "used where users is not null");
     else
         neo_buf_puts(&sql, " from deleted");
     return neo_sql_make(pool, sql.ptr, 1);

@@ -146,7 +146,8 @@ def test_a_batch_adds_and_removes_references(own_api):
     estate = ResourceFactory(own_api)
     one, two = estate.broker()["id"], estate.broker()["id"]
     party = results(send(own_api, create(**estate.body("parties", broker_id=one)), collection="parties"), 201)[0]["resource"]
-    assert refused(own_api.delete("brokers/" + one), 409, "conflict.in_use")["detail"].endswith("a party refers to it.")
+    assert refused(own_api.delete("brokers/" + one), 409, "conflict.in_use")["detail"].endswith(
+        f"a party refers to it. Remove the references first, such as {party['id']} (broker_id).")
     results(send(own_api, update(party, broker_id=two), collection="parties"), 200)
     done = results(send(own_api, delete(one), delete(two)), 204, 409)
     assert done[1]["error"]["code"] == "conflict.in_use" and "a party refers to it" in done[1]["error"]["detail"]

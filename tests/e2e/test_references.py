@@ -180,14 +180,30 @@ def test_a_resource_without_references_can_be_deleted(factory, own_api, collecti
 def test_the_detail_names_every_kind_that_refers(factory, own_api):
     broker = factory.broker()
     path = "brokers/" + broker["id"]
-    said = []
+    said, ids = [], []
     for collection, fields in (("documents", {"related": {"type": "broker", "id": broker["id"]}}),
                                ("parties", {"broker_id": broker["id"]}), ("properties", {"broker_id": broker["id"]})):
-        factory.create(collection, **fields)
+        ids.insert(0, factory.create(collection, **fields)["id"])
         said.append(refused(own_api.delete(path), 409, "conflict.in_use")["detail"])
-    assert said == ["The broker cannot be deleted while a document refers to it.",
-                    "The broker cannot be deleted while a party and a document refer to it.",
-                    "The broker cannot be deleted while a property, a party and a document refer to it."]
+    property, party, document = ids[0] + " (broker_id)", ids[1] + " (broker_id)", ids[2] + " (related.id)"
+    assert said == [f"The broker cannot be deleted while {kinds}. Remove the references first, such as {first}." for kinds, first in (
+        ("a document refers to it", document), ("a party and a document refer to it", f"{party} and {document}"),
+        ("a property, a party and a document refer to it", f"{property}, {party} and {document}"))]
+
+
+def test_spouses_are_deleted_in_one_batch_or_after_the_reference_is_cleared(factory, own_api):
+    def couple():
+        one = factory.party()
+        other = factory.party(spouse_party_id=one["id"])
+        return ok(own_api.patch("parties/" + one["id"], json={"spouse_party_id": other["id"]}))["id"], other["id"]
+
+    one, other = couple()
+    assert refused(own_api.delete("parties/" + one), 409, "conflict.in_use")["detail"].endswith(f"such as {other} (spouse_party_id).")
+    ok(own_api.patch("parties/" + other, json={"spouse_party_id": None}))
+    for id in (one, other):
+        ok(own_api.delete("parties/" + id), 204)
+    operations = [{"method": "delete", "id": id} for id in couple()]
+    assert [item["status"] for item in ok(own_api.post("parties/batch", json={"operations": operations}))["results"]] == [204, 204]
 
 
 def test_a_shorter_list_leaves_no_reference_behind(factory, own_api):

@@ -136,9 +136,14 @@ static void retries_are_limited(void **state)
 static void a_resource_in_use_is_not_deleted(void **state)
 {
     static const char *const known[][2] = {
-        {"document", "The broker cannot be deleted while a document refers to it."},
-        {"property,contract", "The broker cannot be deleted while a property and a contract refer to it."},
-        {"offer,party,proposal", "The broker cannot be deleted while an offer, a party and a proposal refer to it."}};
+        {"document doc_1 related.id", "The broker cannot be deleted while a document refers to it. Remove the references "
+                                      "first, such as doc_1 (related.id)."},
+        {"property prp_1 broker_id,contract ctr_1 commission.splits[0].broker_id",
+         "The broker cannot be deleted while a property and a contract refer to it. Remove the references first, such as prp_1 "
+         "(broker_id) and ctr_1 (commission.splits[0].broker_id)."},
+        {"offer ofr_1 a,party pty_1 b,proposal pps_1 c", "The broker cannot be deleted while an offer, a party and a proposal "
+                                                         "refer to it. Remove the references first, such as "
+                                                         "ofr_1 (a), pty_1 (b) and pps_1 (c)."}};
     scene *s = scene_in(*state);
     for (int i = 0; i < COUNT(known); i++)
         for (int violations = 0; violations < 2; violations++) {
