@@ -269,7 +269,7 @@ format: ## format the C files
 	clang-format -i mod_neoapi.c $$(find src include tests -name '*.[ch]')
 
 lint: ## check format, layers, sizes and texts; then that each check can fail
-	@sh tests/lint/check.sh . format formats layers sizes texts
+	@sh tests/lint/check.sh . format formats layers licences sizes texts
 	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/lint
 
 .PHONY: tidy

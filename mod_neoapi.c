@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* mod_neoapi: the Public Integration API as a module of Apache httpd. This file has the module record and the hooks, in the
  * order in which httpd runs them. */
 #include <apr_strings.h>

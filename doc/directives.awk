@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Prints the section DIRECTIVES of mod_neoapi(7) in troff, from the comments of conf/neoapi.conf:
 #
 #     # NeoAPIName ARGUMENTS           the heading: only the directive and its arguments

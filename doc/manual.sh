@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Writes the manual page mod_neoapi(7): manual.sh VERSION
 # Directives come from conf/neoapi.conf, messages from include/core/messages.h, the rest from mod_neoapi.7.in.
 set -eu

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Prints the section MESSAGES of mod_neoapi(7) in troff, from the table in include/core/messages.h.
 function troff(text) {
     gsub(/\\"/, "\"", text)

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates what all other tables need: common functions, tenants, organizations, users, credentials, idempotency keys.
 --
 -- Rules of this schema

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates the tables of the resources: brokers, properties, parties, proposals, contracts, documents.
 --
 -- The fields of a table, their order and their meaning are those of src/model/<resource>.c.

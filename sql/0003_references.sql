@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates the table of references between resources.
 
 -- One row for each id that a resource contains, also inside lists and objects. The statement that writes the resource writes

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates the event log and the tables of webhooks: subscriptions, deliveries, attempts, queue; and the function that maintains
 -- partitions.
 --

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates the tables of WhatsApp: numbers, leads, conversations, messages, statuses.
 --
 -- The runtime role has no privileges on these tables, except to look up a number by the provider's id and to read conversations

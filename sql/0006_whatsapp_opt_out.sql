@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates the table of WhatsApp's opt-outs, which is kept in agreement with the conversations.
 
 -- Contacts that have sent stop, and to which number. A conversation stores this for its contact; this table also holds for

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates the functions that return WhatsApp's conversations and messages as JSON.
 
 -- The fields, their order and their meaning are those of src/model/whatsapp.c.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates the table of WhatsApp's identities, which decides to which contact a fact belongs, and the functions that apply it.
 --
 -- doc/whatsapp.md explains the rules. In short: a phone is held by one contact at a time, a change of number ends the tenure of the

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates the functions that record a WhatsApp message before the provider is called, and the outcome after.
 --
 -- All functions lock in this order: the number (whatsapp_lock_numbers), conversations, provider message ids, messages.

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Creates the functions that store the messages, statuses and preferences of the provider's callbacks.
 --
 -- One call of whatsapp_receive stores some facts of a callback. The provider repeats callbacks; a repetition changes nothing. Facts

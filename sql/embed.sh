@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Writes files as C constants:
 #   embed.sh migrations FILE...  the table of store/migrate.h
 #   embed.sh statements FILE     NAME_sql for each statement after a line "-- name: NAME"; comments and the last ; are left out

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The project's checks, step by step, all of them whatever fails; the last line sums up.
 #
 #   check.sh        before a commit: build, unit tests, the end-to-end tests of the API

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receives one webhook over TLS: receive.py HOST DIR
 
 Writes the port into DIR/port, and what has come into DIR/received, checked with the secret in DIR/secret."""

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A growing byte buffer in a pool, for text that is sent or stored. */
 #ifndef NEO_CORE_BUF_H
 #define NEO_CORE_BUF_H

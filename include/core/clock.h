@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clocks, and dates and timestamps as text: 2026-01-31T13:45:10.123Z. */
 #ifndef NEO_CORE_CLOCK_H
 #define NEO_CORE_CLOCK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random bytes, hashes, HMAC and authenticated encryption. Its implementation is the only file that includes OpenSSL.
  * A failure of OpenSSL (no entropy, no memory) aborts the process: nothing falls back to weaker cryptography. */
 #ifndef NEO_CORE_CRYPTO_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads CSV (RFC 4180): separated by commas or, as some spreadsheets write it, semicolons; with or without a byte order mark;
  * with lines that end in LF, CR LF or CR. */
 #ifndef NEO_CORE_CSV_H

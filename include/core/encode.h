@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Encodings and checksums: base64, base62, hexadecimal, integers, CRC-32, fingerprints, UTF-8. */
 #ifndef NEO_CORE_ENCODE_H
 #define NEO_CORE_ENCODE_H

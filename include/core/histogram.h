@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Histograms of durations. All have the same buckets, 50, 70, 100, 150, 200, 300, 500 microseconds and so on up to 30 seconds,
  * so they can be added and subtracted. Quantiles are exact to about a fifth. */
 #ifndef NEO_CORE_HISTOGRAM_H

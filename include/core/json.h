@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON values. Its implementation is the only file that includes jansson.
  * A value from neo_json_parse or neo_json_make_* lives as long as its pool. Values put into an object or array are shared, not
  * copied: do not change them afterwards. */

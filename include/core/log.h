@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Log messages. The program sets the sink: httpd's error log, or neoapictl's standard error. */
 #ifndef NEO_CORE_LOG_H
 #define NEO_CORE_LOG_H

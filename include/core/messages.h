@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every message of the error log: its name, its permanent number, its level, when it is logged, and what to do. The remedy ends
  * each logged line; the manual lists the rows. A number is never reused. 01: starting; 02: the database; 03: webhooks; 04:
  * WhatsApp. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics of this host, in shared memory of all httpd processes that survives graceful restarts.
  *
  * Counting needs no lock and no system call: each processor has its own counters on its own cache lines, and a reader sums

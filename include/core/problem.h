@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Errors of the API as values; NULL means success. Every error code is a row of one table (core/problem.c), which responses,
  * the OpenAPI document and the page of errors use. */
 #ifndef NEO_CORE_PROBLEM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics of webhook receivers by host, over the last 30 to 60 minutes, in shared memory. URLs can have secrets, so only
  * host and port are stored. */
 #ifndef NEO_CORE_RECEIVERS_H

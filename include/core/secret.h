@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The secrets of credentials and of webhooks. A credential's secret is <id>_<secret><check>:
  *   <id>      the credential's public id: nbr_ (API key) or pat_ (personal access token) and a ULID
  *   <secret>  256 random bits as 43 base62 digits; only their SHA-256 is stored

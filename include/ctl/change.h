@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The commands `change` and `remove` of every group. The command's `listing` selects the table, its first argument the row, and
  * its options are the settings of neo_admin_change. */
 #ifndef NEO_CTL_CHANGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl's table of commands, used for the command line, help, the manual and completion.
  * A command is added as a row in its group's file (src/ctl/<group>.c); a new group is added to NEO_CTL_GROUP_LIST. */
 #ifndef NEO_CTL_COMMAND_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Creating, rotating and revoking credentials, for `key` and `token`. */
 #ifndef NEO_CTL_CREDENTIAL_H
 #define NEO_CTL_CREDENTIAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Applying migrations, for `migrate` and `setup`. */
 #ifndef NEO_CTL_MIGRATE_H
 #define NEO_CTL_MIGRATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prints results to standard output, as tables or JSON, and errors to standard error. */
 #ifndef NEO_CTL_OUTPUT_H
 #define NEO_CTL_OUTPUT_H

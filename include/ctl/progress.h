@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The progress line of long commands. It is not shown if standard error is not a terminal, or with --json or --quiet. */
 #ifndef NEO_CTL_PROGRESS_H
 #define NEO_CTL_PROGRESS_H

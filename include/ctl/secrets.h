@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads secrets from a file, standard input or the terminal. Command lines are visible to other users. */
 #ifndef NEO_CTL_SECRETS_H
 #define NEO_CTL_SECRETS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl's connection to the database. */
 #ifndef NEO_CTL_SESSION_H
 #define NEO_CTL_SESSION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The format of `export` and `import`: a line of JSON per row, {"broker": {…}}, after a header line {"export": {"format": 1,
  * "organization": {"id": …}, "rows": {"broker": 200, …}, "left_out": {"whatsapp_message": 2, …}, …}}. `import` accepts files
  * without the header. */

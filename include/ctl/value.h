@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds of values on the command line: placeholder, validation, completion. */
 #ifndef NEO_CTL_VALUE_H
 #define NEO_CTL_VALUE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The courier: claims due deliveries, sends them, records the results and reschedules failed attempts.
  *
  * One runs in each process; any number of processes and hosts share the queue. It holds no database connection while it waits

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics of couriers. */
 #ifndef NEO_DELIVERY_COURIER_METRICS_H
 #define NEO_DELIVERY_COURIER_METRICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The address guard: decides which addresses may receive deliveries.
  *
  * It checks the address of each connection, after name resolution, so that no host name and no change of one leads to an

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sends many POST requests at a time from one thread. The only module that uses libcurl.
  *
  * It follows no redirects and ignores the environment's proxies. It reuses connections, over HTTP/2 if the receiver and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The body and the signed headers of a delivery: X-Webhook-Signature and the headers of Standard Webhooks. */
 #ifndef NEO_DELIVERY_SIGNATURE_H
 #define NEO_DELIVERY_SIGNATURE_H

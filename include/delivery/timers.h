@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Timers: the times at which deliveries are due, in a heap. If it is full, further times are dropped, because the courier polls
  * the queue anyway. */
 #ifndef NEO_DELIVERY_TIMERS_H

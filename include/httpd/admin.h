@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Administrators' pages: the handlers neoapi-status, neoapi-metrics and neoapi-health, and a section of mod_status's page. They
  * work in any virtual host, also in one without the API. */
 #ifndef NEO_HTTPD_ADMIN_H

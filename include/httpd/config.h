@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The module's directives, their checks at start-up, and the settings made of them. */
 #ifndef NEO_HTTPD_CONFIG_H
 #define NEO_HTTPD_CONFIG_H

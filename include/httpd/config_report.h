@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration as httpd has read it, for neoapictl doctor. */
 #ifndef NEO_HTTPD_CONFIG_REPORT_H
 #define NEO_HTTPD_CONFIG_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Connections from mod_dbd. They are held while statements run, not while httpd waits for a client, so that slow clients hold
  * none. */
 #ifndef NEO_HTTPD_DATABASE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Database queries of the administrators' pages. On this host at most one runs at a time, and at most one per second;
  * concurrent requests use the last result, or wait a few seconds for the query in progress if there is no recent one. */
 #ifndef NEO_HTTPD_DB_PROBE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The dispatcher: a thread of each child process that runs a courier. */
 #ifndef NEO_HTTPD_DISPATCHER_H
 #define NEO_HTTPD_DISPATCHER_H

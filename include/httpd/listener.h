@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The listener: a thread of each child process that listens for changes of credentials, to keep the credential cache valid, and
  * checks the schema's version. */
 #ifndef NEO_HTTPD_LISTENER_H

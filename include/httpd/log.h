@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes the library's log messages to httpd's error log. */
 #ifndef NEO_HTTPD_LOG_H
 #define NEO_HTTPD_LOG_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared memory of the rate limiters. It is created in the parent and kept on graceful restarts. */
 #ifndef NEO_HTTPD_MEMORY_H
 #define NEO_HTTPD_MEMORY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Passes httpd's requests to the service. */
 #ifndef NEO_HTTPD_REQUEST_H
 #define NEO_HTTPD_REQUEST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Request ids: in responses, log messages and the environment of a request. */
 #ifndef NEO_HTTPD_REQUEST_ID_H
 #define NEO_HTTPD_REQUEST_ID_H

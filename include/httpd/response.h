@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sends responses, and replaces httpd's error pages by problems. */
 #ifndef NEO_HTTPD_RESPONSE_H
 #define NEO_HTTPD_RESPONSE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* This host's metrics and database probes, in shared memory. */
 #ifndef NEO_HTTPD_SHARED_METRICS_H
 #define NEO_HTTPD_SHARED_METRICS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Limits how many threads of this process wait for bodies: half of them, and a few for one credential or address. Otherwise
  * some slow clients could occupy all threads. */
 #ifndef NEO_HTTPD_SLOW_BODIES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of a child process, in addition to those that serve requests. */
 #ifndef NEO_HTTPD_THREAD_H
 #define NEO_HTTPD_THREAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the body of POST …/batch: operations on resources of one kind. */
 #ifndef NEO_MODEL_BATCH_H
 #define NEO_MODEL_BATCH_H

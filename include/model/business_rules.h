@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules between resources: which changes of status are allowed, what they require of related resources and what they do to
  * them. The rules are tables of the resources (neo_transition, neo_precondition, neo_effect); single writes, batches and
  * imports check them here, and the page "Business rules" is generated from them. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parses WhatsApp's callbacks (webhooks of Meta's Cloud API) into a list of facts. Any member can be missing, new, or of
  * another type: what cannot be understood is skipped, the rest is used. */
 #ifndef NEO_MODEL_CALLBACK_H

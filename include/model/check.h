@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks one value against one field. model/validate.h checks a whole body. */
 #ifndef NEO_MODEL_CHECK_H
 #define NEO_MODEL_CHECK_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The documentation pages and their assets, embedded from src/docs at build time. */
 #ifndef NEO_MODEL_DOCS_H
 #define NEO_MODEL_DOCS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fields that several resources have. They are macros, since a constant table can include rows only as text. */
 #ifndef NEO_MODEL_FIELDS_H
 #define NEO_MODEL_FIELDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Text in the generated parts of pages. */
 #ifndef NEO_MODEL_HTML_H
 #define NEO_MODEL_HTML_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Imported rows, from an export or from another system: an object as the API returns it, validated like a create, optionally
  * with the fields that only the service sets (timestamps and actors).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of leads, which only neoapictl creates: from CSV (`lead import`) and from JSON lines (`import`). */
 #ifndef NEO_MODEL_LEAD_H
 #define NEO_MODEL_LEAD_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The OpenAPI document (3.1, as YAML), made from the tables of the model. */
 #ifndef NEO_MODEL_OPENAPI_H
 #define NEO_MODEL_OPENAPI_H

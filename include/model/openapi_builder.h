@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Building blocks of the OpenAPI document: components, references, texts and response headers. */
 #ifndef NEO_MODEL_OPENAPI_BUILDER_H
 #define NEO_MODEL_OPENAPI_BUILDER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the OpenAPI document, each of which is a file. */
 #ifndef NEO_MODEL_OPENAPI_PARTS_H
 #define NEO_MODEL_OPENAPI_PARTS_H

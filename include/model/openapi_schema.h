@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schemas of a resource, and example bodies made of its fields' examples. */
 #ifndef NEO_MODEL_OPENAPI_SCHEMA_H
 #define NEO_MODEL_OPENAPI_SCHEMA_H

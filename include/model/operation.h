@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of operations: method, path, what each accepts and returns. Routing, Allow, scopes and the OpenAPI document are
  * derived from it. */
 #ifndef NEO_MODEL_OPERATION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The texts with which a contact opts out of messages, or in again. */
 #ifndef NEO_MODEL_OPT_OUT_TEXT_H
 #define NEO_MODEL_OPT_OUT_TEXT_H

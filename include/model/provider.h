@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* WhatsApp's provider (Meta's Cloud API): builds request bodies and interprets responses. The host sends them. */
 #ifndef NEO_MODEL_PROVIDER_H
 #define NEO_MODEL_PROVIDER_H

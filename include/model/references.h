@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* References between resources: in a body, and in the tables of fields. */
 #ifndef NEO_MODEL_REFERENCES_H
 #define NEO_MODEL_REFERENCES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A resource is a constant table of fields and a table of filters. Validation and its error codes, SQL, scopes, events and
  * their payloads, and the OpenAPI document are derived from them. */
 #ifndef NEO_MODEL_RESOURCE_H

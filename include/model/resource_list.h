@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of resources. It declares each resource's table, scopes and events. */
 #ifndef NEO_MODEL_RESOURCE_LIST_H
 #define NEO_MODEL_RESOURCE_LIST_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Routes: every operation of every resource has a number, for metrics. */
 #ifndef NEO_MODEL_ROUTE_H
 #define NEO_MODEL_ROUTE_H

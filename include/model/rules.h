@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules, normalizers and patterns of fields (see neo_rule and neo_normalizer). The pattern of a rule matches what it accepts
  * before normalization. */
 #ifndef NEO_MODEL_RULES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scopes and roles of credentials. A scope is "brokers:read" or "brokers:write"; a set of scopes is a bit mask. */
 #ifndef NEO_MODEL_SCOPE_H
 #define NEO_MODEL_SCOPE_H

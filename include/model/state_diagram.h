@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* State diagrams for the documentation. */
 #ifndef NEO_MODEL_STATE_DIAGRAM_H
 #define NEO_MODEL_STATE_DIAGRAM_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transitions of a resource's status (see neo_transition). */
 #ifndef NEO_MODEL_TRANSITION_H
 #define NEO_MODEL_TRANSITION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Validates a body against the resource's table of fields, and finds all errors in one pass. */
 #ifndef NEO_MODEL_VALIDATE_H
 #define NEO_MODEL_VALIDATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON values as YAML 1.2, written so that readers of YAML 1.1 see the same. */
 #ifndef NEO_MODEL_YAML_H
 #define NEO_MODEL_YAML_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A process's cache of credentials, cleared when the database notifies of a change.
  *
  * The cache is used only while notifications arrive: the listener calls neo_credential_cache_mark_fresh regularly, and after

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rate limits: counts each caller's requests in a sliding window, exactly across all processes that share the memory.
  *
  * The window slides in steps of a sixth: requests leave it together with the first of their step. So no more than the limit

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A snapshot of a host's metrics, as an HTML page, as text and in Prometheus' format. It has no tenant data. */
 #ifndef NEO_SERVICE_REPORT_H
 #define NEO_SERVICE_REPORT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The API: answers a request, without any httpd header. The host, mod_neoapi or a test, passes functions that read headers and
  * the body and lend database connections. */
 #ifndef NEO_SERVICE_SERVICE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that an administrator makes: tenants, organizations, users, plans and credentials. Permissions are PostgreSQL's; values
  * are checked by the schema's constraints.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Builds PostgreSQL array literals: add elements to an empty buffer, then call neo_array_end. */
 #ifndef NEO_STORE_ARRAY_H
 #define NEO_STORE_ARRAY_H

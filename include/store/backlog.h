@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The length of the deployment's webhook queue, and the lag of the event log. The cost does not depend on the length. */
 #ifndef NEO_STORE_BACKLOG_H
 #define NEO_STORE_BACKLOG_H

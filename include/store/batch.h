@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes several rows of a resource in one statement. It is generated from the resource's table, like those for one row (see
  * store/write.h), and does the same for each: the row, its references, and a delivery for each matching subscription.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How the values of each field type are stored and written as JSON. */
 #ifndef NEO_STORE_COLUMN_H
 #define NEO_STORE_COLUMN_H

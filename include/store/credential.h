@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Credentials read from the database. */
 #ifndef NEO_STORE_CREDENTIAL_H
 #define NEO_STORE_CREDENTIAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Deliveries as the API lists, shows and makes them. */
 #ifndef NEO_STORE_DELIVERY_H
 #define NEO_STORE_DELIVERY_H

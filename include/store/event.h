@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates the parts of a writing statement that record the change: its event, and a delivery of it for each matching
  * subscription. Every write uses them: of one row, of a batch, of an import, and effects on other rows. */
 #ifndef NEO_STORE_EVENT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The end of the event log: the oldest transaction that has written and not ended holds it back. */
 #ifndef NEO_STORE_EVENT_LOG_H
 #define NEO_STORE_EVENT_LOG_H

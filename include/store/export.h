@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads an organization's data in one snapshot, in portions, so that the memory needed does not depend on its size. Functions
  * return NULL, or an error message. */
 #ifndef NEO_STORE_EXPORT_H

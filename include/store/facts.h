@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what the rules between resources need to know (see model/business_rules.h). */
 #ifndef NEO_STORE_FACTS_H
 #define NEO_STORE_FACTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Idempotency keys: the stored responses of requests. A key is inserted by the statement that does the write, so that neither
  * exists without the other. */
 #ifndef NEO_STORE_IDEMPOTENCY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Imports rows into an organization. All lines are collected and validated before the first one is written. Then they are
  * written in batches; each is a transaction with the references of its rows. Rows that exist unchanged are skipped, so that an
  * interrupted import is resumed by running it again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leads that an administrator imports, many at a time. Every function returns NULL, or an error message for people. The caller
  * has begun a transaction. */
 #ifndef NEO_STORE_LEAD_ADMIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Migrations: numbered files in sql/, embedded at build time, applied in order, each in a transaction. */
 #ifndef NEO_STORE_MIGRATE_H
 #define NEO_STORE_MIGRATE_H

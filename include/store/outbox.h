@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The queue of deliveries: claims, results and cleanup.
  *
  * A claim leases a delivery; a result is recorded only if its claim is still in force, so that a late result changes nothing.

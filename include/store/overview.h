@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts of what is in the deployment. */
 #ifndef NEO_STORE_OVERVIEW_H
 #define NEO_STORE_OVERVIEW_H

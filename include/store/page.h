@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists with keyset pagination: filtered, newest first. Every list of the API is one. */
 #ifndef NEO_STORE_PAGE_H
 #define NEO_STORE_PAGE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PostgreSQL connections and statements; only src/store/pg*.c use libpq.
  *
  * Connections come from mod_dbd in httpd, from neo_pg_connect in neoapictl and the tests. What we know of a connection (which

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Removes an organization, or a tenant with all its organizations: the rows of every table that has a column organization_id,
  * in steps short enough not to block others. Functions return NULL, or an error message. */
 #ifndef NEO_STORE_PURGE_H

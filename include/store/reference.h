@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* References between resources: a row of neoapi.reference for each reference in a body. The statement that writes the body also
  * looks them up and writes them.
  *

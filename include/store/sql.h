@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statements with named parameters: {organization} in the text becomes $1 and so on. {{ is a brace. */
 #ifndef NEO_STORE_SQL_H
 #define NEO_STORE_SQL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A resource's rows: statements generated once from its table of fields. Every write is one statement, one round trip and one
  * transaction: the row, the idempotency key, and a delivery for each matching subscription.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Deliveries for neoapictl: lists, new deliveries, attempts as they are recorded. Every function returns NULL, or an error
  * message for people. Subscriptions are listed by neo_admin_list. */
 #ifndef NEO_STORE_WEBHOOK_ADMIN_H

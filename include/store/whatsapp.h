@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* WhatsApp conversations: started by requests, continued by the provider's callbacks. Functions of the schema do the work
  * (sql/0009_whatsapp_send.sql, sql/0010_whatsapp_receive.sql), each in one round trip and one transaction. */
 #ifndef NEO_STORE_WHATSAPP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates the statements that write a resource's row, from its table of fields. One statement writes the row, its references,
  * the effects of its new status on other rows, the idempotency key, the event, and a delivery for each matching subscription. A
  * creation has no effects, because no initial status has any.

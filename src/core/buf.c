@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Growing byte buffers (see core/buf.h). */
 #include "core/buf.h"
 

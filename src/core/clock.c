@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading the clocks, formatting and parsing RFC 3339 (see core/clock.h). */
 #include "core/clock.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cryptography by OpenSSL (see core/crypto.h). Algorithms are fetched once, since a fetch costs more than a short hash. */
 #include "core/crypto.h"
 

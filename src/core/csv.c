@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading CSV (see core/csv.h). */
 #include "core/csv.h"
 

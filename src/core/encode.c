@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Encodings and checksums (see core/encode.h). */
 #include "core/encode.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Histograms of durations (see core/histogram.h). */
 #include "core/histogram.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Issuing and reading ULID-based ids (see core/id.h). */
 #include "core/id.h"
 

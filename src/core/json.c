@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON by jansson (see core/json.h). Pools own the values; reference counts do not leave this file. */
 #include "core/json.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics in shared memory (see core/metrics.h). */
 #include "core/metrics.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Holds the catalogue of error codes and makes problems from it (see core/problem.h). */
 #include "core/problem.h"
 

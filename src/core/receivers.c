@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics of webhook receivers (see core/receivers.h). */
 #include "core/receivers.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Secrets of credentials and webhooks (see core/secret.h). */
 #include "core/secret.h"
 

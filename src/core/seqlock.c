@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A sequence lock for data in shared memory (see core/seqlock.h). */
 #include "core/seqlock.h"
 

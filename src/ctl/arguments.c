@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the command line (see ctl/command.h). */
 #include <apr_strings.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The commands `change` and `remove` (see ctl/change.h). */
 #include "ctl/change.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of command groups, the global options, and the `run` functions that groups share. */
 #include "ctl/command.h"
 #include "ctl/output.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl completion: prints a completion script for bash, generated from the table of commands. */
 #include <apr_strings.h>
 #include <stdio.h>

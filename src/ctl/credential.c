@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Creates, rotates and revokes credentials (see ctl/credential.h). */
 #include "ctl/credential.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl doctor: checks the database, the key file and httpd, and prints how to fix what is wrong. */
 #include <apr_strings.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state and the results of the checks of `doctor`. */
 #ifndef NEO_CTL_DOCTOR_H
 #define NEO_CTL_DOCTOR_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The checks of `doctor` in httpd's configuration, which the module itself reports: virtual host, certificate, ports, database.
  */
 #include <apr_network_io.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl export: writes an organization's data, one line of JSON per row. */
 #include <apr_strings.h>
 #include <errno.h>

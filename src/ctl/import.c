@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl import: reads an organization's data, checks all of it, then writes it. */
 #include "import.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state of an import, shared by import.c and import_read.c. */
 #ifndef NEO_CTL_IMPORT_H
 #define NEO_CTL_IMPORT_H

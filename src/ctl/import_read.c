@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the lines of an import: parses each, assigns its ids and validates it, in chunks whose memory is freed. */
 #include <apr_hash.h>
 #include <apr_strings.h>

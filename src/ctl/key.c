@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl key: manages API keys. */
 #include <apr_strings.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl lead: imports leads from CSV, lists and removes them. */
 #include <apr_hash.h>
 #include <apr_strings.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl: administers the database of mod_neoapi. */
 #include <apr_general.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl manual: prints the manual page neoapictl(1) in troff, generated from the table of commands. */
 #include <apr_strings.h>
 #include <stdio.h>

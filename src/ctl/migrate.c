@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl migrate: updates the schema. */
 #include "store/migrate.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl organization: manages organizations. */
 #include "ctl/change.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prints tables, JSON and messages (see ctl/output.h). */
 #include "ctl/output.h"
 

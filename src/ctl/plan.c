@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl plan: manages plans (rate limits). */
 #include "ctl/change.h"
 #include "ctl/output.h"

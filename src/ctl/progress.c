@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prints the progress line (see ctl/progress.h). */
 #include "ctl/progress.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl purge: removes a tenant or an organization with all of its data. */
 #include <apr_strings.h>
 #include <stdio.h>

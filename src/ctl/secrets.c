@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads secrets from a file, standard input or the terminal (see ctl/secrets.h). */
 #include "ctl/secrets.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Connects to the database (see ctl/session.h). */
 #include "ctl/session.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl setup: creates roles, database and schema. Every step can be repeated. */
 #include <apr_file_io.h>
 #include <apr_strings.h>

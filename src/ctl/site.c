@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl site: creates httpd's virtual host on Debian, with site.sh. */
 #include <apr_strings.h>
 #include <errno.h>

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Creates the virtual host of the API on Debian. neoapictl runs it as root: sh -c SCRIPT neoapictl NAME KIND [CERTIFICATE KEY | EMAIL]
 # KIND is self-signed, files or acme; $NEOAPI_SITE_TEMPLATE has conf/neoapi.conf. If a step fails, all of them are undone.
 set -eu

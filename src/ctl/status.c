@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl status: prints a summary of the deployment with warnings, for administrators and monitoring. */
 #include <apr_strings.h>
 #include <stdlib.h>

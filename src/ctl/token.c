@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl token: manages personal access tokens. */
 #include "ctl/change.h"
 #include "ctl/credential.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl user: manages users. */
 #include "ctl/change.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Validates and completes values of the command line (see ctl/value.h). */
 #include "ctl/value.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl webhook: lists subscriptions and deliveries, sends deliveries again, follows attempts. */
 #include <apr_strings.h>
 #include <apr_time.h>

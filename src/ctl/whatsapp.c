@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl whatsapp: manages WhatsApp numbers. */
 #include <apr_strings.h>
 #include <string.h>

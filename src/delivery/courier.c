@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs the courier (see delivery/courier.h): claims, sends and records, in one thread. */
 #include "delivery/courier.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts what couriers do (see delivery/courier_metrics.h). */
 #include "delivery/courier_metrics.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks addresses against ranges (see delivery/guard.h). IPv4 addresses are compared in their mapped IPv6 form. */
 #include "delivery/guard.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Keeps the deliveries in flight in a list and counts them per subscription (see in_flight.h). */
 #include "in_flight.h"
 

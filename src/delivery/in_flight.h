@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The deliveries in flight, from claim to result, and how many each subscription has and may have.
  *
  * The limit of a subscription adapts to its receiver (additive increase, multiplicative decrease): each success raises it by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Turns results of attempts into outcomes and health changes (see results.h). */
 #include "results.h"
 

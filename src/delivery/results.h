@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Results of attempts, collected until they are recorded in one statement. */
 #ifndef NEO_DELIVERY_RESULTS_H
 #define NEO_DELIVERY_RESULTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sends with libcurl's multi interface and epoll (see delivery/sender.h). */
 #include "delivery/sender.h"
 

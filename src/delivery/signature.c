@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Builds bodies and signatures (see delivery/signature.h). */
 #include "delivery/signature.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A binary heap of times (see delivery/timers.h). */
 #include "delivery/timers.h"
 

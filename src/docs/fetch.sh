@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Fetches Swagger UI for the reference page from npm into DIR/swagger-ui, unless it is there: fetch.sh DIR
 # On failure it prints the reason in one line. NEOAPI_FETCH=no prevents fetching, for builds without network.
 set -eu

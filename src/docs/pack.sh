@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Writes the documentation pages and their assets as a C table (see model/docs.h): pack.sh VERSION FETCHED OUT
 # The name of an asset has a hash of its content, so browsers can cache it for good. Swagger UI comes from npm, into FETCHED; if
 # it cannot be fetched, the reference is replaced by no-reference.html.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts Swagger UI on the reference page. Nothing is stored in the browser, and only this host is contacted.
 'use strict';
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Adds a copy button to every code block and shows one language of each sample. Pages are complete without it.
 'use strict';
 

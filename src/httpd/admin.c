@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Serves the administrators' pages (see httpd/admin.h). */
 #include "httpd/admin.h"
 

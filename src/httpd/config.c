@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads, merges and checks the directives (see httpd/config.h). */
 #include "httpd/config.h"
 

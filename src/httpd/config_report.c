@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prints the configuration as JSON (see httpd/config_report.h). */
 #include "httpd/config_report.h"
 

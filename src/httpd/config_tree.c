@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds directives of other modules, which do not export their settings, in httpd's configuration (see httpd/config.h). */
 #include <http_core.h>
 #include <stdlib.h>

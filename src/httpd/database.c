@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Gets connections from mod_dbd, and counts them (see httpd/database.h). */
 #include "httpd/database.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs probes and shares their results between processes (see httpd/db_probe.h). */
 #include "httpd/db_probe.h"
 

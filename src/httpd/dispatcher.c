@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a courier in a thread (see httpd/dispatcher.h). */
 #include "httpd/dispatcher.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Listens for changes of credentials (see httpd/listener.h). */
 #include "httpd/listener.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Formats log messages for httpd (see httpd/log.h). */
 #include "httpd/log.h"
 

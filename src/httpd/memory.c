@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Creates the shared memory of the rate limiters (see httpd/memory.h). */
 #include "httpd/memory.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads requests and gives the service access to httpd (see httpd/request.h). */
 #include "httpd/request.h"
 

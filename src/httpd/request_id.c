@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Creates request ids (see httpd/request_id.h). */
 #include "httpd/request_id.h"
 

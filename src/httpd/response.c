@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sends responses and problems through httpd (see httpd/response.h). */
 #include "httpd/response.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Creates the shared memory of the metrics (see httpd/shared_metrics.h). */
 #include "httpd/shared_metrics.h"
 

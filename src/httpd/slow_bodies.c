@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts the threads that wait for bodies (see httpd/slow_bodies.h). The list is searched linearly: it is short, and only
  * requests that have waited for a while get there. */
 #include "httpd/slow_bodies.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Starts and joins threads (see httpd/thread.h). */
 #include "httpd/thread.h"
 

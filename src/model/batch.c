@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing batches (see model/batch.h). */
 #include "model/batch.h"
 

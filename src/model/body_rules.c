@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules between the fields of a body: sums, and fields that others require (see model/rules.h). */
 #include <apr_strings.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Brokers: people and firms with their registration number (CRECI). */
 #include "model/fields.h"
 #include "model/rules.h"

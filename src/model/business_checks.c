@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The named checks of the rules between resources (see model/business_rules.h). A related resource that does not exist violates
  * no rule: the statement that writes reports the missing reference. */
 #include <apr_strings.h>

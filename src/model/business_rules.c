@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Applies the tables of rules between resources to a write (see model/business_rules.h). */
 #include "model/business_rules.h"
 

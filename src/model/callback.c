@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parsing WhatsApp's callbacks (see model/callback.h). */
 #include "model/callback.h"
 

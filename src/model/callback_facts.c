@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finding the number of a callback before its signature is verified, and facts as JSON (see model/callback.h). */
 #include <apr_strings.h>
 #include <ctype.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks one value by the type of its field (see model/check.h). */
 #include "model/check.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Contracts of sale, rental, exclusive listing and management. */
 #include "model/business_rules.h"
 #include "model/fields.h"

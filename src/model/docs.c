@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Finds documents and fills in the placeholders of pages (see model/docs.h). */
 #include "model/docs.h"
 

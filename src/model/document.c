@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Documents: files and certificates of properties, parties, proposals, contracts and brokers. */
 #include "model/fields.h"
 #include "model/rules.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates the page of errors from the catalogue and the resource tables (see model/docs.h). */
 #include <apr_strings.h>
 #include <string.h>

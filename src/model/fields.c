@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Objects and enumerations that several resources have (see model/fields.h). */
 #include "model/fields.h"
 #include "model/rules.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Imported rows (see model/import.h). */
 #include "model/import.h"
 

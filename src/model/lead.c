@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of leads (see model/lead.h). */
 #include "model/lead.h"
 

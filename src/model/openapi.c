@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The OpenAPI document: paths, operations and the whole (see model/openapi.h). */
 #include "model/openapi.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schemas of batches, made from those of a resource (see model/openapi_parts.h). */
 #include <apr_strings.h>
 

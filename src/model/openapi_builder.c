@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Building blocks of the OpenAPI document, and its response headers (see model/openapi_builder.h). */
 #include "model/openapi_builder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of the OpenAPI document that no table of the model defines: the introduction, authentication, the forms of lists
  * and errors (see model/openapi_parts.h). */
 #include <apr_strings.h>

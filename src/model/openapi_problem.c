@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The error responses of the description: by status, with the codes that each can have (see model/openapi_parts.h). The
  * examples are made by the code that makes the real ones. */
 #include <apr_lib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Example bodies, made of the examples of a resource's fields (see model/openapi_schema.h). */
 #include "model/openapi_schema.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schemas of a resource, made from its table of fields (see model/openapi_schema.h).
  * Of a resource that has all shapes, fields are described once for requests and once for responses: BrokerInput is BrokerPatch
  * with required fields, and Broker is BrokerEventPayload with the fields that events do not have. */

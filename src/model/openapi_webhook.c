@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Webhook deliveries, and the requests to receivers, which are under `webhooks` (see model/openapi_parts.h). */
 #include <apr_lib.h>
 #include <apr_strings.h>

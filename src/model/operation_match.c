@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Routing: the operation of a path and a method (see model/operation.h). */
 #include <apr_strings.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* WhatsApp opt-outs, as they are exported and imported (see sql/0006_whatsapp_opt_out.sql). */
 #include <apr_strings.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recognizes opt-outs in the text of a message (see model/opt_out_text.h). */
 #include "model/opt_out_text.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parties: people and companies that buy, sell, let, rent or guarantee. */
 #include "model/fields.h"
 #include "model/rules.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Properties for sale and for rent. */
 #include "model/business_rules.h"
 #include "model/fields.h"

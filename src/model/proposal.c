@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Proposals: offers to buy or rent a property. */
 #include "model/business_rules.h"
 #include "model/fields.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* References between resources (see model/references.h). */
 #include "model/references.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of resources, the filters of every list, look-ups (see model/resource.h). */
 #include "model/resource.h"
 

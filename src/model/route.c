@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The list of routes (see model/route.h). */
 #include "model/route.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of fields: e-mail addresses, URLs, telephone numbers, media types, digests (see model/rules.h). */
 #include "model/rules.h"
 

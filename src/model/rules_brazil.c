@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of Brazil (see model/rules.h): tax numbers, postal codes, municipalities. */
 #include <apr_strings.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates the page of business rules from the tables of the resources (see model/docs.h). */
 #include <apr_strings.h>
 #include <apr_tables.h>

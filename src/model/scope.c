@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Scopes and roles (see model/scope.h). */
 #include "model/scope.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Draws state diagrams as SVG (see model/state_diagram.h). States are placed in columns by their distance from the start. */
 #include "model/state_diagram.h"
 

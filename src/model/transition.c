@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transitions of status (see model/transition.h). */
 #include "model/transition.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Webhook subscriptions. src/delivery/ sends the events. */
 #include "model/fields.h"
 #include "model/rules.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* WhatsApp conversations: the body and the response of the request that starts one, and conversations as they are read. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writing YAML (see model/yaml.h). */
 #include "model/yaml.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Executes the operations of a batch in one transaction, with the outcome of single requests.
  *
  * First, all rows to be changed are locked in the order of their ids, so that two batches cannot deadlock. Then the operations

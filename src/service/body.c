@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the body and the Idempotency-Key. */
 #include <apr_strings.h>
 #include <ctype.h>

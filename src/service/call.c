@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the steps of a request share: headers, connections, and the problems of failed statements. */
 #include "call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One request while it is served: its state, what the steps share, the steps and the actions. Private to this layer. */
 #ifndef NEO_SERVICE_CALL_H
 #define NEO_SERVICE_CALL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks of WhatsApp's provider: the verification of the address, and events of the organizations' numbers.
  *
  * The provider repeats a callback for days until the response is 200, so that is sent only after the commit. The responses tell

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Entity tags and conditional requests (RFC 9110, sections 8.8.3 and 13.1). */
 #include <apr_strings.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cache of credentials (see service/credential_cache.h): a hash table of reference-counted copies, which are constant
  * except for the fingerprint of the secret. */
 #include "service/credential_cache.h"

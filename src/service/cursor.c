@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cursors: the id at a page's edge, an expiry, and a MAC over both and the list that they belong to. They are not encrypted:
  * they contain nothing that their page does not show. */
 #include <apr_strings.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Serves openapi.yaml and the documentation pages (see model/docs.h). */
 #include "model/docs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Idempotent writes: executes an operation once per Idempotency-Key, and replays the first response. */
 #include "store/idempotency.h"
 

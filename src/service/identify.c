@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Authenticates the request: from X-API-Key to a credential. */
 #include "call.h"
 #include "core/secret.h"

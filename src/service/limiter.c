@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lock-free counters in shared memory (see service/limiter.h).
  *
  * A window slides in PARTS steps. A slot has the caller, the state, and the window's past parts. The state is the current part:

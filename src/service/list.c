@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists: reads limit, filters and cursor, and makes a page with page_info and the Link header. */
 #include <apr_escape.h>
 #include <apr_strings.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GET /me: the credential and what it has access to. */
 #include "call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Selects the organization: a credential's only one, or the one in X-Organization-ID. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the query: decodes it and refuses repeated and unknown parameters. list.c checks the values. */
 #include <apr_escape.h>
 #include <apr_strings.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rate limits: by credential, or by address for requests without a valid one. */
 #include <apr_strings.h>
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads a report, and formats its values (see service/report.h). */
 #include "service/report.h"
 

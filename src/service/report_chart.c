@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Draws the charts of the last hour (see report_parts.h). The outer SVG has no viewBox, so that text is not scaled; the inner
  * one stretches the plot. Colours and sizes are in status.css. */
 #include "report_parts.h"

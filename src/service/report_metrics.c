@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a report in Prometheus' format (see service/report.h), with its naming conventions: base units, _total. */
 #include "report_parts.h"
 

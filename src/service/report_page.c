@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a report as an HTML page (see service/report.h). */
 #include "report_parts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Helpers of the report's formats. Private to this module. */
 #ifndef NEO_SERVICE_REPORT_PARTS_H
 #define NEO_SERVICE_REPORT_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes a report as text, and as the section of mod_status (see service/report.h). */
 #include "report_parts.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operations on one resource: create, read, patch, replace, delete. */
 #include <apr_strings.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the rules between resources in a request (see model/business_rules.h). */
 #include "call.h"
 #include "store/facts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The request pipeline: its steps in their order, and the one responder (see service/service.h). */
 #include "service/service.h"
 

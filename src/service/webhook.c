@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Webhook subscriptions: rotation of the secret, a delivery, test deliveries, retries and recovery. */
 #include "call.h"
 #include "core/json.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Starts a conversation over WhatsApp, and reads one.
  *
  * The message is committed before it is sent, no connection is held while it is sent, and the outcome is recorded in a second

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rows that an administrator makes (see store/admin.h). */
 #include "admin_exec.h"
 

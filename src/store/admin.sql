@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Rows that an administrator makes (see admin.c).
 
 -- ---------------------------------------------------------------- lists; $1 narrows them, null: all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Changes and removes rows that an administrator has made (see store/admin.h). */
 #include <apr_strings.h>
 #include <stdlib.h>

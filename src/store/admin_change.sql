@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Changes of rows that an administrator has made (see admin_change.c).
 
 -- $1 token, $2 organizations as a JSON array.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the admin*.c files share. */
 #ifndef NEO_STORE_ADMIN_EXEC_H
 #define NEO_STORE_ADMIN_EXEC_H

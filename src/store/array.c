@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Builds PostgreSQL array literals (see store/array.h). */
 #include "store/array.h"
 

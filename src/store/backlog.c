@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The length of the queue, counted up to a limit (see store/backlog.h). */
 #include "store/backlog.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Counts the queue (see backlog.c): $1 limit of counted rows, $2 limit of subscriptions.
 --
 -- Subscriptions are found one after the other in the index, as in outbox.sql, so that the cost does not depend on the length of

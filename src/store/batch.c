@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates and runs statements that write several rows (see store/batch.h).
  *
  * {rows} is a JSON array of objects: the members of a row's body, and others whose names begin with "item_". {references} is a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Invalidation of credential caches (see store/cache_sync.h).
  *
  * A position is the lowest 31 bits of a transaction id: a listener's is a snapshot's xmax, so that transactions with a lower id

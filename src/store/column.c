@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The columns of the field types (see store/column.h). */
 #include "store/column.h"
 

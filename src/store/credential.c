@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads credentials (see store/credential.h). */
 #include "store/credential.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Reads a credential (see credential.c): $1 id.
 -- name: read
 select encode(c.secret_hash, 'base64'),

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Deliveries as the API lists, shows and makes them (see store/delivery.h). */
 #include "store/delivery.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Deliveries that the API makes and shows (see delivery.c). Parameters have names (see store/sql.h).
 
 -- ---------------------------------------------------------------- what to deliver: an event in a row each

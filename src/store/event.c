@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates the events of writes, and their deliveries (see store/event.h). */
 #include "store/event.h"
 

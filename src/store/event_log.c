@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what holds back the event log (see store/event_log.h). */
 #include "store/event_log.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The transaction that holds back the end of the event log (see event_log.c): the oldest one that has written and not ended, in
 -- any database. Its age is null if the session belongs to a role whose activity the connected role must not see.
 -- name: holder

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Makes the transitions that a date causes (see store/expiry.h). */
 #include "store/expiry.h"
 

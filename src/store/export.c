@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An export of an organization (see store/export.h). */
 #include "store/export.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Statements of an export (see export.c): $1 organization.
 
 -- name: head

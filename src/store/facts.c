@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the facts of a write (see store/facts.h). */
 #include "store/facts.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What the rules of a write need to know of related resources (see facts.c).
 --
 -- $1 organization, $2 property, $3 proposal, $4 the resource that is written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Idempotency keys (see store/idempotency.h). */
 #include "store/idempotency.h"
 

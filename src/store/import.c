@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Imports rows (see store/import.h). */
 #include "store/import.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Statements of `neoapictl import` (see import.c).
 
 -- $1 organizations. The lock lasts until the connection ends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks the rules between resources for the lines of an import (see import_sql.h). */
 #include <apr_strings.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Proposals and contracts of an import with the property and the proposal that they refer to, from the file or the organization (see
 -- import_rules.c): $1 organization, $2 the last line of the previous page.
 -- name: related

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates the statements of an import (see import_sql.h). */
 #include "import_sql.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statements of an import, generated from the resources' tables; the others are in import.sql. */
 #ifndef NEO_STORE_IMPORT_SQL_H
 #define NEO_STORE_IMPORT_SQL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leads that an administrator imports (see store/lead_admin.h). */
 #include "store/lead_admin.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Leads that neoapictl adds (see lead_admin.c): $1 organization, $2 a JSON array of rows.
 
 -- name: problems

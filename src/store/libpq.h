@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the pg*.c files share. */
 #ifndef NEO_STORE_LIBPQ_H
 #define NEO_STORE_LIBPQ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Applies migrations (see store/migrate.h). */
 #include "store/migrate.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Statements of `neoapictl migrate` (see migrate.c).
 
 -- Each migration has a transaction of its own, which first waits for other migrations. The lock ends with the transaction, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The queue of deliveries: claims, results and cleanup (see store/outbox.h). */
 #include "store/outbox.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The courier's statements (see outbox.c).
 
 -- Claims due deliveries: $1 claim, $2 lease in seconds, $3 limit, $4 limit of a subscription that is not in $6, $5 cursor,

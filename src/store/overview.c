@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Counts for `neoapictl status` (see store/overview.h). */
 #include "store/overview.h"
 

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Counts what is in the deployment (see overview.c).
 -- name: overview
 select json_build_object(

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates and runs the SQL of paged, filtered lists (see store/page.h). */
 #include "store/page.h"
 

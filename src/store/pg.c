@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Connections, and running statements on them (see store/pg.h). */
 #include <apr_strings.h>
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statements with a time limit of their own (see store/pg.h). */
 #include <apr_strings.h>
 

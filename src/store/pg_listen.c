@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Notifications, and statements that are run once on a given connection (see store/pg.h). */
 #include <apr_strings.h>
 #include <stdlib.h>

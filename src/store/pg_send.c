@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statements whose result is received later (see store/pg.h). */
 #include "core/clock.h"
 #include "libpq.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prepared statements: names and slots; statements registered at run time (see store/pg.h). */
 #include <apr_strings.h>
 #include <pthread.h>

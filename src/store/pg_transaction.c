@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transactions of several statements (see store/pg.h). */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Removes an organization or a tenant (see store/purge.h). */
 #include "store/purge.h"
 

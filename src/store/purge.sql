@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Statements of `neoapictl purge` (see purge.c).
 
 -- Every table or partition with a column organization_id, and the table that it is a partition of. Tables that refer to others

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The CTEs that look up and write references (see store/reference.h). */
 #include "store/reference.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statements with named parameters (see store/sql.h). */
 #include "store/sql.h"
 

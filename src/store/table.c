@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates and runs the statements of resources (see store/table.h). */
 #include "store/table.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Deliveries for neoapictl (see store/webhook_admin.h). */
 #include "store/webhook_admin.h"
 

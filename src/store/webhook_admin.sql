@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Deliveries as neoapictl shows them (see webhook_admin.c).
 
 -- $1 organization, $2 subscription, $3 status or null, $4 limit.

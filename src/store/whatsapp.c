@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls the schema's functions for WhatsApp (see store/whatsapp.h). */
 #include "store/whatsapp.h"
 

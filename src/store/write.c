@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Generates the statements that write a row, from a resource's table (see store/write.h). */
 #include "store/write.h"
 

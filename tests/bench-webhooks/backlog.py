@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a million deliveries that wait make claims slower: half of them the same subscription's in the future, half others'."""
 
 from statistics import median

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Webhooks beside what would be built instead: bench.py BUILD
 
 Runs the parts that BENCH names (default: throughput, latency, idle, backlog). BENCH_ROUNDS is how many rounds a

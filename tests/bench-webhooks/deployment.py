@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The private deployment that is measured: Apache with the courier, PostgreSQL, and an organization with subscriptions."""
 
 import contextlib

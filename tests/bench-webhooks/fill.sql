@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Deliveries of one subscription that are due now, each of an event of its own, whose whole body has %(size)s bytes. Ids are of today.
 with event (n, id, body) as (
     select n, left(neoapi.webhook_min_id(current_date), 14) || lpad(n::text, 16, '0'),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a process asks the database while nothing happens."""
 
 import time

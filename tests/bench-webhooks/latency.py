@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How soon after the 201 of a write its first attempt arrives, on an idle machine."""
 
 import json

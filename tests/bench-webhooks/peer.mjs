@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What would be built instead: graphile-worker fetches jobs in batches and completes them in batches, undici sends, one HMAC a
 // delivery. Tells one line of JSON: how long it took from the commit of the jobs until none was left.
 //

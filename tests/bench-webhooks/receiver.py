@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who receives: nginx, which counts, for speed; a process that notes when each request arrived, for latency."""
 
 import http.client

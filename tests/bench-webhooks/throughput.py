@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same deliveries to the same receiver, by the courier and by graphile-worker with undici, in turns."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """mod_neoapi beside a bare handler: bench.py BUILD
 
 Runs the parts that BENCH names, by default DEFAULT_PARTS. get, list, create and insert are about brokers; property and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cases. In get, list, property, find and create, which also queues an event, both handlers do the
 same; in insert the bare handler writes the row alone; batch compares two ways to create of ours, bulk the bare handler's way to
 create many with ours to create one."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The private deployment that is measured: Apache with both handlers, PostgreSQL with a million brokers and as many properties,
 and whose they are."""
 

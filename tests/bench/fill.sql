@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- Fills the tables of brokers and of properties: :brokers and :properties of them, evenly over all organizations, created in turns
 -- over the last two years, so that the rows of one organization lie scattered as they would in life. The triggers make the
 -- representations. Every organization gets a subscription to broker.created.

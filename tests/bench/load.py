@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """wrk: what it sends, and what it measured; and two sides measured in turns, run by run or request by request."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resident memory of Apache's children after many requests and after ten times as many."""
 
 import pathlib

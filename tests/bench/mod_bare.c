@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A minimal handler that the module is compared with: a connection of mod_dbd, one prepared statement, the response's bytes.
  *
  *   GET  /bare/TENANT/ORGANIZATION/brokers/ID         one broker

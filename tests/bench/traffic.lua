@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- What wrk sends: the requests of a file in random order. wrk -s traffic.lua URL -- FILE RUN [statuses]
 --
 -- A line of the file is "METHOD PATH KEY", and a body where there is one. In a body, # stands for twelve digits that no other

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Measures two handlers alternately over one connection: turns PORT ROUNDS FILE FILE
  *
  * A line of a file is "METHOD PATH KEY". A round sends a request of each file, in random order, so that both handlers suffer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client that reads a whole organization page by page: the last page costs what the first one does."""
 
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens to the demo's properties: proposals and contracts in every state, and the documents about them. A story is told as
 an agency would do it, step by step: what an accepted proposal or an active contract does to its property, the service does."""
 

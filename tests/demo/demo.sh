@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs the demo: a private deployment under BUILD/demo with two tenants, three organizations, 200 brokers, 200 properties with
 # parties, proposals, contracts and documents, and leads who answer WhatsApp messages through a simulation of Meta.
 #

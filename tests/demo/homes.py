@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's properties, as the API takes them. places.csv has municipalities with their numbers at IBGE and in each some
 neighbourhoods: streets with the first five digits of their postal codes, what a square metre costs in reais, and what is there."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads the demo's data through the API, as a client would, so that all of it is what the API accepts and does.
 
     NEOAPI_URL=… NEOAPI_CA=… NEOAPI_KEY=… (and what else OFFICES names) load.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's brokers and parties, as the API takes them. Names, numbers and accounts are combined by a generator and belong
 to no real person: addresses end in example.com, telephone numbers begin with a prefix that is not given out."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A small receiver of webhooks for the demo: receiver.py BUILD
 
 Subscribes to every event of the demo's first organization, at http://127.0.0.1:DEMO_RECEIVER_PORT/ (8555), checks both signatures

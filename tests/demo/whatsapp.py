@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulates Meta's servers and contacts for the demo.
 
     NEOAPI_URL=… NEOAPI_CA=… NEOAPI_KEY=… whatsapp.py leads    prints leads as CSV: parties with the role buyer or tenant

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154 # variables are shared with instance.sh
 # The Apache of an instance: its certificate, its configuration, started, stopped. Sourced by instance.sh; $state is the instance.
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Checks the configurations that are shipped: httpd accepts each in conf/, neoapi.conf with its commented defaults switched on and
 # the others with the proxies that their comments show; neoapi.conf mentions every directive that the module has; libpq
 # understands the service files. check-conf.sh MODULE

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Compares the manuals with the code: every directive and message of the module, every command and option of neoapictl is explained,
 # and nothing else is; man has nothing to complain of; versions agree. check-manuals.sh BUILD
 set -eu

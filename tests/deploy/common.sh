@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
 # For the scripts beside this one: words to the caller, processes, ports. Sourced, not run.
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Prints the directives that the module has, as httpd knows them: directives.sh MODULE
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

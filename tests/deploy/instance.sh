@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # A private deployment in one directory: a PostgreSQL cluster on a Unix socket and an Apache on 127.0.0.1, for the demo, the
 # tests and the benchmarks. Touches no system service and no other instance.
 #

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs the packages that a folder's lock file pins: npm.sh FOLDER INTO. Done once; after that no network is needed.
 set -eu
 

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing from the groups named: packages.sh build run check
 # Starts no service and makes no database cluster: what needs a server brings up a private one (instance.sh).
 set -eu

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2034,SC2154 # variables are shared with instance.sh
 # The PostgreSQL cluster of an instance: made, started, stopped, killed. Sourced by instance.sh; $state is the instance.
 

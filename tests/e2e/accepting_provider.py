@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A WhatsApp provider that accepts every message, for tests of the API alone. Tests of the provider use the
 stand-in for Meta in tests/whatsapp, which validates requests."""
 

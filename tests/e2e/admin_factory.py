@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tenants, organizations, plans, users, keys and tokens for tests. They are inserted with SQL, because neoapictl needs a process for
 each; it has tests of its own. What has to take effect on all processes at once (revoke, set_plan) is done with neoapictl, which waits."""
 

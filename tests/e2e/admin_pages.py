@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of the administrator's pages share: where these are, and their figures.
 
 CONF adds them to the API's virtual host and to a plain HTTP virtual host without the API.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tests of batches share: sending them, looking at their results, and the events that they make. The fixture is imported
 by each module that uses it."""
 

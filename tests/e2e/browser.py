@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a headless Chromium with Selenium that can only reach this host."""
 
 import json

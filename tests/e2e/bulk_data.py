@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One organization with a million properties and many of everything else, in an instance of its own; and what PostgreSQL did for
 a request to it.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client of the API. Whatever it receives is checked against what the API promises for every response."""
 
 import functools

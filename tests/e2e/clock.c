@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A library for LD_PRELOAD: the wall clock is SHIFT seconds ahead. */
 #include <sys/syscall.h>
 #include <time.h>

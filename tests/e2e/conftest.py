@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures of the end-to-end tests: one private Apache and PostgreSQL for the whole session, and clients for it.
 
 The build under test is NEOAPI_TEST_BUILD (default: build/). A build/san is loaded with AddressSanitizer. The session fails if

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests made from the OpenAPI document, operation by operation."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A database of one's own, made by `neoapictl setup`, for the tests of neoapictl.
 
 Wants a fixture `cluster` with `admin_dsn`, a superuser's connection string for a private cluster, and the program in

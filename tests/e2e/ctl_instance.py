@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl beside running servers, and on a terminal of its own."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The servers under test: a private Apache and PostgreSQL, made by tests/deploy/instance.sh and removed at the end."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The resources of an estate agency: the smallest and the fullest body of each, and making them."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values from schemas: what they take and what they do not, by Hypothesis. A path is a tuple of names and indexes."""
 
 import copy

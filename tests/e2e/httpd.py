@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An Apache of one's own beside an instance's, with a changed configuration and maybe another database."""
 
 import os

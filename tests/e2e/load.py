@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients that send requests continuously over kept connections, and record the result of each."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs of a next version: this build's objects, linked with migrations of the tests' own after those in sql/."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API's own description, as tests use it: its operations, and whether an answer fits what it says."""
 
 import copy

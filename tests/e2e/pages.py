@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parses the documentation pages for the tests."""
 
 from html.parser import HTMLParser

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data directories of PostgreSQL that are filled once for each build, and copied when an instance starts."""
 
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A connection that sends raw bytes and reads responses one by one: pipelined, interim and incomplete ones."""
 
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receivers of webhooks: real HTTP and HTTPS servers with a given behaviour, which record what arrived and when.
 
 with Receiver(behave) as receiver: receiver.url, receiver.arrivals, receiver.connections. `behave` is one of the functions below or

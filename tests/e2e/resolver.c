@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stands before the system's resolver: a name for which ANSWERS has a file has the address that is in it, now. */
 #include <dlfcn.h>
 #include <netdb.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An organization with resources of every kind that the description knows, made from its own examples."""
 
 import copy

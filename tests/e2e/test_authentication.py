@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may do what: credentials, roles and scopes, X-Organization-ID, the walls between organizations, revocation."""
 
 import zlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Broken HTTP of every kind: what httpd itself refuses is answered like everything else, and nothing is smuggled past it."""
 
 import re

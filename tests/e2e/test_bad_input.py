@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad bodies and fields get the right error without internals, and the server keeps running."""
 
 import json

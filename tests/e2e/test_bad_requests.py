@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad queries, cursors, ids, paths and headers get the right error without internals."""
 
 import uuid

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches: every operation is what the single request would be, in order; all or nothing where asked for."""
 
 import pytest

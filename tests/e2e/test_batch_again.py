@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batches that come again, several at once, or while the database is in trouble: each is done once, or not at all."""
 
 import itertools

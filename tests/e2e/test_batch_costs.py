@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a batch costs: round trips, and rows a second beside single creates."""
 
 import re

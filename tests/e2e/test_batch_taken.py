@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is taken for a batch, from whom, how much of it, and how it is counted."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Brokers: create, read, change, replace, delete; what is unique; who did it."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules between properties, proposals and contracts, as the page of business rules lists them. Transitions: test_transitions.py."""
 
 import itertools

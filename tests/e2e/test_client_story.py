@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client that is made from the API's description, by a generator and a library that are not ours, lives one whole story."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ETag, If-Match, If-None-Match, HEAD and OPTIONS."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Contracts: what one field asks of another, what each takes, and what the filters find. Statuses: test_transitions.py."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests `make demo`: the commands that it prints work, and starting it again changes nothing."""
 
 import json

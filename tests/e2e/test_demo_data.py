@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's data: what `make demo` loads is what the API accepts, finds and keeps consistent."""
 
 import os

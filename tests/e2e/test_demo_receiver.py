@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The demo's receiver: it accepts what the API sends and nothing else."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests the documentation pages: headers, Content-Security-Policy, links, contents, caching, and their build."""
 
 import hashlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests the pages of the documentation in Chromium: layout, contrast, copy buttons.
 
 Screenshots are kept in BUILD/e2e/screenshots."""

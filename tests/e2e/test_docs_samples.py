@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pastes the samples of the documentation one after the other: curl in a shell, Python, and TypeScript with the compiler."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the examples of the page on webhooks: requests, and checks of signatures in each language."""
 
 import importlib.util

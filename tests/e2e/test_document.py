@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents: what each field takes, and what the filters find."""
 
 import pytest

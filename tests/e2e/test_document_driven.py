@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests that are made from the API's description, valid and invalid, to every operation that it has: whatever is described
 is tried, with no word here on any resource.
 

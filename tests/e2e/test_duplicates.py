@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """conflict.duplicate names the field and the resource that has the value."""
 
 import pytest

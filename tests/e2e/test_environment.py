@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is set in the environment of a build or of a test changes nothing: settings are arguments, or have a prefix of our own."""
 
 import os

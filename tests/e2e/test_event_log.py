@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The event log has no gaps: two hosts whose clocks differ by a minute write, and readers follow the log meanwhile.
 
 NEOAPI_PROMISE_SCALE multiplies the number of writes; 1 stands for 2,400.

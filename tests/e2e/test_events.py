@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The event log: what is recorded of each kind of write, and what writes nothing."""
 
 import threading

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures under load: the database stopped, killed or hanging, Apache restarted, a child killed.
 
 An instance of its own, with three virtual hosts: the usual one; one that does not wait long for slow clients (127.0.0.2); one

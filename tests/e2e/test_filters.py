@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filters of the list of brokers: AND between them, a comma means OR."""
 
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every filter of every list in an organization with a million properties: an index serves it, and no list reads or sorts more
 than a small part of the rows."""
 

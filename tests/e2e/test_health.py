@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Health for balancers: alive without the database, ready with it, and in time whatever the database does."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The protocol: HTTP/2, compression, methods, sizes, paths, broken requests."""
 
 import gzip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Idempotency-Key: a request that is repeated is done once and answered alike."""
 
 import uuid

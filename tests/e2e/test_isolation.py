@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Isolation of organizations: every route of the OpenAPI document is requested with another organization's key, with every
 id of the first organization in every place for an id. Existing and unknown ids get the same response in the same time.
 """

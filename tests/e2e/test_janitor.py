@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cleanup of old history and expired idempotency keys, which begins when the server starts."""
 
 import uuid

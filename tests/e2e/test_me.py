@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """GET /me: both shapes of the principal."""
 
 import re

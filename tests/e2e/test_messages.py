@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of the error log: which identifier, whom it is about, what to do."""
 
 import re

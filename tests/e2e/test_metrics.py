@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics for Prometheus: promtool has nothing to say against them, and they count what happened."""
 
 import json

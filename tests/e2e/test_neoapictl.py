@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl: rows, keys and tokens, and the command line."""
 
 import hashlib

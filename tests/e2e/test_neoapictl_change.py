@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl change, remove, rotate and status: what an administrator does about what there is, and what running servers make of
 it at once."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl doctor: it finds each fault, and nothing where nothing is wrong.
 
 What it says of httpd's configuration is in test_neoapictl_doctor_httpd.py; this machine's is not looked at here.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl doctor and httpd's configuration, which apachectl reads: what is not set up yet, what is wrong, and how it is fixed."""
 
 import json

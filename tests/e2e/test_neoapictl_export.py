@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl export, import and purge: an organization's data goes out, away, and comes back as it was."""
 
 import contextlib

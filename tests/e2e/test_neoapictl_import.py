@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl import: data from elsewhere, what is wrong with it, and what becomes of an import that is interrupted."""
 
 import json

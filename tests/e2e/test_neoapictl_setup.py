@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl setup and migrate, and what the runtime role that they make may do."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl webhook: what an administrator sees of deliveries, and does about them."""
 
 import json

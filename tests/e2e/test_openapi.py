@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API's description and its page of errors: served to everybody, and true."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The outbox: a write and its deliveries are one statement."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists: the six rules of paging, sealed cursors, the Link header."""
 
 import random

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parties: tax numbers, what else each field takes, and what the filters find."""
 
 import pytest

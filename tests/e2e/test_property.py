@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Properties: what each field takes, what one asks of another, and what the filters find."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Proposals: amounts and terms, what else each field takes, and what the filters find. Statuses: test_transitions.py."""
 
 import pytest

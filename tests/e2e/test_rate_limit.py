@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rate limits: by plan and credential; by address without a credential; exact across processes."""
 
 import subprocess

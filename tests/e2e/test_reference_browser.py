@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests the reference page in Chromium: "Try it out", snippets, schemas, links to an operation."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """References: what they name must exist in the organization when they are written, and cannot be deleted afterwards."""
 
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The balancer that conf/several-hosts.conf shows, in front of two hosts, as far as one machine can be these: over TLS, it finds
 out who is ready, and the hosts know who calls."""
 

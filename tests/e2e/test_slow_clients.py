@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A thousand slow clients beside a normal one, with the shipped numbers of threads and connections."""
 
 import re

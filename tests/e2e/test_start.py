@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start-up: what is wrong with the configuration keeps httpd from starting, with a message that says how to mend it; what is
 wrong with the database does not."""
 

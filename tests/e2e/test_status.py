@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The status page and its text: what is counted is what happened, in all processes, whatever becomes of them."""
 
 import os

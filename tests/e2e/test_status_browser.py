@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The status page in a real browser: it is drawn under its policy, fits a phone, can be read, and comes again by itself.
 
 What was seen stays in BUILD/e2e/screenshots, to be looked at."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statuses that change along their rows only, the moments that the service sets, and what a status does to the property."""
 
 import uuid

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Upgrades: a newer neoapictl migrates while the module serves, and the module goes on serving on a schema that is newer than it."""
 
 import contextlib

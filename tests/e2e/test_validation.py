@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a body must be: every wrong field is named, with its code, in one pass."""
 
 import pytest

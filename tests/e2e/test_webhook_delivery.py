@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deliveries: when attempts are made, what is recorded of them, and what receivers cannot do."""
 
 import re

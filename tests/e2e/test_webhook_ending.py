@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A subscription that is deleted while it is delivered to: who takes what of the queue, and in which order."""
 
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The address guard: inner addresses are refused in every notation and by every name."""
 
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The courier's guarantees, tested with real receivers during failures.
 
 NEOAPI_PROMISE_SCALE multiplies the sizes; 1 stands for what is promised: 5,000 brokers, 10,000 deliveries.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is delivered is genuine for libraries that receivers use, with an old secret and a new one, with an old key and a new one."""
 
 import base64

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Webhook directives of two virtual hosts that share connections: each decides whether it accepts http URLs; all else is as the
 first one says."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """/webhooks: subscriptions, their secrets and deliveries, and whose they are."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The callback that Meta calls: who may, what is refused, and that nothing that was taken is lost or counted twice.
 
 What its contents mean is in test_whatsapp_contacts.py and test_whatsapp_optout.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Meta's callbacks mean: messages of every type, what became of ours, and who a contact is.
 
 Who wants to hear no more is in test_whatsapp_optout.py.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """neoapictl lead and neoapictl whatsapp: leads from a file, all of them or none, and numbers with their secrets."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`neoapictl export` and `import` of leads and opt-outs, and a number that changes its account."""
 
 import dataclasses

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """POST /whatsapp/conversations with an Idempotency-Key: whatever happens, Meta is called once for it. And while Meta is waited
 for, others are served."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opt-outs: by a word, in WhatsApp's settings, or reported by Meta when it refuses a message."""
 
 import itertools

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """POST /whatsapp/conversations when Meta refuses, is unreachable, is slow, or its response is lost."""
 
 import contextlib

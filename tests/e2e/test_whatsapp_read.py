@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversations as the API shows them: the list, one, and its messages.
 
 That nobody sees those of another organization is in test_isolation.py.

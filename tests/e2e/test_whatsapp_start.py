@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """POST /whatsapp/conversations where Meta accepts: what is answered, what Meta gets, and what is refused before it gets there."""
 
 import re

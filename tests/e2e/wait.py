@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for conditions, with a limit; and doing many things at once."""
 
 import threading

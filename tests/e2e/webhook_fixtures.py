@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures of the webhook tests: an instance that delivers to this machine on a shortened schedule, and helpers.
 
 The fixtures are imported by each module that uses them, so that each has an instance of its own. A module's constant

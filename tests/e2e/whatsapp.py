@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fixtures of the WhatsApp tests: servers that send to a stand-in for Meta's (tests/whatsapp), and helpers.
 
 The fixtures are imported by each module that uses them, so that each has servers of its own. A module's constant CONF has more

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the reader of WhatsApp's callbacks and checks that its results are as include/model/callback.h says. */
 #include "model/callback.h"
 #include "core/json.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Converts a fuzzer's corpus: corpus.py unpack FILE FOLDER, corpus.py pack FOLDER FILE
 
 In the file each input is a line: a JSON string with a character for each byte, so that diffs are readable.

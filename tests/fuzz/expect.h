@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks that the fuzzers share. A failed one aborts the process, so that libFuzzer saves the input. */
 #ifndef NEO_FUZZ_EXPECT_H
 #define NEO_FUZZ_EXPECT_H

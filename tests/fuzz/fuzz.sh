@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs the fuzzers in a folder: fuzz.sh run|check|keep FOLDER FUZZER…
 #
 #   run     NEOAPI_FUZZ_RUNS executions (10,000,000), with a process for each processor. New inputs are added to FOLDER/<fuzzer>.corpus,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Fuzzes the reader of responses of WhatsApp's provider and checks that its results are as include/model/provider.h says. The
  * first two bytes of an input are the HTTP status. */
 #include "model/provider.h"

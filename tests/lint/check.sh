@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs lint checks over a folder: check.sh FOLDER CHECK...
 # One line a check; what is wrong is above the line of its check.
 set -u

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every file as the formatters and linters want it: C, shell, Python, and the ends of all lines."""
 import re
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """APR's printf functions do not know the C library's length modifiers ll and z: they print "%lld" as it is, or read a wrong argument."""
 import re
 

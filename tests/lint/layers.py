@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks includes: a layer uses only lower layers, and only the listed files include a third-party library."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long files and functions of C may be."""
 import re
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every lint check can fail: each passes on a small project, and names the defect that is put into it."""
 import pathlib
 import shutil
@@ -7,7 +8,8 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-CHECKS = ("format", "formats", "layers", "sizes", "texts")
+CHECKS = ("format", "formats", "layers", "licences", "sizes", "texts")
+LICENCE = "SPDX-License-Identifier: Apache-2.0"
 
 FUNCTION = "int neo_{0}(void);\n\nint neo_{0}(void)\n{{\n{1}    return 0;\n}}\n"
 
@@ -48,6 +50,18 @@ PROJECT = {
     "tests/e2e/test_thing.py": "from things import thing\n\n\ndef test_thing(thing):\n    assert thing == 1\n",
     "tests/run.sh": '#!/bin/sh\necho "$1"\n',
 }
+
+COMMENTS = {".c": f"/* {LICENCE} */\n", ".h": f"/* {LICENCE} */\n", ".py": f"# {LICENCE}\n", ".sql": f"-- {LICENCE}\n"}
+
+
+def with_licence(path, content):
+    first, line, rest = content.partition("\n")
+    if first.startswith("#!"):
+        return f"{first}\n# {LICENCE}\n{rest}"
+    return COMMENTS.get(pathlib.PurePath(path).suffix, "") + content
+
+
+PROJECT = {path: with_licence(path, content) for path, content in PROJECT.items()}
 
 # The check, the file, its defective content, and what the check must say.
 DEFECTS = {
@@ -90,6 +104,8 @@ DEFECTS = {
     "httpd.h outside httpd": ("layers", "src/service/x.c", "#include <httpd.h>\n", "belongs to httpd"),
     "another header of httpd": ("layers", "src/ctl/x.c", '#include "http_log.h"\n', "belongs to httpd"),
     "mod_dbd.h in store": ("layers", "src/store/x.c", "#include <mod_dbd.h>\n", "belongs to httpd"),
+    "a file without a licence": ("licences", "src/core/x.c", "int x;\n", "src/core/x.c:1: the first line"),
+    "a script without a licence": ("licences", "tests/x.sh", "#!/bin/sh\n\n# SPDX\n", "tests/x.sh:1: the first line"),
     "a file that is too long": ("sizes", "src/core/x.c", long_file(501), "src/core/x.c: 501 lines; at most 500"),
     "a header that is too long": ("sizes", "include/core/x.h", long_file(501), "include/core/x.h: 501 lines"),
     "a module file that is too long": ("sizes", "mod_neoapi.c", long_file(250), "mod_neoapi.c: 250 lines; at most 249"),
@@ -108,6 +124,8 @@ DEFECTS = {
 
 # What is just within the limits, or only looks like what is forbidden.
 HARMLESS = {
+    "a licence after the interpreter": ("licences", "tests/x.sh", f"#!/bin/sh\n# {LICENCE}\n"),
+    "a text without a licence": ("licences", "doc/x.md", "# Title\n"),
     "a file of 500 lines": ("sizes", "src/core/x.c", long_file(500)),
     "a module file of 249 lines": ("sizes", "mod_neoapi.c", long_file(249)),
     "a function of 45 lines": ("sizes", "src/core/x.c", long_function(45)),

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What no text of the project may say: where it was written, where packages came from, what is still to be done."""
 import re
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The project's files, for the checks: what git has or would add; where there is no git, everything but what is made."""
 import os
 import pathlib

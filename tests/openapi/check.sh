@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Checks OpenAPI documents: check.sh FILE… Any warning fails.
 # Spectral and Redocly lint each one, examples included. openapi-typescript, orval 7 and 8 and @hey-api/openapi-ts generate code,
 # which is compiled with client.ts and generated.ts.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A client as its author would write it with the types of openapi-typescript: compiled, never run.
 import type { components, operations } from "./api";
 

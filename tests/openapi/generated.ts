@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The same code with the types of each generator that makes a whole client: compiled, never run.
 import type * as hey from "./hey";
 import type * as orval7 from "./orval7";

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the story uses of Node.
 declare module "node:crypto" {
   export function randomUUID(): string;

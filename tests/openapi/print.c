@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prints what the model's tables say of themselves, for the tools that check it:
  *   print description BASE_URL DOCS_URL   the OpenAPI document
  *   print errors                          the page of errors

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes JSON values as YAML and reads them back: roundtrip.py PRINT [COUNT]. PRINT is the program of print.c."""
 import json
 import random

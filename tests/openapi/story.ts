@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One whole story, as an agency's own system would live it, with a client that is made from the API's description: a broker gets a
 // property of a seller, a buyer's proposal is accepted, the contract is signed, documents are filed; then all is put away again.
 import { randomUUID } from "node:crypto"; // it is global from Node 19 on, and Debian 12 has 18

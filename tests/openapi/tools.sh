@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # What check.sh and story.sh have in common: sourced, with the folder of both in $here.
 tools=${NEOAPI_OPENAPI_TOOLS:-$here/../../build/openapi-tools}
 export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS=false

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs debian/tests as Debian does, in the machine that it is started in (see machine.sh). The source lies beside the package.
 # The machine is thrown away afterwards, which is what the restrictions ask for.
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Builds the Debian package from a copy of the source: build.sh DIR FETCHED
 # NEOAPI_RELEASE=trixie: on a clean system of that release, if it is not this machine's. DIR/source is the copy, with what was
 # fetched in the place where debian/rules looks for it; the package and what belongs to it are put beside it.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the package from DIR/source on a clean system of a Debian release, with its build dependencies and without a network:
 # clean-build.sh RELEASE DIR [INTO]   The package and what belongs to it are put into INTO (DIR). It needs root.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A throwaway Debian with systemd and no network but loopback: machine.sh DIR SCRIPT [FILE...]
 #
 # Boots a fresh copy of a base system, runs SCRIPT in it as root in its home with the FILEs beside it, writes what it says, powers off, and

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # The module behind Debian's PgBouncer, set up as conf/pgbouncer.ini and conf/pgbouncer.conf say, in the machine that this is started
 # in (see machine.sh).
 set -euo pipefail

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2034 # the scripts beside this one use both
 # Sets $release, the Debian release to build and test for: NEOAPI_RELEASE, else the one of this machine, else the newest one tested.
 # $own_release is the one of this machine, empty if it is not Debian. Sourced, not run.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Tries `neoapictl site create` in the machine that it is started in (see machine.sh): with each kind of certificate, beside another
 # site, and that a failure changes nothing and says why.
 set -euo pipefail

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Tries the Debian package on systems of its own: test.sh DIR [STEP...]
 # DIR is where build.sh has put it, NEOAPI_RELEASE (this machine's) the release that it was built for. The steps, all where none is named:
 #   clean_build   from its source on a clean system with its build dependencies, without a network

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # Upgrades a host that serves, in the machine that it is started in (see machine.sh): the walk with the older package, then
 # requests all the time while the newer one is installed and its migration runs; then the module is removed and purged.
 set -euo pipefail

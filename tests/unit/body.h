@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bodies of the resources for tests: the least that each takes, changed by a merge patch, and what validation says of it. */
 #ifndef NEO_TESTS_BODY_H
 #define NEO_TESTS_BODY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A fake host of the service in memory, and a site without a database. */
 #ifndef NEO_TESTS_FAKE_HOST_H
 #define NEO_TESTS_FAKE_HOST_H

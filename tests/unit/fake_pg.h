@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A fake server for PostgreSQL's protocol version 3, as far as our statements need it. It answers what a test wants: rows,
  * errors, or the end of the connection. It runs in threads of the test and listens on a Unix socket. */
 #ifndef NEO_TESTS_FAKE_PG_H

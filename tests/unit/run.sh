@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Runs test programs, all of them whatever happens, and sums up: run.sh PROGRAM…
 # A program that passes is silent; of one that fails, what it said is shown. cmocka speaks TAP here, so that the tests that a
 # crash kept from running count as failed, too.

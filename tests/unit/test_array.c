@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PostgreSQL array literals: quoting. (That PostgreSQL parses them is tested end to end.) */
 #include "unit.h"
 

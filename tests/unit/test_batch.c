@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batches: what is accepted, and that all errors are reported at once. */
 #include "unit.h"
 

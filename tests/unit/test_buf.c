@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The growing buffer, and JSON strings from any text. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules between resources: which writes need related resources, and what the rules refuse. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Callbacks of WhatsApp's provider: any part can be missing or wrong, and the rest is used. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Timestamps and dates: formatting and parsing agree, and nothing else is accepted. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cache of credentials: its entries, when it is fresh, and how long an entry is valid. */
 #include "unit.h"
 

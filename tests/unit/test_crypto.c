@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hashes against published values, encryption bound to context and key, key files. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The documentation: every page is whole, is filled in, and needs nothing that is not packed beside it. */
 #include "unit.h"
 

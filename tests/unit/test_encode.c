@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Encodings and checksums: published values, limits, and invalid input. */
 #include "unit.h"
 

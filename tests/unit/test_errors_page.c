@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The page of errors: every code that can be answered is explained where its documentation_url leads. */
 #include "unit.h"
 

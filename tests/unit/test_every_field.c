@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every field of every resource, also in objects and lists. Walks the tables, so that new fields are tested too. */
 #include "body.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Each type of field in a resource that has it: valid values are stored, errors have the path of the value. */
 #include "body.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Histograms: every duration has a bucket, and quantiles are exact to a bucket. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Ids: increasing across threads, and nothing else is accepted as an id. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Look-ups of credentials: what is read from the database, and how much of it an address can cause. */
 #include "fake_host.h"
 #include "fake_pg.h"

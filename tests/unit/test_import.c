@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Imported rows: order of kinds, ids, and validation. */
 #include "body.h"
 

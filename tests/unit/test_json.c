@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON: parsing, order of members, merge patches (RFC 7396). */
 #include "unit.h"
 

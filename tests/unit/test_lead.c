@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Leads: reading CSV, and validation. */
 #include "unit.h"
 

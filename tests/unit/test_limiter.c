@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rate limits: one caller's window, and exact counts across threads and processes. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Log messages reach the sink, cut if they are too long. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Metrics in shared memory: no count is lost between processes; minutes of the last hour; dead processes are ignored. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The embedded migrations. (That they can be applied is tested end to end.) */
 #include "unit.h"
 

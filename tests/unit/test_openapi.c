@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The OpenAPI document and the page of errors: they have everything that the model's tables have, and their examples are true.
  */
 #include "unit.h"

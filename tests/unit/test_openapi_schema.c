@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The schemas made from the types of fields. */
 #include "body.h"
 

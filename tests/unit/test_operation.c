@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Operations: routing of paths and methods, Allow, and consistency of the table. */
 #include "unit.h"
 

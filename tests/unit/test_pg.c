@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Connections and statements without a database. (The rest is tested end to end.) */
 #include "unit.h"
 

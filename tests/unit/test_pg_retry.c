@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Connections that end during a statement: what is retried, and that no write is executed twice. */
 #include "fake_pg.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statements whose result is received later: failures of either step and between them. */
 #include "fake_pg.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Transactions of several statements: when they can be retried, when it is unknown whether they were committed, and that no
  * connection stays in one. */
 #include "fake_pg.h"

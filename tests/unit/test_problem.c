@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Problems: a catalogue that agrees with itself, and documents with the members of the contract. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests to and responses of WhatsApp's provider. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Statistics by host: slowest first, old ones expire, only the host of a URL is stored. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* References in bodies, and between resources. */
 #include "body.h"
 

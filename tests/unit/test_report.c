@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reports: what a page, its text and the metrics say of figures that are known. */
 #include "unit.h"
 

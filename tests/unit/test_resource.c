@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Consistency of the tables of resources, from which other modules derive SQL, events and documentation. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Routes: every operation of every resource has its own number. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules for Brazilian numbers and for files, and their patterns in the OpenAPI document. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Secrets of credentials: form, checksum, and invalid input. */
 #include <setjmp.h>
 #include <stdarg.h>

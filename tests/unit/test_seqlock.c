@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sequence locks: consistent reads or none, also after a writer was killed. */
 #include "unit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The request pipeline without a database: authentication, routing, scopes, rate limits, and what every response has. */
 #include "fake_host.h"
 

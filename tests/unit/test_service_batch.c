@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Batches whose statements fail: retries, responses, and the release of the connection. A fake server creates brokers. */
 #include "fake_host.h"
 #include "fake_pg.h"

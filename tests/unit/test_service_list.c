@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists: query parameters and cursors. A fake server records the statements. */
 #include "fake_host.h"
 #include "fake_pg.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes that are refused: missing references, deletions of a resource in use, ids with a suffix that is taken; also if that
  * changes while the statement runs. A fake server returns the prepared rows. */
 #include "fake_host.h"

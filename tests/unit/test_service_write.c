@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that write: bodies, idempotency keys, entity tags and concurrent writes. A fake server has one row and counts the
  * statements. */
 #include "fake_host.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values of filters and references in SQL. (The statements are tested end to end.) */
 #include "unit.h"
 

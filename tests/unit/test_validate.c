@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of bodies: normalized values in order, all errors in one pass. Walks the table, so that new fields are tested too.
  */
 #include "unit.h"

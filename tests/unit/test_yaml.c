@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* YAML: what is written is read back as the same value by every reader. (tests/openapi/roundtrip.py reads back what is made
  * here of thousands of values; these tests pin the form.) */
 #include "unit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Included by every unit test: cmocka, and a pool for each test. */
 #ifndef NEO_TESTS_UNIT_H
 #define NEO_TESTS_UNIT_H

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verifies deliveries with the libraries that receivers use. Reads an array of {"secret", "headers", "body" in base64} and prints
 // the results of both libraries for each.
 import { readFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Callbacks that Meta's servers send: messages, statuses and preferences.
 
     call(url, notification(number, text("Oi", "5511987654321"), status(send, "delivered")), number.secret)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A stand-in for Meta's servers: what the WhatsApp Business Cloud API answers to those who send messages.
 
 with Meta() as meta:
