@@ -194,13 +194,14 @@ class Api:
             self.session.headers["X-Organization-ID"] = organization
 
     def share_connections(self):
-        self.generation = self.instance.generation
+        self.generation, self.is_sharing = self.instance.generation, True
         self.session.mount("https://", shared_adapter(self.source, Path(self.instance.ca).read_text(), self.generation))
 
     def with_(self, **changes):
         now = {name: getattr(self, name) for name in ("credential", "organization", "source", "url")}
         other = Api(self.instance, **{**now, **changes})
         other.session.mount("https://", Adapter(other.source, Path(self.instance.ca).read_text()))
+        other.is_sharing = False
         return other
 
     def request(self, method, path="", **more):
@@ -208,9 +209,19 @@ class Api:
         more.setdefault("timeout", TIMEOUT_S)
         if self.generation != self.instance.generation:
             self.share_connections()
-        response = self.session.request(method, url, allow_redirects=False, **more)
+        response = self.send(method, url, **more)
         check(response.status_code, response.headers, response.content, method, urlsplit(response.request.url).path)
         return response
+
+    def send(self, method, url, **more):
+        """httpd may close an idle connection just as a request is sent on it: a GET is sent again (RFC 9112, section 9.3.1). Had the
+        process crashed, the session would fail."""
+        try:
+            return self.session.request(method, url, allow_redirects=False, **more)
+        except requests.ConnectionError as wrong:
+            if method != "GET" or not self.is_sharing or "RemoteDisconnected" not in str(wrong):
+                raise
+            return self.session.request(method, url, allow_redirects=False, **more)
 
     def get(self, path, **more):
         return self.request("GET", path, **more)
