@@ -214,12 +214,13 @@ class Api:
         return response
 
     def send(self, method, url, **more):
-        """httpd may close an idle connection just as a request is sent on it: a GET is sent again (RFC 9112, section 9.3.1). Had the
-        process crashed, the session would fail."""
+        """Just after a restart httpd may end a surplus process, and with it an idle connection on which a request is being sent: then
+        a GET is sent again (RFC 9112, section 9.3.1). At other times a connection that is closed without a response is a failure."""
         try:
             return self.session.request(method, url, allow_redirects=False, **more)
         except requests.ConnectionError as wrong:
-            if method != "GET" or not self.is_sharing or "RemoteDisconnected" not in str(wrong):
+            is_restarting = time.monotonic() - self.instance.restarted_at < 10
+            if method != "GET" or not is_restarting or not self.is_sharing or "RemoteDisconnected" not in str(wrong):
                 raise
             return self.session.request(method, url, allow_redirects=False, **more)
 

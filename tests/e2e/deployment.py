@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import prepared_cluster
@@ -54,7 +55,7 @@ class Instance:
         programs = {"MODULE": str(BUILD / "mod_neoapi.so"), "CTL": str(BUILD / "neoapictl"), "FSYNC": "off",
                     "MPM": MPM}
         self.settings = {**programs, **sanitizer_settings(), **more}
-        self.generation = 0  # counts the restarts of Apache
+        self.generation, self.restarted_at = 0, 0  # counts the restarts of Apache; when the last one was, on the monotonic clock
         self.reports = ""  # of sanitizers and of processes that crashed, once it is down
 
     def command(self, name, check=True):
@@ -67,7 +68,8 @@ class Instance:
                                   stdout=out, stderr=out, stdin=subprocess.DEVNULL)
         text = said.read_text()
         said.unlink()
-        self.generation += name in ("start-httpd", "graceful")
+        if name in ("up", "start-httpd", "graceful"):
+            self.generation, self.restarted_at = self.generation + 1, time.monotonic()
         assert not check or done.returncode == 0, f"instance.sh {name}: {text}"
         return text
 

@@ -39,7 +39,7 @@ class Httpd:
         self.conf = place / "httpd.conf"
         self.conf.write_text(self.defines(instance) + text)
         self.process = None
-        self.generation = 0  # as an Instance's
+        self.generation, self.restarted_at = 0, 0  # as an Instance's
 
     def defines(self, instance):
         """What instance.sh defined for its Apache, with a port of our own and without the second virtual host."""
