@@ -45,7 +45,8 @@ neo_json *neo_openapi_content(const neo_openapi_builder *builder, const char *sc
  * {sample_id}. Other braces stay. */
 const char *neo_openapi_fill(const neo_openapi_builder *builder, const char *text, const neo_resource *resource);
 
-/* Response headers, in addition to those of every response. */
+/* Response headers, in addition to X-Request-ID. The introduction says that every response has those of the rate limit; only
+ * 429 lists them, because each list takes 130 bytes in every response. */
 enum neo_header {
     NEO_HEADER_ETAG = 1,
     NEO_HEADER_LOCATION = 2,
@@ -53,6 +54,7 @@ enum neo_header {
     NEO_HEADER_REPLAYED = 8,
     NEO_HEADER_RETRY_AFTER = 16,
     NEO_HEADER_CHALLENGE = 32,
+    NEO_HEADER_RATE_LIMIT = 64,
 };
 
 /* The `headers` of a response. */

@@ -134,17 +134,17 @@ static const struct {
         "schema": {"type": "string", "pattern": "^req_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
         "example": "req_01kga4ssqb0d4f7h2k5n9q1s6v"
     })},
-    {0, 1, "X-RateLimit-Limit", "Limit", NEO_JSON({
+    {NEO_HEADER_RATE_LIMIT, 1, "X-RateLimit-Limit", "Limit", NEO_JSON({
         "description": "Requests per window.",
         "schema": {"type": "integer", "minimum": 1},
         "example": 600
     })},
-    {0, 1, "X-RateLimit-Remaining", "Remaining", NEO_JSON({
+    {NEO_HEADER_RATE_LIMIT, 1, "X-RateLimit-Remaining", "Remaining", NEO_JSON({
         "description": "Requests left now.",
         "schema": {"type": "integer", "minimum": 0},
         "example": 597
     })},
-    {0, 1, "X-RateLimit-Reset", "Reset", NEO_JSON({
+    {NEO_HEADER_RATE_LIMIT, 1, "X-RateLimit-Reset", "Reset", NEO_JSON({
         "description": "When the oldest counted requests leave the window, in seconds since 1970 (Unix time).",
         "schema": {"type": "integer", "format": "int64", "minimum": 0},
         "example": 1769867160

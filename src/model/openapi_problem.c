@@ -18,20 +18,21 @@ static const struct {
     int status;
     const char *reason;
     int has_example;
+    unsigned int headers; /* of enum neo_header */
 } reasons[] = {
-    {400, "Bad Request", 1},
-    {401, "Unauthorized", 0},
-    {403, "Forbidden", 0},
-    {404, "Not Found", 1},
-    {405, "Method Not Allowed", 0},
-    {408, "Request Timeout", 0},
-    {409, "Conflict", 1},
-    {412, "Precondition Failed", 0},
-    {413, "Content Too Large", 0},
-    {415, "Unsupported Media Type", 0},
-    {429, "Too Many Requests", 1},
-    {500, "Internal Server Error", 0},
-    {503, "Service Unavailable", 0},
+    {400, "Bad Request", 1, 0},
+    {401, "Unauthorized", 0, NEO_HEADER_CHALLENGE},
+    {403, "Forbidden", 0, 0},
+    {404, "Not Found", 1, 0},
+    {405, "Method Not Allowed", 0, 0},
+    {408, "Request Timeout", 0, 0},
+    {409, "Conflict", 1, 0},
+    {412, "Precondition Failed", 0, 0},
+    {413, "Content Too Large", 0, 0},
+    {415, "Unsupported Media Type", 0, 0},
+    {429, "Too Many Requests", 1, NEO_HEADER_RETRY_AFTER | NEO_HEADER_RATE_LIMIT},
+    {500, "Internal Server Error", 0, 0},
+    {503, "Service Unavailable", 0, NEO_HEADER_RETRY_AFTER},
 };
 
 /* ---------------------------------------------------------------- samples */
@@ -191,15 +192,11 @@ static neo_json *response_of(const neo_openapi_builder *builder, const neo_opera
                              size_t row, unsigned long long codes)
 {
     apr_pool_t *pool = builder->pool;
-    int status = reasons[row].status;
     neo_json *response = neo_json_make_object(pool);
     neo_json *content =
         neo_openapi_json(pool, NEO_JSON({"application/problem+json" : {"schema" : {"$ref" : "#/components/schemas/Problem"}}}));
     neo_openapi_text(response, "description", description_of(operation, resource, reasons[row].reason, codes, pool), pool);
-    neo_json_set(response, "headers",
-                 neo_openapi_headers(builder, status == 429 || status == 503 ? NEO_HEADER_RETRY_AFTER
-                                              : status == 401                ? NEO_HEADER_CHALLENGE
-                                                                             : 0));
+    neo_json_set(response, "headers", neo_openapi_headers(builder, reasons[row].headers));
     if (reasons[row].has_example)
         neo_json_set(neo_json_get(content, "application/problem+json"), "examples",
                      examples_of(builder, operation, resource, first_of(codes)));

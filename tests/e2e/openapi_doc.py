@@ -133,7 +133,7 @@ class Operation:
             assert re.fullmatch(pattern, code), f"the code {code} is not described: {said}"
 
     def check_headers(self, described, response, said):
-        for name, header in described.get("headers", {}).items():
+        for name, header in {**self.document.rate_limit_headers, **described.get("headers", {})}.items():
             header = self.document.resolve(header)
             value = response.headers.get(name)
             assert value is not None or not header.get("required"), f"no {name}: {said}"
@@ -151,6 +151,10 @@ class Document:
         self.validators = {}
         self.flat = {name: self.merged(one) for name, one in self.schemas.items()}
         self.closed_schemas = closed(self.flat)
+        # Described at 429 only; the introduction says that every response has them.
+        self.rate_limit_headers = {name: one for name, one in self.whole["components"]["responses"]["Error429"]["headers"].items()
+                                   if name.startswith("X-RateLimit-")}
+        assert len(self.rate_limit_headers) == 3
         for name, one in self.flat.items():
             self.add_examples(one, self.flat.get(re.sub("(Input|Patch)$", "", name), {}))
 
