@@ -5,6 +5,7 @@ import contextlib
 import glob
 import os
 import re
+import select
 import shlex
 import shutil
 import subprocess
@@ -56,6 +57,7 @@ class Instance:
                     "MPM": MPM}
         self.settings = {**programs, **sanitizer_settings(), **more}
         self.generation, self.restarted_at = 0, 0  # counts the restarts of Apache; when the last one was, on the monotonic clock
+        self.kept = []  # at most one idle superuser's connection
         self.reports = ""  # of sanitizers and of processes that crashed, once it is down
 
     def command(self, name, check=True):
@@ -87,6 +89,8 @@ class Instance:
 
     def remove(self, keep_logs=False):
         """Stops and deletes everything. What is wrong is kept in `reports`, the logs in LOGS if asked for or if there are reports."""
+        for connection in self.kept:
+            connection.close()
         self.command("down", check=False)
         for report in sorted((self.directory / "sanitizer").glob("*")):
             self.reports += report.read_text(errors="replace")
@@ -98,14 +102,30 @@ class Instance:
             self.directory.parent.rmdir()
 
     def sql(self, text, *values, dsn=None):
-        """One statement over a connection of its own, as superuser unless `dsn` says otherwise. Returns the rows."""
-        connection = psycopg2.connect(dsn or self.admin_dsn)
-        connection.autocommit = True
+        """One statement, as superuser unless `dsn` says otherwise. Returns the rows. A superuser's connection is kept for the next
+        statement: to start a backend takes PostgreSQL longer than most statements."""
+        connection = None if dsn else self.kept_connection()
+        if not connection:
+            connection = psycopg2.connect(dsn or self.admin_dsn)
+            connection.autocommit = True
         try:
             with connection.cursor() as cursor:
                 cursor.execute(text, values or None)
-                return cursor.fetchall() if cursor.description else None
+                rows = cursor.fetchall() if cursor.description else None
+            if not dsn and not self.kept:
+                self.kept.append(connection)
+                connection = None
+            return rows
         finally:
+            if connection:
+                connection.close()
+
+    def kept_connection(self):
+        """The kept connection, if the server has not closed it: what it sends unasked is that it ends the session."""
+        with contextlib.suppress(IndexError):  # none, or another thread has it
+            connection = self.kept.pop()
+            if not select.select([connection], [], [], 0)[0]:
+                return connection
             connection.close()
 
     @contextlib.contextmanager
