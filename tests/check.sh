@@ -10,7 +10,7 @@
 set -u
 cd "$(dirname "$0")/.." || exit 1
 unset MAKEFLAGS MAKELEVEL MFLAGS # each step is a make of its own
-for name in $(env | sed -n 's/^\(NEOAPI_[A-Z_]*\|PYTEST_[A-Z_]*\|PG[A-Z]*\)=.*/\1/p'); do
+for name in $(env | sed -n 's/^\(NEOAPI_[A-Z_]*\|PYTEST_[A-Z_]*\|PYTHON[A-Z]*\|PG[A-Z]*\)=.*/\1/p'); do
     unset "$name" # a check gives the same result whatever is set where it is started
 done
 jobs=-j$(nproc)
@@ -73,11 +73,11 @@ rest() {
     step 'build with sanitizers' make -s "$jobs" SAN=1 all
     beside computing_rest
     step 'end-to-end tests with sanitizers' make -s SAN=1 e2e-parallel MARKS='not alone and not unsanitized'
-    finish_beside
     step 'end-to-end tests with browsers and tools' make -s e2e-parallel MARKS='unsanitized'
     for mpm in worker prefork; do
         step "end-to-end tests with the $mpm MPM" make -s e2e-parallel MPM=$mpm MARKS='smoke'
     done
+    finish_beside
     step 'end-to-end tests that measure times' make -s e2e-alone
 }
 
