@@ -329,26 +329,22 @@ def test_lines_are_collected_without_a_long_transaction(own_api, ctl, organizati
     assert len(own_api.walk("brokers", limit=100)) == 600
 
 
-@pytest.mark.alone
+@pytest.mark.unsanitized
 def test_a_hundred_thousand_rows_need_no_more_memory_than_a_few(own_api, ctl, admin_factory, tmp_path, report):
     peaks, rows = {}, 100_000
     for count in (1000, rows):
         organization = admin_factory.organization(own_api.credential.tenant)
-        path, begun = write(tmp_path, many(count)), time.monotonic()
-        with ctl.start("import", path, "--organization", organization) as process:
+        with ctl.start("import", write(tmp_path, many(count)), "--organization", organization) as process:
             while process.poll() is None:
                 peaks[count] = max(peaks.get(count, 0), peak_memory(process))
                 time.sleep(0.01)
             assert process.returncode == 0, process.stderr.read()
-        took = time.monotonic() - begun
-    begun = time.monotonic()
     with ctl.start("export", organization, "--output", str(tmp_path / "out")) as process:
         while process.poll() is None:
             peaks["export"] = max(peaks.get("export", 0), peak_memory(process))
             time.sleep(0.001)
     assert process.returncode == 0
-    report(f"{rows / took:.0f} rows/s in, {rows / (time.monotonic() - begun):.0f} rows/s out,"
-           f" {peaks[rows] / 1024:.0f} and {peaks['export'] / 1024:.0f} MB at most")
+    report(f"{peaks[rows] / 1024:.0f} MB at most for the import, {peaks['export'] / 1024:.0f} MB for the export")
     assert peaks[rows] < peaks[1000] + 16 * 1024 and peaks["export"] < peaks[1000] + 16 * 1024, peaks
 
 
