@@ -7,8 +7,8 @@
 
 #include "model/resource.h"
 
-/* A write, and what the rules need to know of related resources. store/facts.h reads these. */
-struct neo_facts {
+/* A write, and what the rules need to know of related resources. store/rule_input.h reads these. */
+struct neo_rule_input {
     const neo_resource *resource;
     const char *id;                      /* "" for a creation */
     const neo_json *before;              /* NULL for a creation */
@@ -22,41 +22,41 @@ struct neo_facts {
 };
 
 /* The id of the property that the rules are about, the resource itself or the one that it refers to; NULL: none. */
-const char *neo_facts_property_id(const neo_facts *facts);
+const char *neo_rule_property_id(const neo_rule_input *input);
 
 /* Whether a rule that applies to the write depends on related resources or the date. If not, neo_rules_check only needs
  * `resource`, `id`, `before` and `after`. */
-int neo_rules_need_facts(const neo_facts *facts);
+int neo_rules_need_input(const neo_rule_input *input);
 
 /* Returns the 409 of the first rule that the write violates, or NULL. Transitions are checked by model/transition.h.
  * `is_history`: the resource is imported with a status that it reached elsewhere. */
-NEO_MUSTCHECK neo_problem *neo_rules_check(const neo_facts *facts, int is_history, apr_pool_t *pool);
+NEO_MUSTCHECK neo_problem *neo_rules_check(const neo_rule_input *input, int is_history, apr_pool_t *pool);
 
 /* The effect of the write, NULL if there is none. Its resource is the property. */
-const neo_effect *neo_rules_effect(const neo_facts *facts);
+const neo_effect *neo_rules_effect(const neo_rule_input *input);
 
 /* ---------------------------------------------------------------- the checks of the tables */
 
 /* Proposals and contracts that no longer change. */
-const char *neo_check_locked_fields(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_locked_fields(const neo_rule_input *input, apr_pool_t *pool);
 
 /* Proposals. */
-const char *neo_check_transaction_type(const neo_facts *facts, apr_pool_t *pool);
-const char *neo_check_valid_until(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_transaction_type(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_valid_until(const neo_rule_input *input, apr_pool_t *pool);
 
 /* Contracts. */
-const char *neo_check_proposal_is_accepted(const neo_facts *facts, apr_pool_t *pool);
-const char *neo_check_proposal_matches(const neo_facts *facts, apr_pool_t *pool);
-const char *neo_check_parties(const neo_facts *facts, apr_pool_t *pool);
-const char *neo_check_signatures(const neo_facts *facts, apr_pool_t *pool);
-const char *neo_check_reason(const neo_facts *facts, apr_pool_t *pool);
-const char *neo_check_is_draft(const neo_facts *facts, apr_pool_t *pool);
-int neo_applies_to_last_contract(const neo_facts *facts);
+const char *neo_check_proposal_is_accepted(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_proposal_matches(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_parties(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_signatures(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_reason(const neo_rule_input *input, apr_pool_t *pool);
+const char *neo_check_is_draft(const neo_rule_input *input, apr_pool_t *pool);
+int neo_applies_to_last_contract(const neo_rule_input *input);
 /* Takes the amount and the parties over from the accepted proposal. */
-void neo_fill_contract(const neo_facts *facts, apr_pool_t *pool);
+void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool);
 
 /* Properties. */
-const char *neo_check_active_contract(const neo_facts *facts, apr_pool_t *pool);
+const char *neo_check_active_contract(const neo_rule_input *input, apr_pool_t *pool);
 
 /* The roles that a contract of this kind requires before it is signed, ended by NULL: "seller", "buyer". */
 const char *const *neo_contract_roles(const char *kind);

@@ -109,7 +109,7 @@ typedef struct neo_transition {
     const char *after_date; /* the field of type NEO_DATE after whose day the service makes the change itself; NULL: none */
 } neo_transition;
 
-typedef struct neo_facts neo_facts; /* see model/business_rules.h */
+typedef struct neo_rule_input neo_rule_input; /* see model/business_rules.h */
 
 /* A change of status that sets the status of another resource, in the same transaction and with its own event. */
 typedef struct neo_effect {
@@ -120,8 +120,8 @@ typedef struct neo_effect {
     const char *becomes;     /* the new status of the other resource */
     int is_required; /* if the other resource has none of `from`, the change is conflict.property_unavailable; otherwise the
                         other resource stays as it is */
-    int (*applies)(const neo_facts *facts); /* NULL: always */
-    const char *doc;                        /* of `applies`, or the reason: a sentence for the documentation; NULL: none */
+    int (*applies)(const neo_rule_input *input); /* NULL: always */
+    const char *doc;                             /* of `applies`, or the reason: a sentence for the documentation; NULL: none */
 } neo_effect;
 
 typedef enum neo_when {
@@ -139,9 +139,9 @@ typedef struct neo_precondition {
     neo_when when;
     const char *const *names; /* ended by NULL */
     neo_code code;
-    int is_of_the_moment; /* about today or the present state of others: it does not apply to imported history */
-    const char *reads;    /* the field through which `check` depends on related resources or the date; NULL: it does not */
-    const char *(*check)(const neo_facts *facts, apr_pool_t *pool);
+    int is_time_rule;  /* about today or the present state of others: it does not apply to imported history */
+    const char *reads; /* the field through which `check` depends on related resources or the date; NULL: it does not */
+    const char *(*check)(const neo_rule_input *input, apr_pool_t *pool);
     const char *doc;    /* a sentence for the documentation: what must hold */
     const char *source; /* of the law; NULL: none */
 } neo_precondition;
@@ -164,7 +164,7 @@ struct neo_resource {
     const neo_transition *transitions;     /* of the field `status`, ended by a row without `from`; NULL: all are allowed */
     const neo_effect *effects;             /* ended by a row without `state`; NULL: none */
     const neo_precondition *preconditions; /* ended by a row without `check`; NULL: none */
-    void (*fill)(const neo_facts *facts,
+    void (*fill)(const neo_rule_input *input,
                  apr_pool_t *pool); /* adds to the new body what it leaves to related resources; NULL: nothing */
     int has_batch;                  /* POST …/batch */
     int has_foreign_keys;           /* its references are foreign keys instead of rows of neoapi.reference */

@@ -20,75 +20,75 @@ static int is_equal(const neo_json *before, const neo_json *after, const char *n
     return had && has ? strcmp(neo_json_text(had, pool).ptr, neo_json_text(has, pool).ptr) == 0 : had == has;
 }
 
-static int is_open(const neo_facts *facts, const neo_field *field, apr_pool_t *pool)
+static int is_open(const neo_rule_input *input, const neo_field *field, apr_pool_t *pool)
 {
     static const char *const open[] = {"status", "notes", "metadata", "external_id", NULL};
     for (const char *const *o = open; *o; o++)
         if (strcmp(*o, field->name) == 0)
             return 1;
     return field->flags & NEO_SERVER ||
-           (strcmp(field->name, "termination_reason") == 0 && !is_equal(facts->before, facts->after, "status", pool));
+           (strcmp(field->name, "termination_reason") == 0 && !is_equal(input->before, input->after, "status", pool));
 }
 
-const char *neo_check_locked_fields(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_locked_fields(const neo_rule_input *input, apr_pool_t *pool)
 {
-    for (const neo_field *f = facts->resource->fields; f->name; f++)
-        if (!is_open(facts, f, pool) && !is_equal(facts->before, facts->after, f->name, pool))
+    for (const neo_field *f = input->resource->fields; f->name; f++)
+        if (!is_open(input, f, pool) && !is_equal(input->before, input->after, f->name, pool))
             return apr_psprintf(pool, "%s cannot change, because the %s is %s. Only notes, metadata and external_id can.",
-                                f->name, facts->resource->name, neo_json_string_at(facts->before, "status"));
+                                f->name, input->resource->name, neo_json_string_at(input->before, "status"));
     return NULL;
 }
 
 /* ---------------------------------------------------------------- proposals */
 
-const char *neo_check_transaction_type(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_transaction_type(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const char *type = neo_json_string_at(facts->property, "transaction_type"),
-               *kind = neo_json_string_at(facts->after, "kind");
+    const char *type = neo_json_string_at(input->property, "transaction_type"),
+               *kind = neo_json_string_at(input->after, "kind");
     const char *needed = strcmp(kind, "purchase") == 0 ? "sale" : "rent";
     if (!type || strcmp(type, needed) == 0 || strcmp(type, "sale_rent") == 0)
         return NULL;
     return apr_psprintf(pool,
                         "A %s proposal needs a property with the transaction_type %s or sale_rent; that of %s is %s. "
                         "Change the kind of the proposal or the transaction_type of the property.",
-                        kind, needed, neo_facts_property_id(facts), type);
+                        kind, needed, neo_rule_property_id(input), type);
 }
 
-const char *neo_check_valid_until(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_valid_until(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const char *until = neo_json_string_at(facts->after, "valid_until");
-    if (strcmp(facts->today, until) <= 0)
+    const char *until = neo_json_string_at(input->after, "valid_until");
+    if (strcmp(input->today, until) <= 0)
         return NULL;
     return apr_psprintf(pool,
                         "The proposal was valid until %s and today is %s in São Paulo. Make a new proposal, or extend "
                         "valid_until before it expires.",
-                        until, facts->today);
+                        until, input->today);
 }
 
 /* ---------------------------------------------------------------- contracts */
 
-const char *neo_check_proposal_is_accepted(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_proposal_is_accepted(const neo_rule_input *input, apr_pool_t *pool)
 {
-    if (!facts->proposal || is(facts->proposal, "status", "accepted"))
+    if (!input->proposal || is(input->proposal, "status", "accepted"))
         return NULL;
     return apr_psprintf(pool, "The proposal %s is %s. A contract can only refer to an accepted proposal; accept it first.",
-                        neo_json_string_at(facts->after, "proposal_id"), neo_json_string_at(facts->proposal, "status"));
+                        neo_json_string_at(input->after, "proposal_id"), neo_json_string_at(input->proposal, "status"));
 }
 
-const char *neo_check_proposal_matches(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_proposal_matches(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const char *id = neo_json_string_at(facts->after, "proposal_id"), *kind = neo_json_string_at(facts->proposal, "kind"),
-               *property = neo_json_string_at(facts->proposal, "property_id");
-    if (!facts->proposal || !facts->property)
+    const char *id = neo_json_string_at(input->after, "proposal_id"), *kind = neo_json_string_at(input->proposal, "kind"),
+               *property = neo_json_string_at(input->proposal, "property_id");
+    if (!input->proposal || !input->property)
         return NULL;
-    if (strcmp(property, neo_json_string_at(facts->after, "property_id")) != 0)
+    if (strcmp(property, neo_json_string_at(input->after, "property_id")) != 0)
         return apr_psprintf(pool, "The proposal %s is for the property %s, not %s. Use the same property_id.", id, property,
-                            neo_json_string_at(facts->after, "property_id"));
+                            neo_json_string_at(input->after, "property_id"));
     const char *wanted = strcmp(kind, "purchase") == 0 ? "sale" : "rental";
-    if (is(facts->after, "kind", wanted))
+    if (is(input->after, "kind", wanted))
         return NULL;
     return apr_psprintf(pool, "The proposal %s is a %s proposal; its contract must be of kind %s, not %s.", id, kind, wanted,
-                        neo_json_string_at(facts->after, "kind"));
+                        neo_json_string_at(input->after, "kind"));
 }
 
 const char *const *neo_contract_roles(const char *kind)
@@ -110,55 +110,55 @@ static int has_role(const neo_json *parties, const char *role)
     return 0;
 }
 
-const char *neo_check_parties(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_parties(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const char *kind = neo_json_string_at(facts->after, "kind");
+    const char *kind = neo_json_string_at(input->after, "kind");
     for (const char *const *role = neo_contract_roles(kind); *role; role++)
-        if (!has_role(neo_json_get(facts->after, "parties"), *role))
+        if (!has_role(neo_json_get(input->after, "parties"), *role))
             return apr_psprintf(pool,
                                 "The contract cannot be %s: a contract of kind %s needs a party with the role %s. Add it to "
                                 "parties.",
-                                neo_json_string_at(facts->after, "status"), kind, *role);
+                                neo_json_string_at(input->after, "status"), kind, *role);
     return NULL;
 }
 
-const char *neo_check_signatures(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_signatures(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const neo_json *parties = neo_json_get(facts->after, "parties");
+    const neo_json *parties = neo_json_get(input->after, "parties");
     for (apr_size_t i = 0; parties && i < neo_json_size(parties); i++) {
         const neo_json *party = neo_json_at(parties, i);
         if (!neo_json_get(party, "signed_at"))
             return apr_psprintf(pool,
                                 "The contract cannot be %s: the party %s (%s) has not signed. Set parties[%d].signed_at "
                                 "while the contract is pending_signature.",
-                                neo_json_string_at(facts->after, "status"), neo_json_string_at(party, "party_id"),
+                                neo_json_string_at(input->after, "status"), neo_json_string_at(party, "party_id"),
                                 neo_json_string_at(party, "role"), (int)i);
     }
     return NULL;
 }
 
-const char *neo_check_reason(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_reason(const neo_rule_input *input, apr_pool_t *pool)
 {
-    return neo_json_get(facts->after, "termination_reason")
+    return neo_json_get(input->after, "termination_reason")
                ? NULL
                : apr_psprintf(pool, "A contract that becomes %s needs a reason. Send termination_reason with the status.",
-                              neo_json_string_at(facts->after, "status"));
+                              neo_json_string_at(input->after, "status"));
 }
 
-const char *neo_check_is_draft(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_is_draft(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const char *status = neo_json_string_at(facts->before, "status");
+    const char *status = neo_json_string_at(input->before, "status");
     if (strcmp(status, "draft") == 0)
         return NULL;
     const char *instead = strcmp(status, "pending_signature") == 0 ? "Set its status to cancelled, with a termination_reason."
                           : strcmp(status, "active") == 0          ? "Set its status to terminated, with a termination_reason."
                                                                    : "It is kept as the record of the deal.";
-    return apr_psprintf(pool, "The contract %s is %s; only drafts can be deleted. %s", facts->id, status, instead);
+    return apr_psprintf(pool, "The contract %s is %s; only drafts can be deleted. %s", input->id, status, instead);
 }
 
-int neo_applies_to_last_contract(const neo_facts *facts)
+int neo_applies_to_last_contract(const neo_rule_input *input)
 {
-    return neo_json_get(facts->after, "proposal_id") && !facts->has_open_contract;
+    return neo_json_get(input->after, "proposal_id") && !input->has_open_contract;
 }
 
 static neo_json *party_with(const neo_json *id, const char *role, apr_pool_t *pool)
@@ -175,33 +175,33 @@ static void add_parties(neo_json *parties, const neo_json *ids, const char *role
         neo_json_append(parties, party_with(neo_json_at(ids, i), role, pool));
 }
 
-void neo_fill_contract(const neo_facts *facts, apr_pool_t *pool)
+void neo_fill_contract(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const neo_json *amount = facts->proposal ? neo_json_get(facts->proposal, "amount") : NULL;
-    const char *const *roles = neo_contract_roles(neo_json_string_at(facts->after, "kind"));
-    if (!facts->proposal)
+    const neo_json *amount = input->proposal ? neo_json_get(input->proposal, "amount") : NULL;
+    const char *const *roles = neo_contract_roles(neo_json_string_at(input->after, "kind"));
+    if (!input->proposal)
         return;
-    if (!neo_json_get(facts->after, "amount"))
-        neo_json_set(facts->after, "amount", neo_json_make_integer(neo_json_integer(amount), pool));
-    if (neo_json_get(facts->after, "parties") || !roles[1])
+    if (!neo_json_get(input->after, "amount"))
+        neo_json_set(input->after, "amount", neo_json_make_integer(neo_json_integer(amount), pool));
+    if (neo_json_get(input->after, "parties") || !roles[1])
         return;
     neo_json *parties = neo_json_make_array(pool);
-    add_parties(parties, neo_json_get(facts->proposal, "recipient_ids"), roles[0], pool);
-    add_parties(parties, neo_json_get(facts->proposal, "proponent_ids"), roles[1], pool);
-    neo_json_set(facts->after, "parties", parties);
+    add_parties(parties, neo_json_get(input->proposal, "recipient_ids"), roles[0], pool);
+    add_parties(parties, neo_json_get(input->proposal, "proponent_ids"), roles[1], pool);
+    neo_json_set(input->after, "parties", parties);
 }
 
 /* ---------------------------------------------------------------- properties */
 
-const char *neo_check_active_contract(const neo_facts *facts, apr_pool_t *pool)
+const char *neo_check_active_contract(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const char *wanted = !facts->contract_id || !facts->before       ? NULL
-                         : strcmp(facts->contract_kind, "sale") == 0 ? "sold"
+    const char *wanted = !input->contract_id || !input->before       ? NULL
+                         : strcmp(input->contract_kind, "sale") == 0 ? "sold"
                                                                      : "rented";
-    if (!wanted || is(facts->after, "status", wanted))
+    if (!wanted || is(input->after, "status", wanted))
         return NULL;
     return apr_psprintf(pool,
                         "The property cannot become %s: the %s contract %s is active, which keeps it %s. Complete or "
                         "terminate the contract first.",
-                        neo_json_string_at(facts->after, "status"), facts->contract_kind, facts->contract_id, wanted);
+                        neo_json_string_at(input->after, "status"), input->contract_kind, input->contract_id, wanted);
 }

@@ -13,69 +13,69 @@ static int is_among(const char *const *names, const char *name)
     return 0;
 }
 
-static int is_changed(const neo_facts *facts, const char *name)
+static int is_changed(const neo_rule_input *input, const char *name)
 {
-    const char *had = neo_json_string_at(facts->before, name), *has = neo_json_string_at(facts->after, name);
+    const char *had = neo_json_string_at(input->before, name), *has = neo_json_string_at(input->after, name);
     return had && has ? strcmp(had, has) != 0 : had != has;
 }
 
-static int is_triggered(const neo_precondition *rule, const neo_facts *facts)
+static int is_triggered(const neo_precondition *rule, const neo_rule_input *input)
 {
-    const char *status = neo_json_string_at(facts->after, "status");
-    if (rule->when == NEO_ON_DELETE || !facts->after)
-        return rule->when == NEO_ON_DELETE && !facts->after;
+    const char *status = neo_json_string_at(input->after, "status");
+    if (rule->when == NEO_ON_DELETE || !input->after)
+        return rule->when == NEO_ON_DELETE && !input->after;
     if (rule->when == NEO_FROM_STATUS)
-        return is_among(rule->names, neo_json_string_at(facts->before, "status"));
+        return is_among(rule->names, neo_json_string_at(input->before, "status"));
     if (rule->when == NEO_ON_STATUS || rule->when == NEO_IN_STATUS)
-        return is_among(rule->names, status) && (rule->when == NEO_IN_STATUS || is_changed(facts, "status"));
-    for (const char *const *name = rule->names; *name && (facts->before || rule->when == NEO_ON_CHANGE); name++)
-        if (is_changed(facts, *name))
+        return is_among(rule->names, status) && (rule->when == NEO_IN_STATUS || is_changed(input, "status"));
+    for (const char *const *name = rule->names; *name && (input->before || rule->when == NEO_ON_CHANGE); name++)
+        if (is_changed(input, *name))
             return 1;
     return 0;
 }
 
-const char *neo_facts_property_id(const neo_facts *facts)
+const char *neo_rule_property_id(const neo_rule_input *input)
 {
-    return facts->resource == &neo_property ? facts->id : neo_json_string_at(facts->after, "property_id");
+    return input->resource == &neo_property ? input->id : neo_json_string_at(input->after, "property_id");
 }
 
 /* The effect of the new status, whatever the status of the other resource. */
-static const neo_effect *effect_of(const neo_facts *facts)
+static const neo_effect *effect_of(const neo_rule_input *input)
 {
-    const char *status = neo_json_string_at(facts->after, "status"), *kind = neo_json_string_at(facts->after, "kind");
-    if (!facts->before || !status || !is_changed(facts, "status"))
+    const char *status = neo_json_string_at(input->after, "status"), *kind = neo_json_string_at(input->after, "kind");
+    if (!input->before || !status || !is_changed(input, "status"))
         return NULL;
-    for (const neo_effect *e = facts->resource->effects; e && e->state; e++)
+    for (const neo_effect *e = input->resource->effects; e && e->state; e++)
         if (strcmp(e->state, status) == 0 && (!e->kind || strcmp(e->kind, kind) == 0))
             return e;
     return NULL;
 }
 
 /* Whether the new body leaves a value to a related resource. */
-static int lacks_value(const neo_facts *facts)
+static int lacks_value(const neo_rule_input *input)
 {
     const unsigned int flags = NEO_ALWAYS | NEO_CONDITIONAL;
-    for (const neo_field *f = facts->resource->fields; facts->resource->fill && facts->after && f->name; f++)
-        if ((f->flags & flags) == flags && !neo_json_get(facts->after, f->name))
+    for (const neo_field *f = input->resource->fields; input->resource->fill && input->after && f->name; f++)
+        if ((f->flags & flags) == flags && !neo_json_get(input->after, f->name))
             return 1;
     return 0;
 }
 
-int neo_rules_need_facts(const neo_facts *facts)
+int neo_rules_need_input(const neo_rule_input *input)
 {
-    if (effect_of(facts) || lacks_value(facts))
+    if (effect_of(input) || lacks_value(input))
         return 1;
-    for (const neo_precondition *p = facts->resource->preconditions; p && p->check; p++)
-        if (p->reads && neo_json_get(facts->after, p->reads) && is_triggered(p, facts))
+    for (const neo_precondition *p = input->resource->preconditions; p && p->check; p++)
+        if (p->reads && neo_json_get(input->after, p->reads) && is_triggered(p, input))
             return 1;
     return 0;
 }
 
-const neo_effect *neo_rules_effect(const neo_facts *facts)
+const neo_effect *neo_rules_effect(const neo_rule_input *input)
 {
-    const neo_effect *effect = effect_of(facts);
-    if (!effect || !is_among(effect->from, neo_json_string_at(facts->property, "status")) ||
-        (effect->applies && !effect->applies(facts)))
+    const neo_effect *effect = effect_of(input);
+    if (!effect || !is_among(effect->from, neo_json_string_at(input->property, "status")) ||
+        (effect->applies && !effect->applies(input)))
         return NULL;
     return effect;
 }
@@ -89,27 +89,27 @@ static const char *list_of(const char *const *names, apr_pool_t *pool)
 }
 
 /* A missing property is not a violation: the statement that writes reports it. */
-static neo_problem *check_effect(const neo_facts *facts, apr_pool_t *pool)
+static neo_problem *check_effect(const neo_rule_input *input, apr_pool_t *pool)
 {
-    const neo_effect *effect = effect_of(facts);
-    const char *status = neo_json_string_at(facts->property, "status");
+    const neo_effect *effect = effect_of(input);
+    const char *status = neo_json_string_at(input->property, "status");
     if (!effect || !effect->is_required || !status || is_among(effect->from, status))
         return NULL;
     const char *because =
-        facts->contract_id ? apr_psprintf(pool, " by the active %s contract %s", facts->contract_kind, facts->contract_id) : "";
+        input->contract_id ? apr_psprintf(pool, " by the active %s contract %s", input->contract_kind, input->contract_id) : "";
     return neo_problem_make(pool, NEO_CONFLICT_PROPERTY_UNAVAILABLE,
                             "The %s cannot become %s: the property %s is %s%s. It must be %s; change its status or choose "
                             "another property.",
-                            facts->resource->name, effect->state, neo_facts_property_id(facts), status, because,
+                            input->resource->name, effect->state, neo_rule_property_id(input), status, because,
                             list_of(effect->from, pool));
 }
 
-neo_problem *neo_rules_check(const neo_facts *facts, int is_history, apr_pool_t *pool)
+neo_problem *neo_rules_check(const neo_rule_input *input, int is_history, apr_pool_t *pool)
 {
-    for (const neo_precondition *p = facts->resource->preconditions; p && p->check; p++) {
-        const char *detail = is_triggered(p, facts) && !(is_history && p->is_of_the_moment) ? p->check(facts, pool) : NULL;
+    for (const neo_precondition *p = input->resource->preconditions; p && p->check; p++) {
+        const char *detail = is_triggered(p, input) && !(is_history && p->is_time_rule) ? p->check(input, pool) : NULL;
         if (detail)
             return neo_problem_make(pool, p->code, "%s", detail);
     }
-    return is_history || !facts->after ? NULL : check_effect(facts, pool);
+    return is_history || !input->after ? NULL : check_effect(input, pool);
 }

@@ -81,8 +81,8 @@ static neo_pg_status prepare_update(work *w, item *i)
         return NEO_PG_OK;
     i->row.body = clean;
     i->frees_value = frees_unique_value(resource_of(w), before, clean);
-    neo_facts facts = {.resource = resource_of(w), .id = i->row.id, .before = before, .after = clean};
-    return neo_call_check_rules(w->call, w->pg, &facts, &i->problem, &w->failure);
+    neo_rule_input input = {.resource = resource_of(w), .id = i->row.id, .before = before, .after = clean};
+    return neo_call_check_rules(w->call, w->pg, &input, &i->problem, &w->failure);
 }
 
 /* The rows of the items without a problem. */

@@ -125,9 +125,9 @@ neo_problem *neo_call_in_use(neo_call *call, const char *users);
 
 /* ---------------------------------------------------------------- rules.c */
 
-/* Reads the facts that the rules need, adds the values that the new body leaves to a related resource, and checks the rules.
+/* Reads what the rules need, adds the values that the new body leaves to a related resource, and checks the rules.
  * Sets *refusal to NULL or the problem; `rows` are those of a failed statement. */
-NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_facts *facts, neo_problem **refusal,
+NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_problem **refusal,
                                                  neo_rows *rows);
 
 /* ---------------------------------------------------------------- docs.c */

@@ -116,11 +116,11 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, const char **tim
 /* What the rules refuse now was perhaps executed before, with the same idempotency key. */
 static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_json *clean, neo_result *result)
 {
-    neo_facts facts = {.resource = call->match.resource, .id = "", .after = clean};
+    neo_rule_input input = {.resource = call->match.resource, .id = "", .after = clean};
     neo_problem *refusal, *problem;
     neo_rows rows;
     int is_free = 1;
-    neo_pg_status status = neo_call_check_rules(call, pg, &facts, &refusal, &rows);
+    neo_pg_status status = neo_call_check_rules(call, pg, &input, &refusal, &rows);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
     problem = refusal && call->idempotency ? neo_call_replay(call, pg, NULL, result, &is_free) : NULL;
@@ -230,23 +230,24 @@ static neo_problem *check_written(neo_call *call, neo_pg_status status, const ne
 }
 
 /* Checks the change of status and the rules, and sets what they add to the row. */
-static neo_problem *check_change(neo_call *call, neo_pg *pg, neo_facts *facts, neo_change *row)
+static neo_problem *check_change(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_change *row)
 {
-    neo_problem *problem = neo_transition_check(facts->resource, neo_json_string_at(facts->before, "status"),
-                                                neo_json_string_at(facts->after, "status"), call->pool, &row->timestamp_field);
+    neo_problem *problem = neo_transition_check(input->resource, neo_json_string_at(input->before, "status"),
+                                                neo_json_string_at(input->after, "status"), call->pool, &row->timestamp_field);
     neo_rows rows;
     if (problem)
         return problem;
-    neo_pg_status status = neo_call_check_rules(call, pg, facts, &problem, &rows);
+    neo_pg_status status = neo_call_check_rules(call, pg, input, &problem, &rows);
     if (status != NEO_PG_OK)
         return neo_call_failed(call, status, &rows);
-    const neo_effect *effect = problem ? NULL : neo_rules_effect(facts);
+    const neo_effect *effect = problem ? NULL : neo_rules_effect(input);
     if (effect)
-        row->target = (neo_target){neo_facts_property_id(facts), facts->property_version, effect->becomes};
+        row->target = (neo_target){neo_rule_property_id(input), input->property_version, effect->becomes};
     return problem;
 }
 
-/* The facts were read after the row. If the row has changed in between, a refusal may be wrong, and the request starts again.
+/* What the rules need was read after the row. If the row has changed in between, a refusal may be wrong, and the request starts
+ * again.
  */
 static neo_problem *refuse(neo_call *call, neo_pg *pg, const char *version, neo_problem *refusal)
 {
@@ -266,8 +267,8 @@ static neo_problem *update(neo_call *call, neo_pg *pg, const char *version, cons
     neo_rows rows;
     int is_written;
     neo_change row = {.id = call->match.id, .version = version, .body = clean};
-    neo_facts facts = {.resource = resource, .id = call->match.id, .before = before, .after = clean};
-    neo_problem *problem = resource->preconditions ? check_change(call, pg, &facts, &row) : NULL;
+    neo_rule_input input = {.resource = resource, .id = call->match.id, .before = before, .after = clean};
+    neo_problem *problem = resource->preconditions ? check_change(call, pg, &input, &row) : NULL;
     if (problem)
         return refuse(call, pg, version, problem);
     neo_pg_status status = neo_table_update(pg, resource, &call->actor, &row, call->pool, &rows);
@@ -304,14 +305,14 @@ static neo_problem *replace(neo_call *call, neo_pg *pg, const char *version, neo
 static neo_problem *check_deletion(neo_call *call, neo_pg *pg, neo_text current)
 {
     const char *wrong;
-    neo_facts facts = {.resource = call->match.resource, .id = call->match.id};
+    neo_rule_input input = {.resource = call->match.resource, .id = call->match.id};
     neo_problem *problem;
     neo_rows rows;
-    if (!facts.resource->preconditions)
+    if (!input.resource->preconditions)
         return NULL;
-    if (!(facts.before = neo_json_parse(current, call->pool, &wrong)))
+    if (!(input.before = neo_json_parse(current, call->pool, &wrong)))
         return neo_problem_internal(call->pool);
-    neo_pg_status status = neo_call_check_rules(call, pg, &facts, &problem, &rows);
+    neo_pg_status status = neo_call_check_rules(call, pg, &input, &problem, &rows);
     return status == NEO_PG_OK ? problem : neo_call_failed(call, status, &rows);
 }
 

@@ -10,7 +10,7 @@
 #include "model/route.h"
 #include "store/batch.h"
 #include "store/delivery.h"
-#include "store/facts.h"
+#include "store/rule_input.h"
 #include "store/whatsapp.h"
 
 void neo_service_make_statements(apr_pool_t *pool)
@@ -19,7 +19,7 @@ void neo_service_make_statements(apr_pool_t *pool)
     neo_idempotency_make_statements(pool);
     neo_table_make_statements(pool);
     neo_batch_make_statements(pool);
-    neo_facts_make_statements(pool);
+    neo_rule_input_make_statements(pool);
     neo_delivery_make_statements(pool);
     neo_routes_make(pool);
     neo_whatsapp_make_statements(pool);

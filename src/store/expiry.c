@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "model/transition.h"
-#include "store/facts.h"
+#include "store/rule_input.h"
 #include "store/table.h"
 
 #define ACTOR "system"
@@ -75,20 +75,20 @@ static neo_pg_status expire(neo_pg *pg, const neo_rows *due, int row, apr_pool_t
     const neo_actor actor = {
         .organization = neo_rows_value(due, row, ORGANIZATION), .tenant = neo_rows_value(due, row, TENANT), .name = ACTOR};
     neo_json *before = neo_json_parse(neo_rows_text(due, row, CURRENT), pool, &wrong);
-    neo_facts facts = {
+    neo_rule_input input = {
         .resource = neo_resource_named(neo_rows_value(due, row, NAME)), .id = neo_rows_value(due, row, ID), .before = before};
-    neo_change change = {.id = facts.id, .version = neo_rows_value(due, row, VERSION)};
+    neo_change change = {.id = input.id, .version = neo_rows_value(due, row, VERSION)};
     neo_rows rows;
     if (!before)
         return NEO_PG_FAILED;
-    change.body = facts.after = changed(before, to, pool);
-    if (neo_transition_check(facts.resource, neo_json_string_at(before, "status"), to, pool, &change.timestamp_field))
+    change.body = input.after = changed(before, to, pool);
+    if (neo_transition_check(input.resource, neo_json_string_at(before, "status"), to, pool, &change.timestamp_field))
         return NEO_PG_FAILED;
-    neo_pg_status status = neo_facts_read(pg, &actor, &facts, pool, &rows);
-    const neo_effect *effect = status == NEO_PG_OK ? neo_rules_effect(&facts) : NULL;
+    neo_pg_status status = neo_rule_input_read(pg, &actor, &input, pool, &rows);
+    const neo_effect *effect = status == NEO_PG_OK ? neo_rules_effect(&input) : NULL;
     if (effect)
-        change.target = (neo_target){neo_facts_property_id(&facts), facts.property_version, effect->becomes};
-    return status == NEO_PG_OK ? neo_table_update(pg, facts.resource, &actor, &change, pool, &rows) : status;
+        change.target = (neo_target){neo_rule_property_id(&input), input.property_version, effect->becomes};
+    return status == NEO_PG_OK ? neo_table_update(pg, input.resource, &actor, &change, pool, &rows) : status;
 }
 
 /* A row that fails does not hold up the others; it is tried again in the next run. */

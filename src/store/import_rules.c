@@ -19,18 +19,18 @@ static neo_json *parsed(const neo_rows *rows, int row, int column, apr_pool_t *p
 static void check_line(const neo_rows *rows, int row, neo_import_report report, void *data, apr_pool_t *pool)
 {
     const unsigned int flags = NEO_ALWAYS | NEO_CONDITIONAL;
-    const neo_facts facts = {.resource = neo_resource_named(neo_rows_value(rows, row, KIND)),
-                             .id = neo_rows_value(rows, row, ID),
-                             .after = parsed(rows, row, BODY, pool),
-                             .property = parsed(rows, row, PROPERTY, pool),
-                             .proposal = parsed(rows, row, PROPOSAL, pool)};
+    const neo_rule_input input = {.resource = neo_resource_named(neo_rows_value(rows, row, KIND)),
+                                  .id = neo_rows_value(rows, row, ID),
+                                  .after = parsed(rows, row, BODY, pool),
+                                  .property = parsed(rows, row, PROPERTY, pool),
+                                  .proposal = parsed(rows, row, PROPOSAL, pool)};
     long long number = atoll(neo_rows_value(rows, row, NUMBER));
-    if (!facts.after)
+    if (!input.after)
         return;
-    for (const neo_field *f = facts.resource->fields; f->name; f++)
-        if ((f->flags & flags) == flags && !neo_json_get(facts.after, f->name))
+    for (const neo_field *f = input.resource->fields; f->name; f++)
+        if ((f->flags & flags) == flags && !neo_json_get(input.after, f->name))
             report(data, number, f->name, "is required");
-    neo_problem *problem = neo_rules_check(&facts, 1, pool);
+    neo_problem *problem = neo_rules_check(&input, 1, pool);
     if (problem)
         report(data, number, NULL, problem->detail);
 }

@@ -17,9 +17,9 @@ static neo_json *json(const char *text, apr_pool_t *pool)
     return value;
 }
 
-static neo_facts facts_of(const neo_resource *resource, const char *before, const char *after, apr_pool_t *pool)
+static neo_rule_input input_of(const neo_resource *resource, const char *before, const char *after, apr_pool_t *pool)
 {
-    return (neo_facts){.resource = resource, .id = "x", .before = json(before, pool), .after = json(after, pool)};
+    return (neo_rule_input){.resource = resource, .id = "x", .before = json(before, pool), .after = json(after, pool)};
 }
 
 typedef struct {
@@ -49,8 +49,8 @@ static void only_writes_whose_rules_depend_on_others_need_them(void **state)
         {&neo_property, "{\"status\":\"sold\"}", "{\"status\":\"active\"}", 1},
     };
     for (int i = 0; i < COUNT(cases); i++) {
-        const neo_facts facts = facts_of(cases[i].resource, cases[i].before, cases[i].after, *state);
-        if (neo_rules_need_facts(&facts) != cases[i].needs)
+        const neo_rule_input input = input_of(cases[i].resource, cases[i].before, cases[i].after, *state);
+        if (neo_rules_need_input(&input) != cases[i].needs)
             fail_msg("case %d", i);
     }
 }
@@ -71,25 +71,25 @@ static void rules_about_the_resource_itself_are_checked_without_others(void **st
          NEO_CONFLICT_FIELD_LOCKED},
     };
     for (int i = 0; i < COUNT(cases); i++) {
-        const neo_facts facts = facts_of(cases[i].resource, cases[i].before, cases[i].after, *state);
-        assert_int_equal(neo_rules_need_facts(&facts), 0);
-        neo_problem *problem = neo_rules_check(&facts, 0, *state);
+        const neo_rule_input input = input_of(cases[i].resource, cases[i].before, cases[i].after, *state);
+        assert_int_equal(neo_rules_need_input(&input), 0);
+        neo_problem *problem = neo_rules_check(&input, 0, *state);
         assert_non_null(problem);
         assert_int_equal(problem->kind, cases[i].code);
     }
 }
 
-/* What the proposal of `facts` is refused for; NULL if it is not. */
+/* What the proposal of `input` is refused for; NULL if it is not. */
 static neo_problem *acceptance(const char *property, const char *today, int is_history, apr_pool_t *pool)
 {
-    neo_facts facts =
-        facts_of(&neo_proposal, "{" PURCHASE ",\"status\":\"submitted\"}", "{" PURCHASE ",\"status\":\"accepted\"}", pool);
-    facts.property = json(property, pool);
-    facts.today = today;
-    return neo_rules_check(&facts, is_history, pool);
+    neo_rule_input input =
+        input_of(&neo_proposal, "{" PURCHASE ",\"status\":\"submitted\"}", "{" PURCHASE ",\"status\":\"accepted\"}", pool);
+    input.property = json(property, pool);
+    input.today = today;
+    return neo_rules_check(&input, is_history, pool);
 }
 
-static void rules_of_the_moment_do_not_apply_to_history(void **state)
+static void time_rules_do_not_apply_to_history(void **state)
 {
     static const char *const sold = "{\"transaction_type\":\"sale\",\"status\":\"sold\"}",
                              *const active = "{\"transaction_type\":\"sale\",\"status\":\"active\"}",
@@ -107,7 +107,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         pool_test(only_writes_whose_rules_depend_on_others_need_them),
         pool_test(rules_about_the_resource_itself_are_checked_without_others),
-        pool_test(rules_of_the_moment_do_not_apply_to_history),
+        pool_test(time_rules_do_not_apply_to_history),
     };
     return run_test_group("business_rules", tests);
 }

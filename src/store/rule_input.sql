@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the rules of a write need to know of related resources (see facts.c).
+-- What the rules of a write need to know of related resources (see input.c).
 --
 -- $1 organization, $2 property, $3 proposal, $4 the resource that is written.
--- name: facts
+-- name: rule_input
 select (now() at time zone 'America/Sao_Paulo')::date, p.representation, p.xmin, q.representation, a.id, a.kind,
     exists (select from neoapi.contract c
         where c.organization_id = $1 and c.property_id = $2 and c.status in ('draft', 'pending_signature')

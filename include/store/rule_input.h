@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads what the rules between resources need to know (see model/business_rules.h). */
-#ifndef NEO_STORE_FACTS_H
-#define NEO_STORE_FACTS_H
+#ifndef NEO_STORE_RULE_INPUT_H
+#define NEO_STORE_RULE_INPUT_H
 
 #include "model/business_rules.h"
 #include "store/idempotency.h"
 
 /* Called once in a process. */
-void neo_facts_make_statements(apr_pool_t *pool);
+void neo_rule_input_make_statements(apr_pool_t *pool);
 
 /* Sets the members about related resources. Their state may change until the write: neo_table_update checks the version of the
  * property if the write has an effect on it. */
-NEO_MUSTCHECK neo_pg_status neo_facts_read(neo_pg *pg, const neo_actor *actor, neo_facts *facts, apr_pool_t *pool,
-                                           neo_rows *rows);
+NEO_MUSTCHECK neo_pg_status neo_rule_input_read(neo_pg *pg, const neo_actor *actor, neo_rule_input *input, apr_pool_t *pool,
+                                                neo_rows *rows);
 
 #endif
