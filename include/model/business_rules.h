@@ -13,6 +13,7 @@ struct neo_rule_input {
     const char *id;                      /* "" for a creation */
     const neo_json *before;              /* NULL for a creation */
     neo_json *after;                     /* NULL for a deletion */
+    int is_history;                      /* it is imported with a status that it reached elsewhere */
     const char *today;                   /* the date in São Paulo */
     const neo_json *property, *proposal; /* that it refers to; NULL: none */
     const char *property_version;        /* see neo_change; NULL: there is no property */
@@ -28,9 +29,8 @@ const char *neo_rule_property_id(const neo_rule_input *input);
  * `resource`, `id`, `before` and `after`. */
 int neo_rules_need_input(const neo_rule_input *input);
 
-/* Returns the 409 of the first rule that the write violates, or NULL. Transitions are checked by model/transition.h.
- * `is_history`: the resource is imported with a status that it reached elsewhere. */
-NEO_MUSTCHECK neo_problem *neo_rules_check(const neo_rule_input *input, int is_history, apr_pool_t *pool);
+/* Returns the 409 of the first rule that the write violates, or NULL. Transitions are checked by model/transition.h. */
+NEO_MUSTCHECK neo_problem *neo_rules_check(const neo_rule_input *input, apr_pool_t *pool);
 
 /* The effect of the write, NULL if there is none. Its resource is the property. */
 const neo_effect *neo_rules_effect(const neo_rule_input *input);

@@ -44,7 +44,8 @@ enum neo_accepts {
     NEO_ACCEPTS_IDEMPOTENCY_KEY = 8,
     NEO_ACCEPTS_IF_MATCH = 16,
     NEO_ACCEPTS_IF_NONE_MATCH = 32,
-    NEO_ACCEPTS_BATCH = 64, /* the body is a batch; only for resources with has_batch */
+    NEO_ACCEPTS_BATCH = 64,   /* the body is a batch; only for resources with has_batch */
+    NEO_ACCEPTS_IMPORT = 128, /* import=true in the query: the body is history; only for resources with transitions */
 };
 
 /* Headers of a successful response. */
@@ -90,6 +91,9 @@ extern const neo_operation neo_operation_docs;
 /* All error codes of an operation: its own, and those that follow from what it accepts, its access, and the resource's
  * references and transitions. `resource` is NULL if the path has none. */
 unsigned long long neo_operation_problems(const neo_operation *operation, const neo_resource *resource);
+
+/* What the operation accepts (enum neo_accepts) for the resource, which may be NULL. */
+unsigned int neo_operation_accepts(const neo_operation *operation, const neo_resource *resource);
 
 /* Whether a resource has an operation of {collection}: not every resource has batches. */
 int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource);

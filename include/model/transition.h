@@ -13,4 +13,7 @@ NEO_MUSTCHECK neo_problem *neo_transition_check(const neo_resource *resource, co
 /* Whether transitions set the field. */
 int neo_transition_sets(const neo_resource *resource, const neo_field *field);
 
+/* Whether a resource with the status can have passed a transition that sets the field. */
+int neo_transition_has_set(const neo_resource *resource, const neo_field *field, const char *status);
+
 #endif

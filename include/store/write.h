@@ -19,8 +19,9 @@ typedef enum neo_written {
                             was to be deleted, separated by commas */
 } neo_written;
 
-/* `idempotency`: with an idempotency key. `versioned`: only if the row has the version. */
-neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_pool_t *pool);
+/* `idempotency`: with an idempotency key. `is_import`: with the timestamps of {times}; its event is in the log, without
+ * deliveries. `versioned`: only if the row has the version. */
+neo_sql *neo_write_create(const neo_resource *resource, int idempotency, int is_import, apr_pool_t *pool);
 neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_t *pool);
 neo_sql *neo_write_delete(const neo_resource *resource, int versioned, apr_pool_t *pool);
 

@@ -104,12 +104,12 @@ static neo_problem *check_effect(const neo_rule_input *input, apr_pool_t *pool)
                             list_of(effect->from, pool));
 }
 
-neo_problem *neo_rules_check(const neo_rule_input *input, int is_history, apr_pool_t *pool)
+neo_problem *neo_rules_check(const neo_rule_input *input, apr_pool_t *pool)
 {
     for (const neo_precondition *p = input->resource->preconditions; p && p->check; p++) {
-        const char *detail = is_triggered(p, input) && !(is_history && p->is_time_rule) ? p->check(input, pool) : NULL;
+        const char *detail = is_triggered(p, input) && !(input->is_history && p->is_time_rule) ? p->check(input, pool) : NULL;
         if (detail)
             return neo_problem_make(pool, p->code, "%s", detail);
     }
-    return is_history || !input->after ? NULL : check_effect(input, pool);
+    return input->is_history || !input->after ? NULL : check_effect(input, pool);
 }

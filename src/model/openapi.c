@@ -21,6 +21,7 @@ static const struct {
     {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
     {NEO_ACCEPTS_IF_MATCH, "IfMatch"},
     {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
+    {NEO_ACCEPTS_IMPORT, "Import"},
 };
 
 static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
@@ -105,7 +106,7 @@ static neo_json *parameters_of(const neo_openapi_builder *builder, const neo_ope
     if (operation->access != NEO_ACCESS_PUBLIC)
         neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "Organization"));
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
-        if (operation->accepts & taken[i].accepts)
+        if (neo_operation_accepts(operation, resource) & taken[i].accepts)
             neo_json_append(parameters, neo_openapi_ref(builder, "parameters", taken[i].component));
     if (operation->accepts & NEO_ACCEPTS_PAGE)
         add_filters(builder, parameters, operation, resource);

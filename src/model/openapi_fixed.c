@@ -233,6 +233,12 @@ static const struct {
         "schema": {"type": "string", "format": "uuid"},
         "example": "6f1c0a52-9d0e-4b57-8a3e-2f7d1c9b4e60"
     })},
+    {"parameters", "Import", NEO_JSON({
+        "name": "import",
+        "in": "query",
+        "description": "The body is history: any status, with its `created_at` and other timestamps. Only for `org_admin`.",
+        "schema": {"type": "boolean", "default": false}
+    })},
     {"parameters", "IfMatch", NEO_JSON({
         "name": "If-Match",
         "in": "header",

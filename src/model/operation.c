@@ -81,7 +81,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_CREATE] = {.method = "POST",
                            .path = "{collection}",
                            .access = NEO_ACCESS_WRITE,
-                           .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY,
+                           .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IDEMPOTENCY_KEY | NEO_ACCEPTS_IMPORT,
                            .status = 201,
                            .response_headers = NEO_RESPONSE_ETAG | NEO_RESPONSE_LOCATION,
                            .media_type = JSON,
@@ -365,6 +365,11 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
     if (strstr(operation->path, "{id}"))
         all |= BIT(NEO_NOT_FOUND_RESOURCE);
     return resource ? all | problems_of_resource(operation, resource) : all;
+}
+
+unsigned int neo_operation_accepts(const neo_operation *operation, const neo_resource *resource)
+{
+    return operation->accepts & ~(resource && resource->transitions ? 0u : (unsigned int)NEO_ACCEPTS_IMPORT);
 }
 
 int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource)

@@ -83,9 +83,12 @@ neo_problem *neo_call_read_idempotency_key(neo_call *call)
                           "must be a UUID of version 4");
         return problem;
     }
-    neo_text pieces[] = {
-        {call->request->method, strlen(call->request->method)}, {call->request->path, strlen(call->request->path)}, call->raw};
-    neo_sha256_pieces(pieces, 3, idempotency->hash);
+    const char *query = call->request->query ? call->request->query : "";
+    neo_text pieces[] = {{call->request->method, strlen(call->request->method)},
+                         {call->request->path, strlen(call->request->path)},
+                         {query, strlen(query)},
+                         call->raw};
+    neo_sha256_pieces(pieces, 4, idempotency->hash);
     call->idempotency = idempotency;
     return NULL;
 }

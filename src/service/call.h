@@ -130,6 +130,13 @@ neo_problem *neo_call_in_use(neo_call *call, const char *users);
 NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_problem **refusal,
                                                  neo_rows *rows);
 
+/* ---------------------------------------------------------------- history.c */
+
+/* Whether the request imports history, which its parameter and the credential's role decide. */
+neo_problem *neo_call_is_import(const neo_call *call, int *is_import);
+/* Validates the body as history: sets *clean, and the times of `row`. */
+neo_problem *neo_call_check_history(const neo_call *call, neo_json **clean, neo_new *row);
+
 /* ---------------------------------------------------------------- docs.c */
 
 void neo_docs_prepare(neo_site *site, apr_pool_t *pool);

@@ -9,9 +9,10 @@
 
 static int is_parameter(const neo_call *call, const char *name)
 {
-    return call->match.operation->accepts & NEO_ACCEPTS_PAGE &&
-           (strcmp(name, "limit") == 0 || strcmp(name, "cursor") == 0 ||
-            neo_operation_filter(call->match.operation, call->match.resource, name));
+    unsigned int accepts = neo_operation_accepts(call->match.operation, call->match.resource);
+    return (accepts & NEO_ACCEPTS_IMPORT && strcmp(name, "import") == 0) ||
+           (accepts & NEO_ACCEPTS_PAGE && (strcmp(name, "limit") == 0 || strcmp(name, "cursor") == 0 ||
+                                           neo_operation_filter(call->match.operation, call->match.resource, name)));
 }
 
 /* Decodes one side of name=value; NULL if it is not percent-encoded UTF-8 without control characters. */

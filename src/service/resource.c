@@ -6,6 +6,7 @@
 #include "call.h"
 #include "core/json.h"
 #include "core/secret.h"
+#include "model/import.h"
 #include "model/references.h"
 #include "model/transition.h"
 #include "model/validate.h"
@@ -77,7 +78,10 @@ static neo_pg_status insert(neo_call *call, neo_pg *pg, void *baton, neo_rows *r
 {
     neo_new *row = baton;
     const char *secret = row->secret;
-    row->created_at = neo_id_issue(row->id, call->match.resource->prefix);
+    if (row->times)
+        neo_import_new_id(row->id, call->match.resource->prefix, row->created_at);
+    else
+        row->created_at = neo_id_issue(row->id, call->match.resource->prefix);
     row->secret = secret ? neo_secret_seal(&call->site->keys, row->id, secret, call->pool) : NULL;
     neo_pg_status status = neo_table_create(pg, call->match.resource, &call->actor, call->idempotency, row, call->pool, rows);
     row->secret = secret;
@@ -104,19 +108,23 @@ static neo_problem *validate(const neo_call *call, neo_json **clean)
     return check_schemes(call, *clean, problem);
 }
 
-/* Sets *clean, and *timestamp_field to the server's field that the initial status sets. */
-static neo_problem *check_new(neo_call *call, neo_json **clean, const char **timestamp_field)
+/* Sets *clean, and the members of `row` about times. */
+static neo_problem *check_new(neo_call *call, neo_json **clean, neo_new *row)
 {
-    neo_problem *problem = validate(call, clean);
+    int is_import;
+    neo_problem *problem = neo_call_is_import(call, &is_import);
+    if (problem || is_import)
+        return problem ? problem : neo_call_check_history(call, clean, row);
+    problem = validate(call, clean);
     return problem ? problem
                    : neo_transition_check(call->match.resource, NULL, neo_json_string(neo_json_get(*clean, "status")),
-                                          call->pool, timestamp_field);
+                                          call->pool, &row->timestamp_field);
 }
 
 /* What the rules refuse now was perhaps executed before, with the same idempotency key. */
-static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_json *clean, neo_result *result)
+static neo_problem *check_rules_of_new(neo_call *call, neo_pg *pg, neo_json *clean, int is_history, neo_result *result)
 {
-    neo_rule_input input = {.resource = call->match.resource, .id = "", .after = clean};
+    neo_rule_input input = {.resource = call->match.resource, .id = "", .after = clean, .is_history = is_history};
     neo_problem *refusal, *problem;
     neo_rows rows;
     int is_free = 1;
@@ -133,11 +141,11 @@ neo_problem *neo_call_create(neo_call *call, neo_result *result)
     neo_pg *pg;
     neo_rows rows;
     neo_new row = {.secret = new_secret(call)};
-    neo_problem *problem = check_new(call, &clean, &row.timestamp_field);
+    neo_problem *problem = check_new(call, &clean, &row);
     if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
     row.body = clean;
-    problem = check_rules_of_new(call, pg, clean, result);
+    problem = check_rules_of_new(call, pg, clean, row.times != NULL, result);
     if (!problem && !result->is_replayed) {
         problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = insert, .baton = &row}, &rows, result);
         if (problem)

@@ -12,7 +12,7 @@ static neo_problem *fill_and_check(const neo_rule_input *input, apr_pool_t *pool
         resource->fill(input, pool);
         resource->rule(resource, input->after, &problem, pool);
     }
-    return problem ? problem : neo_rules_check(input, 0, pool);
+    return problem ? problem : neo_rules_check(input, pool);
 }
 
 neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_problem **refusal, neo_rows *rows)
@@ -20,7 +20,7 @@ neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_rule_input *i
     neo_pg_status status = NEO_PG_OK;
     *refusal = NULL;
     if (!neo_rules_need_input(input)) {
-        *refusal = neo_rules_check(input, 0, call->pool);
+        *refusal = neo_rules_check(input, call->pool);
         return status;
     }
     status = neo_rule_input_read(pg, &call->actor, input, call->pool, rows);

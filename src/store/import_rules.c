@@ -22,6 +22,7 @@ static void check_line(const neo_rows *rows, int row, neo_import_report report, 
     const neo_rule_input input = {.resource = neo_resource_named(neo_rows_value(rows, row, KIND)),
                                   .id = neo_rows_value(rows, row, ID),
                                   .after = parsed(rows, row, BODY, pool),
+                                  .is_history = 1,
                                   .property = parsed(rows, row, PROPERTY, pool),
                                   .proposal = parsed(rows, row, PROPOSAL, pool)};
     long long number = atoll(neo_rows_value(rows, row, NUMBER));
@@ -30,7 +31,7 @@ static void check_line(const neo_rows *rows, int row, neo_import_report report, 
     for (const neo_field *f = input.resource->fields; f->name; f++)
         if ((f->flags & flags) == flags && !neo_json_get(input.after, f->name))
             report(data, number, f->name, "is required");
-    neo_problem *problem = neo_rules_check(&input, 1, pool);
+    neo_problem *problem = neo_rules_check(&input, pool);
     if (problem)
         report(data, number, NULL, problem->detail);
 }

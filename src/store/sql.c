@@ -33,6 +33,7 @@ static const char *const names[] = {
     [NEO_PARAM_ROWS] = "rows",
     [NEO_PARAM_REFERENCES] = "references",
     [NEO_PARAM_ANSWER] = "answer",
+    [NEO_PARAM_TIMES] = "times",
     [NEO_PARAM_TIMESTAMP_FIELD] = "timestamp_field",
 };
 _Static_assert(sizeof names / sizeof *names == NEO_PARAM_FIELD, "every parameter has its name");

@@ -15,7 +15,7 @@
 typedef struct {
     const neo_resource *resource;
     neo_listed listed;
-    neo_sql *create[2]; /* [1]: with an idempotency key */
+    neo_sql *create[2], *import[2]; /* [1]: with an idempotency key; import: only of resources with transitions */
     neo_sql *read, *read_version, *list_first, *list_next;
     neo_sql *update[2], *delete[2]; /* [1]: only if the row has the version */
 } statements;
@@ -36,7 +36,8 @@ static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
     s->read = neo_sql_make(pool, apr_pstrcat(pool, "select representation ", of, NULL), 0);
     s->read_version = neo_sql_make(pool, apr_pstrcat(pool, "select representation, xmin ", of, NULL), 0);
     for (int more = 0; more < 2; more++) {
-        s->create[more] = neo_write_create(resource, more, pool);
+        s->create[more] = neo_write_create(resource, more, 0, pool);
+        s->import[more] = resource->transitions ? neo_write_create(resource, more, 1, pool) : NULL;
         s->update[more] = neo_write_update(resource, more, pool);
         s->delete[more] = neo_write_delete(resource, more, pool);
     }
@@ -111,15 +112,17 @@ neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const n
 {
     char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = values_for(actor, row->id);
-    neo_ms_format(now, row->created_at);
+    neo_sql *const *sql = row->times ? of(resource)->import : of(resource)->create;
+    neo_ms_format(now, row->times ? neo_now_ms() : row->created_at);
     neo_id_issue_block(id_block, "whd_");
     v.of[NEO_PARAM_NOW] = now;
     v.of[NEO_PARAM_ID_BLOCK] = id_block;
     add_fields(&v, resource, row->body, pool);
     v.of[NEO_PARAM_SECRET] = row->secret;
     v.of[NEO_PARAM_TIMESTAMP_FIELD] = row->timestamp_field;
+    v.of[NEO_PARAM_TIMES] = row->times ? neo_json_text(row->times, pool).ptr : NULL;
     neo_idempotency_add(&v, actor, idempotency, pool);
-    return neo_sql_run(pg, of(resource)->create[idempotency != NULL], &v, pool, rows);
+    return neo_sql_run(pg, sql[idempotency != NULL], &v, pool, rows);
 }
 
 neo_pg_status neo_table_read(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id, apr_pool_t *pool,

@@ -14,6 +14,7 @@
 #define THIS_ROW        "t.organization_id = {organization} and t.id = {id}"
 #define NOW             "{now}::timestamptz"
 #define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT(NOW, "before")
+#define IMPORTED(name)  "({times}::json->>'" name "')::timestamptz"
 #define THIS_VERSION    " and t.xmin = {version}::xid"
 
 const char *neo_table_of(const neo_resource *resource)
@@ -45,14 +46,16 @@ static void add_names(neo_buf *sql, const neo_resource *resource)
 }
 
 /* Adds the values for add_names. */
-static void add_values(neo_buf *sql, const neo_resource *resource)
+static void add_values(neo_buf *sql, const neo_resource *resource, int is_import)
 {
     int number = 0;
     for (const neo_field *f = resource->fields; f->name; f++)
         if (neo_write_is_parameter(f))
             neo_buf_printf(sql, ", {field%d}", number++);
         else if (neo_transition_sets(resource, f))
-            neo_buf_printf(sql, ", case {timestamp_field}::text when '%s' then {now}::timestamptz end", f->name);
+            neo_buf_printf(
+                sql, is_import ? ", " IMPORTED("%s") : ", case {timestamp_field}::text when '%s' then {now}::timestamptz end",
+                f->name);
 }
 
 /* Adds assignments: "name = {field0}, creci = {field1}". */
@@ -120,7 +123,7 @@ static void add_effect(neo_buf *sql, const neo_resource *target)
 /* ---------------------------------------------------------------- the final select */
 
 /* The row's own event and its deliveries, and the answer: `column` of the CTE `happened`, and the number of all deliveries. */
-static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column)
+static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column, int is_silent)
 {
     if (resource->has_events)
         neo_event_add(sql, &(neo_event){.resource = resource,
@@ -129,9 +132,11 @@ static void add_answer(neo_buf *sql, const neo_resource *resource, const char *h
                                         .before = strcmp(happened, "updated") == 0 ? "before" : NULL,
                                         .number = "",
                                         .id_block = "{id_block}",
-                                        .now = NOW});
-    neo_buf_printf(sql, resource->has_events ? " select %s, (select count(*) from queued_deliveries)" : " select %s, 0",
-                   column);
+                                        .now = NOW,
+                                        .is_silent = is_silent});
+    neo_buf_printf(
+        sql, resource->has_events && !is_silent ? " select %s, (select count(*) from queued_deliveries)" : " select %s, 0",
+        column);
     if (target_of(resource) && target_of(resource)->has_events && strcmp(happened, "updated") == 0)
         neo_buf_puts(sql, " + (select count(*) from queued_deliveries_effect)");
 }
@@ -145,7 +150,7 @@ static void add_refusal(neo_buf *sql, const char *made, const char *refusal, con
 
 /* The key is inserted without `on conflict`: of two concurrent requests the second one waits, violates the key's uniqueness, is
  * rolled back and then returns the first one's response. */
-neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_pool_t *pool)
+neo_sql *neo_write_create(const neo_resource *resource, int idempotency, int is_import, apr_pool_t *pool)
 {
     const neo_field *secret = secret_of(resource);
     int refers = neo_has_references(resource);
@@ -159,9 +164,9 @@ neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_poo
                    " created_by, updated_by%s",
                    neo_table_of(resource), secret ? ", secret" : "");
     add_names(&sql, resource);
-    neo_buf_printf(&sql, ") select {organization}, {id}, {tenant}, {now}::timestamptz, {now}::timestamptz, {actor}, {actor}%s",
-                   secret ? ", {secret}" : "");
-    add_values(&sql, resource);
+    neo_buf_printf(&sql, ") select {organization}, {id}, {tenant}, %s, {actor}, {actor}%s",
+                   is_import ? IMPORTED("created_at") ", " IMPORTED("updated_at") : NOW ", " NOW, secret ? ", {secret}" : "");
+    add_values(&sql, resource, is_import);
     neo_buf_puts(&sql, refers ? " where " NEO_REFERENCES_EXIST : "");
     if (idempotency)
         neo_buf_printf(&sql, " %s " NEO_IDEMPOTENCY_KEY_IS_FREE, refers ? "and" : "where");
@@ -172,7 +177,7 @@ neo_sql *neo_write_create(const neo_resource *resource, int idempotency, apr_poo
     if (idempotency)
         neo_buf_puts(&sql, secret ? NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "secret", "created")
                                   : NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "null", "created"));
-    add_answer(&sql, resource, "created", "representation");
+    add_answer(&sql, resource, "created", "representation", is_import);
     if (refers)
         add_refusal(&sql, "created", "path", idempotency ? "missing where " NEO_IDEMPOTENCY_KEY_IS_FREE : "missing");
     else
@@ -219,7 +224,7 @@ neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_
         neo_reference_add_updated(&sql, "updated");
     if (target)
         add_effect(&sql, target);
-    add_answer(&sql, resource, "updated", "representation");
+    add_answer(&sql, resource, "updated", "representation", 0);
     if (refers)
         add_refusal(&sql, "updated", "path", "missing where exists (select from before)");
     else
@@ -241,7 +246,7 @@ neo_sql *neo_write_delete(const neo_resource *resource, int versioned, apr_pool_
                    versioned ? THIS_VERSION : "", is_target ? " and " NEO_REFERENCE_NONE : "");
     if (neo_has_references(resource))
         neo_reference_add_deleted(&sql, "deleted");
-    add_answer(&sql, resource, "deleted", "id");
+    add_answer(&sql, resource, "deleted", "id", 0);
     if (is_target)
         add_refusal(&sql, "deleted", "users", "used where users is not null");
     else

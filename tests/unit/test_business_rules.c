@@ -73,7 +73,7 @@ static void rules_about_the_resource_itself_are_checked_without_others(void **st
     for (int i = 0; i < COUNT(cases); i++) {
         const neo_rule_input input = input_of(cases[i].resource, cases[i].before, cases[i].after, *state);
         assert_int_equal(neo_rules_need_input(&input), 0);
-        neo_problem *problem = neo_rules_check(&input, 0, *state);
+        neo_problem *problem = neo_rules_check(&input, *state);
         assert_non_null(problem);
         assert_int_equal(problem->kind, cases[i].code);
     }
@@ -86,7 +86,8 @@ static neo_problem *acceptance(const char *property, const char *today, int is_h
         input_of(&neo_proposal, "{" PURCHASE ",\"status\":\"submitted\"}", "{" PURCHASE ",\"status\":\"accepted\"}", pool);
     input.property = json(property, pool);
     input.today = today;
-    return neo_rules_check(&input, is_history, pool);
+    input.is_history = is_history;
+    return neo_rules_check(&input, pool);
 }
 
 static void time_rules_do_not_apply_to_history(void **state)

@@ -303,9 +303,11 @@ static void assert_parameters(const neo_operation *operation, const neo_resource
                  {NEO_ACCEPTS_PAGE, "Cursor"},
                  {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
                  {NEO_ACCEPTS_IF_MATCH, "IfMatch"},
-                 {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"}};
+                 {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
+                 {NEO_ACCEPTS_IMPORT, "Import"}};
     for (int i = 0; i < COUNT(taken); i++)
-        assert_int_equal(!!(operation->accepts & taken[i].accepts), refers_to(made, "parameters", taken[i].parameter, pool));
+        assert_int_equal(!!(neo_operation_accepts(operation, resource) & taken[i].accepts),
+                         refers_to(made, "parameters", taken[i].parameter, pool));
     int is_of_resource = operation->accepts & NEO_ACCEPTS_PAGE && !operation->filters;
     assert_int_equal(is_of_resource, refers_to(made, "parameters", "created_gte", pool));
     for (const neo_filter *f = is_of_resource ? resource->filters : NULL; f && f->name; f++)

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""History that an administrator imports over the API: any status, original timestamps; rules of consistency, not of time."""
+
+import uuid
+
+import pytest
+from client import Api, ok, refused, wrong_fields
+from event_log import deliveries, events
+from factories import ResourceFactory
+
+CREATED, DECIDED, CHANGED = "2019-03-01T12:00:00.000Z", "2019-03-05T12:00:00.000Z", "2019-04-01T12:00:00.000Z"
+TIMES = {"created_at": CREATED, "updated_at": CHANGED}
+STATUSES = {"proposals": ["draft", "submitted", "countered", "accepted", "rejected", "withdrawn", "expired"],
+            "contracts": ["draft", "pending_signature", "active", "completed", "terminated", "expired", "cancelled"]}
+MARK = {"import": "true"}
+
+
+@pytest.fixture
+def factory(own_api):
+    return ResourceFactory(own_api)
+
+
+def history(factory, collection, status, **more):
+    """A body of history: the property was sold long ago, and the proposal's last day is over."""
+    property = more.pop("property_id", None) or factory.property(status="sold", transaction_type="rent", rent_price=1)["id"]
+    own = {"proposals": {"valid_until": "2019-03-31"}, "contracts": {"end_date": "2099-12-31"}}[collection]
+    reason = {"termination_reason": "Distrato"} if status in ("cancelled", "terminated") else {}
+    return factory.body(collection, property_id=property, status=status, **own, **reason, **TIMES, **more)
+
+
+def importing(api, collection, body, **more):
+    return api.post(collection, json=body, params=MARK, **more)
+
+
+@pytest.mark.parametrize("collection", STATUSES)
+def test_history_has_any_status_and_its_original_timestamps(own_api, factory, collection):
+    property = factory.property(status="sold", transaction_type="rent", rent_price=1)
+    for status in STATUSES[collection]:
+        made = ok(importing(own_api, collection, history(factory, collection, status, property_id=property["id"])), 201)
+        assert {**made, **TIMES, "status": status} == made
+        assert made["created_by"] == made["updated_by"] == own_api.credential.id
+        assert "decided_at" not in made and "signed_at" not in made
+    listed = own_api.walk(collection, created_lte=CREATED)
+    assert len(listed) == len(STATUSES[collection])
+    assert ok(own_api.get("properties/" + property["id"])) == property
+
+
+def test_the_timestamps_of_statuses_are_kept_if_the_status_was_reached(own_api, factory):
+    for collection, status, names in (("proposals", "rejected", ["decided_at"]), ("contracts", "completed", ["signed_at"]),
+                                      ("contracts", "terminated", ["signed_at", "terminated_at"])):
+        made = ok(importing(own_api, collection, history(factory, collection, status, **dict.fromkeys(names, DECIDED))), 201)
+        assert [made[name] for name in names] == [DECIDED] * len(names)
+    for collection, status, name in (("proposals", "submitted", "decided_at"), ("contracts", "cancelled", "signed_at"),
+                                     ("contracts", "completed", "terminated_at")):
+        response = importing(own_api, collection, history(factory, collection, status, **{name: DECIDED}))
+        assert set(wrong_fields(response)) == {name}
+
+
+@pytest.mark.parametrize("times, wrong", [({"created_at": "2999-01-01T00:00:00Z"}, {"created_at", "updated_at"}),
+                                          ({"updated_at": "2019-02-28T12:00:00Z"}, {"updated_at"}),
+                                          ({"created_at": "1969-12-31T00:00:00Z"}, {"created_at"}),
+                                          ({"decided_at": "soon"}, {"decided_at"}), ({"status": "gone"}, {"status"})])
+def test_impossible_history_is_refused(own_api, factory, times, wrong):
+    assert set(wrong_fields(importing(own_api, "proposals", {**history(factory, "proposals", "accepted"), **times}))) == wrong
+    assert own_api.walk("proposals") == []
+
+
+def test_history_is_consistent(own_api, factory):
+    property = factory.property(status="sold")["id"]
+    accepted, rejected = (ok(importing(own_api, "proposals", history(factory, "proposals", status, property_id=property)), 201)
+                          for status in ("accepted", "rejected"))
+    signed = factory.signed("sale")
+    right = history(factory, "contracts", "completed", property_id=property, proposal_id=accepted["id"], parties=signed)
+    other = factory.property()["id"]
+    for wrong, code in (({"proposal_id": rejected["id"]}, "proposal_not_accepted"), ({"property_id": other}, "proposal_mismatch"),
+                        ({"kind": "management"}, "proposal_mismatch"), ({"parties": signed[:1]}, "parties_missing"),
+                        ({"parties": [{**one, "signed_at": None} for one in signed]}, "signatures_missing"),
+                        ({"status": "terminated"}, "reason_required"), ({"status": "cancelled"}, "reason_required")):
+        refused(importing(own_api, "contracts", {**right, **wrong}), 409, "conflict." + code)
+    refused(own_api.post("contracts", json=right), 409, "conflict.invalid_transition")
+    made = ok(importing(own_api, "contracts", {name: one for name, one in right.items() if name not in ("amount",)}), 201)
+    assert made["amount"] == accepted["amount"]
+    unknown = importing(own_api, "contracts", {**right, "proposal_id": "pps_" + "0" * 26})
+    assert set(wrong_fields(unknown)) == {"proposal_id"}
+
+
+def test_only_administrators_import_history(instance, admin_factory, own_api, factory):
+    body = history(factory, "contracts", "completed")
+    for role in ("org_editor", "org_viewer"):
+        api = Api(instance, admin_factory.key(own_api.credential.organizations[0], role))
+        problem = refused(importing(api, "contracts", body), 403, "forbidden.insufficient_permissions")
+        if role == "org_editor":
+            assert "org_admin" in problem["detail"] and role in problem["detail"]
+            refused(api.post("contracts", json=body, params={"import": "false"}), 409, "conflict.invalid_transition")
+    for collection, value, code in (("contracts", "yes", "parameter_invalid"), ("brokers", "true", "unknown_parameter")):
+        found = wrong_fields(own_api.post(collection, json=factory.body(collection), params={"import": value}))
+        assert found == {"import": "validation." + code}
+    assert own_api.walk("contracts") == []
+
+
+def test_history_is_in_the_event_log_without_deliveries_and_imported_once(own_api, instance, factory):
+    subscription = ok(own_api.post("webhooks", json={"url": "https://127.0.0.1:9/", "events": ["proposal.created"]}), 201)["id"]
+    body, key = history(factory, "proposals", "draft"), {"Idempotency-Key": str(uuid.uuid4())}
+    made = ok(importing(own_api, "proposals", body, headers=key), 201)
+    assert ok(importing(own_api, "proposals", body, headers=key), 201) == made
+    refused(own_api.post("proposals", json=body, headers=key), 409, "conflict.idempotency_key_reused")
+    logged = [one for one in events(instance, own_api.credential.organizations[0]) if one["resource_id"] == made["id"]]
+    assert [one["type"] for one in logged] == ["proposal.created"] and deliveries(instance, subscription) == []
+
+
+def test_open_history_lives_on(own_api, factory):
+    """An active contract of history ends like any other, and its property obeys it."""
+    property = factory.property(status="sold")
+    made = ok(importing(own_api, "contracts", history(factory, "contracts", "active", property_id=property["id"])), 201)
+    detail = refused(own_api.patch("properties/" + property["id"], json={"status": "active"}), 409, "conflict.contract_active")["detail"]
+    assert made["id"] in detail
+    ended = ok(own_api.patch("contracts/" + made["id"], json={"status": "terminated", "termination_reason": "Distrato"}))
+    assert ended["created_at"] == CREATED and ended["updated_at"] == ended["terminated_at"] > CHANGED
+    assert ok(own_api.get("properties/" + property["id"]))["status"] == "active"
