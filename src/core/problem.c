@@ -99,8 +99,7 @@ static const neo_code_info catalogue[] = {
                                 "Change the value of `field`, or use the resource that `existing_id` names."},
     [NEO_CONFLICT_IN_USE] =
         {"conflict.in_use", 409, "conflict", "The resource cannot be deleted while others refer to it.",
-         "Remove the references first; the message names the first of each kind of resource. Delete parties "
-         "that refer to each other in one batch."},
+         "Remove the references first; the message names the first of each kind that the credential may read."},
     [NEO_CONFLICT_INVALID_TRANSITION] = {"conflict.invalid_transition", 409, "conflict",
                                          "The status cannot change from its current value to the requested one.",
                                          "Send one of the statuses that the message lists."},

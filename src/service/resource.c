@@ -35,19 +35,40 @@ static neo_problem *check_references(neo_call *call, const neo_rows *rows)
     return problem;
 }
 
-/* `users` as in store/reference.h. */
+/* "a, b and c" */
+static const char *sentence_of(const apr_array_header_t *names, apr_pool_t *pool)
+{
+    const char *all = "";
+    for (int i = 0; i < names->nelts; i++)
+        all = apr_pstrcat(pool, all,
+                          i == 0                  ? ""
+                          : i == names->nelts - 1 ? " and "
+                                                  : ", ",
+                          APR_ARRAY_IDX(names, i, const char *), NULL);
+    return all;
+}
+
+static int may_read(const neo_call *call, const char *kind)
+{
+    return (call->principal->scopes & NEO_SCOPE_READ(neo_resource_named(kind)->area)) != 0;
+}
+
+/* `users` as in store/reference.h. Ids are named only of the kinds that the credential may read. */
 neo_problem *neo_call_in_use(neo_call *call, const char *users)
 {
-    const char *kinds = "", *first = "";
-    char *rest = apr_pstrdup(call->pool, users), *path;
+    apr_pool_t *pool = call->pool;
+    apr_array_header_t *kinds = apr_array_make(pool, 4, sizeof(char *)), *ids = apr_array_make(pool, 4, sizeof(char *));
+    char *rest = apr_pstrdup(pool, users), *path;
     while ((path = strsep(&rest, ","))) {
-        const char *between = !*kinds ? "" : rest ? ", " : " and ", *kind = strsep(&path, " "), *id = strsep(&path, " ");
-        kinds = apr_pstrcat(call->pool, kinds, between, strchr("aeiou", *kind) ? "an " : "a ", kind, NULL);
-        first = apr_pstrcat(call->pool, first, between, id, " (", path, ")", NULL);
+        const char *kind = strsep(&path, " "), *id = strsep(&path, " ");
+        APR_ARRAY_PUSH(kinds, const char *) = apr_pstrcat(pool, strchr("aeiou", *kind) ? "an " : "a ", kind, NULL);
+        if (may_read(call, kind))
+            APR_ARRAY_PUSH(ids, const char *) = apr_pstrcat(pool, id, " (", path, ")", NULL);
     }
-    return neo_problem_make(call->pool, NEO_CONFLICT_IN_USE,
-                            "The %s cannot be deleted while %s %s to it. Remove the references first, such as %s.",
-                            call->match.resource->name, kinds, strchr(users, ',') ? "refer" : "refers", first);
+    return neo_problem_make(pool, NEO_CONFLICT_IN_USE,
+                            "The %s cannot be deleted while %s %s to it. Remove the references first%s%s.",
+                            call->match.resource->name, sentence_of(kinds, pool), kinds->nelts > 1 ? "refer" : "refers",
+                            ids->nelts ? ", such as " : "", sentence_of(ids, pool));
 }
 
 /* NULL if the resource was deleted. */

@@ -192,19 +192,15 @@ def test_the_detail_names_every_kind_that_refers(factory, own_api):
         ("a property, a party and a document refer to it", f"{property}, {party} and {document}"))]
 
 
-def test_spouses_are_deleted_in_one_batch_or_after_the_reference_is_cleared(factory, own_api):
-    def couple():
-        one = factory.party()
-        other = factory.party(spouse_party_id=one["id"])
-        return ok(own_api.patch("parties/" + one["id"], json={"spouse_party_id": other["id"]}))["id"], other["id"]
-
-    one, other = couple()
-    assert refused(own_api.delete("parties/" + one), 409, "conflict.in_use")["detail"].endswith(f"such as {other} (spouse_party_id).")
-    ok(own_api.patch("parties/" + other, json={"spouse_party_id": None}))
-    for id in (one, other):
-        ok(own_api.delete("parties/" + id), 204)
-    operations = [{"method": "delete", "id": id} for id in couple()]
-    assert [item["status"] for item in ok(own_api.post("parties/batch", json={"operations": operations}))["results"]] == [204, 204]
+def test_the_detail_names_only_what_the_credential_may_read(factory, own_api, admin_factory):
+    broker = factory.broker()["id"]
+    factory.party(broker_id=broker)
+    property = factory.property(broker_id=broker)["id"]
+    organization = own_api.credential.organizations[0]
+    for scopes, such in ((["brokers:write"], ""), (["brokers:write", "properties:read"], f", such as {property} (broker_id)")):
+        api = Api(own_api.instance, admin_factory.key(organization, scopes=scopes))
+        kinds = "The broker cannot be deleted while a property and a party refer to it. Remove the references first"
+        assert refused(api.delete("brokers/" + broker), 409, "conflict.in_use")["detail"] == f"{kinds}{such}."
 
 
 def test_a_shorter_list_leaves_no_reference_behind(factory, own_api):
