@@ -262,7 +262,8 @@ static const neo_precondition preconditions[] = {
      .check = neo_check_locked_fields,
      .doc = "Only `notes`, `metadata` and `external_id` change, and `termination_reason` with the status.",
      .source =
-         "Código Civil, art. 421 and 422: parties keep to the contract as concluded. Changes are made by a new contract."},
+         "Código Civil, art. 422: the contract is performed in good faith, as it was concluded. Changes are made by a new "
+         "contract."},
     {.when = NEO_ON_CHANGE,
      .names = of_proposal,
      .code = NEO_CONFLICT_PROPOSAL_NOT_ACCEPTED,
@@ -282,8 +283,8 @@ static const neo_precondition preconditions[] = {
      .check = neo_check_parties,
      .doc = "`parties` has a `seller` and a `buyer` (`sale`), a `landlord` and a `tenant` (`rental`), or the owner's side: an "
             "`owner`, `seller` or `landlord` (`exclusive_listing`, `management`).",
-     .source = "Código Civil, art. 481 (sale) and 565 (lease); COFECI, Resolução 458/1995: public advertising needs a "
-               "written contract of exclusivity with the owner."},
+     .source = "Código Civil, art. 481 (sale) and 565 (lease); Decreto 81.871/1978, art. 5, and COFECI, Resolução 458/1995, "
+               "art. 1: only a broker with a written contract, with exclusivity, advertises a property."},
     {.when = NEO_IN_STATUS,
      .names = signed_by_all,
      .code = NEO_CONFLICT_SIGNATURES_MISSING,
@@ -294,7 +295,9 @@ static const neo_precondition preconditions[] = {
      .code = NEO_CONFLICT_REASON_REQUIRED,
      .check = neo_check_reason,
      .doc = "`termination_reason` is set.",
-     .source = "Código Civil, art. 472 to 475; for rentals Lei 8.245/1991, art. 4 and 9."},
+     .source =
+         "Código Civil, art. 472 (mutual agreement), 473 (notice), 474 and 475 (breach); for rentals Lei 8.245/1991, art. 4 "
+         "(the tenant returns the property early) and 9."},
     {.when = NEO_ON_DELETE, .code = NEO_CONFLICT_NOT_DELETABLE, .check = neo_check_is_draft, .doc = "It is a `draft`."},
     {0},
 };

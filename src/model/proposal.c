@@ -186,7 +186,7 @@ static const neo_precondition preconditions[] = {
      .reads = "valid_until",
      .check = neo_check_valid_until,
      .doc = "`valid_until` is today in São Paulo or later.",
-     .source = "Código Civil, art. 428: an offer that was not accepted within its time no longer binds; art. 431: a late "
+     .source = "Código Civil, art. 428, III: an offer that was not accepted within its time no longer binds; art. 431: a late "
                "acceptance is a new offer."},
     {0},
 };
