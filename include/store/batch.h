@@ -26,7 +26,7 @@ NEO_MUSTCHECK neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_re
                                                         apr_pool_t *pool, neo_rows *rows);
 
 /* Locks rows against changes by others until the transaction ends. One row for each that exists: its number and its
- * representation. */
+ * representation. Rows without a number are locked because a deletion may clear their reference (see store/mutual.h). */
 enum { NEO_LOCKED_NUMBER, NEO_LOCKED_ANSWER };
 NEO_MUSTCHECK neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                            const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *found);

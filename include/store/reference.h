@@ -28,7 +28,7 @@ void neo_reference_add_deleted(neo_buf *sql, const char *made);
 
 /* `used (users)`, one row: the first resource of each kind that refers to {id}, or null. Commas separate them, each is its
  * kind, its id and the path of the reference: "party pty_… spouse_party_id,contract ctr_… parties[2].party_id". */
-void neo_reference_add_used(neo_buf *sql, const neo_resource *resource);
+void neo_reference_add_used(neo_buf *sql, const neo_resource *resource, const char *but);
 /* Its select alone, for `id`, which is SQL. `but` is a condition for the references r that count. */
 void neo_reference_add_users(neo_buf *sql, const neo_resource *resource, const char *id, const char *but);
 #define NEO_REFERENCE_NONE "(select users from used) is null"

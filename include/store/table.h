@@ -57,7 +57,7 @@ typedef struct neo_change {
 NEO_MUSTCHECK neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                              const neo_change *row, apr_pool_t *pool, neo_rows *rows);
 
-/* `version` as above. */
+/* `version` as above; it must be given for a resource with a mutual reference. */
 NEO_MUSTCHECK neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                              const char *version, apr_pool_t *pool, neo_rows *rows);
 

@@ -90,3 +90,11 @@ int neo_is_referred_to(const neo_resource *resource)
             return 1;
     return 0;
 }
+
+const neo_field *neo_mutual_field(const neo_resource *resource)
+{
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_MUTUAL)
+            return f;
+    return NULL;
+}

@@ -10,6 +10,7 @@
 
 #include "call.h"
 #include "core/json.h"
+#include "model/references.h"
 #include "model/validate.h"
 #include "store/batch.h"
 
@@ -230,6 +231,8 @@ static const item *first_problem(const work *w)
     return NULL;
 }
 
+static neo_pg_status lock_rows(work *w);
+
 static neo_pg_status execute_all(work *w)
 {
     neo_pg_status status = NEO_PG_OK;
@@ -239,6 +242,9 @@ static neo_pg_status execute_all(work *w)
             status = prepare(w, &w->items[n + i]);
         if (status == NEO_PG_OK)
             status = write_all(w, &w->items[n], count);
+        int may_clear = w->items[n].operation->method == NEO_METHOD_DELETE && neo_mutual_field(resource_of(w));
+        if (status == NEO_PG_OK && may_clear && n + count < w->batch.count)
+            status = lock_rows(w); /* reads again what the deletions cleared in other rows */
         if (w->batch.is_atomic && first_problem(w))
             break;
     }
@@ -324,7 +330,8 @@ static neo_pg_status lock_rows(work *w)
     w->is_saved = 0; /* see run_transaction */
     w->failure = found;
     for (int r = 0; status == NEO_PG_OK && r < found.count; r++)
-        w->items[atoi(neo_rows_value(&found, r, NEO_LOCKED_NUMBER))].current = neo_rows_text(&found, r, NEO_LOCKED_ANSWER);
+        if (neo_rows_value(&found, r, NEO_LOCKED_NUMBER))
+            w->items[atoi(neo_rows_value(&found, r, NEO_LOCKED_NUMBER))].current = neo_rows_text(&found, r, NEO_LOCKED_ANSWER);
     return status;
 }
 

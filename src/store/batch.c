@@ -12,6 +12,7 @@
 #include "model/references.h"
 #include "store/column.h"
 #include "store/event.h"
+#include "store/mutual.h"
 #include "store/reference.h"
 
 #define THIS_ROW        "t.organization_id = {organization} and t.id = item.item_id"
@@ -44,7 +45,7 @@ static void add_items(neo_buf *sql, const neo_resource *resource, int has_body)
     for (const neo_field *f = resource->fields; has_body && f->name; f++)
         if (neo_write_is_parameter(f))
             neo_buf_printf(sql, ", %s %s", f->name, neo_columns[f->type].type);
-    neo_buf_puts(sql, ")), ");
+    neo_buf_puts(sql, has_body ? ")), " : ", item_cleared_block text)), ");
 }
 
 static void add_references(neo_buf *sql, const neo_resource *resource)
@@ -70,7 +71,10 @@ static void add_answer(neo_buf *sql, const neo_resource *resource, const char *h
                                         .id_block = "r.item_id_block",
                                         .now = "r.item_now"});
     neo_buf_printf(sql, " select %s, %s, null, item_number from %s", column,
-                   resource->has_events ? "(select count(*) from queued_deliveries)" : "0", happened);
+                   strcmp(happened, "deleted") == 0 ? neo_mutual_deliveries(resource)
+                   : resource->has_events           ? "(select count(*) from queued_deliveries)"
+                                                    : "0",
+                   happened);
     if (refusal)
         neo_buf_printf(sql, " union all select null, 0, %s", refusal);
 }
@@ -156,13 +160,17 @@ static neo_sql *make_delete(const neo_resource *resource, apr_pool_t *pool)
     neo_buf sql;
     neo_buf_init(&sql, pool, 4096);
     add_items(&sql, resource, 0);
+    neo_mutual_add_partners(&sql, resource);
     if (is_target) {
         neo_buf_puts(&sql, "used as materialized (select item_number, (");
-        neo_reference_add_users(&sql, resource, "item.item_id",
-                                " and not exists (select from item other where other.item_id = r.source_id"
-                                " and (other.item_number < item.item_number or exists (select from neoapi.reference back"
-                                " where back.organization_id = {organization} and back.source_id = item.item_id"
-                                " and back.target_id = other.item_id)))");
+        neo_reference_add_users(
+            &sql, resource, "item.item_id",
+            apr_pstrcat(pool,
+                        " and not exists (select from item other where other.item_id = r.source_id"
+                        " and (other.item_number < item.item_number or exists (select from neoapi.reference back"
+                        " where back.organization_id = {organization} and back.source_id = item.item_id"
+                        " and back.target_id = other.item_id)))",
+                        neo_mutual_but(resource, 1, pool), NULL));
         neo_buf_puts(&sql, ") as users from item), ");
     }
     neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s", neo_table_of(resource),
@@ -170,23 +178,33 @@ static neo_sql *make_delete(const neo_resource *resource, apr_pool_t *pool)
                                " and users is not null)"
                              : "");
     neo_write_add_returning(&sql, resource);
-    neo_buf_puts(&sql, ", " OF_ITEM ")");
+    neo_buf_puts(&sql, ", " OF_ITEM ", item.item_cleared_block)");
     if (neo_has_references(resource))
         neo_buf_puts(&sql, ", removed_references as (delete from neoapi.reference r using deleted"
                            " where r.organization_id = {organization} and r.source_id = deleted.id)");
+    neo_mutual_add_cleared(&sql, resource, 1);
     add_answer(&sql, resource, "deleted", "id", is_target ? "users, item_number from used where users is not null" : NULL);
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
-/* Rows are locked in the order of their ids, so that two batches do not deadlock. */
+/* Rows are locked in the order of their ids, so that two batches do not deadlock; with the rows that a deletion may clear. */
 static neo_sql *make_lock(const neo_resource *resource, apr_pool_t *pool)
 {
+    const neo_field *mutual = neo_mutual_field(resource);
+    const char *partners = mutual ? apr_psprintf(pool,
+                                                 " union select p.%s from item join neoapi.%s p on"
+                                                 " p.organization_id = {organization} and p.id = item.item_id",
+                                                 mutual->name, neo_table_of(resource))
+                                  : "";
     return neo_sql_make(pool,
                         apr_psprintf(pool,
-                                     "select item.item_number, t.representation from json_to_recordset({rows}::json) as item"
-                                     " (item_number int, item_id text collate \"C\") join neoapi.%s t on " THIS_ROW
-                                     " order by t.id for no key update of t",
-                                     neo_table_of(resource)),
+                                     "with item as materialized (select * from json_to_recordset({rows}::json) as i"
+                                     " (item_number int, item_id text collate \"C\")),"
+                                     " wanted as materialized (select item_id as id from item%s)"
+                                     " select item.item_number, t.representation from wanted join neoapi.%s t"
+                                     " on t.organization_id = {organization} and t.id = wanted.id"
+                                     " left join item on item.item_id = t.id order by t.id for no key update of t",
+                                     partners, neo_table_of(resource)),
                         1);
 }
 
@@ -236,6 +254,10 @@ static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_
     if (resource->has_events) {
         neo_id_issue_block(id_block, "whd_");
         neo_buf_printf(out, ",\"item_id_block\":\"%s\"", id_block);
+    }
+    if (!row->body && neo_mutual_field(resource)) {
+        neo_id_issue_block(id_block, "whd_");
+        neo_buf_printf(out, ",\"item_cleared_block\":\"%s\"", id_block);
     }
     if (row->body) {
         neo_text body = neo_json_text(row->body, pool); /* without its opening brace */

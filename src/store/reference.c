@@ -82,10 +82,10 @@ void neo_reference_add_deleted(neo_buf *sql, const char *made)
                    made);
 }
 
-void neo_reference_add_used(neo_buf *sql, const neo_resource *resource)
+void neo_reference_add_used(neo_buf *sql, const neo_resource *resource, const char *but)
 {
     neo_buf_puts(sql, "used as materialized (");
-    neo_reference_add_users(sql, resource, "{id}", "");
+    neo_reference_add_users(sql, resource, "{id}", but);
     neo_buf_puts(sql, "), ");
 }
 

@@ -187,7 +187,10 @@ neo_pg_status neo_table_update(neo_pg *pg, const neo_resource *resource, const n
 neo_pg_status neo_table_delete(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *id,
                                const char *version, apr_pool_t *pool, neo_rows *rows)
 {
+    char cleared_id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = values_for(actor, id);
+    neo_id_issue_block(cleared_id_block, "whd_");
+    v.of[NEO_PARAM_TARGET_ID_BLOCK] = cleared_id_block; /* of the event of store/mutual.h */
     return change(pg, of(resource)->delete, &v, version, pool, rows);
 }
 

@@ -9,6 +9,7 @@
 #include "model/transition.h"
 #include "store/event.h"
 #include "store/idempotency.h"
+#include "store/mutual.h"
 #include "store/reference.h"
 
 #define THIS_ROW        "t.organization_id = {organization} and t.id = {id}"
@@ -237,18 +238,23 @@ neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_
 neo_sql *neo_write_delete(const neo_resource *resource, int versioned, apr_pool_t *pool)
 {
     int is_target = neo_is_referred_to(resource);
+    const char *is_locked = neo_mutual_field(resource) ? " and exists (select from locked where locked.id = {id})" : "";
     neo_buf sql;
-    neo_buf_init(&sql, pool, 4096);
+    neo_buf_init(&sql, pool, 8192);
     neo_buf_puts(&sql, "with ");
+    neo_mutual_add_partner(&sql, resource);
     if (is_target)
-        neo_reference_add_used(&sql, resource);
-    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t where " THIS_ROW "%s%s returning t.*)", neo_table_of(resource),
-                   versioned ? THIS_VERSION : "", is_target ? " and " NEO_REFERENCE_NONE : "");
+        neo_reference_add_used(&sql, resource, neo_mutual_but(resource, 0, pool));
+    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t where " THIS_ROW "%s%s%s returning t.*)", neo_table_of(resource),
+                   versioned ? THIS_VERSION : "", is_target ? " and " NEO_REFERENCE_NONE : "", is_locked);
     if (neo_has_references(resource))
         neo_reference_add_deleted(&sql, "deleted");
+    neo_mutual_add_cleared(&sql, resource, 0);
     add_answer(&sql, resource, "deleted", "id", 0);
+    if (neo_mutual_field(resource) && resource->has_events)
+        neo_buf_puts(&sql, " + (select count(*) from queued_deliveries_cleared)");
     if (is_target)
-        add_refusal(&sql, "deleted", "users", "used where users is not null");
+        add_refusal(&sql, "deleted", "users", apr_pstrcat(pool, "used where users is not null", is_locked, NULL));
     else
         neo_buf_puts(&sql, " from deleted");
     return neo_sql_make(pool, sql.ptr, 1);

@@ -24,6 +24,8 @@ PROPOSAL_MOVES = {"draft": ["submitted"], "submitted": ["countered", "accepted",
                   "countered": ["submitted", "accepted", "rejected", "withdrawn", "expired"]}
 CONTRACT_MOVES = {"draft": ["pending_signature", "cancelled"], "pending_signature": ["active", "cancelled"],
                   "active": ["completed", "terminated", "expired"]}
+CONTRACT_ENDS = ["completed", "terminated", "expired", "cancelled"]
+PAST = {"created_at": "2019-03-01T12:00:00.000Z", "updated_at": "2019-04-01T12:00:00.000Z"}
 AFTERWARDS = {("sale", "terminated"): ("sold", "active"), ("sale", "expired"): ("sold", "on_hold"),
               ("rental", "completed"): ("rented", "active"), ("rental", "terminated"): ("rented", "active")}
 
@@ -36,7 +38,7 @@ class Model(RuleBasedStateMachine):
     def __init__(self):
         super().__init__()
         self.factory = ResourceFactory(self.api)
-        self.properties, self.proposals, self.contracts = [], [], []
+        self.properties, self.proposals, self.contracts, self.people = [], [], [], []
 
     def add(self, made, some, **more):
         some.append({"id": made["id"], "kind": made.get("kind"), "status": made["status"], **more})
@@ -60,8 +62,9 @@ class Model(RuleBasedStateMachine):
         self.add(made, self.properties, type=type)
 
     def deal_of(self, property):
-        return next((one for one in self.contracts
-                     if one["property"] is property and one["status"] == "active" and one["kind"] in DEALS), None)
+        deals = [one for one in self.contracts
+                 if one["property"] is property and one["status"] == "active" and one["kind"] in DEALS]
+        return min(deals, key=lambda one: one["id"], default=None)  # several only if history was imported
 
     @precondition(lambda self: self.properties)
     @rule(n=index, status=st.sampled_from([*PROPERTY_STATUSES, "active", "active"]))
@@ -143,6 +146,69 @@ class Model(RuleBasedStateMachine):
         self.same(response, "conflict.in_use" if is_used else None, ("properties", one["property"]))
         if not is_used:
             self.proposals.remove(one)
+
+    # ------------------------------------------------------------ history
+
+    @precondition(lambda self: self.properties)
+    @rule(n=index, kind=st.sampled_from(["purchase", "rental"]), status=st.sampled_from([*PROPOSAL_MOVES, "accepted", "rejected"]))
+    def import_proposal(self, n, kind, status):
+        property = self.properties[n % len(self.properties)]
+        body = {"kind": kind, "property_id": property["id"], "proponent_ids": [self.party], "amount": 100,
+                "valid_until": LAST_DAY, "status": status, **PAST}
+        response = self.api.post("proposals", json=body, params={"import": "true"})
+        self.add(ok(response, 201), self.proposals, property=property, is_late=False)
+        self.same(response, None, ("properties", property), ("proposals", self.proposals[-1]))
+
+    @precondition(lambda self: self.proposals)
+    @rule(m=index, kind=st.sampled_from([*ROLES, "sale", "rental"]), status=st.sampled_from([*CONTRACT_MOVES, *CONTRACT_ENDS]),
+          is_complete=st.booleans() | st.just(True), is_signed=st.booleans() | st.just(True), has_reason=st.booleans(),
+          refers=st.booleans())
+    def import_contract(self, m, kind, status, is_complete, is_signed, has_reason, refers):
+        proposal = self.proposals[m % len(self.proposals)]
+        property, code = proposal["property"], None
+        if refers and proposal["status"] != "accepted":
+            code = "conflict.proposal_not_accepted"
+        elif refers and KIND_OF_CONTRACT[proposal["kind"]] != kind:
+            code = "conflict.proposal_mismatch"
+        elif status not in ("draft", "cancelled") and not is_complete:
+            code = "conflict.parties_missing"
+        elif status not in ("draft", "pending_signature", "cancelled") and not is_signed:
+            code = "conflict.signatures_missing"
+        elif status in ("cancelled", "terminated") and not has_reason:
+            code = "conflict.reason_required"
+        body = {"kind": kind, "property_id": property["id"], "amount": 100, "start_date": "2019-01-01", "end_date": LAST_DAY,
+                "parties": self.parties(kind, is_complete, is_signed), "status": status, **PAST,
+                **({"proposal_id": proposal["id"]} if refers else {}), **({"termination_reason": "x"} if has_reason else {})}
+        response = self.api.post("contracts", json=body, params={"import": "true"})
+        if not code:
+            self.add(ok(response, 201), self.contracts, property=property, proposal=proposal if refers else None,
+                     is_complete=is_complete, is_signed=is_signed)
+        self.same(response, code, ("properties", property))
+
+    # ------------------------------------------------------------ spouses
+
+    @rule(n=index)
+    def refer_to_a_spouse(self, n):
+        """A new party refers to another; and perhaps that one to it."""
+        new = {"id": self.factory.party()["id"], "spouse": None}
+        other = self.people[n % len(self.people)] if self.people else new
+        for one, spouse in ((new, other), (other, new))[:1 + n % 2]:
+            ok(self.api.patch("parties/" + one["id"], json={"spouse_party_id": spouse["id"]}))
+            one["spouse"] = spouse
+        self.people.append(new)
+
+    @precondition(lambda self: self.people)
+    @rule(n=index)
+    def delete_party(self, n):
+        one = self.people[n % len(self.people)]
+        referring = [other for other in self.people if other is not one and other["spouse"] is one]
+        is_used = any(other is not one["spouse"] for other in referring)
+        self.same(self.api.delete("parties/" + one["id"]), "conflict.in_use" if is_used else None)
+        if not is_used:
+            self.people.remove(one)
+            for other in referring:
+                other["spouse"] = None
+                assert "spouse_party_id" not in ok(self.api.get("parties/" + other["id"]))
 
     # ------------------------------------------------------------ contracts
 

@@ -130,6 +130,8 @@ def test_a_contract_is_signed_by_the_parties_of_its_kind(own_api, factory, kind,
     lacking = [one for one in needed if one["role"] != role] + [{"party_id": other, "role": "witness"}]
     made = factory.contract(kind=kind, parties=lacking, **(TERM if kind in ("rental", "exclusive_listing") else {}))
     assert role in refused(patch(own_api, made, status="pending_signature"), 409, "conflict.parties_missing")["detail"]
+    body = {name: made[name] for name in ("kind", "property_id", "amount", "parties", "start_date", "end_date") if name in made}
+    refused(own_api.post("contracts", json={**body, "status": "pending_signature"}), 409, "conflict.parties_missing")
     made = ok(patch(own_api, made, status="pending_signature", parties=[*needed, lacking[-1]]))
     refused(patch(own_api, made, parties=lacking), 409, "conflict.parties_missing")
     for number in range(len(made["parties"])):
@@ -245,6 +247,7 @@ def test_of_an_acceptance_and_a_withdrawal_one_wins(own_api, factory, rounds):
                               lambda api, made: patch(api, made, status="accepted"),
                               lambda api, made: patch(api, made, status="withdrawn")):
         won = ok(own_api.get("proposals/" + made["id"]))["status"]
+        assert {answer.status_code for answer in answers} == {200, 409}
         assert [answer.status_code == 200 for answer in answers] == [
             won == status for status in ["accepted", "withdrawn"] * (CLIENTS // 2)]
         assert status_of(own_api, {"id": made["property_id"]}) == {"accepted": "under_contract", "withdrawn": "active"}[won]
@@ -262,6 +265,7 @@ def test_of_two_contracts_one_becomes_active(own_api, factory, rounds):
                                                          for i in range(2))):
         states = sorted(ok(own_api.get("contracts/" + one["id"]))["status"] for one in made)
         assert states == ["active", "pending_signature"] and codes(answers) <= {"conflict.property_unavailable"}
+        assert {answer.status_code for answer in answers} == {200, 409}
         assert status_of(own_api, {"id": made[0]["property_id"]}) == "sold"
 
 
@@ -277,3 +281,37 @@ def test_of_a_deletion_and_references_one_wins(own_api, factory, rounds):
         assert is_deleted != refers
         assert {answer.status_code for answer in deletions} == ({204, 404} if is_deleted else {409})
         assert {answer.status_code for answer in references} == ({400} if is_deleted else {200})
+
+
+@pytest.fixture
+def couple(factory):
+    def make():
+        first = factory.party()["id"]
+        second = factory.party(spouse_party_id=first)["id"]
+        ok(factory.api.patch("parties/" + first, json={"spouse_party_id": second}))
+        return first, second
+    return make
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_two_spouses_are_each_deleted_once(own_api, couple, rounds):
+    """Each deletion would change the other one."""
+    def batch(api, made):
+        return api.post("parties/batch", json={"operations": [{"method": "delete", "id": made[1]}]})
+
+    for _, answers in race(own_api, rounds, couple, lambda api, made: api.delete("parties/" + made[0]),
+                           lambda api, made: api.delete("parties/" + made[1]), batch):
+        first = [answer.status_code for answer in answers[::3]]
+        second = [answer.status_code for answer in answers[1::3]] + [
+            answer.json()["results"][0]["status"] for answer in answers[2::3]]
+        for found in (first, second):
+            assert sorted(found) == [204] + [404] * (len(found) - 1)
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
+def test_a_spouse_that_changes_is_cleared(own_api, couple, rounds):
+    for made, answers in race(own_api, rounds, couple, lambda api, made: api.delete("parties/" + made[0]),
+                              lambda api, made: api.patch("parties/" + made[1], json={"name": str(id(api))})):
+        assert sorted(answer.status_code for answer in answers[::2]) == [204] + [404] * (CLIENTS // 2 - 1)
+        assert {answer.status_code for answer in answers[1::2]} == {200}
+        assert "spouse_party_id" not in ok(own_api.get("parties/" + made[1]))

@@ -162,6 +162,7 @@ def test_due_proposals_and_contracts_expire_once(module_instance, admin, receive
     factory = ResourceFactory(admin)
     party, parties, kept = factory.party()["id"], factory.signed("rental"), factory.proposal(status="submitted")
     proposals = [factory.proposal(status="submitted", proponent_ids=[party], property_id=kept["property_id"]) for _ in range(40)]
+    ok(admin.patch("proposals/" + proposals[0]["id"], json={"status": "countered"}))
     property = factory.offered()["id"]
     contract = factory.contract(kind="rental", property_id=property, parties=parties, start_date="2026-01-01",
                                 end_date=LAST_DAY, status="pending_signature")

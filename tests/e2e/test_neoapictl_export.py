@@ -219,7 +219,7 @@ def test_what_was_exported_purged_and_imported_is_answered_as_before(full_org_ap
 def test_what_was_imported_keeps_its_references(full_org_api, ctl, tmp_path):
     """Nobody can delete what others refer to, also where these came first."""
     organization, path = organization_of(full_org_api), str(tmp_path / "all.ndjson")
-    couple = next(party for party in full_org_api.walk("parties") if "spouse_party_id" in party)
+    contract = next(contract for contract in full_org_api.walk("contracts"))
     ctl.ok("export", organization, "--output", path)
     referring = full_org_api.instance.sql("select source_id, path, target_id from neoapi.reference where organization_id = %s"
                                           " order by 1, 2", organization)
@@ -228,7 +228,7 @@ def test_what_was_imported_keeps_its_references(full_org_api, ctl, tmp_path):
     ctl.ok("import", path, "--organization", organization)
     assert full_org_api.instance.sql("select source_id, path, target_id from neoapi.reference where organization_id = %s"
                                      " order by 1, 2", organization) == referring
-    assert full_org_api.delete(f"parties/{couple['spouse_party_id']}").status_code == 409
+    assert full_org_api.delete(f"parties/{contract['parties'][0]['party_id']}").status_code == 409
 
 
 def test_what_is_there_already_is_left_alone_and_what_differs_becomes_as_in_the_file(full_org_api, ctl, tmp_path):
