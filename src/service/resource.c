@@ -50,7 +50,8 @@ static const char *sentence_of(const apr_array_header_t *names, apr_pool_t *pool
 
 static int may_read(const neo_call *call, const char *kind)
 {
-    return (call->principal->scopes & NEO_SCOPE_READ(neo_resource_named(kind)->area)) != 0;
+    const neo_resource *resource = neo_resource_named(kind);
+    return resource && call->principal->scopes & NEO_SCOPE_READ(resource->area);
 }
 
 /* `users` as in store/reference.h. Ids are named only of the kinds that the credential may read. */

@@ -144,7 +144,7 @@ static void a_resource_in_use_is_not_deleted(void **state)
          "(broker_id) and ctr_1 (commission.splits[0].broker_id)."},
         {"offer ofr_1 a,party pty_1 b,proposal pps_1 c", "The broker cannot be deleted while an offer, a party and a proposal "
                                                          "refer to it. Remove the references first, such as "
-                                                         "ofr_1 (a), pty_1 (b) and pps_1 (c)."}};
+                                                         "pty_1 (b) and pps_1 (c)."}};
     scene *s = scene_in(*state);
     for (int i = 0; i < COUNT(known); i++)
         for (int violations = 0; violations < 2; violations++) {

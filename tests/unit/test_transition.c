@@ -87,6 +87,25 @@ static void a_field_that_a_change_sets_is_the_services(void **state)
     assert_false(neo_transition_sets(&neo_contract, neo_field_named(neo_contract.fields, "created_at")));
 }
 
+static void history_has_the_timestamps_of_the_statuses_that_it_passed(void **state)
+{
+    static const struct {
+        const neo_resource *resource;
+        const char *field, *status;
+        int is_set;
+    } cases[] = {
+        {&neo_contract, "signed_at", "pending_signature", 0}, {&neo_contract, "signed_at", "active", 1},
+        {&neo_contract, "signed_at", "expired", 1},           {&neo_contract, "signed_at", "cancelled", 0},
+        {&neo_contract, "terminated_at", "active", 0},        {&neo_contract, "terminated_at", "terminated", 1},
+        {&neo_proposal, "decided_at", "countered", 0},        {&neo_proposal, "decided_at", "withdrawn", 1},
+    };
+    (void)state;
+    for (int i = 0; i < COUNT(cases); i++) {
+        const neo_field *field = neo_field_named(cases[i].resource->fields, cases[i].field);
+        assert_int_equal(neo_transition_has_set(cases[i].resource, field, cases[i].status), cases[i].is_set);
+    }
+}
+
 /* A creation has no effects (see neo_rules_effect), so no status that requires one may directly follow the first. */
 static void no_resource_is_created_in_a_status_that_requires_an_effect(void **state)
 {
@@ -108,6 +127,7 @@ int main(void)
         pool_test(a_status_that_stays_sets_nothing),
         pool_test(a_resource_without_transitions_may_have_any_status),
         pool_test(a_field_that_a_change_sets_is_the_services),
+        pool_test(history_has_the_timestamps_of_the_statuses_that_it_passed),
         pool_test(no_resource_is_created_in_a_status_that_requires_an_effect),
     };
     return run_test_group("transition", tests);
