@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "ctl/session.h"
 #include "doctor.h"
 #include "store/cache_sync.h"
@@ -20,6 +21,9 @@
 #define RESTART      "systemctl restart apache2"
 #define REPORT       "apachectl -t -D NEOAPI_REPORT 2>&1"
 #define NO_APACHECTL 127 /* the shell's status */
+
+#define START_LIMIT_MS   5000 /* until a process listens; one that could not connect tries again after a second */
+#define POLL_INTERVAL_MS 100
 
 /* ---------------------------------------------------------------- the report */
 
@@ -247,14 +251,27 @@ static neo_finding report_stopped(neo_doctor_context *p, const char **found)
     return NEO_FINDING_FAILED;
 }
 
+/* Right after httpd has started, its processes do not listen yet. False if the listeners cannot be read. */
+static int await_listeners(const neo_doctor_context *p, int limit_ms, int *listeners)
+{
+    int hosts;
+    neo_ms until = neo_now_ms() + limit_ms;
+    while (neo_cache_sync_count_listeners(p->pg, p->pool, listeners, &hosts) == NEO_PG_OK) {
+        if (*listeners || neo_now_ms() >= until)
+            return 1;
+        apr_sleep(apr_time_from_msec(POLL_INTERVAL_MS));
+    }
+    return 0;
+}
+
 neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
 {
-    int listeners, hosts, is_here = p->site != NULL;
+    int listeners, is_here = p->site != NULL;
     if (is_here && !is_running(p))
         return report_stopped(p, found);
     *found = "the listening processes cannot be read";
-    p->fix = "see neoapictl's error";
-    if (!p->pg || neo_cache_sync_count_listeners(p->pg, p->pool, &listeners, &hosts) != NEO_PG_OK)
+    p->fix = "correct the connection to the database first";
+    if (!p->pg || !await_listeners(p, is_here ? START_LIMIT_MS : 0, &listeners))
         return is_here ? NEO_FINDING_SKIPPED : NEO_FINDING_FAILED;
     *found = listeners ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", listeners,
                                       listeners == 1 ? "" : "es", listeners == 1 ? "s" : "")

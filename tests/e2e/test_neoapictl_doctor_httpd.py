@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """neoapictl doctor and httpd's configuration, which apachectl reads: what is not set up yet, what is wrong, and how it is fixed."""
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import socket
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import psycopg2
 import pytest
 from ctl_database import new_database, db, own_database  # noqa: F401 (fixtures)
 from deployment import BUILD, TIMEOUT_S, ROOT
+from wait import eventually
 
 # httpd cannot load a sanitized module by itself.
 pytestmark = [pytest.mark.slow, pytest.mark.unsanitized]
@@ -191,6 +195,23 @@ def test_httpd_that_does_not_run_is_found(layout):
     assert row["result"] == "failed" and f"another program uses port {layout.port}" in row["found"]
     (layout.place / "run/pid").write_text(f"{os.getpid()}\n")
     assert layout.found("httpd")["result"] == "skipped"  # no database
+
+
+def test_doctor_waits_for_the_first_process_of_a_httpd_that_has_just_started(layout, own_database):
+    """Holds the lock of a listening process as soon as doctor has looked for one."""
+    layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
+    (layout.place / "run/pid").write_text(f"{os.getpid()}\n")
+    with ThreadPoolExecutor() as pool, contextlib.closing(psycopg2.connect(own_database.dsn)) as listener:
+        listener.autocommit = True
+        row = pool.submit(layout.found, "httpd")
+        with listener.cursor() as cursor:
+            def has_looked():
+                cursor.execute("select from pg_stat_activity where datname = %s and application_name = 'neoapictl'"
+                               " and state = 'idle' and query like '%%pg_locks%%neoapi_credentials%%'", [own_database.name])
+                return cursor.rowcount
+            eventually(has_looked, "doctor looks for processes")
+            cursor.execute("select pg_advisory_lock_shared(hashtext('neoapi_credentials'), 1)")
+        assert row.result() == {"check": "httpd", "result": "ok", "found": "1 process listens for credential changes"}
 
 
 def test_another_database_is_found(layout, own_database, cluster):
