@@ -138,7 +138,7 @@ static const char *open_file(neo_import_job *job, const char *path)
 static const char *collect(neo_import_job *job, neo_pg *pg)
 {
     neo_import_events events = neo_ctl_value(job->ctl, "no-events")       ? NEO_IMPORT_NO_EVENTS
-                               : neo_ctl_value(job->ctl, "tell-webhooks") ? NEO_IMPORT_WEBHOOKS
+                               : neo_ctl_value(job->ctl, "send-webhooks") ? NEO_IMPORT_WEBHOOKS
                                                                           : NEO_IMPORT_EVENTS;
     const char *wrong = neo_import_begin(pg, job->organization, events, job->ctl->pool, &job->import, &job->tenant);
     neo_ctl_progress_begin(&job->progress, job->ctl, "checking");
@@ -155,8 +155,8 @@ static neo_ctl_exit run(neo_ctl *ctl)
     neo_import_job job = {.ctl = ctl,
                           .organization = neo_ctl_value(ctl, "organization"),
                           .problems = apr_array_make(ctl->pool, 16, sizeof(neo_import_problem))};
-    if (neo_ctl_value(ctl, "no-events") && neo_ctl_value(ctl, "tell-webhooks"))
-        return neo_ctl_usage_error(ctl, "--no-events and --tell-webhooks cannot be combined");
+    if (neo_ctl_value(ctl, "no-events") && neo_ctl_value(ctl, "send-webhooks"))
+        return neo_ctl_usage_error(ctl, "--no-events and --send-webhooks cannot be combined");
     const char *wrong = open_file(&job, neo_ctl_value(ctl, "file"));
     neo_pg *pg = wrong ? NULL : neo_ctl_open(ctl, &wrong);
     if (pg)
@@ -181,7 +181,7 @@ static const neo_ctl_parameter arguments[] = {
 static const neo_ctl_parameter options[] = {
     {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization to import into"},
     {"check", NEO_CTL_FLAG, 0, NULL, "check everything and write nothing"},
-    {"tell-webhooks", NEO_CTL_FLAG, 0, NULL,
+    {"send-webhooks", NEO_CTL_FLAG, 0, NULL,
      "send webhook events for the rows that are created or changed; by default none are sent"},
     {"no-events", NEO_CTL_FLAG, 0, NULL, "do not record the rows that are created or changed in the event log"},
     {0},

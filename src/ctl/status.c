@@ -48,19 +48,29 @@ static const char *view_schema(const status_view *l, neo_pg *pg)
     return NULL;
 }
 
-static const char *view_counts(const status_view *l, neo_pg *pg)
+static void warn_about_webhooks(const status_view *l, const neo_json *counts)
 {
     char now[NEO_MS_TEXT_SIZE];
+    const char *until = neo_json_string(neo_json_get(counts, "webhook_partitions_until"));
+    long long failing = neo_json_integer(neo_json_get(counts, "webhooks_failing_seconds"));
+    neo_ms_format(now, neo_now_ms());
+    if (!until || strncmp(until, now, strlen("2026-01-31")) <= 0)
+        add_warning(l, "tomorrow's webhook partitions are missing; start httpd, or see its error log");
+    if (failing > limit_of(l, "max-failing"))
+        add_warning(l, apr_psprintf(l->ctl->pool,
+                                    "a webhook subscription has been failing for %ld seconds; see: neoapictl webhook list",
+                                    (long)failing));
+}
+
+static const char *view_counts(const status_view *l, neo_pg *pg)
+{
     neo_json *counts;
     const char *wrong = neo_overview_read(pg, l->ctl->pool, &counts);
     if (wrong)
         return wrong;
     for (void *m = neo_json_first(counts); m; m = neo_json_next(counts, m))
         neo_json_set(l->shown, neo_json_member_key(m), neo_json_member_value(m));
-    const char *until = neo_json_string(neo_json_get(counts, "webhook_partitions_until"));
-    neo_ms_format(now, neo_now_ms());
-    if (!until || strncmp(until, now, strlen("2026-01-31")) <= 0)
-        add_warning(l, "tomorrow's webhook partitions are missing; start httpd, or see its error log");
+    warn_about_webhooks(l, counts);
     if (neo_json_integer(neo_json_get(counts, "keys_overdue")) > 0)
         add_warning(l, "idempotency keys that expired an hour ago are not removed; start httpd, or see its error log");
     if (neo_json_integer(neo_json_get(counts, "whatsapp_stalled")) > 0)
@@ -159,6 +169,7 @@ static neo_ctl_exit run(neo_ctl *ctl)
 static const neo_ctl_parameter options[] = {
     {"max-overdue", NEO_CTL_COUNT, 0, "300", "warn if a delivery is overdue by more seconds"},
     {"max-log-lag", NEO_CTL_COUNT, 0, "60", "warn if a transaction holds back the event log for more seconds"},
+    {"max-failing", NEO_CTL_COUNT, 0, "3600", "warn if a webhook subscription has been failing for more seconds"},
     {"max-pending", NEO_CTL_COUNT, 0, NULL, "warn if more deliveries are pending"},
     {0},
 };

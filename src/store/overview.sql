@@ -11,6 +11,7 @@ select json_build_object(
     'webhooks', w.active,
     'webhooks_inactive', w.inactive,
     'webhooks_failing', w.failing,
+    'webhooks_failing_seconds', w.failing_seconds,
     'webhook_partitions_until', (
         select to_date(max(right(relname, 8)), 'YYYYMMDD') from pg_class
         where relnamespace = 'neoapi'::regnamespace and relkind = 'r' and relname ~ '^webhook_delivery_[0-9]{8}$'),
@@ -23,5 +24,6 @@ select json_build_object(
 from (
     select count(*) filter (where is_active) as active,
         count(*) filter (where not is_active) as inactive,
-        count(*) filter (where is_active and failing_since is not null) as failing
+        count(*) filter (where is_active and failing_since is not null) as failing,
+        coalesce(extract(epoch from now() - min(failing_since) filter (where is_active))::bigint, 0) as failing_seconds
     from neoapi.webhook_subscription) w, neoapi.whatsapp_health() h;

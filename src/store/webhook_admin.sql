@@ -5,7 +5,7 @@
 -- name: deliveries
 select coalesce(json_agg(l), '[]')
 from (
-    select d.id, d.event_type, s.status, coalesce(a.number, 0) as attempt_count, a.http_status, a.error,
+    select d.id, d.event_id, d.event_type, s.status, coalesce(a.number, 0) as attempt_count, a.http_status, a.error,
         neoapi.format_timestamp(d.created_at) as created_at,
         case when q.id is null then neoapi.format_timestamp(a.started_at + a.duration_ms * interval '1 millisecond') end
             as completed_at,

@@ -248,6 +248,21 @@ def test_status_minds_what_waits(own_database):  # noqa: F811
     assert len(calm) == 1 and "httpd" in calm[0]
 
 
+def test_status_warns_of_failing_subscriptions(own_database):  # noqa: F811
+    def warnings(*options):
+        found = json.loads(own_database.run("--json", "status", *options)[1])
+        assert found["webhooks_failing"] == 1 and found["webhooks_failing_seconds"] // 60 == 120
+        return [sentence for sentence in found["warnings"] if "webhook list" in sentence]
+
+    for number, is_active, since in ((1, True, "2 hours"), (2, False, "3 hours"), (3, True, None)):
+        own_database.sql(
+            "insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
+            " created_by, updated_by, secret, is_active, failing_since) values ('o', 'whs_' || lpad(%s::text, 26, '0'), 't',"
+            " 'https://x', '{*}', now(), now(), '', '', 'x', %s, now() - %s::interval)", number, is_active, since)
+    sentence, = warnings()
+    assert re.search("failing for 72[0-9]{2} seconds", sentence) and warnings("--max-failing", "10000") == []
+
+
 def test_status_names_what_holds_back_the_event_log(own_database):  # noqa: F811
     def warning(*options):
         found = json.loads(own_database.run("--json", "status", *options)[1])
@@ -286,8 +301,38 @@ def test_quiet_writes_what_was_asked_for_alone(ctl, admin_factory, tenant):
     assert secret.startswith(id) and ctl.ok("--quiet", "key", "rotate", id, "--grace", "0").split()[0] == id
 
 
-@pytest.mark.parametrize("args", [["plan", "list"], ["tenant", "list"], ["organization", "list"], ["user", "list"],
-                                  ["key", "list"], ["token", "list"], ["webhook", "list"], ["status"], ["doctor"],
-                                  ["migrate", "--dry-run"]])
+@pytest.fixture
+def rows_of_every_list(ctl, tmp_path, own_api, admin_factory):
+    """A row for each command that lists something; the arguments of those that need some."""
+    organization = own_api.credential.organizations[0]
+    user = admin_factory.user(admin_factory.tenants[organization])
+    ctl.ok("token", "create", "T", "--user", user, "--organization", organization)
+    secrets = tmp_path / "secrets"
+    secrets.write_text("access_token=a\napp_secret=b\n")
+    secrets.chmod(0o600)
+    ctl.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
+           "--phone-number-id", "77001", "--secrets", str(secrets), "--key-file", ctl.instance.env["NEOAPI_KEY_FILE"])
+    leads = tmp_path / "leads.csv"
+    leads.write_text("name,phone\nAna,+55 11 98888-0001\n")
+    ctl.ok("lead", "import", str(leads), "--organization", organization)
+    subscription = ok(own_api.post("webhooks", json={"url": "https://hooks.example/", "events": ["*"]}), 201)["id"]
+    ok(own_api.patch(f"webhooks/{subscription}", json={"is_active": False}))
+    ok(own_api.post(f"webhooks/{subscription}/test"), 201)
+    return {"webhook deliveries": [subscription]}
+
+
+def test_every_list_has_the_same_columns_as_json_and_as_a_table(ctl, rows_of_every_list):
+    commands = re.findall(r"^  ([a-z]+(?: [a-z-]+)*)  +List ", ctl.ok("--help"), re.M)
+    assert len(commands) >= 10 and {command for command in commands if not command.endswith(" list")} == set(rows_of_every_list)
+    for command in commands:
+        args = [*command.split(), *rows_of_every_list.get(command, [])]
+        rows = ctl.json(*args)
+        assert rows and isinstance(rows, list), command
+        assert {tuple(row) for row in rows} == {tuple(rows[0])}, command
+        heading = ctl.ok(*args).splitlines()[0]
+        assert re.split("  +", heading) == [name.upper().replace("_", " ") for name in rows[0]]
+
+
+@pytest.mark.parametrize("args", [["status"], ["doctor"], ["migrate", "--dry-run"]])
 def test_what_is_written_with_json_is_json(ctl, args):
     assert isinstance(json.loads(ctl.run("--json", *args)[1]), (list, dict))

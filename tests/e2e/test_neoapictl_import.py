@@ -243,9 +243,9 @@ def test_webhooks_are_told_of_an_import_only_where_that_is_asked_for(own_api, im
     sent_deliveries = lambda: own_api.walk(f"webhooks/{hook['id']}/deliveries")  # noqa: E731
     import_rows(broker("silent"))
     assert sent_deliveries() == []
-    import_rows(broker("silent"), broker("b1"), broker("b2"), options=["--tell-webhooks"])
+    import_rows(broker("silent"), broker("b1"), broker("b2"), options=["--send-webhooks"])
     assert sorted(one["event_type"] for one in sent_deliveries()) == ["broker.created"] * 2
-    import_rows(broker("silent"), broker("b1", name="Another"), options=["--tell-webhooks"])
+    import_rows(broker("silent"), broker("b1", name="Another"), options=["--send-webhooks"])
     assert sorted(one["event_type"] for one in sent_deliveries()) == ["broker.created"] * 2 + ["broker.updated"]
     payloads = [ok(own_api.get(f"webhooks/{hook['id']}/deliveries/{one['id']}"))["payload"]["name"]
                 for one in sent_deliveries()]

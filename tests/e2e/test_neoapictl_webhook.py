@@ -82,7 +82,7 @@ def test_deliveries_are_shown_newest_first_with_what_became_of_the_last_attempt(
     admin.broker()
     second = until(admin, subscription, "failed")
     rows = ctl.json("webhook", "deliveries", subscription["id"])
-    assert rows == [{"id": one["id"], "event_type": "broker.created", "status": one["status"],
+    assert rows == [{"id": one["id"], "event_id": one["event_id"], "event_type": "broker.created", "status": one["status"],
                      "attempt_count": one["attempt_count"], "http_status": code, "error": None,
                      "created_at": one["created_at"], "completed_at": one["completed_at"], "due_at": None}
                     for one, code in ((second, 500), (first, 204))]
@@ -115,7 +115,7 @@ def test_tables_for_people_have_headings(ctl, admin, receiver):
     until(admin, subscription, "success")
     assert ctl.ok("webhook", "list").startswith("ID ")
     head, row = ctl.ok("webhook", "deliveries", subscription["id"]).splitlines()
-    assert re.match(r"ID +EVENT TYPE +STATUS +ATTEMPT COUNT +HTTP STATUS +ERROR +CREATED AT", head)
+    assert re.match(r"ID +EVENT ID +EVENT TYPE +STATUS +ATTEMPT COUNT +HTTP STATUS +ERROR +CREATED AT", head)
     assert row[head.index("STATUS"):].startswith("success")
 
 
