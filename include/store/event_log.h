@@ -13,4 +13,8 @@ typedef struct neo_log_holder {
 
 NEO_MUSTCHECK neo_pg_status neo_log_holder_read(neo_pg *pg, apr_pool_t *pool, neo_log_holder *holder);
 
+/* Sets *is_after if new events get higher ids than all others. *epoch: with this epoch of the cluster's transaction ids they
+ * do. */
+NEO_MUSTCHECK neo_pg_status neo_log_order_read(neo_pg *pg, apr_pool_t *pool, int *is_after, int *epoch);
+
 #endif

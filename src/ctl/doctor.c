@@ -195,16 +195,31 @@ static neo_finding check_event_log(neo_doctor_context *p, const char **found)
     return holder.running <= MAX_LOG_LAG;
 }
 
+/* After a restore into another cluster new transactions, and so new events, may have lower ids than old events. */
+static neo_finding check_event_ids(neo_doctor_context *p, const char **found)
+{
+    int is_after, epoch;
+    *found = "the newest event cannot be read";
+    if (neo_log_order_read(p->pg, p->pool, &is_after, &epoch) != NEO_PG_OK)
+        return 0;
+    *found = is_after ? "new events come after all others"
+                      : "the ids of new events are lower than that of the newest event: readers of the event log miss them";
+    p->fix =
+        apr_psprintf(p->pool,
+                     "stop PostgreSQL and run: pg_resetwal --epoch=%d DATA_DIRECTORY; readers that have missed events must "
+                     "start from the beginning",
+                     epoch);
+    return is_after;
+}
+
 static const check checks[] = {
     {"connection", NEEDS_NOTHING, NULL, check_connection,
-     "if nothing is set up yet, run neoapictl setup as a PostgreSQL administrator (Debian: runuser -u postgres -- neoapictl "
-     "setup "
-     "--runtime-role www-data --admin-role root --tenant NAME); otherwise check that PostgreSQL is running and that "
-     "--database, "
-     "NEOAPI_DATABASE or the service file is correct"},
+     "if nothing is set up yet: runuser -u postgres -- neoapictl setup --runtime-role www-data --admin-role root --tenant "
+     "NAME; "
+     "otherwise start PostgreSQL, or correct --database, NEOAPI_DATABASE or the service file"},
     {"server", NEEDS_CONNECTION,
      "select current_setting('server_version_num')::int >= 150000, 'PostgreSQL ' || current_setting('server_version')", NULL,
-     "use PostgreSQL 15 or newer"},
+     "upgrade PostgreSQL to version 15 or newer"},
     {"primary", NEEDS_CONNECTION,
      "select not pg_is_in_recovery(),"
      " case when pg_is_in_recovery() then 'a read-only standby' else 'writable' end",
@@ -227,7 +242,7 @@ static const check checks[] = {
      " when bool_and(rolcanlogin) then $1 else format('%s cannot log in', $1) end from pg_roles where rolname = $1",
      NULL, "run neoapictl setup as a PostgreSQL administrator"},
     {"runtime role attributes", NEEDS_SCHEMA,
-     "select count(*) = 0, coalesce(string_agg(power, ', '), 'no administrative ones')"
+     "select count(*) = 0, coalesce(string_agg(power, ', '), 'no administrative attributes')"
      " from pg_roles r, pg_namespace n, lateral (values ('superuser', r.rolsuper), ('create roles', r.rolcreaterole),"
      " ('create databases', r.rolcreatedb), ('bypass row security', r.rolbypassrls),"
      " ('member of ' || pg_get_userbyid(n.nspowner), pg_has_role(r.oid, n.nspowner, 'member'))) as p (power, held)"
@@ -238,13 +253,13 @@ static const check checks[] = {
      " from (select exists (select from pg_db_role_setting s join pg_roles r on r.oid = s.setrole"
      " where r.rolname = $1 and 'log_error_verbosity=terse' = any (s.setconfig)) as terse) as found",
      NULL, "run neoapictl setup as a superuser, or: alter role ... set log_error_verbosity = terse"},
-    {"runtime role cannot create tables", NEEDS_SCHEMA,
-     "select count(*) = 0, coalesce('it can, in: ' || string_agg(place, ', '), 'it cannot') from ("
+    {"runtime role create privileges", NEEDS_SCHEMA,
+     "select count(*) = 0, coalesce('create in: ' || string_agg(place, ', '), 'none') from ("
      " select 'schema ' || nspname as place from pg_namespace where nspname in ('neoapi', 'public')"
      " and has_schema_privilege($1, oid, 'create')"
      " union all select 'database' where has_database_privilege($1, current_database(), 'create')"
      " union all select 'temporary tables' where has_database_privilege($1, current_database(), 'temporary')) as places",
-     NULL, "run neoapictl setup, which revokes this from public; revoke what was granted to the role itself"},
+     NULL, "run neoapictl setup, which revokes them from public; revoke those that were granted to the role itself"},
     {"runtime role privileges", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce('missing: ' || string_agg(thing, ', '), 'complete') from ("
      " select 'connect' as thing where not has_database_privilege($1, current_database(), 'connect')"
@@ -265,9 +280,9 @@ static const check checks[] = {
      " union all select 'usage of event_number' where not has_sequence_privilege($1, 'neoapi.event_number', 'usage')"
      " union all select 'execute of maintain_partitions'"
      " where not has_function_privilege($1, 'neoapi.maintain_partitions(int, int)', 'execute')) as things",
-     NULL, "run neoapictl setup; if that does not help, restore the grants of sql/ that were revoked by hand"},
+     NULL, "run neoapictl setup, or grant them; sql/ has the grants that are needed"},
     {"runtime role excess privileges", NEEDS_SCHEMA,
-     "select count(*) = 0, coalesce('it can ' || string_agg(thing, ', '), 'none')"
+     "select count(*) = 0, coalesce(string_agg(thing, ', '), 'none')"
      " from (select 'read app_user.name' as thing where has_column_privilege($1, 'neoapi.app_user', 'name', 'select')"
      " union all select 'read credential.name' where has_column_privilege($1, 'neoapi.credential', 'name', 'select')"
      " union all select 'change ' || t from unnest(array['plan', 'tenant', 'organization', 'app_user', 'credential',"
@@ -287,6 +302,7 @@ static const check checks[] = {
     {"event log", NEEDS_SCHEMA, NULL, check_event_log,
      "end the transaction: select pg_terminate_backend(PID), or commit or roll back what is prepared; readers see later events "
      "only then"},
+    {"event ids", NEEDS_SCHEMA, NULL, check_event_ids, "connect as the runtime role or as a member of the schema's owner"},
     {"indexes", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce('invalid: ' || string_agg(c.relname, ', '), 'valid') from pg_index i"
      " join pg_class c on c.oid = i.indexrelid where c.relnamespace = 'neoapi'::regnamespace and not i.indisvalid",

@@ -13,3 +13,12 @@ from (
     select transaction, prepared, concat_ws(', ', 'prepared transaction ' || gid, 'role ' || owner)
     from pg_prepared_xacts) h
 order by age(h.transaction) desc limit 1;
+
+-- Whether the next transaction's events get higher ids than all others, and the epoch of transaction ids that makes it so. Each
+-- organization's newest event is one step in an index; there is no index on the id alone.
+-- name: order
+select coalesce(pg_snapshot_xmax(pg_current_snapshot())::text::bigint > n.transaction, true), coalesce((n.transaction >> 32) + 1, 0)
+from (
+    select max(('x' || substr(e.id, 5, 16))::bit(64)::bigint) as transaction
+    from neoapi.organization o,
+    lateral (select id from neoapi.event where organization_id = o.id order by id desc limit 1) e) n;
