@@ -55,6 +55,7 @@ bench python3-psycopg2
 bench nodejs  node
 bench npm     npm
 package debhelper
+package libcmocka-dev
 package build-essential
 package fakeroot
 package piuparts

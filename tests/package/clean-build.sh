@@ -1,15 +1,21 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the package from DIR/source on a clean system of a Debian release, with its build dependencies and without a network:
-# clean-build.sh RELEASE DIR [INTO]   The package and what belongs to it are put into INTO (DIR). It needs root.
+# clean-build.sh RELEASE DIR [INTO [COMPILER]]   The package and what belongs to it are put into INTO (DIR). It needs root.
+# COMPILER is a package and a command (clang); such a build is made without the unit tests and what they need (nocheck).
 set -euo pipefail
-release=$1 dir=$(realpath "$2") into=$(realpath "${3:-$2}")
+release=$1 dir=$(realpath "$2") into=$(realpath "${3:-$2}") compiler=${4:-}
 [ "$(id -u)" -eq 0 ] || { echo 'clean-build: only root can make a system of another release' >&2; exit 1; }
 mkdir -p "$dir/machines"
 
-needs=$(sed -n '/^Build-Depends:/,/^[A-Z].*:/{s/^Build-Depends://;/^[A-Z]/d;p}' "$dir/source/debian/control" | tr -d '\n ' |
+all=$(sed -n '/^Build-Depends:/,/^[A-Z].*:/{s/^Build-Depends://;/^[A-Z]/d;p}' "$dir/source/debian/control" | tr -d '\n ' |
     sed 's/debhelper-compat([^)]*)/debhelper/g; s/([^)]*)//g')
-base=$dir/machines/builder-$release.tar
+needs=${all//<!nocheck>/} settings=()
+if [ "$compiler" ]; then
+    needs=$(printf '%s,%s' "$all" "$compiler" | tr , '\n' | grep -v '<!nocheck>' | paste -sd ,)
+    settings=("CC=$compiler" DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck)
+fi
+base=$dir/machines/builder-$release-$(printf '%s' "$needs" | md5sum | cut -c1-8).tar
 [ -s "$base" ] || { mmdebstrap --quiet --variant=buildd --include="$needs" "$release" "$base.new.tar" && mv "$base.new.tar" "$base"; }
 
 work=$(mktemp -d "$dir/machines/builder.XXXXXX")
@@ -18,9 +24,10 @@ trap 'exit 130' INT TERM HUP
 tar -C "$work" -x --exclude=./dev -f "$base"
 mkdir -p "$work/dev" "$work/build"
 cp -r "$dir/source" "$work/build/"
-# shellcheck disable=SC2016 # the inner shell fills in $1
+# shellcheck disable=SC2016 # the inner shell fills in the arguments
 unshare --mount --net --pid --fork --kill-child sh -c '
     mount --make-rprivate / && mount --bind /dev "$1/dev" && mount -t proc proc "$1/proc"
-    exec chroot "$1" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
-        sh -c "cd /build/source && dpkg-buildpackage -us -uc -b"' - "$work"
+    root=$1 && shift
+    exec chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "$@" \
+        sh -c "cd /build/source && dpkg-buildpackage -us -uc -b"' - "$work" "${settings[@]}"
 find "$work/build" -maxdepth 1 -type f -exec cp -t "$into" {} +

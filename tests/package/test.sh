@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Tries the Debian package on systems of its own: test.sh DIR [STEP...]
 # DIR is where build.sh has put it, NEOAPI_RELEASE (this machine's) the release that it was built for. The steps, all where none is named:
-#   clean_build   from its source on a clean system with its build dependencies, without a network
+#   clean_build   from its source on a clean system with its build dependencies, without a network and without a warning
+#   clang         the same with clang, and with nocheck
 #   lintian       has nothing to complain of
 #   walk          a newcomer's way through the README, from the package to a request and a webhook
 #   site          neoapictl site create: each kind of certificate; what fails changes nothing
@@ -48,12 +49,25 @@ make_older() {
     (cd "$dir/older" && dpkg-scanpackages -m . 2>/dev/null >Packages)
 }
 
+# rebuild INTO [COMPILER]: fails if there is a warning, or if the package has other files than the one to test.
+rebuild() {
+    rm -rf "$1"
+    mkdir "$1"
+    bash "$here/clean-build.sh" "$release" "$dir" "$@" 2>&1 | tee "$1/log"
+    if grep -n 'warning:' "$1/log"; then echo 'There are warnings.'; return 1; fi
+    dpkg-deb -c "$deb" | awk '{print $6}' >"$1/contents"
+    dpkg-deb -c "$1"/libapache2-mod-neoapi_*.deb | awk '{print $6}' | diff "$1/contents" -
+}
+
 clean_build() {
-    rm -rf "$dir/rebuilt"
-    mkdir "$dir/rebuilt"
-    bash "$here/clean-build.sh" "$release" "$dir" "$dir/rebuilt"
-    dpkg-deb -c "$deb" | awk '{print $6}' >"$dir/contents"
-    dpkg-deb -c "$dir"/rebuilt/libapache2-mod-neoapi_*.deb | awk '{print $6}' | diff "$dir/contents" -
+    rebuild "$dir/rebuilt"
+    grep -q 'CC .*tests/unit/' "$dir/rebuilt/log"
+}
+
+clang() {
+    rebuild "$dir/by-clang" clang
+    grep '^ CC="clang"' "$dir"/by-clang/*.buildinfo
+    if grep 'tests/unit/' "$dir/by-clang/log"; then echo 'The unit tests were built in spite of nocheck.'; return 1; fi
 }
 
 lintian() {
@@ -95,7 +109,7 @@ piuparts() {
 }
 
 failed=0
-if [ $# -eq 0 ]; then set -- clean_build lintian walk site autopkgtest upgrade pgbouncer piuparts; fi
+if [ $# -eq 0 ]; then set -- clean_build clang lintian walk site autopkgtest upgrade pgbouncer piuparts; fi
 for step; do
     begun=$SECONDS
     if (set -e; "$step") >"$dir/$step.log" 2>&1; then verdict=passed; else verdict=FAILED failed=$((failed + 1)); fi
