@@ -25,13 +25,16 @@
 /* 100 % in basis points. */
 #define NEO_WHOLE_BPS 10000
 
+/* clang-format off */
 #define NEO_FIELD_ID(thing, sample, also)                                                                                      \
     {                                                                                                                          \
         .name = "id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | (also), .doc = "Id of the " thing ".",            \
         .example = NEO_TEXT(sample)                                                                                            \
     }
+/* clang-format on */
 
 /* The caller's own data. */
+/* clang-format off */
 #define NEO_FIELDS_OF_CALLER(thing)                                                                                            \
     {.name = "external_id",                                                                                                    \
      .type = NEO_STRING,                                                                                                       \
@@ -44,7 +47,9 @@
         .doc = "Your own key-value pairs, returned as sent; any strings, also empty ones.",                                    \
         .example = "{\"campaign\": \"verao-2026\"}"                                                                            \
     }
+/* clang-format on */
 
+/* clang-format off */
 #define NEO_FIELDS_OF_TENANCY(thing)                                                                                           \
     {.name = "tenant_id",                                                                                                      \
      .type = NEO_STRING,                                                                                                       \
@@ -55,7 +60,9 @@
         .name = "organization_id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | NEO_IN_EVENT,                        \
         .doc = "The organization of the " thing ".", .example = NEO_TEXT("org_01jp2azpts9g3j7m2n6q0s4v8w")                     \
     }
+/* clang-format on */
 
+/* clang-format off */
 #define NEO_FIELDS_OF_TIMES(thing, created, updated, also)                                                                     \
     {.name = "created_at",                                                                                                     \
      .type = NEO_TIMESTAMP,                                                                                                    \
@@ -66,7 +73,9 @@
         .name = "updated_at", .type = NEO_TIMESTAMP, .flags = NEO_SERVER | NEO_ALWAYS | (also),                                \
         .doc = "Time of the last change.", .example = NEO_TEXT(updated)                                                        \
     }
+/* clang-format on */
 
+/* clang-format off */
 #define NEO_FIELDS_OF_ACTORS(thing, also)                                                                                      \
     {.name = "created_by",                                                                                                     \
      .type = NEO_STRING,                                                                                                       \
@@ -77,16 +86,19 @@
         .name = "updated_by", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS | (also),                                   \
         .doc = "API key or user that last changed the " thing ".", .example = NEO_TEXT("usr_01jqrdasts1j5m9p4q8s2v6y0z")       \
     }
+/* clang-format on */
 
 /* What the service sets, besides the id. */
 #define NEO_FIELDS_OF_SERVICE(thing, created, updated)                                                                         \
     NEO_FIELDS_OF_TENANCY(thing), NEO_FIELDS_OF_TIMES(thing, created, updated, NEO_IN_EVENT),                                  \
         NEO_FIELDS_OF_ACTORS(thing, NEO_IN_EVENT)
 
+/* clang-format off */
 #define NEO_FILTER_EXTERNAL_ID                                                                                                 \
     {                                                                                                                          \
         .name = "external_id", .left = "t.external_id", .doc = "Id in your own system."                                        \
     }
+/* clang-format on */
 
 /* Members of objects. neo_place_fields is an address with postal_code, city and state required. */
 extern const neo_field neo_address_fields[], neo_place_fields[], neo_bank_account_fields[];

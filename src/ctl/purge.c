@@ -101,6 +101,7 @@ static neo_ctl_exit purge_organization(neo_ctl *ctl)
     return run_purge(ctl, &purge);
 }
 
+/* clang-format off */
 #define YES                                                                                                                    \
     {                                                                                                                          \
         "yes", NEO_CTL_FLAG, 0, NULL, "do not ask for confirmation"                                                            \
@@ -109,6 +110,7 @@ static neo_ctl_exit purge_organization(neo_ctl *ctl)
     {                                                                                                                          \
         "dry-run", NEO_CTL_FLAG, 0, NULL, "show what would be removed and remove nothing"                                      \
     }
+/* clang-format on */
 
 static const neo_ctl_parameter of_tenant[] = {
     {"tenant", NEO_CTL_TENANT_ID, 0, NULL, "the tenant's id"},

@@ -114,6 +114,7 @@ static const neo_ctl_parameter add_arguments[] = {
     {0},
 };
 
+/* clang-format off */
 #define SECRETS_OPTION                                                                                                         \
     {                                                                                                                          \
         "secrets", NEO_CTL_FILE, 0, NULL,                                                                                      \
@@ -123,6 +124,7 @@ static const neo_ctl_parameter add_arguments[] = {
     {                                                                                                                          \
         "key-file", NEO_CTL_FILE, 0, "/etc/neoapi/key", "the file in httpd's NeoAPIKeyFile, which encrypts the secrets"        \
     }
+/* clang-format on */
 
 static const neo_ctl_parameter add_options[] = {
     {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization that uses the number"},

@@ -7,8 +7,8 @@
 
 #include "httpd/log.h"
 
-/* The memory belongs to the process, not to its configuration. Change the key when the layout changes; a graceful reload may load
- * another version of the module. */
+/* The memory belongs to the process, not to its configuration. Change the key when the layout changes: a graceful reload may
+ * load another version of the module. */
 #define USERDATA_KEY "neoapi_limiters_3_" NEO_VERSION
 
 typedef struct {

@@ -30,6 +30,7 @@ const neo_field neo_bank_account_fields[] = {
 };
 
 /* `must`: the flags of postal_code, city and state. */
+/* clang-format off */
 #define ADDRESS(must)                                                                                                          \
     {.name = "postal_code",                                                                                                    \
      .type = NEO_STRING,                                                                                                       \
@@ -76,6 +77,7 @@ const neo_field neo_bank_account_fields[] = {
     {                                                                                                                          \
         0                                                                                                                      \
     }
+/* clang-format on */
 
 const neo_field neo_address_fields[] = {ADDRESS(0)};
 const neo_field neo_place_fields[] = {ADDRESS(NEO_REQUIRED)};

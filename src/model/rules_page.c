@@ -78,13 +78,13 @@ static void add_consequences(neo_buf *items, const neo_resource *resource, const
 
 static void add_transition(neo_buf *out, const neo_resource *resource, const neo_transition *t)
 {
-    neo_buf requires, does;
-    neo_buf_init(&requires, out->pool, 512);
+    neo_buf needs, does;
+    neo_buf_init(&needs, out->pool, 512);
     neo_buf_init(&does, out->pool, 512);
-    add_requirements(&requires, resource, t);
+    add_requirements(&needs, resource, t);
     add_consequences(&does, resource, t);
     neo_buf_printf(out, "<tr><td><code>%s</code></td><td><code>%s</code></td>", t->from, t->to);
-    add_cell(out, &requires);
+    add_cell(out, &needs);
     add_cell(out, &does);
     neo_buf_puts(out, "</tr>\n");
 }

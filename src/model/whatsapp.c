@@ -101,6 +101,7 @@ static const char *const statuses[] = {"received", "pending", "accepted", "sent"
 static const char *const triages[] = {"pending", "assigned", "dismissed", NULL};
 static const char *const actor_types[] = {"user", "api_key", "system", NULL};
 
+/* clang-format off */
 #define TEXT(the_name, more, the_doc, the_example)                                                                             \
     {                                                                                                                          \
         .name = the_name, .type = NEO_STRING, .flags = (more), .doc = the_doc, .example = NEO_TEXT(the_example)                \
@@ -123,6 +124,7 @@ static const char *const actor_types[] = {"user", "api_key", "system", NULL};
     {                                                                                                                          \
         .name = the_name, .type = NEO_BOOLEAN, .flags = NEO_ALWAYS, .doc = the_doc, .example = the_example                     \
     }
+/* clang-format on */
 
 static const neo_field last_message[] = {
     IDENTIFIER("id", "wam_", NEO_ALWAYS, "Id of the message.", SAMPLE_MESSAGE),
