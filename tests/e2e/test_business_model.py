@@ -95,6 +95,8 @@ class Model(RuleBasedStateMachine):
             return None
         if status not in PROPOSAL_MOVES.get(one["status"], []):
             return "conflict.invalid_transition"
+        if status == "accepted" and one["property"]["type"] not in TYPES[one["kind"]]:
+            return "conflict.transaction_type"  # only if history was imported
         if status == "accepted" and one["is_late"]:
             return "conflict.proposal_expired"
         if status == "accepted" and one["property"]["status"] != "active":
@@ -132,7 +134,9 @@ class Model(RuleBasedStateMachine):
         # It would expire by itself at any time once it is submitted: so it is submitted and refused at once.
         self.same(self.patch("proposals", one, status="submitted"), None)
         response = self.patch("proposals", one, status="accepted")
-        assert response.json()["code"] in ("conflict.proposal_expired", "conflict.invalid_transition"), response.text
+        fits = one["property"]["type"] in TYPES[one["kind"]]
+        code = "conflict.proposal_expired" if fits else "conflict.transaction_type"
+        assert response.json()["code"] in (code, "conflict.invalid_transition"), response.text
         self.patch("proposals", one, status="expired")
         one["status"] = "expired"
         self.same(self.patch("proposals", one, notes="x"), None, ("proposals", one), ("properties", one["property"]))
