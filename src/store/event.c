@@ -2,6 +2,7 @@
 /* Generates the events of writes, and their deliveries (see store/event.h). */
 #include "store/event.h"
 
+#include <apr_strings.h>
 #include <string.h>
 
 #include "store/column.h"
@@ -13,25 +14,18 @@ static int is_bookkeeping(const neo_field *field)
     return strcmp(field->name, "updated_at") == 0 || strcmp(field->name, "updated_by") == 0;
 }
 
-/* JSON has no equality in PostgreSQL. The module writes it in one form, so that its text can be compared. The first cast is the
- * type of a parameter. */
-static const char *cast_of(const neo_field *field)
-{
-    return strcmp(neo_columns[field->type].type, "json") == 0 ? "::json::text" : "";
-}
-
 /* ---------------------------------------------------------------- values of an event */
 
-/* Adds the column of the row r. A deletion is the row's last change and has its own time and author. */
-static void add_column(neo_buf *sql, const neo_event *event, const neo_field *field)
+/* Adds a member's value, of the row r. A deletion is the row's last change and has its own time and author. */
+static void add_value(neo_buf *sql, const neo_event *event, const neo_field *field)
 {
     int is_deletion = strcmp(event->happened, "deleted") == 0;
     if (is_deletion && strcmp(field->name, "updated_at") == 0)
-        neo_buf_printf(sql, NEO_NEXT_UPDATED_AT("%s", "r"), event->now);
+        neo_column_add_json(sql, field, apr_psprintf(sql->pool, NEO_NEXT_UPDATED_AT("%s", "r"), event->now), "");
     else if (is_deletion && strcmp(field->name, "updated_by") == 0)
-        neo_buf_puts(sql, "{actor}::text");
+        neo_column_add_json(sql, field, "{actor}::text", "");
     else
-        neo_buf_printf(sql, "r.%s", field->name);
+        neo_column_add_json(sql, field, "r.", field->name);
 }
 
 /* Adds the payload, concatenated like a representation (see sql/0002_resources.sql). */
@@ -40,9 +34,8 @@ static void add_payload(neo_buf *sql, const neo_event *event)
     neo_buf_puts(sql, ", '{{' || concat_ws(','");
     for (const neo_field *f = event->resource->fields; f->name; f++)
         if (f->flags & NEO_IN_EVENT) {
-            neo_buf_printf(sql, ", '\"%s\":' || %s", f->name, neo_columns[f->type].json_prefix);
-            add_column(sql, event, f);
-            neo_buf_puts(sql, neo_columns[f->type].json_suffix);
+            neo_buf_printf(sql, ", '\"%s\":' || ", f->name);
+            add_value(sql, event, f);
         }
     neo_buf_puts(sql, ") || '}'");
 }
@@ -50,7 +43,7 @@ static void add_payload(neo_buf *sql, const neo_event *event)
 /* Adds ", case when <the field has changed> then". */
 static void add_case(neo_buf *sql, const neo_field *field)
 {
-    const char *cast = cast_of(field);
+    const char *cast = neo_columns[field->type].comparable;
     neo_buf_printf(sql, ", case when o.%s%s is distinct from r.%s%s then ", field->name, cast, field->name, cast);
 }
 
@@ -67,8 +60,9 @@ static void add_difference(neo_buf *sql, const neo_resource *resource)
     for (const neo_field *f = resource->fields; f->name; f++)
         if (f->flags & NEO_IN_EVENT && !is_bookkeeping(f)) {
             add_case(sql, f);
-            neo_buf_printf(sql, "'\"%s\":' || coalesce((%so.%s%s)::text, 'null') end", f->name,
-                           neo_columns[f->type].json_prefix, f->name, neo_columns[f->type].json_suffix);
+            neo_buf_printf(sql, "'\"%s\":' || coalesce((", f->name);
+            neo_column_add_json(sql, f, "o.", f->name);
+            neo_buf_puts(sql, ")::text, 'null') end");
         }
     neo_buf_puts(sql, ") || '}')::json");
 }
@@ -78,10 +72,11 @@ void neo_event_add_differs(neo_buf *sql, const neo_resource *resource, const cha
     int number = 0;
     neo_buf_puts(sql, "(false");
     for (const neo_field *f = resource->fields; f->name; f++) {
+        const char *cast = neo_columns[f->type].comparable;
         const char *changed = is_bookkeeping(f) ? NULL : value(resource, f, number, sql->pool);
         number += neo_write_is_parameter(f);
         if (changed)
-            neo_buf_printf(sql, " or %s.%s%s is distinct from %s%s", before, f->name, cast_of(f), changed, cast_of(f));
+            neo_buf_printf(sql, " or %s.%s%s is distinct from %s%s", before, f->name, cast, changed, cast);
     }
     neo_buf_putc(sql, ')');
 }

@@ -7,7 +7,7 @@
 
 #include "core/json.h"
 #include "model/references.h"
-#include "store/array.h"
+#include "store/column.h"
 #include "store/reference.h"
 
 #define THIS_ROW "organization_id = {organization} and id = {id}"
@@ -81,15 +81,6 @@ static neo_values values_for(const neo_actor *actor, const char *id)
     return v;
 }
 
-static const char *array_of(const neo_json *list, apr_pool_t *pool)
-{
-    neo_buf out;
-    neo_buf_init(&out, pool, 128);
-    for (apr_size_t i = 0; i < neo_json_size(list); i++)
-        neo_array_add_plain(&out, neo_json_string(neo_json_at(list, i)));
-    return neo_array_end(&out);
-}
-
 static void add_fields(neo_values *v, const neo_resource *resource, const neo_json *body, apr_pool_t *pool)
 {
     const char **next = &v->of[NEO_PARAM_FIELD];
@@ -98,9 +89,7 @@ static void add_fields(neo_values *v, const neo_resource *resource, const neo_js
             continue;
         const neo_json *value = neo_json_get(body, f->name);
         if (value)
-            *next = f->type == NEO_ENUM_LIST                     ? array_of(value, pool)
-                    : neo_json_kind_of(value) == NEO_JSON_STRING ? neo_json_string(value)
-                                                                 : neo_json_text(value, pool).ptr;
+            *next = neo_columns[f->type].parameter(value, pool);
         next++;
     }
     if (neo_has_references(resource))
