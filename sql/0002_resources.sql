@@ -3,10 +3,9 @@
 --
 -- The fields of a table, their order and their meaning are those of src/model/<resource>.c.
 --
--- representation is the resource as JSON, exactly as the API returns it. A trigger keeps it equal to the columns. It is no
--- generated column, because adding a field to one would rewrite the table. It is concatenated as text: json_strip_nulls would
--- parse the JSON again, which took more than half of the trigger's time. A member is null if its column is null, and concat_ws
--- skips nulls; it takes at most 99 members. JSON columns contain neither nulls nor spaces, because the module writes them so.
+-- representation is the resource as JSON, exactly as the API returns it. A trigger keeps it equal to the columns; neoapictl
+-- installs it after the migrations (see src/store/representation.c). JSON columns contain neither nulls nor spaces, because the
+-- module writes them so.
 --
 -- Indexes of filters begin with organization_id and end with id, so that a filtered list is read in the order of the response.
 -- The index of an optional field is partial.
@@ -36,28 +35,6 @@ create table neoapi.broker (
     representation  text not null,
     primary key (organization_id, id)
 );
-
-create function neoapi.broker_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := '{' || concat_ws(',',
-        '"id":' || to_json(new.id),
-        '"name":' || to_json(new.name),
-        '"creci":' || to_json(new.creci),
-        '"document_number":' || to_json(new.document_number),
-        '"email":' || to_json(new.email),
-        '"phone":' || to_json(new.phone),
-        '"bank_account":' || new.bank_account,
-        '"tenant_id":' || to_json(new.tenant_id),
-        '"organization_id":' || to_json(new.organization_id),
-        '"visibility":' || to_json(new.visibility),
-        '"created_at":"' || neoapi.format_timestamp(new.created_at) || '"',
-        '"updated_at":"' || neoapi.format_timestamp(new.updated_at) || '"',
-        '"created_by":' || to_json(new.created_by),
-        '"updated_by":' || to_json(new.updated_by)) || '}';
-    return new;
-end $$;
-create trigger set_representation before insert or update on neoapi.broker
-    for each row execute function neoapi.broker_set_representation();
 
 create unique index broker_creci_key on neoapi.broker (organization_id, neoapi.creci_key(creci));
 create index broker_document_number on neoapi.broker (organization_id, document_number, id);
@@ -118,56 +95,6 @@ create table neoapi.property (
     primary key (organization_id, id)
 );
 
-create function neoapi.property_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := '{' || concat_ws(',',
-        '"id":' || to_json(new.id),
-        '"code":' || to_json(new.code),
-        '"title":' || to_json(new.title),
-        '"description":' || to_json(new.description),
-        '"transaction_type":' || to_json(new.transaction_type),
-        '"usage_type":' || to_json(new.usage_type),
-        '"property_type":' || to_json(new.property_type),
-        '"status":' || to_json(new.status),
-        '"sale_price":' || new.sale_price,
-        '"rent_price":' || new.rent_price,
-        '"condo_fee":' || new.condo_fee,
-        '"iptu_amount":' || new.iptu_amount,
-        '"iptu_period":' || to_json(new.iptu_period),
-        '"address":' || new.address,
-        '"address_display":' || to_json(new.address_display),
-        '"private_area":' || new.private_area,
-        '"total_area":' || new.total_area,
-        '"lot_area":' || new.lot_area,
-        '"bedrooms":' || new.bedrooms,
-        '"suites":' || new.suites,
-        '"bathrooms":' || new.bathrooms,
-        '"parking_spaces":' || new.parking_spaces,
-        '"floor":' || new.floor,
-        '"year_built":' || new.year_built,
-        '"registry":' || new.registry,
-        '"owners":' || new.owners,
-        '"broker_id":' || to_json(new.broker_id),
-        '"exclusive":' || new.exclusive,
-        '"exclusive_until":' || to_json(new.exclusive_until),
-        '"accepts_financing":' || new.accepts_financing,
-        '"accepts_fgts":' || new.accepts_fgts,
-        '"accepts_exchange":' || new.accepts_exchange,
-        '"features":' || new.features,
-        '"media":' || new.media,
-        '"external_id":' || to_json(new.external_id),
-        '"metadata":' || new.metadata,
-        '"tenant_id":' || to_json(new.tenant_id),
-        '"organization_id":' || to_json(new.organization_id),
-        '"created_at":"' || neoapi.format_timestamp(new.created_at) || '"',
-        '"updated_at":"' || neoapi.format_timestamp(new.updated_at) || '"',
-        '"created_by":' || to_json(new.created_by),
-        '"updated_by":' || to_json(new.updated_by)) || '}';
-    return new;
-end $$;
-create trigger set_representation before insert or update on neoapi.property
-    for each row execute function neoapi.property_set_representation();
-
 create unique index property_code_key on neoapi.property (organization_id, code);
 create unique index property_external_id_key on neoapi.property (organization_id, external_id) where external_id is not null;
 create index property_status on neoapi.property (organization_id, status, id);
@@ -220,42 +147,6 @@ create table neoapi.party (
     primary key (organization_id, id)
 );
 
-create function neoapi.party_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := '{' || concat_ws(',',
-        '"id":' || to_json(new.id),
-        '"kind":' || to_json(new.kind),
-        '"name":' || to_json(new.name),
-        '"trade_name":' || to_json(new.trade_name),
-        '"roles":' || to_json(new.roles),
-        '"document_number":' || to_json(new.document_number),
-        '"rg":' || new.rg,
-        '"email":' || to_json(new.email),
-        '"phone":' || to_json(new.phone),
-        '"birth_date":' || to_json(new.birth_date),
-        '"nationality":' || to_json(new.nationality),
-        '"profession":' || to_json(new.profession),
-        '"marital_status":' || to_json(new.marital_status),
-        '"property_regime":' || to_json(new.property_regime),
-        '"spouse_party_id":' || to_json(new.spouse_party_id),
-        '"address":' || new.address,
-        '"bank_account":' || new.bank_account,
-        '"legal_representatives":' || new.legal_representatives,
-        '"broker_id":' || to_json(new.broker_id),
-        '"lgpd_consent_at":"' || neoapi.format_timestamp(new.lgpd_consent_at) || '"',
-        '"external_id":' || to_json(new.external_id),
-        '"metadata":' || new.metadata,
-        '"tenant_id":' || to_json(new.tenant_id),
-        '"organization_id":' || to_json(new.organization_id),
-        '"created_at":"' || neoapi.format_timestamp(new.created_at) || '"',
-        '"updated_at":"' || neoapi.format_timestamp(new.updated_at) || '"',
-        '"created_by":' || to_json(new.created_by),
-        '"updated_by":' || to_json(new.updated_by)) || '}';
-    return new;
-end $$;
-create trigger set_representation before insert or update on neoapi.party
-    for each row execute function neoapi.party_set_representation();
-
 create unique index party_document_number_key on neoapi.party (organization_id, document_number) where document_number is not null;
 create unique index party_external_id_key on neoapi.party (organization_id, external_id) where external_id is not null;
 create index party_kind on neoapi.party (organization_id, kind, id);
@@ -295,36 +186,6 @@ create table neoapi.proposal (
     representation  text not null,
     primary key (organization_id, id)
 );
-
-create function neoapi.proposal_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := '{' || concat_ws(',',
-        '"id":' || to_json(new.id),
-        '"kind":' || to_json(new.kind),
-        '"property_id":' || to_json(new.property_id),
-        '"proponent_ids":' || new.proponent_ids,
-        '"recipient_ids":' || new.recipient_ids,
-        '"broker_id":' || to_json(new.broker_id),
-        '"amount":' || new.amount,
-        '"payment_terms":' || new.payment_terms,
-        '"rental_terms":' || new.rental_terms,
-        '"valid_until":' || to_json(new.valid_until),
-        '"notes":' || to_json(new.notes),
-        '"status":' || to_json(new.status),
-        '"decision_reason":' || to_json(new.decision_reason),
-        '"decided_at":"' || neoapi.format_timestamp(new.decided_at) || '"',
-        '"external_id":' || to_json(new.external_id),
-        '"metadata":' || new.metadata,
-        '"tenant_id":' || to_json(new.tenant_id),
-        '"organization_id":' || to_json(new.organization_id),
-        '"created_at":"' || neoapi.format_timestamp(new.created_at) || '"',
-        '"updated_at":"' || neoapi.format_timestamp(new.updated_at) || '"',
-        '"created_by":' || to_json(new.created_by),
-        '"updated_by":' || to_json(new.updated_by)) || '}';
-    return new;
-end $$;
-create trigger set_representation before insert or update on neoapi.proposal
-    for each row execute function neoapi.proposal_set_representation();
 
 create unique index proposal_external_id_key on neoapi.proposal (organization_id, external_id) where external_id is not null;
 create index proposal_kind on neoapi.proposal (organization_id, kind, id);
@@ -370,41 +231,6 @@ create table neoapi.contract (
     primary key (organization_id, id)
 );
 
-create function neoapi.contract_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := '{' || concat_ws(',',
-        '"id":' || to_json(new.id),
-        '"kind":' || to_json(new.kind),
-        '"number":' || to_json(new.number),
-        '"property_id":' || to_json(new.property_id),
-        '"proposal_id":' || to_json(new.proposal_id),
-        '"parties":' || new.parties,
-        '"amount":' || new.amount,
-        '"start_date":' || to_json(new.start_date),
-        '"end_date":' || to_json(new.end_date),
-        '"payment_day":' || new.payment_day,
-        '"adjustment_index":' || to_json(new.adjustment_index),
-        '"guarantee":' || new.guarantee,
-        '"commission":' || new.commission,
-        '"management_fee_bps":' || new.management_fee_bps,
-        '"notes":' || to_json(new.notes),
-        '"status":' || to_json(new.status),
-        '"signed_at":"' || neoapi.format_timestamp(new.signed_at) || '"',
-        '"terminated_at":"' || neoapi.format_timestamp(new.terminated_at) || '"',
-        '"termination_reason":' || to_json(new.termination_reason),
-        '"external_id":' || to_json(new.external_id),
-        '"metadata":' || new.metadata,
-        '"tenant_id":' || to_json(new.tenant_id),
-        '"organization_id":' || to_json(new.organization_id),
-        '"created_at":"' || neoapi.format_timestamp(new.created_at) || '"',
-        '"updated_at":"' || neoapi.format_timestamp(new.updated_at) || '"',
-        '"created_by":' || to_json(new.created_by),
-        '"updated_by":' || to_json(new.updated_by)) || '}';
-    return new;
-end $$;
-create trigger set_representation before insert or update on neoapi.contract
-    for each row execute function neoapi.contract_set_representation();
-
 create unique index contract_number_key on neoapi.contract (organization_id, number) where number is not null;
 create unique index contract_external_id_key on neoapi.contract (organization_id, external_id) where external_id is not null;
 create index contract_kind on neoapi.contract (organization_id, kind, id);
@@ -438,32 +264,6 @@ create table neoapi.document (
     representation  text not null,
     primary key (organization_id, id)
 );
-
-create function neoapi.document_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := '{' || concat_ws(',',
-        '"id":' || to_json(new.id),
-        '"kind":' || to_json(new.kind),
-        '"title":' || to_json(new.title),
-        '"related":' || new.related,
-        '"file":' || new.file,
-        '"number":' || to_json(new.number),
-        '"issuer":' || to_json(new.issuer),
-        '"issued_at":"' || neoapi.format_timestamp(new.issued_at) || '"',
-        '"expires_at":"' || neoapi.format_timestamp(new.expires_at) || '"',
-        '"status":' || to_json(new.status),
-        '"external_id":' || to_json(new.external_id),
-        '"metadata":' || new.metadata,
-        '"tenant_id":' || to_json(new.tenant_id),
-        '"organization_id":' || to_json(new.organization_id),
-        '"created_at":"' || neoapi.format_timestamp(new.created_at) || '"',
-        '"updated_at":"' || neoapi.format_timestamp(new.updated_at) || '"',
-        '"created_by":' || to_json(new.created_by),
-        '"updated_by":' || to_json(new.updated_by)) || '}';
-    return new;
-end $$;
-create trigger set_representation before insert or update on neoapi.document
-    for each row execute function neoapi.document_set_representation();
 
 create unique index document_external_id_key on neoapi.document (organization_id, external_id) where external_id is not null;
 create index document_kind on neoapi.document (organization_id, kind, id);

@@ -65,26 +65,17 @@ create table neoapi.webhook_subscription (
 -- The last four characters choose the ids of deliveries in a block (see src/store/write.c).
 create unique index webhook_subscription_id_suffix on neoapi.webhook_subscription (organization_id, right(id, 4));
 
--- Also clears what the courier has noted when a subscription is activated again.
-create function neoapi.webhook_subscription_set_representation() returns trigger language plpgsql as $$
+-- Clears what the courier has noted when a subscription is activated again.
+create function neoapi.webhook_subscription_activate() returns trigger language plpgsql as $$
 begin
-    if new.is_active then
-        new.disabled_reason := null;
-        if tg_op = 'UPDATE' and not old.is_active then
-            new.failing_since := null;
-        end if;
+    new.disabled_reason := null;
+    if not old.is_active then
+        new.failing_since := null;
     end if;
-    new.representation := json_strip_nulls(json_build_object( -- json_strip_nulls also removes the spaces
-        'id', new.id,
-        'url', new.url,
-        'events', new.events,
-        'is_active', new.is_active,
-        'created_at', neoapi.format_timestamp(new.created_at),
-        'updated_at', neoapi.format_timestamp(new.updated_at)));
     return new;
 end $$;
-create trigger set_representation before insert or update on neoapi.webhook_subscription
-    for each row execute function neoapi.webhook_subscription_set_representation();
+create trigger activate before update on neoapi.webhook_subscription
+    for each row when (new.is_active) execute function neoapi.webhook_subscription_activate();
 
 -- ---------------------------------------------------------------- deliveries and attempts
 

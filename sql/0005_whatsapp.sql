@@ -57,26 +57,14 @@ create table neoapi.lead (
 create unique index lead_phone_key on neoapi.lead (organization_id, neoapi.whatsapp_phone_key(phone));
 create index lead_party on neoapi.lead (organization_id, party_id) where party_id is not null;
 
--- The fields and their order are those of src/model/lead.c. The plus sign makes the country code explicit for the import.
-create function neoapi.lead_set_representation() returns trigger language plpgsql as $$
+create function neoapi.lead_set_phone_at() returns trigger language plpgsql as $$
 begin
-    if tg_op = 'UPDATE' and neoapi.whatsapp_phone_key(new.phone) <> neoapi.whatsapp_phone_key(old.phone) then
-        new.phone_at := now();
-    end if;
-    new.representation := json_strip_nulls(row_to_json(r)) from (select
-        new.id,
-        new.name,
-        '+' || new.phone as phone,
-        new.email,
-        new.party_id,
-        new.organization_id,
-        neoapi.format_timestamp(new.created_at) as created_at) r;
+    new.phone_at := now();
     return new;
 end $$;
--- Not named set_representation: neoapictl doctor expects the runtime role to have privileges on tables with a trigger of that
--- name.
-create trigger set_lead_representation before insert or update on neoapi.lead
-    for each row execute function neoapi.lead_set_representation();
+create trigger set_phone_at before update on neoapi.lead
+    for each row when (neoapi.whatsapp_phone_key(new.phone) <> neoapi.whatsapp_phone_key(old.phone))
+    execute function neoapi.lead_set_phone_at();
 
 -- ---------------------------------------------------------------- conversations and messages
 

@@ -22,23 +22,6 @@ create index whatsapp_opt_out_phone on neoapi.whatsapp_opt_out (organization_id,
 create index whatsapp_opt_out_bsuid on neoapi.whatsapp_opt_out (organization_id, contact_bsuid);
 create index whatsapp_opt_out_lead on neoapi.whatsapp_opt_out (organization_id, lead_id);
 
--- The fields and their order are those of src/model/opt_out.c.
-create function neoapi.whatsapp_opt_out_set_representation() returns trigger language plpgsql as $$
-begin
-    new.representation := json_strip_nulls(row_to_json(r)) from (select
-        new.id,
-        new.phone_number_id,
-        '+' || new.contact_phone as contact_phone,
-        new.contact_bsuid,
-        new.lead_id,
-        neoapi.format_timestamp(new.opted_out_at) as opted_out_at,
-        neoapi.format_timestamp(new.preference_at) as preference_at,
-        new.organization_id) r;
-    return new;
-end $$;
-create trigger set_opt_out_representation before insert or update on neoapi.whatsapp_opt_out
-    for each row execute function neoapi.whatsapp_opt_out_set_representation();
-
 -- Whether the opt-out is of the conversation's contact.
 create function neoapi.whatsapp_opt_out_matches(o neoapi.whatsapp_opt_out, c neoapi.whatsapp_conversation) returns boolean
     language sql immutable parallel safe

@@ -39,8 +39,10 @@ enum neo_field_flags {
     NEO_CONDITIONAL = 128,    /* required by the resource's rule in some bodies */
     NEO_NOT_IN_EXAMPLE = 256, /* not in the example of the resource, since it contradicts the other fields' */
     NEO_HTTPS = 512,          /* a URL that must have https unless the site allows http */
-    NEO_MUTUAL = 1024, /* a reference to the same kind, one field of a resource at most: a deletion clears it in the resource
-                          that the deleted one refers to by it, if that refers back */
+    NEO_MUTUAL = 1024,    /* a reference to the same kind, one field of a resource at most: a deletion clears it in the resource
+                             that the deleted one refers to by it, if that refers back */
+    NEO_SHOW_PLUS = 2048, /* a telephone number, stored as digits and shown with a leading plus sign: its country code is
+                             explicit */
 };
 
 typedef struct neo_field neo_field;

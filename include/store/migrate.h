@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Migrations: numbered files in sql/, embedded at build time, applied in order, each in a transaction. */
+/* Migrations: numbered files in sql/, embedded at build time, applied in order, each in a transaction. With the last one, the
+ * functions are installed that are generated from the tables of fields. */
 #ifndef NEO_STORE_MIGRATE_H
 #define NEO_STORE_MIGRATE_H
 
 #include "store/pg.h"
 
 typedef struct neo_migration {
-    int number;
+    int number;       /* 0: an installation of a generated function */
     const char *name; /* the file's name without .sql */
     const char *sql;  /* :runtime stands for the runtime role */
 } neo_migration;
@@ -31,7 +32,7 @@ const char *neo_schema_foreign_migration(neo_pg *pg, apr_pool_t *pool);
  * name or content; else NULL. NULL if the role may not read the records, as the runtime role. */
 const char *neo_schema_difference(neo_pg *pg, apr_pool_t *pool);
 
-/* Called before each migration. */
+/* Called before each migration, and before each installation of a function. */
 typedef void (*neo_migrate_progress)(const neo_migration *migration, void *data);
 
 /* Called before a migration is tried again that was rolled back because others use its tables. */

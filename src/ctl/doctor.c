@@ -12,6 +12,7 @@
 #include "store/cache_sync.h"
 #include "store/event_log.h"
 #include "store/migrate.h"
+#include "store/representation.h"
 
 #define MAX_CLOCK_DIFFERENCE 2000  /* milliseconds */
 #define MAX_LOG_LAG          60000 /* milliseconds */
@@ -77,6 +78,18 @@ static neo_finding check_clock(neo_doctor_context *p, const char **found)
     return llabs(difference) < MAX_CLOCK_DIFFERENCE;
 }
 
+/* The first function that differs from the one that this build generates; NULL: none. */
+static const char *outdated_functions(const neo_doctor_context *p)
+{
+    const neo_resource **outdated;
+    neo_rows rows;
+    if (neo_representation_outdated(p->pg, p->pool, &outdated, &rows) != NEO_PG_OK)
+        return rows.message;
+    return *outdated ? apr_psprintf(p->pool, "the function %s is not that of this build",
+                                    neo_representation_script(*outdated, p->pool).name)
+                     : NULL;
+}
+
 static neo_finding check_version(neo_doctor_context *p, const char **found)
 {
     *found = "the schema's version cannot be read";
@@ -89,14 +102,17 @@ static neo_finding check_version(neo_doctor_context *p, const char **found)
         *found = "the runtime role's name cannot be read";
     if (!p->runtime || p->version < neo_schema_needed())
         return NEO_FINDING_FAILED;
-    const char *difference = neo_schema_difference(p->pg, p->pool);
+    const char *difference = neo_schema_difference(p->pg, p->pool), *outdated = difference ? NULL : outdated_functions(p);
     if (p->version > neo_schema_needed())
         p->fix = "the schema is newer; install the version of the package that made it, or a newer one";
     else if (difference) {
         *found = difference;
         p->fix = "install the version of the package that made the schema, or restore the database from a backup";
+    } else if (outdated) {
+        *found = outdated;
+        p->fix = "run neoapictl migrate";
     }
-    return !difference && p->version == neo_schema_needed();
+    return !difference && !outdated && p->version == neo_schema_needed();
 }
 
 static int has_schema(const neo_doctor_context *p)
@@ -275,7 +291,8 @@ static const check checks[] = {
      " where not has_table_privilege($1, 'neoapi.' || t, p)"
      " union all select p || ' on ' || c.relname from pg_trigger g join pg_class c on c.oid = g.tgrelid,"
      " unnest('{select,insert,update,delete}'::text[]) p where g.tgname = 'set_representation'"
-     " and c.relnamespace = 'neoapi'::regnamespace and c.relname not in ('broker', 'webhook_subscription')"
+     " and c.relnamespace = 'neoapi'::regnamespace and c.relname not in ('broker', 'webhook_subscription', 'lead', "
+     "'whatsapp_opt_out')"
      " and not has_table_privilege($1, c.oid, p)"
      " union all select 'usage of event_number' where not has_sequence_privilege($1, 'neoapi.event_number', 'usage')"
      " union all select 'execute of maintain_partitions'"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl migrate: updates the schema. */
-#include "store/migrate.h"
+#include "store/representation.h"
 
 #include "ctl/migrate.h"
 #include "ctl/output.h"
@@ -9,15 +9,15 @@
 
 typedef struct {
     const neo_ctl *ctl;
-    neo_json *applied;
+    neo_json *applied, *installed;
 } progress;
 
 static void report_migration(const neo_migration *migration, void *data)
 {
     progress *p = data;
-    neo_ctl_say(p->ctl, "applying %s", migration->name);
+    neo_ctl_say(p->ctl, migration->number ? "applying %s" : "installing %s", migration->name);
     (void)neo_ctl_flush(p->ctl); /* before a migration that may take long */
-    neo_json_append(p->applied, neo_json_make_string(migration->name, p->ctl->pool));
+    neo_json_append(migration->number ? p->applied : p->installed, neo_json_make_string(migration->name, p->ctl->pool));
 }
 
 static void report_blocked(const char *who, void *data)
@@ -30,36 +30,49 @@ static void report_blocked(const char *who, void *data)
 const char *neo_ctl_apply_migrations(const neo_ctl *ctl, neo_pg *pg, const char *runtime, neo_json *report)
 {
     int version = 0;
-    progress p = {ctl, neo_json_make_array(ctl->pool)};
+    progress p = {ctl, neo_json_make_array(ctl->pool), neo_json_make_array(ctl->pool)};
     const char *wrong = neo_migrate(pg, runtime, report_migration, report_blocked, &p, ctl->pool);
     if (!wrong && neo_schema_version(pg, ctl->pool, &version) != NEO_PG_OK)
         wrong = "the schema's version cannot be read";
     if (wrong)
         return wrong;
-    neo_ctl_say(ctl, "the schema is at version %d%s", version, neo_json_size(p.applied) ? "" : "; nothing to do");
+    neo_ctl_say(ctl, "the schema is at version %d%s", version,
+                neo_json_size(p.applied) + neo_json_size(p.installed) ? "" : "; nothing to do");
     neo_json_set(report, "version", neo_json_make_integer(version, ctl->pool));
     neo_json_set(report, "applied", p.applied);
+    neo_json_set(report, "installed", p.installed);
     return NULL;
+}
+
+static void add_pending(const neo_ctl *ctl, const char *action, const char *name, neo_json *names)
+{
+    neo_ctl_say(ctl, "would %s %s", action, name);
+    neo_json_append(names, neo_json_make_string(name, ctl->pool));
 }
 
 static const char *report_pending(const neo_ctl *ctl, neo_pg *pg, neo_json *report)
 {
     int version;
-    neo_json *pending = neo_json_make_array(ctl->pool);
+    const neo_resource **outdated;
+    neo_rows rows;
+    neo_json *pending = neo_json_make_array(ctl->pool), *uninstalled = neo_json_make_array(ctl->pool);
     if (neo_schema_version(pg, ctl->pool, &version) != NEO_PG_OK)
         return "the schema's version cannot be read";
     const char *foreign = version ? neo_schema_foreign_migration(pg, ctl->pool) : NULL;
     if (foreign)
         return foreign;
+    if (neo_representation_outdated(pg, ctl->pool, &outdated, &rows) != NEO_PG_OK)
+        return rows.message;
     for (int i = 0; i < neo_migration_count; i++)
-        if (neo_migrations[i].number > version) {
-            neo_ctl_say(ctl, "would apply %s", neo_migrations[i].name);
-            neo_json_append(pending, neo_json_make_string(neo_migrations[i].name, ctl->pool));
-        }
-    if (!neo_json_size(pending))
+        if (neo_migrations[i].number > version)
+            add_pending(ctl, "apply", neo_migrations[i].name, pending);
+    for (; *outdated && version <= neo_schema_needed(); outdated++)
+        add_pending(ctl, "install", neo_representation_script(*outdated, ctl->pool).name, uninstalled);
+    if (!neo_json_size(pending) && !neo_json_size(uninstalled))
         neo_ctl_say(ctl, "the schema is at version %d; nothing to do", version);
     neo_json_set(report, "version", neo_json_make_integer(version, ctl->pool));
     neo_json_set(report, "pending", pending);
+    neo_json_set(report, "uninstalled", uninstalled);
     return NULL;
 }
 
@@ -101,7 +114,7 @@ const neo_ctl_command neo_ctl_migrate[] = {
      "is "
      "rolled back. Running the command twice at the same time is safe. If a table is in use for long, the migration is retried "
      "for some minutes, so that other sessions do not wait behind it; the blocking sessions are printed. The command also "
-     "creates the webhook partitions of the coming days.",
+     "installs the functions that this version generates, and creates the webhook partitions of the coming days.",
      NULL, options, run, NULL, 0},
     {0},
 };

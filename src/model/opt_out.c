@@ -47,7 +47,7 @@ static const neo_field fields[] = {
             "for all numbers."},
     {.name = "contact_phone",
      .type = NEO_STRING,
-     .flags = NEO_CONDITIONAL,
+     .flags = NEO_CONDITIONAL | NEO_SHOW_PLUS,
      .max = 100,
      .normalize = normal_contact,
      .rule = neo_rule_phone_digits,

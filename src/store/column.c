@@ -51,5 +51,6 @@ _Static_assert(sizeof neo_columns / sizeof *neo_columns == NEO_TYPES, "every typ
 void neo_column_add_json(neo_buf *sql, const neo_field *field, const char *prefix, const char *name)
 {
     const neo_column *column = &neo_columns[field->type];
-    neo_buf_printf(sql, "%s%s%s%s", column->json_prefix, prefix, name, column->json_suffix);
+    const char *plus = field->flags & NEO_SHOW_PLUS ? "'+' || " : "";
+    neo_buf_printf(sql, "%s%s%s%s%s", column->json_prefix, plus, prefix, name, column->json_suffix);
 }

@@ -11,6 +11,7 @@
 #include "core/encode.h"
 #include "libpq.h"
 #include "sql/migrate.h"
+#include "store/representation.h"
 
 #define PLACEHOLDER  ":runtime"
 #define LOCK_TIMEOUT "55P03"              /* SQLSTATE */
@@ -188,7 +189,7 @@ static const char *apply(const run *r, const neo_migration *migration)
     if (r->progress && !r->retries)
         r->progress(migration, r->data);
     const char *wrong = run_sql(r, filled_in(migration->sql, neo_pg_identifier(r->pg, r->runtime, r->pool), r->pool), &rows);
-    if (!wrong)
+    if (!wrong && migration->number)
         wrong = run_sql(
             r,
             apr_psprintf(r->pool, "insert into neoapi.schema_migration (number, name, checksum) values (%d, %s, '%s')",
@@ -197,7 +198,23 @@ static const char *apply(const run *r, const neo_migration *migration)
     return wrong ? apr_psprintf(r->pool, "migration %s failed and was rolled back: %s", migration->name, wrong) : NULL;
 }
 
-/* Applies the next migration in the open transaction. *left: there was one. */
+/* Installs the functions that differ from this build's. */
+static const char *install_functions(const run *r)
+{
+    const neo_resource **outdated;
+    neo_rows rows;
+    const char *wrong = NULL;
+    if (neo_representation_outdated(r->pg, r->pool, &outdated, &rows) != NEO_PG_OK)
+        return rows.message;
+    for (; *outdated && !wrong; outdated++) {
+        neo_migration script = neo_representation_script(*outdated, r->pool);
+        wrong = apply(r, &script);
+    }
+    return wrong;
+}
+
+/* Applies the next migration in the open transaction, and with the last one, or if there is none, the functions. A schema that
+ * is newer than this build keeps its functions. *left: there was a migration. */
 static const char *apply_next(const run *r, int *left)
 {
     neo_rows rows;
@@ -214,9 +231,14 @@ static const char *apply_next(const run *r, int *left)
         wrong = run_sql(r, version_sql, &rows);
     if (wrong)
         return wrong;
-    const neo_migration *next = migration_after(atoi(neo_rows_value(&rows, 0, 0)));
+    int version = atoi(neo_rows_value(&rows, 0, 0));
+    const neo_migration *next = migration_after(version);
     *left = next != NULL;
-    return next ? apply(r, next) : NULL;
+    if (next) {
+        wrong = apply(r, next);
+        version = next->number;
+    }
+    return wrong || version != neo_schema_needed() ? wrong : install_functions(r);
 }
 
 /* Applies the next migration in a transaction of its own. */

@@ -8,7 +8,7 @@ session   instance    deployment.Instance: url, ca, port, state, sql(), error_lo
           admin_factory  AdminFactory: tenant(), organization(), key(), user(), token(), plan(), revoke(), set_plan()
           principals  what most tests need of these: one tenant with a plan that is never used up (see class Principals)
           cluster     for the tests of neoapictl (see ctl_database.py)
-          next_version  NextVersion: neoapictl and the module with one migration more
+          next_version  NextVersion: neoapictl and the module with one migration more, and a new field
 test      api         client.Api with an org_admin's key to principals.organization, where other tests work as well
           own_api     the same to an organization that no other test uses, for tests that count
           anonymous   without a credential, from an address of its own: what it does wrong is counted for no other test
@@ -174,8 +174,8 @@ class Cluster:
 
 @pytest.fixture(scope="session")
 def next_version(tmp_path_factory):
-    """The programs of a next version, with one migration more."""
-    return NextVersion(tmp_path_factory.mktemp("newer"), ("next", NEXT))
+    """The programs of a next version, with one migration more and a field `website` of brokers."""
+    return NextVersion(tmp_path_factory.mktemp("newer"), ("next", NEXT), has_website=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of a next version: this build's objects, linked with migrations of the tests' own after those in sql/."""
+"""The programs of a next version: this build's objects, linked with migrations of the tests' own after those in sql/, and with a
+broker that has one field more."""
 
 import re
 import subprocess
@@ -8,13 +9,19 @@ from deployment import BUILD, IS_SANITIZED, TIMEOUT_S, ROOT
 
 SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"] if IS_SANITIZED else []
 
-# A new field as CONTRIBUTING describes it, a constraint that every row is checked for, and a new table.
+# The two steps that CONTRIBUTING describes for a new field: a row in src/model/broker.c and a column; and a constraint that every
+# row is checked for, and a new table.
+BROKER = "src/model/broker.c"
+ROW = """    {.name = "website",
+     .type = NEO_STRING,
+     .flags = NEO_IN_EVENT,
+     .max = 200,
+     .doc = "The broker's own site.",
+     .example = "\\"https://ana.example.com\\""},
+"""
+BEFORE = '    {.name = "phone",\n'
 NEXT = """
 alter table neoapi.broker add column website text check (length(website) <= 200);
-do $do$ begin
-    execute replace(pg_get_functiondef('neoapi.broker_set_representation()'::regprocedure), $$to_json(new.email),$$,
-                    $$to_json(new.email), '"website":' || to_json(new.website),$$);
-end $do$;
 create table neoapi.next_one (organization_id text not null, id text not null, primary key (organization_id, id));
 grant select on neoapi.next_one to :runtime;
 """
@@ -28,9 +35,9 @@ def run(*command, **more):
 
 class NextVersion:
     """`ctl` and `module` are its programs, `names` its additional migrations, `number` is the last one's. `migrations` are pairs of
-    a name without number and SQL."""
+    a name without number and SQL; with `has_website`, brokers have the field."""
 
-    def __init__(self, place, *migrations):
+    def __init__(self, place, *migrations, has_website=False):
         released = sorted((ROOT / "sql").glob("[0-9]*.sql"))
         self.number = int(released[-1].name[:4]) + len(migrations)
         added = []
@@ -39,11 +46,21 @@ class NextVersion:
             added[-1].write_text(sql)
         self.names = [file.stem for file in added]
         (place / "migrations.c").write_text(run("sh", "sql/embed.sh", "migrations", *released, *added))
-        flags = run("pkg-config", "--cflags", "apr-1", "apr-util-1").split()
-        run("gcc", "-fPIC", "-Iinclude", *flags, "-c", "-o", place / "migrations.o", place / "migrations.c")
+        self.changed = [self.compile(place / "migrations.c")]
+        if has_website:
+            broker = (ROOT / BROKER).read_text()
+            assert broker.count(BEFORE) == 1
+            (place / "broker.c").write_text(broker.replace(BEFORE, ROW + BEFORE))
+            self.changed.append(self.compile(place / "broker.c"))
         self.ctl, self.module = place / "neoapictl", place / "mod_neoapi.so"
         self.link(self.ctl, *self.objects("src/ctl/*.c"), *sorted((BUILD / "obj/gen").glob("site_*.o")))
         self.link(self.module, "-shared", *self.objects("mod_neoapi.c"), *self.objects("src/httpd/*.c"))
+
+    @staticmethod
+    def compile(source):
+        flags = run("pkg-config", "--cflags", "apr-1", "apr-util-1").split()
+        run("gcc", *SANITIZERS, "-fPIC", "-Iinclude", *flags, "-c", "-o", source.with_suffix(".o"), source)
+        return source.with_suffix(".o")
 
     @staticmethod
     def objects(sources):
@@ -51,6 +68,6 @@ class NextVersion:
         return [(BUILD / "obj" / source.relative_to(ROOT)).with_suffix(".o") for source in ROOT.glob(sources)]
 
     def link(self, program, *what):
-        """The linker takes the table of migrations.o, not the library's, because it comes first."""
+        """The linker takes the tables of the changed objects, not the library's, because they come first."""
         libraries = re.search(r"^LDLIBS *:= *(.*)$", (ROOT / "Makefile").read_text(), re.M).group(1).split()
-        run("gcc", *SANITIZERS, "-o", program, *what, program.parent / "migrations.o", BUILD / "libneoapi.a", *libraries)
+        run("gcc", *SANITIZERS, "-o", program, *what, *self.changed, BUILD / "libneoapi.a", *libraries)

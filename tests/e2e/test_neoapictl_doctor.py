@@ -107,6 +107,18 @@ def test_doctor_finds_a_schema_of_another_build(own_database, fault, found):
     assert "version of the package" in checks["schema"]["fix"]
 
 
+def test_doctor_finds_functions_of_another_build_and_migrate_installs_its_own(own_database):
+    own_database.sql("create or replace function neoapi.broker_set_representation() returns trigger language plpgsql as"
+                     " 'begin return new; end'; drop trigger set_representation on neoapi.lead")
+    status, checks = examined(own_database)
+    assert status == 1 and checks["schema"]["result"] == "failed" and "neoapictl migrate" in checks["schema"]["fix"]
+    assert "the function broker_set_representation is not that of this build" in checks["schema"]["found"]
+    names = ["broker_set_representation", "lead_set_representation"]
+    assert own_database.ok("migrate", "--dry-run") == "".join(f"would install {name}\n" for name in names)
+    assert own_database.json("migrate")["installed"] == names
+    assert examined(own_database)[1]["schema"]["result"] == "ok"
+
+
 def test_doctor_counts_all_connections_for_every_role(own_database):
     """pg_stat_activity shows an ordinary role its own ones only."""
     with contextlib.ExitStack() as held:

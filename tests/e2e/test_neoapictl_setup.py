@@ -168,10 +168,14 @@ def test_setup_refuses_a_password_file_without_a_password(new_database, tmp_path
 
 
 def test_migrate_says_first_then_does_then_has_nothing_to_do(own_database):
+    functions = [name for name, in own_database.sql("select proname from pg_proc where proname like '%%_set_representation'")]
     names = own_database.empty()
-    assert own_database.ok("migrate", "--dry-run") == "".join(f"would apply {name}\n" for name in names)
-    assert own_database.json("migrate", "--dry-run") == {"version": 0, "pending": names}
-    assert own_database.json("migrate") == {"version": len(names), "applied": names}
+    planned = own_database.json("migrate", "--dry-run")
+    assert planned == {"version": 0, "pending": names, "uninstalled": planned["uninstalled"]}
+    assert sorted(planned["uninstalled"]) == sorted(functions) and len(functions) == 9
+    assert own_database.ok("migrate", "--dry-run") == "".join(
+        [f"would apply {name}\n" for name in names] + [f"would install {name}\n" for name in planned["uninstalled"]])
+    assert own_database.json("migrate") == {"version": len(names), "applied": names, "installed": planned["uninstalled"]}
     assert own_database.migrations() == names
     assert "nothing to do" in own_database.ok("migrate")
 

@@ -8,13 +8,16 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 import pytest
-from client import Api
+from batching import create, results, send, update
+from client import Api, ok, refused
 from ctl_database import TIMEOUT_S, new_database, own_database  # noqa: F401 (fixtures)
+from httpd import Httpd
 from load import Load
 from admin_factory import AdminFactory
 from next_version import NextVersion, run
 from wait import eventually
 
+SITE = "https://ana.example.com"
 PHONE = "5511987654321"
 
 # Two migrations, because the module locks a conversation before it reads a lead: one that kept both from it could deadlock with it.
@@ -27,10 +30,11 @@ COPIES = [
                 " where opted_out_at is not null;\n")]
 
 
-def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instance, next_version, report):
+def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instance, next_version, tmp_path, report):
     instance = new_instance()
     admin_factory = AdminFactory(instance)
-    api = Api(instance, admin_factory.key())
+    key = admin_factory.key()
+    api = Api(instance, key)
     before = [api.broker()["id"] for _ in range(20)]
     with Load(api) as load:
         said = run(next_version.ctl, "--database", instance.admin_dsn, "migrate")
@@ -59,6 +63,25 @@ def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instan
     admin_factory.key()
     assert admin_factory.ctl("migrate")["applied"] == []
     assert instance.sql("select max(number) from neoapi.schema_migration") == [(next_version.number,)]
+    assert api.get(f"brokers/{before[0]}").json()["website"] == "https://bia.example.com"
+
+    # The newer module, from a row in C and a column: the field is validated, stored, shown, filled by batches, part of events.
+    httpd = Httpd(instance, tmp_path, ("LoadModule neoapi_module .*", f'LoadModule neoapi_module "{next_version.module}"'))
+    try:
+        newer = httpd.start().api(key)
+        has_new_field(instance, newer)
+    finally:
+        httpd.stop()
+
+
+def has_new_field(instance, api):
+    refused(api.post("brokers", json={"name": "Bia", "website": "x" * 201}), 400, "validation.broker.website_invalid")
+    made = api.broker(website=SITE)
+    created, updated = results(send(api, create(name="Caio", website=SITE), update(made, website=SITE + "/2")), 201, 200)
+    assert made["website"] == created["resource"]["website"] == SITE and updated["resource"]["website"] == SITE + "/2"
+    assert ok(api.get(f"brokers/{made['id']}")) == updated["resource"]
+    assert instance.sql("select payload::json->>'website', changed, previous->>'website' from neoapi.event where resource_id = %s"
+                        " order by id", made["id"]) == [(SITE, None, None), (SITE + "/2", ["website"], SITE)]
 
 
 # ---------------------------------------------------------------- migrations of data
