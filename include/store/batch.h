@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes several rows of a resource in one statement. It is generated from the resource's table, like those for one row (see
- * store/write.h), and does the same for each: the row, its references, and a delivery for each matching subscription.
+/* Writes several rows of a resource in one statement (see store/write.h).
  *
  * The caller has begun a transaction (see store/pg.h). A call must not name a row twice. */
 #ifndef NEO_STORE_BATCH_H
@@ -31,13 +30,12 @@ enum { NEO_LOCKED_NUMBER, NEO_LOCKED_ANSWER };
 NEO_MUSTCHECK neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                            const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *found);
 
-/* Writes rows; those to update or delete must be locked. Returns the columns of neo_written and the row's number, for each row
- * that was written and for each refusal. A created row that is in neither violates a unique index. With `is_strict`, and for
- * updates, such a violation makes the whole fail with NEO_PG_UNIQUE_VIOLATION.
+/* Writes rows; those to update or delete must be locked. Returns the columns of neo_written. A created row that is in neither
+ * violates a unique index. With `is_strict`, and for updates, such a violation makes the whole fail with
+ * NEO_PG_UNIQUE_VIOLATION.
  *
  * A deletion ignores references from rows that are deleted before it in the same call, and from later ones that it refers to
  * itself, as spouses do. If one of these is not deleted, the whole fails with NEO_PG_FK_VIOLATION. */
-#define NEO_BATCH_NUMBER (NEO_WRITTEN_REFUSAL + 1)
 NEO_MUSTCHECK neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, neo_method method,
                                             int is_strict, const neo_batch_row *rows, int count, apr_pool_t *pool,
                                             neo_rows *written);

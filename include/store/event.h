@@ -27,11 +27,7 @@ typedef struct neo_event {
  * parameters {organization}, {actor} and {request}. */
 void neo_event_add(neo_buf *sql, const neo_event *event);
 
-/* The value that a field gets by a write: SQL, or NULL if it keeps its value. */
-typedef const char *(*neo_new_value)(const neo_resource *resource, const neo_field *field, int number, apr_pool_t *pool);
-
-/* Adds a condition: whether a value of the row `before` differs from the new one. `number` counts the fields that a request can
- * set. */
-void neo_event_add_differs(neo_buf *sql, const neo_resource *resource, const char *before, neo_new_value value);
+/* Whether a new value of the field is a change of the row. It is not if every change sets the field. */
+int neo_event_is_change(const neo_field *field);
 
 #endif

@@ -15,10 +15,10 @@ void neo_mutual_add_partner(neo_buf *sql, const neo_resource *resource);
 void neo_mutual_add_partners(neo_buf *sql, const neo_resource *resource);
 
 /* A condition of references r to the row: that it is not the one that is cleared. */
-const char *neo_mutual_but(const neo_resource *resource, int is_batch, apr_pool_t *pool);
+const char *neo_mutual_but(const neo_resource *resource, apr_pool_t *pool);
 
 /* Adds the CTEs that clear the reference if the CTE deleted has the row, with event and deliveries. */
-void neo_mutual_add_cleared(neo_buf *sql, const neo_resource *resource, int is_batch);
+void neo_mutual_add_cleared(neo_buf *sql, const neo_resource *resource);
 
 /* The number of all queued deliveries of a deletion. */
 const char *neo_mutual_deliveries(const neo_resource *resource);

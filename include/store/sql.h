@@ -23,14 +23,14 @@ typedef enum neo_param {
     NEO_PARAM_BEFORE,
     NEO_PARAM_SUBSCRIPTION,
     NEO_PARAM_SINCE,
-    NEO_PARAM_PATHS, /* this and the next: the references in a body (see store/reference.h) */
+    NEO_PARAM_NUMBERS, /* this and the next two: the references in bodies (see store/reference.h) */
+    NEO_PARAM_PATHS,
     NEO_PARAM_TARGETS,
     NEO_PARAM_TARGET, /* this and the next three: the row that the write's effect changes (see neo_target) */
     NEO_PARAM_TARGET_VERSION,
     NEO_PARAM_TARGET_STATUS,
     NEO_PARAM_TARGET_ID_BLOCK,
-    NEO_PARAM_ROWS, /* this and the next: JSON arrays (see store/batch.c) */
-    NEO_PARAM_REFERENCES,
+    NEO_PARAM_ROWS,            /* a JSON array (see store/write.h) */
     NEO_PARAM_ANSWER,          /* of an idempotency key */
     NEO_PARAM_TIMES,           /* JSON: timestamps of imported history */
     NEO_PARAM_TIMESTAMP_FIELD, /* name of the field that is set to {now} */

@@ -1,36 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generates the statements that write a resource's row, from its table of fields. One statement writes the row, its references,
- * the effects of its new status on other rows, the idempotency key, the event, and a delivery for each matching subscription. A
- * creation has no effects, because no initial status has any.
+/* The statements that write rows, generated from a resource's table. They write sets: a row from parameters, rows from a JSON
+ * array, or lines of an import. Each writes the rows, their references, an event for each change and a delivery for each
+ * matching subscription.
  *
- * A statement returns one row if it wrote (see neo_written) or if the row already has the values, in which case it writes
- * nothing; and none if the row does not exist or has another version, or if the idempotency key exists. If it is refused, it
- * writes nothing and returns the reasons, with NEO_WRITTEN_ANSWER null. */
+ * The parameter {rows} is a JSON array of objects: the members of a row's body, and item_number, item_id, item_now and
+ * item_id_block (of the deliveries' ids).
+ *
+ * A statement returns neo_written for each row that was written or would not change, and for each refusal. A refused row is not
+ * written. */
 #ifndef NEO_STORE_WRITE_H
 #define NEO_STORE_WRITE_H
 
 #include "model/resource.h"
+#include "store/import.h"
 #include "store/sql.h"
 
 typedef enum neo_written {
-    NEO_WRITTEN_ANSWER,     /* as the API sends it; of a deletion, the id */
-    NEO_WRITTEN_DELIVERIES, /* number of queued deliveries */
+    NEO_WRITTEN_ANSWER,     /* as the API sends it; of a deletion, the id; of a refusal, null */
+    NEO_WRITTEN_DELIVERIES, /* number of queued deliveries, of all rows */
     NEO_WRITTEN_REFUSAL, /* the path of a reference to a missing resource, a row each; or the kinds that refer to the row that
                             was to be deleted, separated by commas */
+    NEO_WRITTEN_NUMBER,  /* the row's item_number; 1 for a row from parameters */
 } neo_written;
 
-/* `idempotency`: with an idempotency key. `is_import`: with the timestamps of {times}; its event is in the log, without
- * deliveries. `versioned`: only if the row has the version. */
-neo_sql *neo_write_create(const neo_resource *resource, int idempotency, int is_import, apr_pool_t *pool);
-neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_t *pool);
-neo_sql *neo_write_delete(const neo_resource *resource, int versioned, apr_pool_t *pool);
+enum neo_write_options {
+    NEO_WRITE_ROWS = 1,       /* from {rows}; else one row from parameters */
+    NEO_WRITE_IDEMPOTENT = 2, /* a creation: with an idempotency key */
+    NEO_WRITE_VERSION = 4,    /* a change: only if the row has the version */
+    NEO_WRITE_LENIENT = 8,    /* a creation: leaves out rows that violate a unique index, instead of failing */
+    NEO_WRITE_HISTORY = 16,   /* a creation: with the timestamps of {times}; its event is in the log, without deliveries */
+};
+
+neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, apr_pool_t *pool);
+neo_sql *neo_write_update(const neo_resource *resource, unsigned int options, apr_pool_t *pool);
+neo_sql *neo_write_delete(const neo_resource *resource, unsigned int options, apr_pool_t *pool);
+
+#define NEO_IMPORT_BATCH_ROWS "500" /* rows of a transaction; a literal, so that the planner knows it */
+
+/* Writes the next batch of a kind's lines after {before}: creates rows, and updates those that exist. References are written by
+ * another statement. One row: the number of its last line (null: there is none left), and the counts of lines, created rows and
+ * updated rows. */
+neo_sql *neo_write_import(const neo_resource *kind, neo_import_events events, apr_pool_t *pool);
 
 /* Whether a field is a parameter; they are numbered in the order of the fields: {field0}, {field1}, … */
 int neo_write_is_parameter(const neo_field *field);
 
 const char *neo_table_of(const neo_resource *resource);
-
-/* Adds the `returning` of a write of the table t: the columns that the CTEs after it need. */
-void neo_write_add_returning(neo_buf *sql, const neo_resource *resource);
 
 #endif

@@ -125,7 +125,7 @@ static neo_pg_status save(work *w)
 
 static void take_row(work *w, const neo_rows *rows, int row)
 {
-    item *i = &w->items[atoi(neo_rows_value(rows, row, NEO_BATCH_NUMBER))];
+    item *i = &w->items[atoi(neo_rows_value(rows, row, NEO_WRITTEN_NUMBER))];
     const char *refusal = neo_rows_value(rows, row, NEO_WRITTEN_REFUSAL);
     if (neo_rows_value(rows, row, NEO_WRITTEN_ANSWER)) {
         i->answer = neo_rows_text(rows, row, NEO_WRITTEN_ANSWER);

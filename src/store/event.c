@@ -8,10 +8,9 @@
 #include "store/column.h"
 #include "store/write.h"
 
-/* Whether every change sets the field. */
-static int is_bookkeeping(const neo_field *field)
+int neo_event_is_change(const neo_field *field)
 {
-    return strcmp(field->name, "updated_at") == 0 || strcmp(field->name, "updated_by") == 0;
+    return strcmp(field->name, "updated_at") != 0 && strcmp(field->name, "updated_by") != 0;
 }
 
 /* ---------------------------------------------------------------- values of an event */
@@ -52,33 +51,19 @@ static void add_difference(neo_buf *sql, const neo_resource *resource)
 {
     neo_buf_puts(sql, ", array_remove(array[null");
     for (const neo_field *f = resource->fields; f->name; f++)
-        if (!is_bookkeeping(f)) {
+        if (neo_event_is_change(f)) {
             add_case(sql, f);
             neo_buf_printf(sql, "'%s' end", f->name);
         }
     neo_buf_puts(sql, "], null), ('{{' || concat_ws(','");
     for (const neo_field *f = resource->fields; f->name; f++)
-        if (f->flags & NEO_IN_EVENT && !is_bookkeeping(f)) {
+        if (f->flags & NEO_IN_EVENT && neo_event_is_change(f)) {
             add_case(sql, f);
             neo_buf_printf(sql, "'\"%s\":' || coalesce((", f->name);
             neo_column_add_json(sql, f, "o.", f->name);
             neo_buf_puts(sql, ")::text, 'null') end");
         }
     neo_buf_puts(sql, ") || '}')::json");
-}
-
-void neo_event_add_differs(neo_buf *sql, const neo_resource *resource, const char *before, neo_new_value value)
-{
-    int number = 0;
-    neo_buf_puts(sql, "(false");
-    for (const neo_field *f = resource->fields; f->name; f++) {
-        const char *cast = neo_columns[f->type].comparable;
-        const char *changed = is_bookkeeping(f) ? NULL : value(resource, f, number, sql->pool);
-        number += neo_write_is_parameter(f);
-        if (changed)
-            neo_buf_printf(sql, " or %s.%s%s is distinct from %s%s", before, f->name, cast, changed, cast);
-    }
-    neo_buf_putc(sql, ')');
 }
 
 /* ---------------------------------------------------------------- CTEs */

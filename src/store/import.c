@@ -89,7 +89,7 @@ const char *neo_import_begin(neo_pg *pg, const char *organization, neo_import_ev
     import->references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->references);
     import->resolve_references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->resolve_references);
     for (int k = 0; k < count; k++) {
-        import->write[k] = neo_import_write_sql(import->kinds[k], events, pool);
+        import->write[k] = neo_write_import(import->kinds[k], events, pool);
         if (!import->kinds[k]->has_foreign_keys)
             import->references[k] = neo_import_references_sql(&import->kinds[k], 0, pool);
         if (refers_to_later_kind(import, k))
@@ -264,6 +264,7 @@ static neo_pg_status run(neo_import *import, const neo_sql *sql, const char *sin
     neo_values v = {0};
     neo_ms_format(now, neo_now_ms());
     v.of[NEO_PARAM_ORGANIZATION] = import->organization;
+    v.of[NEO_PARAM_TENANT] = import->tenant;
     v.of[NEO_PARAM_NOW] = now;
     v.of[NEO_PARAM_ACTOR] = ACTOR;
     v.of[NEO_PARAM_BEFORE] = apr_ltoa(pool, (long)import->before);

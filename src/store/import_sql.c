@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "model/references.h"
-#include "store/event.h"
 #include "store/write.h"
 
 #define MAX_SHOWN "101" /* errors of one kind: one more than are shown */
@@ -73,113 +72,7 @@ const char *neo_import_duplicates_sql(const neo_resource *kind, const char *colu
         columns, neo_table_of(kind), where, kind->name, columns, neo_table_of(kind), where);
 }
 
-/* ---------------------------------------------------------------- write */
-
-static void add_names(neo_buf *sql, const neo_resource *kind)
-{
-    for (const neo_field *f = kind->fields; f->name; f++)
-        neo_buf_printf(sql, "%s%s", f == kind->fields ? "" : ", ", f->name);
-}
-
-/* If a line omits these fields, they keep their values, or are set to now and the actor. */
-static void add_value(neo_buf *sql, const neo_field *field)
-{
-    const char *name = field->name;
-    if (strcmp(name, "created_at") == 0 || strcmp(name, "updated_at") == 0)
-        neo_buf_printf(sql, "coalesce(item.%s, o.%s, {now}::timestamptz)", name, name);
-    else if (strcmp(name, "created_by") == 0 || strcmp(name, "updated_by") == 0)
-        neo_buf_printf(sql, "coalesce(item.%s, o.%s, {actor})", name, name);
-    else
-        neo_buf_printf(sql, "item.%s", name);
-}
-
-/* The line's updated_at is used only if it is later than the row's, because every change increases it. */
-static void add_setting(neo_buf *sql, const neo_field *field)
-{
-    if (strcmp(field->name, "updated_at") == 0)
-        neo_buf_puts(sql, "updated_at = case when excluded.updated_at > t.updated_at then excluded.updated_at"
-                          " else " NEO_NEXT_UPDATED_AT("{now}::timestamptz", "t") " end");
-    else
-        neo_buf_printf(sql, "%s = excluded.%s", field->name, field->name);
-}
-
-static const char *new_value(const neo_resource *kind, const neo_field *field, int number, apr_pool_t *pool)
-{
-    (void)kind, (void)number;
-    return apr_pstrcat(pool, "excluded.", field->name, NULL);
-}
-
-/* The CTE before: the rows that exist, locked in the order in which batches lock them, in their latest version. The CTE
- * written: the rows that are new or change. A line whose only difference is an earlier updated_at or another author changes
- * nothing. */
-static void add_written(neo_buf *sql, const neo_resource *kind)
-{
-    const char *between = "";
-    neo_buf_printf(sql,
-                   "before as materialized (select t.* from item join neoapi.%s t on t.organization_id = {organization}"
-                   " and t.id = item.id order by t.id for no key update of t), ",
-                   neo_table_of(kind));
-    neo_buf_printf(sql, "written as (insert into neoapi.%s as t (", neo_table_of(kind));
-    add_names(sql, kind);
-    neo_buf_puts(sql, ") select ");
-    for (const neo_field *f = kind->fields; f->name; f++, between = ", ") {
-        neo_buf_puts(sql, between);
-        add_value(sql, f);
-    }
-    neo_buf_puts(sql, " from item left join before o on o.id = item.id"
-                      " order by item_number on conflict (organization_id, id) do update set ");
-    between = "";
-    for (const neo_field *f = kind->fields; f->name; f++)
-        if (strcmp(f->name, "id") != 0 && strcmp(f->name, "organization_id") != 0) {
-            neo_buf_puts(sql, between);
-            add_setting(sql, f);
-            between = ", ";
-        }
-    neo_buf_puts(sql,
-                 neo_field_named(kind->fields, "updated_at") ? " where excluded.updated_at > t.updated_at or " : " where ");
-    neo_event_add_differs(sql, kind, "t", new_value);
-    neo_buf_puts(sql, " returning t.*, t.xmax = 0 as is_made)");
-}
-
-static void add_events(neo_buf *sql, const neo_resource *kind, const char *happened, const char *number, const char *which,
-                       int sends_webhooks)
-{
-    int is_update = strcmp(happened, "updated") == 0;
-    neo_buf_printf(sql,
-                   ", %s as (select w.*, p.item_id_block, p.item_number from written w join batch p on p.item_id = w.id"
-                   " where %s)",
-                   happened, which);
-    neo_event_add(sql, &(neo_event){.resource = kind,
-                                    .happened = happened,
-                                    .from = happened,
-                                    .before = is_update ? "before" : NULL,
-                                    .number = number,
-                                    .order = "r.item_number",
-                                    .id_block = "r.item_id_block",
-                                    .now = "{now}::timestamptz",
-                                    .is_silent = !sends_webhooks});
-}
-
-neo_sql *neo_import_write_sql(const neo_resource *kind, neo_import_events events, apr_pool_t *pool)
-{
-    neo_buf sql;
-    neo_buf_init(&sql, pool, 8192);
-    neo_buf_printf(&sql,
-                   "with batch as materialized (select l.number as item_number, l.id as item_id, l.id_block as item_id_block,"
-                   " l.body as item_body from import_line l where l.kind = '%s' and l.number > {before}::bigint"
-                   " order by l.number limit " NEO_IMPORT_BATCH_ROWS "),"
-                   " item as materialized (select p.item_number, b.* from batch p"
-                   " cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b), ",
-                   kind->name, neo_table_of(kind));
-    add_written(&sql, kind);
-    if (events != NEO_IMPORT_NO_EVENTS && kind->has_events) {
-        add_events(&sql, kind, "created", "0", "w.is_made", events == NEO_IMPORT_WEBHOOKS);
-        add_events(&sql, kind, "updated", "1", "not w.is_made", events == NEO_IMPORT_WEBHOOKS);
-    }
-    neo_buf_puts(&sql, " select (select max(item_number) from batch), (select count(*) from batch),"
-                       " (select count(*) from written where is_made), (select count(*) from written where not is_made)");
-    return neo_sql_make(pool, sql.ptr, 1);
-}
+/* ---------------------------------------------------------------- references */
 
 /* Validated references refer to existing rows or to lines of the file; the latter are written unless they come later. */
 neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resolving, apr_pool_t *pool)

@@ -17,12 +17,6 @@ const char *neo_import_missing_sql(const neo_resource *const *kinds, apr_pool_t 
 const char *neo_import_duplicates_sql(const neo_resource *kind, const char *columns, const char *present, const char *predicate,
                                       apr_pool_t *pool);
 
-#define NEO_IMPORT_BATCH_ROWS "500" /* rows of a transaction; a literal, so that the planner knows it */
-
-/* Writes the next batch of a kind's lines after {before}. One row: the number of its last line (null: there is none left), and
- * the counts of lines, created rows and updated rows. */
-neo_sql *neo_import_write_sql(const neo_resource *kind, neo_import_events events, apr_pool_t *pool);
-
 /* Writes the references of a kind's lines after {before} and up to {since}: those to rows that are written by then; with
  * `is_resolving`, all. `kind` points into the kinds in the order in which they are written, terminated by NULL. */
 neo_sql *neo_import_references_sql(const neo_resource *const *kind, int is_resolving, apr_pool_t *pool);

@@ -19,7 +19,7 @@ void neo_mutual_add_partner(neo_buf *sql, const neo_resource *resource)
         " and t.id in ({id}, (select o.%s from neoapi.%s o where o.organization_id = {organization} and o.id = {id}))"
         " and case when t.id = {id} then t.xmin = {version}::xid else t.%s = {id} end"
         " order by t.id for no key update of t),"
-        " partner as materialized (select * from locked where id <> {id}), ",
+        " partner as materialized (select locked.*, 1 as item_number from locked where id <> {id}), ",
         neo_table_of(resource), field->name, neo_table_of(resource), field->name);
 }
 
@@ -36,38 +36,40 @@ void neo_mutual_add_partners(neo_buf *sql, const neo_resource *resource)
                    neo_table_of(resource), neo_table_of(resource), field->name, field->name);
 }
 
-const char *neo_mutual_but(const neo_resource *resource, int is_batch, apr_pool_t *pool)
+const char *neo_mutual_but(const neo_resource *resource, apr_pool_t *pool)
 {
     const neo_field *field = neo_mutual_field(resource);
     if (!field)
         return "";
-    return apr_psprintf(pool, " and not exists (select from partner where partner.id = r.source_id and r.path = '%s'%s)",
-                        field->name, is_batch ? " and partner.item_number = item.item_number" : "");
+    return apr_psprintf(pool,
+                        " and not exists (select from partner where partner.id = r.source_id and r.path = '%s'"
+                        " and partner.item_number = item.item_number)",
+                        field->name);
 }
 
-void neo_mutual_add_cleared(neo_buf *sql, const neo_resource *resource, int is_batch)
+void neo_mutual_add_cleared(neo_buf *sql, const neo_resource *resource)
 {
     const neo_field *field = neo_mutual_field(resource);
-    const char *now = is_batch ? "deleted.item_now" : "{now}::timestamptz";
     if (!field)
         return;
     neo_buf_printf(sql,
-                   ", cleared as (update neoapi.%s o set %s = null, updated_by = {actor},"
-                   " updated_at = greatest(%s, partner.updated_at + interval '1 millisecond') from deleted, partner"
-                   " where o.organization_id = {organization} and o.id = partner.id%s returning o.*%s),"
-                   " cleared_references as (delete from neoapi.reference r using cleared"
-                   " where r.organization_id = {organization} and r.source_id = cleared.id and r.path = '%s')",
-                   neo_table_of(resource), field->name, now, is_batch ? " and partner.item_number = deleted.item_number" : "",
-                   is_batch ? ", deleted.item_number, deleted.item_cleared_block, deleted.item_now" : "", field->name);
+                   ", cleared as (update neoapi.%s o set %s = null, updated_by = {actor}, updated_at = " NEO_NEXT_UPDATED_AT(
+                       "deleted.item_now",
+                       "partner") " from deleted, partner where o.organization_id = {organization}"
+                                  " and o.id = partner.id and partner.item_number = deleted.item_number"
+                                  " returning o.*, deleted.item_number, deleted.item_cleared_block, deleted.item_now),"
+                                  " cleared_references as (delete from neoapi.reference r using cleared"
+                                  " where r.organization_id = {organization} and r.source_id = cleared.id and r.path = '%s')",
+                   neo_table_of(resource), field->name, field->name);
     if (resource->has_events)
         neo_event_add(sql, &(neo_event){.resource = resource,
                                         .happened = "updated",
                                         .from = "cleared",
                                         .before = "partner",
                                         .number = "_cleared",
-                                        .order = is_batch ? "r.item_number" : NULL,
-                                        .id_block = is_batch ? "r.item_cleared_block" : "{target_id_block}",
-                                        .now = is_batch ? "r.item_now" : "{now}::timestamptz"});
+                                        .order = "r.item_number",
+                                        .id_block = "r.item_cleared_block",
+                                        .now = "r.item_now"});
 }
 
 const char *neo_mutual_deliveries(const neo_resource *resource)

@@ -36,10 +36,11 @@ static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
     s->read = neo_sql_make(pool, apr_pstrcat(pool, "select representation ", of, NULL), 0);
     s->read_version = neo_sql_make(pool, apr_pstrcat(pool, "select representation, xmin ", of, NULL), 0);
     for (int more = 0; more < 2; more++) {
-        s->create[more] = neo_write_create(resource, more, 0, pool);
-        s->import[more] = resource->transitions ? neo_write_create(resource, more, 1, pool) : NULL;
-        s->update[more] = neo_write_update(resource, more, pool);
-        s->delete[more] = neo_write_delete(resource, more, pool);
+        unsigned int key = more ? NEO_WRITE_IDEMPOTENT : 0, version = more ? NEO_WRITE_VERSION : 0;
+        s->create[more] = neo_write_create(resource, key, pool);
+        s->import[more] = resource->transitions ? neo_write_create(resource, key | NEO_WRITE_HISTORY, pool) : NULL;
+        s->update[more] = neo_write_update(resource, version, pool);
+        s->delete[more] = neo_write_delete(resource, version, pool);
     }
     s->listed = (neo_listed){"t.representation", from_of(resource, "$1", pool), resource->prefix};
     neo_listed listed = {s->listed.answer, from_of(resource, "{organization}", pool), resource->prefix};
@@ -92,8 +93,10 @@ static void add_fields(neo_values *v, const neo_resource *resource, const neo_js
             *next = neo_columns[f->type].parameter(value, pool);
         next++;
     }
-    if (neo_has_references(resource))
-        neo_reference_add_values(v, resource, body, pool);
+    neo_reference_values references;
+    neo_references_begin(&references, pool);
+    neo_references_add(&references, resource, body, 1);
+    neo_references_end(&references, v);
 }
 
 neo_pg_status neo_table_create(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,

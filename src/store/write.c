@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Generates the statements that write a row, from a resource's table (see store/write.h). */
+/* Generates the statements that write rows, from a resource's table (see store/write.h).
+ *
+ * Each begins with the CTE item: a row for each row to write. A single row's values are parameters; that CTE is not
+ * materialized, so that the planner replaces it by them, and the statement costs no more than one without it. */
 #include "store/write.h"
 
 #include <apr_strings.h>
@@ -7,23 +10,48 @@
 
 #include "model/references.h"
 #include "model/transition.h"
+#include "store/column.h"
 #include "store/event.h"
 #include "store/idempotency.h"
 #include "store/mutual.h"
 #include "store/reference.h"
 
-#define THIS_ROW        "t.organization_id = {organization} and t.id = {id}"
-#define NOW             "{now}::timestamptz"
-#define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT(NOW, "before")
-#define IMPORTED(name)  "({times}::json->>'" name "')::timestamptz"
-#define THIS_VERSION    " and t.xmin = {version}::xid"
+#define IMPORT          64U /* another option: from the lines of an import */
+#define THIS_ROW        "t.organization_id = {organization} and t.id = item.item_id"
+#define OF_ITEM         "item.item_number, item.item_id_block, item.item_now"
+#define NEXT_UPDATED_AT NEO_NEXT_UPDATED_AT("item.item_now", "before")
 
 const char *neo_table_of(const neo_resource *resource)
 {
     return resource->table ? resource->table : resource->name;
 }
 
-/* ---------------------------------------------------------------- fields */
+/* ---------------------------------------------------------------- columns and their values */
+
+/* The columns that the service sets; `updated`: NULL keeps the value. An imported line can have the values of the last four. It
+ * has its own updated_at only if that is later than the row's, because every change increases it. */
+static const struct {
+    const char *name, *created, *imported, *updated, *updated_by_import;
+} service_columns[] = {
+    {"organization_id", "{organization}", "{organization}", NULL, NULL},
+    {"id", "item.item_id", "item.item_id", NULL, NULL},
+    {"tenant_id", "{tenant}", "{tenant}", NULL, NULL},
+    {"created_at", "item.item_now", "coalesce(item.created_at, item.item_now)", NULL,
+     "coalesce(item.created_at, t.created_at)"},
+    {"updated_at", "item.item_now", "coalesce(item.updated_at, item.item_now)", NEXT_UPDATED_AT,
+     "case when item.updated_at > before.updated_at then item.updated_at else " NEXT_UPDATED_AT " end"},
+    {"created_by", "{actor}", "coalesce(item.created_by, {actor})", NULL, "coalesce(item.created_by, t.created_by)"},
+    {"updated_by", "{actor}", "coalesce(item.updated_by, {actor})", "{actor}", "coalesce(item.updated_by, t.updated_by)"},
+};
+enum { SERVICE_COLUMNS = sizeof service_columns / sizeof *service_columns };
+
+static int is_service_column(const neo_field *field)
+{
+    for (int i = 0; i < SERVICE_COLUMNS; i++)
+        if (strcmp(service_columns[i].name, field->name) == 0)
+            return 1;
+    return 0;
+}
 
 static const neo_field *secret_of(const neo_resource *resource)
 {
@@ -38,59 +66,101 @@ int neo_write_is_parameter(const neo_field *field)
     return !(field->flags & NEO_SERVER);
 }
 
-/* Adds the names of the fields that a write sets: parameters, and timestamps of transitions. */
-static void add_names(neo_buf *sql, const neo_resource *resource)
+/* A column and its new value. */
+typedef struct {
+    const char *name, *value;
+    const neo_field *field; /* NULL: only the table has it */
+} setting;
+
+static void add_setting(apr_array_header_t *settings, const char *name, const char *value, const neo_field *field)
 {
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (neo_write_is_parameter(f) || neo_transition_sets(resource, f))
-            neo_buf_printf(sql, ", %s", f->name);
+    if (value)
+        APR_ARRAY_PUSH(settings, setting) = (setting){name, value, field};
 }
 
-/* Adds the values for add_names. */
-static void add_values(neo_buf *sql, const neo_resource *resource, int is_import)
+static const char *time_in_history(const char *name, apr_pool_t *pool)
 {
-    int number = 0;
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (neo_write_is_parameter(f))
-            neo_buf_printf(sql, ", {field%d}", number++);
-        else if (neo_transition_sets(resource, f))
-            neo_buf_printf(
-                sql, is_import ? ", " IMPORTED("%s") : ", case {timestamp_field}::text when '%s' then {now}::timestamptz end",
-                f->name);
+    return apr_psprintf(pool, "({times}::json->>'%s')::timestamptz", name);
 }
 
-/* Adds assignments: "name = {field0}, creci = {field1}". */
-static void add_settings(neo_buf *sql, const neo_resource *resource)
+/* The value of a field that is not a service column; NULL: it is not written. The timestamp of a transition changes only with
+ * the status. */
+static const char *value_of(const neo_resource *resource, const neo_field *field, int is_update, unsigned int options,
+                            apr_pool_t *pool)
 {
-    int number = 0;
-    for (const neo_field *f = resource->fields; f->name; f++)
-        if (neo_write_is_parameter(f))
-            neo_buf_printf(sql, "%s = {field%d}, ", f->name, number++);
-        else if (neo_transition_sets(resource, f))
-            neo_buf_printf(sql, "%s = case {timestamp_field}::text when '%s' then {now}::timestamptz else t.%s end, ", f->name,
-                           f->name, f->name);
+    if (neo_write_is_parameter(field) || options & IMPORT)
+        return apr_pstrcat(pool, "item.", field->name, NULL);
+    if (!neo_transition_sets(resource, field))
+        return NULL;
+    if (options & NEO_WRITE_HISTORY)
+        return time_in_history(field->name, pool);
+    return apr_psprintf(pool, "case {timestamp_field}::text when '%s' then item.item_now%s%s end", field->name,
+                        is_update ? " else t." : "", is_update ? field->name : "");
 }
 
-void neo_write_add_returning(neo_buf *sql, const neo_resource *resource)
+static apr_array_header_t *settings_of(const neo_resource *resource, int is_update, unsigned int options, apr_pool_t *pool)
 {
-    if (resource->effects) {
-        neo_buf_puts(sql, " returning t.*");
-        return;
+    apr_array_header_t *settings = apr_array_make(pool, 64, sizeof(setting));
+    int is_import = (options & IMPORT) != 0;
+    for (int i = 0; i < SERVICE_COLUMNS; i++) {
+        const char *name = service_columns[i].name;
+        const neo_field *field = neo_field_named(resource->fields, name);
+        const char *const values[2][2] = {{service_columns[i].created, service_columns[i].imported},
+                                          {service_columns[i].updated, service_columns[i].updated_by_import}};
+        if (options & NEO_WRITE_HISTORY && field && field->type == NEO_TIMESTAMP)
+            add_setting(settings, name, time_in_history(name, pool), field);
+        else if (field || !is_import)
+            add_setting(settings, name, values[is_update][is_import], field);
     }
-    neo_buf_puts(sql, " returning t.id, t.representation");
-    if (secret_of(resource))
-        neo_buf_puts(sql, ", t.secret");
+    if (secret_of(resource) && !is_update)
+        add_setting(settings, "secret", "{secret}", NULL);
     for (const neo_field *f = resource->fields; f->name; f++)
-        if (f->flags & NEO_IN_EVENT && strcmp(f->name, "id") != 0)
-            neo_buf_printf(sql, ", t.%s", f->name);
+        if (!is_service_column(f) && !(f->flags & NEO_SECRET))
+            add_setting(settings, f->name, value_of(resource, f, is_update, options, pool), f);
+    return settings;
 }
 
-/* ---------------------------------------------------------------- effects */
-
-/* The resource whose rows the effects change; NULL: there are no effects. All effects of a resource are on the same. */
-static const neo_resource *target_of(const neo_resource *resource)
+/* Adds a condition: whether the row `before` would change. */
+static void add_differs(neo_buf *sql, const apr_array_header_t *settings, unsigned int options)
 {
-    return resource->effects ? neo_field_named(resource->fields, resource->effects->through)->refers : NULL;
+    neo_buf_puts(sql, "(false");
+    for (int i = 0; i < settings->nelts; i++) {
+        const setting *s = &APR_ARRAY_IDX(settings, i, setting);
+        const char *cast = s->field ? neo_columns[s->field->type].comparable : "";
+        if (s->field && neo_event_is_change(s->field))
+            neo_buf_printf(sql, " or before.%s%s is distinct from %s%s", s->name, cast, s->value, cast);
+        else if (options & IMPORT && strcmp(s->name, "updated_at") == 0)
+            neo_buf_puts(sql, " or item.updated_at > before.updated_at");
+    }
+    neo_buf_putc(sql, ')');
+}
+
+/* ---------------------------------------------------------------- the rows to write, and the rows before */
+
+/* The CTE item (item_number, item_id, item_id_block, item_now), followed by the fields of the body. */
+static void add_items(neo_buf *sql, const neo_resource *resource, int has_body, unsigned int options)
+{
+    int number = 0, has_rows = (options & NEO_WRITE_ROWS) != 0;
+    neo_buf_puts(sql, has_rows ? "with item as materialized (select * from json_to_recordset({rows}::json) as i"
+                                 " (item_number int, item_id text collate \"C\", item_id_block text, item_now timestamptz"
+                               : "with item as not materialized (select 1 as item_number, {id}::text collate \"C\" as item_id,"
+                                 " {id_block}::text as item_id_block, {now}::timestamptz as item_now");
+    for (const neo_field *f = resource->fields; has_body && f->name; f++)
+        if (neo_write_is_parameter(f) && has_rows)
+            neo_buf_printf(sql, ", %s %s", f->name, neo_columns[f->type].type);
+        else if (neo_write_is_parameter(f))
+            neo_buf_printf(sql, ", {field%d}::%s as %s", number++, neo_columns[f->type].type, f->name);
+    if (!has_body)
+        neo_buf_puts(sql, has_rows ? ", item_cleared_block text" : ", {target_id_block}::text as item_cleared_block");
+    neo_buf_puts(sql, has_rows ? ")), " : "), ");
+}
+
+/* The resource whose rows the effects change; NULL: there are no effects, as in an import. All effects of a resource are on the
+ * same. */
+static const neo_resource *target_of(const neo_resource *resource, unsigned int options)
+{
+    return resource->effects && !(options & IMPORT) ? neo_field_named(resource->fields, resource->effects->through)->refers
+                                                    : NULL;
 }
 
 /* The CTE target: locks the row that the effect changes, before the row itself, if it has the version that was checked. */
@@ -101,15 +171,70 @@ static void add_target(neo_buf *sql, const neo_resource *target)
                    " and o.id = {target} and o.xmin = {target_version}::xid for no key update of o), ",
                    neo_table_of(target));
 }
-#define TARGET_IS_LOCKED " and ({target}::text is null or exists (select from target))"
+
+/* The CTE before: the rows that exist, in their latest version, locked in the order of their ids, so that two statements do not
+ * deadlock. */
+static void add_before(neo_buf *sql, const neo_resource *resource, unsigned int options)
+{
+    neo_buf_printf(
+        sql, "before as materialized (select t.* from item join neoapi.%s t on " THIS_ROW "%s%s%s for no key update of t)",
+        neo_table_of(resource), options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
+        target_of(resource, options) ? " and ({target}::text is null or exists (select from target))" : "",
+        options & (NEO_WRITE_ROWS | IMPORT) ? " order by t.id" : "");
+}
+
+/* ---------------------------------------------------------------- writes */
+
+/* The columns that the CTEs after a write of the table t need. */
+static void add_returning(neo_buf *sql, const neo_resource *resource)
+{
+    neo_buf_puts(sql, " returning t.id, t.representation");
+    if (secret_of(resource))
+        neo_buf_puts(sql, ", t.secret");
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (f->flags & NEO_IN_EVENT && strcmp(f->name, "id") != 0)
+            neo_buf_printf(sql, ", t.%s", f->name);
+}
+
+/* The CTE created: new rows; `where` begins with a space. An insert cannot return columns of item: a single row returns its
+ * parameters, several are joined. */
+static void add_created(neo_buf *sql, const neo_resource *resource, const char *where, unsigned int options)
+{
+    const apr_array_header_t *settings = settings_of(resource, 0, options, sql->pool);
+    int has_several = (options & (NEO_WRITE_ROWS | IMPORT)) != 0;
+    neo_buf_printf(sql, "%s as (insert into neoapi.%s as t (", has_several ? "made" : "created", neo_table_of(resource));
+    for (int i = 0; i < settings->nelts; i++)
+        neo_buf_printf(sql, "%s%s", i ? ", " : "", APR_ARRAY_IDX(settings, i, setting).name);
+    neo_buf_puts(sql, ") select ");
+    for (int i = 0; i < settings->nelts; i++)
+        neo_buf_printf(sql, "%s%s", i ? ", " : "", APR_ARRAY_IDX(settings, i, setting).value);
+    neo_buf_printf(sql, " from item%s order by item.item_number%s", where,
+                   options & NEO_WRITE_LENIENT ? " on conflict do nothing" : "");
+    add_returning(sql, resource);
+    neo_buf_puts(sql, has_several ? "), created as (select made.*, " OF_ITEM " from made join item on item.item_id = made.id)"
+                                  : ", 1 as item_number, {id_block}::text as item_id_block, {now}::timestamptz as item_now)");
+}
+
+/* The CTE updated: those rows of `before` that change. */
+static void add_updated(neo_buf *sql, const neo_resource *resource, const char *where, unsigned int options)
+{
+    const apr_array_header_t *settings = settings_of(resource, 1, options, sql->pool);
+    neo_buf_printf(sql, ", updated as (update neoapi.%s t set ", neo_table_of(resource));
+    for (int i = 0; i < settings->nelts; i++)
+        neo_buf_printf(sql, "%s%s = %s", i ? ", " : "", APR_ARRAY_IDX(settings, i, setting).name,
+                       APR_ARRAY_IDX(settings, i, setting).value);
+    neo_buf_printf(sql, " from item join before on before.id = item.item_id where " THIS_ROW "%s and ", where);
+    add_differs(sql, settings, options);
+    neo_buf_puts(sql, " returning t.*, " OF_ITEM ")");
+}
 
 /* The CTE effect: the new status of the target, and its event. */
 static void add_effect(neo_buf *sql, const neo_resource *target)
 {
     neo_buf_printf(sql,
                    ", effect as (update neoapi.%s o set status = {target_status}, updated_at = " NEO_NEXT_UPDATED_AT(
-                       NOW, "target") ", updated_by = {actor} from updated, target where o.organization_id = {organization}"
-                                      " and o.id = target.id returning o.*)",
+                       "updated.item_now", "target") ", updated_by = {actor} from updated, target where o.organization_id ="
+                                                     " {organization} and o.id = target.id returning o.*)",
                    neo_table_of(target));
     if (target->has_events)
         neo_event_add(sql, &(neo_event){.resource = target,
@@ -118,144 +243,151 @@ static void add_effect(neo_buf *sql, const neo_resource *target)
                                         .before = "target",
                                         .number = "_effect",
                                         .id_block = "{target_id_block}",
-                                        .now = NOW});
+                                        .now = "{now}::timestamptz"});
 }
 
-/* ---------------------------------------------------------------- the final select */
-
-/* The row's own event and its deliveries, and the answer: `column` of the CTE `happened`, and the number of all deliveries. */
-static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column, int is_silent)
+/* The events of the CTE `happened`. */
+static void add_events(neo_buf *sql, const neo_resource *resource, const char *happened, int is_silent, unsigned int options)
 {
+    int is_update = strcmp(happened, "updated") == 0;
     if (resource->has_events)
         neo_event_add(sql, &(neo_event){.resource = resource,
                                         .happened = happened,
                                         .from = happened,
-                                        .before = strcmp(happened, "updated") == 0 ? "before" : NULL,
-                                        .number = "",
-                                        .id_block = "{id_block}",
-                                        .now = NOW,
+                                        .before = is_update ? "before" : NULL,
+                                        .number = options & IMPORT && is_update ? "_update" : "",
+                                        .order = options & (NEO_WRITE_ROWS | IMPORT) ? "r.item_number" : NULL,
+                                        .id_block = "r.item_id_block",
+                                        .now = "r.item_now",
                                         .is_silent = is_silent});
-    neo_buf_printf(
-        sql, resource->has_events && !is_silent ? " select %s, (select count(*) from queued_deliveries)" : " select %s, 0",
-        column);
-    if (target_of(resource) && target_of(resource)->has_events && strcmp(happened, "updated") == 0)
-        neo_buf_puts(sql, " + (select count(*) from queued_deliveries_effect)");
 }
 
-static void add_refusal(neo_buf *sql, const char *made, const char *refusal, const char *from)
+/* The final select: the rows of the CTE `happened` with `column` as the answer. */
+static void add_answer(neo_buf *sql, const neo_resource *resource, const char *happened, const char *column,
+                       unsigned int options)
 {
-    neo_buf_printf(sql, ", null from %s union all select null, 0, %s from %s", made, refusal, from);
+    const neo_resource *target = strcmp(happened, "updated") == 0 ? target_of(resource, options) : NULL;
+    int is_silent = (options & NEO_WRITE_HISTORY) != 0;
+    add_events(sql, resource, happened, is_silent, options);
+    neo_buf_printf(sql, " select %s, %s%s, null, item_number from %s", column,
+                   strcmp(happened, "deleted") == 0     ? neo_mutual_deliveries(resource)
+                   : resource->has_events && !is_silent ? "(select count(*) from queued_deliveries)"
+                                                        : "0",
+                   target && target->has_events ? " + (select count(*) from queued_deliveries_effect)" : "", happened);
+}
+
+static void add_refusals(neo_buf *sql, const char *refusal, const char *from)
+{
+    neo_buf_printf(sql, " union all select null, 0, %s, item_number from %s", refusal, from);
 }
 
 /* ---------------------------------------------------------------- the statements */
 
 /* The key is inserted without `on conflict`: of two concurrent requests the second one waits, violates the key's uniqueness, is
  * rolled back and then returns the first one's response. */
-neo_sql *neo_write_create(const neo_resource *resource, int idempotency, int is_import, apr_pool_t *pool)
+neo_sql *neo_write_create(const neo_resource *resource, unsigned int options, apr_pool_t *pool)
 {
-    const neo_field *secret = secret_of(resource);
-    int refers = neo_has_references(resource);
+    int refers = neo_has_references(resource), is_idempotent = options & NEO_WRITE_IDEMPOTENT;
+    const char *is_free = is_idempotent ? NEO_IDEMPOTENCY_KEY_IS_FREE : "true";
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
-    neo_buf_puts(&sql, "with ");
+    add_items(&sql, resource, 1, options);
     if (refers)
         neo_reference_add_lookup(&sql, resource);
-    neo_buf_printf(&sql,
-                   "created as (insert into neoapi.%s as t (organization_id, id, tenant_id, created_at, updated_at,"
-                   " created_by, updated_by%s",
-                   neo_table_of(resource), secret ? ", secret" : "");
-    add_names(&sql, resource);
-    neo_buf_printf(&sql, ") select {organization}, {id}, {tenant}, %s, {actor}, {actor}%s",
-                   is_import ? IMPORTED("created_at") ", " IMPORTED("updated_at") : NOW ", " NOW, secret ? ", {secret}" : "");
-    add_values(&sql, resource, is_import);
-    neo_buf_puts(&sql, refers ? " where " NEO_REFERENCES_EXIST : "");
-    if (idempotency)
-        neo_buf_printf(&sql, " %s " NEO_IDEMPOTENCY_KEY_IS_FREE, refers ? "and" : "where");
-    neo_write_add_returning(&sql, resource);
-    neo_buf_putc(&sql, ')');
+    add_created(&sql, resource, apr_pstrcat(pool, " where ", is_free, refers ? " and " NEO_REFERENCES_EXIST : "", NULL),
+                options);
     if (refers)
-        neo_reference_add_created(&sql, "created");
-    if (idempotency)
-        neo_buf_puts(&sql, secret ? NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "secret", "created")
-                                  : NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "null", "created"));
-    add_answer(&sql, resource, "created", "representation", is_import);
+        neo_reference_add_created(&sql);
+    if (is_idempotent)
+        neo_buf_puts(&sql, secret_of(resource) ? NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "secret", "created")
+                                               : NEO_IDEMPOTENCY_STORE_KEY("201", "representation", "null", "created"));
+    add_answer(&sql, resource, "created", "representation", options);
     if (refers)
-        add_refusal(&sql, "created", "path", idempotency ? "missing where " NEO_IDEMPOTENCY_KEY_IS_FREE : "missing");
-    else
-        neo_buf_puts(&sql, " from created");
+        add_refusals(&sql, "path", apr_pstrcat(pool, "missing where ", is_free, NULL));
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
-static const char *new_value(const neo_resource *resource, const neo_field *field, int number, apr_pool_t *pool)
+/* A row that would not change is not written; it is answered as it is. Missing references matter only if the row still has the
+ * version: otherwise the request was checked against old data. */
+neo_sql *neo_write_update(const neo_resource *resource, unsigned int options, apr_pool_t *pool)
 {
-    (void)resource;
-    return neo_write_is_parameter(field) ? apr_psprintf(pool, "{field%d}", number) : NULL;
-}
-
-/* The CTE updated, and before it the CTE before: the row as it was, locked, in its latest version. A row that would not change
- * is not written. A transition's timestamp changes only with the status. */
-static void add_updated(neo_buf *sql, const neo_resource *resource, int versioned)
-{
-    neo_buf_printf(sql, "before as materialized (select t.* from neoapi.%s t where " THIS_ROW "%s%s for no key update),",
-                   neo_table_of(resource), versioned ? THIS_VERSION : "", target_of(resource) ? TARGET_IS_LOCKED : "");
-    neo_buf_printf(sql, " updated as (update neoapi.%s t set ", neo_table_of(resource));
-    add_settings(sql, resource);
-    neo_buf_printf(sql,
-                   "updated_at = " NEXT_UPDATED_AT ", updated_by = {actor} from before"
-                   " where t.organization_id = {organization} and t.id = before.id%s and ",
-                   neo_has_references(resource) ? " and " NEO_REFERENCES_EXIST : "");
-    neo_event_add_differs(sql, resource, "before", new_value);
-    neo_buf_puts(sql, resource->effects || resource->has_events ? " returning t.*)" : " returning t.id, t.representation)");
-}
-
-/* Missing references matter only if the row still has the version: otherwise the request was checked against old data. */
-neo_sql *neo_write_update(const neo_resource *resource, int versioned, apr_pool_t *pool)
-{
-    const neo_resource *target = target_of(resource);
+    const neo_resource *target = target_of(resource, options);
     int refers = neo_has_references(resource);
+    const char *exist = refers ? " and " NEO_REFERENCES_EXIST : "";
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
-    neo_buf_puts(&sql, "with ");
+    add_items(&sql, resource, 1, options);
     if (refers)
         neo_reference_add_lookup(&sql, resource);
     if (target)
         add_target(&sql, target);
-    add_updated(&sql, resource, versioned);
+    add_before(&sql, resource, options);
+    add_updated(&sql, resource, exist, options);
     if (refers)
-        neo_reference_add_updated(&sql, "updated");
+        neo_reference_add_updated(&sql);
     if (target)
         add_effect(&sql, target);
-    add_answer(&sql, resource, "updated", "representation", 0);
+    add_answer(&sql, resource, "updated", "representation", options);
     if (refers)
-        add_refusal(&sql, "updated", "path", "missing where exists (select from before)");
-    else
-        neo_buf_puts(&sql, ", null from updated");
-    neo_buf_printf(&sql, " union all select representation, 0, null from before where not exists (select from updated)%s",
-                   refers ? " and " NEO_REFERENCES_EXIST : "");
+        add_refusals(&sql, "path", "missing where exists (select from before)");
+    neo_buf_printf(&sql,
+                   " union all select before.representation, 0, null, item.item_number from before join item"
+                   " on item.item_id = before.id where not exists (select from updated where updated.id = before.id)%s",
+                   exist);
     return neo_sql_make(pool, sql.ptr, 1);
 }
 
-neo_sql *neo_write_delete(const neo_resource *resource, int versioned, apr_pool_t *pool)
+/* A batch has locked its rows and their partners. */
+neo_sql *neo_write_delete(const neo_resource *resource, unsigned int options, apr_pool_t *pool)
 {
-    int is_target = neo_is_referred_to(resource);
-    const char *is_locked = neo_mutual_field(resource) ? " and exists (select from locked where locked.id = {id})" : "";
+    int is_target = neo_is_referred_to(resource), locks = neo_mutual_field(resource) && !(options & NEO_WRITE_ROWS);
+    const char *is_locked = locks ? " and exists (select from locked where locked.id = {id})" : "";
     neo_buf sql;
     neo_buf_init(&sql, pool, 8192);
-    neo_buf_puts(&sql, "with ");
-    neo_mutual_add_partner(&sql, resource);
-    if (is_target)
-        neo_reference_add_used(&sql, resource, neo_mutual_but(resource, 0, pool));
-    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t where " THIS_ROW "%s%s%s returning t.*)", neo_table_of(resource),
-                   versioned ? THIS_VERSION : "", is_target ? " and " NEO_REFERENCE_NONE : "", is_locked);
-    if (neo_has_references(resource))
-        neo_reference_add_deleted(&sql, "deleted");
-    neo_mutual_add_cleared(&sql, resource, 0);
-    add_answer(&sql, resource, "deleted", "id", 0);
-    if (neo_mutual_field(resource) && resource->has_events)
-        neo_buf_puts(&sql, " + (select count(*) from queued_deliveries_cleared)");
-    if (is_target)
-        add_refusal(&sql, "deleted", "users", apr_pstrcat(pool, "used where users is not null", is_locked, NULL));
+    add_items(&sql, resource, 0, options);
+    if (locks)
+        neo_mutual_add_partner(&sql, resource);
     else
-        neo_buf_puts(&sql, " from deleted");
+        neo_mutual_add_partners(&sql, resource);
+    if (is_target)
+        neo_reference_add_used(&sql, resource, neo_mutual_but(resource, pool));
+    neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s%s%s", neo_table_of(resource),
+                   options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
+                   is_target ? " and not " NEO_REFERENCE_USED : "", is_locked);
+    add_returning(&sql, resource);
+    neo_buf_puts(&sql, ", " OF_ITEM ", item.item_cleared_block)");
+    if (neo_has_references(resource))
+        neo_reference_add_deleted(&sql);
+    neo_mutual_add_cleared(&sql, resource);
+    add_answer(&sql, resource, "deleted", "id", options);
+    if (is_target)
+        add_refusals(&sql, "users", apr_pstrcat(pool, "used where users is not null", is_locked, NULL));
+    return neo_sql_make(pool, sql.ptr, 1);
+}
+
+/* Rows that exist are updated before new ones are created, so that these can take over unique values. */
+neo_sql *neo_write_import(const neo_resource *kind, neo_import_events events, apr_pool_t *pool)
+{
+    neo_buf sql;
+    neo_buf_init(&sql, pool, 8192);
+    neo_buf_printf(
+        &sql,
+        "with batch as materialized (select l.number as item_number, l.id as item_id, l.id_block as item_id_block,"
+        " l.body as item_body from import_line l where l.kind = '%s' and l.number > {before}::bigint"
+        " order by l.number limit " NEO_IMPORT_BATCH_ROWS "),"
+        " item as materialized (select p.item_number, p.item_id, p.item_id_block, {now}::timestamptz as item_now, b.*"
+        " from batch p cross join lateral json_populate_record(null::neoapi.%s, p.item_body) b), ",
+        kind->name, neo_table_of(kind));
+    add_before(&sql, kind, IMPORT);
+    add_updated(&sql, kind, "", IMPORT);
+    neo_buf_puts(&sql, ", ");
+    add_created(&sql, kind,
+                " where (select count(*) from updated) >= 0"
+                " and not exists (select from before where before.id = item.item_id)",
+                IMPORT);
+    for (int i = 0; i < 2 && events != NEO_IMPORT_NO_EVENTS; i++)
+        add_events(&sql, kind, i ? "updated" : "created", events != NEO_IMPORT_WEBHOOKS, IMPORT);
+    neo_buf_puts(&sql, " select (select max(item_number) from batch), (select count(*) from batch),"
+                       " (select count(*) from created), (select count(*) from updated)");
     return neo_sql_make(pool, sql.ptr, 1);
 }

@@ -73,24 +73,19 @@ static inline const char *fake_value(const char *sql, const char *const *values,
     return *at == '$' ? values[atoi(at + 1) - 1] : NULL;
 }
 
-/* The value of a field in a write to a table ("neoapi.broker"): an update names it, a create has it at the same place of two
- * lists. */
-static inline const char *fake_field(const char *sql, const char *const *values, const char *table, const char *name)
+/* The value of a field in a write of one row, whose CTE item has "$4::text as name"; NULL if the statement has no such piece.
+ */
+static inline const char *fake_field(const char *sql, const char *const *values, const char *name)
 {
-    const char *column, *value;
     char piece[60];
-    snprintf(piece, sizeof piece, "insert into %s ", table);
-    if (!(column = strstr(sql, piece))) {
-        snprintf(piece, sizeof piece, " %s = ", name);
-        return fake_value(sql, values, piece);
-    }
-    column = strchr(column, '(') + 1;
-    value = strstr(column, " select ") + strlen(" select ");
-    for (size_t len = strlen(name); strncmp(column, name, len) != 0 || !strchr(",)", column[len]);) {
-        column = strstr(column, ", ") + 2;
-        value = strstr(value, ", ") + 2;
-    }
-    return values[atoi(value + 1) - 1];
+    snprintf(piece, sizeof piece, " as %s", name);
+    for (const char *at = sql; (at = strstr(at, piece)); at++)
+        if (strchr(",)", at[strlen(piece)])) {
+            while (*at != '$')
+                at--;
+            return values[atoi(at + 1) - 1];
+        }
+    return NULL;
 }
 
 /* ---------------------------------------------------------------- messages */

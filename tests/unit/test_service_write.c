@@ -29,7 +29,7 @@ static void note_written(table *t, const char *sql, const char *const *values)
     size_t len = 0;
     t->written[0] = '\0';
     for (const neo_field *f = neo_broker.fields; f->name; f++) {
-        const char *value = f->flags & NEO_SERVER ? NULL : fake_field(sql, values, "neoapi.broker", f->name);
+        const char *value = f->flags & NEO_SERVER ? NULL : fake_field(sql, values, f->name);
         if (value)
             len += (size_t)snprintf(t->written + len, sizeof t->written - len, "%s%s=%s", len ? " " : "", f->name, value);
     }

@@ -116,15 +116,23 @@ static void what_can_be_referred_to_has_a_column(void **state)
         assert_null(neo_reference_column(unknown[i], *state));
 }
 
-static void references_become_two_arrays(void **state)
+static void references_become_three_arrays(void **state)
 {
     const char *wrong, *text = "{\"broker_id\":\"brk_1\",\"owners\":[{\"party_id\":\"pty_1\"},{\"party_id\":\"pty_2\"}]}";
     neo_values values = {0};
+    neo_reference_values all;
     const neo_json *body = neo_json_parse((neo_text){text, strlen(text)}, *state, &wrong);
-    neo_reference_add_values(&values, &neo_property, body, *state);
-    assert_string_equal(values.of[NEO_PARAM_PATHS], "{\"owners[0].party_id\",\"owners[1].party_id\",\"broker_id\"}");
-    assert_string_equal(values.of[NEO_PARAM_TARGETS], "{\"pty_1\",\"pty_2\",\"brk_1\"}");
-    neo_reference_add_values(&values, &neo_property, neo_json_make_object(*state), *state);
+    neo_references_begin(&all, *state);
+    neo_references_add(&all, &neo_property, body, 1);
+    neo_references_add(&all, &neo_property, neo_json_make_object(*state), 2);
+    neo_references_add(&all, &neo_property, body, 3);
+    neo_references_end(&all, &values);
+    assert_string_equal(values.of[NEO_PARAM_NUMBERS], "{1,1,1,3,3,3}");
+    assert_string_equal(values.of[NEO_PARAM_PATHS], "{\"owners[0].party_id\",\"owners[1].party_id\",\"broker_id\","
+                                                    "\"owners[0].party_id\",\"owners[1].party_id\",\"broker_id\"}");
+    assert_string_equal(values.of[NEO_PARAM_TARGETS], "{\"pty_1\",\"pty_2\",\"brk_1\",\"pty_1\",\"pty_2\",\"brk_1\"}");
+    neo_references_begin(&all, *state);
+    neo_references_end(&all, &values);
     assert_string_equal(values.of[NEO_PARAM_PATHS], "{}");
     assert_string_equal(values.of[NEO_PARAM_TARGETS], "{}");
 }
@@ -140,7 +148,7 @@ int main(void)
         pool_test(a_date_is_one_of_the_calendar),
         pool_test(an_empty_value_is_refused_by_every_filter),
         pool_test(what_can_be_referred_to_has_a_column),
-        pool_test(references_become_two_arrays),
+        pool_test(references_become_three_arrays),
     };
     return run_test_group("table", tests);
 }
