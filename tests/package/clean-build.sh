@@ -13,7 +13,8 @@ all=$(sed -n '/^Build-Depends:/,/^[A-Z].*:/{s/^Build-Depends://;/^[A-Z]/d;p}' "$
 needs=${all//<!nocheck>/} settings=()
 if [ "$compiler" ]; then
     needs=$(printf '%s,%s' "$all" "$compiler" | tr , '\n' | grep -v '<!nocheck>' | paste -sd ,)
-    settings=("CC=$compiler" DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck)
+    # dwz does not know clang's DWARF 5.
+    settings=("CC=$compiler" DEB_CFLAGS_APPEND=-gdwarf-4 DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck)
 fi
 base=$dir/machines/builder-$release-$(printf '%s' "$needs" | md5sum | cut -c1-8).tar
 [ -s "$base" ] || { mmdebstrap --quiet --variant=buildd --include="$needs" "$release" "$base.new.tar" && mv "$base.new.tar" "$base"; }

@@ -112,7 +112,12 @@ failed=0
 if [ $# -eq 0 ]; then set -- clean_build clang lintian walk site autopkgtest upgrade pgbouncer piuparts; fi
 for step; do
     begun=$SECONDS
-    if (set -e; "$step") >"$dir/$step.log" 2>&1; then verdict=passed; else verdict=FAILED failed=$((failed + 1)); fi
+    # Not in the condition of an "if": bash would ignore -e in all of the step.
+    set +e
+    (set -e; "$step") >"$dir/$step.log" 2>&1
+    status=$?
+    set -e
+    if [ "$status" -eq 0 ]; then verdict=passed; else verdict=FAILED failed=$((failed + 1)); fi
     printf '%-12s %s, %d s (%s)\n' "$step" "$verdict" $((SECONDS - begun)) "$dir/$step.log"
     [ "$verdict" = passed ] || tail -n 25 "$dir/$step.log"
 done
