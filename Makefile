@@ -297,7 +297,7 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 
 # What is fed to libFuzzer, and what it is made of; built by clang with its sanitizers, beside everything else.
 FUZZERS   := callback reply
-FUZZ_SRC  := $(wildcard src/core/*.c src/model/callback*.c) src/model/opt_out_text.c src/model/provider.c
+FUZZ_SRC  := $(wildcard src/core/*.c src/model/callback*.c) src/model/opt_out_text.c src/model/provider.c src/model/template.c
 FUZZ      := $(BUILD)/fuzz
 FUZZ_OBJ  := $(FUZZ_SRC:%.c=$(FUZZ)/obj/%.o)
 CLANG     ?= $(firstword $(foreach name,clang $(foreach n,21 20 19 18 17 16 15 14,clang-$(n)),$(shell command -v $(name))))

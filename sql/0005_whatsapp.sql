@@ -141,6 +141,17 @@ create index whatsapp_message_pending on neoapi.whatsapp_message (organization_i
 create index whatsapp_message_page on neoapi.whatsapp_message (organization_id, conversation_id, id) where refers_to is null;
 create index whatsapp_message_conversation on neoapi.whatsapp_message (organization_id, conversation_id, occurred_at, id);
 
+-- The texts of templates' bodies, as the provider returned them; text is null if it returned none.
+create table neoapi.whatsapp_template (
+    organization_id text collate "C" not null references neoapi.organization (id),
+    waba_id         text collate "C" not null,
+    name            text collate "C" not null,
+    language        text collate "C" not null,
+    text            text,
+    read_at         timestamptz not null,
+    primary key (organization_id, waba_id, name, language)
+);
+
 -- The statuses that the provider has reported, each once. A status can arrive before the message has its provider_message_id.
 create table neoapi.whatsapp_status (
     organization_id     text collate "C" not null,

@@ -52,7 +52,7 @@ create function neoapi.whatsapp_start(
     organization text, credential text, idempotency_key uuid, request_hash bytea, actor text, actor_type text, lead text,
     number text, template text, language text, conversation text, message text)
     returns table (refusal text, deliveries int, created boolean, number_id text, phone_number_id text, access_token text,
-                   wa_id text, bsuid text)
+                   wa_id text, bsuid text, account text, has_template boolean, template_text text)
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
     recipient neoapi.lead;
@@ -77,10 +77,10 @@ begin
     if refusal is null then
         select o.identity, o.conversation, o.created into identity, opened, created
         from neoapi.whatsapp_open_conversation(organization, number_id, recipient, conversation) o;
-        select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token,
+        select c.contact_wa_id, c.contact_bsuid, n.phone_number_id, n.access_token, n.waba_id,
                case when c.opted_out_at is not null then 'opted_out'
                     when c.contact_wa_id is null and c.contact_bsuid is null then 'no_phone' end
-        into wa_id, bsuid, phone_number_id, access_token, refusal
+        into wa_id, bsuid, phone_number_id, access_token, account, refusal
         from neoapi.whatsapp_conversation c
         join neoapi.whatsapp_number n on n.organization_id = c.organization_id and n.id = c.number_id
         where c.organization_id = organization and c.id = opened;
@@ -100,15 +100,29 @@ begin
         template, language, 'pending', now(), actor, actor_type, now(), created);
     update neoapi.idempotency_key k set status = 201
     where created and k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key;
+    select t.text into template_text from neoapi.whatsapp_template t
+    where t.organization_id = organization and t.waba_id = account and t.name = template
+      and t.language = whatsapp_start.language and t.read_at > now() - interval '1 hour';
+    has_template := found;
     return next;
 end $$;
 
+-- Stores a template's text, as the provider has returned it.
+create function neoapi.whatsapp_store_template(organization text, account text, template text, language text, body text)
+    returns void
+    language sql volatile security definer set search_path = pg_catalog, pg_temp
+    as $$
+        insert into neoapi.whatsapp_template as t (organization_id, waba_id, name, language, text, read_at)
+        values (organization, account, template, language, body, now())
+        on conflict (organization_id, waba_id, name, language) do update set text = excluded.text, read_at = excluded.read_at
+    $$;
+
 -- Records the outcome of a message of whatsapp_start: accepted; failed (rejected for good, which is the response); unknown; or
--- refused, opted_out, unsent, which delete the idempotency key, so that the request can be retried. Returns the response, or
--- null.
+-- refused, opted_out, unsent, which delete the idempotency key, so that the request can be retried. `rendered` is the template's
+-- text with the parameters, or null. Returns the response, or null.
 create function neoapi.whatsapp_finish(
     organization text, credential text, idempotency_key uuid, message text, outcome text, provider_id text, wa_id text, bsuid text,
-    is_held boolean, code int, title text)
+    is_held boolean, code int, title text, rendered text)
     returns text
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -159,7 +173,7 @@ begin
     end if;
     update neoapi.whatsapp_message x
     set provider_message_id = m.provider_message_id, status = m.status, status_at = m.status_at, error_code = m.error_code,
-        error_title = m.error_title
+        error_title = m.error_title, body = rendered
     where x.organization_id = organization and x.id = message;
     update neoapi.whatsapp_conversation c
     set held = is_held and m.status in ('pending', 'accepted'),
@@ -199,5 +213,7 @@ create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, ou
               from neoapi.whatsapp_number n where n.refused_at > now() - interval '1 day') r
     $$;
 
-revoke execute on function neoapi.whatsapp_start, neoapi.whatsapp_finish, neoapi.whatsapp_health from public;
-grant execute on function neoapi.whatsapp_start, neoapi.whatsapp_finish, neoapi.whatsapp_health to :runtime;
+revoke execute on function
+    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_health from public;
+grant execute on function
+    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_health to :runtime;

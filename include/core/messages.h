@@ -97,6 +97,8 @@
     X(SEND_UNCONFIRMED, "NEO0416", WARNING, "Delivery to the provider is unconfirmed; the message is not retried.",            \
       "no action needed; it stays pending until a status arrives")                                                             \
     X(MESSAGE_REFUSED, "NEO0417", NOTICE, "The provider rejected a message or its template permanently.",                      \
-      "no action needed; the client got the reason")
+      "no action needed; the client got the reason")                                                                           \
+    X(NO_TEMPLATE, "NEO0418", WARNING, "The provider did not return a template's text; its messages are stored without it.",   \
+      "give the number's access token the permission whatsapp_business_management, and compare waba_id with Meta's")
 
 #endif

@@ -54,16 +54,16 @@ void neo_sender_work(neo_sender *sender, int milliseconds, int socket);
 /* Ends the wait of neo_sender_work. May be called from any thread. */
 void neo_sender_wake(neo_sender *sender);
 
-/* A POST of JSON to a URL that the administrator configured, so the guard does not check it. */
+/* A request to a URL that the administrator configured, so the guard does not check it. */
 typedef struct neo_provider_request {
     const char *url;
     const char *token; /* for Authorization: Bearer */
-    neo_text body;
-    int timeout; /* seconds */
+    neo_text body; /* JSON, sent with POST; NULL: GET */
+    int timeout;   /* seconds */
 } neo_provider_request;
 
 /* Sends the request and waits for the response; may be called from any thread. Sends at most once: it opens a new connection,
  * because libcurl repeats a request if a reused connection is closed. */
-void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *response);
+void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *response);
 
 #endif

@@ -32,6 +32,9 @@ enum {
     NEO_CONVERSATION_ACCESS_TOKEN, /* sealed */
     NEO_CONVERSATION_WA_ID,
     NEO_CONVERSATION_BSUID,
+    NEO_CONVERSATION_ACCOUNT,       /* the number's, which has the template */
+    NEO_CONVERSATION_HAS_TEMPLATE,  /* whether the provider was asked for the template within an hour */
+    NEO_CONVERSATION_TEMPLATE_TEXT, /* its text; null: not known */
 };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_begin(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                                const neo_conversation_start *start, apr_pool_t *pool, neo_rows *rows);
@@ -43,12 +46,18 @@ typedef struct neo_conversation_result {
     int is_held;
     int code; /* of the provider's error; -1: none */
     const char *title;
+    const char *body; /* the template's text with the parameters; NULL: not known */
 } neo_conversation_result;
 
 /* One row: the answer, or null. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
                                              const char *message, const neo_conversation_result *result, apr_pool_t *pool,
                                              neo_rows *rows);
+
+/* Stores the text of the template; NULL: the provider returned none. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char *account,
+                                                        const neo_conversation_start *start, const char *text,
+                                                        apr_pool_t *pool, neo_rows *rows);
 
 /* One row: the answer to a request whose message is pending. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool,

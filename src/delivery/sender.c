@@ -391,7 +391,7 @@ static struct curl_slist *headers_of(const neo_provider_request *request, apr_po
     return list;
 }
 
-static void set_post_once(CURL *curl, const neo_provider_request *request, struct curl_slist *headers, response_reader *reader)
+static void set_request_once(CURL *curl, const neo_provider_request *request, struct curl_slist *headers, response_reader *reader)
 {
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -408,13 +408,14 @@ static void set_post_once(CURL *curl, const neo_provider_request *request, struc
     curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
     limit_headers(curl, &reader->header_bytes);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.ptr);
+    if (request->body.ptr)
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.ptr);
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
     curl_easy_setopt(curl, CURLOPT_URL, request->url);
 }
 
 /* The outcome is "not sent" only if no byte of the request was sent. */
-static void finish_post_once(CURL *curl, CURLcode code, const response_reader *reader, neo_provider_response *response)
+static void finish_request_once(CURL *curl, CURLcode code, const response_reader *reader, neo_provider_response *response)
 {
     long status = 0, sent = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
@@ -425,7 +426,7 @@ static void finish_post_once(CURL *curl, CURLcode code, const response_reader *r
     response->body = neo_buf_text(&reader->body);
 }
 
-void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *response)
+void neo_sender_request_once(const neo_provider_request *request, apr_pool_t *pool, neo_provider_response *response)
 {
     response_reader reader = {.header_bytes = 0};
     neo_buf_init(&reader.body, pool, 2048);
@@ -434,8 +435,8 @@ void neo_sender_post_once(const neo_provider_request *request, apr_pool_t *pool,
     if (!curl)
         return;
     struct curl_slist *headers = headers_of(request, pool);
-    set_post_once(curl, request, headers, &reader);
-    finish_post_once(curl, curl_easy_perform(curl), &reader, response);
+    set_request_once(curl, request, headers, &reader);
+    finish_request_once(curl, curl_easy_perform(curl), &reader, response);
     curl_slist_free_all(headers);
     curl_easy_cleanup(curl);
 }

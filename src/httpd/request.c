@@ -81,13 +81,13 @@ static void notify_dispatcher(void *context)
         neo_dispatcher_wake(dispatcher);
 }
 
-static void post_to_provider(void *context, const char *path, const char *token, neo_text body, neo_provider_response *response)
+static void call_provider(void *context, const char *path, const char *token, neo_text body, neo_provider_response *response)
 {
     neo_exchange *exchange = context;
     apr_pool_t *pool = exchange->r->pool;
     neo_provider_request request = {neo_config_provider_url(exchange->config, path, pool), token, body,
                                     neo_config_provider_timeout(exchange->config)};
-    neo_sender_post_once(&request, pool, response);
+    neo_sender_request_once(&request, pool, response);
 }
 
 /* ---------------------------------------------------------------- the body */
@@ -297,7 +297,7 @@ static const char *instance_path(request_rec *r)
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
-    static const neo_host host = {header, body, on_authenticated, acquire, release, notify_dispatcher, post_to_provider};
+    static const neo_host host = {header, body, on_authenticated, acquire, release, notify_dispatcher, call_provider};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t root_len = strlen(root);
     exchange->r = r;

@@ -12,6 +12,7 @@
 #include "core/id.h"
 #include "core/log.h"
 #include "core/secret.h"
+#include "model/template.h"
 #include "model/validate.h"
 
 #define MESSAGE_PREFIX "wam_"
@@ -53,14 +54,23 @@ static neo_problem *refusal_of(neo_call *call, const char *refusal, const neo_co
 
 /* ---------------------------------------------------------------- sending it */
 
-static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
-                         neo_reply *reply)
+/* NULL if it cannot be decrypted. */
+static const char *token_of(neo_call *call, const neo_rows *begun)
 {
-    const neo_request *request = call->request;
-    neo_provider_response answer = {.outcome = NEO_PROVIDER_NOT_SENT, .body = {"", 0}};
     const char *number = neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER);
     const char *token =
         neo_secret_open(&call->site->keys, number, neo_rows_value(begun, 0, NEO_CONVERSATION_ACCESS_TOKEN), call->pool);
+    if (!token)
+        neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, call->request->log_context,
+                "cannot decrypt the access token of %s with any key in the key file", number);
+    return token;
+}
+
+static void post_message(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
+                         const char *token, neo_reply *reply)
+{
+    const neo_request *request = call->request;
+    neo_provider_response answer = {.outcome = NEO_PROVIDER_NOT_SENT, .body = {"", 0}};
     neo_outgoing message = {
         .id = start->message,
         .wa_id = neo_rows_value(begun, 0, NEO_CONVERSATION_WA_ID),
@@ -70,13 +80,10 @@ static void post_message(neo_call *call, const neo_rows *begun, const neo_conver
         .parameters = neo_json_get(clean, "template_parameters"),
     };
     if (token)
-        request->host->post_to_provider(
+        request->host->call_provider(
             request->context,
             apr_pstrcat(call->pool, neo_rows_value(begun, 0, NEO_CONVERSATION_PHONE_NUMBER_ID), "/messages", NULL), token,
             neo_outgoing_json(&message, call->pool), &answer);
-    else
-        neo_log(NEO_LOG_ACCESS_TOKEN_SEALED, request->log_context,
-                "cannot decrypt the access token of %s with any key in the key file", number);
     answer.token = token;
     neo_reply_read(&answer, call->pool, reply);
     if (!reply->title && answer.outcome != NEO_PROVIDER_RESPONDED)
@@ -124,6 +131,39 @@ static void log_reply(const neo_call *call, const char *number, const char *mess
     }
 }
 
+/* ---------------------------------------------------------------- the template's text */
+
+/* Asks the provider for the template after its first message in an hour; a text that is not known does not fail the request. */
+static const char *fetch_template(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const char *token)
+{
+    const neo_request *request = call->request;
+    const char *wrong = "", *account = neo_rows_value(begun, 0, NEO_CONVERSATION_ACCOUNT);
+    neo_provider_response answer;
+    neo_rows rows;
+    request->host->call_provider(request->context, neo_template_path(account, start->template_name, call->pool), token,
+                                 (neo_text){NULL, 0}, &answer);
+    const char *text = neo_template_read(&answer, start->template_name, start->template_language, call->pool, &wrong);
+    if (!text)
+        neo_log(NEO_LOG_NO_TEMPLATE, request->log_context, "the provider does not return the text of template %s (%s) of account %s (%s)",
+                start->template_name, start->template_language, account, wrong);
+    neo_pg *pg = request->host->acquire(request->context);
+    if (pg) {
+        (void)neo_whatsapp_store_template(pg, &call->actor, account, start, text, call->pool, &rows); /* or asks again */
+        neo_call_release(call, pg);
+    }
+    return text;
+}
+
+/* The text that the contact reads; NULL if it is not known. */
+static const char *rendered(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const neo_json *clean,
+                            const char *token, const neo_reply *reply)
+{
+    const char *text = neo_rows_value(begun, 0, NEO_CONVERSATION_TEMPLATE_TEXT);
+    if (!neo_rows_is_true(begun, 0, NEO_CONVERSATION_HAS_TEMPLATE) && reply->verdict == NEO_VERDICT_ACCEPTED)
+        text = fetch_template(call, begun, start, token);
+    return text ? neo_template_fill(text, neo_json_get(clean, "template_parameters"), call->pool) : NULL;
+}
+
 /* ---------------------------------------------------------------- recording the outcome */
 
 static const char *const outcomes[] = {
@@ -154,7 +194,7 @@ static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
     }
 }
 
-static neo_problem *end(neo_call *call, const char *message, const neo_reply *reply, neo_rows *rows)
+static neo_problem *end(neo_call *call, const char *message, const neo_reply *reply, const char *body, neo_rows *rows)
 {
     neo_conversation_result result = {
         .outcome = outcomes[reply->verdict],
@@ -164,6 +204,7 @@ static neo_problem *end(neo_call *call, const char *message, const neo_reply *re
         .is_held = reply->is_held,
         .code = reply->title ? reply->code : -1,
         .title = reply->title ? reply->title : "The provider could not be reached.",
+        .body = body,
     };
     neo_pg *pg = call->request->host->acquire(call->request->context);
     if (!pg)
@@ -180,9 +221,11 @@ static neo_problem *send_message(neo_call *call, const neo_rows *begun, const ne
 {
     neo_reply reply;
     neo_rows ended = {0};
-    post_message(call, begun, start, clean, &reply);
+    const char *token = token_of(call, begun);
+    post_message(call, begun, start, clean, token, &reply);
     log_reply(call, neo_rows_value(begun, 0, NEO_CONVERSATION_NUMBER), start->message, &reply);
-    neo_problem *problem = end(call, start->message, &reply, &ended);
+    const char *body = rendered(call, begun, start, clean, token, &reply);
+    neo_problem *problem = end(call, start->message, &reply, body, &ended);
     if (!problem)
         problem = problem_of(call, &reply);
     if (!problem)

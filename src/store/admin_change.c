@@ -235,6 +235,7 @@ static const struct {
     {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.webhook_attempt where organization_id = $1"},
     {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.webhook_delivery where organization_id = $1"},
     {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.event where organization_id = $1"},
+    {NEO_ADMIN_ORGANIZATIONS, "delete from neoapi.whatsapp_template where organization_id = $1"},
 };
 
 /* Removes the conversations of a number or with a lead, with their messages. A lead's opt-outs are removed, too; a number's are

@@ -10,15 +10,17 @@
 #define CONVERSATION  "neoapi.whatsapp_conversation_json(t)::text"
 #define CONVERSATIONS "neoapi.whatsapp_conversation t where t.organization_id = $1 and not t.is_provisional"
 
-static neo_statement *begin, *end, *answer, *read_one, *numbers_of, *newest_numbers, *verify, *receive;
+static neo_statement *begin, *end, *store_template, *answer, *read_one, *numbers_of, *newest_numbers, *verify, *receive;
 
 void neo_whatsapp_make_statements(apr_pool_t *pool)
 {
     begin = neo_statement_make(pool,
-                               "select refusal, deliveries, created, number_id, phone_number_id, access_token, wa_id, bsuid"
+                               "select refusal, deliveries, created, number_id, phone_number_id, access_token, wa_id, bsuid,"
+                               " account, has_template, template_text"
                                " from neoapi.whatsapp_start($1, $2, $3, decode($4, 'hex'), $5, $6, $7, $8, $9, $10, $11, $12)",
                                12, 1);
-    end = neo_statement_make(pool, "select neoapi.whatsapp_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)", 11, 1);
+    end = neo_statement_make(pool, "select neoapi.whatsapp_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)", 12, 1);
+    store_template = neo_statement_make(pool, "select neoapi.whatsapp_store_template($1, $2, $3, $4, $5)", 5, 1);
     answer = neo_statement_make(pool, "select neoapi.whatsapp_response($1, $2)", 2, 0);
     read_one = neo_statement_make(pool, "select " CONVERSATION " from " CONVERSATIONS " and t.id = $2", 2, 0);
     numbers_of = neo_statement_make(pool,
@@ -70,8 +72,17 @@ neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_ide
                             result->bsuid,
                             result->is_held ? "true" : "false",
                             result->code >= 0 ? apr_itoa(pool, result->code) : NULL,
-                            result->title};
+                            result->title,
+                            result->body};
     return neo_pg_run(pg, end, values, pool, rows);
+}
+
+neo_pg_status neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char *account,
+                                          const neo_conversation_start *start, const char *text, apr_pool_t *pool,
+                                          neo_rows *rows)
+{
+    const char *values[] = {actor->organization, account, start->template_name, start->template_language, text};
+    return neo_pg_run(pg, store_template, values, pool, rows);
 }
 
 neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool, neo_rows *rows)

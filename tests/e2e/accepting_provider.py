@@ -10,9 +10,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class AcceptingHandler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.answer({"data": []})
+
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        answer = json.dumps({"messages": [{"id": f"wamid.{uuid.uuid4().hex}"}]}).encode()
+        self.answer({"messages": [{"id": f"wamid.{uuid.uuid4().hex}"}]})
+
+    def answer(self, body):
+        answer = json.dumps(body).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer)))

@@ -112,3 +112,27 @@ def test_reading_needs_its_scope(org, scopes, expected):
     api = Api(org.instance, org.admin_factory.key(org.organization, scopes=scopes))
     for path in ("", f"/{id}", f"/{id}/messages"):
         assert api.get("whatsapp/conversations" + path).status_code == expected
+
+
+def test_a_templates_text_is_stored_with_the_message(org):
+    parameters = ["Carla", "Horizonte {{1}}"]
+    made, _ = org.begin(template="boas_vindas", template_parameters=parameters)
+    text_sent = "Olá, Carla! Aqui é da Horizonte {{1}}. Recebemos seu interesse e queremos ajudar."
+    assert made["message"]["body"] == made["conversation"]["last_message"]["body"] == text_sent
+    assert messages(org, made["conversation"]["id"])["items"] == [made["message"]]
+
+
+def test_a_templates_text_is_read_once_for_each_language(org):
+    lead = org.lead()
+    bodies = [org.start(lead, template_language=language).json()["message"]["body"] for language in ("pt_BR", "en") * 2]
+    assert bodies == ["Podemos agendar a sua visita?", "May we arrange your visit?"] * 2
+    assert [read.partition("?")[0].rpartition("/")[2] for read in org.meta.reads] == ["message_templates"] * 2
+
+
+def test_without_the_templates_text_the_message_is_sent_once_and_has_none(org):
+    org.meta.reading = lambda handler: error(200)(handler, None)
+    lead, before = org.lead(), len(org.instance.error_log)
+    for status_code in (201, 200):
+        assert "body" not in ok(org.start(lead), status_code)["message"]
+    assert len(org.meta.sends) == 2 and len(org.meta.reads) == 1
+    assert org.instance.error_log[before:].count("NEO0418") == 1

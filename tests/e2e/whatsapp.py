@@ -52,7 +52,8 @@ def provider():
 def meta(provider):
     """The stand-in; to begin with it accepts everything that is right. What it refused by itself would be our mistake."""
     provider.behave(accept)
-    del provider.sends[:], provider.wrong[:]
+    provider.reading = None
+    del provider.sends[:], provider.reads[:], provider.wrong[:]
     yield provider
     assert not provider.wrong
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fuzzes the reader of responses of WhatsApp's provider and checks that its results are as include/model/provider.h says. The
+/* Fuzzes the readers of responses of WhatsApp's provider and checks that its results are as include/model/provider.h says. The
  * first two bytes of an input are the HTTP status. */
 #include "model/provider.h"
 
 #include <string.h>
 
 #include "expect.h"
+#include "model/template.h"
 
 #define TOKEN "EAA0123456789_abcdef" /* some inputs contain it */
 
@@ -38,6 +39,15 @@ static void check_reply(const neo_provider_response *response, apr_pool_t *pool)
     check_verdict(&reply, response->http_status);
 }
 
+/* The same bytes as a list of templates. */
+static void check_template(const neo_provider_response *response, apr_pool_t *pool)
+{
+    const char *wrong = NULL, *text = neo_template_read(response, "visit", "pt_BR", pool, &wrong);
+    EXPECT(text || wrong);
+    if (text)
+        EXPECT(response->http_status == 200 && *text && *neo_template_fill(text, NULL, pool));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     apr_pool_t *pool = input_pool();
@@ -50,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .token = TOKEN,
     };
     check_reply(&response, pool);
+    check_template(&response, pool);
     apr_pool_clear(pool);
     return 0;
 }

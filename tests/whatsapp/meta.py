@@ -4,6 +4,7 @@
 with Meta() as meta:
     number = meta.number()          a business's number, with its account, access token and app secret
     meta.url                        where the API is: what NeoAPIWhatsAppURL says
+    meta.reads                      the paths that were read
     meta.sends                      the messages that arrived, those that were refused included
     meta.behave(error(131026))      what the next ones meet: one of the functions below, or made by one
     with meta.away(): ...           its port is closed
@@ -331,6 +332,9 @@ class Handler(BaseHTTPRequestHandler):
         meta.behaviour(self, send)
 
     def do_GET(self):
+        self.server.meta.reads.append(self.path)
+        if self.server.meta.reading:
+            return self.server.meta.reading(self)
         try:
             _, end = self.number_and_resource()
             require(end == "message_templates", 100, f"Unsupported get request: {self.path}")
@@ -380,6 +384,7 @@ class Meta:
     def __init__(self, port=0, on_send=lambda send: None):
         self.behaviour, self.templates, self.numbers = accept, list(TEMPLATES), []
         self.sends, self.wrong, self.on_send = [], [], on_send
+        self.reads, self.reading = [], None  # the paths of GET, and what answers them instead: reading(handler)
         self.server = Server(self, port)
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}"

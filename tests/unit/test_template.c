@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Message templates of WhatsApp's provider. */
+#include "unit.h"
+
+#include "model/template.h"
+
+#define LIST(components)                                                                                                       \
+    "{\"data\":[{\"name\":\"visit\",\"language\":\"en\",\"components\":[{\"type\":\"BODY\",\"text\":\"Hi\"}]},"                \
+    "{\"name\":\"visit\",\"language\":\"pt_BR\",\"components\":" components "}]}"
+
+static const char *filled(const char *text, const char *parameters, apr_pool_t *pool)
+{
+    const char *wrong;
+    return neo_template_fill(text, parameters ? neo_json_parse(text_of(parameters), pool, &wrong) : NULL, pool);
+}
+
+static void placeholders_are_replaced(void **state)
+{
+    static const char *const known[][3] = {
+        {"Hi {{1}}, {{2}}!", "[\"Ana\", \"Rua 1\"]", "Hi Ana, Rua 1!"},
+        {"{{2}}{{1}}{{2}}", "[\"a\", \"b\"]", "bab"},
+        {"{{1}} {{2}}", "[\"{{2}}\", \"x\"]", "{{2}} x"},
+        {"{{1}} {{2}}", "[\"a\"]", "a {{2}}"},
+        {"{{1}}", NULL, "{{1}}"},
+        {"{{0}} {{name}} {{1} {1}} {{}} {{99999999999}} {{", "[\"a\"]", "{{0}} {{name}} {{1} {1}} {{}} {{99999999999}} {{"},
+        {"", "[\"a\"]", ""},
+    };
+    for (int i = 0; i < COUNT(known); i++)
+        assert_string_equal(filled(known[i][0], known[i][1], *state), known[i][2]);
+}
+
+static const char *read_from(int status, const char *body, const char **wrong, apr_pool_t *pool)
+{
+    neo_provider_response response = {NEO_PROVIDER_RESPONDED, NULL, status, text_of(body), NULL};
+    return neo_template_read(&response, "visit", "pt_BR", pool, wrong);
+}
+
+static void the_body_in_the_language_is_read(void **state)
+{
+    const char *wrong;
+    assert_string_equal(read_from(200,
+                                  LIST("[{\"type\":\"HEADER\",\"format\":\"TEXT\",\"text\":\"Novo\"},"
+                                       "{\"type\":\"BODY\",\"text\":\"Olá {{1}}\"}]"),
+                                  &wrong, *state),
+                        "Olá {{1}}");
+}
+
+static void anything_else_is_no_text(void **state)
+{
+    static const char *const bodies[] = {
+        LIST("[]"), LIST("{}"), LIST("7"), LIST("[7, {\"type\":\"BODY\"}]"), LIST("[{\"type\":\"BODY\",\"text\":\"\"}]"),
+        "{\"data\":[]}", "{\"data\":{\"name\":\"visit\"}}", "[]", "{}", "<html>", "",
+    };
+    const char *wrong;
+    for (int i = 0; i < COUNT(bodies); i++) {
+        wrong = NULL;
+        assert_null(read_from(200, bodies[i], &wrong, *state));
+        assert_non_null(wrong);
+    }
+    assert_null(read_from(403, LIST("[{\"type\":\"BODY\",\"text\":\"Hi\"}]"), &wrong, *state));
+    assert_string_equal(wrong, "HTTP status 403");
+    neo_provider_response none = {NEO_PROVIDER_NO_RESPONSE, "timeout", 0, {"", 0}, NULL};
+    assert_null(neo_template_read(&none, "visit", "pt_BR", *state, &wrong));
+    assert_string_equal(wrong, "timeout");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        pool_test(placeholders_are_replaced),
+        pool_test(the_body_in_the_language_is_read),
+        pool_test(anything_else_is_no_text),
+    };
+    return run_test_group("template", tests);
+}
