@@ -77,6 +77,7 @@ create table neoapi.whatsapp_conversation (
     contact_bsuid   text collate "C", -- the provider's business-scoped user id
     contact_name    text,
     triage          text not null check (triage in ('pending', 'assigned', 'dismissed')),
+    triage_at       timestamptz, -- when a client set it; null: the service does
     lead_id         text collate "C",
     last_inbound_at timestamptz,
     unread_count    int not null default 0,

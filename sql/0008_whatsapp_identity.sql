@@ -163,7 +163,8 @@ begin
         s := neoapi.whatsapp_contact_state(c);
         update neoapi.whatsapp_conversation x
         set contact_wa_id = s.wa_id, contact_bsuid = s.bsuid, contact_name = s.name, lead_id = coalesce(s.lead_id, x.lead_id),
-            triage = case when s.lead_id is not null and x.triage = 'pending' then 'assigned' else x.triage end,
+            triage = case when s.lead_id is not null and x.triage = 'pending' and x.triage_at is null then 'assigned'
+                          else x.triage end,
             opted_out_at = s.opted_out_at, preference_at = s.preference_at, updated_at = now()
         where x.organization_id = organization and x.id = conversation
           and (x.contact_wa_id, x.contact_bsuid, x.contact_name, x.lead_id, x.opted_out_at, x.preference_at)
@@ -176,6 +177,15 @@ end $$;
 create function neoapi.whatsapp_is_new_message(type text) returns boolean
     language sql immutable strict parallel safe
     return type <> all (array['system', 'edit', 'revoke']);
+
+-- How many of the contact's messages are later than the last one that was read.
+create function neoapi.whatsapp_unread_count(organization text, conversation text, last_read_at timestamptz) returns int
+    language sql stable
+    as $$
+        select count(*)::int from neoapi.whatsapp_message m
+        where m.organization_id = organization and m.conversation_id = conversation and m.direction = 'inbound'
+          and neoapi.whatsapp_is_new_message(m.type) and m.occurred_at > coalesce(last_read_at, '-infinity')
+    $$;
 
 -- The contacts that the rows of these conversations are: of each the rows, their conversations, whether one of them is a lead's,
 -- and whether the contact is known by more than what the provider returned for a message to somebody else. There are few distinct combinations of tenure, user id and link, whatever the number of rows.
@@ -225,11 +235,12 @@ begin
     end if;
     update neoapi.whatsapp_conversation c
     set lead_id = case when has_lead then c.lead_id end,
-        triage = case when not has_lead and c.lead_id is not null then 'pending' else c.triage end,
-        last_read_at = o.last_read_at, held = o.held, is_provisional = o.is_provisional,
+        triage = coalesce(o.triage, case when not has_lead and c.lead_id is not null then 'pending' else c.triage end),
+        triage_at = o.triage_at, last_read_at = o.last_read_at, held = o.held, is_provisional = o.is_provisional,
         imported_stop_from = o.imported_stop_from, imported_stop_last = o.imported_stop_last,
         created_at = least(c.created_at, case when chosen <> split_id then o.created_at end)
-    from (select max(x.last_read_at) as last_read_at, bool_or(x.held) as held, bool_and(x.is_provisional) as is_provisional,
+    from (select (array_agg(x.triage order by x.triage_at desc) filter (where x.triage_at is not null))[1] as triage,
+                 max(x.triage_at) as triage_at, max(x.last_read_at) as last_read_at, bool_or(x.held) as held, bool_and(x.is_provisional) as is_provisional,
                  min(x.imported_stop_from) as imported_stop_from, max(x.imported_stop_last) as imported_stop_last,
                  min(x.created_at) as created_at
           from neoapi.whatsapp_conversation x where x.organization_id = organization and x.id = any (origins)) o
@@ -269,14 +280,12 @@ begin
     delete from neoapi.whatsapp_conversation c
     where c.organization_id = organization and c.id = any (conversations) and c.id <> all (taken);
     update neoapi.whatsapp_conversation c
-    set opted_out_at = null, preference_at = null, unread_count = m.unread, last_inbound_at = m.last, updated_at = now()
+    set opted_out_at = null, preference_at = null, unread_count = neoapi.whatsapp_unread_count(organization, c.id, c.last_read_at),
+        last_inbound_at = m.last, updated_at = now()
     from unnest(taken) t (id) cross join lateral (
-        select count(*) filter (where x.occurred_at > coalesce(k.last_read_at, '-infinity'))::int as unread,
-               max(x.occurred_at) filter (where not x.is_group) as last
-        from neoapi.whatsapp_conversation k
-        left join neoapi.whatsapp_message x on x.organization_id = organization and x.conversation_id = t.id
-            and x.direction = 'inbound' and neoapi.whatsapp_is_new_message(x.type)
-        where k.organization_id = organization and k.id = t.id) m
+        select max(x.occurred_at) as last from neoapi.whatsapp_message x
+        where x.organization_id = organization and x.conversation_id = t.id and not x.is_group and x.direction = 'inbound'
+          and neoapi.whatsapp_is_new_message(x.type)) m
     where c.organization_id = organization and c.id = t.id;
     foreach one in array taken loop
         perform neoapi.whatsapp_refresh(organization, one);

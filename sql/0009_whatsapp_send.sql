@@ -41,7 +41,7 @@ begin
     where c.organization_id = organization and c.id = conversation;
     update neoapi.whatsapp_conversation c
     set is_provisional = false, updated_at = now(), lead_id = lead.id,
-        triage = case c.triage when 'pending' then 'assigned' else c.triage end
+        triage = case when c.triage = 'pending' and c.triage_at is null then 'assigned' else c.triage end
     where c.organization_id = organization and c.id = conversation;
 end $$;
 
@@ -200,6 +200,32 @@ begin
     return response;
 end $$;
 
+-- Sets what a client decides about a conversation. Returns the conversation as it is then, or null if it has another version.
+create function neoapi.whatsapp_change(organization text, conversation text, version xid, triage text, last_read_at timestamptz)
+    returns text
+    language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    c neoapi.whatsapp_conversation;
+    is_read boolean;
+begin
+    select x.* into c from neoapi.whatsapp_conversation x
+    where x.organization_id = organization and x.id = conversation and x.xmin = version for update;
+    if not found then
+        return null;
+    end if;
+    is_read := c.last_read_at is distinct from whatsapp_change.last_read_at;
+    if is_read or c.triage <> whatsapp_change.triage then
+        update neoapi.whatsapp_conversation x
+        set triage = whatsapp_change.triage, triage_at = case when c.triage <> whatsapp_change.triage then now() else c.triage_at end,
+            last_read_at = whatsapp_change.last_read_at,
+            unread_count = case when is_read then neoapi.whatsapp_unread_count(organization, conversation, whatsapp_change.last_read_at)
+                                else c.unread_count end,
+            updated_at = greatest(now(), c.updated_at + interval '1 millisecond')
+        where x.organization_id = organization and x.id = conversation returning x.* into c;
+    end if;
+    return neoapi.whatsapp_conversation_json(c);
+end $$;
+
 -- What an administrator should know: how many messages have been pending for more than ten minutes, for how many seconds the oldest
 -- one, and the numbers whose messages the provider has refused within a day and not accepted since.
 create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, out refused bigint, out refusals text)
@@ -214,6 +240,8 @@ create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, ou
     $$;
 
 revoke execute on function
-    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_health from public;
+    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change,
+    neoapi.whatsapp_health from public;
 grant execute on function
-    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_health to :runtime;
+    neoapi.whatsapp_start, neoapi.whatsapp_store_template, neoapi.whatsapp_finish, neoapi.whatsapp_change,
+    neoapi.whatsapp_health to :runtime;

@@ -191,7 +191,7 @@ extern const neo_resource neo_lead, neo_whatsapp_opt_out;
 extern const neo_resource neo_recovery;
 
 /* The body and the response of POST /whatsapp/conversations; a conversation as it is read. */
-extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation;
+extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
 
 /* The filters of the list of conversations. */
 extern const neo_filter neo_conversation_filters[];

@@ -35,6 +35,9 @@ const char *neo_rule_sha256(const neo_json *value, apr_pool_t *pool);
 const char *neo_normalize_lower_case(const char *text, apr_pool_t *pool);
 #define NEO_PATTERN_SHA256 "^[0-9A-Fa-f]{64}$"
 
+/* A time that is not in the future. An opt-out in the future would override every later opt-in until then. */
+const char *neo_rule_past(const neo_json *value, apr_pool_t *pool);
+
 /* A postal code (CEP): 8 digits. A dash before the last three is removed. */
 const char *neo_rule_postal_code(const neo_json *value, apr_pool_t *pool);
 const char *neo_normalize_postal_code(const char *text, apr_pool_t *pool);

@@ -54,10 +54,9 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor,
                                              const char *message, const neo_conversation_result *result, apr_pool_t *pool,
                                              neo_rows *rows);
 
-/* Stores the text of the template; NULL: the provider returned none. */
-NEO_MUSTCHECK neo_pg_status neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char *account,
-                                                        const neo_conversation_start *start, const char *text,
-                                                        apr_pool_t *pool, neo_rows *rows);
+/* Stores the text of the template; NULL: the provider returned none. If that fails, the provider is asked again. */
+void neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char *account, const neo_conversation_start *start,
+                                 const char *text, apr_pool_t *pool);
 
 /* One row: the answer to a request whose message is pending. */
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool,
@@ -71,9 +70,21 @@ NEO_MUSTCHECK neo_pg_status neo_whatsapp_list(neo_pg *pg, const neo_actor *actor
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, const char *conversation,
                                                        const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 
-/* One row with the conversation, or none. */
+/* One row, or none. */
+enum { NEO_READ_CONVERSATION, NEO_READ_VERSION };
 NEO_MUSTCHECK neo_pg_status neo_whatsapp_read(neo_pg *pg, const neo_actor *actor, const char *id, apr_pool_t *pool,
                                               neo_rows *rows);
+
+/* What a client decides about a conversation. */
+typedef struct neo_conversation_change {
+    const char *id, *version;
+    const char *triage;
+    const char *last_read_at; /* NULL: never */
+} neo_conversation_change;
+
+/* One row: the conversation as it is now, or null if it has changed since the version was read. */
+NEO_MUSTCHECK neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const neo_conversation_change *wanted,
+                                                apr_pool_t *pool, neo_rows *rows);
 
 /* ---------------------------------------------------------------- callbacks */
 

@@ -332,6 +332,7 @@ static void add_components(const neo_openapi_builder *builder)
     neo_openapi_schema(builder, &neo_whatsapp, NEO_SHAPE_INPUT, "The lead to write to, and the template.");
     neo_openapi_schema(builder, &neo_whatsapp_started, NEO_SHAPE_ANSWER,
                        "A conversation and its first message. Fields without a value are absent.");
+    neo_openapi_schema(builder, &neo_conversation_changes, NEO_SHAPE_PATCH, "Changes to a conversation (JSON merge patch).");
     add_id_parameter(builder, &neo_conversation);
     neo_openapi_list(builder, "Conversation", "conversations");
     neo_openapi_list(builder, "Message", "messages");

@@ -3,10 +3,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
-#include "core/clock.h"
 #include "model/lead.h"
-
-#define SLACK 60000 /* milliseconds of tolerated clock skew */
+#include "model/rules.h"
 
 /* WhatsApp has contacts whose numbers our rule refuses; their opt-outs must not be lost. */
 static const char *normal_contact(const char *text, apr_pool_t *pool)
@@ -26,14 +24,6 @@ static const char *bsuid_rule(const neo_json *value, apr_pool_t *pool)
 {
     (void)pool;
     return strchr(neo_json_string(value), ' ') ? "must not contain spaces" : NULL;
-}
-
-/* An opt-out in the future would override every later opt-in until then. */
-static const char *past_rule(const neo_json *value, apr_pool_t *pool)
-{
-    neo_ms time;
-    (void)pool;
-    return neo_ms_parse(neo_json_string(value), &time) && time > neo_now_ms() + SLACK ? "must not be in the future" : NULL;
 }
 
 static const neo_field fields[] = {
@@ -59,8 +49,8 @@ static const neo_field fields[] = {
      .rule = bsuid_rule,
      .doc = "The contact's business-scoped user id."},
     {.name = "lead_id", .type = NEO_REFERENCE, .refers = &neo_lead, .doc = "The lead of the contact."},
-    {.name = "opted_out_at", .type = NEO_TIMESTAMP, .flags = NEO_REQUIRED, .rule = past_rule, .doc = "Time of the opt-out."},
-    {.name = "preference_at", .type = NEO_TIMESTAMP, .rule = past_rule, .doc = "Time of the last preference, if later."},
+    {.name = "opted_out_at", .type = NEO_TIMESTAMP, .flags = NEO_REQUIRED, .rule = neo_rule_past, .doc = "Time of the opt-out."},
+    {.name = "preference_at", .type = NEO_TIMESTAMP, .rule = neo_rule_past, .doc = "Time of the last preference, if later."},
     {.name = "organization_id", .type = NEO_STRING, .flags = NEO_SERVER | NEO_ALWAYS, .doc = "The organization."},
     {0},
 };

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
+
+#define SLACK              60000 /* milliseconds of tolerated clock skew */
 #define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 #define LOCAL_CHARACTERS   LETTERS_AND_DIGITS ".!#$%&'*+/=?^_`{|}~-"
 
@@ -183,4 +186,13 @@ const char *neo_normalize_lower_case(const char *text, apr_pool_t *pool)
     for (char *c = lower; *c; c++)
         *c = (char)(isascii(*c) ? tolower((unsigned char)*c) : *c);
     return lower;
+}
+
+/* ---------------------------------------------------------------- times */
+
+const char *neo_rule_past(const neo_json *value, apr_pool_t *pool)
+{
+    neo_ms time;
+    (void)pool;
+    return neo_ms_parse(neo_json_string(value), &time) && time > neo_now_ms() + SLACK ? "must not be in the future" : NULL;
 }

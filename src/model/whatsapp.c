@@ -4,6 +4,7 @@
 
 #include "core/id.h"
 #include "model/fields.h"
+#include "model/rules.h"
 
 #define SAMPLE_LEAD         "led_01kgexq2m4c7f1h5k9n3r6t8w0"
 #define SAMPLE_NUMBER       "wan_01kgexr5p6d8g2j6m0q4s7v9x1"
@@ -145,7 +146,7 @@ static const neo_field conversation[] = {
     TEXT("contact_wa_id", 0, "The contact's number at WhatsApp: digits with country code.", "5511987654321"),
     TEXT("contact_bsuid", 0, "The contact's business-scoped user id.", "BR.13491208655302741918"),
     TEXT("contact_name", 0, "Name of the lead, or the contact's profile name.", "Marina Duarte"),
-    ONE_OF("triage", triages, "`assigned` if it has a lead, `pending` if the contact is unknown.", "assigned"),
+    ONE_OF("triage", triages, "`assigned` if it has a lead, `pending` if the contact is unknown, unless a client set it.", "assigned"),
     IDENTIFIER("lead_id", "led_", 0, "The lead.", SAMPLE_LEAD),
     {.name = "last_inbound_at", .type = NEO_TIMESTAMP, .doc = "Time of the contact's last message."},
     MOMENT("last_message_at", NEO_ALWAYS, "Time of the last message.", SAMPLE_CREATED),
@@ -224,6 +225,28 @@ const neo_resource neo_conversation = {.name = "conversation",
                                        .title = "Conversation",
                                        .area = NEO_AREA_WHATSAPP,
                                        .fields = conversation};
+
+static const neo_field changes[] = {
+    {.name = "triage",
+     .type = NEO_ENUM,
+     .flags = NEO_REQUIRED,
+     .values = triages,
+     .doc = "Triage. One that was set here is not changed by the service any more.",
+     .example = "\"dismissed\""},
+    {.name = "last_read_at",
+     .type = NEO_TIMESTAMP,
+     .rule = neo_rule_past,
+     .doc = "Time of the last message that was read; later ones of the contact are unread. Not in the future.",
+     .example = NEO_TEXT(SAMPLE_CREATED)},
+    {0},
+};
+
+const neo_resource neo_conversation_changes = {.name = "conversation",
+                                               .collection = "whatsapp/conversations",
+                                               .prefix = "wac_",
+                                               .title = "Conversation",
+                                               .area = NEO_AREA_WHATSAPP,
+                                               .fields = changes};
 
 const neo_filter neo_conversation_filters[] = {
     {.name = "triage",

@@ -175,7 +175,8 @@ neo_problem *neo_call_recover(neo_call *call, neo_result *result);
 neo_problem *neo_call_read_delivery(neo_call *call, neo_result *result);
 neo_problem *neo_call_retry_delivery(neo_call *call, neo_result *result);
 neo_problem *neo_call_start_conversation(neo_call *call, neo_result *result); /* whatsapp.c */
-neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result);
+neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result);  /* conversation.c */
+neo_problem *neo_call_patch_conversation(neo_call *call, neo_result *result);
 neo_problem *neo_call_list_conversations(neo_call *call, neo_result *result); /* list.c */
 neo_problem *neo_call_list_messages(neo_call *call, neo_result *result);
 

@@ -86,6 +86,7 @@ static neo_problem *dispatch(neo_call *call)
         [NEO_ACTION_START_CONVERSATION] = neo_call_start_conversation,
         [NEO_ACTION_LIST_CONVERSATIONS] = neo_call_list_conversations,
         [NEO_ACTION_READ_CONVERSATION] = neo_call_read_conversation,
+        [NEO_ACTION_PATCH_CONVERSATION] = neo_call_patch_conversation,
         [NEO_ACTION_LIST_MESSAGES] = neo_call_list_messages,
     };
     _Static_assert(sizeof actions / sizeof *actions == NEO_ACTIONS, "every operation has an action");

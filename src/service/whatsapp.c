@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Starts a conversation over WhatsApp, and reads one.
+/* Starts a conversation over WhatsApp.
  *
  * The message is committed before it is sent, no connection is held while it is sent, and the outcome is recorded in a second
  * transaction: so a message is never sent twice, whatever fails in between. */
@@ -139,7 +139,6 @@ static const char *fetch_template(neo_call *call, const neo_rows *begun, const n
     const neo_request *request = call->request;
     const char *wrong = "", *account = neo_rows_value(begun, 0, NEO_CONVERSATION_ACCOUNT);
     neo_provider_response answer;
-    neo_rows rows;
     request->host->call_provider(request->context, neo_template_path(account, start->template_name, call->pool), token,
                                  (neo_text){NULL, 0}, &answer);
     const char *text = neo_template_read(&answer, start->template_name, start->template_language, call->pool, &wrong);
@@ -148,7 +147,7 @@ static const char *fetch_template(neo_call *call, const neo_rows *begun, const n
                 start->template_name, start->template_language, account, wrong);
     neo_pg *pg = request->host->acquire(request->context);
     if (pg) {
-        (void)neo_whatsapp_store_template(pg, &call->actor, account, start, text, call->pool, &rows); /* or asks again */
+        neo_whatsapp_store_template(pg, &call->actor, account, start, text, call->pool);
         neo_call_release(call, pg);
     }
     return text;
@@ -279,19 +278,4 @@ neo_problem *neo_call_start_conversation(neo_call *call, neo_result *result)
         return problem;
     problem = refusal_of(call, neo_rows_value(&rows, 0, NEO_CONVERSATION_REFUSAL), &start);
     return problem ? problem : send_message(call, &rows, &start, clean, result);
-}
-
-neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result)
-{
-    neo_pg *pg;
-    neo_rows rows;
-    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
-    if (problem)
-        return problem;
-    neo_pg_status status = neo_whatsapp_read(pg, &call->actor, call->match.id, call->pool, &rows);
-    neo_call_release(call, pg);
-    problem = neo_call_check_found(call, status, &rows);
-    if (!problem)
-        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return problem;
 }

@@ -10,7 +10,7 @@
 #define CONVERSATION  "neoapi.whatsapp_conversation_json(t)::text"
 #define CONVERSATIONS "neoapi.whatsapp_conversation t where t.organization_id = $1 and not t.is_provisional"
 
-static neo_statement *begin, *end, *store_template, *answer, *read_one, *numbers_of, *newest_numbers, *verify, *receive;
+static neo_statement *begin, *end, *store_template, *answer, *read_one, *change, *numbers_of, *newest_numbers, *verify, *receive;
 
 void neo_whatsapp_make_statements(apr_pool_t *pool)
 {
@@ -22,7 +22,8 @@ void neo_whatsapp_make_statements(apr_pool_t *pool)
     end = neo_statement_make(pool, "select neoapi.whatsapp_finish($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)", 12, 1);
     store_template = neo_statement_make(pool, "select neoapi.whatsapp_store_template($1, $2, $3, $4, $5)", 5, 1);
     answer = neo_statement_make(pool, "select neoapi.whatsapp_response($1, $2)", 2, 0);
-    read_one = neo_statement_make(pool, "select " CONVERSATION " from " CONVERSATIONS " and t.id = $2", 2, 0);
+    read_one = neo_statement_make(pool, "select " CONVERSATION ", t.xmin from " CONVERSATIONS " and t.id = $2", 2, 0);
+    change = neo_statement_make(pool, "select neoapi.whatsapp_change($1, $2, $3, $4, $5)", 5, 1);
     numbers_of = neo_statement_make(pool,
                                     "select id, phone_number_id, app_secret from neoapi.whatsapp_number"
                                     " where phone_number_id = any ($1) or waba_id = any ($1) limit 1000",
@@ -77,12 +78,13 @@ neo_pg_status neo_whatsapp_end(neo_pg *pg, const neo_actor *actor, const neo_ide
     return neo_pg_run(pg, end, values, pool, rows);
 }
 
-neo_pg_status neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char *account,
-                                          const neo_conversation_start *start, const char *text, apr_pool_t *pool,
-                                          neo_rows *rows)
+void neo_whatsapp_store_template(neo_pg *pg, const neo_actor *actor, const char *account, const neo_conversation_start *start,
+                                 const char *text, apr_pool_t *pool)
 {
+    neo_rows rows;
     const char *values[] = {actor->organization, account, start->template_name, start->template_language, text};
-    return neo_pg_run(pg, store_template, values, pool, rows);
+    neo_pg_status status = neo_pg_run(pg, store_template, values, pool, &rows);
+    (void)status;
 }
 
 neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char *message, apr_pool_t *pool, neo_rows *rows)
@@ -102,6 +104,13 @@ neo_pg_status neo_whatsapp_read(neo_pg *pg, const neo_actor *actor, const char *
 {
     const char *values[] = {actor->organization, id};
     return neo_pg_run(pg, read_one, values, pool, rows);
+}
+
+neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const neo_conversation_change *wanted, apr_pool_t *pool,
+                                  neo_rows *rows)
+{
+    const char *values[] = {actor->organization, wanted->id, wanted->version, wanted->triage, wanted->last_read_at};
+    return neo_pg_run(pg, change, values, pool, rows);
 }
 
 /* Edits and revocations have changed the message that they refer to, and are not messages. */

@@ -123,7 +123,7 @@ def test_every_operation_of_the_contract_is_there(document):
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),
         ("post", "/whatsapp/conversations"), ("get", "/whatsapp/conversations"), ("get", "/whatsapp/conversations/{id}"),
-        ("get", "/whatsapp/conversations/{id}/messages")}
+        ("patch", "/whatsapp/conversations/{id}"), ("get", "/whatsapp/conversations/{id}/messages")}
 
 
 def test_every_described_operation_exists_and_no_other(document, api):

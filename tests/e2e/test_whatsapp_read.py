@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations as the API shows them: the list, one, and its messages.
+"""Conversations as the API shows them: the list, one, and its messages, and what a client sets.
 
 That nobody sees those of another organization is in test_isolation.py.
 """
@@ -12,7 +12,7 @@ from client import Api, moment, ok, refused
 from whatsapp import (PHONE, description, meta, module_admin_factory, module_instance, org,  # fixtures among them
                       provider)
 
-from callbacks import message, status, text
+from callbacks import message, status, system, text
 from meta import error
 
 OTHERS = [f"55119876543{n:02}" for n in range(30, 35)]
@@ -136,3 +136,89 @@ def test_without_the_templates_text_the_message_is_sent_once_and_has_none(org):
         assert "body" not in ok(org.start(lead), status_code)["message"]
     assert len(org.meta.sends) == 2 and len(org.meta.reads) == 1
     assert org.instance.error_log[before:].count("NEO0418") == 1
+
+
+# ---------------------------------------------------------------- PATCH
+
+
+def patched(org, id, changes, **headers):
+    answer = org.api.patch(f"whatsapp/conversations/{id}", changes, headers=headers)
+    description(org.instance).operation("patch", "/whatsapp/conversations/{id}").check(answer)
+    return answer
+
+
+def test_a_conversation_is_dismissed_and_marked_as_read(org):
+    now = int(time.time())
+    org.notify(text("Olá", PHONE, at=now - 60), text("Alguém?", PHONE, at=now))
+    before, = conversations(org)["items"]
+    found = ok(patched(org, before["id"], {"triage": "dismissed"}))
+    assert found == {**before, "triage": "dismissed", "updated_at": found["updated_at"]}
+    assert moment(found["updated_at"]) > moment(before["updated_at"])
+    earlier, later = [one["occurred_at"] for one in reversed(messages(org, before["id"])["items"])]
+    for last_read_at, unread in ((later, 0), (earlier, 1), (None, 2)):
+        found = ok(patched(org, before["id"], {"last_read_at": last_read_at}))
+        assert (found.get("last_read_at"), found["unread_count"], found["triage"]) == (last_read_at, unread, "dismissed")
+    assert conversation(org, before["id"]) == found
+    org.notify(text("Ainda aí?", PHONE))
+    assert conversation(org, before["id"])["unread_count"] == 3
+
+
+def test_what_a_client_has_set_is_not_changed_by_later_messages(org):
+    lead = org.lead()
+    id = org.begin(lead)[0]["conversation"]["id"]
+    ok(patched(org, id, {"triage": "pending"}))
+    org.notify(text("Olá", PHONE, user_id="BR.1234"))  # a new user id refreshes the contact's state
+    assert conversation(org, id)["triage"] == "pending"
+    assert ok(org.start(lead))["conversation"]["triage"] == "pending"
+
+
+@pytest.mark.parametrize("expected", ["pending", "dismissed"])
+def test_of_two_conversations_that_become_one_the_latest_choice_counts(org, expected):
+    old, new = OTHERS[:2]
+    ids = {}
+    for phone in (old, new):
+        org.notify(text("Olá", phone, at=int(time.time()) - 60))
+        ids[phone] = conversations(org)["items"][0]["id"]
+    choices = [(old, "dismissed"), (new, "assigned"), (new, "pending")]
+    for phone, triage in choices if expected == "pending" else reversed(choices):
+        ok(patched(org, ids[phone], {"triage": triage}))
+    ok(patched(org, ids[old], {"last_read_at": "2026-01-01T00:00:00.000Z"}))
+    org.notify(system("user_changed_number", old, new={"wa_id": new}, at=int(time.time()) - 120))
+    found, = conversations(org)["items"]
+    assert (found["triage"], found["last_read_at"]) == (expected, "2026-01-01T00:00:00.000Z")
+
+
+def test_a_changed_conversation_is_not_overwritten(org):
+    org.notify(text("Olá", PHONE))
+    id = conversations(org)["items"][0]["id"]
+    plain = {"Accept-Encoding": "identity"}
+    etag = org.api.get(f"whatsapp/conversations/{id}", headers=plain).headers["ETag"]
+    assert org.api.get(f"whatsapp/conversations/{id}", headers={**plain, "If-None-Match": etag}).status_code == 304
+    org.notify(text("Alô", PHONE))
+    refused(patched(org, id, {"triage": "dismissed"}, **{"If-Match": etag}), 412, "conflict.precondition_failed")
+    etag = org.api.get(f"whatsapp/conversations/{id}", headers=plain).headers["ETag"]
+    changed = patched(org, id, {"triage": "dismissed"}, **{"If-Match": etag})
+    assert ok(changed)["triage"] == "dismissed" and changed.headers["ETag"] != etag
+
+
+@pytest.mark.parametrize("changes, field", [
+    ({"triage": "done"}, "triage"), ({"triage": None}, "triage"), ({"triage": 7}, "triage"),
+    ({"last_read_at": "2099-01-01T00:00:00Z"}, "last_read_at"), ({"last_read_at": "today"}, "last_read_at"),
+    ({"unread_count": 0}, "unread_count"), ({"lead_id": None}, "lead_id"),
+])
+def test_a_wrong_change_is_refused_and_changes_nothing(org, changes, field):
+    org.notify(text("Olá", PHONE))
+    before, = conversations(org)["items"]
+    answer = patched(org, before["id"], {"triage": "dismissed", **changes})
+    assert answer.status_code == 400 and [one["field"] for one in answer.json()["errors"]] == [field]
+    assert conversation(org, before["id"]) == before
+
+
+def test_a_change_needs_the_scope_and_the_organization(org, module_admin_factory):
+    org.notify(text("Olá", PHONE))
+    id, = [one["id"] for one in conversations(org)["items"]]
+    key = org.admin_factory.key(org.organization, scopes=["whatsapp:read"])
+    assert Api(org.instance, key).patch(f"whatsapp/conversations/{id}", {"triage": "dismissed"}).status_code == 403
+    stranger = Api(org.instance, module_admin_factory.key())
+    refused(stranger.patch(f"whatsapp/conversations/{id}", {"triage": "dismissed"}), 404, "not_found.conversation")
+    assert conversation(org, id)["triage"] == "pending"

@@ -66,6 +66,7 @@ static void every_path_and_method_lead_to_their_operation(void **state)
         {"POST", "whatsapp/conversations", NEO_ACTION_START_CONVERSATION},
         {"GET", "whatsapp/conversations", NEO_ACTION_LIST_CONVERSATIONS},
         {"GET", CONVERSATION, NEO_ACTION_READ_CONVERSATION},
+        {"PATCH", CONVERSATION, NEO_ACTION_PATCH_CONVERSATION},
         {"GET", CONVERSATION "/messages", NEO_ACTION_LIST_MESSAGES},
     };
     assert_int_equal(COUNT(known), NEO_ACTIONS);

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reads a WhatsApp conversation, and changes what clients decide about it: triage, and what was read. */
+#include "call.h"
+#include "model/validate.h"
+#include "store/whatsapp.h"
+
+#define MAX_ATTEMPTS 10 /* optimistic retry: each failure means that the conversation was changed meanwhile */
+
+neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result)
+{
+    neo_pg *pg;
+    neo_rows rows;
+    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
+    if (problem)
+        return problem;
+    neo_pg_status status = neo_whatsapp_read(pg, &call->actor, call->match.id, call->pool, &rows);
+    neo_call_release(call, pg);
+    problem = neo_call_check_found(call, status, &rows);
+    if (!problem)
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, NEO_READ_CONVERSATION)};
+    return problem;
+}
+
+/* Checks the patch against the conversation as it was read. */
+static neo_problem *check_patch(neo_call *call, neo_text current, neo_json **clean)
+{
+    const char *wrong;
+    neo_json *before = neo_json_parse(current, call->pool, &wrong);
+    neo_problem *problem = before ? neo_call_check_if_match(call, current) : neo_problem_internal(call->pool);
+    return problem ? problem : neo_validate_patch(&neo_conversation_changes, before, call->body, call->pool, clean);
+}
+
+/* Sets no status if the conversation has changed since it was read. */
+static neo_problem *patch_version(neo_call *call, neo_pg *pg, neo_result *result)
+{
+    neo_rows rows;
+    neo_json *clean;
+    neo_pg_status status = neo_whatsapp_read(pg, &call->actor, call->match.id, call->pool, &rows);
+    neo_problem *problem = neo_call_check_found(call, status, &rows);
+    if (!problem)
+        problem = check_patch(call, neo_rows_text(&rows, 0, NEO_READ_CONVERSATION), &clean);
+    if (problem)
+        return problem;
+    const neo_conversation_change change = {call->match.id, neo_rows_value(&rows, 0, NEO_READ_VERSION),
+                                            neo_json_string_at(clean, "triage"), neo_json_string_at(clean, "last_read_at")};
+    status = neo_whatsapp_change(pg, &call->actor, &change, call->pool, &rows);
+    if (status != NEO_PG_OK)
+        return neo_call_failed(call, status, &rows);
+    if (neo_rows_value(&rows, 0, 0))
+        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
+    return NULL;
+}
+
+neo_problem *neo_call_patch_conversation(neo_call *call, neo_result *result)
+{
+    neo_pg *pg;
+    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
+    if (problem)
+        return problem;
+    for (int attempt = 0; attempt < MAX_ATTEMPTS && !problem && !result->status; attempt++)
+        problem = patch_version(call, pg, result);
+    neo_call_release(call, pg);
+    return problem || result->status ? problem : neo_call_failed(call, NEO_PG_RETRY, NULL);
+}
