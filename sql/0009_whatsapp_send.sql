@@ -129,12 +129,14 @@ declare
     m neoapi.whatsapp_message;
     number text;
     reported neoapi.whatsapp_status; -- by a callback that was faster than the provider's response
+    known bigint; -- identities with greater ids are new
     response text;
 begin
     select c.number_id into number from neoapi.whatsapp_message x
     join neoapi.whatsapp_conversation c on c.organization_id = x.organization_id and c.id = x.conversation_id
     where x.organization_id = organization and x.id = message;
     perform neoapi.whatsapp_lock_numbers(array[number]);
+    known := neoapi.whatsapp_next_identity();
     select x.* into m from neoapi.whatsapp_message x where x.organization_id = organization and x.id = message;
     if outcome = 'accepted' or outcome = 'opted_out' then
         perform neoapi.whatsapp_observe_recipient(m, number, coalesce(wa_id, m.recipient_wa_id), bsuid,
@@ -187,6 +189,9 @@ begin
         refusal = case outcome when 'unsent' then concat_ws(': ', code, title) end
     where n.organization_id = organization and n.id = number
       and (outcome = 'unsent' or (outcome = 'accepted' and n.refused_at is not null));
+    if outcome = 'opted_out' then
+        perform neoapi.whatsapp_add_opt_out_events(array[number], known);
+    end if;
     if outcome in ('refused', 'opted_out', 'unsent') then
         delete from neoapi.idempotency_key k
         where k.organization_id = organization and k.credential_id = credential and k.key = idempotency_key

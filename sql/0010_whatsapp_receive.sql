@@ -94,8 +94,8 @@ begin
     end if;
 end $$;
 
--- Inserts messages and updates their conversations. Returns the number of new messages.
-create function neoapi.whatsapp_insert_messages(facts neoapi.whatsapp_fact[], id_block text) returns bigint
+-- Inserts messages and updates their conversations. Returns the ids of the new messages.
+create function neoapi.whatsapp_insert_messages(facts neoapi.whatsapp_fact[], id_block text) returns text[]
     language sql volatile
     as $$
         with inserted as (
@@ -110,7 +110,7 @@ create function neoapi.whatsapp_insert_messages(facts neoapi.whatsapp_fact[], id
                 on i.organization_id = f.organization_id and i.number_id = f.number_id and i.source = 'message ' || f.id
             where f.kind = 'message' order by f.n
             on conflict do nothing
-            returning organization_id, conversation_id, occurred_at, type, is_group),
+            returning organization_id, id, conversation_id, occurred_at, type, is_group),
         updated as (
             update neoapi.whatsapp_conversation c
             set last_inbound_at = greatest(c.last_inbound_at, t.last), unread_count = c.unread_count + t.count,
@@ -119,11 +119,12 @@ create function neoapi.whatsapp_insert_messages(facts neoapi.whatsapp_fact[], id
                          max(occurred_at) filter (where neoapi.whatsapp_is_new_message(type) and not is_group) as last
                   from inserted group by organization_id, conversation_id) t
             where c.organization_id = t.organization_id and c.id = t.conversation_id)
-        select count(*) from inserted
+        select array(select id from inserted)
     $$;
 
 -- Applies the latest edit or revocation of each message to it. Either can arrive first. Only the sender can change a message.
-create function neoapi.whatsapp_apply_edits(facts neoapi.whatsapp_fact[]) returns void
+-- Returns the ids of the messages that change.
+create function neoapi.whatsapp_apply_edits(facts neoapi.whatsapp_fact[]) returns text[]
     language sql volatile
     as $$
         with change as materialized ( -- without organization_id, so that the index of refers_to is used
@@ -133,13 +134,17 @@ create function neoapi.whatsapp_apply_edits(facts neoapi.whatsapp_fact[]) return
                    min(x.occurred_at) filter (where x.type = 'revoke') as revoked_at
             from neoapi.whatsapp_message x
             where x.refers_to = any (array(select coalesce(f.refers_to, f.id) from unnest(facts) f where f.kind = 'message'))
-            group by x.organization_id, x.conversation_id, x.refers_to)
-        update neoapi.whatsapp_message o
-        set body = case when e.revoked_at is null then e.body end, has_media = o.has_media and e.revoked_at is null,
-            edited_at = e.edited_at, revoked_at = e.revoked_at
-        from change e
-        where o.organization_id = e.organization_id and o.provider_message_id = e.id and o.direction = 'inbound'
-          and o.conversation_id = e.conversation_id and o.refers_to is null
+            group by x.organization_id, x.conversation_id, x.refers_to),
+        changed as (
+            update neoapi.whatsapp_message o
+            set body = case when e.revoked_at is null then e.body end, has_media = o.has_media and e.revoked_at is null,
+                edited_at = e.edited_at, revoked_at = e.revoked_at
+            from change e
+            where o.organization_id = e.organization_id and o.provider_message_id = e.id and o.direction = 'inbound'
+              and o.conversation_id = e.conversation_id and o.refers_to is null
+              and (o.edited_at, o.revoked_at) is distinct from (e.edited_at, e.revoked_at)
+            returning o.id)
+        select array(select id from changed)
     $$;
 
 -- The conversation's latest outbound message.
@@ -151,11 +156,10 @@ create function neoapi.whatsapp_last_outbound(organization text, conversation te
         order by m.occurred_at desc, m.id desc limit 1
     $$;
 
--- Inserts statuses and updates their messages and conversations. Returns the number of new statuses.
-create function neoapi.whatsapp_apply_statuses(facts neoapi.whatsapp_fact[]) returns bigint
+-- Inserts statuses and updates their messages and conversations. Returns the number of new statuses and the ids of the messages
+-- that change.
+create function neoapi.whatsapp_apply_statuses(facts neoapi.whatsapp_fact[], out count bigint, out changed text[])
     language plpgsql volatile as $$
-declare
-    count bigint;
 begin
     perform from neoapi.whatsapp_conversation c
     where (c.organization_id, c.id) in (
@@ -200,22 +204,29 @@ begin
             status = t.status, status_at = t.at, error_code = t.error_code, error_title = t.error_title
         from target t
         where m.organization_id = t.organization_id and m.id = t.id
-          and neoapi.whatsapp_status_rank(t.status) > neoapi.whatsapp_status_rank(m.status))
-    update neoapi.whatsapp_conversation c set held = false, updated_at = now()
-    from (select organization_id, conversation_id, array_agg(id) as messages from target group by organization_id, conversation_id) t
-    where c.organization_id = t.organization_id and c.id = t.conversation_id and c.held
-      and neoapi.whatsapp_last_outbound(c.organization_id, c.id) = any (t.messages);
-    return count;
+          and neoapi.whatsapp_status_rank(t.status) > neoapi.whatsapp_status_rank(m.status)
+        returning m.id),
+    released as (
+        update neoapi.whatsapp_conversation c set held = false, updated_at = now()
+        from (select organization_id, conversation_id, array_agg(id) as messages from target
+              group by organization_id, conversation_id) t
+        where c.organization_id = t.organization_id and c.id = t.conversation_id and c.held
+          and neoapi.whatsapp_last_outbound(c.organization_id, c.id) = any (t.messages))
+    select array(select id from updated) into changed;
 end $$;
 
 -- Stores facts (a JSON array) of the given numbers. conversation_block and message_block are reserved blocks of ids.
 create function neoapi.whatsapp_receive(callback_facts json, numbers text[], conversation_block text, message_block text,
-                                        out message_count bigint, out status_count bigint)
+                                        out message_count bigint, out delivery_count bigint, out status_count bigint)
     language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
     facts neoapi.whatsapp_fact[];
     fact neoapi.whatsapp_fact;
     changed text[] := '{}'; -- conversations
+    received text[];        -- messages
+    edited text[];
+    delivered text[];
+    known bigint;           -- identities with greater ids are new
 begin
     facts := array(
         select json_populate_record(f, json_build_object('organization_id', w.organization_id, 'number_id', w.id))
@@ -223,6 +234,7 @@ begin
         join neoapi.whatsapp_number w on w.phone_number_id = f.phone_number_id and w.id = any (numbers)
         order by f.n);
     perform neoapi.whatsapp_lock_numbers(array(select f.number_id from unnest(facts) f));
+    known := neoapi.whatsapp_next_identity();
     foreach fact in array facts loop
         if fact.kind = 'status' then
             perform neoapi.whatsapp_observe_status(fact);
@@ -234,9 +246,13 @@ begin
         select distinct c.organization_id, c.id from neoapi.whatsapp_conversation c
         where c.id = any (changed) and c.organization_id = any (array(select distinct f.organization_id from unnest(facts) f))
         order by c.organization_id, c.id) k;
-    message_count := neoapi.whatsapp_insert_messages(facts, message_block);
-    perform neoapi.whatsapp_apply_edits(facts);
-    status_count := neoapi.whatsapp_apply_statuses(facts);
+    received := neoapi.whatsapp_insert_messages(facts, message_block);
+    edited := neoapi.whatsapp_apply_edits(facts);
+    select s.count, s.changed into status_count, delivered from neoapi.whatsapp_apply_statuses(facts) s;
+    message_count := cardinality(received);
+    delivery_count := neoapi.whatsapp_add_message_events(array(select f.organization_id from unnest(facts) f), received,
+                                                         edited || delivered)
+                    + neoapi.whatsapp_add_opt_out_events(array(select f.number_id from unnest(facts) f), known);
 end $$;
 
 revoke execute on function neoapi.whatsapp_receive from public;

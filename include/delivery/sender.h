@@ -58,8 +58,8 @@ void neo_sender_wake(neo_sender *sender);
 typedef struct neo_provider_request {
     const char *url;
     const char *token; /* for Authorization: Bearer */
-    neo_text body; /* JSON, sent with POST; NULL: GET */
-    int timeout;   /* seconds */
+    neo_text body;     /* JSON, sent with POST; NULL: GET */
+    int timeout;       /* seconds */
 } neo_provider_request;
 
 /* Sends the request and waits for the response; may be called from any thread. Sends at most once: it opens a new connection,

@@ -52,8 +52,8 @@ typedef struct neo_host {
     neo_pg *(*acquire)(void *context); /* a connection until release; NULL if the database is unavailable */
     void (*release)(void *context, neo_pg *pg);
     void (*notify_dispatcher)(void *context); /* there are new deliveries */
-    /* Sends `body` to `path` ("<phone_number_id>/messages") of WhatsApp's provider with POST, or GET if it is NULL, at most once,
-     * and waits for the response for a limited time. */
+    /* Sends `body` to `path` ("<phone_number_id>/messages") of WhatsApp's provider with POST, or GET if it is NULL, at most
+     * once, and waits for the response for a limited time. */
     void (*call_provider)(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer);
 } neo_host;
 

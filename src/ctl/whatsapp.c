@@ -21,7 +21,8 @@ static const char *read_secrets(const neo_ctl *ctl, const char *id, int is_new, 
     neo_keys keys;
     unsigned char hash[NEO_SHA256_SIZE];
     neo_ctl_secret secrets[] = {
-        [ACCESS_TOKEN] = {"access_token", "Access token (a system user's, with whatsapp_business_messaging and _management)", is_new, 0, NULL},
+        [ACCESS_TOKEN] = {"access_token", "Access token (a system user's, with whatsapp_business_messaging and _management)",
+                          is_new, 0, NULL},
         [APP_SECRET] = {"app_secret", "App secret (in the app's basic settings)", is_new, 0, NULL},
         [VERIFY_TOKEN] = {"verify_token", "Verify token of the callback", 0, 1, NULL},
         {0},

@@ -391,7 +391,8 @@ static struct curl_slist *headers_of(const neo_provider_request *request, apr_po
     return list;
 }
 
-static void set_request_once(CURL *curl, const neo_provider_request *request, struct curl_slist *headers, response_reader *reader)
+static void set_request_once(CURL *curl, const neo_provider_request *request, struct curl_slist *headers,
+                             response_reader *reader)
 {
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");

@@ -2,6 +2,7 @@
 /* Webhook deliveries, and the requests to receivers, which are under `webhooks` (see model/openapi_parts.h). */
 #include <apr_lib.h>
 #include <apr_strings.h>
+#include <string.h>
 
 #include "model/openapi_parts.h"
 #include "model/openapi_schema.h"
@@ -195,7 +196,7 @@ static const char fresh[] = NEO_JSON({
 /* What a receiver gets: the payload is inside. */
 static const char envelope[] = NEO_JSON({
     "type": "object",
-    "description": "Sent when a %s is created, updated or deleted.",
+    "description": "%s",
     "required": ["id", "event_type", "created_at", "payload"],
     "properties": {
         "id": {"type": "string", "description": "The delivery's id."},
@@ -247,20 +248,47 @@ static neo_json *event_sample(const neo_resource *resource, apr_pool_t *pool)
     return sample;
 }
 
+/* An envelope; the caller adds its events. */
+static neo_json *add_envelope(const neo_openapi_builder *builder, const char *title, const char *doc, const char *payload)
+{
+    apr_pool_t *pool = builder->pool;
+    neo_json *schema =
+        neo_openapi_add(builder, "schemas", apr_pstrcat(pool, title, "Event", NULL), neo_openapi_json(pool, envelope, doc));
+    neo_json *properties = neo_json_get(schema, "properties");
+    neo_json_set(properties, "payload", neo_openapi_ref(builder, "schemas", payload));
+    return neo_json_get(neo_json_get(properties, "event_type"), "enum");
+}
+
 /* {Resource}Event: the envelope with the payload of that resource. */
 static void add_event(const neo_openapi_builder *builder, const neo_resource *resource)
 {
     apr_pool_t *pool = builder->pool;
-    const char *name = apr_pstrcat(pool, resource->title, "Event", NULL);
-    neo_json *schema = neo_openapi_add(builder, "schemas", name, neo_openapi_json(pool, envelope, resource->name));
-    neo_json *properties = neo_json_get(schema, "properties");
+    const char *doc = apr_psprintf(pool, "Sent when a %s is created, updated or deleted.", resource->name);
+    neo_json *events = add_envelope(builder, resource->title, doc, neo_openapi_schema_name(resource, NEO_SHAPE_EVENT, pool));
     for (int i = 0; i < (int)(sizeof happened / sizeof *happened); i++)
-        neo_json_append(neo_json_get(neo_json_get(properties, "event_type"), "enum"),
-                        neo_json_make_string(event_of(resource, i, pool), pool));
-    neo_json_set(properties, "payload",
-                 neo_openapi_ref(builder, "schemas", neo_openapi_schema_name(resource, NEO_SHAPE_EVENT, pool)));
+        neo_json_append(events, neo_json_make_string(event_of(resource, i, pool), pool));
     if (resource == neo_resources[0]) /* the other events have the same form */
-        neo_openapi_example(builder, name, event_sample(resource, pool));
+        neo_openapi_example(builder, apr_pstrcat(pool, resource->title, "Event", NULL), event_sample(resource, pool));
+}
+
+/* The events of WhatsApp; those with the same payload follow each other. */
+static const struct {
+    const char *name, *payload, *summary;
+} whatsapp_events[] = {
+    {"whatsapp.message.received", "Message", "A contact sent a message"},
+    {"whatsapp.message.updated", "Message", "A message changed: its status, or its text"},
+    {"whatsapp.contact.opted_out", "Conversation", "A contact opted out"},
+};
+
+static void add_whatsapp_events(const neo_openapi_builder *builder)
+{
+    neo_json *events = NULL;
+    for (apr_size_t i = 0; i < sizeof whatsapp_events / sizeof *whatsapp_events; i++) {
+        const char *payload = whatsapp_events[i].payload;
+        if (i == 0 || strcmp(payload, whatsapp_events[i - 1].payload) != 0)
+            events = add_envelope(builder, payload, "Sent to subscriptions that list the event.", payload);
+        neo_json_append(events, neo_json_make_string(whatsapp_events[i].name, builder->pool));
+    }
 }
 
 static void add_samples(const neo_openapi_builder *builder)
@@ -292,6 +320,7 @@ void neo_openapi_delivery_components(const neo_openapi_builder *builder)
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if ((*r)->has_events)
             add_event(builder, *r);
+    add_whatsapp_events(builder);
 }
 
 /* ---------------------------------------------------------------- what receivers get */
@@ -332,6 +361,9 @@ neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder)
         for (int i = 0; (*r)->has_events && i < (int)(sizeof happened / sizeof *happened); i++)
             add_delivery_post(builder, webhooks, event_of(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
                               apr_psprintf(pool, "A %s was %s", (*r)->name, happened[i]));
+    for (apr_size_t i = 0; i < sizeof whatsapp_events / sizeof *whatsapp_events; i++)
+        add_delivery_post(builder, webhooks, whatsapp_events[i].name,
+                          apr_pstrcat(pool, whatsapp_events[i].payload, "Event", NULL), whatsapp_events[i].summary);
     add_delivery_post(builder, webhooks, "webhook.test", "TestEvent", "A subscription is tested");
     return webhooks;
 }

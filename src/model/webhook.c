@@ -4,7 +4,9 @@
 #include "model/rules.h"
 
 #define EVENTS(name, AREA, collection) #name ".created", #name ".updated", #name ".deleted",
-static const char *const events[] = {NEO_RESOURCES_WITH_EVENTS(EVENTS) "*", NULL};
+/* Not included in "*", which clients chose when there were no others. */
+#define NEO_WHATSAPP_EVENTS "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out"
+static const char *const events[] = {NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, "*", NULL};
 
 static const neo_field fields[] = {
     NEO_FIELD_ID("subscription", "whs_01kga4vrzrd2v6x8t1q5m9k7b4", 0),
@@ -20,7 +22,7 @@ static const neo_field fields[] = {
      .type = NEO_ENUM_LIST,
      .flags = NEO_REQUIRED | NEO_ALWAYS,
      .values = events,
-     .doc = "Events to deliver; `*` means all.",
+     .doc = "Events to deliver; `*` means all but those of WhatsApp.",
      .example = "[\"broker.created\", \"broker.updated\"]"},
     {.name = "secret",
      .type = NEO_STRING,

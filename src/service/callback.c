@@ -279,8 +279,11 @@ static neo_pg_status receive_facts(neo_call *call, neo_pg *pg, const apr_array_h
 {
     neo_rows rows;
     neo_pg_status status = NEO_PG_OK;
-    for (int first = 0; first < facts->nelts && status == NEO_PG_OK; first += FACTS_PER_STEP)
+    for (int first = 0; first < facts->nelts && status == NEO_PG_OK; first += FACTS_PER_STEP) {
         status = neo_whatsapp_receive(pg, neo_facts_json(facts, first, FACTS_PER_STEP, call->pool), numbers, call->pool, &rows);
+        if (status == NEO_PG_OK)
+            neo_call_notify_dispatcher(call, &rows);
+    }
     return status;
 }
 

@@ -143,8 +143,9 @@ static const char *fetch_template(neo_call *call, const neo_rows *begun, const n
                                  (neo_text){NULL, 0}, &answer);
     const char *text = neo_template_read(&answer, start->template_name, start->template_language, call->pool, &wrong);
     if (!text)
-        neo_log(NEO_LOG_NO_TEMPLATE, request->log_context, "the provider does not return the text of template %s (%s) of account %s (%s)",
-                start->template_name, start->template_language, account, wrong);
+        neo_log(NEO_LOG_NO_TEMPLATE, request->log_context,
+                "the provider does not return the text of template %s (%s) of account %s (%s)", start->template_name,
+                start->template_language, account, wrong);
     neo_pg *pg = request->host->acquire(request->context);
     if (pg) {
         neo_whatsapp_store_template(pg, &call->actor, account, start, text, call->pool);

@@ -10,7 +10,8 @@
 #define CONVERSATION  "neoapi.whatsapp_conversation_json(t)::text"
 #define CONVERSATIONS "neoapi.whatsapp_conversation t where t.organization_id = $1 and not t.is_provisional"
 
-static neo_statement *begin, *end, *store_template, *answer, *read_one, *change, *numbers_of, *newest_numbers, *verify, *receive;
+static neo_statement *begin, *end, *store_template, *answer, *read_one, *change, *numbers_of, *newest_numbers, *verify,
+    *receive;
 
 void neo_whatsapp_make_statements(apr_pool_t *pool)
 {
@@ -32,7 +33,8 @@ void neo_whatsapp_make_statements(apr_pool_t *pool)
         pool, "select id, phone_number_id, app_secret from neoapi.whatsapp_number order by id desc limit 16", 0, 0);
     verify = neo_statement_make(
         pool, "select true from neoapi.whatsapp_number where verify_token_hash = decode($1, 'hex') limit 1", 1, 0);
-    receive = neo_statement_make(pool, "select message_count, status_count from neoapi.whatsapp_receive($1, $2, $3, $4)", 4, 1);
+    receive = neo_statement_make(
+        pool, "select message_count, delivery_count, status_count from neoapi.whatsapp_receive($1, $2, $3, $4)", 4, 1);
 }
 
 static const char *hex_of(const unsigned char *hash, apr_size_t len, apr_pool_t *pool)

@@ -206,7 +206,7 @@ def test_http_is_refused_unless_the_administrator_allows_it(own_api):
     assert ok(new(own_api), 201)["url"] == URL
 
 
-@pytest.mark.parametrize("events", [[], ["x"], ["broker"], ["broker.*"], ["broker.created", "x"], ["webhook.test"], [1], [None],
+@pytest.mark.parametrize("events", [[], ["x"], ["broker"], ["broker.*"], ["broker.created", "x"], ["webhook.test"], ["whatsapp.*"], [1], [None],
                                     ["Broker.Created"], "broker.created", {}, 1])
 def test_unknown_events_are_refused(admin, events):
     found = wrong_fields(new(admin, events=events))
@@ -214,7 +214,8 @@ def test_unknown_events_are_refused(admin, events):
     assert all(code.startswith("validation.webhook.events_") for code in found.values())
 
 
-@pytest.mark.parametrize("events", [["*"], EVENTS, ["document.deleted"]])
+@pytest.mark.parametrize("events", [["*"], EVENTS, ["document.deleted"], ["*", "whatsapp.message.received"],
+                                    ["whatsapp.message.updated", "whatsapp.contact.opted_out"]])
 def test_known_events_are_accepted(admin, events):
     assert ok(new(admin, events=events), 201)["events"] == events
 

@@ -176,8 +176,8 @@ def test_what_a_client_has_set_is_not_changed_by_later_messages(org):
 def test_of_two_conversations_that_become_one_the_latest_choice_counts(org, expected):
     old, new = OTHERS[:2]
     ids = {}
-    for phone in (old, new):
-        org.notify(text("Olá", phone, at=int(time.time()) - 60))
+    for phone, ago in ((old, 300), (new, 60)):
+        org.notify(text("Olá", phone, at=int(time.time()) - ago))
         ids[phone] = conversations(org)["items"][0]["id"]
     choices = [(old, "dismissed"), (new, "assigned"), (new, "pending")]
     for phone, triage in choices if expected == "pending" else reversed(choices):

@@ -29,13 +29,13 @@ def test_a_conversation_begins_with_a_lead_and_a_template(org):
         "contact_wa_id": PHONE, "contact_name": "Carla Dias", "triage": "assigned", "lead_id": lead,
         "last_message_at": message["occurred_at"],
         "last_message": {"id": message["id"], "direction": "outbound", "type": "template", "status": "accepted",
-                         "occurred_at": message["occurred_at"]},
+                         "body": "Podemos agendar a sua visita?", "occurred_at": message["occurred_at"]},
         "unread_count": 0, "window_open": False, "held": False,
         "created_at": conversation["created_at"], "updated_at": conversation["updated_at"]}
     assert message == {
         "id": message["id"], "conversation_id": conversation["id"], "direction": "outbound", "source": "api",
-        "provider_message_id": send.id, "type": "template", "template_name": "visita", "template_language": "pt_BR",
-        "has_media": False, "status": "accepted", "status_at": message["status_at"], "actor_id": org.api.credential.id,
+        "provider_message_id": send.id, "type": "template", "body": "Podemos agendar a sua visita?", "template_name": "visita",
+        "template_language": "pt_BR", "has_media": False, "status": "accepted", "status_at": message["status_at"], "actor_id": org.api.credential.id,
         "actor_type": "api_key", "occurred_at": message["occurred_at"]}
     assert moment(message["occurred_at"]) <= moment(message["status_at"]) <= moment(conversation["updated_at"])
 

@@ -48,8 +48,17 @@ static void the_body_in_the_language_is_read(void **state)
 static void anything_else_is_no_text(void **state)
 {
     static const char *const bodies[] = {
-        LIST("[]"), LIST("{}"), LIST("7"), LIST("[7, {\"type\":\"BODY\"}]"), LIST("[{\"type\":\"BODY\",\"text\":\"\"}]"),
-        "{\"data\":[]}", "{\"data\":{\"name\":\"visit\"}}", "[]", "{}", "<html>", "",
+        LIST("[]"),
+        LIST("{}"),
+        LIST("7"),
+        LIST("[7, {\"type\":\"BODY\"}]"),
+        LIST("[{\"type\":\"BODY\",\"text\":\"\"}]"),
+        "{\"data\":[]}",
+        "{\"data\":{\"name\":\"visit\"}}",
+        "[]",
+        "{}",
+        "<html>",
+        "",
     };
     const char *wrong;
     for (int i = 0; i < COUNT(bodies); i++) {

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Events of WhatsApp: what callbacks write into the event log, and who gets it."""
+
+import pytest
+
+from client import Api, ok
+from event_log import events
+from receiver import Receiver
+from wait import eventually
+from webhook_fixtures import HERE, deliveries, subscribe
+from whatsapp import PHONE, meta, module_admin_factory, module_instance, org, provider  # noqa: F401
+
+from callbacks import failure, message, preference, status, system, text
+
+CONF = HERE
+RECEIVED, UPDATED, OPTED_OUT = "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out"
+OTHER = "5511987654399"
+
+
+@pytest.fixture
+def receiver(module_instance):
+    with Receiver() as one:
+        yield one
+
+
+def logged(org, after=0):
+    """The organization's events of WhatsApp as (type, payload)."""
+    found = [one for one in events(org.instance, org.organization) if one["type"].startswith("whatsapp.")]
+    for one in found:
+        assert (one["actor"], one["request_id"], one["changed"], one["previous"]) == ("system", None, None, None)
+        assert one["payload"]["id"] == one["resource_id"]
+    return [(one["type"], one["payload"]) for one in found][after:]
+
+
+def types(org):
+    return [happened for happened, _ in logged(org)]
+
+
+def test_events_are_delivered_to_subscriptions_that_list_them(org, receiver):
+    everything = subscribe(org.api, receiver.url + "all", "*")
+    one = subscribe(org.api, receiver.url + "one", "*", OPTED_OUT)
+    both = subscribe(org.api, receiver.url + "both", RECEIVED, UPDATED)
+    made, send = org.begin()
+    org.notify(status(send, "delivered", PHONE), text("Quero visitar.", PHONE))
+    org.notify(text("PARAR", PHONE))
+    eventually(lambda: len(receiver.arrivals) == 4, "four deliveries")
+    arrived = {name: [arrival.json for arrival in receiver.arrivals if arrival.path == "/" + name] for name in ("all", "one", "both")}
+    assert arrived["all"] == [] == deliveries(org.api, everything)
+    path = "whatsapp/conversations/" + made["conversation"]["id"]
+    conversation = ok(org.api.get(path))
+    assert [(one["event_type"], one["payload"]) for one in arrived["one"]] == [(OPTED_OUT, conversation)]
+    assert "opted_out_at" in conversation and len(deliveries(org.api, one)) == 1
+    items = ok(org.api.get(path + "/messages"))["items"]
+    found = {one["payload"]["id"]: one for one in arrived["both"]}
+    assert [found[one["id"]]["payload"] for one in items] == items
+    assert [found[one["id"]]["event_type"] for one in items] == [RECEIVED, RECEIVED, UPDATED]
+    assert [one["event_type"] for one in deliveries(org.api, both)].count(RECEIVED) == 2
+
+
+def test_a_repeated_callback_is_no_event(org):
+    _, send = org.begin()
+    items = status(send, "delivered", PHONE), text("Olá", PHONE), text("PARAR", PHONE), preference("stop", PHONE)
+    for _ in range(2):
+        org.notify(*items)
+    assert sorted(types(org)) == [OPTED_OUT, RECEIVED, RECEIVED, UPDATED]
+
+
+def test_a_status_is_an_event_only_if_the_message_changes(org):
+    made, send = org.begin()
+    for state in ("read", "delivered", "sent", "read"):
+        org.notify(status(send, state, PHONE))
+    (happened, payload), = logged(org)
+    assert (happened, payload["id"], payload["status"]) == (UPDATED, made["message"]["id"], "read")
+
+
+def test_edits_and_revocations_update_their_message(org):
+    first, second = text("Sábado", PHONE), text("Adeus", PHONE)
+    edit = message("edit", PHONE, content={"original_message_id": first["id"],
+                                           "message": {"type": "text", "text": {"body": "Domingo"}}})
+    revoke = message("revoke", PHONE, content={"original_message_id": second["id"]})
+    org.notify(edit)
+    assert logged(org) == []
+    org.notify(first, second)
+    assert [(happened, payload["body"]) for happened, payload in logged(org)] == [(RECEIVED, "Domingo"), (RECEIVED, "Adeus")]
+    org.notify(revoke)
+    org.notify(revoke, edit)
+    (happened, payload), = logged(org, after=2)
+    assert happened == UPDATED and payload["provider_message_id"] == second["id"] and "body" not in payload
+
+
+def test_an_opt_out_is_an_event_once_until_the_contact_resumes(org):
+    def at(second, kind="stop"):
+        org.notify(preference(kind, PHONE, at=1_760_000_000 + second))
+        return types(org).count(OPTED_OUT)
+    assert [at(100), at(200), at(50), at(20, "resume"), at(300, "resume"), at(250), at(400), at(350)] == [1, 1, 1, 1, 1, 1, 2, 2]
+
+
+def test_an_opt_out_stays_one_event_through_a_change_of_number(org):
+    org.notify(text("PARAR", PHONE, at=1_760_000_000))
+    org.notify(system("user_changed_number", PHONE, new={"wa_id": OTHER}, at=1_760_000_100))
+    org.notify(text("Olá", OTHER, at=1_760_000_200))
+    assert types(org).count(OPTED_OUT) == 1 and types(org).count(RECEIVED) == 3
+
+
+def test_an_opt_out_that_a_status_reveals_is_an_event(org):
+    made, send = org.begin()
+    org.notify(status(send, "failed", PHONE, errors=failure(131050)))
+    found = dict(logged(org))
+    assert found[UPDATED]["error_code"] == 131050 and found[OPTED_OUT]["id"] == made["conversation"]["id"]
+
+
+def test_events_stay_in_their_organization(org, receiver, module_instance, module_admin_factory):
+    stranger = Api(module_instance, module_admin_factory.key())
+    subscription = subscribe(stranger, receiver.url, RECEIVED, UPDATED, OPTED_OUT)
+    org.notify(text("Olá", PHONE))
+    assert types(org) == [RECEIVED] and deliveries(stranger, subscription) == []
