@@ -31,6 +31,7 @@ NEEDS.fuzz-check     := build check-all
 NEEDS.manuals        := build
 NEEDS.demo           := build run
 NEEDS.demo-receiver  := run
+NEEDS.demo-story     := run
 NEEDS.package        := build package
 NEEDS.package-test   := build package
 NEEDS.bench          := build run bench
@@ -229,7 +230,7 @@ check-rest: ## check-all without check
 
 # ---------------------------------------------------------------- packages, and the demo
 
-.PHONY: deps demo demo-receiver demo-stop demo-remove
+.PHONY: deps demo demo-receiver demo-story demo-stop demo-remove
 deps: ## install the Debian packages that are missing
 	@:
 
@@ -239,6 +240,9 @@ demo: all ## build it and run it with data (DEMO_PORT=8443, DEMO_RETRY_DELAYS="0
 
 demo-receiver: ## show the webhooks that the running demo sends, until Ctrl-C (DEMO_RECEIVER_PORT=8555)
 	@NEOAPI_DEMO_RECEIVER_PORT='$(DEMO_RECEIVER_PORT)' /usr/bin/python3 -B tests/demo/receiver.py '$(BUILD)'
+
+demo-story: ## tell a conversation over WhatsApp in the running demo: template, reply, webhook, opt-out
+	@/usr/bin/python3 -B tests/demo/story.py '$(BUILD)'
 
 demo-stop: ## stop the demo and keep its data
 	@sh tests/demo/demo.sh stop '$(BUILD)'

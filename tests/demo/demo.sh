@@ -253,7 +253,7 @@ The examples of the documentation work in a shell with these variables:
 
 export KEY=$NEOAPI_KEY LEAD=$lead CURL_CA_BUNDLE=$ca REQUESTS_CA_BUNDLE=$ca NODE_EXTRA_CA_CERTS=$ca
 
-To receive webhooks, run make demo-receiver in another shell.
+To receive webhooks, run make demo-receiver in another shell. make demo-story shows a conversation over WhatsApp, with webhooks.
 
 make demo-stop stops the demo and keeps its data.
 END

@@ -24,6 +24,7 @@ from pathlib import Path
 
 TOLERANCE = 300  # seconds that a signature may be old: who records a delivery cannot play it again later
 MAX_BODY = 1 << 20
+EVENTS = ["*", "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out"]
 
 
 def die(message):
@@ -166,9 +167,9 @@ class Demo:
         if not mine:
             others = [one for one in self.want("GET", "webhooks?limit=100")["items"] if one["url"] == url]
             mine = self.want("POST", f"webhooks/{others[0]['id']}/rotate-secret") if others else \
-                self.want("POST", "webhooks", {"url": url, "events": ["*"]})
-        if mine["url"] != url or not mine["is_active"] or mine["events"] != ["*"]:
-            wanted = {"url": url, "events": ["*"], "is_active": True}
+                self.want("POST", "webhooks", {"url": url, "events": EVENTS})
+        if mine["url"] != url or not mine["is_active"] or mine["events"] != EVENTS:
+            wanted = {"url": url, "events": EVENTS, "is_active": True}
             mine = {**self.want("PATCH", f"webhooks/{mine['id']}", wanted), "secret": mine["secret"]}
         self.keep(mine)
         return mine

@@ -4,7 +4,7 @@
     NEOAPI_URL=… NEOAPI_CA=… NEOAPI_KEY=… whatsapp.py leads    prints leads as CSV: parties with the role buyer or tenant
     NEOAPI_URL=… NEOAPI_CA=… whatsapp.py serve PORT SECRETS    simulates Meta for the number whose secrets are in that file
 
-Each message is delivered, read and answered; each step is a signed callback and a line of output. Uses tests/whatsapp.
+Each message is delivered, read and answered, the template "visita" with PARAR; each step is a signed callback and a line of output. Uses tests/whatsapp.
 """
 
 import csv
@@ -29,6 +29,7 @@ LEADS = 12
 STATUSES = (("sent", 0.2), ("delivered", 0.5), ("read", 1))  # with the delay in seconds
 ANSWERS = ("Oi! Sim, quero visitar no sábado de manhã.", "Obrigada pelo contato! Aceitam financiamento?",
            "Boa tarde, pode me mandar mais fotos?")
+STOPPED_BY, STOP = "visita", "PARAR"  # a template, and the answer of each contact who gets it
 TIMEOUT_S = 60  # seconds to wait for Apache
 
 
@@ -71,7 +72,7 @@ class Contacts:
             self.say(f"{send.to}: {state}")
         time.sleep(1)
         self.count += 1
-        answer = ANSWERS[self.count % len(ANSWERS)]
+        answer = STOP if send.template["name"] == STOPPED_BY else ANSWERS[self.count % len(ANSWERS)]
         self.tell(messages=[text(answer, send.to)])
         self.say(f"{send.to} answers: {answer}")
 

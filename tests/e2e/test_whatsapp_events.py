@@ -3,7 +3,7 @@
 
 import pytest
 
-from client import Api, ok
+from client import Api, ok, refused
 from event_log import events
 from receiver import Receiver
 from wait import eventually
@@ -114,3 +114,18 @@ def test_events_stay_in_their_organization(org, receiver, module_instance, modul
     subscription = subscribe(stranger, receiver.url, RECEIVED, UPDATED, OPTED_OUT)
     org.notify(text("Olá", PHONE))
     assert types(org) == [RECEIVED] and deliveries(stranger, subscription) == []
+
+
+def test_a_lead_is_written_to_replies_and_opts_out(org, receiver):
+    subscribe(org.api, receiver.url, RECEIVED, OPTED_OUT)
+    lead = org.lead()
+    made, _ = org.begin(lead, template="boas_vindas", template_parameters=["Carla", "Horizonte"])
+    org.notify(text("Quero visitar no sábado.", PHONE))
+    eventually(lambda: receiver.arrivals, "the notification of the reply")
+    notified = receiver.arrivals[0].json["payload"]
+    items = ok(org.api.get(f"whatsapp/conversations/{notified['conversation_id']}/messages"))["items"]
+    assert items == [notified, made["message"]] and notified["body"] == "Quero visitar no sábado."
+    org.notify(text("PARAR", PHONE))
+    eventually(lambda: OPTED_OUT in {one.json["event_type"] for one in receiver.arrivals}, "the notification of the opt-out")
+    refused(org.start(lead), 409, "conflict.opted_out")
+    assert len(org.meta.sends) == 1
