@@ -208,7 +208,7 @@ check-manuals: all manuals
 PYTEST_PROCESSES ?= 4
 MPM    ?= event
 MARKS  ?= not alone
-PYTEST := NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TEST_MPM='$(MPM)' /usr/bin/python3 -m pytest -q
+PYTEST := META_OPENAPI='$(abspath $(META_OPENAPI))' NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TEST_MPM='$(MPM)' /usr/bin/python3 -m pytest -q
 .PHONY: e2e-parallel e2e-alone
 e2e: e2e-parallel ## run the end-to-end tests against real servers (PYTEST_ARGS=..., PYTEST_PROCESSES=4, MPM=worker; SAN=1 with the sanitizers)
 	@$(MAKE) --no-print-directory e2e-alone

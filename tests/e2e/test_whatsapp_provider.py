@@ -12,17 +12,21 @@ from concurrent.futures import ThreadPoolExecutor
 import psycopg2
 import pytest
 
+from admin_pages import PLACES
 from client import ok, refused
 from receiver import ENDLESS
 from wait import TIMEOUT_S, eventually
 from whatsapp import (PHONE, TIMEOUT, WhatsAppOrg, meta, module_admin_factory,  # fixtures among them
                       module_instance, org, provider)
 
-from callbacks import failure, preference, status, text
+import jsonschema
+import specification
+from callbacks import CONTENT, failure, message, preference, status, text
 from meta import (Meta, accept, accepting, after, answering, drip, error, hang, huge, close_before_response,
                   close_within_response,
                   one_after_the_other, slowly)
 
+CONF = PLACES
 JSON = "application/json"
 
 
@@ -178,11 +182,23 @@ def test_an_unregistered_number_is_no_template_error(org, module_instance):
 
 
 def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
-    def report():
-        run = subprocess.run([module_instance.env["NEOAPI_CTL"], "--json", "status"], text=True, capture_output=True,
+    def ctl(*words):
+        run = subprocess.run([module_instance.env["NEOAPI_CTL"], "--json", *words], text=True, capture_output=True,
                              timeout=TIMEOUT_S)
-        shown = json.loads(run.stdout)
-        return shown["whatsapp_stalled"], org.number_id in (shown.get("whatsapp_refusals") or ""), " ".join(shown["warnings"])
+        return json.loads(run.stdout)
+
+    def report():
+        shown, refusals = ctl("status"), doctor()["WhatsApp numbers"]
+        is_refused = org.number_id in (shown.get("whatsapp_refusals") or "")
+        assert is_refused == (org.number_id in refusals["found"]) and (refusals["result"] == "failed") >= is_refused
+        return shown["whatsapp_stalled"], is_refused, " ".join(shown["warnings"])
+
+    def doctor():
+        return {row["check"]: row for row in ctl("doctor", "--httpd-conf", "/nowhere")}
+
+    def stalled_metric():
+        text = org.api.session.get(module_instance.url.split("/public/")[0] + "/neoapi-metrics").text
+        return int(re.search(r"^neoapi_whatsapp_messages_stalled (\d+)$", text, re.M)[1])
 
     lead = org.lead()
     org.meta.behave(error(190))
@@ -194,11 +210,16 @@ def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
     module_instance.sql("update neoapi.whatsapp_message set occurred_at = now() - interval '20 minutes' where id = %s",
                         made["message"]["id"])
     assert report()[0] == before + 1 and "pending for over ten minutes" in report()[2]
+    found = doctor()["WhatsApp messages"]
+    assert found["result"] == "failed" and found["found"].startswith(f"{before + 1} pending for over ten minutes")
+    eventually(lambda: stalled_metric() == before + 1, "the metric of stalled messages")
     org.meta.behave(accept)
     org.begin(lead, 200)
     assert not report()[1]
     org.notify(status(org.meta.sends[-2], "delivered", PHONE))
     assert report()[0] == before
+    assert (doctor()["WhatsApp messages"]["result"] == "ok") == (before == 0)
+    eventually(lambda: stalled_metric() == before, "the metric after the status")
 
 
 # ---------------------------------------------------------------- nobody knows whether it was sent: it is never sent again
@@ -409,3 +430,20 @@ def test_no_secret_is_in_the_error_log_or_in_the_database(org, module_instance):
         assert private not in module_instance.error_log
         assert not [row for row in kept if private in row]
         assert not [row for row in kept if private.encode().hex() in row]
+
+
+# ---------------------------------------------------------------- Meta's OpenAPI document (META_OPENAPI=file)
+
+@pytest.mark.skipif(not specification.given(), reason="META_OPENAPI is not set")
+def test_the_stand_in_follows_metas_openapi_document(org):
+    """All tests check with it what they send; here it is made sure that it finds mistakes."""
+    _, send = org.begin(template="boas_vindas", template_parameters=["Carla", "Horizonte"])
+    for wrong in ({"to": 7}, {"template": {}}, {"colour": "red"}, {"recipient_type": "nobody"}):
+        with pytest.raises((AssertionError, jsonschema.ValidationError)):
+            specification.check("request", {**send.json, **wrong})
+    for kind in CONTENT:
+        org.notify(message(kind, PHONE))
+    for state in ("sent", "delivered", "read", "failed"):
+        org.notify(status(send, state, PHONE, errors=failure(131026) if state == "failed" else None))
+    with pytest.raises((AssertionError, jsonschema.ValidationError)):
+        org.notify(status(send, "burned", PHONE))

@@ -23,6 +23,7 @@ from wait import TIMEOUT_S, eventually
 sys.path.append(str(ROOT / "tests/whatsapp"))
 
 import callbacks  # noqa: E402
+import specification  # noqa: E402
 from meta import Meta, accept  # noqa: E402
 
 PATH = "/whatsapp/callback"
@@ -151,7 +152,9 @@ class WhatsAppOrg:
     def notify(self, *items, number=None, status=200):
         """A callback about the number."""
         number = number or self.number
-        self.deliver(callbacks.notification(number, *items), number, status)
+        envelope = callbacks.notification(number, *items)
+        specification.check("callback", envelope)
+        self.deliver(envelope, number, status)
 
     def deliver(self, envelope, number=None, status=200):
         context = ssl.create_default_context(cafile=self.instance.ca)

@@ -25,6 +25,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+import specification
+
 TIMEOUT_S = 60
 USER_ID = r"[A-Z]{2}\.[0-9A-Za-z]{1,128}"
 numbers = itertools.count(secrets.randbelow(10**6) * 10**4)  # nothing is called the same in two processes
@@ -190,8 +192,8 @@ def accepting(wa_id=None, user_id=None, **of_message):
         if is_user_id:
             contact["user_id"] = send.to
         contact = {name: value for name, value in contact.items() if value}
-        handler.answer(200, {"messaging_product": "whatsapp", "contacts": [contact],
-                             "messages": [{"id": send.id, **of_message}]})
+        handler.answer_checked("response", {"messaging_product": "whatsapp", "contacts": [contact],
+                                            "messages": [{"id": send.id, **of_message}]})
     return behave
 
 
@@ -295,6 +297,17 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(data)
 
+    def answer_checked(self, kind, body):
+        """The answer must be as Meta's OpenAPI document says."""
+        self.verify(kind, body)
+        self.answer(200, body)
+
+    def verify(self, kind, body):
+        try:
+            specification.check(kind, body)
+        except Exception as wrong:
+            self.server.meta.wrong.append((kind, str(wrong), body))
+
     def number_and_resource(self):
         """The number (or account) that a path is about, and the path's last word."""
         found = re.fullmatch(r"/v\d+\.\d+/(\d+)/(messages|message_templates)", urlsplit(self.path).path)
@@ -329,6 +342,7 @@ class Handler(BaseHTTPRequestHandler):
         except Wrong as wrong:
             meta.wrong.append(wrong.args)
             return error(wrong.args[0], details=wrong.args[1])(self, send)
+        self.verify("request", send.json)
         meta.behaviour(self, send)
 
     def do_GET(self):
@@ -342,7 +356,7 @@ class Handler(BaseHTTPRequestHandler):
             return self.answer(ERRORS[wrong.args[0]][0], error_body(*wrong.args))
         asked = parse_qs(urlsplit(self.path).query)
         named = [one for one in self.server.meta.templates if one["name"] == asked.get("name", [one["name"]])[0]]
-        self.answer(200, {"data": named, "paging": {"cursors": {"before": "MAZDZD", "after": "MjQZD"}}})
+        self.answer_checked("templates", {"data": named, "paging": {"cursors": {"before": "MAZDZD", "after": "MjQZD"}}})
 
     def log_message(self, *_):
         pass
