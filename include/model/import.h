@@ -13,8 +13,9 @@
 #include "core/id.h"
 #include "model/resource.h"
 
-/* Every kind of row that is exported and imported, ended by NULL: resources, leads and opt-outs. Its table must have the
- * columns organization_id, id and representation, which is the exported line. */
+/* Every kind of row that is exported and imported, ended by NULL: resources, and leads, opt-outs, conversations and messages.
+ * Its table must have the columns organization_id, id and, unless `exported` is set, representation, which is the exported
+ * line. */
 extern const neo_resource *const neo_import_kinds[];
 
 /* Returns NULL if there is none. */

@@ -38,6 +38,7 @@ enum neo_field_flags {
     NEO_MULTILINE = 64,       /* a string that can have line breaks and tabs */
     NEO_CONDITIONAL = 128,    /* required by the resource's rule in some bodies */
     NEO_NOT_IN_EXAMPLE = 256, /* not in the example of the resource, since it contradicts the other fields' */
+    NEO_VERBATIM = 1024,      /* a string with any characters, also none */
     NEO_HTTPS = 512,          /* a URL that must have https unless the site allows http */
     NEO_MUTUAL = 1024,    /* a reference to the same kind, one field of a resource at most: a deletion clears it in the resource
                              that the deleted one refers to by it, if that refers back */
@@ -172,6 +173,8 @@ struct neo_resource {
                  apr_pool_t *pool); /* adds to the new body what it leaves to related resources; NULL: nothing */
     int has_batch;                  /* POST …/batch */
     int has_foreign_keys;           /* its references are foreign keys instead of rows of neoapi.reference */
+    const char *exported;           /* SQL of the exported line of the row t; NULL: its representation */
+    const char *import_function; /* the function (organization, line) that imports it; NULL: rows are written like all others */
 };
 
 /* Every resource, ended by NULL. */
@@ -185,7 +188,7 @@ extern const neo_filter neo_common_filters[];
 NEO_RESOURCE_LIST(NEO_DECLARATION)
 
 /* Imported and exported by neoapictl, but not part of the API. */
-extern const neo_resource neo_lead, neo_whatsapp_opt_out;
+extern const neo_resource neo_lead, neo_whatsapp_opt_out, neo_whatsapp_conversation, neo_whatsapp_message;
 
 /* The body of POST /webhooks/{id}/recover. */
 extern const neo_resource neo_recovery;

@@ -8,7 +8,7 @@
 #include "store/pg.h"
 
 /* Begins a read-only transaction that neo_export_end ends. Sets *head to {"at", "schema", "tenant": {"id", "name", "plan"},
- * "organization": {"id", "name"}, "left_out": {"whatsapp_message": 2, …}}; "left_out" counts rows that an export does not
+ * "organization": {"id", "name"}, "left_out": {"whatsapp_number": 2}}; "left_out" counts rows that an export does not
  * contain. */
 const char *neo_export_begin(neo_pg *pg, const char *organization, apr_pool_t *pool, neo_json **head);
 void neo_export_end(neo_pg *pg, apr_pool_t *pool);

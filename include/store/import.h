@@ -59,6 +59,7 @@ const char *neo_import_store_ids(neo_import *import, apr_pool_t *pool);
 /* Writes the next batch. is_done: there was none left. */
 typedef struct neo_import_batch {
     long long rows, created, updated;
+    long long skipped; /* conversations of numbers that the organization does not have, and their messages */
     int is_done;
 } neo_import_batch;
 const char *neo_import_write(neo_import *import, apr_pool_t *pool, neo_import_batch *batch);

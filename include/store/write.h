@@ -38,8 +38,8 @@ neo_sql *neo_write_delete(const neo_resource *resource, unsigned int options, ap
 #define NEO_IMPORT_BATCH_ROWS "500" /* rows of a transaction; a literal, so that the planner knows it */
 
 /* Writes the next batch of a kind's lines after {before}: creates rows, and updates those that exist. References are written by
- * another statement. One row: the number of its last line (null: there is none left), and the counts of lines, created rows and
- * updated rows. */
+ * another statement. One row: the number of its last line (null: there is none left), and the counts of lines, created rows,
+ * updated rows and skipped lines. */
 neo_sql *neo_write_import(const neo_resource *kind, neo_import_events events, apr_pool_t *pool);
 
 /* Whether a field is a parameter; they are numbered in the order of the fields: {field0}, {field1}, … */

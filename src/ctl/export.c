@@ -192,12 +192,11 @@ static const neo_ctl_parameter options[] = {
 const neo_ctl_command neo_ctl_export[] = {
     {"export", NULL, "Export an organization's data, one line of JSON per row.",
      "The export is a consistent snapshot. Its first line describes it and counts the rows: {\"export\": {...}}. Each other "
-     "line is a resource as the API returns it, {\"broker\": {...}}, after those that it refers to. Leads and WhatsApp "
-     "opt-outs are included as {\"lead\": {...}} and {\"whatsapp_opt_out\": {...}}, webhook subscriptions without their "
-     "secrets.\n"
-     "Not exported: " NEO_TRANSFER_LEFT_OUT ". The first line counts the WhatsApp data in left_out. For a full backup use "
-     "pg_dump. To move a WhatsApp number, add it again; conversations start anew with the next message, because Meta reports "
-     "the status of a message only to the number that sent it.",
+     "line is a resource as the API returns it, {\"broker\": {...}}, after those that it refers to. Leads are "
+     "included as {\"lead\": {...}}, WhatsApp opt-outs, conversations and messages as {\"whatsapp_opt_out\": {...}} and so on, "
+     "webhook subscriptions without their secrets.\n"
+     "Not exported: " NEO_TRANSFER_LEFT_OUT ". The first line counts the WhatsApp numbers in left_out. For a full backup use "
+     "pg_dump. To move a WhatsApp number, add it again, and then import its conversations.",
      arguments, options, run, NULL, 0},
     {0},
 };

@@ -86,7 +86,8 @@ static neo_ctl_exit report(const neo_import_job *job, const neo_import_batch *su
     if (was_written) {
         neo_json_set(done, "created", neo_json_make_integer(sum->created, ctl->pool));
         neo_json_set(done, "changed", neo_json_make_integer(sum->updated, ctl->pool));
-        neo_json_set(done, "unchanged", neo_json_make_integer(rows - sum->created - sum->updated, ctl->pool));
+        neo_json_set(done, "unchanged", neo_json_make_integer(rows - sum->created - sum->updated - sum->skipped, ctl->pool));
+        neo_json_set(done, "skipped_whatsapp", neo_json_make_integer(sum->skipped, ctl->pool));
     }
     neo_json_set(done, "skipped_webhooks", neo_json_make_integer(job->skipped, ctl->pool));
     neo_ctl_print(ctl, done);
@@ -94,6 +95,10 @@ static neo_ctl_exit report(const neo_import_job *job, const neo_import_batch *su
         neo_ctl_say(ctl, "No errors. Nothing was written.");
     if (job->skipped)
         neo_ctl_say(ctl, "Webhook subscriptions are not imported, because the file has no secrets; create them again.");
+    if (was_written && sum->skipped)
+        neo_ctl_say(
+            ctl, "Conversations of WhatsApp numbers that the organization does not have were skipped; add the numbers and run "
+                 "the same command again.");
     return NEO_CTL_OK;
 }
 
@@ -111,6 +116,7 @@ static neo_ctl_exit write_all(neo_import_job *job)
         sum.rows += batch.rows;
         sum.created += batch.created;
         sum.updated += batch.updated;
+        sum.skipped += batch.skipped;
         neo_ctl_progress_show(&job->progress, sum.rows, sum.rows, rows);
     }
     neo_ctl_progress_end(&job->progress);
@@ -202,7 +208,10 @@ const neo_ctl_command neo_ctl_import[] = {
      "if that is later, because updated_at increases with every change. Webhook subscriptions are skipped.\n"
      "Leads are checked as by `lead import`. An opt-out has contact_phone or contact_bsuid, opted_out_at, and phone_number_id, "
      "the number at Meta that received it. Without that, or until the organization has that number, it applies to all of its "
-     "numbers. An opt-out does not apply to an existing conversation whose contact has opted in since.",
+     "numbers. An opt-out does not apply to an existing conversation whose contact has opted in since.\n"
+     "Conversations need the number with their phone_number_id, otherwise they are skipped. Conversations and messages that "
+     "exist "
+     "are not changed. A conversation whose contact has another one in the organization is merged with it.",
      arguments, options, run, NULL, 0},
     {0},
 };

@@ -54,10 +54,11 @@ static int has_control_character(const char *text, const char *allowed)
 static const char *check_string(const neo_field *field, const neo_json *value, apr_pool_t *pool)
 {
     const char *text = neo_json_string(value), *allowed = field->flags & NEO_MULTILINE ? "\n\r\t" : "";
-    if (has_control_character(text, allowed))
+    int is_verbatim = (field->flags & NEO_VERBATIM) != 0;
+    if (!is_verbatim && has_control_character(text, allowed))
         return *allowed ? "must not contain control characters other than line breaks and tabs"
                         : "must not contain control characters";
-    if (text[strspn(text, " \n\r\t")] == '\0')
+    if (!is_verbatim && text[strspn(text, " \n\r\t")] == '\0')
         return "must not be empty";
     long long length = (long long)neo_utf8_length(text);
     if (length > field->max)

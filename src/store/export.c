@@ -54,9 +54,10 @@ const char *neo_export_open(neo_pg *pg, const neo_resource *resource, const char
     neo_rows rows;
     return exec(pg,
                 apr_psprintf(pool,
-                             "close all; declare export_cursor no scroll cursor for select representation from neoapi.%s"
-                             " where organization_id = %s order by id",
-                             neo_table_of(resource), neo_pg_literal(pg, organization, pool)),
+                             "close all; declare export_cursor no scroll cursor for select %s from neoapi.%s t"
+                             " where t.organization_id = %s order by t.id",
+                             resource->exported ? resource->exported : "t.representation", neo_table_of(resource),
+                             neo_pg_literal(pg, organization, pool)),
                 NULL, pool, &rows);
 }
 

@@ -13,7 +13,4 @@ where o.id = $1;
 
 -- Counts the rows that an export does not contain.
 -- name: left_out
-select json_build_object(
-    'whatsapp_number', (select count(*) from neoapi.whatsapp_number where organization_id = $1),
-    'whatsapp_conversation', (select count(*) from neoapi.whatsapp_conversation where organization_id = $1),
-    'whatsapp_message', (select count(*) from neoapi.whatsapp_message where organization_id = $1));
+select json_build_object('whatsapp_number', (select count(*) from neoapi.whatsapp_number where organization_id = $1));

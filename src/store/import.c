@@ -89,7 +89,8 @@ const char *neo_import_begin(neo_pg *pg, const char *organization, neo_import_ev
     import->references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->references);
     import->resolve_references = apr_pcalloc(pool, (apr_size_t)count * sizeof *import->resolve_references);
     for (int k = 0; k < count; k++) {
-        import->write[k] = neo_write_import(import->kinds[k], events, pool);
+        import->write[k] = import->kinds[k]->import_function ? neo_import_call_sql(import->kinds[k], pool)
+                                                             : neo_write_import(import->kinds[k], events, pool);
         if (!import->kinds[k]->has_foreign_keys)
             import->references[k] = neo_import_references_sql(&import->kinds[k], 0, pool);
         if (refers_to_later_kind(import, k))
@@ -238,7 +239,8 @@ const char *neo_import_validate(neo_import *import, neo_import_report report, vo
     if (!wrong)
         wrong = check_leads(import, report, data, pool);
     for (const neo_resource **k = import->kinds; !wrong && *k; k++)
-        wrong = check_unique(import, *k, report, data, pool);
+        if (!(*k)->import_function) /* which leaves what exists */
+            wrong = check_unique(import, *k, report, data, pool);
     if (!wrong)
         wrong = exec(import, neo_import_missing_sql(neo_import_kinds, pool), 1, &import->organization, pool, &rows);
     for (int r = 0; !wrong && r < rows.count; r++)
@@ -284,7 +286,8 @@ static neo_pg_status write_batch(neo_import *import, apr_pool_t *pool, neo_impor
     if (status == NEO_PG_OK && (*last = neo_rows_value(rows, 0, 0))) {
         *batch = (neo_import_batch){.rows = atoll(neo_rows_value(rows, 0, 1)),
                                     .created = atoll(neo_rows_value(rows, 0, 2)),
-                                    .updated = atoll(neo_rows_value(rows, 0, 3))};
+                                    .updated = atoll(neo_rows_value(rows, 0, 3)),
+                                    .skipped = atoll(neo_rows_value(rows, 0, 4))};
         if (import->references[import->kind])
             status = run(import, import->references[import->kind], *last, pool, rows);
     }

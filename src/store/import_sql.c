@@ -72,6 +72,20 @@ const char *neo_import_duplicates_sql(const neo_resource *kind, const char *colu
         columns, neo_table_of(kind), where, kind->name, columns, neo_table_of(kind), where);
 }
 
+/* ---------------------------------------------------------------- write */
+
+neo_sql *neo_import_call_sql(const neo_resource *kind, apr_pool_t *pool)
+{
+    const char *sql = apr_psprintf(pool,
+                                   "with batch as materialized (select l.number, l.body from import_line l where l.kind = '%s'"
+                                   " and l.number > {before}::bigint order by l.number limit " NEO_IMPORT_BATCH_ROWS "),"
+                                   " done as materialized (select b.number, %s({organization}, b.body) as outcome from batch b)"
+                                   " select max(number), count(*), count(*) filter (where outcome = 'created'), 0,"
+                                   " count(*) filter (where outcome = 'skipped') from done",
+                                   kind->name, kind->import_function);
+    return neo_sql_make(pool, sql, 1);
+}
+
 /* ---------------------------------------------------------------- references */
 
 /* Validated references refer to existing rows or to lines of the file; the latter are written unless they come later. */

@@ -388,6 +388,6 @@ neo_sql *neo_write_import(const neo_resource *kind, neo_import_events events, ap
     for (int i = 0; i < 2 && events != NEO_IMPORT_NO_EVENTS; i++)
         add_events(&sql, kind, i ? "updated" : "created", events != NEO_IMPORT_WEBHOOKS, IMPORT);
     neo_buf_puts(&sql, " select (select max(item_number) from batch), (select count(*) from batch),"
-                       " (select count(*) from created), (select count(*) from updated)");
+                       " (select count(*) from created), (select count(*) from updated), 0");
     return neo_sql_make(pool, sql.ptr, 1);
 }

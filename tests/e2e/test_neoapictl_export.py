@@ -20,8 +20,8 @@ from wait import TIMEOUT_S, eventually
 
 BROKER = {"name": "Ação \"& Filhos\" Ltda.", "creci": "CRECI-SP 123456-F", "email": "ana@example.com",
           "bank_account": {"bank_code": "341", "pix_key": "ana@example.com"}, "visibility": "public"}
-ORDER = ["broker", "party", "lead", "whatsapp_opt_out", "property", "proposal", "contract", "document", "webhook"]
-ASIDE = {"lead", "whatsapp_opt_out"}  # test_whatsapp_moves.py has these
+ORDER = ["broker", "party", "lead", "whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message", "property", "proposal", "contract", "document", "webhook"]
+ASIDE = {"lead", "whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message"}  # test_whatsapp_moves.py has these
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_an_export_has_every_row_as_the_api_answers_it_and_tells_first_what_foll
 
 def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full_org_api, ctl, instance, tmp_path):
     organization, path = organization_of(full_org_api), str(tmp_path / "all.ndjson")
-    nothing = {"whatsapp_number": 0, "whatsapp_conversation": 0, "whatsapp_message": 0}
+    nothing = {"whatsapp_number": 0}
     assert lines_of(ctl.ok("export", organization))[0]["export"]["left_out"] == nothing
     assert "Not in the file" not in ctl.ok("export", organization, "--output", path)
     number = add_number(instance, organization)
@@ -112,16 +112,16 @@ def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full_org_api, ctl
         " created_at, updated_at) values (%s, 'wac_' || repeat('0', 26), %s, '5511987654321', 'pending', now(), now(),"
         " now())", organization, number)
     said = ctl.ok("export", organization, "--output", path)
-    assert "Not in the file: whatsapp_number 1, whatsapp_conversation 1." in said
+    assert "Not in the file: whatsapp_number 1." in said
     with open(path) as file:
         head, *rows = lines_of(file.read())
-    assert head["export"]["left_out"] == {**nothing, "whatsapp_number": 1, "whatsapp_conversation": 1}
+    assert head["export"]["left_out"] == {"whatsapp_number": 1}
     assert [kind for row in rows for kind in row
-            if kind in ASIDE] == ["whatsapp_opt_out"]  # which is the one thing that must not be lost
+            if kind in ASIDE] == ["whatsapp_opt_out", "whatsapp_conversation"]
     assert ctl.json("import", path, "--organization", organization)["created"] == 0
     for said in (ctl.ok("export", "--help"), ctl.ok("purge", "organization", "--help"), ctl.ok("purge", "tenant", "--help"),
                  ctl.on_terminal("purge", "organization", organization, typed="no")[1]):
-        assert "WhatsApp numbers, conversations and messages" in " ".join(said.split())
+        assert "WhatsApp numbers, webhook deliveries" in " ".join(said.split())
 
 
 def test_an_export_has_no_secrets_and_nothing_of_others(full_org_api, ctl, instance, admin_factory):
@@ -210,7 +210,8 @@ def test_what_was_exported_purged_and_imported_is_answered_as_before(full_org_ap
     assert ctl.json("tenant", "add", "Back", "--id", tenant, "--plan", admin_factory.plenty) == {"id": tenant}
     assert ctl.json("organization", "add", "Back", "--tenant", tenant, "--id", organization) == {"id": organization}
     done = ctl.json("import", path, "--organization", organization)
-    assert done == {"rows": len(before[0]), "created": len(before[0]), "changed": 0, "unchanged": 0, "skipped_webhooks": 1}
+    assert done == {"rows": len(before[0]), "created": len(before[0]), "changed": 0, "unchanged": 0, "skipped_webhooks": 1,
+                    "skipped_whatsapp": 0}
     key = ctl.json("key", "create", "Back", "--organization", organization, "--role", "org_admin")
     back = Api(instance, Credential(key["id"], key["secret"], tenant, (organization,)))
     assert everything(back) == before

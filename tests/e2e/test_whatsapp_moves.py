@@ -18,10 +18,11 @@ from wait import eventually
 from whatsapp import (HERE, PATH, PHONE, SHORT, TIMEOUT, WhatsAppOrg, meta, module_admin_factory,  # noqa: F401
                       module_instance, org, provider)
 
-from callbacks import preference, status, system, text
+from callbacks import message, preference, status, system, text
 
 BSUID = "BR.13491208655302741918"
 OTHER = "5521987654321"
+MOVED = "5531987654321"
 names = itertools.count(1)
 
 
@@ -99,14 +100,14 @@ def test_leads_and_opt_outs_are_restored_unchanged(org, file):
             f"Ana Conceição,+1 415 555 2671,ana@example.com,{party}\nBia,11 98765-4321,,\nCaio,+351 912 345 678,,\n")
     org.notify(text("PARAR", PHONE), preference("stop", user_id=BSUID))
     leads, before = org.leads(), export(org, file)
-    assert {line.split('"')[1] for line in before} == {"lead", "party", "whatsapp_opt_out"}
+    assert {line.split('"')[1] for line in before} == {"lead", "party", "whatsapp_opt_out", "whatsapp_conversation", "whatsapp_message"}
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
     assert org.leads() == [] and opt_outs(export(org, file + ".empty")) == []
     done = give(org, file)
-    assert (done["rows"], done["created"], done["unchanged"]) == (6, 6, 0)
+    assert (done["rows"], done["created"], done["unchanged"]) == (9, 9, 0)
     assert export(org, file + ".again") == before and org.leads() == leads
     again = give(org, file)
-    assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, 6)
+    assert (again["created"], again["changed"], again["unchanged"]) == (0, 0, 9)
     assert org.api.delete(f"parties/{party}").status_code == 204  # as if the lead had not been exported
 
 
@@ -115,7 +116,7 @@ def test_existing_leads_and_opt_outs_are_kept(org, file):
     org.notify(text("PARAR", PHONE))
     before = export(org, file)
     assert len(opt_outs(before)) == 1
-    assert give(org, file)["unchanged"] == 2 and export(org, file) == before
+    assert give(org, file)["unchanged"] == 5 and export(org, file) == before
 
 
 def test_an_opt_out_survives_a_purge_and_an_import(org, file):
@@ -127,8 +128,8 @@ def test_an_opt_out_survives_a_purge_and_an_import(org, file):
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
     give(org, file)
     assert_stopped(org)
-    assert org.conversation()["opted_out_at"]
-    assert org.begin(lead_of(org, OTHER))[0]["created"]
+    assert [one["opted_out_at"] is not None for one in org.conversations()] == [True, False]
+    assert not org.begin(lead_of(org, OTHER), 200)[0]["created"]
 
 
 @pytest.mark.parametrize("first", ["the number", "the import"])
@@ -162,13 +163,101 @@ def test_an_opt_out_applies_in_another_deployment(org, second_instance, second_a
         there.number = org.number
     else:
         there.number, *_ = there.add_number()
-    assert give(there, file)["created"] == 3
+    done = give(there, file)
+    assert (done["created"], done["skipped_whatsapp"]) == ((5, 0) if is_same_number else (3, 2))
     assert {lead["phone"] for lead in there.leads()} == {PHONE, OTHER}
     assert not {lead["id"] for lead in there.leads()} & {lead["id"] for lead in org.leads()}
     assert_stopped(there)
     there.begin(lead_of(there, OTHER))
     there.notify(text("VOLTAR", PHONE))
     there.begin(lead_of(there, PHONE), 200)
+
+
+# ---------------------------------------------------------------- conversations
+
+
+def read_all(org):
+    """All conversations with their messages, as the API returns them, without the number's own id."""
+    items = ok(org.api.get("whatsapp/conversations"))["items"]
+    return [{**one, "number_id": None, "messages": ok(org.api.get(f"whatsapp/conversations/{one['id']}/messages"))["items"]}
+            for one in items]
+
+
+def tell_stories(org):
+    """Conversations with everything that can be in them. Returns the Send and the lead of the first one."""
+    now, lead = int(time.time()), org.lead()
+    org.lead(OTHER, "Bia")
+    _, send = org.begin(lead, template="boas_vindas", template_parameters=["Carla", "Horizonte"])
+    first = text(" \u0085 ", PHONE, at=now - 90)
+    org.notify(status(send, "delivered", PHONE), first, message("document", PHONE, at=now - 80, content={
+        "id": "1908647269898587", "mime_type": "application/pdf", "filename": "a.pdf", "caption": "Proposta\n2"}))
+    org.notify(message("edit", PHONE, content={"original_message_id": first["id"],
+                                               "message": {"type": "text", "text": {"body": "Domingo"}}}))
+    org.notify(system("user_changed_number", PHONE, new={"wa_id": MOVED}, at=now - 60), text("Novo número", MOVED, at=now - 50))
+    org.notify(text("Estranho", PHONE, at=now - 40), text("PARAR", OTHER, at=now - 30), text("Oi", user_id=BSUID, at=now - 20))
+    for one in ok(org.api.get("whatsapp/conversations"))["items"][:2]:
+        ok(org.api.patch(f"whatsapp/conversations/{one['id']}", {"triage": "dismissed", "last_read_at": one["last_message_at"]}))
+    return send, lead
+
+
+def test_conversations_are_restored_unchanged(org, file):
+    send, lead = tell_stories(org)
+    before, lines = read_all(org), export(org, file)
+    assert len(before) == 4
+    for number_is_new in (False, True):
+        org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
+        assert read_all(org) == [] == org.leads()
+        if number_is_new:
+            org.ctl("whatsapp", "number", "remove", org.number_id)
+            done = give(org, file)
+            assert done["skipped_whatsapp"] == sum("whatsapp_c" in line or "whatsapp_m" in line for line in lines) > 10
+            org.number_id = add_again(org, org.number)
+        give(org, file)
+        assert read_all(org) == before and export(org, file + ".again") == lines
+        assert give(org, file)["created"] == 0
+    # Later callbacks and messages find them.
+    org.notify(status(send, "read", PHONE), text("Ainda aí?", MOVED))
+    after = {one["id"]: one for one in read_all(org)}
+    assert set(after) == {one["id"] for one in before}
+    made, _ = org.begin(lead, 200)
+    assert made["conversation"]["contact_wa_id"] == MOVED
+    found = after[made["conversation"]["id"]]["messages"]
+    assert found[0]["body"] == "Ainda aí?" and found[-1]["status"] == "read"
+    assert_stopped(org, OTHER)
+
+
+def test_conversations_move_to_another_deployment(org, second_instance, second_admin_factory, meta, file):
+    """Their ids are new, because ids of another organization are."""
+    tell_stories(org)
+    before = read_all(org)
+    export(org, file)
+    there = WhatsAppOrg(second_instance, second_admin_factory, meta, with_number=False)
+    add_again(there, org.number)
+    there.number = org.number
+    give(there, file)
+    new = ("id", "conversation_id", "lead_id", "last_message", "messages")
+
+    def without_ids(found):
+        return sorted(({**{name: value for name, value in one.items() if name not in new},
+                        "bodies": [(message["occurred_at"], message.get("body"), message["status"]) for message in one["messages"]]}
+                       for one in found), key=str)
+
+    assert without_ids(read_all(there)) == without_ids(before)
+    assert_stopped(there, OTHER)
+    there.begin(lead_of(there, PHONE), 200)
+    assert len(read_all(there)) == len(before)
+
+
+def test_imported_conversations_merge_with_those_that_began_since(org, file):
+    org.notify(text("Antes", PHONE, at=int(time.time()) - 60))
+    old, = read_all(org)
+    export(org, file)
+    org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
+    org.notify(text("Depois", SHORT, at=int(time.time())))
+    give(org, file)
+    found, = read_all(org)
+    assert [one["body"] for one in found["messages"]] == ["Depois", "Antes"] and found["unread_count"] == 2
+    assert old["messages"][0] in [{**one, "conversation_id": old["id"]} for one in found["messages"]]
 
 
 # ---------------------------------------------------------------- what counts
@@ -189,7 +278,7 @@ def test_the_latest_preference_applies(org, file):
     assert len(opt_outs(export(org, file))) == 1
     org.notify(preference("resume", PHONE, at=time.time() - 20))
     assert opt_outs(export(org, file + ".resumed")) == []
-    assert give(org, file)["unchanged"] == 2
+    assert give(org, file)["unchanged"] == 4
     org.begin(lead, 200)
     assert opt_outs(export(org, file + ".resumed")) == []
 
@@ -393,7 +482,7 @@ def test_an_import_with_check_writes_nothing(org, file):
     org.notify(text("PARAR", PHONE))
     export(org, file)
     org.ctl("purge", "organization", org.organization, "--data-only", "--yes")
-    assert give(org, file, "--check") == {"rows": 2, "skipped_webhooks": 0}
+    assert give(org, file, "--check") == {"rows": 4, "skipped_webhooks": 0}
     assert org.leads() == [] and opt_outs(export(org, file)) == []
 
 

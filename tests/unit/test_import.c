@@ -171,6 +171,24 @@ static void an_opt_out_comes_back_whatever_the_contact_is_called(void **state)
     }
 }
 
+#define MESSAGE(body)                                                                                                          \
+    "{\"conversation_id\":\"wac_01kghd2t9ae0h4k8n1r5t7w3y6\",\"direction\":\"inbound\",\"source\":\"webhook\",\"type\":"       \
+    "\"text\","                                                                                                                \
+    "\"status_at\":\"2026-01-31T10:00:00Z\",\"occurred_at\":\"2026-01-31T10:00:00Z\"," body "}"
+
+static void a_message_comes_back_whatever_its_text_is_but_complete(void **state)
+{
+    const neo_import_owner owner = {HERE, HERE, "wam_01kghd2t9bf1j5m9p2s6v8x4z7"};
+    neo_json *row, *clean;
+    assert_null(neo_import_check(&neo_whatsapp_message,
+                                 parsed(MESSAGE("\"status\":\"received\",\"body\":\" \\u0085\""), *state), &owner, *state, &row,
+                                 &clean));
+    assert_string_equal(neo_json_string(neo_json_get(row, "body")), " \xC2\x85");
+    neo_problem *problem =
+        neo_import_check(&neo_whatsapp_message, parsed(MESSAGE("\"body\":7"), *state), &owner, *state, &row, &clean);
+    assert_int_equal(problem->items->nelts, 2); /* body, status */
+}
+
 static void every_kind_that_is_taken_along_is_found_by_its_name_alone(void **state)
 {
     (void)state;
@@ -196,6 +214,7 @@ int main(void)
         pool_test(a_row_cannot_be_older_than_the_first_id),
         pool_test(a_lead_comes_back_as_it_was_kept_and_from_elsewhere_as_lead_import_takes_it),
         pool_test(an_opt_out_comes_back_whatever_the_contact_is_called),
+        pool_test(a_message_comes_back_whatever_its_text_is_but_complete),
         pool_test(every_kind_that_is_taken_along_is_found_by_its_name_alone),
     };
     return run_test_group("import", tests);
