@@ -100,10 +100,10 @@ MARKS = [
 ]
 
 # Modules that take longest begin first, so that no process waits for one of them at the end.
-LONGEST = ["test_filters_explain", "test_webhook_promises", "test_document_driven", "test_health", "test_webhook_delivery",
-           "test_neoapictl_import", "test_whatsapp_moves", "test_webhooks", "test_failures", "test_demo", "test_docs_browser",
-           "test_reference_browser", "test_docs_samples", "test_isolation", "test_references", "test_whatsapp_provider",
-           "test_neoapictl_export", "test_resources"]
+LONGEST = ["test_filters_explain", "test_neoapictl_import", "test_document_driven", "test_webhook_promises", "test_reference_browser",
+           "test_business_rules", "test_neoapictl_doctor", "test_failures", "test_webhook_delivery", "test_whatsapp_identity",
+           "test_docs_browser", "test_neoapictl_setup", "test_whatsapp_callback", "test_whatsapp_provider", "test_whatsapp_moves",
+           "test_neoapictl", "test_whatsapp_ctl", "test_webhooks"]
 
 
 def pytest_collection_modifyitems(items):
