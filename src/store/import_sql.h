@@ -17,8 +17,8 @@ const char *neo_import_missing_sql(const neo_resource *const *kinds, apr_pool_t 
 const char *neo_import_duplicates_sql(const neo_resource *kind, const char *columns, const char *present, const char *predicate,
                                       apr_pool_t *pool);
 
-/* Imports the next batch of a kind's lines after {before} with its import_function, which returns created, unchanged or skipped.
- * One row, as neo_write_import. */
+/* Imports the next batch of a kind's lines after {before} with its import_function, which returns created, unchanged or
+ * skipped. One row, as neo_write_import. */
 neo_sql *neo_import_call_sql(const neo_resource *kind, apr_pool_t *pool);
 
 /* Writes the references of a kind's lines after {before} and up to {since}: those to rows that are written by then; with

@@ -46,9 +46,13 @@ neo_migration neo_representation_script(const neo_resource *resource, apr_pool_t
 neo_pg_status neo_representation_outdated(neo_pg *pg, apr_pool_t *pool, const neo_resource ***outdated, neo_rows *rows)
 {
     neo_buf tables, bodies;
+    apr_array_header_t *kinds = apr_array_make(pool, 16, sizeof(neo_resource *));
     neo_buf_init(&tables, pool, 256);
     neo_buf_init(&bodies, pool, 32768);
     for (const neo_resource *const *r = neo_import_kinds; *r; r++) {
+        if ((*r)->exported) /* by an expression, so its table has no representation */
+            continue;
+        APR_ARRAY_PUSH(kinds, const neo_resource *) = *r;
         neo_array_add(&tables, neo_table_of(*r));
         neo_array_add(&bodies, body_of(*r, pool));
     }
@@ -58,6 +62,6 @@ neo_pg_status neo_representation_outdated(neo_pg *pg, apr_pool_t *pool, const ne
         return status;
     *outdated = apr_pcalloc(pool, (apr_size_t)(rows->count + 1) * sizeof **outdated);
     for (int i = 0; i < rows->count; i++)
-        (*outdated)[i] = neo_import_kinds[atoi(neo_rows_value(rows, i, 0))];
+        (*outdated)[i] = APR_ARRAY_IDX(kinds, atoi(neo_rows_value(rows, i, 0)), const neo_resource *);
     return status;
 }
