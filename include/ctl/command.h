@@ -10,8 +10,9 @@
 typedef enum neo_ctl_exit {
     NEO_CTL_OK = 0,
     NEO_CTL_FAILED = 1,
-    NEO_CTL_USAGE = 2,   /* the command line is wrong */
-    NEO_CTL_WARNING = 3, /* `status` has warnings */
+    NEO_CTL_USAGE = 2,       /* the command line is wrong */
+    NEO_CTL_WARNING = 3,     /* `status` has warnings */
+    NEO_CTL_UNCONFIRMED = 4, /* the change is committed, but not every server has confirmed it */
 } neo_ctl_exit;
 
 enum neo_ctl_parameter_flags {

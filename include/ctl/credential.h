@@ -15,7 +15,11 @@ neo_ctl_exit neo_ctl_create_credential(neo_ctl *ctl, neo_ctl_maker make);
 neo_ctl_exit neo_ctl_rotate(neo_ctl *ctl);
 extern const neo_ctl_parameter neo_ctl_rotate_options[];
 
+#define NEO_CTL_DOC_UNCONFIRMED                                                                                                \
+    "Waits until every server has confirmed it, for at most three seconds. If one has not, the exit status is 4: it is "       \
+    "revoked, but that server may accept it for 15 seconds more."
+
 /* Revokes the credential in the argument "id". */
-const char *neo_ctl_revoke(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE]);
+neo_ctl_exit neo_ctl_revoke(neo_ctl *ctl);
 
 #endif

@@ -11,7 +11,7 @@
 void neo_db_probe_backlog(request_rec *r, neo_report *report);
 
 /* Returns NULL if requests can be served, or the reason why not. Checks all databases if the virtual host has none of its own.
- */
-const char *neo_db_probe_readiness(request_rec *r);
+ * `needs_writes`: a database that refuses writes is a reason, too. */
+const char *neo_db_probe_readiness(request_rec *r, int needs_writes);
 
 #endif

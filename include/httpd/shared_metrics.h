@@ -26,6 +26,7 @@ typedef enum neo_probe_state {
 typedef struct neo_probe_result {
     neo_probe_state state;
     long long read_at; /* microseconds since 1970; 0: never */
+    int refuses_writes;
     neo_backlog backlog;
 } neo_probe_result;
 

@@ -9,15 +9,17 @@
 #include "ctl/session.h"
 #include "store/cache_sync.h"
 
-void neo_ctl_await_cache_sync(const neo_ctl *ctl, neo_pg *pg, const char *what_is_done)
+neo_ctl_exit neo_ctl_await_cache_sync(const neo_ctl *ctl, neo_pg *pg, const char *what_is_done)
 {
-    if (!neo_cache_sync_await(pg, ctl->pool))
-        neo_ctl_say(ctl, "%s, but not every server has confirmed it. All apply it within %d seconds.", what_is_done,
-                    NEO_CACHE_SYNC_MAX_DELAY_S);
+    if (neo_cache_sync_await(pg, ctl->pool))
+        return NEO_CTL_OK;
+    neo_ctl_say(ctl, "%s, but not every server has confirmed it. All apply it within %d seconds.", what_is_done,
+                NEO_CACHE_SYNC_MAX_DELAY_S);
+    return NEO_CTL_UNCONFIRMED;
 }
 
 /* Prints {"id": …}, or {"name": …} for a plan. */
-static neo_ctl_exit finish(neo_ctl *ctl, neo_pg *pg, const char *wrong, const char *what_is_done)
+neo_ctl_exit neo_ctl_finish_change(neo_ctl *ctl, neo_pg *pg, const char *wrong, const char *what_is_done)
 {
     const neo_ctl_parameter *argument = ctl->command->arguments;
     if (wrong)
@@ -26,8 +28,7 @@ static neo_ctl_exit finish(neo_ctl *ctl, neo_pg *pg, const char *wrong, const ch
     neo_json_set(done, argument->kind == NEO_CTL_PLAN ? "name" : "id",
                  neo_json_make_string(neo_ctl_value(ctl, argument->name), ctl->pool));
     neo_ctl_print(ctl, done);
-    neo_ctl_await_cache_sync(ctl, pg, what_is_done);
-    return NEO_CTL_OK;
+    return neo_ctl_await_cache_sync(ctl, pg, what_is_done);
 }
 
 /* Repeated options form one array: --scope is "scopes". */
@@ -65,7 +66,7 @@ neo_ctl_exit neo_ctl_run_change(neo_ctl *ctl)
     if (pg)
         wrong = neo_admin_change(pg, ctl->command->listing, neo_ctl_value(ctl, ctl->command->arguments->name),
                                  (const neo_admin_setting *)settings->elts, settings->nelts, ctl->pool);
-    return finish(ctl, pg, wrong, "Changed");
+    return neo_ctl_finish_change(ctl, pg, wrong, "Changed");
 }
 
 neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl)
@@ -75,7 +76,7 @@ neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl)
     if (pg)
         wrong = neo_admin_remove(pg, ctl->command->listing, neo_ctl_value(ctl, ctl->command->arguments->name),
                                  neo_ctl_value(ctl, "with-conversations") != NULL, ctl->pool);
-    return finish(ctl, pg, wrong, "Removed");
+    return neo_ctl_finish_change(ctl, pg, wrong, "Removed");
 }
 
 const neo_ctl_parameter neo_ctl_remove_options[] = {

@@ -65,8 +65,7 @@ neo_ctl_exit neo_ctl_rotate(neo_ctl *ctl)
         neo_ctl_say(ctl, "The old secret is no longer valid.");
     else
         neo_ctl_say(ctl, "The old secret stays valid for %s seconds.", grace);
-    neo_ctl_await_cache_sync(ctl, pg, "The secret was replaced");
-    return NEO_CTL_OK;
+    return neo_ctl_await_cache_sync(ctl, pg, "The secret was replaced");
 }
 
 const neo_ctl_parameter neo_ctl_rotate_options[] = {
@@ -75,11 +74,11 @@ const neo_ctl_parameter neo_ctl_rotate_options[] = {
     {0},
 };
 
-const char *neo_ctl_revoke(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
+neo_ctl_exit neo_ctl_revoke(neo_ctl *ctl)
 {
-    memcpy(id, neo_ctl_value(ctl, "id"), NEO_ID_SIZE);
-    const char *wrong = neo_admin_revoke(pg, id, ctl->pool);
-    if (!wrong)
-        neo_ctl_await_cache_sync(ctl, pg, "Revoked");
-    return wrong;
+    const char *wrong;
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = neo_admin_revoke(pg, neo_ctl_value(ctl, "id"), ctl->pool);
+    return neo_ctl_finish_change(ctl, pg, wrong, "Revoked");
 }

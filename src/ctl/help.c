@@ -137,6 +137,6 @@ void neo_ctl_help(const neo_ctl *ctl)
     if (!ctl->command)
         neo_buf_puts(
             &out, "\nneoapictl COMMAND --help describes a command. Exit status: 0 success, 1 failure, 2 wrong command line,\n"
-                  "3 (status) warnings.\n");
+                  "3 (status) warnings, 4 stored, but not confirmed by every server.\n");
     fputs(out.ptr, stdout);
 }

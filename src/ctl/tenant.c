@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl tenant: manages tenants. */
-#include <string.h>
-
 #include "ctl/change.h"
+#include "ctl/session.h"
 
 static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
 {
@@ -10,13 +9,13 @@ static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
                                 id);
 }
 
-static const char *set_plan(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
+static neo_ctl_exit set_plan(neo_ctl *ctl)
 {
-    memcpy(id, neo_ctl_value(ctl, "tenant"), NEO_ID_SIZE);
-    const char *wrong = neo_admin_set_plan(pg, id, neo_ctl_value(ctl, "new-plan"), ctl->pool);
-    if (!wrong)
-        neo_ctl_await_cache_sync(ctl, pg, "The plan was changed");
-    return wrong;
+    const char *wrong;
+    neo_pg *pg = neo_ctl_open(ctl, &wrong);
+    if (pg)
+        wrong = neo_admin_set_plan(pg, neo_ctl_value(ctl, "tenant"), neo_ctl_value(ctl, "new-plan"), ctl->pool);
+    return neo_ctl_finish_change(ctl, pg, wrong, "The plan was changed");
 }
 
 static const neo_ctl_parameter add_arguments[] = {
@@ -51,8 +50,7 @@ const neo_ctl_command neo_ctl_tenant[] = {
     {"tenant", "add", "Add a tenant: a company with organizations and users.", NULL, add_arguments, add_options,
      neo_ctl_run_row, add, 0},
     {"tenant", "list", "List the tenants.", NULL, NULL, NULL, neo_ctl_run_list, NULL, NEO_ADMIN_TENANTS},
-    {"tenant", "set-plan", "Change a tenant's plan. Takes effect at once.", NULL, set_plan_arguments, NULL, neo_ctl_run_row,
-     set_plan, 0},
+    {"tenant", "set-plan", "Change a tenant's plan. Takes effect at once.", NULL, set_plan_arguments, NULL, set_plan, NULL, 0},
     {"tenant", "change", "Change a tenant's name or plan. Takes effect at once.", NULL, which, change_options,
      neo_ctl_run_change, NULL, NEO_ADMIN_TENANTS},
     {"tenant", "remove", "Remove a tenant without organizations and users.",

@@ -117,12 +117,13 @@ static int handle_metrics(request_rec *r)
 
 static int handle_health(request_rec *r)
 {
-    int is_live = r->args && strcmp(r->args, "live") == 0;
-    if (r->args && *r->args && !is_live && strcmp(r->args, "ready") != 0)
-        return send_line(r, HTTP_BAD_REQUEST, "use ?live (httpd responds) or ?ready (httpd can serve requests)");
+    int is_live = r->args && strcmp(r->args, "live") == 0, is_write = r->args && strcmp(r->args, "write") == 0;
+    if (r->args && *r->args && !is_live && !is_write && strcmp(r->args, "ready") != 0)
+        return send_line(r, HTTP_BAD_REQUEST,
+                         "use ?live (httpd responds), ?ready (httpd can serve requests) or ?write (it can serve writes)");
     if (is_live)
         return send_line(r, HTTP_OK, "alive");
-    const char *error = neo_shared_metrics_get() ? neo_db_probe_readiness(r) : not_used;
+    const char *error = neo_shared_metrics_get() ? neo_db_probe_readiness(r, is_write) : not_used;
     return error ? send_line(r, HTTP_SERVICE_UNAVAILABLE, apr_pstrcat(r->pool, "not ready: ", error, NULL))
                  : send_line(r, HTTP_OK, "ready");
 }

@@ -170,14 +170,15 @@ void neo_db_probe_backlog(request_rec *r, neo_report *report)
 static void query_schema(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
 {
     int version;
-    if (neo_schema_version(pg, pool, &version) != NEO_PG_OK)
+    if (neo_schema_version(pg, pool, &version) != NEO_PG_OK ||
+        neo_schema_refuses_writes(pg, pool, &result->refuses_writes) != NEO_PG_OK)
         return;
     result->state = version == 0                    ? NEO_PROBE_SCHEMA_MISSING
                     : version < neo_schema_needed() ? NEO_PROBE_SCHEMA_OLD
                                                     : NEO_PROBE_OK;
 }
 
-const char *neo_db_probe_readiness(request_rec *r)
+const char *neo_db_probe_readiness(request_rec *r, int needs_writes)
 {
     probed_database found[NEO_MAX_DATABASES];
     int count = databases_of(r, found, NEO_MAX_DATABASES);
@@ -187,6 +188,8 @@ const char *neo_db_probe_readiness(request_rec *r)
         probe_cached(r, &found[i], &neo_shared_metrics_get()->probes[found[i].number % NEO_MAX_DATABASES].schema, query_schema,
                      &result);
         error = error_of(result.state);
+        if (!error && needs_writes && result.refuses_writes)
+            error = "the database refuses writes: it is a standby or read-only";
     }
     return error;
 }

@@ -32,7 +32,7 @@ def test_it_is_ready(module_instance, admin_pages):
 @pytest.mark.parametrize("query", ["?alive", "?ready=1", "?live&ready"])
 def test_an_unknown_query_is_refused(admin_pages, query):
     status, text = admin_pages.health(query)
-    assert status == 400 and "?live" in text and "?ready" in text
+    assert status == 400 and "?live" in text and "?ready" in text and "?write" in text
 
 
 def test_a_response_is_not_cacheable(admin_pages):
@@ -48,6 +48,22 @@ def test_during_an_outage_it_is_alive_and_not_ready(module_instance, admin_pages
     finally:
         module_instance.command("start-db")
     eventually(lambda: admin_pages.health() == (200, "ready\n"), "it is ready again")
+
+
+def test_a_read_only_database_is_ready_but_not_for_writes(module_instance, admin_pages):
+    def set_read_only(how):
+        module_instance.sql("alter system " + how)
+        module_instance.sql("select pg_reload_conf()")
+
+    assert admin_pages.health("?write") == (200, "ready\n")
+    set_read_only("set default_transaction_read_only = on")
+    try:
+        status, text = eventually(lambda: (found := admin_pages.health("?write"))[0] == 503 and found, "writes are refused")
+        assert text == "not ready: the database refuses writes: it is a standby or read-only\n"
+        assert admin_pages.health() == (200, "ready\n")
+    finally:
+        set_read_only("reset default_transaction_read_only")
+    eventually(lambda: admin_pages.health("?write") == (200, "ready\n"), "it accepts writes again")
 
 
 @pytest.mark.slow

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """neoapictl: rows, keys and tokens, and the command line."""
 
+import contextlib
 import hashlib
 import os
 import re
@@ -116,6 +117,17 @@ def test_revoking_holds_and_repeating_it_changes_nothing(db, organization):
     assert first["revoked_at"]
     db.ok("key", "revoke", made["id"])
     assert first in db.json("key", "list", "--organization", organization)
+
+
+def test_revoking_that_a_server_does_not_confirm_has_its_own_exit_status(db, organization):
+    """A listener is a shared advisory lock at its position in the log; this one stays behind."""
+    made = db.json("key", "create", "X", "--organization", organization, "--role", "org_admin")
+    with contextlib.closing(psycopg2.connect(db.runtime_dsn)) as listener, listener.cursor() as cursor:
+        cursor.execute("select pg_advisory_lock_shared(hashtext('neoapi_credentials'), 1)")
+        status, out, err = db.run("key", "revoke", made["id"])
+    assert status == 4 and made["id"] in out and "not every server has confirmed it" in err
+    assert db.json("key", "list", "--organization", organization)[0]["revoked_at"]
+    assert ", 4 stored" in db.ok("--help")
 
 
 def test_a_token_reaches_its_organizations_in_their_order(db, organization):
