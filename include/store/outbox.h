@@ -73,13 +73,6 @@ typedef struct neo_outcome {
     double delay;        /* seconds until that attempt */
 } neo_outcome;
 
-/* Records attempts, removes deliveries that have ended from the queue and reschedules the others. */
-neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
-NEO_MUSTCHECK neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool);
-
-/* Releases claimed deliveries that were not sent: they are due at once. Only id and claim of `outcomes` are used. */
-NEO_MUSTCHECK neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
-
 /* How a subscription's receiver behaves. */
 typedef enum neo_health {
     NEO_HEALTH_OK,      /* an attempt succeeded after one had failed */
@@ -87,9 +80,20 @@ typedef enum neo_health {
     NEO_HEALTH_GONE,    /* the receiver answered 410: the subscription becomes inactive */
 } neo_health;
 
-/* One row if the subscription was made inactive: the reason. */
-NEO_MUSTCHECK neo_pg_status neo_outbox_record_health(neo_pg *pg, const char *organization, const char *subscription,
-                                                     neo_health health, apr_pool_t *pool, neo_rows *rows);
+typedef struct neo_health_change {
+    const char *organization, *subscription;
+    neo_health health;
+} neo_health_change;
+
+/* Records attempts, removes deliveries that have ended from the queue and reschedules the others. Also records `changes`, at
+ * most one for each subscription, except of subscriptions that are locked. neo_outbox_completed returns a row for each recorded
+ * change: the subscription, and the reason if it was made inactive. */
+neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, const neo_health_change *changes,
+                                      int change_count, apr_pool_t *pool);
+NEO_MUSTCHECK neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_rows *rows);
+
+/* Releases claimed deliveries that were not sent: they are due at once. Only id and claim of `outcomes` are used. */
+NEO_MUSTCHECK neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
 
 /* Creates the next days' partitions, drops deliveries older than `days` and events older than `event_days`, and deletes expired
  * idempotency keys, a limited number at a time. *more: there may be further keys. If another process is doing it, nothing is

@@ -107,17 +107,20 @@ static void start_record(neo_courier *c)
     }
     const apr_array_header_t *outcomes = c->recording->outcomes;
     c->next_record = neo_steady_ms() + 1000; /* finish_record resets it */
+    const apr_array_header_t *changes = c->recording->health_changes;
     if (outcomes->nelts && acquire(c, QUERY_RECORD))
-        c->pending = neo_outbox_complete(c->pg, (const neo_outcome *)outcomes->elts, outcomes->nelts, c->scratch);
+        c->pending = neo_outbox_complete(c->pg, (const neo_outcome *)outcomes->elts, outcomes->nelts,
+                                         (const neo_health_change *)changes->elts, changes->nelts, c->scratch);
 }
 
 /* On an outage, keep the results and retry; drop them on permanent errors, which would block the queue. */
 static void finish_record(neo_courier *c)
 {
-    neo_pg_status status = neo_outbox_completed(c->pg, c->pending, c->scratch);
+    neo_rows rows;
+    neo_pg_status status = neo_outbox_completed(c->pg, c->pending, c->scratch, &rows);
     if (status == NEO_PG_OK) {
         neo_results_set_timers(c->recording, &c->timers);
-        neo_results_record_health(c->recording, c->pg);
+        neo_results_log_deactivated(&rows);
     }
     if (status != NEO_PG_UNAVAILABLE && status != NEO_PG_SCHEMA) {
         if (status != NEO_PG_OK)

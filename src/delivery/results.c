@@ -9,16 +9,11 @@
 #include "core/id.h"
 #include "core/log.h"
 
-typedef struct {
-    const char *organization, *subscription;
-    neo_health health;
-} health_change;
-
 void neo_results_clear(neo_results *results, int max)
 {
     apr_pool_clear(results->pool);
     results->outcomes = apr_array_make(results->pool, max, sizeof(neo_outcome));
-    results->health_changes = apr_array_make(results->pool, 8, sizeof(health_change));
+    results->health_changes = apr_array_make(results->pool, 8, sizeof(neo_health_change));
 }
 
 void neo_results_init(neo_results *results, apr_pool_t *parent, int max)
@@ -38,19 +33,23 @@ static double delay_after(double delay, const neo_send_result *result)
     return wait < 2 * delay ? wait : 2 * delay;
 }
 
-/* Adds a health change that the database may not know yet and that is not in this batch. */
-static void add_health_change(neo_results *results, const neo_outcome *o, int was_failing, neo_health health, int is_last)
+/* Sets the health change of the subscription, unless the database knows it. The last one of a batch counts, but no later
+ * attempt takes back that the receiver is gone. */
+static void set_health_change(neo_results *results, const neo_outcome *o, int was_failing, neo_health health, int is_last)
 {
     int is_new = was_failing;
     if (health != NEO_HEALTH_OK)
         is_new = !was_failing || is_last || health == NEO_HEALTH_GONE;
-    for (int i = 0; is_new && i < results->health_changes->nelts; i++) {
-        const health_change *recorded = &APR_ARRAY_IDX(results->health_changes, i, health_change);
-        if (strcmp(recorded->subscription, o->subscription) == 0 && recorded->health == health)
-            is_new = 0;
+    if (!is_new)
+        return;
+    for (int i = 0; i < results->health_changes->nelts; i++) {
+        neo_health_change *change = &APR_ARRAY_IDX(results->health_changes, i, neo_health_change);
+        if (strcmp(change->subscription, o->subscription) == 0) {
+            change->health = change->health == NEO_HEALTH_GONE ? NEO_HEALTH_GONE : health;
+            return;
+        }
     }
-    if (is_new)
-        APR_ARRAY_PUSH(results->health_changes, health_change) = (health_change){o->organization, o->subscription, health};
+    APR_ARRAY_PUSH(results->health_changes, neo_health_change) = (neo_health_change){o->organization, o->subscription, health};
 }
 
 neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_delivery *delivery)
@@ -93,7 +92,7 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
         o->end = is_last ? "failed" : NULL;
         o->delay = is_last ? 0 : delay_after(delays[delivery->number], result);
     }
-    add_health_change(results, o, delivery->is_failing, health, is_last);
+    set_health_change(results, o, delivery->is_failing, health, is_last);
 }
 
 /* The database computes due times from its own time of recording, so this starts from now. */
@@ -107,15 +106,10 @@ void neo_results_set_timers(const neo_results *results, neo_timers *timers)
     }
 }
 
-void neo_results_record_health(const neo_results *results, neo_pg *pg)
+void neo_results_log_deactivated(const neo_rows *rows)
 {
-    for (int i = 0; i < results->health_changes->nelts; i++) {
-        const health_change *change = &APR_ARRAY_IDX(results->health_changes, i, health_change);
-        neo_rows rows;
-        if (neo_outbox_record_health(pg, change->organization, change->subscription, change->health, results->pool, &rows) ==
-                NEO_PG_OK &&
-            rows.count)
-            neo_log(NEO_LOG_SUBSCRIPTION_ENDED, NULL, "webhook subscription %s was deactivated: %s", change->subscription,
-                    neo_rows_value(&rows, 0, 0));
-    }
+    for (int i = 0; i < rows->count; i++)
+        if (neo_rows_value(rows, i, 1))
+            neo_log(NEO_LOG_SUBSCRIPTION_ENDED, NULL, "webhook subscription %s was deactivated: %s", neo_rows_value(rows, i, 0),
+                    neo_rows_value(rows, i, 1));
 }

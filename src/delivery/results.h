@@ -11,7 +11,7 @@
 typedef struct neo_results {
     apr_pool_t *pool;                   /* its own; cleared when the results are recorded */
     apr_array_header_t *outcomes;       /* of neo_outcome */
-    apr_array_header_t *health_changes; /* of subscriptions */
+    apr_array_header_t *health_changes; /* of neo_health_change */
     neo_ms first;                       /* neo_steady_ms of the first result */
 } neo_results;
 
@@ -28,7 +28,7 @@ neo_outcome *neo_results_add_unsent(neo_results *results, const neo_in_flight_de
 /* Sets timers for the deliveries that are retried. Call it when the results were just recorded. */
 void neo_results_set_timers(const neo_results *results, neo_timers *timers);
 
-/* Records changes of subscriptions' health, and logs those that were deactivated. */
-void neo_results_record_health(const neo_results *results, neo_pg *pg);
+/* Logs the subscriptions that were deactivated; `rows` are those of neo_outbox_completed. */
+void neo_results_log_deactivated(const neo_rows *rows);
 
 #endif

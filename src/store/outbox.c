@@ -11,17 +11,15 @@
 enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT_ID, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 
 enum { COLUMNS = 12, RELEASE_COLUMNS = 2 }; /* of an outcome; a release takes the first two */
+enum { HEALTH_COLUMNS = 3 };
 
-static neo_statement *claim, *complete, *release, *set_health[3], *cleanup, *partitions;
+static neo_statement *claim, *complete, *release, *cleanup, *partitions;
 
 void neo_outbox_make_statements(apr_pool_t *pool)
 {
     claim = neo_statement_make(pool, claim_sql, 8, 1);
-    complete = neo_statement_make(pool, complete_sql, COLUMNS, 1);
+    complete = neo_statement_make(pool, complete_sql, COLUMNS + HEALTH_COLUMNS, 1);
     release = neo_statement_make(pool, release_sql, RELEASE_COLUMNS, 1);
-    set_health[NEO_HEALTH_OK] = neo_statement_make(pool, ok_sql, 2, 1);
-    set_health[NEO_HEALTH_FAILING] = neo_statement_make(pool, failing_sql, 2, 1);
-    set_health[NEO_HEALTH_GONE] = neo_statement_make(pool, gone_sql, 2, 1);
     cleanup = neo_statement_make(pool, cleanup_sql, 1, 1);
     partitions = neo_statement_make(pool, partitions_sql, 2, 1);
 }
@@ -120,11 +118,11 @@ static void add_outcome(neo_buf *array, const neo_outcome *o)
     neo_array_add_plain(array, delay);
 }
 
-/* The outcomes as arrays, one for each column. */
-static const char *const *columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
+/* The outcomes as arrays, one for each column. There is room for the columns of health changes. */
+static const char **columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_buf arrays[COLUMNS];
-    const char **values = apr_palloc(pool, COLUMNS * sizeof *values);
+    const char **values = apr_palloc(pool, (COLUMNS + HEALTH_COLUMNS) * sizeof *values);
     for (int i = 0; i < COLUMNS; i++)
         neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
     for (int i = 0; i < count; i++)
@@ -134,28 +132,38 @@ static const char *const *columns_of(const neo_outcome *outcomes, int count, apr
     return values;
 }
 
-neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
+static void add_health_columns(const neo_health_change *changes, int count, apr_pool_t *pool, const char **values)
 {
-    return send_query(pg, complete, columns_of(outcomes, count, pool));
+    static const char *const names[] = {[NEO_HEALTH_OK] = "ok", [NEO_HEALTH_FAILING] = "failing", [NEO_HEALTH_GONE] = "gone"};
+    neo_buf arrays[HEALTH_COLUMNS];
+    for (int i = 0; i < HEALTH_COLUMNS; i++)
+        neo_buf_init(&arrays[i], pool, (apr_size_t)count * 32 + 2);
+    for (int i = 0; i < count; i++) {
+        neo_array_add_plain(&arrays[0], changes[i].organization);
+        neo_array_add_plain(&arrays[1], changes[i].subscription);
+        neo_array_add_plain(&arrays[2], names[changes[i].health]);
+    }
+    for (int i = 0; i < HEALTH_COLUMNS; i++)
+        values[i] = neo_array_end(&arrays[i]);
 }
 
-neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool)
+neo_pending_query neo_outbox_complete(neo_pg *pg, const neo_outcome *outcomes, int count, const neo_health_change *changes,
+                                      int change_count, apr_pool_t *pool)
 {
-    neo_rows rows;
-    return neo_pg_receive(pg, query.statement, query.values, pool, &rows);
+    const char **values = columns_of(outcomes, count, pool);
+    add_health_columns(changes, change_count, pool, values + COLUMNS);
+    return send_query(pg, complete, values);
+}
+
+neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query query, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_receive(pg, query.statement, query.values, pool, rows);
 }
 
 neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_rows rows;
     return neo_pg_run(pg, release, columns_of(outcomes, count, pool), pool, &rows);
-}
-
-neo_pg_status neo_outbox_record_health(neo_pg *pg, const char *organization, const char *subscription, neo_health health,
-                                       apr_pool_t *pool, neo_rows *rows)
-{
-    const char *values[] = {organization, subscription};
-    return neo_pg_run(pg, set_health[health], values, pool, rows);
 }
 
 neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, int event_days, apr_pool_t *pool, int *more)

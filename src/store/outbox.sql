@@ -73,7 +73,9 @@ lateral (
     where l.organization_id = t.organization_id and l.id = h.event_id and l.created_at = h.event_at limit 1) e
 order by t.subscription_id <= $5, t.subscription_id, t.id;
 
--- Records attempts; the parameters are arrays, one for each column. Outcomes of claims that are no longer in force are ignored.
+-- Records attempts; $1 to $12 are arrays, one for each column. Outcomes of claims that are no longer in force are ignored.
+-- $13 to $15 are changes of subscriptions' health, at most one for each. Returns those whose health changed, with the reason if
+-- it was made inactive.
 --
 -- The rows are locked in the order of their ids first, as in sql/0004_webhooks.sql, so that two statements that take several
 -- rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
@@ -96,13 +98,34 @@ retried as (
     set number = o.number + 1, claim = null, due_at = now() + make_interval(secs => o.delay)
     from done o
     where o.outcome is null and (select any_claimed from locked) and q.id = o.id and q.claim = o.claim
-    returning q.id, o.claim)
-insert into neoapi.webhook_attempt
-    (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, http_status, error, response_excerpt,
-     outcome)
-select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, o.outcome
-from done o
-where (o.id, o.claim) in (select id, claim from ended union all select id, claim from retried);
+    returning q.id, o.claim),
+recorded as (
+    insert into neoapi.webhook_attempt
+        (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, http_status, error, response_excerpt,
+         outcome)
+    select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, o.outcome
+    from done o
+    where (o.id, o.claim) in (select id, claim from ended union all select id, claim from retried)),
+-- A subscription that another transaction has locked is left out: the next attempt reports its health again.
+changed as materialized (
+    select s.organization_id, s.id, h.health,
+        case when h.health = 'gone' then 'the receiver answered 410 Gone'
+             when h.health = 'failing' and s.failing_since < now() - interval '5 days' then 'every attempt has failed for five days'
+        end as reason
+    from unnest($13::text[], $14::text[], $15::text[]) as h (organization, subscription, health)
+    join neoapi.webhook_subscription s on s.organization_id = h.organization and s.id = h.subscription
+    for no key update of s skip locked)
+update neoapi.webhook_subscription s
+set failing_since = case c.health when 'ok' then null when 'failing' then coalesce(s.failing_since, now()) else s.failing_since end,
+    is_active = s.is_active and c.reason is null,
+    updated_at = case when s.is_active and c.reason is not null
+                      then greatest(now(), s.updated_at + interval '1 millisecond') else s.updated_at end,
+    disabled_reason = case when s.is_active then c.reason else s.disabled_reason end
+from changed c
+where s.organization_id = c.organization_id and s.id = c.id
+and (c.health = 'ok' and s.failing_since is not null or c.health = 'failing' and s.failing_since is null
+     or s.is_active and c.reason is not null)
+returning s.id, c.reason;
 
 -- Releases claimed deliveries: $1 ids, $2 claims. They are locked as above.
 -- name: release
@@ -116,30 +139,6 @@ released as (
     from done o
     where (select any_claimed from locked) and q.id = o.id and q.claim = o.claim)
 select null where false;
-
--- The health of a subscription: $1 organization, $2 subscription. A row is returned if the subscription was made inactive.
--- name: ok
-with ok as (
-    update neoapi.webhook_subscription set failing_since = null
-    where organization_id = $1 and id = $2 and failing_since is not null)
-select null where false;
-
--- name: failing
-with failing as (
-    update neoapi.webhook_subscription set failing_since = now()
-    where organization_id = $1 and id = $2 and failing_since is null),
-ended as (
-    update neoapi.webhook_subscription
-    set is_active = false, updated_at = greatest(now(), updated_at + interval '1 millisecond'), disabled_reason = 'every attempt has failed for five days'
-    where organization_id = $1 and id = $2 and is_active and failing_since < now() - interval '5 days'
-    returning disabled_reason)
-select * from ended;
-
--- name: gone
-update neoapi.webhook_subscription
-set is_active = false, updated_at = greatest(now(), updated_at + interval '1 millisecond'), disabled_reason = 'the receiver answered 410 Gone'
-where organization_id = $1 and id = $2 and is_active
-returning disabled_reason;
 
 -- $1 days that deliveries are kept, $2 events.
 -- name: partitions

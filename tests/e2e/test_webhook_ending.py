@@ -12,6 +12,7 @@ import pytest
 from client import ok
 from webhook_fixtures import (HERE, add_pending_deliveries, admin, module_admin_factory, module_instance, queued,
                               receiver, subscribe)
+from receiver import Receiver
 from receiver import ok as well
 from receiver import status
 from wait import eventually
@@ -46,6 +47,26 @@ def held(instance, id):
         with connection.cursor() as cursor:
             cursor.execute("select from neoapi.webhook_queue where id = %s for update", (id,))
         yield connection.rollback
+
+
+def test_a_locked_subscription_does_not_delay_the_others(admin, receiver, module_instance):
+    """The first attempts of the others arrive while the failing one's row is locked, which its health is noted in."""
+    with Receiver() as failing, contextlib.closing(psycopg2.connect(module_instance.admin_dsn)) as connection:
+        failing.behave(status(500))
+        locked = subscribe(admin, failing.url)
+        healthy = subscribe(admin, receiver.url)
+        with connection.cursor() as cursor:
+            cursor.execute("select from neoapi.webhook_subscription where id = %s for update", (locked["id"],))
+        for n in range(1, 13):  # of all processes
+            admin.broker()
+            failing.wait_for(n)
+            receiver.wait_for(n, 3)
+        connection.rollback()
+        admin.broker()
+        eventually(lambda: module_instance.sql("select failing_since from neoapi.webhook_subscription where id = %s",
+                                               locked["id"])[0][0], "the next failure is noted")
+        for one in (locked, healthy):
+            ok(admin.delete(f"webhooks/{one['id']}"), 204)
 
 
 @pytest.mark.parametrize("outcomes", ["good", "mixed"])
