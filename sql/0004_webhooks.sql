@@ -90,6 +90,7 @@ create table neoapi.webhook_delivery (
     created_at      timestamptz not null,
     primary key (organization_id, subscription_id, id)
 ) partition by range (id);
+create index webhook_delivery_event_type on neoapi.webhook_delivery (organization_id, subscription_id, event_type, id);
 
 create table neoapi.webhook_attempt (
     organization_id  text collate "C" not null,
@@ -104,8 +105,9 @@ create table neoapi.webhook_attempt (
     outcome          text check (outcome in ('success', 'failed')), -- null: another attempt follows
     primary key (organization_id, delivery_id, number)
 ) partition by range (delivery_id);
-create index webhook_attempt_failed on neoapi.webhook_attempt (organization_id, subscription_id, delivery_id)
-    where outcome = 'failed';
+-- For lists by status, however few deliveries have it.
+create index webhook_attempt_outcome on neoapi.webhook_attempt (organization_id, subscription_id, outcome, delivery_id)
+    where outcome is not null;
 
 -- Empty unless the janitor has not run for days.
 create table neoapi.webhook_delivery_default partition of neoapi.webhook_delivery default;
@@ -123,6 +125,7 @@ create table neoapi.webhook_queue (
     claim           bigint -- of the courier that sends it; results of an older claim are discarded
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create index webhook_queue_subscription_due_at on neoapi.webhook_queue (subscription_id, due_at);
+create index webhook_queue_subscription_id on neoapi.webhook_queue (organization_id, subscription_id, id);
 
 -- Deleting a subscription fails its pending deliveries. Claimed rows are locked first, in the order in which the courier locks
 -- them when it records results (see src/store/outbox.sql), so that the two do not deadlock. The others are not locked in an

@@ -83,6 +83,7 @@ typedef enum neo_filter_kind {
     NEO_FILTER_TO,       /* <= */
     NEO_FILTER_CONTAINS, /* a substring, ignoring case and accents */
     NEO_FILTER_OVERLAPS, /* an array with one of the values */
+    NEO_FILTER_SOURCES,  /* each value has a select of the ids of its rows in `sources` */
     NEO_FILTER_REFERS,   /* the field `left` ("owners.party_id") refers to one of the ids */
 } neo_filter_kind;
 
@@ -99,9 +100,11 @@ typedef struct neo_filter {
     const char *name;
     neo_filter_kind kind;
     neo_filter_value value;
-    const char *left;          /* the SQL expression of the index */
-    const char *right;         /* SQL of the value with %s for the parameter; NULL: only the parameter */
-    const char *const *values; /* of NEO_VALUE_ENUM */
+    const char *left;           /* the SQL expression of the index */
+    const char *right;          /* SQL of the value with %s for the parameter; NULL: only the parameter */
+    const char *const *values;  /* of NEO_VALUE_ENUM */
+    const char *const *sources; /* of NEO_FILTER_SOURCES, in the order of `values`: "select … as source_id from …", with the
+                                   parameters of the list */
     const char *doc;
     const char *example; /* a realistic value, as JSON; NULL: that of the field of this name */
 } neo_filter;

@@ -16,11 +16,20 @@
 
 static const char *const delivery_statuses[] = {"pending", "success", "failed", NULL};
 
+/* Indexes of the queue and of the attempts have them in the order of their ids. */
+#define ENDED(outcome)                                                                                                         \
+    "select a.delivery_id as source_id from neoapi.webhook_attempt a"                                                          \
+    " where a.organization_id = $1 and a.subscription_id = $2 and a.outcome = '" outcome "'"
+static const char *const delivery_sources[] = {
+    "select q.id as source_id from neoapi.webhook_queue q where q.organization_id = $1 and q.subscription_id = $2",
+    ENDED("success"), ENDED("failed")};
+
 static const neo_filter delivery_filters[] = {
     {.name = "status",
      .value = NEO_VALUE_ENUM,
      .values = delivery_statuses,
-     .left = "(neoapi.webhook_delivery_record(t)->>'status')",
+     .kind = NEO_FILTER_SOURCES,
+     .sources = delivery_sources,
      .doc = "Status.",
      .example = "\"failed\""},
     {.name = "event_type", .left = "t.event_type", .doc = "Event type.", .example = "\"broker.created\""},

@@ -71,7 +71,8 @@ static const neo_filter *find_filter(const neo_filter *filters, const char *name
 
 int neo_filter_accepts_several(const neo_filter *filter)
 {
-    return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS;
+    return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS ||
+           filter->kind == NEO_FILTER_SOURCES;
 }
 
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name)

@@ -78,7 +78,9 @@ typedef struct {
     apr_pool_t *pool;
     neo_buf where;
     apr_array_header_t *values;
-    const apr_array_header_t *referring; /* see add_referring; NULL: no condition is about references */
+    const apr_array_header_t *source; /* see add_source; NULL: the listed table */
+    int conditions;                   /* their number */
+    int is_disjoint;                  /* no id is in two of the source's selects */
 } filtering;
 
 static const char *parameter(filtering *f, const char *value)
@@ -116,25 +118,42 @@ static apr_array_header_t *referring(filtering *f, const neo_condition *conditio
     return all;
 }
 
+/* For each value, its select of ids. */
+static apr_array_header_t *sources_of(filtering *f, const neo_condition *condition)
+{
+    const neo_filter *filter = condition->filter;
+    apr_array_header_t *all = apr_array_make(f->pool, condition->count, sizeof(const char *));
+    for (int i = 0; i < condition->count; i++)
+        for (int v = 0; filter->values[v]; v++)
+            if (strcmp(filter->values[v], condition->values[i]) == 0)
+                APR_ARRAY_PUSH(all, const char *) =
+                    apr_pstrcat(f->pool, "select r.source_id from (", filter->sources[v], ") r where true", NULL);
+    return all;
+}
+
 /* The union of these selects, restricted by `bound`. Each is ordered like its index, so that they are merged, not sorted. */
-static const char *union_of(const filtering *f, const apr_array_header_t *all, const char *bound, const char *direction)
+static const char *union_of(const filtering *f, const apr_array_header_t *all, const char *bound, const char *direction,
+                            const char *limit)
 {
     neo_buf sql;
     neo_buf_init(&sql, f->pool, 512);
     for (int i = 0; i < all->nelts; i++)
-        neo_buf_printf(&sql, "%s(%s%s order by r.source_id %s)", i ? " union all " : "", APR_ARRAY_IDX(all, i, const char *),
-                       bound, direction);
+        neo_buf_printf(&sql, "%s(%s%s order by r.source_id %s%s)", i ? " union all " : "", APR_ARRAY_IDX(all, i, const char *),
+                       bound, direction, limit);
     return sql.ptr;
 }
 
-/* The first condition about references becomes the source of the list, read in the index's order, so that a page reads only the
- * references on it, however many there are. Others are ordinary conditions. */
-static void add_referring(filtering *f, const neo_condition *condition)
+/* The first condition about references or sources becomes the source of the list, read in the index's order, so that a page
+ * reads only the ids on it, however many there are. Others are ordinary conditions. */
+static void add_source(filtering *f, const neo_condition *condition)
 {
-    if (f->referring)
-        neo_buf_printf(&f->where, " and t.id in (%s)", union_of(f, referring(f, condition), "", "desc"));
-    else
-        f->referring = referring(f, condition);
+    apr_array_header_t *all = condition->filter->kind == NEO_FILTER_REFERS ? referring(f, condition) : sources_of(f, condition);
+    if (f->source)
+        neo_buf_printf(&f->where, " and t.id in (%s)", union_of(f, all, "", "desc", ""));
+    else {
+        f->source = all;
+        f->is_disjoint = condition->filter->kind == NEO_FILTER_SOURCES;
+    }
 }
 
 /* Makes a text a LIKE pattern that finds it anywhere. Wildcards are escaped after the text was normalized, because that can
@@ -150,8 +169,9 @@ static void add_condition(filtering *f, const neo_condition *condition)
                                                [NEO_FILTER_CONTAINS] = {ANYWHERE, ANYWHERE_ENDS},
                                                [NEO_FILTER_OVERLAPS] = {"&& array[", "]"}};
     const neo_filter *filter = condition->filter;
-    if (filter->kind == NEO_FILTER_REFERS) {
-        add_referring(f, condition);
+    f->conditions++;
+    if (filter->kind == NEO_FILTER_REFERS || filter->kind == NEO_FILTER_SOURCES) {
+        add_source(f, condition);
         return;
     }
     neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", operators[filter->kind][0], NULL));
@@ -161,21 +181,33 @@ static void add_condition(filtering *f, const neo_condition *condition)
 
 /* ---------------------------------------------------------------- pages */
 
-/* A select of the listed rows on one side of a bound ("< $3", or "" for none). If its source is references, each row is looked
+/* The ids of the source without repetitions. The planner makes a plan for all rows of a subquery, unless it has a limit, which
+ * it can have if no other condition discards rows. A single disjoint select needs none: the planner merges it into the query.
+ */
+static const char *ids_of(const filtering *f, const char *bound, const char *direction, const char *limit)
+{
+    if (f->is_disjoint && f->source->nelts == 1)
+        return apr_pstrcat(f->pool, APR_ARRAY_IDX(f->source, 0, const char *), bound, NULL);
+    if (f->is_disjoint && f->conditions == 1)
+        return union_of(f, f->source, bound, direction, apr_pstrcat(f->pool, " limit ", limit, NULL));
+    return apr_psprintf(f->pool, "select distinct on (r.source_id) r.source_id from (%s) r order by r.source_id %s",
+                        union_of(f, f->source, bound, direction, ""), direction);
+}
+
+/* A select of the listed rows on one side of a bound ("< $3", or "" for none). If it has a source of ids, each row is looked
  * up by its id: `offset 0` keeps the planner from reversing the join. */
 static const char *side(const filtering *f, const char *columns, const char *bound, const char *direction, const char *limit)
 {
     apr_pool_t *pool = f->pool;
-    if (!f->referring)
+    if (!f->source)
         return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, *bound ? " and t.id " : "", bound,
                            " order by t.id ", direction, " limit ", limit, NULL);
     const char *by = *bound ? apr_pstrcat(pool, " and r.source_id ", bound, NULL) : "";
     return apr_psprintf(pool,
-                        "select %s from (select distinct on (r.source_id) r.source_id from (%s) r order by r.source_id %s) r"
+                        "select %s from (%s) r"
                         " cross join lateral (select t.* from %s and t.id = r.source_id%s offset 0) t"
                         " order by r.source_id %s limit %s",
-                        columns, union_of(f, f->referring, by, direction), direction, f->listed->from, f->where.ptr, direction,
-                        limit);
+                        columns, ids_of(f, by, direction, limit), f->listed->from, f->where.ptr, direction, limit);
 }
 
 static const char *page(const filtering *f, const char *limit, const char *before)
@@ -197,7 +229,8 @@ static void start(filtering *f, const neo_listed *listed, apr_pool_t *pool)
     f->pool = pool;
     f->values = apr_array_make(pool, 8, sizeof(const char *));
     neo_buf_init(&f->where, pool, 256);
-    f->referring = NULL;
+    f->source = NULL;
+    f->is_disjoint = f->conditions = 0;
 }
 
 const char *neo_page_sql(const neo_listed *listed, const char *limit, const char *before, apr_pool_t *pool)

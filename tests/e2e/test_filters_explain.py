@@ -155,6 +155,56 @@ def test_writes_read_few_rows_in_large_tables(bulk_data):
         assert any(part in sql for sql in seen), part
 
 
+# ---------------------------------------------------------------- deliveries
+
+STATUSES = ["pending", "success", "failed"]
+
+
+def add_deliveries(instance, subscription, most, count):
+    """Adds `count` deliveries of today. Ten have the event party.created, ten each status, and the rest the status `most`."""
+    instance.sql("""with s as (select * from neoapi.webhook_subscription where id = %s),
+        d as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+            select s.organization_id, left(neoapi.webhook_min_id(current_date), 16) || right(s.id, 4) || lpad(n::text, 10, '0'), s.id, '',
+                case when n < 10 then 'party.created' else 'broker.created' end, now(), now()
+            from s, generate_series(0, %s) n returning *, right(id, 10)::int as n),
+        f as (select d.*, case when n < 10000 and n %% 1000 < 3 then (array['pending', 'success', 'failed'])[n %% 1000 + 1] else %s end as status from d),
+        q as (insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+            select id, organization_id, subscription_id, now() from f where status = 'pending')
+        insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, outcome)
+        select organization_id, id, subscription_id, 1, now(), 1, status from f where status <> 'pending'""",
+                 subscription["id"], count - 1, most)
+
+
+@pytest.fixture(scope="module")
+def histories(bulk_data):
+    """For each status, an inactive subscription whose deliveries have it, all except ten of each other status."""
+    made = {most: ok(bulk_data.api.post("webhooks", json={"url": "https://x.example.com/", "events": ["*"], "is_active": False}),
+                     201) for most in STATUSES}
+    for most, subscription in made.items():
+        add_deliveries(bulk_data.instance, subscription, most, 40_000)
+    bulk_data.instance.sql("analyze neoapi.webhook_queue, neoapi.webhook_delivery, neoapi.webhook_attempt")
+    return made
+
+
+@pytest.mark.parametrize("params", [*({"status": status} for status in [*STATUSES, "failed,pending"]),
+                                    {"event_type": "party.created"}, {"event_type": "none"}, {}], ids=str)
+@pytest.mark.parametrize("most", STATUSES)
+def test_a_filtered_delivery_history_is_served_by_an_index(bulk_data, histories, most, params):
+    path = f"webhooks/{histories[most]['id']}/deliveries"
+    answer, plans = bulk_data.watched(lambda: bulk_data.api.get(path, params=params))
+    items = ok(answer)["items"]
+    statuses = params.get("status", ",".join(STATUSES)).split(",")
+    assert {item["status"] for item in items} <= {*statuses}
+    matches = {"none": 0, "party.created": 10}.get(params.get("event_type"),
+                                                   40_000 if most in statuses else 10 * len(statuses))
+    assert len(items) == min(matches, 25)
+    listed = [plan for sql, plan in plans if "webhook_delivery_record(t)" in sql]
+    assert listed
+    for plan in listed:
+        for node in nodes_of(plan):
+            assert rows_seen(node) <= 1000, node
+
+
 def test_the_bulk_data_is_complete(bulk_data):
     assert bulk_data.instance.sql("select count(*) from neoapi.property") == [(1_000_000,)]
     for collection, few in (("properties", {"property_type": "hotel"}), ("parties", {"role": "attorney"}),
