@@ -132,27 +132,27 @@ static apr_array_header_t *sources_of(filtering *f, const neo_condition *conditi
 }
 
 /* The union of these selects, restricted by `bound`. Each is ordered like its index, so that they are merged, not sorted. */
-static const char *union_of(const filtering *f, const apr_array_header_t *all, const char *bound, const char *direction,
-                            const char *limit)
+static const char *union_of(const filtering *f, const apr_array_header_t *all, const char *bound, const char *order)
 {
     neo_buf sql;
     neo_buf_init(&sql, f->pool, 512);
     for (int i = 0; i < all->nelts; i++)
-        neo_buf_printf(&sql, "%s(%s%s order by r.source_id %s%s)", i ? " union all " : "", APR_ARRAY_IDX(all, i, const char *),
-                       bound, direction, limit);
+        neo_buf_printf(&sql, "%s(%s%s%s)", i ? " union all " : "", APR_ARRAY_IDX(all, i, const char *), bound, order);
     return sql.ptr;
 }
 
-/* The first condition about references or sources becomes the source of the list, read in the index's order, so that a page
- * reads only the ids on it, however many there are. Others are ordinary conditions. */
+/* The first condition about references becomes the source of the list, read in the index's order, so that a page reads only the
+ * references on it, however many there are. So does a condition with sources if there is no other one. Otherwise they are
+ * ordinary conditions. */
 static void add_source(filtering *f, const neo_condition *condition)
 {
     apr_array_header_t *all = condition->filter->kind == NEO_FILTER_REFERS ? referring(f, condition) : sources_of(f, condition);
-    if (f->source)
-        neo_buf_printf(&f->where, " and t.id in (%s)", union_of(f, all, "", "desc", ""));
+    int has_sources = condition->filter->kind == NEO_FILTER_SOURCES;
+    if (f->source || (has_sources && f->conditions > 1))
+        neo_buf_printf(&f->where, " and t.id in (%s)", union_of(f, all, "", has_sources ? "" : " order by r.source_id desc"));
     else {
         f->source = all;
-        f->is_disjoint = condition->filter->kind == NEO_FILTER_SOURCES;
+        f->is_disjoint = has_sources;
     }
 }
 
@@ -169,7 +169,6 @@ static void add_condition(filtering *f, const neo_condition *condition)
                                                [NEO_FILTER_CONTAINS] = {ANYWHERE, ANYWHERE_ENDS},
                                                [NEO_FILTER_OVERLAPS] = {"&& array[", "]"}};
     const neo_filter *filter = condition->filter;
-    f->conditions++;
     if (filter->kind == NEO_FILTER_REFERS || filter->kind == NEO_FILTER_SOURCES) {
         add_source(f, condition);
         return;
@@ -186,12 +185,13 @@ static void add_condition(filtering *f, const neo_condition *condition)
  */
 static const char *ids_of(const filtering *f, const char *bound, const char *direction, const char *limit)
 {
+    const char *order = apr_pstrcat(f->pool, " order by r.source_id ", direction, NULL);
     if (f->is_disjoint && f->source->nelts == 1)
         return apr_pstrcat(f->pool, APR_ARRAY_IDX(f->source, 0, const char *), bound, NULL);
-    if (f->is_disjoint && f->conditions == 1)
-        return union_of(f, f->source, bound, direction, apr_pstrcat(f->pool, " limit ", limit, NULL));
-    return apr_psprintf(f->pool, "select distinct on (r.source_id) r.source_id from (%s) r order by r.source_id %s",
-                        union_of(f, f->source, bound, direction, ""), direction);
+    if (f->is_disjoint)
+        return union_of(f, f->source, bound, apr_pstrcat(f->pool, order, " limit ", limit, NULL));
+    return apr_psprintf(f->pool, "select distinct on (r.source_id) r.source_id from (%s) r%s",
+                        union_of(f, f->source, bound, order), order);
 }
 
 /* A select of the listed rows on one side of a bound ("< $3", or "" for none). If it has a source of ids, each row is looked
@@ -263,6 +263,7 @@ neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *con
 {
     filtering f;
     start(&f, listed, pool);
+    f.conditions = selection->count;
     for (int i = 0; i < count; i++)
         parameter(&f, values[i]);
     const char *limit = apr_pstrcat(pool, parameter(&f, apr_itoa(pool, selection->limit)), "::int", NULL);
