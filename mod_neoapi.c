@@ -88,6 +88,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
     server_rec *first = first_sharing_host(main_server);
     started_server = main_server;
+    neo_clock_start();
     neo_sender_prepare();
     neo_slow_bodies_prepare();
     if (neo_shared_metrics_get())

@@ -26,7 +26,22 @@ typedef long long neo_ms;
 
 #define NEO_MS_TEXT_SIZE 25 /* "2026-01-31T13:45:10.123Z" and its NUL */
 
+/* The system clock may step by so much before the time is no longer taken from it. */
+#define NEO_MAX_CLOCK_STEP_MS 1000
+
+/* The time: that of the system clock, unless it has stepped by more than NEO_MAX_CLOCK_STEP_MS. Then the time continues with
+ * the monotonic clock until the system clock is right again, or neo_clock_compare confirms the step. Logs a step once. */
 neo_ms neo_now_ms(void);
+
+/* Call it when a process starts: the time is the system clock's, whatever it was when the parent process started. */
+void neo_clock_start(void);
+
+/* Compares the system clock with a reference, the database's time, which was read `age` milliseconds ago. If they agree to
+ * NEO_MAX_CLOCK_STEP_MS, the time is the system clock's, otherwise the reference. */
+void neo_clock_compare(neo_ms reference, neo_ms age);
+
+/* The number of steps of the system clock since the last call. */
+int neo_clock_take_steps(void);
 
 /* The monotonic clock: for lifetimes and timeouts within one process. */
 long long neo_steady_seconds(void);

@@ -52,6 +52,9 @@
     X(BUSY, "NEO0208", WARNING,                                                                                                \
       "All database connections of a process were in use for two seconds, or too many requests waited; requests got 503.",     \
       "if it is frequent, look for slow statements in PostgreSQL, or increase DBDMax")                                         \
+    X(CLOCK_STEP, "NEO0209", WARNING,                                                                                          \
+      "The system clock stepped, or differs from the database's, by more than a second; ids and timestamps do not follow it.", \
+      "synchronize the clocks of the hosts and of the database's server, for example with chrony")                             \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be initialized; this process delivers no webhooks.",                          \
       "restart httpd; if it persists, check the available memory")                                                             \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was deactivated because its receiver is gone.",          \

@@ -48,6 +48,7 @@ typedef struct neo_counters {
     uint64_t limited;         /* requests answered with 429 */
     uint64_t unknown_numbers; /* WhatsApp callbacks of numbers that nobody has added */
     uint64_t no_connection;   /* requests that found no connection */
+    uint64_t clock_steps;     /* of the system clock, each counted by every process that noticed it */
     uint64_t outcomes[NEO_ATTEMPT_KINDS];
     uint64_t delivered, failed; /* deliveries that ended */
 } neo_counters;
@@ -83,6 +84,7 @@ long long neo_metrics_started(const neo_metrics *metrics);
 
 void neo_metrics_request(neo_metrics *metrics, int route, int status, long long took, long long now);
 void neo_metrics_unknown_number(neo_metrics *metrics);
+void neo_metrics_clock_steps(neo_metrics *metrics, int steps);
 void neo_metrics_connection_acquired(neo_metrics *metrics, long long waited, int is_connected);
 void neo_metrics_connection_released(neo_metrics *metrics, long long held);
 

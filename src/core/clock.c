@@ -3,14 +3,80 @@
 #include "core/clock.h"
 
 #include <ctype.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-neo_ms neo_now_ms(void)
+#include "core/log.h"
+
+#define MAX_READ_MS 50 /* between two readings of one clock: the thread was not suspended in between */
+#define JITTER_MS   10
+
+/* The time minus the boot clock, which never steps and, unlike CLOCK_MONOTONIC, counts while the machine sleeps. 0: unknown. */
+static atomic_llong clock_offset;
+static atomic_int is_apart; /* the system clock differs from the time by more than NEO_MAX_CLOCK_STEP_MS */
+static atomic_int steps;
+
+static neo_ms read_clock(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
+    clock_gettime(clock, &now);
     return (neo_ms)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Returns the system clock's time minus the boot clock's, which it stores in *boot. */
+static neo_ms read_offset(neo_ms *boot)
+{
+    neo_ms system, before;
+    do {
+        before = read_clock(CLOCK_BOOTTIME);
+        system = read_clock(CLOCK_REALTIME);
+        *boot = read_clock(CLOCK_BOOTTIME);
+    } while (*boot - before > MAX_READ_MS);
+    return system - *boot;
+}
+
+static void report_step(neo_ms difference)
+{
+    if (atomic_exchange(&is_apart, 1))
+        return;
+    atomic_fetch_add(&steps, 1);
+    neo_log(NEO_LOG_CLOCK_STEP, NULL, "the system clock is %lld ms %s the time", llabs(difference),
+            difference > 0 ? "ahead of" : "behind");
+}
+
+neo_ms neo_now_ms(void)
+{
+    neo_ms boot, system = read_offset(&boot);
+    long long known = atomic_load(&clock_offset);
+    if (known && llabs(system - known) > NEO_MAX_CLOCK_STEP_MS) {
+        report_step(system - known);
+        return boot + known;
+    }
+    if (atomic_load_explicit(&is_apart, memory_order_relaxed))
+        atomic_store(&is_apart, 0);
+    if (!known || llabs(system - known) > JITTER_MS)
+        (void)atomic_compare_exchange_strong(&clock_offset, &known, system);
+    return boot + system;
+}
+
+void neo_clock_start(void)
+{
+    neo_ms boot;
+    atomic_store(&clock_offset, read_offset(&boot));
+}
+
+void neo_clock_compare(neo_ms reference, neo_ms age)
+{
+    neo_ms boot, system = read_offset(&boot), expected = reference + age - boot;
+    if (age <= NEO_MAX_CLOCK_STEP_MS / 2)
+        atomic_store(&clock_offset, llabs(system - expected) > NEO_MAX_CLOCK_STEP_MS ? expected : system);
+}
+
+int neo_clock_take_steps(void)
+{
+    return atomic_load_explicit(&steps, memory_order_relaxed) ? atomic_exchange(&steps, 0) : 0;
 }
 
 long long neo_steady_seconds(void)

@@ -64,10 +64,12 @@ static int digit_value(char c)
     return digit_values[(unsigned char)c] - 1;
 }
 
-/* Increments last_issued, or moves it to a new millisecond. The caller holds the lock. */
+/* Increments last_issued, or moves it to a new millisecond: also to an earlier one if the time was corrected by more than a
+ * step of the clock (see core/clock.h). The caller holds the lock. */
 static void advance(neo_ms now)
 {
-    if (now > get_ms(last_issued)) {
+    neo_ms last = get_ms(last_issued);
+    if (now > last || now + NEO_MAX_CLOCK_STEP_MS < last) {
         put_ms(last_issued, now);
         neo_random(last_issued + 6, NEO_ID_BYTES - 6);
         last_issued[6] &= 0x7F; /* room to count up within the millisecond */

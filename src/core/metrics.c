@@ -283,6 +283,12 @@ void neo_metrics_unknown_number(neo_metrics *metrics)
     add(&counters_of(metrics, shard_here(metrics))->unknown_numbers, 1);
 }
 
+void neo_metrics_clock_steps(neo_metrics *metrics, int steps)
+{
+    if (steps)
+        add(&counters_of(metrics, shard_here(metrics))->clock_steps, (uint64_t)steps);
+}
+
 void neo_metrics_connection_acquired(neo_metrics *metrics, long long waited, int is_connected)
 {
     neo_counters *counters = counters_of(metrics, shard_here(metrics));

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "core/clock.h"
 #include "httpd/shared_metrics.h"
 
 /* After a failed attempt to connect. mod_dbd holds its lock while it connects; without a delay, threads that return connections
@@ -30,17 +31,17 @@ typedef struct {
 
 /* Background threads wait longer after each failure, because mod_dbd logs all of them. Requests try at once; if one gets a
  * connection, the background threads try again too. */
-#define MIN_BACKOFF_US apr_time_from_sec(3)
-#define MAX_BACKOFF_US apr_time_from_sec(15)
+#define MIN_BACKOFF_MS 3000
+#define MAX_BACKOFF_MS 15000
 
 struct neo_database {
     server_rec *server;
     queue queue;
     pthread_mutex_t mutex; /* one thread calls mod_dbd; the others fail with it instead of trying to connect themselves */
     atomic_uint failures;
-    apr_time_t failed_at; /* of the last failure */
-    atomic_llong backoff; /* microseconds; 0: none */
-    atomic_llong paused_until;
+    apr_time_t failed_at;      /* of the last failure */
+    atomic_llong backoff;      /* milliseconds; 0: none */
+    atomic_llong paused_until; /* neo_steady_ms: a step of the clock must not lengthen it */
 };
 
 static APR_OPTIONAL_FN_TYPE(ap_dbd_open) * dbd_open;
@@ -157,7 +158,7 @@ static ap_dbd_t *open_connection(neo_database *database, neo_db_lease *lease, ap
 
 static int is_paused(const neo_database *database, const neo_db_lease *lease)
 {
-    return lease->is_internal && atomic_load(&database->backoff) && apr_time_now() < atomic_load(&database->paused_until);
+    return lease->is_internal && atomic_load(&database->backoff) && neo_steady_ms() < atomic_load(&database->paused_until);
 }
 
 static void note_result(neo_database *database, const neo_db_lease *lease, int is_open)
@@ -168,8 +169,8 @@ static void note_result(neo_database *database, const neo_db_lease *lease, int i
             atomic_store(&database->backoff, 0);
         return;
     }
-    backoff = !backoff ? MIN_BACKOFF_US : backoff * 4 > MAX_BACKOFF_US ? MAX_BACKOFF_US : backoff * 4;
-    atomic_store(&database->paused_until, apr_time_now() + backoff);
+    backoff = !backoff ? MIN_BACKOFF_MS : backoff * 4 > MAX_BACKOFF_MS ? MAX_BACKOFF_MS : backoff * 4;
+    atomic_store(&database->paused_until, neo_steady_ms() + backoff);
     atomic_store(&database->backoff, backoff);
 }
 

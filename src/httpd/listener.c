@@ -76,10 +76,9 @@ static int handle_notifications(neo_listener *listener, neo_pg *pg, apr_pool_t *
 
 static int is_alive(neo_pg *pg, apr_pool_t *pool)
 {
-    neo_rows rows;
-    neo_pg_status status = neo_pg_exec_once(pg, "select", HEARTBEAT_TIMEOUT_S, pool, &rows);
+    int alive = neo_cache_sync_heartbeat(pg, HEARTBEAT_TIMEOUT_S, pool);
     apr_pool_clear(pool);
-    return status == NEO_PG_OK;
+    return alive;
 }
 
 /* False if the connection is lost. */
@@ -95,7 +94,7 @@ static int record_use(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
  * missed. */
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
-    for (int alive = resync(listener, pg, pool); alive && !listener->is_stopping;) {
+    for (int alive = is_alive(pg, pool) && resync(listener, pg, pool); alive && !listener->is_stopping;) {
         neo_credential_cache_mark_fresh(listener->credential_cache);
         alive = wait_for(listener, neo_pg_socket(pg), HEARTBEAT_MS) != 0 || is_alive(pg, pool);
         alive = alive && record_use(listener, pg, pool);

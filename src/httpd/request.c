@@ -328,5 +328,6 @@ void neo_exchange_count(const neo_exchange *exchange, const neo_response *respon
         apr_table_setn(r->subprocess_env, "NEOAPI_DB_TIME", apr_ltoa(r->pool, (long)exchange->lease.spent));
     if (response->is_unknown_number)
         neo_metrics_unknown_number(neo_shared_metrics_get()->metrics);
+    neo_metrics_clock_steps(neo_shared_metrics_get()->metrics, neo_clock_take_steps());
     neo_metrics_request(neo_shared_metrics_get()->metrics, response->route, response->status, now - r->request_time, now);
 }

@@ -99,6 +99,12 @@ static void put_request_tiles(const neo_report *report, neo_buf *out)
     neo_report_count(out, report->hour.limited);
     neo_buf_puts(out, "</b> responses with 429");
     close_tile(out);
+    if (report->hour.clock_steps) {
+        open_tile(out, "Clock steps, last hour", 1);
+        neo_report_count(out, report->hour.clock_steps);
+        neo_buf_puts(out, "</b> noticed by processes; synchronize the clocks");
+        close_tile(out);
+    }
 }
 
 static void put_queue(const neo_report *report, neo_buf *out)

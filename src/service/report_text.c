@@ -37,6 +37,7 @@ static void put_requests(const neo_report *report, neo_buf *out)
     put(out, "RequestsLastHour", neo_histogram_count(&hour));
     put(out, "RateLimited", total->limited);
     put(out, "WhatsAppCallbacksUnknownNumber", total->unknown_numbers);
+    put(out, "ClockSteps", total->clock_steps);
     put_times(out, "RequestMsLastHour", &hour);
     for (int i = 0; i < report->route_count; i++) {
         neo_histogram ever = neo_report_all(report->routes[i].total.times);

@@ -30,6 +30,18 @@ void neo_cache_sync_end(neo_pg *pg, apr_pool_t *pool)
                             &rows); /* if the connection is lost, the locks are as well */
 }
 
+int neo_cache_sync_heartbeat(neo_pg *pg, int seconds, apr_pool_t *pool)
+{
+    neo_rows rows;
+    neo_ms started = neo_steady_ms();
+    const char *sql = "select (extract(epoch from clock_timestamp()) * 1000)::bigint";
+    if (neo_pg_exec_once(pg, sql, seconds, pool, &rows) != NEO_PG_OK)
+        return 0;
+    neo_ms took = neo_steady_ms() - started;
+    neo_clock_compare(atoll(neo_rows_value(&rows, 0, 0)), took);
+    return 1;
+}
+
 const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
@@ -67,7 +79,7 @@ neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, apr_pool_t *pool, int *
 int neo_cache_sync_await(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
-    neo_ms until = neo_now_ms() + AWAIT_LIMIT_MS;
+    neo_ms until = neo_steady_ms() + AWAIT_LIMIT_MS;
     if (neo_pg_exec_once(pg, "select " BITS("pg_current_xact_id()") ", pg_notify('" CHANNEL "', '')", QUERY_TIMEOUT_S, pool,
                          &rows) != NEO_PG_OK)
         return 0;
@@ -75,7 +87,7 @@ int neo_cache_sync_await(neo_pg *pg, apr_pool_t *pool)
                                    "select count(*) = 0 from pg_locks l where " LISTENERS
                                    " and (l.objid::bigint - %s) & x'7fffffff'::bigint not between 1 and x'3fffffff'::bigint",
                                    neo_rows_value(&rows, 0, 0));
-    for (; neo_now_ms() < until; usleep(POLL_INTERVAL_US))
+    for (; neo_steady_ms() < until; usleep(POLL_INTERVAL_US))
         if (neo_pg_exec_once(pg, sql, QUERY_TIMEOUT_S, pool, &rows) != NEO_PG_OK || neo_rows_is_true(&rows, 0, 0))
             return rows.count == 1;
     return 0;

@@ -198,6 +198,24 @@ static void a_date_is_ten_characters_and_nothing_else(void **state)
     assert_true(neo_date_is_valid("9999-12-31"));
 }
 
+static void a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not_followed(void **state)
+{
+    neo_ms now = neo_now_ms();
+    (void)state;
+    neo_clock_compare(now - 900, 0); /* within the tolerance: the system clock's */
+    assert_true(neo_now_ms() >= now);
+    neo_clock_compare(now - 60000, NEO_MAX_CLOCK_STEP_MS); /* too old to say anything */
+    assert_true(neo_now_ms() >= now);
+    assert_int_equal(neo_clock_take_steps(), 0);
+    neo_clock_compare(now - 60000, 0);
+    assert_in_range(neo_now_ms(), now - 60000, now - 50000);
+    assert_in_range(neo_now_ms(), now - 60000, now - 50000);
+    assert_int_equal(neo_clock_take_steps(), 1);
+    neo_clock_compare(now, 0);
+    assert_true(neo_now_ms() >= now);
+    assert_int_equal(neo_clock_take_steps(), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -211,6 +229,7 @@ int main(void)
         cmocka_unit_test(a_moment_before_1970_is_negative),
         cmocka_unit_test(a_moment_before_the_first_year_is_refused),
         cmocka_unit_test(a_moment_that_has_no_text_of_four_digits_for_its_year_is_refused),
+        cmocka_unit_test(a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not_followed),
         cmocka_unit_test(a_date_is_ten_characters_and_nothing_else),
     };
     return run_test_group("clock", tests);

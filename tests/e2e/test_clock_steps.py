@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A system clock that steps does not move ids and timestamps: they follow the monotonic clock and the database's."""
+
+import os
+import signal
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+import requests
+from client import moment, ok
+from deployment import sanitizer_settings
+from httpd import Httpd
+from shifted_clock import ShiftedClock
+from wait import TIMEOUT_S, eventually
+
+TWO_DAYS = 2 * 24 * 3600
+STATUS = ("DocumentRoot .*", '<Location "/neoapi-status">\nSetHandler neoapi-status\nRequire all granted\n</Location>')
+TOLERANCE = 2  # seconds: the time may be wrong by one, and a request takes a while
+
+
+@pytest.fixture(scope="module")
+def clock():
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-clock.") as name:
+        Path(name).chmod(0o755)
+        yield ShiftedClock(Path(name))
+
+
+@pytest.fixture(scope="module")
+def host(instance, clock):
+    """A host on the instance's database whose clock is `clock`."""
+    place = clock.library.parent / "httpd"
+    place.mkdir()
+    preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {clock.library}".strip()
+    httpd = Httpd(instance, place, STATUS, preload=preload).start()
+    try:
+        yield httpd
+    finally:
+        httpd.stop()
+
+
+@pytest.fixture
+def create(host, own_api):
+    """Creates a broker through the host. Returns its id, and how many seconds its created_at is ahead."""
+    def one():
+        answer = requests.post(host.url + "brokers", json={"name": "A"}, verify=host.ca, timeout=TIMEOUT_S,
+                               headers={"X-API-Key": own_api.credential.secret, "Connection": "close"})
+        assert answer.status_code == 201, answer.text
+        return answer.json()["id"], moment(answer.json()["created_at"]) - time.time()
+    return one
+
+
+def check_right(created):
+    assert [ahead for _, ahead in created if abs(ahead) > TOLERANCE] == []
+
+
+@pytest.mark.parametrize("step", [TWO_DAYS, -TWO_DAYS], ids=["forward", "backward"])
+def test_a_step_of_the_clock_moves_neither_ids_nor_times(host, clock, create, own_api, step):
+    def steps():
+        page = requests.get(f"https://localhost:{host.port}/neoapi-status?auto", verify=host.ca, timeout=TIMEOUT_S).text
+        return int(dict(line.split(": ", 1) for line in page.splitlines() if ": " in line)["ClockSteps"])
+    before, counted, logged = [create() for _ in range(4)], steps(), host.log.count("NEO0209")
+    clock.shift(step)
+    meanwhile = [create() for _ in range(8)]
+    clock.shift(0)
+    after = [create() for _ in range(8)]
+    check_right(before + meanwhile + after)
+    listed = [broker["id"] for broker in ok(own_api.get("brokers", params={"limit": 20}))["items"]]
+    assert set(listed[:8]) == {id for id, _ in after}, "something else heads the list"
+    processes = len(Path(f"/proc/{host.process.pid}/task/{host.process.pid}/children").read_text().split())
+    assert 1 <= steps() - counted <= processes
+    assert 1 <= host.log.count("NEO0209") - logged <= processes + 1, "each process logs a step once"
+
+
+def test_a_process_that_starts_with_a_wrong_clock_corrects_it(host, clock, create):
+    clock.shift(TWO_DAYS)
+    parent = host.process.pid
+    old = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
+    for pid in old:
+        os.kill(pid, signal.SIGKILL)
+
+    def are_right():
+        try:
+            return all(abs(create()[1]) < TOLERANCE for _ in range(8))
+        except requests.ConnectionError:
+            return False
+    eventually(are_right, "the time is the database's")
+    clock.shift(0)
+    check_right([create() for _ in range(8)])
