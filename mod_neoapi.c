@@ -14,6 +14,7 @@
 #include "httpd/response.h"
 #include "httpd/shared_metrics.h"
 #include "httpd/slow_bodies.h"
+#include "store/claim_owner.h"
 
 #define CALLBACK_HANDLER "neoapi-whatsapp"
 
@@ -62,9 +63,9 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     neo_server_config *config = neo_server_config_of(s);
     config->database = neo_database_make(pchild, s, neo_config_max_connections(s));
     config->site->credential_cache = neo_credential_cache_make(pchild);
-    config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
+    config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache, config->dispatcher);
 }
 
 static int shares_connections(const server_rec *s)
@@ -89,6 +90,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     server_rec *first = first_sharing_host(main_server);
     started_server = main_server;
     neo_clock_start();
+    neo_claim_owner_start();
     neo_sender_prepare();
     neo_slow_bodies_prepare();
     if (neo_shared_metrics_get())

@@ -115,17 +115,26 @@ create table neoapi.webhook_attempt_default partition of neoapi.webhook_attempt 
 
 -- ---------------------------------------------------------------- the queue
 
--- due_at is both schedule and lease: a claimed delivery is due again when the lease of its claim has expired.
+-- due_at is both schedule and lease: a claimed delivery is due again when the lease of its claim has expired, unless the process
+-- that claimed it still holds its lock (see include/store/claim_owner.h).
 create table neoapi.webhook_queue (
     id              text collate "C" primary key, -- of the delivery
     organization_id text collate "C" not null,
     subscription_id text collate "C" not null,
     number          int not null default 1, -- of the next attempt
     due_at          timestamptz not null,
-    claim           bigint -- of the courier that sends it; results of an older claim are discarded
+    claim           bigint -- of the courier that sends it: claim_owner.id << 32 and a random number; results of an older claim are discarded
 ) with (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 create index webhook_queue_subscription_due_at on neoapi.webhook_queue (subscription_id, due_at);
 create index webhook_queue_subscription_id on neoapi.webhook_queue (organization_id, subscription_id, id);
+
+-- The processes that claim deliveries. Each is removed by another one that finds it ended.
+create table neoapi.claim_owner (
+    id            int primary key,
+    pid_namespace text not null, -- the host since its last start, and the namespace; '': unknown
+    pid           int not null,
+    started_at    timestamptz not null default now()
+);
 
 -- Deleting a subscription fails its pending deliveries. Claimed rows are locked first, in the order in which the courier locks
 -- them when it records results (see src/store/outbox.sql), so that the two do not deadlock. The others are not locked in an
@@ -246,6 +255,6 @@ select neoapi.maintain_partitions(30, 30);
 grant select, insert on neoapi.event to :runtime;
 grant usage on sequence neoapi.event_number to :runtime;
 grant select, insert, update, delete on neoapi.webhook_subscription, neoapi.webhook_queue to :runtime;
-grant select, insert, delete on neoapi.webhook_delivery, neoapi.webhook_attempt to :runtime;
+grant select, insert, delete on neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.claim_owner to :runtime;
 grant select, delete on neoapi.webhook_delivery_default, neoapi.webhook_attempt_default to :runtime;
 grant execute on function neoapi.maintain_partitions to :runtime;

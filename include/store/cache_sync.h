@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Invalidates the credential caches of all processes. The schema's triggers notify; processes listen. Each listener also holds
- * a shared advisory lock whose number is the transaction up to which its cache is current, so that a change can be awaited. */
+ * a shared advisory lock whose number is the transaction up to which its cache is current, so that a change can be awaited, and
+ * the lock of its process's claims (see store/claim_owner.h). */
 #ifndef NEO_STORE_CACHE_SYNC_H
 #define NEO_STORE_CACHE_SYNC_H
 

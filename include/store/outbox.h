@@ -23,6 +23,7 @@ typedef struct neo_due_delivery {
     const char *secret;          /* sealed */
     const char *previous_secret; /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */
+    int is_reclaimed;            /* the lease of another claim had expired, maybe one of this process */
 } neo_due_delivery;
 
 /* The deliveries of a subscription that are in flight, and how many may be. */
@@ -36,7 +37,7 @@ typedef struct neo_subscription_load {
 #define NEO_MIN_PER_SUBSCRIPTION 2
 
 typedef struct neo_claim_request {
-    long long claim;      /* unique */
+    long long claim;      /* of neo_claim_owner_new_claim */
     int lease;            /* seconds */
     int max;              /* deliveries */
     int per_subscription; /* the limit of the subscriptions without a load; if they are failing, the lowest one */

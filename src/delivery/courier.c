@@ -13,6 +13,7 @@
 #include "delivery/signature.h"
 #include "in_flight.h"
 #include "results.h"
+#include "store/claim_owner.h"
 #include "store/expiry.h"
 
 #define POLL_INTERVAL_MS      1250 /* for deliveries that other processes queued */
@@ -177,9 +178,8 @@ static neo_claim_request make_request(neo_courier *c)
         .max = c->settings.concurrency - c->in_flight.count,
         .per_subscription = c->settings.per_subscription,
         .cursor = c->cursor,
+        .claim = neo_claim_owner_new_claim(),
     };
-    neo_random(&request.claim, sizeof request.claim);
-    request.claim &= 0x7FFFFFFFFFFFFFFF;
     neo_in_flight_fill_request(&c->in_flight, &request, c->next_claim_pool);
     return request;
 }
@@ -258,11 +258,11 @@ static void finish_claim(neo_courier *c)
     c->claim_pool = pool;
     c->secrets = (opened_secrets){0};
     c->outgoing = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *c->outgoing);
+    c->outgoing_count = c->next_outgoing = 0;
     for (int i = 0; i < count; i++)
-        c->outgoing[i] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
-    neo_courier_metrics_in_flight(&c->settings.metrics, count);
-    c->outgoing_count = count;
-    c->next_outgoing = 0;
+        if (!due[i].is_reclaimed || !neo_in_flight_renew(&c->in_flight, due[i].id, c->request.claim))
+            c->outgoing[c->outgoing_count++] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
+    neo_courier_metrics_in_flight(&c->settings.metrics, c->outgoing_count);
     c->cursor[0] = '\0';
     c->has_more = is_at_limit(c, due, count);
     if (count && count == c->request.max)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listens for changes of credentials (see httpd/listener.h). */
+/* Listens for changes of credentials, and looks after the claims of processes that have ended (see httpd/listener.h). */
 #include "httpd/listener.h"
 
 #include <fcntl.h>
@@ -11,10 +11,11 @@
 #include "httpd/log.h"
 #include "httpd/thread.h"
 #include "store/cache_sync.h"
+#include "store/claim_owner.h"
 #include "store/credential.h"
 #include "store/migrate.h"
 
-#define HEARTBEAT_MS        10000 /* without a notification */
+#define HEARTBEAT_MS        1000 /* without a notification; others then free the claims of a process that has ended */
 #define HEARTBEAT_TIMEOUT_S 3
 #define RECONNECT_DELAY_MS  1000
 #define NO_ERROR            (-1)
@@ -27,7 +28,9 @@ struct neo_listener {
     atomic_int is_stopping;
     neo_database *database;
     neo_credential_cache *credential_cache;
+    neo_dispatcher *dispatcher; /* NULL for none */
     neo_log_context log_context;
+    neo_ms next_heartbeat;
     int last_error; /* so that it is not logged again every second */
 };
 
@@ -74,9 +77,17 @@ static int handle_notifications(neo_listener *listener, neo_pg *pg, apr_pool_t *
     return changes == 0;
 }
 
-static int is_alive(neo_pg *pg, apr_pool_t *pool)
+/* If it is time, checks the connection, the clock, and the other processes of this host. False if the connection is lost. */
+static int heartbeat(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
-    int alive = neo_cache_sync_heartbeat(pg, HEARTBEAT_TIMEOUT_S, pool);
+    neo_ms now = neo_steady_ms();
+    if (now < listener->next_heartbeat || listener->is_stopping)
+        return 1;
+    listener->next_heartbeat = now + HEARTBEAT_MS;
+    int freed = 0, alive = neo_cache_sync_heartbeat(pg, HEARTBEAT_TIMEOUT_S, pool) &&
+                           neo_claim_owner_free_ended(pg, HEARTBEAT_TIMEOUT_S, pool, &freed) == NEO_PG_OK;
+    if (freed && listener->dispatcher)
+        neo_dispatcher_wake(listener->dispatcher);
     apr_pool_clear(pool);
     return alive;
 }
@@ -94,10 +105,10 @@ static int record_use(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
  * missed. */
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
-    for (int alive = is_alive(pg, pool) && resync(listener, pg, pool); alive && !listener->is_stopping;) {
+    for (int alive = resync(listener, pg, pool); alive && !listener->is_stopping;) {
         neo_credential_cache_mark_fresh(listener->credential_cache);
-        alive = wait_for(listener, neo_pg_socket(pg), HEARTBEAT_MS) != 0 || is_alive(pg, pool);
-        alive = alive && record_use(listener, pg, pool);
+        wait_for(listener, neo_pg_socket(pg), HEARTBEAT_MS);
+        alive = heartbeat(listener, pg, pool) && record_use(listener, pg, pool);
         alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);
@@ -112,15 +123,16 @@ static void run_connection(neo_listener *listener, apr_pool_t *pool)
     if (!pg)
         return;
     int error = schema_error(pg, pool);
-    neo_pg_status status = neo_cache_sync_begin(pg, pool, &rows);
+    neo_pg_status status = error == NO_ERROR ? neo_claim_owner_register(pg, pool) : NEO_PG_SCHEMA;
+    apr_pool_t *scratch; /* `pool` cannot be cleared: it may hold the connection */
+    apr_pool_create(&scratch, pool);
+    if (status == NEO_PG_OK && heartbeat(listener, pg, scratch))
+        status = neo_cache_sync_begin(pg, pool, &rows);
     if (error == NO_ERROR && status == NEO_PG_FAILED)
         error = NEO_LOG_NOT_LISTENING;
     report(listener, error);
-    if (status == NEO_PG_OK) {
-        apr_pool_t *scratch; /* `pool` cannot be cleared: it may hold the connection */
-        apr_pool_create(&scratch, pool);
+    if (status == NEO_PG_OK)
         listen_on(listener, pg, scratch);
-    }
     neo_cache_sync_end(pg, pool);
     neo_database_release(listener->database, pg);
 }
@@ -158,11 +170,12 @@ static apr_status_t close_pipe(void *data)
 }
 
 neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
-                                 neo_credential_cache *credential_cache)
+                                 neo_credential_cache *credential_cache, neo_dispatcher *dispatcher)
 {
     neo_listener *listener = apr_pcalloc(pchild, sizeof *listener);
     listener->database = database;
     listener->credential_cache = credential_cache;
+    listener->dispatcher = dispatcher;
     listener->log_context.server = server;
     listener->last_error = NO_ERROR;
     if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0)

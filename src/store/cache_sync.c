@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "store/claim_owner.h"
 
 #define CHANNEL          "neoapi_credentials"
 #define LOCK_CLASS       "hashtext('" CHANNEL "')"
@@ -52,8 +53,10 @@ const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool)
 int neo_cache_sync_confirm(neo_pg *pg, const char *position, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *sql =
-        apr_psprintf(pool, "select pg_advisory_unlock_all(); select pg_advisory_lock_shared(" LOCK_CLASS ", %s)", position);
+    const char *sql = apr_psprintf(pool,
+                                   "select pg_advisory_unlock_all(), pg_advisory_lock_shared(" NEO_CLAIM_OWNER_LOCK
+                                   ", %d), pg_advisory_lock_shared(" LOCK_CLASS ", %s)",
+                                   neo_claim_owner(), position);
     return neo_pg_exec_once(pg, sql, QUERY_TIMEOUT_S, pool, &rows) == NEO_PG_OK;
 }
 

@@ -8,7 +8,21 @@
 #include "sql/outbox.h"
 #include "store/array.h"
 
-enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT_ID, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
+enum {
+    ID,
+    ORGANIZATION,
+    SUBSCRIPTION,
+    NUMBER,
+    EVENT_ID,
+    EVENT,
+    CREATED_AT,
+    PAYLOAD,
+    URL,
+    SECRET,
+    PREVIOUS,
+    FAILING,
+    RECLAIMED
+};
 
 enum { COLUMNS = 12, RELEASE_COLUMNS = 2 }; /* of an outcome; a release takes the first two */
 enum { HEALTH_COLUMNS = 3 };
@@ -54,6 +68,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .secret = neo_rows_value(rows, row, SECRET),
         .previous_secret = neo_rows_value(rows, row, PREVIOUS),
         .is_failing = neo_rows_is_true(rows, row, FAILING),
+        .is_reclaimed = neo_rows_is_true(rows, row, RECLAIMED),
     };
 }
 

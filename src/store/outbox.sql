@@ -34,9 +34,12 @@ earlier (id, organization, due_at) as (
         where q.subscription_id > earlier.id and q.subscription_id <= $5
         order by q.subscription_id, q.due_at limit 1) n),
 -- If a crash of the database loses the claim, the delivery is claimed again: the commit need not wait for the disk.
-async_commit as materialized (select set_config('synchronous_commit', 'off', true) as off),
+-- The lock lasts until the claim is committed, so that the claims of a process that ends meanwhile are not freed before.
+async_commit as materialized (
+    select set_config('synchronous_commit', 'off', true) as off,
+        pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ($1::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, o.url, o.secret, o.previous, o.failing
+    select d.at, d.claim is not null as reclaimed, o.url, o.secret, o.previous, o.failing
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight.
     lateral (
@@ -48,9 +51,16 @@ due as materialized (
         from neoapi.webhook_subscription s
         where s.organization_id = queue.organization and s.id = queue.id and s.is_active limit 1) o,
     lateral (
-        select q.ctid as at
+        select q.ctid as at, q.claim
         from neoapi.webhook_queue q
         where q.subscription_id = o.id and q.due_at <= now()
+            -- Of claims whose leases have expired, only the process's own and those of processes that hold no lock. pg_locks is
+            -- read only if there is such a claim.
+            and (q.claim is null or q.claim >> 32 = $1::bigint >> 32 or q.claim >> 32 not in (
+                select l.objid::bigint from pg_locks l
+                where l.locktype = 'advisory' and l.objsubid = 2
+                    and l.database = (select oid from pg_database where datname = current_database())
+                    and l.classid = (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid))
         order by q.due_at limit o.free_slots for update of q skip locked) d
     where queue.due_at <= now() and o.free_slots > 0 and (select off from async_commit) is not null limit $3::int),
 -- The rows are locked, so their ctid cannot change.
@@ -58,10 +68,10 @@ taken as (
     update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint
     from due
     where q.ctid = due.at
-    returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing)
+    returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing, due.reclaimed)
 -- The limits keep the planner from reading the whole history: two index look-ups for each delivery.
 select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
-    neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing
+    neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing, t.reclaimed
 from taken t,
 lateral (
     select d.event_id, d.event_type, d.event_at

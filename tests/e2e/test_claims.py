@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Claims end with their process: at once if it is killed, and not before, also if it is stopped or loses its connections."""
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from client import ok as ok_
+from httpd import Httpd
+from receiver import Receiver, ok
+from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance, queued,  # noqa: F401 (fixtures)
+                              receiver, subscribe)
+from wait import TIMEOUT_S, eventually
+
+CONF = HERE + "NeoAPIWebhookTimeout 60\n"  # so that nothing of what is tested ends by itself
+KILL_LIMIT_S = 2.5  # two seconds are the aim; a busy machine may need a little more
+
+
+@pytest.fixture(scope="module")
+def second_host(module_instance, tmp_path_factory):
+    one = Httpd(module_instance, tmp_path_factory.mktemp("second"),
+                ("DocumentRoot .*", CONF.replace("${INSTANCE}", str(module_instance.state))))
+    try:
+        yield one.start()
+    finally:
+        one.stop()
+
+
+def owners(instance):
+    """The processes with claims, each with the number of its claims."""
+    return dict(instance.sql("select pid, count(*) from neoapi.webhook_queue q join neoapi.claim_owner o on o.id = q.claim >> 32"
+                             " group by pid"))
+
+
+@pytest.fixture
+def answer():
+    """The receiver answers when this is set."""
+    event = threading.Event()
+    yield event
+    event.set()
+
+
+@pytest.fixture
+def claimed(module_instance, second_host, admin, receiver, answer):
+    """A delivery that is at a receiver. Returns the process that sends it."""
+    def hold(handler, body):
+        answer.wait(TIMEOUT_S)
+        ok(handler, body)
+    receiver.behave(hold)
+    subscribe(admin, receiver.url, "broker.created")
+    admin.broker()
+    receiver.wait_for(1)
+    (pid, count), = owners(module_instance).items()
+    assert count == 1
+    return pid
+
+
+def expire_leases(instance):
+    instance.sql("update neoapi.webhook_queue set due_at = now() - interval '1 second' where claim is not null")
+
+
+def deliver_something_else(admin, times=1):
+    """By another process: whatever else was due has been claimed as well then."""
+    with Receiver() as other:
+        subscribe(admin, other.url, "broker.updated")
+        broker = ok_(admin.with_().get("brokers"))["items"][0]["id"]
+        for number in range(times):
+            ok_(admin.with_().patch("brokers/" + broker, json={"name": f"{number}"}))
+            other.wait_for(number + 1)
+
+
+def test_the_claims_of_a_killed_process_are_free_within_two_seconds(module_instance, receiver, claimed, answer):
+    killed = time.monotonic()
+    os.kill(claimed, signal.SIGKILL)
+    receiver.wait_for(2)
+    answer.set()
+    took = time.monotonic() - killed
+    assert took < KILL_LIMIT_S, f"{took:.1f} s"
+    eventually(lambda: queued(module_instance) == 0, "the delivery's end")
+    eventually(lambda: claimed not in {pid for pid, in module_instance.sql("select pid from neoapi.claim_owner")}, "it is forgotten")
+
+
+def test_a_stopped_process_keeps_its_claims(module_instance, admin, receiver, claimed, answer):
+    os.kill(claimed, signal.SIGSTOP)
+    try:
+        expire_leases(module_instance)
+        deliver_something_else(admin)
+        assert len(receiver.arrivals) == 1
+    finally:
+        answer.set()
+        os.kill(claimed, signal.SIGCONT)
+    eventually(lambda: queued(module_instance) == 0, "the delivery's end")
+    assert len(receiver.arrivals) == 1
+
+
+def test_a_process_without_connections_keeps_its_claims(module_instance, admin, receiver, claimed, answer):
+    """Its listener's connection and with it the lock are lost, and come back."""
+    module_instance.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
+    deliver_something_else(admin, times=3)
+    held = ("select count(*) from pg_locks where locktype = 'advisory' and classid ="
+            " (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid and objid::bigint in"
+            " (select id from neoapi.claim_owner where pid = %s)")
+    eventually(lambda: module_instance.sql(held, claimed)[0][0], "it holds the lock again")
+    expire_leases(module_instance)
+    deliver_something_else(admin)
+    assert len(receiver.arrivals) == 1
+    answer.set()
+    eventually(lambda: queued(module_instance) == 0, "the delivery's end")
+    assert len(receiver.arrivals) == 1
