@@ -112,13 +112,12 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
 static void child_stopping(apr_pool_t *pchild, int graceful)
 {
     (void)pchild;
-    (void)graceful;
     for (const server_rec *s = started_server; s; s = s->next) {
         const neo_server_config *config = neo_server_config_of(s);
         if (config->listener)
             neo_listener_stop(config->listener);
         if (config->dispatcher)
-            neo_dispatcher_stop(config->dispatcher);
+            neo_dispatcher_stop(config->dispatcher, graceful);
     }
 }
 

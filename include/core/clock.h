@@ -10,6 +10,16 @@
 /* Milliseconds since 1970-01-01T00:00:00Z; negative before. */
 typedef long long neo_ms;
 
+static inline neo_ms neo_earlier(neo_ms one, neo_ms other)
+{
+    return one < other ? one : other;
+}
+
+static inline neo_ms neo_later(neo_ms one, neo_ms other)
+{
+    return one > other ? one : other;
+}
+
 /* The years, in UTC, of every date and date-time that the API accepts. RFC 3339 has years of four digits; an earlier one is a
  * typing error rather than the date of a deed or a birth. */
 #define NEO_FIRST_YEAR 1800

@@ -43,11 +43,13 @@ void neo_courier_make_statements(apr_pool_t *pool);
 /* The pool belongs to the courier from now on. Returns NULL, and logs, if libcurl cannot be used. */
 neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_courier_host *host, apr_pool_t *pool);
 
-/* Runs until it is stopped. Then it waits up to 3 seconds for attempts in flight and releases the other deliveries. */
+/* Runs until it is stopped. Then it releases what is not sent, and waits for the attempts in flight: gracefully until the last
+ * one has ended, otherwise up to 5 seconds. */
 void neo_courier_run(neo_courier *courier);
 
 /* May be called from any thread: deliveries are due; the courier must end. */
 void neo_courier_wake(neo_courier *courier);
-void neo_courier_stop(neo_courier *courier);
+typedef enum neo_courier_stop_kind { NEO_COURIER_STOP = 1, NEO_COURIER_STOP_GRACEFULLY } neo_courier_stop_kind;
+void neo_courier_stop(neo_courier *courier, neo_courier_stop_kind kind); /* only the first call counts */
 
 #endif

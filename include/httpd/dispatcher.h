@@ -16,7 +16,7 @@ neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo
 /* Tells the courier that deliveries are due. */
 void neo_dispatcher_wake(neo_dispatcher *dispatcher);
 
-/* Makes the thread end soon, without waiting for it. */
-void neo_dispatcher_stop(neo_dispatcher *dispatcher);
+/* Makes the thread end soon, without waiting for it; gracefully: when every attempt in flight has ended. */
+void neo_dispatcher_stop(neo_dispatcher *dispatcher, int graceful);
 
 #endif

@@ -23,7 +23,8 @@
 #define RESULT_BATCH          256  /* results that are recorded without waiting for others */
 #define RESULT_BATCH_DELAY_MS 5    /* that a result waits for others */
 #define SEND_BATCH            32   /* attempts that are started before those in flight are processed */
-#define SHUTDOWN_GRACE_MS     3000 /* for attempts in flight */
+#define SHUTDOWN_GRACE_MS     5000 /* for attempts in flight; httpd kills a child after about ten seconds */
+#define STOP_POLL_MS          100  /* while the courier waits for its last attempts */
 #define CLEANUP_INTERVAL_MS   60000
 #define EXPIRY_INTERVAL_MS    30000
 #define LEASE_MARGIN_S        15 /* beyond twice the timeout of an attempt; more than a statement may take */
@@ -73,7 +74,7 @@ struct neo_courier {
     neo_timers timers;  /* retries of this courier's deliveries */
     int has_more;       /* a limit of the last claim may have left due deliveries */
     int finished_count; /* attempts that ended since the last claim */
-    atomic_int is_woken, is_stopping;
+    atomic_int is_woken, stop;
 };
 
 /* ---------------------------------------------------------------- results */
@@ -319,23 +320,13 @@ static void finish_query(neo_courier *c)
     apr_pool_clear(c->scratch);
 }
 
-static neo_ms earlier(neo_ms one, neo_ms other)
-{
-    return one < other ? one : other;
-}
-
-static neo_ms later(neo_ms one, neo_ms other)
-{
-    return one > other ? one : other;
-}
-
 /* Waits for a quarter of the slots to be free, but at most REFILL_INTERVAL_MS. */
 static neo_ms time_to_poll(const neo_courier *c, int free_slots)
 {
     neo_ms at = c->is_woken ? 0 : c->next_poll;
     if (c->timers.count)
-        at = earlier(at, neo_timers_next(&c->timers));
-    return free_slots < (c->settings.concurrency + 3) / 4 ? later(at, c->last_claim + REFILL_INTERVAL_MS) : at;
+        at = neo_earlier(at, neo_timers_next(&c->timers));
+    return free_slots < (c->settings.concurrency + 3) / 4 ? neo_later(at, c->last_claim + REFILL_INTERVAL_MS) : at;
 }
 
 /* A claim costs about the same for one delivery as for many. So after a claim that left some, the next one waits until half of
@@ -344,11 +335,11 @@ static neo_ms time_to_claim(const neo_courier *c)
 {
     int free_slots = c->settings.concurrency - c->in_flight.count;
     neo_ms at = NEVER;
-    if (free_slots <= 0 || c->recording->outcomes->nelts)
+    if (free_slots <= 0 || c->recording->outcomes->nelts || c->stop)
         return NEVER;
     if (c->has_more && c->finished_count)
         at = c->finished_count >= c->in_flight.count ? 0 : c->last_claim + REFILL_INTERVAL_MS;
-    return later(earlier(at, time_to_poll(c, free_slots)), c->last_claim + CLAIM_INTERVAL_MS);
+    return neo_later(neo_earlier(at, time_to_poll(c, free_slots)), c->last_claim + CLAIM_INTERVAL_MS);
 }
 
 static neo_ms time_to_record(const neo_courier *c)
@@ -358,7 +349,7 @@ static neo_ms time_to_record(const neo_courier *c)
     if (c->collected->outcomes->nelts == 0)
         return NEVER;
     int is_batch = c->collected->outcomes->nelts >= RESULT_BATCH || c->in_flight.count == 0;
-    return later(is_batch ? 0 : c->collected->first + RESULT_BATCH_DELAY_MS, c->next_record);
+    return neo_later(is_batch ? 0 : c->collected->first + RESULT_BATCH_DELAY_MS, c->next_record);
 }
 
 /* A backlog delays the cleanup, but does not prevent it. */
@@ -377,6 +368,8 @@ static void start_query(neo_courier *c, neo_ms now)
         start_claim(c);
     else if (is_record)
         start_record(c);
+    else if (c->stop)
+        return;
     else if (now >= c->next_expiry)
         expire(c);
     else if (now >= time_to_cleanup(c))
@@ -397,8 +390,10 @@ static int wait_time(const neo_courier *c, neo_ms now)
         return 0;
     if (c->query != QUERY_NONE)
         return can_finish_query(c) ? 0 : 1000;
-    neo_ms until = earlier(earlier(time_to_claim(c), time_to_record(c)), earlier(time_to_cleanup(c), now + POLL_INTERVAL_MS));
-    until = earlier(until, c->next_expiry);
+    neo_ms until =
+        neo_earlier(neo_earlier(time_to_claim(c), time_to_record(c)), now + (c->stop ? STOP_POLL_MS : POLL_INTERVAL_MS));
+    if (!c->stop)
+        until = neo_earlier(until, neo_earlier(time_to_cleanup(c), c->next_expiry));
     return until <= now ? 0 : (int)(until - now);
 }
 
@@ -412,33 +407,50 @@ static void run_once(neo_courier *c)
     neo_sender_work(c->sender, wait_time(c, neo_steady_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
 }
 
-static void release_unsent(neo_courier *c)
+/* Releases deliveries in flight: with `unsent` only those that are not sent yet. */
+static void release_in_flight(neo_courier *c, int unsent)
 {
-    neo_pg *pg;
-    neo_results_clear(c->collected, RESULT_BATCH);
-    for (neo_in_flight_delivery *delivery = c->in_flight.first; delivery; delivery = delivery->next)
-        (void)neo_results_add_unsent(c->collected, delivery);
-    const apr_array_header_t *unsent = c->collected->outcomes;
-    if (unsent->nelts == 0 || !(pg = c->host.acquire(c->host.context)))
-        return;
-    if (neo_outbox_release(pg, (const neo_outcome *)unsent->elts, unsent->nelts, c->scratch) != NEO_PG_OK)
-        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", c->in_flight.count);
-    c->host.release(c->host.context, pg);
+    neo_results released;
+    int count = c->in_flight.count;
+    neo_results_init(&released, c->pool, count);
+    for (neo_in_flight_delivery *delivery = c->in_flight.first, *next; delivery; delivery = next) {
+        next = delivery->next;
+        if (unsent && delivery->is_sent)
+            continue;
+        (void)neo_results_add_unsent(&released, delivery);
+        neo_in_flight_remove(&c->in_flight, delivery, 1);
+    }
+    const neo_outcome *outcomes = (const neo_outcome *)released.outcomes->elts;
+    int released_count = released.outcomes->nelts;
+    neo_courier_metrics_in_flight(&c->settings.metrics, -released_count);
+    neo_pg *pg = released_count ? c->host.acquire(c->host.context) : NULL;
+    if (pg && neo_outbox_release(pg, outcomes, released_count, c->scratch) != NEO_PG_OK)
+        neo_log(NEO_LOG_NOT_RELEASED, NULL, "%d claimed deliveries could not be released", released_count);
+    if (pg)
+        c->host.release(c->host.context, pg);
+}
+
+/* Releases what is not sent, so that others send it at once. Then waits for the attempts in flight and records each result when
+ * it arrives, because what is not recorded is sent again. Without haste every attempt ends, at the latest by its timeout. */
+static void finish(neo_courier *c)
+{
+    neo_ms grace = c->stop == NEO_COURIER_STOP_GRACEFULLY ? (c->settings.timeout + 1) * 1000LL : SHUTDOWN_GRACE_MS;
+    neo_ms until = neo_steady_ms() + grace;
+    finish_query(c);
+    c->next_outgoing = c->outgoing_count;
+    release_in_flight(c, 1);
+    while ((c->in_flight.count || c->query != QUERY_NONE || time_to_record(c) != NEVER) && neo_steady_ms() < until)
+        run_once(c);
+    finish_query(c);
+    if (c->recording->outcomes->nelts == 0) /* otherwise the database is unavailable */
+        release_in_flight(c, 0);
 }
 
 void neo_courier_run(neo_courier *courier)
 {
-    while (!atomic_load(&courier->is_stopping))
+    while (!atomic_load(&courier->stop))
         run_once(courier);
-    finish_query(courier); /* a claim's deliveries are released below */
-    for (neo_ms until = neo_steady_ms() + SHUTDOWN_GRACE_MS; courier->sent > 0 && neo_steady_ms() < until;)
-        neo_sender_work(courier->sender, 50, -1);
-    for (int batch = 0; batch < 2; batch++) {
-        start_record(courier);
-        finish_query(courier);
-    }
-    if (courier->recording->outcomes->nelts == 0) /* otherwise the database is unavailable and the leases expire */
-        release_unsent(courier);
+    finish(courier);
 }
 
 void neo_courier_wake(neo_courier *courier)
@@ -447,9 +459,10 @@ void neo_courier_wake(neo_courier *courier)
         neo_sender_wake(courier->sender);
 }
 
-void neo_courier_stop(neo_courier *courier)
+void neo_courier_stop(neo_courier *courier, neo_courier_stop_kind kind)
 {
-    atomic_store(&courier->is_stopping, 1);
+    int running = 0;
+    atomic_compare_exchange_strong(&courier->stop, &running, kind);
     neo_sender_wake(courier->sender);
 }
 

@@ -32,7 +32,7 @@ static void run(void *data)
 
 static void stop(void *data)
 {
-    neo_courier_stop(((neo_dispatcher *)data)->courier);
+    neo_courier_stop(((neo_dispatcher *)data)->courier, NEO_COURIER_STOP);
 }
 
 static apr_status_t destroy(void *data)
@@ -70,7 +70,7 @@ void neo_dispatcher_wake(neo_dispatcher *dispatcher)
     neo_courier_wake(dispatcher->courier);
 }
 
-void neo_dispatcher_stop(neo_dispatcher *dispatcher)
+void neo_dispatcher_stop(neo_dispatcher *dispatcher, int graceful)
 {
-    neo_courier_stop(dispatcher->courier);
+    neo_courier_stop(dispatcher->courier, graceful ? NEO_COURIER_STOP_GRACEFULLY : NEO_COURIER_STOP);
 }

@@ -83,7 +83,8 @@ lateral (
     where l.organization_id = t.organization_id and l.id = h.event_id and l.created_at = h.event_at limit 1) e
 order by t.subscription_id <= $5, t.subscription_id, t.id;
 
--- Records attempts; $1 to $12 are arrays, one for each column. Outcomes of claims that are no longer in force are ignored.
+-- Records attempts; $1 to $12 are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
+-- nobody has claimed the delivery since: a crash of the database loses claims that were not flushed.
 -- $13 to $15 are changes of subscriptions' health, at most one for each. Returns those whose health changed, with the reason if
 -- it was made inactive.
 --
@@ -97,17 +98,21 @@ with done as materialized (
         $9::text[], $10::text[], $11::text[], $12::float8[])
         as o (id, claim, organization, subscription, number, started, duration, http_status, error, excerpt, outcome, delay)),
 claimed as materialized (
-    select from neoapi.webhook_queue q join done o on q.id = o.id and q.claim = o.claim order by q.id for update of q),
+    select from neoapi.webhook_queue q
+    join done o on q.id = o.id and (q.claim = o.claim or q.claim is null and q.number = o.number)
+    order by q.id for update of q),
 locked as materialized (select count(*) > 0 as any_claimed from claimed),
 ended as (
     delete from neoapi.webhook_queue q using done o
-    where o.outcome is not null and (select any_claimed from locked) and q.id = o.id and q.claim = o.claim
+    where o.outcome is not null and (select any_claimed from locked) and q.id = o.id
+        and (q.claim = o.claim or q.claim is null and q.number = o.number)
     returning q.id, o.claim),
 retried as (
     update neoapi.webhook_queue q
     set number = o.number + 1, claim = null, due_at = now() + make_interval(secs => o.delay)
     from done o
-    where o.outcome is null and (select any_claimed from locked) and q.id = o.id and q.claim = o.claim
+    where o.outcome is null and (select any_claimed from locked) and q.id = o.id
+        and (q.claim = o.claim or q.claim is null and q.number = o.number)
     returning q.id, o.claim),
 recorded as (
     insert into neoapi.webhook_attempt

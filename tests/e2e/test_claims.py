@@ -110,3 +110,15 @@ def test_a_process_without_connections_keeps_its_claims(module_instance, admin, 
     answer.set()
     eventually(lambda: queued(module_instance) == 0, "the delivery's end")
     assert len(receiver.arrivals) == 1
+
+
+@pytest.mark.slow
+def test_a_process_that_ends_gracefully_waits_for_its_attempts(module_instance, second_host, receiver, claimed, answer):
+    """Also for longer than it may take to end at once."""
+    module_instance.command("graceful")
+    second_host.process.send_signal(signal.SIGUSR1)
+    until = time.monotonic() + 7
+    eventually(lambda: time.monotonic() > until or len(receiver.arrivals) > 1, "time passes")
+    answer.set()
+    eventually(lambda: queued(module_instance) == 0, "the delivery's end")
+    assert len(receiver.arrivals) == 1
