@@ -3,7 +3,7 @@
 # Settings of this file are arguments of make (make demo DEMO_PORT=9443). A variable of the environment with the same name is something
 # else, so it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere.
 SETTINGS := BUILD FETCHED SAN APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
-            DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES PREFIX DESTDIR
+            DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED PREFIX DESTDIR
 $(foreach name,$(SETTINGS),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
 # The checks are the same for everyone: they ignore the environment, and take no settings.
@@ -36,6 +36,7 @@ NEEDS.package        := build package
 NEEDS.package-test   := build package
 NEEDS.bench          := build run bench
 NEEDS.bench-webhooks := build run bench
+NEEDS.torture        := build run check
 ifndef NEOAPI_FETCH # set while the Debian package is built
 ifeq (,$(findstring n,$(firstword -$(MAKEFLAGS))))
 needs := $(sort $(foreach goal,$(MAKECMDGOALS),$(NEEDS.$(goal))))
@@ -336,6 +337,10 @@ bench: all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns ## benchmark against 
 bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='throughput latency idle backlog', BENCH_ROUNDS=5)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_ROUNDS='$(BENCH_ROUNDS)' NEOAPI_BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
 		/usr/bin/python3 -B tests/bench-webhooks/bench.py '$(BUILD)'
+
+.PHONY: torture
+torture: all ## write and deliver during faults on two hosts, then check that nothing is lost, doubled or stuck (TORTURE_MINUTES=5, TORTURE_SEED=1)
+	@NEOAPI_TEST_BUILD='$(BUILD)' TORTURE_SEED='$(TORTURE_SEED)' /usr/bin/python3 -B tests/torture/torture.py '$(or $(TORTURE_MINUTES),5)'
 
 bench-remove: ## stop what the benches measure and delete their data
 	@for bench in bench bench-webhooks; do sh tests/deploy/instance.sh remove '$(BUILD)'/$$bench/instance || exit; done

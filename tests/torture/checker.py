@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares what was acknowledged, what is stored and what was received.
+
+A delivery that a receiver accepted and got again is a duplicate. It is explained if, between the first arrival and the next, a
+process that may have sent it was killed, or the database did not take the result: these faults, and only these, lose a result. Any
+other is wrong. Simultaneous are two arrivals of which the second came before the first was answered; only a fault that ends
+processes or loses claims (a kill, a crash of the database) explains these."""
+
+import hashlib
+import hmac
+import json
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+from client import moment
+from receiver import ok, status
+
+LOSE_RESULTS = ("kill a child", "kill the database", "read-only database", "no connections")
+LOSE_CLAIMS = ("kill a child", "kill the database")
+CLOCK_TOLERANCE_S = 2
+TIMES = ("created_at", "updated_at")
+
+
+@dataclass
+class Reception:
+    """A delivery at a receiver: when it came and when it was answered, in seconds since 1970."""
+
+    id: str
+    began: float
+    ended: float = None
+    accepted: bool = False
+
+
+class Inbox:
+    """A receiver's behaviour: it verifies, waits, refuses a share, and remembers."""
+
+    def __init__(self, name, seconds, refused):
+        self.name, self.seconds, self.refused, self.secret = name, seconds, refused, None
+        self.receptions, self.lock, self.forged, self.payloads = defaultdict(list), threading.Lock(), 0, {}
+        self.chance = random.Random(name)
+
+    def behave(self, handler, arrival):
+        expected = "sha256=" + hmac.new(self.secret.encode(), arrival.body, hashlib.sha256).hexdigest()
+        reception = Reception(arrival.id, time.time())
+        with self.lock:
+            self.forged += not hmac.compare_digest(expected, arrival.headers["x-webhook-signature"])
+            self.receptions[arrival.id].append(reception)
+            self.payloads[arrival.id] = (arrival.event_id, arrival.json["payload"]["id"])
+            reception.accepted = self.chance.random() >= self.refused
+        handler.server.closing.wait(self.seconds)
+        (ok if reception.accepted else status(500))(handler, arrival)
+        reception.ended = time.time()
+
+
+class Checker:
+    def __init__(self, instance, writers, inboxes, faults):
+        self.instance, self.inboxes, self.faults = instance, inboxes, faults
+        self.made = {name: id for writer in writers for name, id in writer.made.items()}
+        self.refused = sum(writer.refused for writer in writers)
+        self.unexpected = [one for writer in writers for one in writer.unexpected]
+        self.wrong, self.lines = [], []
+
+    def expect(self, name, count, details=()):
+        """A line of the table that has to be 0."""
+        self.lines.append((name, count, "" if not count else "WRONG"))
+        if count:
+            self.wrong.append(f"{name}: {list(details)[:3]}")
+
+    def note(self, name, count):
+        self.lines.append((name, count, ""))
+
+    def cause(self, kinds, begin, end):
+        return next((fault.kind for fault in self.faults if fault.kind in kinds and fault.began <= end and fault.ended >= begin), None)
+
+    def check_rows(self):
+        rows = self.instance.sql("select name, id, representation from neoapi.broker")
+        names, ids = Counter(name for name, _, _ in rows), {id for _, id, _ in rows}
+        self.note("acknowledged writes", len(self.made))
+        self.note("requests that were repeated", self.refused)
+        self.expect("unexpected answers", len(self.unexpected), self.unexpected)
+        lost = [id for id in self.made.values() if id not in ids]
+        self.expect("acknowledged and not stored", len(lost), lost)
+        self.expect("stored more than once", sum(count > 1 for count in names.values()), [n for n, c in names.items() if c > 1])
+        ahead = [text for _, _, text in rows if any(moment(json.loads(text)[at]) > time.time() + CLOCK_TOLERANCE_S for at in TIMES)]
+        self.expect("with a time in the future", len(ahead), ahead)
+        events = Counter(id for id, in self.instance.sql("select resource_id from neoapi.event where type = 'broker.created'"))
+        wrong = [id for id in ids if events[id] != 1] + [id for id in events if id not in ids]
+        self.expect("brokers without exactly one event of their creation", len(wrong), wrong)
+
+    def check_queue(self):
+        stuck = self.instance.sql("select id, number, claim, due_at from neoapi.webhook_queue")
+        self.expect("deliveries that are stuck", len(stuck), stuck)
+        failed = self.instance.sql("select delivery_id from neoapi.webhook_attempt where outcome = 'failed'")
+        self.expect("deliveries that failed", len(failed), failed)
+        missing = self.instance.sql(
+            "select e.id from neoapi.event e where e.type like 'broker.%' and (select count(*) from neoapi.webhook_delivery d"
+            " where d.organization_id = e.organization_id and d.event_id = e.id) <> 3")
+        self.expect("events without a delivery for each receiver", len(missing), missing)
+
+    def check_receptions(self):
+        stored = {id for id, in self.instance.sql("select id from neoapi.webhook_delivery")}
+        received = {id for inbox in self.inboxes for id in inbox.receptions}
+        accepted = {one.id for inbox in self.inboxes for all in inbox.receptions.values() for one in all if one.accepted}
+        self.note("deliveries", len(stored))
+        self.expect("stored and never accepted", len(stored - accepted), stored - accepted)
+        self.expect("received and not stored", len(received - stored), received - stored)
+        self.expect("wrong signatures", sum(inbox.forged for inbox in self.inboxes))
+
+    def check_duplicates(self):
+        causes, simultaneous = Counter(), []
+        for inbox in self.inboxes:
+            for all in inbox.receptions.values():
+                for first, second in zip(all, all[1:]):
+                    if first.accepted:
+                        causes[self.cause(LOSE_RESULTS, first.began - 0.1, second.began)] += 1
+                    overlaps = first.ended is None or second.began < first.ended
+                    if overlaps and not self.cause(LOSE_CLAIMS, first.began - 0.1, second.began):
+                        simultaneous.append(first.id)
+        unexplained = causes.pop(None, 0)
+        for cause, count in sorted(causes.items()):
+            self.note(f"duplicates: {cause}", count)
+        self.expect("duplicates without a cause", unexplained)
+        self.expect("sent twice at the same time", len(simultaneous), simultaneous)
+
+    def report(self):
+        """Prints the table. Returns true if nothing is wrong."""
+        for kind, count in sorted(Counter(fault.kind for fault in self.faults).items()):
+            self.note(f"fault: {kind}", count)
+        self.check_rows()
+        self.check_queue()
+        self.check_receptions()
+        self.check_duplicates()
+        for name, count, verdict in self.lines:
+            print(f"  {name:55} {count:9,} {verdict}")
+        for what in self.wrong:
+            print(f"WRONG: {what}")
+        return not self.wrong

@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes and delivers during faults, then checks that nothing is lost, doubled or stuck: torture.py MINUTES
+
+Two Apache instances on one database, clients that write through both, receivers that verify signatures, and a nemesis
+(nemesis.py). At the end it compares what was acknowledged, what is stored and what was received (checker.py), prints a table and
+exits with 1 if something is wrong. TORTURE_SEED repeats a sequence of faults."""
+
+import contextlib
+import os
+import random
+import sys
+import tempfile
+import threading
+import time
+import uuid
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
+
+import requests  # noqa: E402
+from admin_factory import AdminFactory  # noqa: E402
+from checker import Checker, Inbox  # noqa: E402
+from client import Api  # noqa: E402
+from deployment import sanitizer_settings  # noqa: E402
+from httpd import Httpd  # noqa: E402
+from nemesis import Nemesis  # noqa: E402
+from receiver import Receiver  # noqa: E402
+from shifted_clock import ShiftedClock  # noqa: E402
+from webhook_fixtures import HERE, queued, start_instance, stop_instance, subscribe  # noqa: E402
+
+CONF = HERE + "NeoAPIWebhookTimeout 10\nNeoAPIWebhookRetryDelays 0 1 1 2 2 2 4 4 4 4 4 4 4 4 4 4\n"
+WRITERS = 4  # of each host
+REQUEST_TIMEOUT_S = 15
+DRAIN_LIMIT_S = 120  # until everything is delivered after the last fault
+
+
+class Writer(threading.Thread):
+    """Creates brokers with an Idempotency-Key, each under a name of its own, and changes some. It repeats a request until the
+    answer is known. `made` is the id of each acknowledged name, `renamed` the ids with an acknowledged change."""
+
+    def __init__(self, api, number, end):
+        super().__init__(daemon=True)
+        self.session, self.url, self.ca, self.end, self.number = requests.Session(), api.url, api.ca, end, number
+        self.session.trust_env, self.session.verify = False, api.ca
+        self.session.headers["X-API-Key"] = api.credential.secret
+        self.made, self.renamed, self.refused, self.unexpected = {}, set(), 0, []
+
+    def send(self, method, path, body, **headers):
+        """The answer, or None if the end came before one that is not a 503."""
+        for _ in range(60):
+            with contextlib.suppress(requests.RequestException):
+                answer = self.session.request(method, self.url + path, json=body, timeout=REQUEST_TIMEOUT_S,
+                                              headers={"Connection": "close", **headers})
+                if answer.status_code not in (409, 429, 503):
+                    return answer
+            self.refused += 1
+            if self.end.wait(0.2):
+                return None
+        return None
+
+    def run(self):
+        for number in range(10**9):
+            if self.end.is_set():
+                return
+            name = f"Broker {self.number} {number}"
+            answer = self.send("POST", "brokers", {"name": name}, **{"Idempotency-Key": str(uuid.uuid4())})
+            if answer is not None and answer.status_code == 201:
+                self.made[name] = answer.json()["id"]
+                if number % 4 == 0:
+                    self.rename(self.made[name], name)
+            elif answer is not None:
+                self.unexpected.append(f"{answer.status_code} {answer.text[:200]}")
+            self.end.wait(0.02)
+
+    def rename(self, id, name):
+        answer = self.send("PATCH", "brokers/" + id, {"name": name, "creci": None})
+        if answer is not None and answer.status_code == 200:
+            self.renamed.add(id)
+
+
+@contextlib.contextmanager
+def two_hosts():
+    """An instance, and another Apache on its database whose clock can be shifted."""
+    instance = start_instance("torture", CONF)
+    try:
+        with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="neoapi-torture.") as name:
+            place = Path(name)
+            place.chmod(0o755)
+            clock = ShiftedClock(place)
+            (place / "httpd").mkdir()
+            preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {clock.library}".strip()
+            second = Httpd(instance, place / "httpd", ("DocumentRoot .*", CONF.replace("${INSTANCE}", str(instance.state))),
+                           preload=preload)
+            try:
+                yield instance, second.start(), clock
+            finally:
+                second.stop()
+    finally:
+        stop_instance(instance)
+
+
+def run(minutes, seed):
+    end = threading.Event()
+    with contextlib.ExitStack() as stack:
+        instance, second, clock = stack.enter_context(two_hosts())
+        admin = Api(instance, AdminFactory(instance).key())
+        inboxes = [Inbox("fast", 0, 0), Inbox("slow", 0.05, 0), Inbox("faulty", 0, 0.05)]
+        for inbox in inboxes:
+            receiver = stack.enter_context(Receiver(inbox.behave))
+            inbox.secret = subscribe(admin, receiver.url)["secret"]
+        writers = [Writer(api, number, end) for number, api in enumerate(
+            [admin, Api(second, admin.credential)] * WRITERS)]
+        nemesis = Nemesis(instance, second, clock, random.Random(seed))
+        for writer in writers:
+            writer.start()
+        nemesis.run(minutes * 60)
+        end.set()
+        for writer in writers:
+            writer.join(2 * REQUEST_TIMEOUT_S)
+        drained, until = False, time.monotonic() + DRAIN_LIMIT_S
+        while not drained and time.monotonic() < until:
+            drained = queued(instance) == 0
+            time.sleep(0.2)
+        return Checker(instance, writers, inboxes, nemesis.faults).report()
+
+
+if __name__ == "__main__":
+    duration, chosen = float(sys.argv[1]), int(os.environ.get("TORTURE_SEED") or time.time())
+    print(f"torture: {duration:g} minutes, TORTURE_SEED={chosen}", flush=True)
+    sys.exit(0 if run(duration, chosen) else 1)
