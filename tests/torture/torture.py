@@ -39,10 +39,10 @@ class Writer(threading.Thread):
     """Creates brokers with an Idempotency-Key, each under a name of its own, and changes some. It repeats a request until the
     answer is known. `made` is the id of each acknowledged name, `renamed` the ids with an acknowledged change."""
 
-    def __init__(self, api, number, end):
+    def __init__(self, api, ca, number, end):
         super().__init__(daemon=True)
-        self.session, self.url, self.ca, self.end, self.number = requests.Session(), api.url, api.ca, end, number
-        self.session.trust_env, self.session.verify = False, api.ca
+        self.session, self.url, self.ca, self.end, self.number = requests.Session(), api.url, ca, end, number
+        self.session.trust_env, self.session.verify = False, ca
         self.session.headers["X-API-Key"] = api.credential.secret
         self.made, self.renamed, self.refused, self.unexpected = {}, set(), 0, []
 
@@ -109,7 +109,7 @@ def run(minutes, seed):
         for inbox in inboxes:
             receiver = stack.enter_context(Receiver(inbox.behave))
             inbox.secret = subscribe(admin, receiver.url)["secret"]
-        writers = [Writer(api, number, end) for number, api in enumerate(
+        writers = [Writer(api, instance.ca, number, end) for number, api in enumerate(
             [admin, Api(second, admin.credential)] * WRITERS)]
         nemesis = Nemesis(instance, second, clock, random.Random(seed))
         for writer in writers:
