@@ -35,11 +35,12 @@ class Reception:
 
 
 class Inbox:
-    """A receiver's behaviour: it verifies, waits, refuses a share, and remembers."""
+    """A receiver's behaviour: it verifies, waits, refuses a share, and remembers. `copy` is what a client would have that keeps the
+    version with the greatest updated_at of each resource."""
 
     def __init__(self, name, seconds, refused):
         self.name, self.seconds, self.refused, self.secret = name, seconds, refused, None
-        self.receptions, self.lock, self.forged, self.payloads = defaultdict(list), threading.Lock(), 0, {}
+        self.receptions, self.lock, self.forged, self.copy = defaultdict(list), threading.Lock(), 0, {}
         self.chance = random.Random(name)
 
     def behave(self, handler, arrival):
@@ -48,17 +49,26 @@ class Inbox:
         with self.lock:
             self.forged += not hmac.compare_digest(expected, arrival.headers["x-webhook-signature"])
             self.receptions[arrival.id].append(reception)
-            self.payloads[arrival.id] = (arrival.event_id, arrival.json["payload"]["id"])
             reception.accepted = self.chance.random() >= self.refused
+            payload = arrival.json["payload"]
+            known = self.copy.get(payload["id"])
+            if reception.accepted and (not known or known["updated_at"] <= payload["updated_at"]):
+                self.copy[payload["id"]] = payload
         handler.server.closing.wait(self.seconds)
         (ok if reception.accepted else status(500))(handler, arrival)
         reception.ended = time.time()
+
+
+def is_version_of(payload, row):
+    """Whether a payload, which has some of the fields, is of this version of the resource."""
+    return None not in (payload, row) and payload.items() <= row.items()
 
 
 class Checker:
     def __init__(self, instance, writers, inboxes, faults):
         self.instance, self.inboxes, self.faults = instance, inboxes, faults
         self.made = {name: id for writer in writers for name, id in writer.made.items()}
+        self.renamed = {id: name for writer in writers for id, name in writer.renamed.items()}
         self.refused = sum(writer.refused for writer in writers)
         self.unexpected = [one for writer in writers for one in writer.unexpected]
         self.wrong, self.lines = [], []
@@ -84,6 +94,13 @@ class Checker:
         lost = [id for id in self.made.values() if id not in ids]
         self.expect("acknowledged and not stored", len(lost), lost)
         self.expect("stored more than once", sum(count > 1 for count in names.values()), [n for n, c in names.items() if c > 1])
+        stored = {id: json.loads(text) for _, id, text in rows}
+        self.note("acknowledged changes", len(self.renamed))
+        wrong = [id for id, name in self.renamed.items() if stored.get(id, {}).get("name") != name]
+        self.expect("acknowledged changes that are not stored", len(wrong), wrong)
+        wrong = [(inbox.name, id) for inbox in self.inboxes for id in stored.keys() | inbox.copy.keys()
+                 if not is_version_of(inbox.copy.get(id), stored.get(id))]
+        self.expect("receivers' copies that differ from the table", len(wrong), wrong)
         ahead = [text for _, _, text in rows if any(moment(json.loads(text)[at]) > time.time() + CLOCK_TOLERANCE_S for at in TIMES)]
         self.expect("with a time in the future", len(ahead), ahead)
         events = Counter(id for id, in self.instance.sql("select resource_id from neoapi.event where type = 'broker.created'"))

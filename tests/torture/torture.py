@@ -37,14 +37,14 @@ DRAIN_LIMIT_S = 120  # until everything is delivered after the last fault
 
 class Writer(threading.Thread):
     """Creates brokers with an Idempotency-Key, each under a name of its own, and changes some. It repeats a request until the
-    answer is known. `made` is the id of each acknowledged name, `renamed` the ids with an acknowledged change."""
+    answer is known. `made` is the id of each acknowledged name, `renamed` the name after an acknowledged change, by id."""
 
     def __init__(self, api, ca, number, end):
         super().__init__(daemon=True)
         self.session, self.url, self.ca, self.end, self.number = requests.Session(), api.url, ca, end, number
         self.session.trust_env, self.session.verify = False, ca
         self.session.headers["X-API-Key"] = api.credential.secret
-        self.made, self.renamed, self.refused, self.unexpected = {}, set(), 0, []
+        self.made, self.renamed, self.refused, self.unexpected = {}, {}, 0, []
 
     def send(self, method, path, body, **headers):
         """The answer, or None if the end came before one that is not a 503."""
@@ -74,9 +74,11 @@ class Writer(threading.Thread):
             self.end.wait(0.02)
 
     def rename(self, id, name):
-        answer = self.send("PATCH", "brokers/" + id, {"name": name, "creci": None})
+        answer = self.send("PATCH", "brokers/" + id, {"name": name + " renamed"})
         if answer is not None and answer.status_code == 200:
-            self.renamed.add(id)
+            self.renamed[id] = name + " renamed"
+        elif answer is not None:
+            self.unexpected.append(f"{answer.status_code} {answer.text[:200]}")
 
 
 @contextlib.contextmanager
