@@ -136,20 +136,24 @@ create table neoapi.claim_owner (
     started_at    timestamptz not null default now()
 );
 
--- Deleting a subscription fails its pending deliveries. Claimed rows are locked first, in the order in which the courier locks
--- them when it records results (see src/store/outbox.sql), so that the two do not deadlock. The others are not locked in an
--- order, because that would take half as long again for a million of them.
-create function neoapi.webhook_subscription_fail_pending() returns trigger language plpgsql as $$
+-- The deleted subscriptions whose pending deliveries have not all failed yet. A claim needs the subscription, so that none of
+-- them is sent any more; the courier fails them in steps, because there may be millions.
+create table neoapi.webhook_deletion (
+    subscription_id text collate "C" primary key,
+    organization_id text collate "C" not null,
+    transaction     xid8 not null default pg_current_xact_id(),
+    deleted_at      timestamptz not null default now(),
+    position        text collate "C" not null default '' -- the last delivery that failed: index entries before it may be dead
+);
+
+create function neoapi.webhook_subscription_note_deletion() returns trigger language plpgsql as $$
 begin
-    perform from neoapi.webhook_queue where subscription_id = old.id and claim is not null order by id for update;
-    with deleted as (delete from neoapi.webhook_queue where subscription_id = old.id returning *)
-    insert into neoapi.webhook_attempt
-        (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, error, outcome)
-    select organization_id, id, subscription_id, number, now(), 0, 'subscription_deleted', 'failed' from deleted;
+    insert into neoapi.webhook_deletion (subscription_id, organization_id) values (old.id, old.organization_id)
+    on conflict do nothing;
     return null;
 end $$;
-create trigger fail_pending after delete on neoapi.webhook_subscription
-    for each row execute function neoapi.webhook_subscription_fail_pending();
+create trigger note_deletion after delete on neoapi.webhook_subscription
+    for each row execute function neoapi.webhook_subscription_note_deletion();
 
 -- ---------------------------------------------------------------- deliveries as JSON
 
@@ -255,6 +259,7 @@ select neoapi.maintain_partitions(30, 30);
 grant select, insert on neoapi.event to :runtime;
 grant usage on sequence neoapi.event_number to :runtime;
 grant select, insert, update, delete on neoapi.webhook_subscription, neoapi.webhook_queue to :runtime;
+grant select, insert, update, delete on neoapi.webhook_deletion to :runtime;
 grant select, insert, delete on neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.claim_owner to :runtime;
 grant select, delete on neoapi.webhook_delivery_default, neoapi.webhook_attempt_default to :runtime;
 grant execute on function neoapi.maintain_partitions to :runtime;

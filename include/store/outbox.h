@@ -96,9 +96,12 @@ NEO_MUSTCHECK neo_pg_status neo_outbox_completed(neo_pg *pg, neo_pending_query q
 /* Releases claimed deliveries that were not sent: they are due at once. Only id and claim of `outcomes` are used. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int count, apr_pool_t *pool);
 
+/* Fails some of the pending deliveries of a deleted subscription. *more: there may be further ones. */
+NEO_MUSTCHECK neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more);
+
 /* Creates the next days' partitions, drops deliveries older than `days` and events older than `event_days`, and deletes expired
- * idempotency keys, a limited number at a time. *more: there may be further keys. If another process is doing it, nothing is
- * done. */
+ * idempotency keys and queued deliveries of dropped days, a limited number at a time. *more: there may be further rows. If
+ * another process is doing it, nothing is done. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, int event_days, apr_pool_t *pool, int *more);
 
 #endif

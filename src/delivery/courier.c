@@ -12,6 +12,7 @@
 #include "core/secret.h"
 #include "delivery/signature.h"
 #include "in_flight.h"
+#include "janitor.h"
 #include "results.h"
 #include "store/claim_owner.h"
 #include "store/expiry.h"
@@ -25,9 +26,7 @@
 #define SEND_BATCH            32   /* attempts that are started before those in flight are processed */
 #define SHUTDOWN_GRACE_MS     5000 /* for attempts in flight; httpd kills a child after about ten seconds */
 #define STOP_POLL_MS          100  /* while the courier waits for its last attempts */
-#define CLEANUP_INTERVAL_MS   60000
-#define EXPIRY_INTERVAL_MS    30000
-#define LEASE_MARGIN_S        15 /* beyond twice the timeout of an attempt; more than a statement may take */
+#define LEASE_MARGIN_S        15   /* beyond twice the timeout of an attempt; more than a statement may take */
 #define NEVER                 LLONG_MAX
 
 /* A claimed delivery that is not sent yet. */
@@ -66,11 +65,12 @@ struct neo_courier {
     neo_results result_batches[2], *collected;
     neo_results *recording; /* empty, in progress, or waiting for a retry */
     neo_ms next_record;     /* of a retry, because the database was unavailable */
+    neo_janitor janitor;
 
     neo_in_flight in_flight;
     int sent; /* of them; the others are in `outgoing` */
     char cursor[NEO_ID_SIZE];
-    neo_ms next_poll, last_claim, next_full_scan, next_cleanup, next_expiry;
+    neo_ms next_poll, last_claim, next_full_scan;
     neo_timers timers;  /* retries of this courier's deliveries */
     int has_more;       /* a limit of the last claim may have left due deliveries */
     int finished_count; /* attempts that ended since the last claim */
@@ -270,38 +270,6 @@ static void finish_claim(neo_courier *c)
         advance_cursor(c, due[count - 1].subscription, neo_steady_ms());
 }
 
-static void cleanup(neo_courier *c)
-{
-    neo_pg *pg = c->host.acquire(c->host.context);
-    int more = 0;
-    neo_ms begun = neo_now_ms();
-    c->next_cleanup = neo_steady_ms() + CLEANUP_INTERVAL_MS;
-    if (!pg)
-        return;
-    neo_pg_status status = neo_outbox_cleanup(pg, c->settings.retention, c->settings.event_retention, c->scratch, &more);
-    neo_courier_metrics_cleanup(&c->settings.metrics, status == NEO_PG_OK, begun);
-    if (status == NEO_PG_OK && more)
-        c->next_cleanup = neo_steady_ms() + 100;
-    c->host.release(c->host.context, pg);
-    apr_pool_clear(c->scratch);
-}
-
-/* Proposals and contracts that a date ends. Many are done in steps, between which deliveries are claimed. */
-static void expire(neo_courier *c)
-{
-    neo_pg *pg = c->host.acquire(c->host.context);
-    int count = 0;
-    c->next_expiry = neo_steady_ms() + EXPIRY_INTERVAL_MS;
-    if (!pg)
-        return;
-    if (neo_expiry_run(pg, c->scratch, &count) == NEO_PG_OK && count >= NEO_EXPIRY_BATCH)
-        c->next_expiry = neo_steady_ms() + 100;
-    c->host.release(c->host.context, pg);
-    apr_pool_clear(c->scratch);
-    if (count)
-        neo_courier_wake(c);
-}
-
 /* ---------------------------------------------------------------- scheduling */
 
 /* Receives the response of the statement in progress, and waits for it if necessary. */
@@ -352,12 +320,6 @@ static neo_ms time_to_record(const neo_courier *c)
     return neo_later(is_batch ? 0 : c->collected->first + RESULT_BATCH_DELAY_MS, c->next_record);
 }
 
-/* A backlog delays the cleanup, but does not prevent it. */
-static neo_ms time_to_cleanup(const neo_courier *c)
-{
-    return c->has_more ? c->next_cleanup + CLEANUP_INTERVAL_MS : c->next_cleanup;
-}
-
 /* Alternates between claiming and recording when both are due. */
 static void start_query(neo_courier *c, neo_ms now)
 {
@@ -368,12 +330,8 @@ static void start_query(neo_courier *c, neo_ms now)
         start_claim(c);
     else if (is_record)
         start_record(c);
-    else if (c->stop)
-        return;
-    else if (now >= c->next_expiry)
-        expire(c);
-    else if (now >= time_to_cleanup(c))
-        cleanup(c);
+    else if (!c->stop && now >= neo_janitor_due(&c->janitor, c->has_more) && neo_janitor_run(&c->janitor, now, c->has_more))
+        neo_courier_wake(c);
 }
 
 /* A claim's response is received only when the previous claim's deliveries are sent. */
@@ -383,7 +341,7 @@ static int can_finish_query(const neo_courier *c)
            neo_pg_is_answered(c->pg);
 }
 
-/* Milliseconds until the next claim, recording or cleanup is due. */
+/* Milliseconds until the next statement is due. */
 static int wait_time(const neo_courier *c, neo_ms now)
 {
     if (c->next_outgoing < c->outgoing_count)
@@ -393,7 +351,7 @@ static int wait_time(const neo_courier *c, neo_ms now)
     neo_ms until =
         neo_earlier(neo_earlier(time_to_claim(c), time_to_record(c)), now + (c->stop ? STOP_POLL_MS : POLL_INTERVAL_MS));
     if (!c->stop)
-        until = neo_earlier(until, neo_earlier(time_to_cleanup(c), c->next_expiry));
+        until = neo_earlier(until, neo_janitor_due(&c->janitor, c->has_more));
     return until <= now ? 0 : (int)(until - now);
 }
 
@@ -488,6 +446,7 @@ neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_co
     apr_pool_create(&c->scratch, pool);
     apr_pool_create(&c->claim_pool, pool);
     apr_pool_create(&c->next_claim_pool, pool);
+    neo_janitor_init(&c->janitor, &c->settings, &c->host, pool);
     neo_results_init(&c->result_batches[0], pool, RESULT_BATCH);
     neo_results_init(&c->result_batches[1], pool, RESULT_BATCH);
     c->collected = &c->result_batches[0];

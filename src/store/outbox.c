@@ -27,13 +27,16 @@ enum {
 enum { COLUMNS = 12, RELEASE_COLUMNS = 2 }; /* of an outcome; a release takes the first two */
 enum { HEALTH_COLUMNS = 3 };
 
-static neo_statement *claim, *complete, *release, *cleanup, *partitions;
+#define DELETION_STEP 500 /* deliveries; the courier's other statements wait meanwhile */
+
+static neo_statement *claim, *complete, *release, *fail_deleted, *cleanup, *partitions;
 
 void neo_outbox_make_statements(apr_pool_t *pool)
 {
     claim = neo_statement_make(pool, claim_sql, 8, 1);
     complete = neo_statement_make(pool, complete_sql, COLUMNS + HEALTH_COLUMNS, 1);
     release = neo_statement_make(pool, release_sql, RELEASE_COLUMNS, 1);
+    fail_deleted = neo_statement_make(pool, fail_deleted_sql, 1, 1);
     cleanup = neo_statement_make(pool, cleanup_sql, 1, 1);
     partitions = neo_statement_make(pool, partitions_sql, 2, 1);
 }
@@ -179,6 +182,15 @@ neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *outcomes, int co
 {
     neo_rows rows;
     return neo_pg_run(pg, release, columns_of(outcomes, count, pool), pool, &rows);
+}
+
+neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more)
+{
+    neo_rows rows;
+    const char *values[] = {apr_itoa(pool, DELETION_STEP)};
+    neo_pg_status status = neo_pg_run(pg, fail_deleted, values, pool, &rows);
+    *more = status == NEO_PG_OK && rows.count && atoi(neo_rows_value(&rows, 0, 0)) == DELETION_STEP;
+    return status;
 }
 
 neo_pg_status neo_outbox_cleanup(neo_pg *pg, int days, int event_days, apr_pool_t *pool, int *more)

@@ -81,7 +81,7 @@ order by t.subscription_id <= $5, t.subscription_id, t.id;
 -- $13 to $15 are changes of subscriptions' health, at most one for each. Returns those whose health changed, with the reason if
 -- it was made inactive.
 --
--- The rows are locked in the order of their ids first, as in sql/0004_webhooks.sql, so that two statements that take several
+-- The rows are locked in the order of their ids first, so that two statements that take several
 -- rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
 -- name: complete
 with done as materialized (
@@ -152,7 +152,42 @@ select null where false;
 -- name: partitions
 select neoapi.maintain_partitions($1::int, $2::int);
 
--- Removes 1000 expired idempotency keys, and queued deliveries older than $1 days. Returns whether there may be more keys. Only
+-- Fails at most $1 pending deliveries of a deleted subscription, and returns how many. Rows that others have locked are skipped
+-- and left for another pass. The note of the deletion is removed when no delivery is left and none can appear any more: a
+-- statement that began before the deletion may still queue some.
+-- name: fail_deleted
+with deletion as materialized (
+    select d.organization_id as organization, d.subscription_id as id, s.is_final, d.position
+    from neoapi.webhook_deletion d, lateral (
+        select d.transaction < pg_snapshot_xmin(pg_current_snapshot()) and d.deleted_at < now() - interval '1 minute' as is_final) s
+    where s.is_final or exists (select from neoapi.webhook_queue q where q.subscription_id = d.subscription_id)
+    order by d.transaction, d.subscription_id limit 1 for update of d skip locked),
+found as materialized (
+    select f.at, f.id
+    from deletion, lateral (
+        select q.ctid as at, q.id
+        from neoapi.webhook_queue q
+        where q.organization_id = deletion.organization and q.subscription_id = deletion.id and q.id > deletion.position
+        order by q.id limit $1::int for update skip locked) f),
+ended as (
+    delete from neoapi.webhook_queue q where q.ctid = any (array(select at from found)) returning q.*),
+failed as (
+    insert into neoapi.webhook_attempt
+        (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, error, outcome)
+    select organization_id, id, subscription_id, number, now(), 0, 'subscription_deleted', 'failed' from ended),
+is_over as materialized (
+    select deletion.is_final and not exists (
+        select from neoapi.webhook_queue q where q.subscription_id = deletion.id) as yes
+    from deletion),
+advanced as (
+    update neoapi.webhook_deletion d set position = coalesce((select max(id) from found), '')
+    from deletion, is_over
+    where d.subscription_id = deletion.id and not is_over.yes),
+finished as (
+    delete from neoapi.webhook_deletion d using deletion, is_over where d.subscription_id = deletion.id and is_over.yes)
+select count(*) from ended;
+
+-- Removes 1000 expired idempotency keys, and 1000 queued deliveries older than $1 days. Returns whether there may be more. Only
 -- the process with the lock removes anything; the lock ends with the statement.
 -- name: cleanup
 with lock as materialized (select pg_try_advisory_xact_lock(hashtext('neoapi.tidy')) as acquired),
@@ -163,6 +198,8 @@ keys as (
     returning 1),
 orphans as (
     delete from neoapi.webhook_queue
-    where (select acquired from lock) and id < neoapi.webhook_min_id(current_date - $1::int)
+    where (select acquired from lock)
+    and ctid = any (array(
+        select ctid from neoapi.webhook_queue where id < neoapi.webhook_min_id(current_date - $1::int) order by id limit 1000))
     returning 1)
-select (select count(*) from keys) = 1000 from lock;
+select (select count(*) from keys) = 1000 or (select count(*) from orphans) = 1000 from lock;

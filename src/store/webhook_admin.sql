@@ -20,7 +20,7 @@ from (
     where d.organization_id = $1 and d.subscription_id = $2 and ($3::text is null or s.status = $3)
     order by d.id desc limit $4::int) l;
 
--- Finds a delivery by its id alone: $1. A delivery of a deleted subscription always has an attempt. Attempts are searched for
+-- Finds a delivery by its id alone: $1. A delivery of a deleted subscription is in the queue or has an attempt. Attempts are searched for
 -- each organization, because their index begins with it.
 -- name: owner
 select d.organization_id, w.id, w.is_active
@@ -29,6 +29,8 @@ from (
     from neoapi.webhook_subscription s, lateral (
         select from neoapi.webhook_delivery h
         where h.organization_id = s.organization_id and h.subscription_id = s.id and h.id = $1 limit 1) found
+    union all
+    select q.organization_id, q.subscription_id from neoapi.webhook_queue q where q.id = $1
     union all
     select a.organization_id, a.subscription_id
     from neoapi.organization o

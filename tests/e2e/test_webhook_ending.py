@@ -4,7 +4,6 @@
 import collections
 import contextlib
 import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 import pytest
@@ -69,9 +68,36 @@ def test_a_locked_subscription_does_not_delay_the_others(admin, receiver, module
             ok(admin.delete(f"webhooks/{one['id']}"), 204)
 
 
+def note_of(instance, subscription):
+    return instance.sql("select position from neoapi.webhook_deletion where subscription_id = %s", subscription["id"])
+
+
+def test_deleting_a_subscription_does_not_wait_for_its_deliveries(admin, receiver, module_instance):
+    """Not even for one that is locked. Those of a statement that did not see the deletion fail, too."""
+    count = 2500
+    subscription = subscribe(admin, receiver.url, is_active=False)
+    add_pending_deliveries(module_instance, subscription, count)
+    columns = "id, organization_id, subscription_id, number, due_at"
+    row, = module_instance.sql(f"select {columns} from neoapi.webhook_queue where subscription_id = %s order by id limit 1 offset 7",
+                               subscription["id"])
+    with held(module_instance, row[0]):
+        ok(admin.delete(f"webhooks/{subscription['id']}"), 204)
+        eventually(lambda: queued(module_instance, subscription) == 1, "all have failed but for the one that is locked")
+    eventually(lambda: queued(module_instance, subscription) == 0, "that one has failed")
+    assert module_instance.sql("select error, outcome, count(*) from neoapi.webhook_attempt where subscription_id = %s group by 1, 2",
+                               subscription["id"]) == [("subscription_deleted", "failed", count)]
+    late = (row[0][:-6] + "900000", *row[1:])
+    module_instance.sql(f"insert into neoapi.webhook_queue ({columns}) values %s", late)
+    eventually(lambda: queued(module_instance, subscription) == 0, "the late one has failed")
+    assert note_of(module_instance, subscription)
+    module_instance.sql("update neoapi.webhook_deletion set deleted_at = now() - interval '2 minutes'")
+    eventually(lambda: not note_of(module_instance, subscription), "the deletion is over")
+    assert not receiver.arrivals
+
+
 @pytest.mark.parametrize("outcomes", ["good", "mixed"])
-def test_ending_and_recording_deliveries_lock_rows_in_the_same_order(admin, receiver, module_instance, outcomes):
-    """Otherwise the two wait for each other, until PostgreSQL finds out after a second."""
+def test_failing_and_recording_deliveries_do_not_wait_for_each_other(admin, receiver, module_instance, outcomes):
+    """Deliveries in flight end once: with their result, or with the deletion."""
     def waiting():
         return module_instance.sql("select count(*) from pg_stat_activity where wait_event_type = 'Lock'")[0][0]
 
@@ -89,20 +115,20 @@ def test_ending_and_recording_deliveries_lock_rows_in_the_same_order(admin, rece
                                      " where subscription_id = %s order by id limit 1) order by id", subscription["id"])]
     first, middle, more, last = of_one[:8], of_one[8], of_one[9:-1], of_one[-1]
     turns.bad |= set(first) if outcomes == "mixed" else set()
-    with held(module_instance, middle) as go_on, held(module_instance, last) as begin, ThreadPoolExecutor() as pool:
-        deleted = pool.submit(admin.delete, f"webhooks/{subscription['id']}")
-        eventually(lambda: waiting() >= 1, "the deletion, which has come to the middle")
+    with held(module_instance, middle) as go_on, held(module_instance, last) as begin:
+        turns.of(*first)
         turns.come[last].set()
-        eventually(lambda: waiting() >= 2, "the courier, with one result")
-        turns.of(*more, *first)  # all of which it records together
+        eventually(lambda: waiting() >= 1, "the courier, with the last result")
+        ok(admin.delete(f"webhooks/{subscription['id']}"), 204)
+        eventually(lambda: queued(module_instance, subscription) <= MAX_IN_FLIGHT, "the couriers fail them, but for locked ones")
         begin()
+        turns.of(*more)
         eventually(lambda: not module_instance.sql("select 1 from neoapi.webhook_queue where id = %s", last),
                    "that it is recorded", TURN_TIMEOUT_S)
-        eventually(lambda: waiting() >= 2, "the courier, with one of the first, and perhaps with others in its hands")
+        eventually(lambda: queued(module_instance, subscription) == 1, "only the one in the middle is left")
         go_on()
-        ok(deleted.result(), 204)
         turns.of(*{arrival.id for arrival in receiver.arrivals})
+    eventually(lambda: queued(module_instance, subscription) == 0, "nothing is pending")
     assert deadlocks() == before
-    assert queued(module_instance, subscription) == 0
     assert module_instance.sql("select count(*) from neoapi.webhook_attempt where subscription_id = %s and outcome is not null",
                                subscription["id"]) == [(count,)]
