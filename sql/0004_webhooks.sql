@@ -146,6 +146,17 @@ create table neoapi.webhook_deletion (
     position        text collate "C" not null default '' -- the last delivery that failed: index entries before it may be dead
 );
 
+-- Requests to send failed deliveries again, which the courier makes in steps: those with ids after `position` up to `last`.
+create table neoapi.webhook_recovery (
+    id              bigint generated always as identity primary key,
+    organization_id text collate "C" not null,
+    subscription_id text collate "C" not null,
+    since           timestamptz not null,
+    requested_at    timestamptz not null default now(),
+    position        text collate "C" not null default '',
+    last            text collate "C" not null
+);
+
 create function neoapi.webhook_subscription_note_deletion() returns trigger language plpgsql as $$
 begin
     insert into neoapi.webhook_deletion (subscription_id, organization_id) values (old.id, old.organization_id)
@@ -259,7 +270,7 @@ select neoapi.maintain_partitions(30, 30);
 grant select, insert on neoapi.event to :runtime;
 grant usage on sequence neoapi.event_number to :runtime;
 grant select, insert, update, delete on neoapi.webhook_subscription, neoapi.webhook_queue to :runtime;
-grant select, insert, update, delete on neoapi.webhook_deletion to :runtime;
+grant select, insert, update, delete on neoapi.webhook_deletion, neoapi.webhook_recovery to :runtime;
 grant select, insert, delete on neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.claim_owner to :runtime;
 grant select, delete on neoapi.webhook_delivery_default, neoapi.webhook_attempt_default to :runtime;
 grant execute on function neoapi.maintain_partitions to :runtime;

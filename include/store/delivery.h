@@ -21,13 +21,17 @@ NEO_MUSTCHECK neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor
 typedef enum neo_delivery_kind {
     NEO_DELIVERY_TEST,    /* of the event webhook.test; `of` is ignored */
     NEO_DELIVERY_RETRY,   /* with the payload of the delivery `of` */
-    NEO_DELIVERY_RECOVER, /* with the payload of each delivery that has failed since the time `of` */
+    NEO_DELIVERY_RECOVER, /* of each delivery that has failed since the time `of`, by neo_delivery_recover_step */
     NEO_DELIVERY_KINDS
 } neo_delivery_kind;
 
 NEO_MUSTCHECK neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind, const neo_actor *actor,
                                               const neo_idempotency *idempotency, const char *subscription, const char *of,
                                               apr_pool_t *pool, neo_rows *rows);
+
+/* Makes the next deliveries of a recovery. *count: the failed ones that it has passed; NEO_RECOVERY_STEP: there may be more. */
+#define NEO_RECOVERY_STEP 500
+NEO_MUSTCHECK neo_pg_status neo_delivery_recover_step(neo_pg *pg, apr_pool_t *pool, int *count);
 
 /* Gives a subscription a new secret (sealed); the old one stays valid for a day. One row with the answer, or none. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char *subscription,

@@ -3,14 +3,16 @@
 #include "janitor.h"
 
 #include "core/clock.h"
+#include "store/delivery.h"
 #include "store/expiry.h"
 #include "store/outbox.h"
 
 #define CLEANUP_INTERVAL_MS  60000
 #define EXPIRY_INTERVAL_MS   30000
 #define DELETION_INTERVAL_MS 1000
+#define RECOVERY_INTERVAL_MS 1000
 #define CONTINUE_DELAY_MS    100 /* until the next step of the same work */
-#define DELETION_DELAY_MS    50
+#define STEP_DELAY_MS        50  /* likewise, of deletions and recoveries */
 
 void neo_janitor_init(neo_janitor *janitor, const neo_courier_settings *settings, const neo_courier_host *host,
                       apr_pool_t *parent)
@@ -34,7 +36,15 @@ static void fail_deleted(neo_janitor *janitor, neo_pg *pg)
 {
     int more = 0;
     if (neo_outbox_fail_deleted(pg, janitor->pool, &more) == NEO_PG_OK && more)
-        janitor->next_deletion = neo_steady_ms() + DELETION_DELAY_MS;
+        janitor->next_deletion = neo_steady_ms() + STEP_DELAY_MS;
+}
+
+static int recover(neo_janitor *janitor, neo_pg *pg)
+{
+    int count;
+    if (neo_delivery_recover_step(pg, janitor->pool, &count) == NEO_PG_OK && count == NEO_RECOVERY_STEP)
+        janitor->next_recovery = neo_steady_ms() + STEP_DELAY_MS;
+    return count > 0;
 }
 
 /* Proposals and contracts that a date ends. */
@@ -53,7 +63,8 @@ static neo_ms cleanup_due(const neo_janitor *janitor, int has_backlog)
 
 neo_ms neo_janitor_due(const neo_janitor *janitor, int has_backlog)
 {
-    return neo_earlier(neo_earlier(janitor->next_expiry, janitor->next_deletion), cleanup_due(janitor, has_backlog));
+    return neo_earlier(neo_earlier(janitor->next_expiry, janitor->next_recovery),
+                       neo_earlier(janitor->next_deletion, cleanup_due(janitor, has_backlog)));
 }
 
 int neo_janitor_run(neo_janitor *janitor, neo_ms now, int has_backlog)
@@ -63,6 +74,9 @@ int neo_janitor_run(neo_janitor *janitor, neo_ms now, int has_backlog)
     if (now >= janitor->next_expiry) {
         janitor->next_expiry = now + EXPIRY_INTERVAL_MS;
         is_queued = pg && expire(janitor, pg);
+    } else if (now >= janitor->next_recovery) {
+        janitor->next_recovery = now + RECOVERY_INTERVAL_MS;
+        is_queued = pg && recover(janitor, pg);
     } else if (now >= janitor->next_deletion) {
         janitor->next_deletion = now + DELETION_INTERVAL_MS;
         if (pg)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the courier does between deliveries, in short steps: cleanup, deleted subscriptions, and expiry. */
+/* What the courier does between deliveries, in short steps: cleanup, deleted subscriptions, recoveries, and expiry. */
 #ifndef NEO_DELIVERY_JANITOR_H
 #define NEO_DELIVERY_JANITOR_H
 
@@ -9,7 +9,7 @@ typedef struct neo_janitor {
     const neo_courier_settings *settings;
     const neo_courier_host *host;
     apr_pool_t *pool; /* for one step */
-    neo_ms next_cleanup, next_deletion, next_expiry;
+    neo_ms next_cleanup, next_deletion, next_recovery, next_expiry;
 } neo_janitor;
 
 void neo_janitor_init(neo_janitor *janitor, const neo_courier_settings *settings, const neo_courier_host *host,

@@ -101,7 +101,7 @@ static const struct {
         "description": "The result of a recovery.",
         "required": ["recovered"],
         "properties": {
-            "recovered": {"type": "integer", "minimum": 0, "description": "Number of new deliveries."}
+            "recovered": {"type": "integer", "minimum": 0, "description": "Number of failed deliveries found."}
         }
     })},
     {"schemas", "TestEvent", NEO_JSON({

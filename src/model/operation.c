@@ -200,7 +200,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                             .verb = "recoverDeliveries",
                             .summary = "Retry failed deliveries",
                             .doc = "Creates a new delivery for each one that failed since `since`.",
-                            .answer = "The number of new deliveries."},
+                            .answer = "The number of failed deliveries found."},
     [NEO_ACTION_LIST_DELIVERIES] = {.method = "GET",
                                     .path = "webhooks/{id}/deliveries",
                                     .access = NEO_ACCESS_READ,
