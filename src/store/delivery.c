@@ -31,7 +31,8 @@ static neo_sql *make[NEO_DELIVERY_KINDS][2], *recover_step, *read_one, *rotate; 
     " noted as (insert into neoapi.webhook_recovery (organization_id, subscription_id, since, last)"                           \
     " select {organization}, {subscription}, {since}::timestamptz, max(delivery_id) from queued_deliveries"                    \
     " having count(*) > 0),"                                                                                                   \
-    " answer as (select json_build_object('recovered', (select count(*) from queued_deliveries))::text as answer"              \
+    " answer as (select json_strip_nulls(json_build_object('recovered', (select count(*) from queued_deliveries)))::text as "  \
+    "answer"                                                                                                                   \
     " from key_is_free"
 
 static neo_sql *make_sql(neo_delivery_kind kind, int idempotency, apr_pool_t *pool)
