@@ -138,6 +138,8 @@ def test_failing_and_recording_deliveries_do_not_wait_for_each_other(admin, rece
     turns.bad |= set(first) if outcomes == "mixed" else set()
     with held(module_instance, middle) as go_on, held(module_instance, last) as begin:
         turns.of(*first)
+        eventually(lambda: not module_instance.sql("select 1 from neoapi.webhook_queue where id = any(%s) and number = 1", first),
+                   "the first are recorded")  # with the receiver's health, which locks the subscription
         turns.come[last].set()
         eventually(lambda: waiting() >= 1, "the courier, with the last result")
         ok(admin.delete(f"webhooks/{subscription['id']}"), 204)
