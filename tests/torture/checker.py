@@ -112,10 +112,10 @@ class Checker:
         self.expect("deliveries that are stuck", len(stuck), stuck)
         failed = self.instance.sql("select delivery_id from neoapi.webhook_attempt where outcome = 'failed'")
         self.expect("deliveries that failed", len(failed), failed)
-        missing = self.instance.sql(
-            "select e.id from neoapi.event e left join neoapi.webhook_delivery d"
-            " on d.organization_id = e.organization_id and d.event_id = e.id"
-            " where e.type like 'broker.%' group by e.id having count(d.id) <> 3")
+        # Joined here: the tables are too new to have statistics, and PostgreSQL would loop over both.
+        deliveries = Counter(event for event, in self.instance.sql("select event_id from neoapi.webhook_delivery"))
+        missing = [event for event, in self.instance.sql("select id from neoapi.event where type like 'broker.%'")
+                   if deliveries[event] != len(self.inboxes)]
         self.expect("events without a delivery for each receiver", len(missing), missing)
 
     def check_receptions(self):
