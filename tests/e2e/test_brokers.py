@@ -147,7 +147,7 @@ def patched(api, body, **changes):
     return given(answer)
 
 
-def test_a_patch_changes_what_it_names_and_nothing_else(api):
+def test_a_patch_changes_only_the_given_fields(api):
     body = full()
     assert patched(api, body, phone="0800", visibility="private") == {**body, "phone": "0800", "visibility": "private"}
 
@@ -214,7 +214,7 @@ def test_a_put_has_the_rules_of_a_create(api):
     assert ok(api.get("brokers/" + broker["id"])) == broker
 
 
-def test_a_put_creates_nothing(own_api):
+def test_a_put_does_not_create_a_resource(own_api):
     refused(own_api.put("brokers/brk_" + UNKNOWN_ULID, json={"name": "Ana"}), 404, "not_found.broker")
     assert ok(own_api.get("brokers"))["items"] == []
 
@@ -273,7 +273,7 @@ OTHERS = ["ÇRECI-SP 123456-F", "CRECI-SP 123457-F", "CRECI-SP 12345-F", "CRECI-
 
 
 @pytest.mark.parametrize("other", SAME)
-def test_a_creci_is_unique_whatever_its_spelling(own_api, other):
+def test_a_creci_is_unique_in_any_spelling(own_api, other):
     first = own_api.broker(creci=SAME[0])
     problem = refused(own_api.post("brokers", json={"name": "Bia", "creci": other}), 409, "conflict.duplicate")
     assert "creci" in problem["detail"]

@@ -114,7 +114,7 @@ def test_amount_and_parties_default_from_the_proposal(own_api, factory):
     assert {item["field"] for item in response.json()["errors"]} == {"amount", "parties"}
 
 
-def test_an_idempotent_creation_is_replayed_although_the_rules_refuse_it_now(own_api, factory):
+def test_an_idempotent_creation_is_replayed_even_if_the_rules_now_refuse_it(own_api, factory):
     body, key = factory.body("proposals", kind="rental"), {"Idempotency-Key": str(uuid.uuid4())}
     first = ok(own_api.post("proposals", json=body, headers=key), 201)
     ok(own_api.patch("properties/" + body["property_id"], json={"transaction_type": "sale"}))

@@ -62,7 +62,7 @@ def examples_work(said, lines):
     assert len(curl) == 7 and '"status":"accepted"' in shown
 
 
-def test_the_demo_prints_lines_that_work_and_is_the_same_after_a_stop(demo):
+def test_the_printed_commands_work_and_the_demo_survives_a_restart(demo):
     said = demo.run("start")
     assert "created 200 brokers, 200 properties, " in said
     lines = [line for line in said.splitlines() if line.startswith("curl ")]

@@ -76,7 +76,7 @@ def document(instance):
     return Document(instance)
 
 
-def test_the_demo_has_what_it_says(demo):
+def test_the_demo_has_the_documented_data(demo):
     said = {word: int(count) for count, word in re.findall(r"(\d+) (\w+)", demo.said)}
     assert said == {collection: len(demo.all(collection)) for collection in NAMES}
     assert {said[collection] for collection in TWO_HUNDRED} == {200}

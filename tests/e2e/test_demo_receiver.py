@@ -111,7 +111,7 @@ def test_the_demo_receiver_updates_its_url_and_reactivates_its_subscription(demo
     demo.stop()
 
 
-def test_the_demo_receiver_refuses_what_is_not_signed_with_its_secret(demo):
+def test_the_demo_receiver_refuses_invalid_signatures(demo):
     demo.start().until_it_says("Ctrl-C")
     headers = {"X-Webhook-Signature": "sha256=" + "0" * 64}
     for more in ({}, headers):

@@ -36,7 +36,7 @@ def policy_of(response):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_needs_no_credential_and_forgives_a_bad_one(anonymous, path):
+def test_a_page_needs_no_credential_and_ignores_an_invalid_one(anonymous, path):
     response = anonymous.get(path)
     assert response.status_code == 200 and response.headers["Content-Type"] == "text/html; charset=utf-8"
     assert response.headers["X-Content-Type-Options"] == "nosniff" and response.headers["Referrer-Policy"] == "no-referrer"
@@ -47,12 +47,12 @@ def test_a_page_needs_no_credential_and_forgives_a_bad_one(anonymous, path):
     refused(anonymous.get(path + "?x=1"), 400, "validation.unknown_parameter")
 
 
-def test_reading_counts_against_the_address(anonymous):
+def test_page_requests_count_against_the_address(anonymous):
     before, after = (int(anonymous.get("docs/").headers["X-RateLimit-Remaining"]) for _ in range(2))
     assert after == before - 1
 
 
-def test_a_page_is_asked_for_again_with_its_tag(anonymous):
+def test_a_page_is_revalidated_with_its_etag(anonymous):
     for path in PAGES:
         first = anonymous.get(path)
         assert "no-cache" in first.headers["Cache-Control"]
@@ -61,12 +61,12 @@ def test_a_page_is_asked_for_again_with_its_tag(anonymous):
         assert anonymous.get(path, headers={"If-None-Match": '"other"'}).status_code == 200
 
 
-def test_the_address_without_its_slash_leads_to_the_one_with_it(anonymous):
+def test_the_url_without_a_trailing_slash_redirects(anonymous):
     response = anonymous.get("docs")
     assert response.status_code == 308 and response.headers["Location"] == "docs/"
 
 
-def test_what_is_not_a_page_is_not_found(anonymous, api):
+def test_an_unknown_page_is_not_found(anonymous, api):
     for path in ("docs/start", "docs/errors/", "docs/swagger-ui.css", "docs/frame.html"):
         refused(api.get(path), 404, "not_found.route")
         refused(anonymous.get(path), 401, "unauthorized.auth_required")
@@ -77,7 +77,7 @@ def test_what_is_not_a_page_is_not_found(anonymous, api):
 
 @pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
 @pytest.mark.parametrize("path", PAGES)
-def test_the_policy_is_strict(anonymous, path):
+def test_the_content_security_policy_is_strict(anonymous, path):
     policy = policy_of(anonymous.get(path))
     assert policy["default-src"] == policy["base-uri"] == policy["form-action"] == policy["frame-ancestors"] == ["'none'"]
     assert policy["style-src"] == policy["script-src"] == ["'self'"]
@@ -88,7 +88,7 @@ def test_the_policy_is_strict(anonymous, path):
 
 
 @pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
-def test_a_page_refers_to_nothing_elsewhere_and_has_nothing_inline(page, instance):
+def test_a_page_has_no_external_resources_and_no_inline_code(page, instance):
     for url in page.loaded + page.links:
         assert url.startswith(instance.url), url
     assert not page.inline.strip()
@@ -101,7 +101,7 @@ def test_a_page_refers_to_nothing_elsewhere_and_has_nothing_inline(page, instanc
 
 
 @pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
-def test_style_sheets_load_nothing(anonymous, assets):
+def test_style_sheets_load_no_resources(anonymous, assets):
     sheets = [url for url in assets if url.endswith(".css")]
     assert len(sheets) == 3
     for url in sheets:
@@ -113,7 +113,7 @@ def test_style_sheets_load_nothing(anonymous, assets):
 # ---------------------------------------------------------------- links
 
 
-def test_every_link_leads_somewhere(anonymous):
+def test_every_link_has_an_existing_target(anonymous):
     pages = {anonymous.url + path: page_of(anonymous, path) for path in PAGES}
     for page in pages.values():
         for url in page.loaded + page.links:
@@ -123,12 +123,12 @@ def test_every_link_leads_somewhere(anonymous):
             assert not fragment or fragment in pages[at].ids, url
 
 
-def test_each_page_leads_to_each(anonymous):
+def test_every_page_links_to_every_other(anonymous):
     for path in PAGES:
         assert {anonymous.url + other for other in PAGES} <= {without_fragment(url) for url in page_of(anonymous, path).links}
 
 
-def test_errors_lead_to_their_explanation_on_the_page(anonymous, api, own_api):
+def test_documentation_urls_of_errors_exist_on_the_page(anonymous, api, own_api):
     proposal = own_api.post("proposals", json={"kind": "?", "payment_terms": [{"amount": "x"}, 5], "property_id": "prp_x"})
     problems = [api.get("nothing"), api.get("brokers/brk_x"), anonymous.get("me"), api.post("me"), proposal,
                 api.post("brokers", json={}), api.get("brokers?limit=0"), api.patch("parties/pty_x", json={})]
@@ -143,7 +143,7 @@ def test_errors_lead_to_their_explanation_on_the_page(anonymous, api, own_api):
 # ---------------------------------------------------------------- good pages
 
 
-def test_a_page_is_well_formed_and_can_be_found_one_s_way_in(page):
+def test_a_page_is_well_formed_and_accessible(page):
     assert page.all("html") == [{"lang": "en"}]
     assert "width=device-width" in [meta for meta in page.all("meta") if meta.get("name") == "viewport"][0]["content"]
     assert len(page.all("title")) == len(page.all("h1")) == len(page.all("main")) == 1
@@ -165,7 +165,7 @@ def test_the_contents_list_every_heading(anonymous, path):
     assert [one or other for one, other in anchors] == re.findall('href="#([^"]+)"', contents)
 
 
-def test_titles_tell_pages_apart(anonymous):
+def test_titles_are_unique(anonymous):
     titles = [re.search("<title>(.*)</title>", anonymous.get(path).text)[1] for path in PAGES]
     assert len(set(titles)) == len(PAGES)
 
@@ -179,7 +179,7 @@ def test_examples_name_the_deployment(anonymous, second_host_api):
 
 
 @pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
-def test_what_pages_are_made_of_is_kept_by_browsers_under_a_name_of_its_content(anonymous, assets):
+def test_assets_are_cacheable_under_names_with_a_content_hash(anonymous, assets):
     assert len(assets) == 7
     for url in assets:
         response = anonymous.get(url)
@@ -192,7 +192,7 @@ def test_what_pages_are_made_of_is_kept_by_browsers_under_a_name_of_its_content(
 @pytest.mark.parametrize("accepted, coding", [
     ("gzip", "gzip"), ("gzip, deflate, br, zstd", "gzip"), ("br, *", "gzip"), ("gzip;q=0.1", "gzip"),
     ("identity", None), ("gzip;q=0", None), ("br", None), ("", None)])
-def test_what_is_stored_compressed_is_sent_so_to_those_who_take_it(anonymous, assets, accepted, coding):
+def test_assets_are_sent_compressed_if_accepted(anonymous, assets, accepted, coding):
     bundle, = [url for url in assets if "swagger-ui-bundle" in url]
     response = anonymous.get(bundle, headers={"Accept-Encoding": accepted})
     assert response.headers.get("Content-Encoding") == coding and "Accept-Encoding" in response.headers["Vary"]
@@ -202,13 +202,13 @@ def test_what_is_stored_compressed_is_sent_so_to_those_who_take_it(anonymous, as
 
 
 @pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches
-def test_who_says_nothing_of_compression_gets_it(anonymous, assets):
+def test_assets_are_sent_compressed_without_accept_encoding(anonymous, assets):
     path, = [url.removeprefix(anonymous.url) for url in assets if "swagger-ui-bundle" in url]
     response = anonymous.raw(anonymous.head_of("GET", path))
     assert response.headers["Content-Encoding"] == "gzip" and response.content.startswith(b"\x1f\x8b")
 
 
-def test_the_error_that_the_first_page_shows_is_the_one_that_is_answered(own_api):
+def test_the_error_example_of_the_first_page_is_the_real_response(own_api):
     problem = own_api.post("brokers", json={}).json()
     shown, = [text for _, _, text in page_of(own_api, "docs/").examples if '"type"' in text]
     for name in ("type", "title", "status", "detail", "code"):

@@ -35,7 +35,7 @@ def until_drawn(browser):
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_page_is_drawn_without_a_complaint_and_from_here_alone(browser, look, anonymous, path):
+def test_a_page_is_rendered_without_errors_or_external_requests(browser, look, anonymous, path):
     browser.open(anonymous.url + path)
     until_drawn(browser)
     browser.screenshot(PLACE / "screenshots" / f"{path.partition('/')[2] or 'start'}-{look}.png")
@@ -48,7 +48,7 @@ def test_a_page_is_drawn_without_a_complaint_and_from_here_alone(browser, look, 
 
 
 @pytest.mark.parametrize("path", TEXT_PAGES)
-def test_text_can_be_read(browser, look, anonymous, path):
+def test_text_has_enough_contrast(browser, look, anonymous, path):
     browser.open(anonymous.url + path)
     contrast, text = browser.run(CONTRAST)
     assert contrast >= 4.5, (contrast, text)
@@ -62,7 +62,7 @@ def languages(browser):
 
 
 @pytest.mark.parametrize("path", TEXT_PAGES)
-def test_nothing_is_cut_off_on_a_wide_screen(browser, anonymous, path):
+def test_no_text_is_cut_off_on_a_wide_screen(browser, anonymous, path):
     browser.look(WIDE)
     browser.open(anonymous.url + path)
     assert browser.run(CUT_OFF) == []
@@ -121,13 +121,13 @@ def test_a_page_is_complete_without_javascript(browser, anonymous, path):
 # ---------------------------------------------------------------- links
 
 
-def test_an_explanation_is_in_sight_where_an_error_leads(browser, anonymous, api):
+def test_an_error_link_scrolls_to_its_explanation(browser, anonymous, api):
     browser.look(PHONE)
     browser.open(api.get("brokers?limit=0").json()["documentation_url"])
     assert 0 <= browser.run("return document.querySelector(':target').getBoundingClientRect().top") < PHONE[1] / 2
 
 
-def test_the_bar_leads_from_page_to_page(browser, anonymous):
+def test_the_navigation_bar_links_the_pages(browser, anonymous):
     browser.look()
     browser.open(anonymous.url + "docs")
     assert browser.driver.current_url == anonymous.url + "docs/"

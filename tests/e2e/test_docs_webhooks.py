@@ -82,12 +82,12 @@ RUNS = {
 SIGNED = {"body": ("x-webhook-signature",), "standard": ("webhook-id", "webhook-timestamp", "webhook-signature")}
 
 
-def test_every_example_of_a_check_is_run(example):
+def test_every_verification_example_is_run(example):
     assert set(example) == set(RUNS)
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_an_example_tells_what_is_genuine(admin, receiver, tmp_path, example, name):
+def test_an_example_accepts_only_genuine_requests(admin, receiver, tmp_path, example, name):
     secret = subscribe(admin, receiver.url)["secret"]
     admin.broker(name="João \"Z\" Ação")
     arrival, = receiver.wait_for(1)
@@ -108,7 +108,7 @@ def test_an_example_tells_what_is_genuine(admin, receiver, tmp_path, example, na
 
 
 @pytest.mark.parametrize("name", [name for name in RUNS if name.endswith("standard")])
-def test_an_example_refuses_what_was_signed_long_ago(admin, receiver, tmp_path, example, name):
+def test_an_example_refuses_old_timestamps(admin, receiver, tmp_path, example, name):
     """The signature is valid, but the clock is ten minutes ahead."""
     secret = subscribe(admin, receiver.url)["secret"]
     admin.broker()

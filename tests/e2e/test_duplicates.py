@@ -56,7 +56,7 @@ def test_a_batch_names_what_it_has_created_itself_unless_it_is_rolled_back(own_a
     assert conflict(second["error"]) == ("creci", first["resource"]["id"])
 
 
-def test_another_organization_is_never_looked_into(own_api, principals, instance):
+def test_duplicates_in_another_organization_are_not_revealed(own_api, principals, instance):
     other = Api(instance, principals.other)
     ok(other.post("brokers", json={"name": "A", "creci": "only there"}), 201)
     made = own_api.broker(creci="only there")

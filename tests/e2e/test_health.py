@@ -23,7 +23,7 @@ def admin_pages(module_instance):
     return AdminPages(module_instance)
 
 
-def test_it_is_ready(module_instance, admin_pages):
+def test_a_healthy_instance_is_ready(module_instance, admin_pages):
     for one in (admin_pages, AdminPages(module_instance, "127.0.0.5")):
         assert one.health() == one.health("?ready") == (200, "ready\n")
         assert one.health("?live") == (200, "alive\n")

@@ -108,7 +108,7 @@ def test_history_is_in_the_event_log_without_deliveries_and_imported_once(own_ap
     assert [one["type"] for one in logged] == ["proposal.created"] and deliveries(instance, subscription) == []
 
 
-def test_open_history_lives_on(own_api, factory):
+def test_imported_open_proposals_and_contracts_follow_the_rules(own_api, factory):
     """An active contract of history ends like any other, and its property obeys it."""
     property = factory.property(status="sold")
     made = ok(importing(own_api, "contracts", history(factory, "contracts", "active", property_id=property["id"])), 201)

@@ -65,7 +65,7 @@ def test_the_prefixes_of_ids_are_those_of_the_contract(api):
         assert re.fullmatch(f"{prefix}_{ULID}", principal[name])
 
 
-def test_every_credential_may_ask_whatever_its_scopes(instance, admin_factory, principals):
+def test_me_needs_no_scope(instance, admin_factory, principals):
     assert ok(Api(instance, admin_factory.key(principals.organization, "org_viewer", ["whatsapp:read"])).get("me"))
 
 

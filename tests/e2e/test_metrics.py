@@ -37,7 +37,7 @@ def with_traffic(admin, receiver):
 
 
 @pytest.mark.unsanitized
-def test_promtool_finds_nothing_wrong(with_traffic, admin_pages):
+def test_promtool_accepts_the_metrics(with_traffic, admin_pages):
     eventually(lambda: "neoapi_webhook_deliveries_total{outcome=\"success\"} 0" not in admin_pages.metrics(),
                "a delivery is counted")
     checked = subprocess.run(["promtool", "check", "metrics"], input=admin_pages.metrics(), text=True, capture_output=True,
@@ -93,7 +93,7 @@ def test_histograms_are_cumulative_and_end_in_their_count(with_traffic, admin_pa
         assert buckets[-1] == (float("inf"), samples[f"{name}_count{{{labels}}}" if labels else f"{name}_count"])
 
 
-def test_no_counter_ever_falls(module_instance, with_traffic, admin_pages):
+def test_counters_never_decrease(module_instance, with_traffic, admin_pages):
     before = {name: value for name, value in admin_pages.samples().items() if re.match(r"\w+_(total|count|bucket)\b", name)}
     module_instance.command("graceful")
     now = admin_pages.samples()

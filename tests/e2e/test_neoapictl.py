@@ -25,7 +25,7 @@ def organization(db):
 # ---------------------------------------------------------------- rows
 
 
-def test_what_is_added_is_listed(db):
+def test_added_rows_are_listed(db):
     db.ok("plan", "add", "big", "--requests", "1000000", "--window", "60")
     assert {"name": "big", "requests": 1000000, "window_seconds": 60} in db.json("plan", "list")
     tenant = db.json("tenant", "add", "Ação & \"Filhos\"; drop table neoapi.tenant --", "--plan", "big")["id"]
@@ -54,7 +54,7 @@ def test_a_password_on_the_command_line_is_refused(db, conninfo):
     assert "--database must not have a password" in said and "sesame" not in said
 
 
-def test_what_does_not_fit_is_refused_with_a_reason(db, organization):
+def test_inconsistent_arguments_are_refused_with_a_reason(db, organization):
     tenant, missing = db.tenant, "tnt_" + UNKNOWN_ULID
     db.ok("user", "add", "Bia", "--tenant", tenant, "--email", "bia@example.com", "--role", "org_viewer")
     assert "already" in db.refused("user", "add", "B", "--tenant", tenant, "--email", "BIA@example.com", "--role", "org_admin")
@@ -96,7 +96,7 @@ def test_a_key_is_shown_once_and_kept_as_a_hash(db, organization):
     assert made["secret"][31:74] not in db.ok("key", "list") + db.ok("key", "list", "--json")
 
 
-def test_a_key_for_people_says_that_it_is_shown_once(db, organization):
+def test_the_text_output_says_that_a_key_is_shown_once(db, organization):
     out = db.ok("key", "create", "Portal", "--organization", organization, "--role", "org_admin")
     assert re.search(r"^secret +nbr_\w{76}$", out, re.M) and "once" in out
 
@@ -110,7 +110,7 @@ def test_a_key_can_have_fewer_scopes_than_its_role_but_not_more(db, organization
     assert "one of" in db.refused(*create, "org_admin", "--scope", "brokers:delete", status=2)
 
 
-def test_revoking_holds_and_repeating_it_changes_nothing(db, organization):
+def test_revoking_is_permanent_and_idempotent(db, organization):
     made = db.json("key", "create", "X", "--organization", organization, "--role", "org_admin")
     assert db.json("key", "revoke", made["id"]) == {"id": made["id"]}
     first, = [row for row in db.json("key", "list", "--organization", organization) if row["id"] == made["id"]]
@@ -119,7 +119,7 @@ def test_revoking_holds_and_repeating_it_changes_nothing(db, organization):
     assert first in db.json("key", "list", "--organization", organization)
 
 
-def test_revoking_that_a_server_does_not_confirm_has_its_own_exit_status(db, organization):
+def test_an_unconfirmed_revocation_has_its_own_exit_status(db, organization):
     """A listener is a shared advisory lock at its position in the log; this one stays behind."""
     made = db.json("key", "create", "X", "--organization", organization, "--role", "org_admin")
     with contextlib.closing(psycopg2.connect(db.runtime_dsn)) as listener, listener.cursor() as cursor:
@@ -146,7 +146,7 @@ def test_a_token_reaches_its_organizations_in_their_order(db, organization):
     assert db.json("token", "list", "--user", user)[0]["revoked_at"]
 
 
-def test_every_change_of_credentials_is_told(db, organization):
+def test_every_change_of_credentials_is_notified(db, organization):
     listener = psycopg2.connect(db.runtime_dsn)
     listener.autocommit = True
     try:
@@ -164,7 +164,7 @@ def test_every_change_of_credentials_is_told(db, organization):
 
 
 @pytest.mark.parametrize("stdout", ["closed", "full", "gone"])
-def test_a_key_whose_secret_cannot_be_written_is_not_made(db, organization, stdout):
+def test_a_key_whose_secret_cannot_be_written_is_not_created(db, organization, stdout):
     before = db.json("key", "list", "--organization", organization)
     reader, writer = os.pipe()
     os.close(reader)  # writer: a pipe whose reader has gone
@@ -211,23 +211,23 @@ def test_a_key_whose_secret_cannot_be_written_is_not_made(db, organization, stdo
     ["--json=yes", "tenant", "list"],
     ["--database=", "tenant", "list"],
 ])
-def test_what_makes_no_sense_is_refused_before_anything_is_done(db, args):
+def test_invalid_arguments_are_refused_and_change_nothing(db, args):
     before = db.json("tenant", "list"), db.json("plan", "list")
     db.refused(*args, status=2)
     assert (db.json("tenant", "list"), db.json("plan", "list")) == before
 
 
-def test_two_hundred_characters_are_not_too_long(db):
+def test_a_name_may_have_200_characters(db):
     tenant = db.json("tenant", "add", "é" * 200)["id"]
     assert [row["name"] for row in db.json("tenant", "list") if row["id"] == tenant] == ["é" * 200]
 
 
-def test_after_two_dashes_a_name_may_begin_with_one(db):
+def test_a_name_after_two_dashes_may_begin_with_a_dash(db):
     db.ok("tenant", "add", "--", "-dash")
     assert "-dash" in [row["name"] for row in db.json("tenant", "list")]
 
 
-def test_help_is_everywhere_and_needs_no_database(db):
+def test_every_command_has_help_without_a_database(db):
     nowhere = "host=/nonexistent"
     everything = db.ok("--help", dsn=nowhere)
     commands = re.findall(r"^  ([a-z]+(?: [a-z-]+)?)  ", everything, re.M)
@@ -240,7 +240,7 @@ def test_help_is_everywhere_and_needs_no_database(db):
     assert re.fullmatch(r"neoapictl \d+\.\d+\.\d+\n", db.ok("--version", dsn=nowhere))
 
 
-def test_output_that_nobody_takes_is_an_error(db):
+def test_output_that_cannot_be_written_is_an_error(db):
     with open("/dev/full", "w") as full:
         assert "could not be written" in db.refused("tenant", "list", stdout=full)
 

@@ -33,7 +33,7 @@ def row(ctl, what, one):
 # ---------------------------------------------------------------- change
 
 
-def test_what_is_changed_is_listed_so(ctl, admin_factory, tenant):
+def test_changes_are_listed(ctl, admin_factory, tenant):
     organization, user = admin_factory.organization(tenant), admin_factory.user(tenant)
     assert ctl.json("tenant", "change", tenant, "--name", "Casa & Cia", "--plan", "default") == {"id": tenant}
     assert {"name": "Casa & Cia", "plan": "default"}.items() <= row(ctl, "tenant", tenant).items()
@@ -46,7 +46,7 @@ def test_what_is_changed_is_listed_so(ctl, admin_factory, tenant):
     assert row(ctl, "plan", plan) == {"name": plan, "requests": 7, "window_seconds": 60}
 
 
-def test_running_servers_hear_of_a_change_at_once(ctl, instance, admin_factory, tenant):
+def test_running_servers_apply_a_change_at_once(ctl, instance, admin_factory, tenant):
     organization, other = admin_factory.organization(tenant), admin_factory.organization(tenant)
     user, key = admin_factory.user(tenant, "org_editor"), admin_factory.key(organization, "org_editor",
                                                                             ["brokers:read", "brokers:write"])
@@ -73,7 +73,7 @@ def test_running_servers_hear_of_a_change_at_once(ctl, instance, admin_factory, 
     assert [api.get("parties").status_code for _ in range(3)][-1] == 429
 
 
-def test_what_cannot_be_changed_so_is_refused_with_a_reason(ctl, admin_factory, tenant):
+def test_invalid_changes_are_refused_with_a_reason(ctl, admin_factory, tenant):
     organization, user = admin_factory.organization(tenant), admin_factory.user(tenant)
     key, token = admin_factory.key(organization).id, admin_factory.token(user, organization).id
     foreign = admin_factory.organization()
@@ -98,7 +98,7 @@ def test_what_cannot_be_changed_so_is_refused_with_a_reason(ctl, admin_factory, 
 # ---------------------------------------------------------------- remove
 
 
-def test_remove_refuses_where_something_depends_on_it_and_says_what(ctl, instance, admin_factory, tenant):
+def test_remove_refuses_rows_with_dependents_and_names_them(ctl, instance, admin_factory, tenant):
     organization, user, plan = admin_factory.organization(tenant), admin_factory.user(tenant), admin_factory.plan(100, 60)
     ctl.ok("tenant", "change", tenant, "--plan", plan)
     key = admin_factory.key(organization)
@@ -125,7 +125,7 @@ def test_an_organization_with_numbers_and_leads_is_not_removed(ctl, instance, ad
     assert "1 WhatsApp number" in said and "2 leads" in said and "neoapictl purge" in said
 
 
-def test_what_nothing_depends_on_is_removed_from_the_inside_out(ctl, instance, admin_factory, tenant):
+def test_rows_without_dependents_are_removed(ctl, instance, admin_factory, tenant):
     organization, user, plan = admin_factory.organization(tenant), admin_factory.user(tenant), admin_factory.plan(100, 60)
     ctl.ok("tenant", "change", tenant, "--plan", plan)
     key, token = admin_factory.key(organization), admin_factory.token(user, organization)
@@ -147,7 +147,7 @@ def test_what_nothing_depends_on_is_removed_from_the_inside_out(ctl, instance, a
 # ---------------------------------------------------------------- rotate
 
 
-def test_after_a_rotation_both_secrets_are_good_for_a_while(ctl, instance, admin_factory, tenant):
+def test_after_a_rotation_both_secrets_work_during_the_grace_period(ctl, instance, admin_factory, tenant):
     key = admin_factory.key(admin_factory.organization(tenant))
     old = Api(instance, key)
     ok(old.get("me"))
@@ -163,7 +163,7 @@ def test_after_a_rotation_both_secrets_are_good_for_a_while(ctl, instance, admin
     assert row(ctl, "key", key.id)["previous_secret_until"] is None
 
 
-def test_without_a_grace_the_old_secret_ends_at_once_everywhere(ctl, instance, admin_factory, tenant):
+def test_without_a_grace_period_the_old_secret_ends_at_once_everywhere(ctl, instance, admin_factory, tenant):
     token = admin_factory.token(admin_factory.user(tenant), admin_factory.organization(tenant))
     old = Api(instance, token)
     ok(old.get("me"))
@@ -172,7 +172,7 @@ def test_without_a_grace_the_old_secret_ends_at_once_everywhere(ctl, instance, a
     ok(Api(instance, made["secret"]).get("me"))
 
 
-def test_a_second_rotation_ends_the_first_secret_and_a_revocation_all(ctl, instance, admin_factory):
+def test_a_second_rotation_ends_the_first_secret_and_a_revocation_ends_all(ctl, instance, admin_factory):
     key = admin_factory.key()
     second, third = (ctl.json("key", "rotate", key.id, "--end-previous")["secret"] for _ in range(2))
     assert [Api(instance, secret).get("me").status_code for secret in (key.secret, second, third)] == [401, 200, 200]
@@ -184,7 +184,7 @@ def test_a_second_rotation_ends_the_first_secret_and_a_revocation_all(ctl, insta
     ctl.refused("key", "rotate", key.id, "--grace", "2592001", code=2)
 
 
-def test_a_second_rotation_does_not_break_the_promise_of_the_first(ctl, instance, admin_factory):
+def test_a_second_rotation_does_not_shorten_the_first_grace_period(ctl, instance, admin_factory):
     key = admin_factory.key()
     second = ctl.json("key", "rotate", key.id)["secret"]
     said = ctl.refused("key", "rotate", key.id, "--grace", "60")
@@ -205,7 +205,7 @@ def test_a_secret_that_cannot_be_written_replaces_none(ctl, instance, admin_fact
 # ---------------------------------------------------------------- status
 
 
-def test_status_tells_what_there_is_and_who_is_connected(ctl, admin_factory, own_api):
+def test_status_shows_counts_and_connected_servers(ctl, admin_factory, own_api):
     before = ctl.json("status")
     own_api.broker()
     admin_factory.key(admin_factory.organization(admin_factory.tenant()))
@@ -218,7 +218,7 @@ def test_status_tells_what_there_is_and_who_is_connected(ctl, admin_factory, own
     assert ctl.ok("--quiet", "status") == ""
 
 
-def test_status_has_an_exit_status_for_whoever_watches(ctl, own_database, own_api, next_version):  # noqa: F811
+def test_status_has_an_exit_status_for_monitoring(ctl, own_database, own_api, next_version):  # noqa: F811
     status, out, _ = own_database.run("--json", "status")
     found = json.loads(out)
     assert (status, found["state"]) == (3, "warning") and "no httpd" in found["warnings"][0]
@@ -232,7 +232,7 @@ def test_status_has_an_exit_status_for_whoever_watches(ctl, own_database, own_ap
     assert status == 1 and "neoapictl migrate" in err
 
 
-def test_status_minds_what_waits(own_database):  # noqa: F811
+def test_status_warns_of_overdue_deliveries(own_database):  # noqa: F811
     own_database.sql(
         "insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
         " created_by, updated_by, secret) values ('o', 'whs_' || repeat('0', 26), 't', 'https://x', '{*}', now(), now(), '', '', 'x')")
@@ -281,7 +281,7 @@ def test_status_names_what_holds_back_the_event_log(own_database):  # noqa: F811
 # ---------------------------------------------------------------- how it looks
 
 
-def test_colour_is_for_terminals_that_want_it(ctl, admin_factory, tenant):
+def test_colour_is_used_only_on_terminals_that_allow_it(ctl, admin_factory, tenant):
     admin_factory.organization(tenant)
     listing = "organization", "list", "--tenant", tenant
     assert "\x1b[1m" in ctl.on_terminal(*listing)[1]
@@ -292,7 +292,7 @@ def test_colour_is_for_terminals_that_want_it(ctl, admin_factory, tenant):
     assert "\x1b[32m" in ctl.on_terminal("doctor")[1] and "\x1b[1;31mneoapictl:" in ctl.on_terminal("frobnicate")[1]
 
 
-def test_quiet_writes_what_was_asked_for_alone(ctl, admin_factory, tenant):
+def test_quiet_prints_only_the_result(ctl, admin_factory, tenant):
     made = ctl.ok("--quiet", "organization", "add", "X", "--tenant", tenant)
     assert re.fullmatch(r"org_\w{26}\n", made)
     assert ctl.ok("--quiet", "organization", "list", "--tenant", tenant).split()[0] == made.strip()
@@ -334,5 +334,5 @@ def test_every_list_has_the_same_columns_as_json_and_as_a_table(ctl, rows_of_eve
 
 
 @pytest.mark.parametrize("args", [["status"], ["doctor"], ["migrate", "--dry-run"]])
-def test_what_is_written_with_json_is_json(ctl, args):
+def test_json_output_is_valid(ctl, args):
     assert isinstance(json.loads(ctl.run("--json", *args)[1]), (list, dict))

@@ -35,7 +35,7 @@ def key_file(tmp_path):
 
 
 @pytest.mark.parametrize("as_runtime", [False, True])
-def test_doctor_finds_nothing_where_nothing_is_wrong(db, key_file, as_runtime):
+def test_doctor_passes_without_faults(db, key_file, as_runtime):
     dsn = db.runtime_dsn if as_runtime else db.dsn
     status, checks = examined(db, "--key-file", str(key_file), dsn=dsn)
     steps = [checks.pop(name) for name in ("API keys", "httpd")]
@@ -45,7 +45,7 @@ def test_doctor_finds_nothing_where_nothing_is_wrong(db, key_file, as_runtime):
     assert all(row["result"] == "ok" or row["fix"] for row in steps)
 
 
-def test_doctor_says_what_is_still_to_be_done(own_database, key_file):
+def test_doctor_lists_the_remaining_steps(own_database, key_file):
     status, checks = examined(own_database, "--key-file", str(key_file))
     assert status == 0 and checks["API keys"]["result"] == checks["httpd"]["result"] == "pending"
     assert "key create" in checks["API keys"]["fix"] and "start httpd" in checks["httpd"]["fix"]
@@ -58,7 +58,7 @@ def test_doctor_says_what_is_still_to_be_done(own_database, key_file):
     assert examined(own_database)[1]["API keys"]["result"] == "ok"
 
 
-def test_doctor_finds_secrets_that_no_key_of_the_file_opens(own_database, key_file):
+def test_doctor_finds_secrets_that_no_key_decrypts(own_database, key_file):
     """Also of what rests just now, and of numbers."""
     organization = own_database.json("organization", "add", "B", "--tenant",
                                      own_database.json("tenant", "add", "A")["id"])["id"]
@@ -82,7 +82,7 @@ def test_doctor_finds_secrets_that_no_key_of_the_file_opens(own_database, key_fi
     assert "4 of 6" in examined(own_database, "--key-file", str(key_file))[1]["encrypted secrets"]["found"]
 
 
-def test_doctor_finds_a_database_that_is_away(db, tmp_path, key_file):
+def test_doctor_finds_an_unreachable_database(db, tmp_path, key_file):
     status, checks = examined(db, "--key-file", str(key_file), dsn=make_dsn(db.dsn, host=str(tmp_path)))
     assert status == 1 and checks["connection"]["result"] == "failed" and checks["connection"]["fix"]
     assert checks["schema"]["result"] == "skipped" and checks["key file"]["result"] == "ok"
@@ -209,7 +209,7 @@ def test_doctor_finds_events_of_another_cluster(own_database):
 
 
 @pytest.mark.parametrize("kind", ["webhook_delivery", "webhook_attempt", "event"])
-def test_doctor_finds_a_missing_partition_and_migrate_mends_it(own_database, kind):
+def test_doctor_finds_a_missing_partition_and_migrate_creates_it(own_database, kind):
     (today,), = own_database.sql("select to_char(now() at time zone 'UTC', 'YYYYMMDD')")
     own_database.sql(f"drop table neoapi.{kind}_{today}")
     status, checks = examined(own_database)

@@ -107,7 +107,7 @@ def commands_of_the_readme():
     return found[:next(n for n, line in enumerate(found) if line.startswith("curl"))]
 
 
-def test_doctor_asks_for_each_command_of_the_readme(layout):
+def test_doctor_suggests_each_command_of_the_readme(layout):
     apt, setup, key, site, _ = commands_of_the_readme()
     assert apt.startswith("apt install")
     found = layout.doctor("--key-file", str(layout.key))[1]

@@ -88,7 +88,7 @@ def rows_of(instance, organization):
 # ---------------------------------------------------------------- export
 
 
-def test_an_export_has_every_row_as_the_api_answers_it_and_tells_first_what_follows(full_org_api, ctl):
+def test_an_export_has_a_header_and_every_row_as_the_api_returns_it(full_org_api, ctl):
     text = ctl.ok("export", organization_of(full_org_api))
     head, *rows = lines_of(text)
     kinds = [next(iter(row)) for row in rows]
@@ -101,7 +101,7 @@ def test_an_export_has_every_row_as_the_api_answers_it_and_tells_first_what_foll
     assert exported == {content for content, _ in answers.values()}
 
 
-def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full_org_api, ctl, instance, tmp_path):
+def test_export_and_purge_list_the_rows_that_an_export_leaves_out(full_org_api, ctl, instance, tmp_path):
     organization, path = organization_of(full_org_api), str(tmp_path / "all.ndjson")
     nothing = {"whatsapp_number": 0}
     assert lines_of(ctl.ok("export", organization))[0]["export"]["left_out"] == nothing
@@ -124,7 +124,7 @@ def test_it_is_said_what_an_export_has_not_and_a_purge_removes(full_org_api, ctl
         assert "WhatsApp numbers, webhook deliveries" in " ".join(said.split())
 
 
-def test_an_export_has_no_secrets_and_nothing_of_others(full_org_api, ctl, instance, admin_factory):
+def test_an_export_has_no_secrets_and_no_rows_of_other_organizations(full_org_api, ctl, instance, admin_factory):
     neighbour = Api(instance, admin_factory.key(admin_factory.organization(full_org_api.credential.tenant)))
     other = neighbour.broker()["id"]
     text = ctl.ok("export", organization_of(full_org_api))
@@ -135,7 +135,7 @@ def test_an_export_has_no_secrets_and_nothing_of_others(full_org_api, ctl, insta
     assert secrets and not any(secret in text for secret in secrets) and "whsec_" not in text and "secret" not in text
 
 
-def test_an_export_is_of_one_moment(full_org_api, ctl):
+def test_an_export_is_a_consistent_snapshot(full_org_api, ctl):
     """Somebody who reads slowly gets what was there when it began."""
     for number in range(6):  # more than a pipe holds
         ok(full_org_api.post("brokers/batch",
@@ -151,7 +151,7 @@ def test_an_export_is_of_one_moment(full_org_api, ctl):
     assert late not in rest and "changed meanwhile" not in rest
 
 
-def test_an_export_takes_as_long_as_it_needs(full_org_api, ctl, instance):
+def test_an_export_has_no_statement_timeout(full_org_api, ctl, instance):
     """The service file's limits are for requests."""
     patient = make_dsn(instance.admin_dsn, options="-c statement_timeout=1000")
     blocker = psycopg2.connect(instance.admin_dsn)
@@ -168,7 +168,7 @@ def test_an_export_takes_as_long_as_it_needs(full_org_api, ctl, instance):
     assert (export.returncode, said) == (0, "") and '"broker"' in out
 
 
-def test_a_file_gets_its_name_when_it_is_whole_and_is_nobody_elses(full_org_api, ctl, tmp_path):
+def test_an_export_file_is_private_and_renamed_when_complete(full_org_api, ctl, tmp_path):
     path = tmp_path / "data.ndjson"
     said = ctl.json("export", organization_of(full_org_api), "--output", str(path))
     assert said == {"file": str(path), "rows": len(path.read_text().splitlines()) - 1}
@@ -179,7 +179,7 @@ def test_a_file_gets_its_name_when_it_is_whole_and_is_nobody_elses(full_org_api,
     assert "no such organization" in ctl.refused("export", "org_" + "0" * 26)
 
 
-def test_an_export_writes_into_no_file_that_was_there_before(full_org_api, ctl, tmp_path):
+def test_an_export_does_not_write_into_an_existing_file(full_org_api, ctl, tmp_path):
     """Somebody may have put one there that others can read, or a link to elsewhere."""
     elsewhere, path, part = tmp_path / "elsewhere", tmp_path / "data.ndjson", tmp_path / "data.ndjson.part"
     elsewhere.write_text("mine")
@@ -198,7 +198,7 @@ def test_an_export_writes_into_no_file_that_was_there_before(full_org_api, ctl, 
 # ---------------------------------------------------------------- there and back
 
 
-def test_what_was_exported_purged_and_imported_is_answered_as_before(full_org_api, ctl, admin_factory, instance, tmp_path):
+def test_purged_data_is_restored_unchanged_by_an_import(full_org_api, ctl, admin_factory, instance, tmp_path):
     before, organization, tenant = everything(full_org_api), organization_of(full_org_api), full_org_api.credential.tenant
     path = str(tmp_path / "all.ndjson")
     ctl.ok("export", organization, "--output", path)
@@ -217,7 +217,7 @@ def test_what_was_exported_purged_and_imported_is_answered_as_before(full_org_ap
     assert everything(back) == before
 
 
-def test_what_was_imported_keeps_its_references(full_org_api, ctl, tmp_path):
+def test_imported_references_prevent_deletions(full_org_api, ctl, tmp_path):
     """Nobody can delete what others refer to, also where these came first."""
     organization, path = organization_of(full_org_api), str(tmp_path / "all.ndjson")
     contract = next(contract for contract in full_org_api.walk("contracts"))
@@ -232,7 +232,7 @@ def test_what_was_imported_keeps_its_references(full_org_api, ctl, tmp_path):
     assert full_org_api.delete(f"parties/{contract['parties'][0]['party_id']}").status_code == 409
 
 
-def test_what_is_there_already_is_left_alone_and_what_differs_becomes_as_in_the_file(full_org_api, ctl, tmp_path):
+def test_an_import_changes_only_rows_that_differ(full_org_api, ctl, tmp_path):
     organization, path, before = organization_of(full_org_api), str(tmp_path / "all.ndjson"), everything(full_org_api)
     ctl.ok("export", organization, "--output", path)
     again = ctl.json("import", path, "--organization", organization)
@@ -253,7 +253,7 @@ def test_what_is_there_already_is_left_alone_and_what_differs_becomes_as_in_the_
 # ---------------------------------------------------------------- purge
 
 
-def test_purge_shows_what_goes_and_removes_nothing_until_the_name_is_typed(full_org_api, ctl):
+def test_purge_shows_a_summary_and_needs_the_typed_name(full_org_api, ctl):
     tenant, organization = full_org_api.credential.tenant, organization_of(full_org_api)
     name = next(row["name"] for row in ctl.json("tenant", "list") if row["id"] == tenant)
     there = {row["what"]: row["rows"] for row in ctl.json("purge", "tenant", tenant, "--dry-run")}
@@ -267,7 +267,7 @@ def test_purge_shows_what_goes_and_removes_nothing_until_the_name_is_typed(full_
     assert "no such tenant" in ctl.refused("purge", "tenant", tenant, "--yes")
 
 
-def test_purge_of_one_organization_leaves_its_neighbours_and_their_tokens(full_org_api, ctl, instance, admin_factory):
+def test_purge_of_one_organization_keeps_others_and_their_tokens(full_org_api, ctl, instance, admin_factory):
     tenant, organization = full_org_api.credential.tenant, organization_of(full_org_api)
     neighbour = admin_factory.organization(tenant)
     token = Api(instance, admin_factory.token(admin_factory.user(tenant), organization, neighbour), neighbour)
@@ -278,7 +278,7 @@ def test_purge_of_one_organization_leaves_its_neighbours_and_their_tokens(full_o
     assert ok(token.get("me"))["allowed_organization_ids"] == [neighbour]
 
 
-def test_purge_of_data_alone_leaves_who_may_come_in(full_org_api, ctl):
+def test_purge_of_data_only_keeps_credentials(full_org_api, ctl):
     ctl.ok("purge", "organization", organization_of(full_org_api), "--data-only", "--yes")
     assert [len(full_org_api.walk(collection)) for collection in NAMES] == [0] * len(NAMES)
     assert len(full_org_api.walk("webhooks")) == 1
@@ -295,14 +295,14 @@ def add_number(instance, organization):
     return one
 
 
-def test_purge_of_data_alone_leaves_the_numbers_that_it_writes_from(full_org_api, ctl, instance):
+def test_purge_of_data_only_keeps_whatsapp_numbers(full_org_api, ctl, instance):
     organization = organization_of(full_org_api)
     one = add_number(instance, organization)
     ctl.ok("purge", "organization", organization, "--data-only", "--yes")
     assert instance.sql("select id from neoapi.whatsapp_number where organization_id = %s", organization) == [(one,)]
 
 
-def test_purge_of_data_alone_ends_also_while_its_clients_go_on(full_org_api, ctl):
+def test_purge_of_data_only_ends_during_concurrent_writes(full_org_api, ctl):
     over, made = threading.Event(), []
 
     def write():
@@ -330,7 +330,7 @@ def waits(instance):
                         " and query like '%delete from neoapi.broker %'")
 
 
-def test_purge_holds_nothing_that_somebody_wants_whom_it_waits_for(full_org_api, ctl, instance):
+def test_purge_does_not_deadlock_with_other_transactions(full_org_api, ctl, instance):
     """Who removes or changes the same rows in another order: the courier, say, when it records what became of deliveries."""
     full_org_api.broker()
     lock = ("select from neoapi.broker where ctid = (select ctid from neoapi.broker where organization_id = %s order by ctid {}"
@@ -347,7 +347,7 @@ def test_purge_holds_nothing_that_somebody_wants_whom_it_waits_for(full_org_api,
     assert len(full_org_api.walk("brokers")) == 0
 
 
-def test_purge_removes_what_was_changed_while_it_waited_for_it(full_org_api, ctl, instance):
+def test_purge_removes_rows_that_changed_while_it_waited(full_org_api, ctl, instance):
     broker = full_org_api.broker()["id"]
     change = "update neoapi.broker set name = 'B' where id = %s", (broker,)
     with purge_that_waits(ctl, full_org_api, "organization", organization_of(full_org_api), "--data-only",
@@ -360,7 +360,7 @@ def test_purge_removes_what_was_changed_while_it_waited_for_it(full_org_api, ctl
 HOLD = "create table public.hold (o text, b text, foreign key (o, b) references neoapi.broker (organization_id, id))"
 
 
-def test_purge_goes_on_when_what_refers_to_the_rest_has_gone(full_org_api, ctl, instance):
+def test_purge_continues_when_foreign_references_are_removed(full_org_api, ctl, instance):
     organization = organization_of(full_org_api)
     instance.sql(HOLD)
     try:
@@ -394,7 +394,7 @@ def purge_that_waits(ctl, api, *which, also=None):
         purge.said = purge.communicate(timeout=TIMEOUT_S)[1]
 
 
-def test_purge_takes_no_organization_that_it_did_not_show(full_org_api, ctl, instance, admin_factory):
+def test_purge_keeps_an_organization_that_it_did_not_show(full_org_api, ctl, instance, admin_factory):
     """One that was made after the beginning stays, with its key and its data."""
     tenant = full_org_api.credential.tenant
     with purge_that_waits(ctl, full_org_api, "tenant", tenant) as purge:
@@ -406,7 +406,7 @@ def test_purge_takes_no_organization_that_it_did_not_show(full_org_api, ctl, ins
 
 
 @pytest.mark.slow
-def test_purge_and_import_keep_out_of_each_others_way(full_org_api, ctl, instance, tmp_path):
+def test_purge_and_import_exclude_each_other(full_org_api, ctl, instance, tmp_path):
     organization, path = organization_of(full_org_api), file_with(tmp_path, {"broker": {"name": "B"}})
     with ctl.start("import", "-", "--organization", organization, stdin=subprocess.PIPE) as first:
         eventually(lambda: instance.sql("select 1 from pg_locks l join pg_stat_activity a using (pid)"
@@ -421,7 +421,7 @@ def test_purge_and_import_keep_out_of_each_others_way(full_org_api, ctl, instanc
     assert purge.returncode == 0 and rows_of(instance, organization) == {}
 
 
-def test_purge_gives_up_where_what_refers_to_the_rest_stays(full_org_api, ctl, instance):
+def test_purge_fails_if_foreign_references_remain(full_org_api, ctl, instance):
     instance.sql(HOLD)
     try:
         instance.sql("insert into public.hold values (%s, %s)", organization_of(full_org_api), full_org_api.broker()["id"])
@@ -431,7 +431,7 @@ def test_purge_gives_up_where_what_refers_to_the_rest_stays(full_org_api, ctl, i
     ctl.ok("purge", "organization", organization_of(full_org_api), "--yes")
 
 
-def test_whoever_interrupts_a_reader_is_told_by_the_exit_status(full_org_api, ctl):
+def test_an_export_into_a_closed_pipe_fails(full_org_api, ctl):
     with ctl.start("export", organization_of(full_org_api), stdout=subprocess.PIPE) as export:
         export.stdout.close()
         said = export.stderr.read()

@@ -74,7 +74,7 @@ def wrong(ctl, *args, code=1):
 # ---------------------------------------------------------------- from elsewhere
 
 
-def test_ids_of_elsewhere_become_ids_of_ours_wherever_they_are_referred_to(own_api, import_rows):
+def test_foreign_ids_are_replaced_in_all_references(own_api, import_rows):
     done = import_rows(home(id="casa 1", broker_id="7", owners=[{"party_id": "ana", "share_bps": 10_000}]),
                        party(id="ana", broker_id=7, spouse_party_id="caio"), party(id="caio", spouse_party_id="ana"), broker(7))
     assert (done["created"], done["rows"]) == (4, 4)
@@ -86,7 +86,7 @@ def test_ids_of_elsewhere_become_ids_of_ours_wherever_they_are_referred_to(own_a
     assert own_api.delete(f"brokers/{made['id']}").status_code == 409
 
 
-def test_the_same_again_is_the_same_rows_also_where_they_changed(own_api, import_rows):
+def test_a_repeated_import_updates_the_same_rows(own_api, import_rows):
     rows = [broker("b1", creci="SP 1"), party(id="p1", broker_id="b1"), party(external_id="crm-1")]
     import_rows(*rows)
     before = own_api.walk("brokers") + own_api.walk("parties")
@@ -101,13 +101,13 @@ def test_the_same_again_is_the_same_rows_also_where_they_changed(own_api, import
     assert moment(new["updated_at"]) > moment(old["updated_at"])
 
 
-def test_a_row_that_the_api_made_is_found_by_its_external_id(own_api, import_rows):
+def test_a_row_that_the_api_created_is_found_by_its_external_id(own_api, import_rows):
     there = ok(own_api.post("parties", json=party(external_id="crm-9")["party"]), 201)
     assert import_rows(party(external_id="crm-9", id="nine", name="New name"))["changed"] == 1
     assert [(one["id"], one["name"]) for one in own_api.walk("parties")] == [(there["id"], "New name")]
 
 
-def test_moments_and_names_are_kept_where_a_row_has_them_and_order_follows(own_api, import_rows):
+def test_timestamps_and_authors_are_kept_and_determine_the_order(own_api, import_rows):
     old = {"created_at": "2019-05-04T03:02:01.007Z", "updated_at": "2020-05-04T03:02:01.007-03:00", "created_by": "crm"}
     import_rows(broker("new"), broker("old", **old))
     new, kept = own_api.walk("brokers")
@@ -116,7 +116,7 @@ def test_moments_and_names_are_kept_where_a_row_has_them_and_order_follows(own_a
     assert own_api.walk("brokers", created_lte="2019-12-31T00:00:00Z") == [kept]
 
 
-def test_a_status_is_taken_as_it_is_and_does_nothing_to_others(own_api, import_rows):
+def test_an_imported_status_has_no_effects(own_api, import_rows):
     import_rows(home(id="h", status="active"), party(id="p"), {"proposal": {
         "id": "x", "kind": "purchase", "property_id": "h", "proponent_ids": ["p"], "amount": 1, "valid_until": "2020-01-01",
         "status": "accepted", "decided_at": "2019-12-31T10:00:00Z"}})
@@ -125,8 +125,7 @@ def test_a_status_is_taken_as_it_is_and_does_nothing_to_others(own_api, import_r
     assert own_api.walk("properties")[0]["status"] == "active"
 
 
-def test_rows_of_another_organization_get_ids_of_their_own_always_the_same(own_api, ctl, import_rows, instance, admin_factory,
-                                                                           tmp_path):
+def test_rows_of_another_organization_get_new_but_stable_ids(own_api, ctl, import_rows, instance, admin_factory, tmp_path):
     other = Api(instance, admin_factory.key())
     made = other.broker(creci="SP 1")
     ok(other.post("parties", json=party(broker_id=made["id"])["party"]), 201)
@@ -139,7 +138,7 @@ def test_rows_of_another_organization_get_ids_of_their_own_always_the_same(own_a
     assert ok(other.get(f"brokers/{made['id']}")) == made
 
 
-def test_standard_input_will_do_and_empty_lines_are_none(own_api, ctl, organization):
+def test_standard_input_is_read_and_empty_lines_are_skipped(own_api, ctl, organization):
     text = "\n" + json.dumps(broker("b")) + "\r\n   \n\n" + json.dumps(broker("c"))
     assert ctl.json("import", "-", "--organization", organization, stdin=text)["created"] == 2
 
@@ -147,7 +146,7 @@ def test_standard_input_will_do_and_empty_lines_are_none(own_api, ctl, organizat
 # ---------------------------------------------------------------- what is wrong
 
 
-def test_everything_that_is_wrong_is_told_by_line_and_field_and_then_nothing_is_imported(own_api, ctl, organization, tmp_path):
+def test_all_errors_are_reported_by_line_and_field_and_no_row_is_imported(own_api, ctl, organization, tmp_path):
     rows = [broker("b1", creci="SP 1"),
             "{broken",
             '{"nothing": {}}',
@@ -197,7 +196,7 @@ def test_imported_history_is_consistent(own_api, ctl, organization, import_rows,
     assert [one["status"] for one in own_api.walk("contracts")] == ["completed"]
 
 
-def test_what_must_be_unique_is_looked_for_in_the_organization_too(own_api, ctl, organization, import_rows, tmp_path):
+def test_duplicates_of_existing_rows_are_reported(own_api, ctl, organization, import_rows, tmp_path):
     there = own_api.broker(creci="CRECI 77")
     path = write(tmp_path, [broker("b1", creci="creci-77")])
     assert wrong(ctl, "import", path, "--organization", organization) == {(1, "creci")}
@@ -205,7 +204,7 @@ def test_what_must_be_unique_is_looked_for_in_the_organization_too(own_api, ctl,
     assert import_rows(broker(there["id"], creci="creci-77"))["changed"] == 1
 
 
-def test_a_file_that_is_not_whole_is_refused(own_api, ctl, organization, tmp_path):
+def test_a_truncated_file_is_refused(own_api, ctl, organization, tmp_path):
     own_api.broker()
     own_api.broker()
     text = ctl.ok("export", organization).splitlines()
@@ -216,19 +215,19 @@ def test_a_file_that_is_not_whole_is_refused(own_api, ctl, organization, tmp_pat
     assert (1, "format") in wrong(ctl, "import", write(tmp_path, [newer, *text[1:]]), "--organization", organization)
 
 
-def test_many_errors_are_not_all_told(ctl, organization, tmp_path):
+def test_at_most_100_errors_are_printed(ctl, organization, tmp_path):
     path = write(tmp_path, [broker(f"b{n}", name="") for n in range(1000)])
     code, out, err = ctl.run("import", path, "--organization", organization)
     assert code == 1 and len(err.splitlines()) == 101 and "more than 100" in err
 
 
-def test_checking_alone_writes_nothing(own_api, import_rows, organization):
+def test_an_import_with_check_writes_nothing(own_api, import_rows, organization):
     assert import_rows(broker("b1"), options=["--check"]) == {"rows": 1, "skipped_webhooks": 0}
     assert own_api.walk("brokers") == []
     assert own_api.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
 
 
-def test_what_cannot_be_begun_says_why(ctl, organization, tmp_path):
+def test_an_import_that_cannot_start_gives_the_reason(ctl, organization, tmp_path):
     assert "No such file" in ctl.refused("import", str(tmp_path / "none"), "--organization", organization)
     path = write(tmp_path, [broker("b")])
     assert "no such organization" in ctl.refused("import", path, "--organization", "org_" + "0" * 26)
@@ -238,7 +237,7 @@ def test_what_cannot_be_begun_says_why(ctl, organization, tmp_path):
 # ---------------------------------------------------------------- who is told
 
 
-def test_webhooks_are_told_of_an_import_only_where_that_is_asked_for(own_api, import_rows):
+def test_an_import_queues_webhooks_only_on_request(own_api, import_rows):
     hook = ok(own_api.post("webhooks", json={"url": "https://127.0.0.1:9/x", "events": ["*"], "is_active": True}), 201)
     sent_deliveries = lambda: own_api.walk(f"webhooks/{hook['id']}/deliveries")  # noqa: E731
     import_rows(broker("silent"))
@@ -252,7 +251,7 @@ def test_webhooks_are_told_of_an_import_only_where_that_is_asked_for(own_api, im
     assert sorted(payloads) == ["Another", "Broker b1", "Broker b2"]
 
 
-def test_an_import_is_recorded_in_the_event_log_unless_that_is_switched_off(own_api, import_rows):
+def test_an_import_writes_the_event_log_unless_disabled(own_api, import_rows):
     organization = own_api.credential.organizations[0]
     import_rows(broker("b1"), broker("b2"))
     import_rows(broker("b1", name="Another"), broker("b2"))
@@ -282,7 +281,7 @@ def end_its_connection(own_api):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["killed", "asked to end", "the database went"])
-def test_an_import_that_was_interrupted_is_gone_on_with_by_the_same_command(own_api, ctl, organization, tmp_path, how):
+def test_an_interrupted_import_is_resumed_by_the_same_command(own_api, ctl, organization, tmp_path, how):
     count = 10_000
     command = "import", write(tmp_path, many(count)), "--organization", organization
     with ctl.start(*command) as process:
@@ -330,7 +329,7 @@ def test_lines_are_collected_without_a_long_transaction(own_api, ctl, organizati
 
 
 @pytest.mark.unsanitized
-def test_a_hundred_thousand_rows_need_no_more_memory_than_a_few(own_api, ctl, admin_factory, tmp_path, report):
+def test_memory_does_not_grow_with_the_number_of_rows(own_api, ctl, admin_factory, tmp_path, report):
     peaks, rows = {}, 100_000
     for count in (1000, rows):
         organization = admin_factory.organization(own_api.credential.tenant)
@@ -352,7 +351,7 @@ def test_a_hundred_thousand_rows_need_no_more_memory_than_a_few(own_api, ctl, ad
 
 
 @pytest.mark.slow
-def test_progress_is_shown_on_a_terminal_alone(ctl, organization, tmp_path):
+def test_progress_is_shown_only_on_a_terminal(ctl, organization, tmp_path):
     command = "import", write(tmp_path, many(6000)), "--organization", organization
     code, said = ctl.on_terminal(*command)
     assert code == 0, said[-2000:]

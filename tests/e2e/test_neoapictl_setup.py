@@ -28,7 +28,7 @@ def until(condition, what):
 # ---------------------------------------------------------------- setup and migrate
 
 
-def test_setup_makes_everything_and_is_harmless_the_second_time(new_database):
+def test_setup_is_complete_and_idempotent(new_database):
     status, first, err = new_database.setup()
     assert (status, err) == (0, "") and "applying 0001_foundation" in first
     rows = new_database.sql("select number, applied_at from neoapi.schema_migration order by number")
@@ -62,7 +62,7 @@ def test_setup_refuses_a_powerful_runtime_role(new_database):
     assert "must differ" in new_database.refused("setup", "--owner", "neoapi", dsn=new_database.admin, status=2)
 
 
-def test_setup_refuses_a_database_of_somebody_else(new_database):
+def test_setup_refuses_a_database_of_another_application(new_database):
     new_database.sql(f"create database {new_database.name}", dsn=new_database.admin)
     assert "belongs to" in new_database.refused("setup", "--database-name", new_database.name, dsn=new_database.admin)
 
@@ -94,7 +94,7 @@ def test_setup_takes_the_password_from_a_file(new_database, tmp_path):
         new_database.sql(f"drop role if exists {role}", dsn=new_database.admin)
 
 
-def test_setup_makes_an_administrator_who_is_no_superuser(new_database, tmp_path):
+def test_setup_creates_an_administrator_who_is_no_superuser(new_database, tmp_path):
     role, secret = f"{new_database.name}-admin", tmp_path / "password"
     secret.write_text("battery\n")
     try:
@@ -112,11 +112,11 @@ def test_setup_makes_an_administrator_who_is_no_superuser(new_database, tmp_path
 @pytest.mark.parametrize("options, words", [
     (["--admin-role", "neoapi"], "must differ"), (["--admin-password-file", "/nonexistent"], "--admin-role"),
     (["--admin-role", "Root"], "lowercase")])
-def test_setup_refuses_an_administrator_that_makes_no_sense(new_database, options, words):
+def test_setup_refuses_invalid_administrators(new_database, options, words):
     assert words in new_database.refused("setup", *options, dsn=new_database.admin, status=2)
 
 
-def test_setup_makes_a_first_tenant_with_a_key_once(new_database):
+def test_setup_creates_a_first_tenant_with_a_key_once(new_database):
     status, out, err = new_database.setup("--json", "--tenant", "Imobiliária Exemplo")
     first = json.loads(out)["first"]
     assert (status, err) == (0, "")
@@ -129,7 +129,7 @@ def test_setup_makes_a_first_tenant_with_a_key_once(new_database):
     assert len(new_database.json("tenant", "list")) == 1
 
 
-def test_a_first_tenant_whose_secret_nobody_could_read_is_not_made(new_database):
+def test_a_first_tenant_whose_secret_cannot_be_written_is_not_created(new_database):
     with open("/dev/full", "w") as full:
         process = new_database.start("setup", "--database-name", new_database.name, "--tenant", "T", dsn=new_database.admin,
                                      stdout=full)
@@ -137,12 +137,12 @@ def test_a_first_tenant_whose_secret_nobody_could_read_is_not_made(new_database)
     assert new_database.json("tenant", "list") == []
 
 
-def test_setup_finds_a_server_though_its_database_is_still_to_be_made(new_database):
+def test_setup_connects_before_its_database_exists(new_database):
     status, out, err = new_database.run("setup", "--database-name", new_database.name)
     assert (status, err) == (0, "") and f"database {new_database.name}: created" in out
 
 
-def test_without_being_told_it_takes_the_service_and_without_one_the_database_neoapi(new_database, tmp_path):
+def test_the_default_connection_is_the_service_or_else_the_database_neoapi(new_database, tmp_path):
     assert new_database.setup()[0] == 0
     parts = psycopg2.extensions.parse_dsn(new_database.dsn)
     env = {**os.environ, "HOME": str(tmp_path), "PGSYSCONFDIR": str(tmp_path), "PGHOST": parts["host"], "PGUSER": "postgres"}
@@ -167,7 +167,7 @@ def test_setup_refuses_a_password_file_without_a_password(new_database, tmp_path
                                                    str(tmp_path / "password"), dsn=new_database.admin)
 
 
-def test_migrate_says_first_then_does_then_has_nothing_to_do(own_database):
+def test_migrate_plans_applies_and_is_idempotent(own_database):
     functions = [name for name, in own_database.sql("select proname from pg_proc where proname like '%%_set_representation'")]
     names = own_database.empty()
     planned = own_database.json("migrate", "--dry-run")
@@ -197,8 +197,8 @@ def test_two_migrations_at_once_apply_each_one_once(own_database):
     assert own_database.migrations() == names
 
 
-def test_a_migration_that_waits_for_a_table_keeps_nobody_waiting_and_comes_again(own_database):
-    """A dump, say, that holds a lock for an hour: what stands behind a waiting change of the table would wait as long."""
+def test_a_migration_that_waits_for_a_lock_releases_its_queue_position_and_retries(own_database):
+    """A dump may hold its lock for an hour, and statements that queue behind a waiting ALTER TABLE would wait as long."""
     names = own_database.empty()
     waiting = "select count(*) from pg_locks where not granted and relation = 'neoapi.schema_migration'::regclass"
     dump = psycopg2.connect(own_database.dsn, application_name="a dump")
@@ -206,8 +206,8 @@ def test_a_migration_that_waits_for_a_table_keeps_nobody_waiting_and_comes_again
         dump.cursor().execute("lock table neoapi.schema_migration in share mode")
         migrating = own_database.start("migrate")
         until(lambda: own_database.sql(waiting) == [(1,)], "it waits for the table")
-        until(lambda: own_database.sql(waiting) == [(0,)], "it gives way")
-        until(lambda: own_database.sql(waiting) == [(1,)], "it comes again")
+        until(lambda: own_database.sql(waiting) == [(0,)], "it releases its place in the queue")
+        until(lambda: own_database.sql(waiting) == [(1,)], "it retries")
     finally:
         dump.close()
     out, err = migrating.communicate(timeout=TIMEOUT_S)
@@ -225,7 +225,7 @@ def test_a_migration_that_fails_is_rolled_back_whole(own_database):
     assert own_database.json("migrate")["applied"] == names
 
 
-def test_a_schema_of_another_build_is_not_taken_for_this_builds(own_database):
+def test_migrate_refuses_a_schema_of_another_build(own_database):
     """The number alone would say that there is nothing to do."""
     names = own_database.migrations()
     own_database.sql("update neoapi.schema_migration set name = '0003_other' where number = 3")
@@ -253,7 +253,7 @@ def test_deliveries_of_every_partition_are_found_by_their_subscription(own_datab
                      [old, recent])
     assert [one["id"] for one in own_database.json("webhook", "deliveries", subscription)] == [recent, old]
     assert own_database.json("webhook", "retry", old)["status"] == "pending"
-    # Whatever holds deliveries has this key and nothing besides it, the partitions of days to come as well.
+    # All partitions of deliveries have this index and no other, including those of future days.
     latest, = own_database.sql("select max(inhrelid::regclass::text) from pg_inherits where inhrelid::regclass::text"
                                " ~ 'neoapi.webhook_delivery_[0-9]{8}$'")[0]
     own_database.sql("drop table " + latest)
@@ -266,14 +266,14 @@ def test_deliveries_of_every_partition_are_found_by_their_subscription(own_datab
         assert key.endswith("(organization_id, subscription_id, id)") and not others, keys
 
 
-def test_what_an_administrator_migrates_belongs_to_the_owner(own_database):
+def test_objects_that_an_administrator_creates_belong_to_the_owner(own_database):
     own_database.empty()
     own_database.ok("migrate")
     assert own_database.sql("select distinct tableowner from pg_tables where schemaname = 'neoapi' and tablename <> 'setting'"
                             " and tablename <> 'schema_migration'") == [("neoapi_owner",)]
 
 
-def test_commands_ask_for_a_schema_that_is_there_and_up_to_date(cluster, own_database, next_version):
+def test_commands_need_an_existing_and_current_schema(cluster, own_database, next_version):
     assert "neoapictl setup" in own_database.refused("tenant", "list", dsn=cluster.admin_dsn)
     assert "neoapictl setup" in own_database.refused("migrate", dsn=cluster.admin_dsn)
     own_database.program = next_version.ctl
@@ -300,12 +300,12 @@ def test_commands_ask_for_a_schema_that_is_there_and_up_to_date(cluster, own_dat
     "delete from neoapi.credential",
     "set role neoapi_owner",
 ])
-def test_the_runtime_role_may_not(db, statement):
+def test_the_runtime_role_lacks_privileges(db, statement):
     with pytest.raises(psycopg2.errors.InsufficientPrivilege):
         db.sql(statement, dsn=db.runtime_dsn)
 
 
-def test_the_runtime_role_sees_what_it_needs(db):
+def test_the_runtime_role_can_read_what_it_needs(db):
     assert db.sql("select max(number) > 0 from neoapi.schema_migration", dsn=db.runtime_dsn) == [(True,)]
     assert db.sql("select id, tenant_id, secret_hash, revoked_at from neoapi.credential where false", dsn=db.runtime_dsn) == []
     assert db.sql("select id, email, role from neoapi.app_user where false", dsn=db.runtime_dsn) == []
@@ -316,5 +316,5 @@ def test_the_runtime_role_cannot_administer(db):
     assert "neoapi_owner" in db.refused("migrate", dsn=db.runtime_dsn)
 
 
-def test_nobody_else_may_connect(db):
+def test_other_roles_cannot_connect(db):
     assert db.sql("select has_database_privilege('public', current_database(), 'connect')") == [(False,)]

@@ -47,7 +47,7 @@ def test_subscriptions_are_listed_by_organization_and_all_together(ctl, module_i
     assert {mine["id"], others["id"]} <= {row["id"] for row in ctl.json("webhook", "list")}
 
 
-def test_the_list_says_why_one_is_inactive_and_how_much_waits_for_it(ctl, admin, receiver):
+def test_the_list_shows_the_reason_for_inactivity_and_the_queue_length(ctl, admin, receiver):
     receiver.behave(status(410))
     subscription = subscribe(admin, receiver.url)
     admin.broker()
@@ -59,7 +59,7 @@ def test_the_list_says_why_one_is_inactive_and_how_much_waits_for_it(ctl, admin,
     assert row["id"] == subscription["id"] and "410" in row["disabled_reason"] and row["pending"] == 1
 
 
-def test_the_list_says_since_when_one_fails(ctl, admin):
+def test_the_list_shows_since_when_a_subscription_fails(ctl, admin):
     with ClosedPort() as nobody:
         failed(admin, nobody.url)
         eventually(lambda: ctl.json("webhook", "list", "--organization", organization_of(admin))[0]["failing_since"],
@@ -74,7 +74,7 @@ def test_the_list_shows_no_secret(ctl, admin):
 # ---------------------------------------------------------------- deliveries
 
 
-def test_deliveries_are_shown_newest_first_with_what_became_of_the_last_attempt(ctl, admin, receiver):
+def test_deliveries_are_shown_newest_first_with_their_last_result(ctl, admin, receiver):
     receiver.behave(one_after_the_other(status(204), status(500)))
     subscription = subscribe(admin, receiver.url)
     admin.broker()
@@ -101,7 +101,7 @@ def test_a_delivery_shows_its_last_error(ctl, admin):
         assert (row["error"], row["http_status"]) == ("connection_failed", None)
 
 
-def test_what_is_pending_says_when_it_is_due(ctl, module_instance, admin):
+def test_a_pending_delivery_shows_when_it_is_due(ctl, module_instance, admin):
     subscription = subscribe(admin, "http://127.0.0.1:9/")
     ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": False}))
     made = ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
@@ -109,7 +109,7 @@ def test_what_is_pending_says_when_it_is_due(ctl, module_instance, admin):
     assert (row["id"], row["attempt_count"], row["completed_at"]) == (made["id"], 0, None) and row["due_at"]
 
 
-def test_tables_for_people_have_headings(ctl, admin, receiver):
+def test_text_tables_have_headings(ctl, admin, receiver):
     subscription = subscribe(admin, receiver.url)
     admin.broker()
     until(admin, subscription, "success")
@@ -132,7 +132,7 @@ def test_a_retry_sends_the_same_payload_as_a_new_delivery(ctl, admin, receiver):
     assert receiver.arrivals[-1].id == made["id"] and len(deliveries(admin, subscription)) == 2
 
 
-def test_recovering_sends_what_has_failed_since_and_nothing_else(ctl, admin, receiver):
+def test_recover_sends_only_later_failed_deliveries(ctl, admin, receiver):
     receiver.behave(one_after_the_other(*[status(500)] * 2, *[status(204)], *[status(500)] * 4, status(204)))
     subscription = subscribe(admin, receiver.url)
     found = []
@@ -150,12 +150,12 @@ def test_recovering_sends_what_has_failed_since_and_nothing_else(ctl, admin, rec
     assert sorted(one["id"] for one in payloads) == sorted(one["payload"]["id"] for one in found[2:])
 
 
-def test_nothing_to_recover_is_no_failure(ctl, admin):
+def test_recover_succeeds_without_failed_deliveries(ctl, admin):
     subscription = subscribe(admin, "http://127.0.0.1:9/")
     assert ctl.json("webhook", "recover", subscription["id"], "--since", "2026-01-01T00:00:00-03:00") == {"recovered": 0}
 
 
-def test_what_is_sent_again_to_an_inactive_subscription_waits_and_that_is_said(ctl, admin, receiver):
+def test_a_retry_to_an_inactive_subscription_waits_with_a_notice(ctl, admin, receiver):
     receiver.behave(one_after_the_other(status(500), status(500), status(204)))
     subscription, first = failed(admin, receiver.url)
     path = f"webhooks/{subscription['id']}"
@@ -166,7 +166,7 @@ def test_what_is_sent_again_to_an_inactive_subscription_waits_and_that_is_said(c
     until(admin, subscription, "success")
 
 
-def test_what_is_pending_is_sent_again_whether_it_was_attempted_or_not(ctl, admin, receiver):
+def test_pending_deliveries_can_be_retried_with_or_without_attempts(ctl, admin, receiver):
     receiver.behave(status(410))
     subscription = subscribe(admin, receiver.url)
     admin.broker()
@@ -183,7 +183,7 @@ def test_what_is_pending_is_sent_again_whether_it_was_attempted_or_not(ctl, admi
     assert len(deliveries(admin, subscription)) == 4
 
 
-def test_what_was_pending_when_its_subscription_was_deleted_is_refused_for_that(ctl, admin):
+def test_a_retry_for_a_deleted_subscription_is_refused(ctl, admin):
     subscription = subscribe(admin, "http://127.0.0.1:9/")
     ok(admin.patch(f"webhooks/{subscription['id']}", json={"is_active": False}))
     made = ok(admin.post(f"webhooks/{subscription['id']}/test"), 201)
@@ -191,7 +191,7 @@ def test_what_was_pending_when_its_subscription_was_deleted_is_refused_for_that(
     assert "deleted" in ctl.refused("webhook", "retry", made["id"])
 
 
-def test_what_is_not_there_is_refused(ctl, admin):
+def test_missing_subscriptions_and_deliveries_are_refused(ctl, admin):
     nothing = "whs_" + UNKNOWN_ULID
     assert "no such subscription" in ctl.refused("webhook", "deliveries", nothing)
     assert "no such subscription" in ctl.refused("webhook", "recover", nothing, "--since", "2026-01-01T00:00:00Z")
@@ -215,7 +215,7 @@ def test_what_is_not_there_is_refused(ctl, admin):
     ["tail", "--organization", "all"],
     ["listen"],
 ])
-def test_what_makes_no_sense_is_refused(ctl, args):
+def test_invalid_arguments_are_refused(ctl, args):
     ctl.refused("webhook", *args, code=2)
 
 
@@ -244,7 +244,7 @@ def attempts_of(lines):
     return [(row["event_type"], row["attempt"], row["result"], row["http_status"]) for row in map(json.loads, lines)]
 
 
-def test_tail_tells_of_every_attempt_once_and_of_nothing_before(ctl, admin, receiver):
+def test_tail_prints_every_later_attempt_once(ctl, admin, receiver):
     receiver.behave(one_after_the_other(status(204), status(503), status(204), status(500)))
     subscription = subscribe(admin, receiver.url)
     admin.broker()
@@ -261,7 +261,7 @@ def test_tail_tells_of_every_attempt_once_and_of_nothing_before(ctl, admin, rece
     assert all(json.loads(line)["subscription_id"] == subscription["id"] for line in lines)
 
 
-def test_tail_misses_nothing_of_many_and_tells_nothing_twice(ctl, module_instance, module_admin_factory, admin, receiver):
+def test_tail_prints_each_of_many_attempts_exactly_once(ctl, module_instance, module_admin_factory, admin, receiver):
     other = Api(module_instance, module_admin_factory.key())
     subscribe(admin, receiver.url)
     subscribe(other, receiver.url)
@@ -279,7 +279,7 @@ def test_tail_misses_nothing_of_many_and_tells_nothing_twice(ctl, module_instanc
     assert len(ids) == len(set(ids)) and {arrival.id for arrival in receiver.arrivals} <= set(ids)
 
 
-def test_tail_tells_people_what_happens(ctl, admin):
+def test_tail_has_a_text_format(ctl, admin):
     with ClosedPort() as nobody:
         tail = Tail(ctl, "--organization", organization_of(admin))
         failed(admin, nobody.url)
@@ -290,10 +290,10 @@ def test_tail_tells_people_what_happens(ctl, admin):
     assert "  failed  " in second and "attempt 2" in second
 
 
-def test_tail_ends_by_itself_when_told_so(ctl):
+def test_tail_ends_after_the_given_time(ctl):
     assert Tail(ctl, "--json", "--for", "1").end(None) == []
 
 
-def test_tail_ends_where_nobody_reads_it(ctl):
+def test_tail_ends_if_its_output_cannot_be_written(ctl):
     with open("/dev/full", "w") as full:
         assert "could not be written" in ctl.refused("webhook", "tail", "--for", "20", stdout=full)

@@ -56,7 +56,7 @@ def test_the_description_needs_no_credential(anonymous):
     assert re.match(r"openapi: ['\"]?3\.1\.\d+['\"]?\n", response.text)
 
 
-def test_the_description_is_asked_for_again_with_its_tag(anonymous):
+def test_the_description_is_revalidated_with_its_etag(anonymous):
     etag = anonymous.get("openapi.yaml", headers={"Accept-Encoding": "identity"}).headers["ETag"]
     assert anonymous.get("openapi.yaml", headers={"If-None-Match": etag}).status_code == 304
     page = anonymous.get("docs/errors", headers={"Accept-Encoding": "identity"}).headers["ETag"]
@@ -69,7 +69,7 @@ def test_the_description_names_the_server(document, instance, second_host_api):
     assert other["servers"][0]["url"].rstrip("/") == "https://api.example.com/public/v1"
 
 
-def test_problems_lead_to_the_page_of_the_host(api, second_host_api, instance):
+def test_problems_link_to_the_error_page_of_the_host(api, second_host_api, instance):
     assert api.get("nothing").json()["documentation_url"].startswith(instance.url)
     assert second_host_api.get("nothing").json()["documentation_url"] == "https://docs.example.com/api/errors#not_found.route"
 
@@ -113,7 +113,7 @@ def test_a_broker_is_described_by_the_columns_of_its_table(document, instance):
         == set(columns) - {"representation"}
 
 
-def test_every_operation_of_the_contract_is_there(document):
+def test_every_operation_of_the_contract_is_described(document):
     described = {(method, path) for path, method, _ in operations(document)}
     names = ("brokers", "properties", "parties", "proposals", "contracts", "documents", "webhooks")
     collections = {(method, f"/{name}{path}") for name in names for path in ("", "/{id}") for method in
@@ -133,7 +133,7 @@ def test_every_described_operation_exists_and_no_other(document, api):
         assert set(allowed) == beside | METHODS & set(item), path
 
 
-def test_every_operation_tells_every_header_and_the_common_errors(document):
+def test_every_operation_describes_its_headers_and_the_common_errors(document):
     ids = set()
     for path, method, operation in operations(document):
         ids.add(operation["operationId"])
@@ -165,7 +165,7 @@ def test_every_filter_is_described(document):
             "updated_gte", "updated_lte"} <= names
 
 
-def test_the_description_says_what_needs_no_credential(document):
+def test_the_description_marks_operations_without_authentication(document):
     open_to_all = {path for path, _, operation in operations(document) if operation.get("security") == []}
     assert open_to_all == {"/openapi.yaml", "/docs/errors"}
 
@@ -236,7 +236,7 @@ def checked(document, monkeypatch):
     return asker
 
 
-def test_live_answers_conform_to_the_description(checked, own_api, principals, instance):
+def test_live_responses_conform_to_the_description(checked, own_api, principals, instance):
     ask, one = checked(own_api), "/brokers/{id}"
     key = {"Idempotency-Key": str(uuid.uuid4())}
     full = {"name": "Ana", "creci": "SP 1", "document_number": "1", "email": "a@b.br", "phone": "1", "visibility": "public",

@@ -89,7 +89,7 @@ def test_events_never_have_bank_account_data(own_api, instance, subscribe):
     (["broker.deleted", "broker.created", "property.created"], ["broker.created", "broker.deleted"]),
     (["property.created", "party.updated"], []),
 ])
-def test_a_subscription_gets_the_events_it_wants(own_api, instance, subscribe, wanted, delivered):
+def test_a_subscription_gets_the_events_that_it_lists(own_api, instance, subscribe, wanted, delivered):
     subscription = subscribe(*wanted)
     live(own_api)
     assert events(instance, subscription) == delivered

@@ -64,7 +64,7 @@ def test_a_tax_number_must_match_the_kind(own_api, factory):
     assert ok(own_api.patch("parties/" + made["id"], json={"kind": "company", "document_number": cnpj()}))["kind"] == "company"
 
 
-def test_a_tax_number_is_unique_whatever_its_spelling(own_api, principals, instance, factory):
+def test_a_tax_number_is_unique_in_any_spelling(own_api, principals, instance, factory):
     first = factory.party(document_number="529.982.247-25")
     problem = refused(post(own_api, factory, document_number="52998224725"), 409, "conflict.duplicate")
     assert problem["detail"] == "Another party of the organization has this document_number."

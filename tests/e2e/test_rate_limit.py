@@ -109,7 +109,7 @@ def test_a_window_restarts_at_its_reset_time(limited_api):
     assert time.time() >= headers(answer)["Reset"] and headers(again)["Remaining"] == 1
 
 
-def test_another_plan_takes_effect_at_once(limited_api, admin_factory):
+def test_a_changed_plan_takes_effect_at_once(limited_api, admin_factory):
     api = limited_api(3)
     for _ in range(4):
         response = api.get("me")
@@ -122,7 +122,7 @@ def test_another_plan_takes_effect_at_once(limited_api, admin_factory):
 # ---------------------------------------------------------------- without a valid credential
 
 
-def test_guessing_is_counted_by_address_and_a_valid_key_works_on(anonymous, principals):
+def test_failed_authentication_is_limited_by_address_and_valid_keys_keep_working(anonymous, principals):
     def guess(number):
         secret = principals.admin.secret[:-8] + f"{number:08}"
         return anonymous.get("me", headers={"X-API-Key": secret} if number % 3 else {})

@@ -51,7 +51,7 @@ def try_out(browser, operation):
     return int(status.split()[0]), shown
 
 
-def test_trying_it_out_with_a_key_gets_real_answers(reference, own_api):
+def test_try_it_out_with_a_key_gets_real_responses(reference, own_api):
     authorize(reference, own_api.credential.secret)
     status, shown = try_out(reference, "getPrincipal")
     assert status == 200 and own_api.credential.id in shown
@@ -92,7 +92,7 @@ def snippet_of(browser, start):
     return text if text.startswith(start) else None
 
 
-def test_trying_it_out_works_by_whatever_name_the_page_was_reached(browser, second_host_api):
+def test_try_it_out_works_under_every_host_name_of_the_page(browser, second_host_api):
     """The base URL of this virtual host is different."""
     browser.look()
     browser.open(second_host_api.url + "docs/reference")
@@ -100,7 +100,7 @@ def test_trying_it_out_works_by_whatever_name_the_page_was_reached(browser, seco
     assert try_out(browser, "getPrincipal")[0] == 200
 
 
-def test_lists_are_tried_out_with_what_is_proposed(reference, own_api):
+def test_try_it_out_works_for_lists_with_the_default_parameters(reference, own_api):
     """Optional parameters and their examples are not sent."""
     authorize(reference, own_api.credential.secret)
     for name in ("listProperties", "listContracts", "listWebhooks"):
@@ -118,12 +118,12 @@ def test_a_schema_shows_the_fields_that_references_lead_to(reference):
     assert reference.console() == []
 
 
-def test_trying_it_out_without_a_key_says_so(reference):
+def test_try_it_out_without_a_key_shows_the_401(reference):
     status, shown = try_out(reference, "getPrincipal")
     assert status == 401 and "unauthorized.auth_required" in shown
 
 
-def test_a_key_is_kept_nowhere(reference, own_api):
+def test_a_key_is_not_stored(reference, own_api):
     authorize(reference, own_api.credential.secret)
     assert try_out(reference, "getPrincipal")[0] == 200
     assert reference.run("return localStorage.length + sessionStorage.length + document.cookie.length") == 0

@@ -106,7 +106,7 @@ def test_unknown_ids_and_ids_of_other_kinds_are_not_found(own_api, factory, coll
 
 
 @every
-def test_a_patch_changes_what_it_names_and_nothing_else(own_api, factory, collection):
+def test_a_patch_changes_only_the_given_fields(own_api, factory, collection):
     body = factory.full(collection)
     made = ok(own_api.post(collection, json=body), 201)
     own_api.pass_by(made["updated_at"])
@@ -183,7 +183,7 @@ def test_concurrent_changes_are_all_kept(own_api, factory, collection):
 
 
 @every
-def test_a_list_is_newest_first_and_paged(own_api, factory, collection):
+def test_a_list_is_newest_first_and_paginated(own_api, factory, collection):
     made = [factory.create(collection) for _ in range(5)]
     assert own_api.walk(collection, limit=2) == made[::-1]
     page = ok(own_api.get(collection, params={"limit": 2}))

@@ -68,7 +68,7 @@ def test_requests_are_counted_by_route_and_status(admin, admin_pages):
     eventually(lambda: counted() == wanted, f"{wanted}")
 
 
-def test_nothing_is_lost_between_processes(admin, wait_for_increase):
+def test_all_processes_share_the_counters(admin, wait_for_increase):
     clients = [admin.with_() for _ in range(8)]
     with ThreadPoolExecutor(len(clients)) as pool:
         for done in [pool.submit(lambda api=api: [ok(api.get("me")) for _ in range(50)]) for api in clients]:
@@ -77,8 +77,7 @@ def test_nothing_is_lost_between_processes(admin, wait_for_increase):
     wait_for_increase("Requests2xx", 400)
 
 
-def test_what_was_counted_outlives_a_graceful_restart_and_a_killed_child(module_instance, admin, admin_pages,
-                                                                         wait_for_increase):
+def test_counts_survive_a_graceful_restart_and_a_killed_child(module_instance, admin, admin_pages, wait_for_increase):
     since = admin_pages.counters()["CountedSince"]
     ok(admin.get("me"))
     module_instance.command("graceful")
@@ -95,7 +94,7 @@ def test_what_was_counted_outlives_a_graceful_restart_and_a_killed_child(module_
     assert admin_pages.counters()["CountedSince"] == since
 
 
-def test_what_httpd_refuses_by_itself_is_counted_as_well(admin, wait_for_increase):
+def test_requests_that_httpd_refuses_are_counted(admin, wait_for_increase):
     assert admin.raw(b"GET /public/v1/brokers HTTP/1.1\r\nHost: localhost\r\nBroken\r\n\r\n").status_code == 400
     wait_for_increase("Requests4xx", 1)
 
@@ -121,7 +120,7 @@ def test_rate_limited_requests_are_counted(module_instance, module_admin_factory
     wait_for_increase("RateLimited", 3)
 
 
-def test_what_is_slow_is_seen_in_the_percentiles(module_instance, module_admin_factory, admin_pages):
+def test_slow_requests_show_in_the_percentiles(module_instance, module_admin_factory, admin_pages):
     """Of requests that wait a second for a lock, and of the connections that they have meanwhile."""
     api = Api(module_instance, module_admin_factory.key())
     connection = psycopg2.connect(module_instance.admin_dsn)
@@ -141,7 +140,7 @@ def test_what_is_slow_is_seen_in_the_percentiles(module_instance, module_admin_f
     assert eventually(lambda: admin_pages.counters()["ConnectionsInUse"] <= 4, "they are given back")
 
 
-def test_the_access_log_is_told_how_long_the_database_took(module_instance, admin):
+def test_the_access_log_has_the_database_time(module_instance, admin):
     def times(query):
         lines = (module_instance.state / "log/times.log").read_text().splitlines()
         return [line.split()[-1] for line in lines if f"/public/v1/brokers?{query} " in line]
@@ -153,7 +152,7 @@ def test_the_access_log_is_told_how_long_the_database_took(module_instance, admi
 
 # ---------------------------------------------------------------- webhooks
 
-def test_attempts_are_counted_by_how_they_end(admin, receiver, wait_for_increase):
+def test_attempts_are_counted_by_result(admin, receiver, wait_for_increase):
     receiver.behave(behaviours.one_after_the_other(behaviours.status(200), behaviours.status(500), behaviours.hang))
     whole = [subscribe(admin, receiver.url + "the/path?token=secret", "broker.created")]
     for status in ("success", "failed", "failed"):
@@ -166,7 +165,7 @@ def test_attempts_are_counted_by_how_they_end(admin, receiver, wait_for_increase
     wait_for_increase("WebhooksFailed", 2)
 
 
-def test_the_slowest_receivers_are_named_by_their_hosts_alone(admin, admin_pages):
+def test_the_slowest_receivers_are_shown_by_host_only(admin, admin_pages):
     with behaviours.Receiver(behaviours.slowly(0.5)) as slow, behaviours.Receiver() as quick:
         made = [subscribe(admin, one.url + "the/path?token=secret", "broker.created") for one in (slow, quick)]
         admin.broker()
@@ -181,7 +180,7 @@ def test_the_slowest_receivers_are_named_by_their_hosts_alone(admin, admin_pages
         assert "secret" not in page and "/the/path" not in page
 
 
-def test_what_is_in_flight_is_seen(admin, receiver, admin_pages):
+def test_attempts_in_flight_are_shown(admin, receiver, admin_pages):
     receiver.behave(behaviours.slowly(1.5))
     subscription = subscribe(admin, receiver.url, "broker.created")
     admin.broker()
@@ -207,7 +206,7 @@ def queue(module_instance, admin):
     module_instance.sql("analyze neoapi.webhook_queue")
 
 
-def test_the_queue_is_seen_with_what_waits_longest(module_instance, queue, admin_pages):
+def test_the_queue_length_and_the_oldest_delivery_are_shown(module_instance, queue, admin_pages):
     subscription = queue(7, "1 hour")
     found = eventually(lambda: (now := admin_pages.counters())["QueuePending"] == 7 and now, "seven that wait")
     assert found["QueueDue"] == found["QueueOverdueSeconds"] == found["QueuePendingIsEstimate"] == 0
@@ -220,7 +219,7 @@ def test_the_queue_is_seen_with_what_waits_longest(module_instance, queue, admin
     assert admin_pages.counters()["QueuePending"] == 7
 
 
-def test_a_long_queue_is_estimated_and_said_to_be(module_instance, queue, admin_pages):
+def test_the_length_of_a_long_queue_is_marked_as_an_estimate(module_instance, queue, admin_pages):
     queue(30000, "1 hour")
     module_instance.sql("analyze neoapi.webhook_queue")
     found = eventually(lambda: (now := admin_pages.counters())["QueuePendingIsEstimate"] == 1 and now, "an estimate")
@@ -230,7 +229,7 @@ def test_a_long_queue_is_estimated_and_said_to_be(module_instance, queue, admin_
 
 # ---------------------------------------------------------------- the page itself
 
-def test_the_page_is_the_same_from_wherever_it_is_asked(module_instance, admin, admin_pages):
+def test_the_page_is_the_same_on_every_virtual_host(module_instance, admin, admin_pages):
     ok(admin.get("me"))
     inner, outer = admin_pages.page(), admin.session.get(admin.url.replace("public/v1/", "neoapi-status"))
     for response, name in ((inner, "inner.example.com"), (outer, "localhost")):
@@ -242,7 +241,7 @@ def test_the_page_is_the_same_from_wherever_it_is_asked(module_instance, admin, 
     assert "Status of localhost" in other.text and "other.example.com" not in other.text
 
 
-def test_the_page_says_nothing_of_tenants(module_instance, admin, admin_pages):
+def test_the_page_shows_no_tenant_data(module_instance, admin, admin_pages):
     broker = admin.broker(name="Maria Segredo")
     page = admin_pages.page().text + admin_pages.page("?auto").text + admin_pages.metrics()
     for word in (broker["id"], "Segredo", admin.credential.id, *admin.credential.organizations, admin.credential.tenant):
@@ -251,7 +250,7 @@ def test_the_page_says_nothing_of_tenants(module_instance, admin, admin_pages):
 
 @pytest.mark.parametrize("query, header", [("", None), ("?refresh=7", "7"), ("?refresh", "10"), ("?auto&refresh=3600", "3600"),
                                            ("?refresh=5&nobody=knows", "5")])
-def test_it_comes_again_as_often_as_it_is_asked_to(admin_pages, query, header):
+def test_the_page_refreshes_at_the_requested_interval(admin_pages, query, header):
     response = admin_pages.page(query)
     assert response.status_code == 200 and response.headers.get("Refresh") == header
 
@@ -263,21 +262,21 @@ def test_a_refresh_that_is_no_number_is_refused(admin_pages, value):
 
 
 @pytest.mark.parametrize("path", ["neoapi-status", "neoapi-metrics", "neoapi-health"])
-def test_it_is_only_read(admin_pages, path):
+def test_only_get_and_head_are_allowed(admin_pages, path):
     response = admin_pages.get(path, "POST", data="x")
     assert response.status_code == 405 and "GET" in response.headers["Allow"]
     head = admin_pages.get(path, "HEAD")
     assert head.status_code == 200 and head.content == b""
 
 
-def test_mod_status_has_a_section_of_it(admin, admin_pages):
+def test_mod_status_has_a_section(admin, admin_pages):
     ok(admin.get("me"))
     page, lines = admin_pages.get("server-status").text, admin_pages.get("server-status?auto").text
     assert "Public Integration API (mod_neoapi" in page and "database connection waits" in page
     assert re.search(r"^NeoAPIRequests: [1-9]\d*$", lines, re.M) and "NeoAPIConnectionsInUse: " in lines
 
 
-def test_without_the_database_the_page_says_so_and_shows_the_rest(module_instance, admin, admin_pages):
+def test_without_the_database_the_page_shows_the_outage_and_the_rest(module_instance, admin, admin_pages):
     ok(admin.get("me"))
     module_instance.command("stop-db")
     try:
@@ -303,7 +302,7 @@ def unused_httpd(instance, tmp_path):
     one.stop()
 
 
-def test_where_the_api_is_nowhere_they_say_so(unused_httpd):
+def test_the_pages_report_that_the_api_is_not_enabled(unused_httpd):
     seeing = AdminPages(unused_httpd, "127.0.0.6")
     for path in ("neoapi-status", "neoapi-status?auto", "neoapi-metrics", "neoapi-health"):
         response = seeing.get(path)

@@ -33,7 +33,7 @@ def page(module_instance, admin, receiver):
 
 
 @pytest.mark.parametrize("look", LOOKS)
-def test_it_is_drawn_and_read_in_every_look(browser, page, look):
+def test_the_page_is_rendered_and_readable_in_every_theme(browser, page, look):
     browser.look(*LOOKS[look])
     browser.open(page)
     assert len(browser.find_all("svg.plot")) == 4 and browser.find_all(".plot rect.good")
@@ -47,7 +47,7 @@ def test_it_is_drawn_and_read_in_every_look(browser, page, look):
     assert (sum(map(int, dark.strip("rgb()").split(","))) < 200) == look.endswith("dark")
 
 
-def test_nothing_that_is_drawn_leaves_its_chart(browser, page):
+def test_charts_are_drawn_within_their_bounds(browser, page):
     browser.look(DESK)
     browser.open(page)
     assert browser.run("""return [...document.querySelectorAll('.plot rect, .plot path')].every((shape) => {
@@ -64,7 +64,7 @@ def test_its_style_is_applied_and_no_script_runs(browser, page):
     assert browser.run("return window.ran === undefined")
 
 
-def test_it_comes_again_by_itself(browser, page):
+def test_the_page_reloads_by_itself(browser, page):
     browser.look(DESK)
     browser.open(page + "?refresh=1")
     browser.run("window.first = 1")
@@ -72,7 +72,7 @@ def test_it_comes_again_by_itself(browser, page):
     assert "every 1 s" in browser.find("nav").text
 
 
-def test_the_links_lead_to_its_other_forms(browser, page):
+def test_the_links_lead_to_the_other_formats(browser, page):
     browser.look(DESK)
     browser.open(page)
     browser.find("nav a[href='?refresh=5']").click()

@@ -342,7 +342,7 @@ def test_occasional_failures_do_not_slow_a_backlog_down(in_flight_at):
     assert statistics.mean(found[150:]) > 21 * processes, statistics.mean(found[150:])
 
 
-def test_queued_deliveries_leave_as_fast_as_the_receiver_responds(admin, receiver, module_instance):
+def test_queued_deliveries_are_sent_as_fast_as_the_receiver_responds(admin, receiver, module_instance):
     """Far more than may be on its way at a time: each answer makes room for another, without waiting for the next look."""
     count = 1600
     looks = count / (32 * len(module_instance.children())) * 1.25  # seconds, if each process took 32 at each of its looks
@@ -355,7 +355,7 @@ def test_queued_deliveries_leave_as_fast_as_the_receiver_responds(admin, receive
     assert len({arrival.id for arrival in receiver.arrivals}) == len(receiver.arrivals) == count
 
 
-def test_a_secret_that_cannot_be_opened_is_logged(module_instance, module_admin_factory, receiver):
+def test_a_secret_that_cannot_be_decrypted_is_logged(module_instance, module_admin_factory, receiver):
     """And the delivery is sent once the secret can be opened again."""
     api = Api(module_instance, module_admin_factory.key())
     subscription = subscribe(api, receiver.url)

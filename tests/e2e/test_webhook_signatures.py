@@ -94,8 +94,8 @@ def test_after_a_rotation_both_secrets_verify_the_standard_signature_for_a_day(a
     assert verify_signatures(new, arrival) == [(True, True)] and verify_signatures(old, arrival) == [(False, NOT_SIGNED)]
 
 
-def test_a_new_key_in_front_of_the_old_one_keeps_old_secrets_and_seals_new_ones(admin, receiver, module_instance,
-                                                                                verify_signatures):
+def test_a_new_encryption_key_encrypts_new_secrets_and_old_secrets_stay_valid(admin, receiver, module_instance,
+                                                                              verify_signatures):
     old = subscribe(admin, receiver.url, "broker.deleted")
     file = module_instance.state / "neoapi.key"
     kept = file.read_text()

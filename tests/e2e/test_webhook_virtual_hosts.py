@@ -34,7 +34,7 @@ def test_only_the_host_with_the_directive_accepts_http(admin, allowing):
         assert refuses(admin.post("webhooks", json=new))
 
 
-def test_changes_are_checked_like_new_subscriptions(admin, allowing):
+def test_updates_are_checked_like_new_subscriptions(admin, allowing):
     path = "webhooks/" + subscribe(admin, "https://crm.example.com/")["id"]
     http = {"url": "http://crm.example.com/"}
     assert refuses(admin.patch(path, json=http))
@@ -43,13 +43,13 @@ def test_changes_are_checked_like_new_subscriptions(admin, allowing):
     assert ok(allowing.put(path, json={**http, "events": ["*"]}))["url"] == http["url"]
 
 
-def test_an_http_url_is_reported_with_everything_else_that_is_wrong(admin):
+def test_an_http_url_is_reported_with_all_other_errors(admin):
     found = wrong_fields(admin.post("webhooks", json={"url": "http://crm.example.com/", "colour": "red"}))
     assert found == {"url": "validation.webhook.url_invalid", "events": "validation.webhook.events_required",
                      "colour": "validation.unknown_field"}
 
 
-def test_the_first_host_says_how_to_deliver(admin, allowing, receiver):
+def test_delivery_settings_are_those_of_the_first_host(admin, allowing, receiver):
     subscription = subscribe(allowing, receiver.url)
     admin.broker()
     assert until(admin, subscription, "success")["http_status"] == 204

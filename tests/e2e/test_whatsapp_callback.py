@@ -202,7 +202,7 @@ def test_callbacks_for_an_unknown_number_are_ignored(org, caller):
     assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200 and count(org) == 1
 
 
-def test_an_unknown_number_of_a_known_app_costs_nothing(org, caller):
+def test_an_unknown_number_of_a_known_app_does_not_count_as_a_refusal(org, caller):
     """Also large callbacks: that they are Meta's is shown by the secret of another number."""
     big = padded(notification(UNKNOWN, text("Oi", PHONE)), 3_000_000)
     assert {caller.send(big, org.number.secret) for _ in range(40)} == {200}
@@ -376,7 +376,7 @@ def test_nul_characters_do_not_lose_other_messages(org, caller):
 # ---------------------------------------------------------------- nothing is lost, nothing counted twice
 
 
-def test_a_callback_that_comes_twice_counts_once(org):
+def test_a_repeated_callback_counts_once(org):
     made, send = org.begin()
     twice = notification(org.number, text("Oi", PHONE), status(send, "delivered", PHONE), message("image", PHONE))
     org.deliver(twice)
@@ -387,7 +387,7 @@ def test_a_callback_that_comes_twice_counts_once(org):
     assert org.conversation()["unread_count"] == 2 and count(org) == 3
 
 
-def test_a_callback_that_comes_many_times_at_once_counts_once(org):
+def test_concurrent_copies_of_a_callback_count_once(org):
     made, send = org.begin()
     twice = notification(org.number, *[text(f"Oi {n}", PHONE) for n in range(5)], status(send, "read", PHONE))
     together(*[lambda: org.deliver(twice)] * 20)

@@ -75,7 +75,7 @@ def test_an_unknown_type_of_message_is_stored(org):
     assert org.messages()[0]["direction"] == "inbound" and org.conversation()["unread_count"] == 1
 
 
-def test_media_are_told_apart(org, module_instance):
+def test_media_types_are_distinguished(org, module_instance):
     org.notify(message("document", PHONE), text("Oi", PHONE))
     found = module_instance.sql("select type, has_media, media_mime_type, media_filename from neoapi.whatsapp_message"
                                 " where organization_id = %s order by type", org.organization)

@@ -97,7 +97,7 @@ def test_an_unknown_conversation_is_not_found(org, id, path):
     refused(org.api.get(f"whatsapp/conversations/{id}{path}"), 404, "not_found.conversation")
 
 
-def test_a_conversation_that_no_answer_has_told_of_is_not_listed(org):
+def test_a_conversation_that_no_response_has_shown_is_not_listed(org):
     org.meta.behave(error(130429))
     assert org.start(org.lead()).status_code == 503
     assert conversations(org)["items"] == []
@@ -163,7 +163,7 @@ def test_a_conversation_is_dismissed_and_marked_as_read(org):
     assert conversation(org, before["id"])["unread_count"] == 3
 
 
-def test_what_a_client_has_set_is_not_changed_by_later_messages(org):
+def test_triage_set_by_a_client_is_not_changed_by_later_messages(org):
     lead = org.lead()
     id = org.begin(lead)[0]["conversation"]["id"]
     ok(patched(org, id, {"triage": "pending"}))
