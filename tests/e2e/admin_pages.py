@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of the administrator's pages share: where these are, and their figures.
+"""Fixtures for the status, metrics and health pages: their locations and their values.
 
 CONF adds them to the API's virtual host and to a plain HTTP virtual host without the API.
 """

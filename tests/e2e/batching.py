@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of batches share: sending them, looking at their results, and the events that they make. The fixture is imported
-by each module that uses it."""
+"""Helpers for batches: send batches, read results and queued events. Each module that uses the fixture imports
+it."""
 
 import pytest
 from client import check_items, ok

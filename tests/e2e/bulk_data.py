@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One organization with a million properties and many of everything else, in an instance of its own; and what PostgreSQL did for
-a request to it.
+"""An instance with one organization that has a million properties and many rows of every other resource, and the query plans of
+requests to it.
 
 The rows are written by SQL, past triggers and foreign keys: what matters is how many there are and how their values are spread.
 Indexes are made after the rows. Nothing here must survive a crash, so the cluster does without what that costs.
@@ -196,7 +196,7 @@ class BulkData:
         for table in [*(TABLES[collection] for collection in COLUMNS if collection != "properties"), "reference"]:
             cursor.execute(f"analyze neoapi.{table}")
 
-    # ------------------------------------------------------------ what was done
+    # ------------------------------------------------------------ plans and statements
 
     def log(self):
         return (self.instance.directory / "log/postgresql.log").read_text()

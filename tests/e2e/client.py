@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the API. Whatever it receives is checked against what the API promises for every response."""
+"""A client of the API. It checks that every response meets the API's general guarantees."""
 
 import functools
 import http.client

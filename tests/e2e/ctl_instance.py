@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl beside running servers, and on a terminal of its own."""
+"""Runs neoapictl while servers run, also on a pseudo-terminal."""
 
 import json
 import os

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The resources of an estate agency: the smallest and the fullest body of each, and making them."""
+"""Creates resources. Has the minimal and the full body of each."""
 
 import itertools
 import uuid

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values from schemas: what they take and what they do not, by Hypothesis. A path is a tuple of names and indexes."""
+"""Generates valid and invalid values from schemas with Hypothesis. A path is a tuple of names and indexes."""
 
 import copy
 import json
@@ -58,7 +58,7 @@ class Generator:
         self.document, self.ids, self.made = document, ids, {}
         self.kinds = {name: prefix for prefix, name in document.prefixes.items()}
 
-    # ------------------------------------------------------------ what a schema takes
+    # ------------------------------------------------------------ valid values
 
     def values(self, schema):
         key = json.dumps(schema, sort_keys=True)
@@ -130,7 +130,7 @@ class Generator:
         prefix = self.kinds.get(value.get("type"))
         return {**value, "id": self.ids[prefix][0]} if prefix in self.ids and ID.fullmatch(str(value.get("id"))) else value
 
-    # ------------------------------------------------------------ where something can be changed
+    # ------------------------------------------------------------ places in a body
 
     def branch(self, schema, value):
         """The schema that a value is of, where there are several."""
@@ -166,7 +166,7 @@ class Generator:
             return place, put(body, place.path, ... if leave_out else draw(self.values(place.schema)))
         return changed()
 
-    # ------------------------------------------------------------ what a schema does not take
+    # ------------------------------------------------------------ invalid values
 
     def spoiled(self, body, place):
         """Bodies that are wrong at that place or just below it. What is not wrong after all has to be sorted out."""

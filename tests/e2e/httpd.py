@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An Apache of one's own beside an instance's, with a changed configuration and maybe another database."""
+"""A second Apache next to an instance's, with another configuration and optionally another database."""
 
 import os
 import re

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of a next version: this build's objects, linked with migrations of the tests' own after those in sql/, and with a
-broker that has one field more."""
+"""Builds a next version: this build's objects, linked with additional migrations after those in sql/ and with an additional field of
+brokers."""
 
 import re
 import subprocess

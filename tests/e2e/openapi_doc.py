@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API's own description, as tests use it: its operations, and whether an answer fits what it says."""
+"""The OpenAPI document: its operations, and validation of responses against it."""
 
 import copy
 import re

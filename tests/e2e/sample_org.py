@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An organization with resources of every kind that the description knows, made from its own examples."""
+"""An organization with resources of every kind, created from the examples of the OpenAPI document."""
 
 import copy
 import itertools

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may do what: credentials, roles and scopes, X-Organization-ID, the walls between organizations, revocation."""
+"""Authentication and authorization: credentials, roles, scopes, X-Organization-ID, isolation of organizations, revocation."""
 
 import zlib
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broken HTTP of every kind: what httpd itself refuses is answered like everything else, and nothing is smuggled past it."""
+"""Malformed HTTP: errors that httpd itself detects are problem documents, too, and no request can be smuggled."""
 
 import re
 import socket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches: every operation is what the single request would be, in order; all or nothing where asked for."""
+"""Batches: every operation has the result of the single request, in order. With atomic, all succeed or none."""
 
 import pytest
 from batching import (COLLECTIONS, KINDS, MINE, count, create, delete, fields, results, send, queued_events, update)
@@ -7,7 +7,7 @@ from client import ok, refused, wrong_fields
 from factories import UNKNOWN_ULID, ResourceFactory, cpf
 
 
-# ---------------------------------------------------------------- what it does
+# ---------------------------------------------------------------- operations
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
@@ -75,7 +75,7 @@ def test_each_operation_succeeds_or_fails_by_itself(own_api):
     assert [found["name"] for found in own_api.walk()] == ["F", "B"]
 
 
-# ---------------------------------------------------------------- what must be unique
+# ---------------------------------------------------------------- unique values
 
 
 @pytest.mark.parametrize("collection", COLLECTIONS)
@@ -177,7 +177,7 @@ def test_a_resource_that_is_not_deleted_still_protects_its_targets(own_api):
     results(send(own_api, delete(c), delete(b), delete(a), collection="parties"), 204, 204, 204)
 
 
-# ---------------------------------------------------------------- all or nothing
+# ---------------------------------------------------------------- atomic batches
 
 
 def test_an_atomic_batch_is_done_whole(own_api):

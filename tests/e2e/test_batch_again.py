@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batches that come again, several at once, or while the database is in trouble: each is done once, or not at all."""
+"""Repeated and concurrent batches, and batches during database failures: each is executed once or not at all."""
 
 import itertools
 import uuid

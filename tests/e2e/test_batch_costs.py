@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a batch costs: round trips, and rows a second beside single creates."""
+"""The cost of batches: round trips, and rows per second compared with single creates."""
 
 import re
 import time

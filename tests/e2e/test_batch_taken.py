@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is taken for a batch, from whom, how much of it, and how it is counted."""
+"""Validation of batches: permissions, sizes, malformed bodies and rate limits."""
 
 import pytest
 from batching import COLLECTIONS, count, create, delete, fields, results, send, update
@@ -8,7 +8,7 @@ from factories import ResourceFactory, unique
 from wait import together
 
 
-# ---------------------------------------------------------------- who may, and of whom
+# ---------------------------------------------------------------- permissions
 
 
 def test_the_scope_is_the_resources_write_scope(instance, principals, admin_factory):
@@ -29,7 +29,7 @@ def test_a_batch_does_not_find_another_organizations_resources(own_api, instance
     assert ok(other.get("brokers/" + theirs["id"])) == theirs
 
 
-# ---------------------------------------------------------------- what is taken
+# ---------------------------------------------------------------- validation
 
 
 def test_a_batch_has_from_one_to_a_hundred_operations(own_api):

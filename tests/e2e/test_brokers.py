@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Brokers: create, read, change, replace, delete; what is unique; who did it."""
+"""Brokers: create, read, PATCH, PUT, delete, unique values, authors and timestamps."""
 
 import re
 import uuid
@@ -237,7 +237,7 @@ def test_of_concurrent_deletes_one_succeeds(api):
         assert sorted(statuses) == [204] + [404] * 5
 
 
-# ---------------------------------------------------------------- who and when
+# ---------------------------------------------------------------- authors and timestamps
 
 
 def test_a_change_records_time_and_author(instance, principals, api):

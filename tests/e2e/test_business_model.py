@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The service beside a model of the page "Business rules": random steps of a client have the same outcome in both.
+"""Compares the service with a model of the page "Business rules": random requests must have the same outcome in both.
 
 NEOAPI_GUARANTEE_STEPS is the number of steps."""
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that is made from the API's description, by a generator and a library that are not ours, lives one whole story."""
+"""Runs a client that third-party tools generate from the OpenAPI document through a sequence of requests."""
 
 import os
 import subprocess

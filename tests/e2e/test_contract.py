@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Contracts: what one field asks of another, what each takes, and what the filters find. Statuses: test_transitions.py."""
+"""Contracts: rules between fields, validation and filters. Statuses: test_transitions.py."""
 
 import pytest
 from client import Api, ok, refused, wrong_fields

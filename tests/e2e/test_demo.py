@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests `make demo`: the commands that it prints work, and starting it again changes nothing."""
+"""Tests `make demo`: the printed commands work, and a second start changes no data."""
 
 import json
 import os

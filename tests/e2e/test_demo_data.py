@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's data: what `make demo` loads is what the API accepts, finds and keeps consistent."""
+"""The data that `make demo` loads: the API accepts it, filters find it, and it is consistent."""
 
 import os
 import re

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's receiver: it accepts what the API sends and nothing else."""
+"""The demo's receiver: it accepts only requests that the API has signed."""
 
 import os
 import re

@@ -72,7 +72,7 @@ def test_an_unknown_page_is_not_found(anonymous, api):
         refused(anonymous.get(path), 401, "unauthorized.auth_required")
 
 
-# ---------------------------------------------------------------- nothing from elsewhere
+# ---------------------------------------------------------------- external resources
 
 
 @pytest.mark.slow  # the reference page needs Swagger UI, which npm fetches

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Documents: what each field takes, and what the filters find."""
+"""Documents: validation and filters."""
 
 import pytest
 from client import Api, ok, wrong_fields

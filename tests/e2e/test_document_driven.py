@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests that are made from the API's description, valid and invalid, to every operation that it has: whatever is described
-is tried, with no word here on any resource.
+"""Sends valid and invalid requests, generated from the OpenAPI document, to every operation. This module names no resource.
 
 NEOAPI_TEST_SEED varies what is generated (a number, or `random`; it is 1 otherwise), NEOAPI_TEST_EXAMPLES how much of it
 (requests for each place of a body).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is set in the environment of a build or of a test changes nothing: settings are arguments, or have a prefix of our own."""
+"""Unrelated environment variables do not change builds or tests: settings are arguments or variables with the project's prefix."""
 
 import os
 import re

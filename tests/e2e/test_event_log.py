@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The event log has no gaps: two hosts whose clocks differ by almost a second write, and readers follow the log meanwhile.
 
-NEOAPI_PROMISE_SCALE multiplies the number of writes; 1 stands for 2,400.
+NEOAPI_PROMISE_SCALE multiplies the number of writes; 1 means 2,400.
 """
 
 import json

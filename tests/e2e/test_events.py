@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event log: what is recorded of each kind of write, and what writes nothing."""
+"""The event log: the content of each event, and writes that cause no event."""
 
 import threading
 from contextlib import closing

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Health for balancers: alive without the database, ready with it, and in time whatever the database does."""
+"""Health checks for load balancers: live without the database, ready with it, and fast even if the database hangs."""
 
 import os
 import signal

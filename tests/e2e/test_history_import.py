@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""History that an administrator imports over the API: any status, original timestamps; rules of consistency, not of time."""
+"""Import of history through the API: any status and original timestamps; consistency rules apply, rules about time do not."""
 
 import uuid
 

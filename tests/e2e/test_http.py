@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The protocol: HTTP/2, compression, methods, sizes, paths, broken requests."""
+"""HTTP: HTTP/2, compression, methods, sizes, paths, malformed requests."""
 
 import gzip
 import json
@@ -276,7 +276,7 @@ def test_a_request_is_found_in_the_log_by_its_id(api, instance):
     assert answer.headers["X-Request-ID"] in instance.error_log + instance.access_log
 
 
-# ---------------------------------------------------------------- what every answer has
+# ---------------------------------------------------------------- headers of every response
 
 
 def test_ids_of_requests_differ(api):

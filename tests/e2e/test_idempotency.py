@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Idempotency-Key: a request that is repeated is done once and answered alike."""
+"""Idempotency-Key: a repeated request is executed once and gets the same response."""
 
 import uuid
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GET /me: both shapes of the principal."""
+"""GET /me: the principal of an API key and of a personal access token."""
 
 import re
 

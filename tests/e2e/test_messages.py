@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of the error log: which identifier, whom it is about, what to do."""
+"""Messages of the error log: each has an identifier, its subject and a remedy."""
 
 import re
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Metrics for Prometheus: promtool has nothing to say against them, and they count what happened."""
+"""Prometheus metrics, the dashboard and the alert rules: promtool accepts them, and counters are correct."""
 
 import json
 import re

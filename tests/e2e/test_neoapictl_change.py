@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl change, remove, rotate and status: what an administrator does about what there is, and what running servers make of
-it at once."""
+"""neoapictl change, remove, rotate and status, and their immediate effect on running servers."""
 
 import json
 import re
@@ -278,7 +277,7 @@ def test_status_names_what_holds_back_the_event_log(own_database):  # noqa: F811
     assert warning("--max-log-lag", "1")[0] == []
 
 
-# ---------------------------------------------------------------- how it looks
+# ---------------------------------------------------------------- output
 
 
 def test_colour_is_used_only_on_terminals_that_allow_it(ctl, admin_factory, tenant):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl doctor: it finds each fault, and nothing where nothing is wrong.
+"""neoapictl doctor: it reports each fault, and none without a fault.
 
-What it says of httpd's configuration is in test_neoapictl_doctor_httpd.py; this machine's is not looked at here.
+The checks of httpd's configuration are in test_neoapictl_doctor_httpd.py; here they are not run.
 """
 
 import base64

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl doctor and httpd's configuration, which apachectl reads: what is not set up yet, what is wrong, and how it is fixed."""
+"""neoapictl doctor and httpd's configuration, which apachectl reads: missing steps, faults and their remedies."""
 
 import contextlib
 import json
@@ -131,7 +131,7 @@ def test_a_finished_site_passes(layout, own_database):
     assert found["schema"]["result"] == "failed" and "newer" in found["schema"]["fix"]
 
 
-# ---------------------------------------------------------------- what is wrong
+# ---------------------------------------------------------------- faults
 
 
 def test_a_module_that_is_not_loaded_is_found(layout):

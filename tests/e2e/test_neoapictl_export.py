@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl export, import and purge: an organization's data goes out, away, and comes back as it was."""
+"""neoapictl export, import and purge: an organization's data is exported, purged and restored unchanged."""
 
 import contextlib
 import json
@@ -195,7 +195,7 @@ def test_an_export_does_not_write_into_an_existing_file(full_org_api, ctl, tmp_p
     assert "cannot be written" in ctl.refused("export", organization_of(full_org_api), "--output", str(path))
 
 
-# ---------------------------------------------------------------- there and back
+# ---------------------------------------------------------------- restoring an export
 
 
 def test_purged_data_is_restored_unchanged_by_an_import(full_org_api, ctl, admin_factory, instance, tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl import: data from elsewhere, what is wrong with it, and what becomes of an import that is interrupted."""
+"""neoapictl import: data of other systems, error reports, and interrupted imports."""
 
 import json
 import re
@@ -71,7 +71,7 @@ def wrong(ctl, *args, code=1):
     return {(error.get("line"), error.get("field")) for error in json.loads(out)["errors"]}
 
 
-# ---------------------------------------------------------------- from elsewhere
+# ---------------------------------------------------------------- foreign data
 
 
 def test_foreign_ids_are_replaced_in_all_references(own_api, import_rows):
@@ -143,7 +143,7 @@ def test_standard_input_is_read_and_empty_lines_are_skipped(own_api, ctl, organi
     assert ctl.json("import", "-", "--organization", organization, stdin=text)["created"] == 2
 
 
-# ---------------------------------------------------------------- what is wrong
+# ---------------------------------------------------------------- errors
 
 
 def test_all_errors_are_reported_by_line_and_field_and_no_row_is_imported(own_api, ctl, organization, tmp_path):
@@ -234,7 +234,7 @@ def test_an_import_that_cannot_start_gives_the_reason(ctl, organization, tmp_pat
     assert "--organization is missing" in ctl.refused("import", path, code=2)
 
 
-# ---------------------------------------------------------------- who is told
+# ---------------------------------------------------------------- events and webhooks
 
 
 def test_an_import_queues_webhooks_only_on_request(own_api, import_rows):

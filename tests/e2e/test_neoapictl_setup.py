@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl setup and migrate, and what the runtime role that they make may do."""
+"""neoapictl setup and migrate, and the privileges of the runtime role."""
 
 import base64
 import hashlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl webhook: what an administrator sees of deliveries, and does about them."""
+"""neoapictl webhook: listing, retrying and following deliveries."""
 
 import json
 import re

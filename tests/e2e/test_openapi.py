@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The API's description and its page of errors: served to everybody, and true."""
+"""The OpenAPI document and the error page: public and correct."""
 
 import re
 import uuid

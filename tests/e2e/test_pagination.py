@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lists: the six rules of paging, sealed cursors, the Link header."""
+"""Lists: pagination, cursors with a MAC, the Link header."""
 
 import random
 import threading

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Parties: tax numbers, what else each field takes, and what the filters find."""
+"""Parties: tax numbers, validation, filters and spouses."""
 
 import pytest
 from client import Api, ok, refused, wrong_fields

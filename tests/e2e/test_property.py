@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Properties: what each field takes, what one asks of another, and what the filters find."""
+"""Properties: validation, rules between fields, and filters."""
 
 import json
 
@@ -70,7 +70,7 @@ def test_a_count_is_an_integer(own_api, factory, field):
     assert factory.property(floor=0, bedrooms=0)["floor"] == 0
 
 
-# ---------------------------------------------------------------- what one field asks of another
+# ---------------------------------------------------------------- rules between fields
 
 
 @pytest.mark.parametrize("transaction_type, needed", [("sale", ["sale_price"]), ("rent", ["rent_price"]),

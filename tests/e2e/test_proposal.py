@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Proposals: amounts and terms, what else each field takes, and what the filters find. Statuses: test_transitions.py."""
+"""Proposals: amounts, terms of payment, validation and filters. Statuses: test_transitions.py."""
 
 import pytest
 from client import Api, ok, wrong_fields

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""References: what they name must exist in the organization when they are written, and cannot be deleted afterwards."""
+"""References: their targets must exist in the organization when they are written, and cannot be deleted afterwards."""
 
 import re
 import uuid
@@ -59,7 +59,7 @@ def code_of(collection, path, what):
     return f"validation.{NAMES[collection]}.{field}_{what}"
 
 
-# ---------------------------------------------------------------- what is not there
+# ---------------------------------------------------------------- missing resources
 
 
 @every_place
@@ -139,7 +139,7 @@ def test_a_repeated_create_is_replayed_after_its_target_is_deleted(factory, own_
     assert again.status_code == 201 and again.text == first.text and again.headers["Idempotent-Replayed"] == "true"
 
 
-# ---------------------------------------------------------------- what is referred to
+# ---------------------------------------------------------------- deletion of referenced resources
 
 
 @every_place

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for properties, parties, proposals, contracts and documents alike: every operation, external_id, metadata, who may
-do it, and what subscribers are told."""
+"""Tests for properties, parties, proposals, contracts and documents: every operation, external_id, metadata, scopes and events."""
 
 import re
 import uuid

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The balancer that conf/several-hosts.conf shows, in front of two hosts, as far as one machine can be these: over TLS, it finds
-out who is ready, and the hosts know who calls."""
+"""The load balancer of conf/several-hosts.conf in front of two hosts on this machine, over TLS: it uses ready hosts only, and
+the hosts see the client's address."""
 
 import re
 from pathlib import Path

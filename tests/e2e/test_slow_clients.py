@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A thousand slow clients beside a normal one, with the shipped numbers of threads and connections."""
+"""A thousand slow clients and a normal one, with the default numbers of threads and connections."""
 
 import re
 import resource

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Start-up: what is wrong with the configuration keeps httpd from starting, with a message that says how to mend it; what is
-wrong with the database does not."""
+"""Startup: a configuration error prevents the start with a message that names its fix; a fault of the database does not."""
 
 import base64
 import os
@@ -109,7 +108,7 @@ def test_too_few_connections_log_a_warning(httpd):
     assert right and re.search("DBDMax is 3.* need at least 4 connections", said), said
 
 
-# ---------------------------------------------------------------- the database is not as it should be
+# ---------------------------------------------------------------- faults of the database
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status page and its text: what is counted is what happened, in all processes, whatever becomes of them."""
+"""The status page and its text format: counts are correct over all processes, also after a process has ended."""
 
 import os
 import re
@@ -290,7 +290,7 @@ def test_without_the_database_the_page_shows_the_outage_and_the_rest(module_inst
     eventually(lambda: "QueuePending" in admin_pages.counters(), "the queue is seen again")
 
 
-# ---------------------------------------------------------------- where the API is not
+# ---------------------------------------------------------------- servers without the API
 
 @pytest.fixture
 def unused_httpd(instance, tmp_path):

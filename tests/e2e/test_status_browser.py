@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The status page in a real browser: it is drawn under its policy, fits a phone, can be read, and comes again by itself.
+"""Tests the status page in Chromium: its Content-Security-Policy, phone layout, contrast and refresh.
 
-What was seen stays in BUILD/e2e/screenshots, to be looked at."""
+Screenshots are kept in BUILD/e2e/screenshots."""
 
 import pytest
 

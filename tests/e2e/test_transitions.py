@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Statuses that change along their rows only, the moments that the service sets, and what a status does to the property."""
+"""Transitions of statuses, the timestamps that the service sets, and the effects on the property."""
 
 import uuid
 

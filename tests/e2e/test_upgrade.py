@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Upgrades: a newer neoapictl migrates while the module serves, and the module goes on serving on a schema that is newer than it."""
+"""Upgrades: a newer neoapictl migrates while the module serves requests, and the module continues with the newer schema."""
 
 import contextlib
 import json

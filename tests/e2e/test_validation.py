@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a body must be: every wrong field is named, with its code, in one pass."""
+"""Validation of bodies: all invalid fields are reported at once, each with its code."""
 
 import pytest
 from client import ok, refused, wrong_fields
@@ -151,7 +151,7 @@ def test_a_hundred_unknown_fields_are_a_readable_answer(api):
     assert len(response.content) < 100_000
 
 
-# ---------------------------------------------------------------- the body as a whole
+# ---------------------------------------------------------------- the body
 
 
 @pytest.mark.parametrize("data", [b"", b" ", b"\r\n"])
@@ -199,7 +199,7 @@ def test_only_a_patch_may_be_called_a_merge_patch(api):
             "validation.unsupported_media_type")
 
 
-# ---------------------------------------------------------------- parameters where there are none
+# ---------------------------------------------------------------- unexpected parameters
 
 
 def test_an_operation_without_parameters_takes_none(api):

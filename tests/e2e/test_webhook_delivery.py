@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deliveries: when attempts are made, what is recorded of them, and what receivers cannot do."""
+"""Deliveries: the schedule of attempts, their recorded results, and limits on receivers."""
 
 import re
 import statistics
@@ -196,7 +196,7 @@ def test_retry_after_postpones_up_to_twice_the_delay(admin, receiver, answer, as
     check_gaps(gaps(receiver.arrivals), [delay])
 
 
-# ---------------------------------------------------------------- what makes a subscription inactive
+# ---------------------------------------------------------------- deactivation of subscriptions
 
 def test_a_410_deactivates_the_subscription_with_a_reason(admin, receiver, module_instance):
     receiver.behave(one_after_the_other(status(410), behaviours.ok))
@@ -242,7 +242,7 @@ def test_failures_of_less_than_five_days_leave_it_active(admin, receiver, module
     assert row_of(module_instance, subscription, "is_active, disabled_reason") == (True, None)
 
 
-# ---------------------------------------------------------------- what receivers say
+# ---------------------------------------------------------------- response bodies
 
 @pytest.mark.parametrize("said, kept", [
     (b"", None), (b"no", "no"), ("ã".encode() * 511, "ã" * 511), (b"x" * 1024, "x" * 1024), (b"x" * 5000, "x" * 1024),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The address guard: inner addresses are refused in every notation and by every name."""
+"""The address guard: internal addresses are refused in every notation and by every name."""
 
 import socket
 import subprocess

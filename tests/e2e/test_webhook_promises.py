@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The courier's guarantees, tested with real receivers during failures.
 
-NEOAPI_PROMISE_SCALE multiplies the sizes; 1 stands for what is promised: 5,000 brokers, 10,000 deliveries.
+NEOAPI_PROMISE_SCALE multiplies the sizes; 1 is the guaranteed size: 5,000 brokers, 10,000 deliveries.
 """
 
 import contextlib
@@ -140,7 +140,7 @@ def start_database(own_instance):
     eventually(lambda: "does not start" not in own_instance.command("start-db", check=False), "PostgreSQL starts")
 
 
-# ---------------------------------------------------------------- 1. nothing is lost
+# ---------------------------------------------------------------- 1. no delivery is lost
 
 def one_child(own_instance):
     kill(*own_instance.children()[:1])
@@ -172,7 +172,7 @@ def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment
            f" {duplicates} of {len(receiver.arrivals)} deliveries were duplicates")
 
 
-# ---------------------------------------------------------------- 2. bad receivers hold up nobody else
+# ---------------------------------------------------------------- 2. bad receivers do not delay others
 
 @pytest.mark.alone
 @pytest.mark.parametrize("own_instance", [HERE], indirect=True, ids=["shipped"])
@@ -331,7 +331,7 @@ def test_apache_ends_in_its_normal_time_under_load_and_loses_no_delivery(own_ins
     check_all_succeeded(own_instance, len(made), subscription)  # the other may have hung until the last attempt
 
 
-# ---------------------------------------------------------------- what it costs to wait
+# ---------------------------------------------------------------- the cost of waiting
 
 def processor_time(processes):
     """Seconds that these have computed so far."""

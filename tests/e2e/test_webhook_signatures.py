@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is delivered is genuine for libraries that receivers use, with an old secret and a new one, with an old key and a new one."""
+"""Signatures: third-party libraries verify every delivery, also after a rotation of the secret or of the encryption key."""
 
 import base64
 import json

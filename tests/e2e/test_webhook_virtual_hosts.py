@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Webhook directives of two virtual hosts that share connections: each decides whether it accepts http URLs; all else is as the
-first one says."""
+"""Webhook directives of two virtual hosts that share connections: each decides whether it accepts http URLs; all other settings are
+those of the
+first."""
 
 from pathlib import Path
 

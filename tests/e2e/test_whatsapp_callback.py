@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The callback that Meta calls: who may, what is refused, and that nothing that was taken is lost or counted twice.
+"""Meta's callback: signatures, limits, malformed bodies; an accepted callback is never lost or counted twice.
 
-What its contents mean is in test_whatsapp_contacts.py and test_whatsapp_optout.py.
+The contents of callbacks are tested in test_whatsapp_contacts.py and test_whatsapp_optout.py.
 """
 
 import hashlib
@@ -246,7 +246,7 @@ def test_a_number_with_a_wrong_secret_does_not_limit_others(org, caller):
     assert other.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
 
 
-# ---------------------------------------------------------------- sizes, garbage
+# ---------------------------------------------------------------- sizes and malformed callbacks
 
 
 def padded(body, size):
@@ -373,7 +373,7 @@ def test_nul_characters_do_not_lose_other_messages(org, caller):
     assert "good" in [row["body"] for row in org.messages()]
 
 
-# ---------------------------------------------------------------- nothing is lost, nothing counted twice
+# ---------------------------------------------------------------- repeated, concurrent and failing callbacks
 
 
 def test_a_repeated_callback_counts_once(org):
@@ -450,7 +450,7 @@ def test_callbacks_are_not_lost_when_the_database_is_killed(org, module_instance
     assert len(done) == 60 and count(org) == 60 and org.conversation()["unread_count"] == 60
 
 
-# ---------------------------------------------------------------- where it is
+# ---------------------------------------------------------------- location of the callback
 
 
 def test_the_callback_is_outside_the_api(org, caller, module_instance):

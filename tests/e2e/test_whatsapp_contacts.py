@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Meta's callbacks mean: messages of every type, what became of ours, and who a contact is.
+"""The contents of Meta's callbacks: messages of every type, statuses of sent messages, and the identity of contacts.
 
-Who wants to hear no more is in test_whatsapp_optout.py.
+Opt-outs are tested in test_whatsapp_optout.py.
 """
 
 import itertools
@@ -167,7 +167,7 @@ def test_without_an_answer_there_is_no_window(org):
     assert made["window_open"] is False and "window_expires_at" not in made and "last_inbound_at" not in made
 
 
-# ---------------------------------------------------------------- what became of ours
+# ---------------------------------------------------------------- statuses of sent messages
 
 ORDERS = [["sent", "delivered", "read"], ["read", "delivered", "sent"], ["delivered", "sent", "read"], ["read"],
           ["sent", "sent", "read", "sent"], ["delivered", "played"], ["played", "read", "sent"]]
@@ -252,7 +252,7 @@ def test_a_held_message_is_not_changed_by_another_status(org):
     assert org.conversation()["held"] is False
 
 
-# ---------------------------------------------------------------- unread
+# ---------------------------------------------------------------- unread messages
 
 
 def test_unread_messages_are_counted(org):
@@ -264,7 +264,7 @@ def test_unread_messages_are_counted(org):
     assert org.begin(lead, 200)[0]["conversation"]["unread_count"] == 3
 
 
-# ---------------------------------------------------------------- who a contact is: phones
+# ---------------------------------------------------------------- identity of contacts: phones
 
 
 @pytest.mark.parametrize("known, inbound", [(PHONE, SHORT), (SHORT, PHONE), ("5585999887766", "558599887766")])
@@ -319,7 +319,7 @@ def test_the_name_is_the_one_that_the_contact_has_chosen(org):
     assert org.conversation()["contact_name"] == "Carlinha 🌻"
 
 
-# ---------------------------------------------------------------- who a contact is: business-scoped user ids
+# ---------------------------------------------------------------- identity of contacts: business-scoped user ids
 
 
 def test_a_contact_may_have_no_phone(org):
@@ -435,7 +435,7 @@ def test_the_old_form_of_a_number_change_is_accepted(org):
     assert len(org.messages()) == 2
 
 
-# ---------------------------------------------------------------- all at once
+# ---------------------------------------------------------------- callbacks with several items
 
 
 def test_a_callback_with_every_kind_of_item_is_stored(org):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""neoapictl lead and neoapictl whatsapp: leads from a file, all of them or none, and numbers with their secrets."""
+"""neoapictl lead and neoapictl whatsapp: import of leads, all or none, and numbers with their secrets."""
 
 import json
 import os
@@ -81,7 +81,7 @@ def number_id():
     return str(int.from_bytes(os.urandom(6), "big") + 10**15)
 
 
-# ---------------------------------------------------------------- leads: what is taken
+# ---------------------------------------------------------------- leads: accepted files
 
 
 def test_leads_are_imported_and_listed(ctl, other, own_api):
@@ -138,7 +138,7 @@ def test_a_header_alone_imports_nothing(ctl):
     assert ctl.leads() == []
 
 
-# ---------------------------------------------------------------- leads: what is not
+# ---------------------------------------------------------------- leads: refused files
 
 BAD_ROWS = {
     "no name": (",11987654322", "name"), "a blank name": ('"  ",11987654322', "name"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events of WhatsApp: what callbacks write into the event log, and who gets it."""
+"""WhatsApp events: the events that callbacks write, and their delivery."""
 
 import pytest
 

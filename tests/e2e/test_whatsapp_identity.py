@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who a contact is, whatever the order in which callbacks arrive: changes of number, numbers that others get, and spellings.
+"""The identity of contacts for callbacks in any order: changes of number, reassigned numbers, and spellings.
 
 Each contact of a permutation has phones of its own, so that all of them share an organization. Times are those of the events, which
 are in the past; they arrive in the order of the permutation.

@@ -91,7 +91,7 @@ def stop(contact=PHONE, **more):
                                  **more}}
 
 
-# ---------------------------------------------------------------- there and back
+# ---------------------------------------------------------------- leads and opt-outs
 
 
 def test_leads_and_opt_outs_are_restored_unchanged(org, file):
@@ -262,7 +262,7 @@ def test_imported_conversations_merge_with_those_that_began_since(org, file):
     assert old["messages"][0] in [{**one, "conversation_id": old["id"]} for one in found["messages"]]
 
 
-# ---------------------------------------------------------------- what counts
+# ---------------------------------------------------------------- precedence of preferences
 
 
 def test_an_imported_opt_out_applies_to_an_existing_conversation(org):
@@ -404,7 +404,7 @@ def test_removing_an_organization_with_opt_outs_is_refused(module_instance, modu
                                                                              organization.organization)
 
 
-# ---------------------------------------------------------------- what a conversation knows
+# ---------------------------------------------------------------- opt-outs of conversations
 
 
 def test_a_lead_and_a_conversation_s_opt_out_are_exported(own_database):
@@ -428,7 +428,7 @@ def test_a_lead_and_a_conversation_s_opt_out_are_exported(own_database):
                    "opted_out_at": "2026-01-31T00:00:00.000Z", "organization_id": organization}
 
 
-# ---------------------------------------------------------------- what is wrong
+# ---------------------------------------------------------------- errors
 
 
 def lead(**more):
@@ -534,7 +534,7 @@ def test_an_import_of_opt_outs_does_not_scan_conversations(org):
     assert read() - before < 100 * len(rows)
 
 
-# ---------------------------------------------------------------- a number that moves
+# ---------------------------------------------------------------- numbers that change their account
 
 
 def test_a_number_keeps_its_conversations_when_its_account_changes(org, meta):

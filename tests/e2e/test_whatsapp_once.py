@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POST /whatsapp/conversations with an Idempotency-Key: whatever happens, Meta is called once for it. And while Meta is waited
-for, others are served."""
+"""POST /whatsapp/conversations with an Idempotency-Key: Meta is called once, also during failures; a call in flight does not block
+other requests."""
 
 import contextlib
 import os
@@ -139,7 +139,7 @@ def test_every_credential_has_its_own_keys(org, module_admin_factory):
     assert len(org.meta.sends) == 2
 
 
-# ---------------------------------------------------------------- httpd ends in between
+# ---------------------------------------------------------------- httpd ends during the call
 
 
 def children_of(module_instance):
@@ -207,7 +207,7 @@ def test_a_graceful_restart_lets_a_call_end(org, module_instance):
     assert ok(answer, 201)["message"]["status"] == "accepted" and len(org.meta.sends) == 1
 
 
-# ---------------------------------------------------------------- while Meta is waited for
+# ---------------------------------------------------------------- waiting for Meta
 
 
 def test_a_call_in_flight_holds_no_database_connection(org, module_instance):

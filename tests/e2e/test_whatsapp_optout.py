@@ -20,7 +20,7 @@ def seconds(instant):
     return instant.timestamp()
 
 
-# ---------------------------------------------------------------- words and preferences
+# ---------------------------------------------------------------- stop words and preferences
 
 CONF = 'NeoAPIWhatsAppStopTexts "Chega de Mensagens!" "Обманщики"'
 WORDS = ["STOP", "PARAR", "SAIR", "CANCELAR", "DESCADASTRAR", "stop", "Parar", "  sair ", "cancelar\n", "STOP!", "PARAR!",
@@ -164,7 +164,7 @@ def test_the_refusal_says_since_when_the_contact_has_opted_out(org):
     assert org.begin(lead, number_id=second_id)[0]["message"]["status"] == "accepted"
 
 
-# ---------------------------------------------------------------- who has stopped at Meta, which a status tells
+# ---------------------------------------------------------------- opt-outs at Meta that a status reports
 
 
 def refusal(send, at):

@@ -87,7 +87,7 @@ def test_an_opt_out_at_meta_is_stored(org):
     org.begin(lead)
 
 
-# ---------------------------------------------------------------- Meta is away: nothing was sent, and it can be sent again
+# ---------------------------------------------------------------- Meta is unreachable: the message was not sent and can be retried
 
 
 @pytest.mark.parametrize("behaviour", [
@@ -222,7 +222,7 @@ def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
     eventually(lambda: stalled_metric() == before, "the metric after the status")
 
 
-# ---------------------------------------------------------------- nobody knows whether it was sent: it is never sent again
+# ---------------------------------------------------------------- delivery unconfirmed: not retried
 
 UNKNOWN = {
     "lost": close_before_response, "lost in the middle": close_within_response, "never answered": hang,
@@ -335,7 +335,7 @@ def test_a_redirect_is_not_followed(org, module_instance, number):
         assert len(org.meta.sends) == 2 and not other.sends
 
 
-# ---------------------------------------------------------------- what happens at the same time
+# ---------------------------------------------------------------- concurrent events
 
 
 @pytest.mark.parametrize("opaque", [True, False], ids=["by the opaque data", "by the id alone"])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Conversations as the API shows them: the list, one, and its messages, and what a client sets.
+"""Reading conversations and messages, and PATCH of conversations.
 
-That nobody sees those of another organization is in test_isolation.py.
+Isolation of organizations is tested in test_isolation.py.
 """
 
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""POST /whatsapp/conversations where Meta accepts: what is answered, what Meta gets, and what is refused before it gets there."""
+"""POST /whatsapp/conversations when Meta accepts: responses, the requests to Meta, and requests refused before Meta is called."""
 
 import re
 
@@ -15,7 +15,7 @@ from meta import accepting
 UNKNOWN_LEAD = "led_00000000000000000000000000"
 
 
-# ---------------------------------------------------------------- what is answered
+# ---------------------------------------------------------------- responses
 
 
 def test_a_conversation_begins_with_a_lead_and_a_template(org):
@@ -121,7 +121,7 @@ def test_without_a_credential_nothing_is_sent(org):
     assert not org.meta.sends
 
 
-# ---------------------------------------------------------------- what Meta answers about the contact
+# ---------------------------------------------------------------- contact ids that Meta returns
 
 
 def test_the_contact_has_the_id_that_meta_returns(org):
@@ -170,7 +170,7 @@ def test_metas_response_need_not_name_the_contact(org):
     assert made["conversation"]["contact_wa_id"] == PHONE and made["message"]["provider_message_id"] == send.id
 
 
-# ---------------------------------------------------------------- what is refused before Meta hears of it
+# ---------------------------------------------------------------- requests refused before Meta is called
 
 LEAD = "led_01jd3x0000000000000000000a"
 REQUIRED, INVALID = "validation.whatsapp.{}_required", "validation.whatsapp.{}_invalid"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waiting for conditions, with a limit; and doing many things at once."""
+"""Waits for conditions, with a time limit, and runs jobs concurrently."""
 
 import threading
 import time

@@ -161,7 +161,7 @@ class WhatsAppOrg:
         found = callbacks.call(at_callback(self.instance), envelope, (number or self.number).secret, context)
         assert found == status, (found, envelope)
 
-    # ------------------------------------------------------------ what is there now
+    # ------------------------------------------------------------ rows in the database
 
     def message(self, about):
         """The row of a message: of an answer's, or of one whose provider's id is known."""
