@@ -21,7 +21,7 @@ BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
 
 @dataclass(frozen=True)
 class Credential:
-    """A key or token: what the API calls it, and what its owner sends."""
+    """A key or token: its id and its secret."""
 
     id: str
     secret: str
@@ -54,7 +54,7 @@ def run_ctl(instance, *args):
 
 
 class AdminFactory:
-    """Every name is new, so that tests do not meet. `plenty` is a plan that no test uses up."""
+    """All names are unique, so that tests do not interfere. `plenty` is a plan that no test uses up."""
 
     def __init__(self, instance):
         self.instance = instance

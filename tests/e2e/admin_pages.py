@@ -77,7 +77,7 @@ class AdminPages:
         return response.text
 
     def samples(self):
-        """The metrics by name with labels, as they stand there."""
+        """The metrics by name with labels, unparsed."""
         return {name: float(value) for name, value in re.findall(r"^(neoapi_[^ ]+) (\S+)$", self.metrics(), re.M)}
 
     def health(self, query=""):

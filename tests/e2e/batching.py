@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Helpers for batches: send batches, read results and queued events. Each module that uses the fixture imports
-it."""
+"""Helpers for batches: send batches, read results and queued events. Each module that uses the fixture imports it."""
 
 import pytest
 from client import check_items, ok
@@ -8,8 +7,8 @@ from event_log import deliveries
 
 COLLECTIONS = ["brokers", "properties", "parties"]
 KINDS = {"brokers": "broker", "properties": "property", "parties": "party"}
-MINE = {"brokers": "creci", "properties": "code", "parties": "document_number"}  # what is unique, of a value that we choose
-UNREACHABLE_URL = "https://127.0.0.1:9/"  # nothing is ever sent there
+MINE = {"brokers": "creci", "properties": "code", "parties": "document_number"}  # unique fields with free values
+UNREACHABLE_URL = "https://127.0.0.1:9/"  # deliveries to this machine are not allowed
 
 
 def create(**data):

@@ -91,8 +91,8 @@ def count_of(collection):
 
 
 class BulkData:
-    """`api` is an org_admin's client to the organization. `explained(path, **params)` is the answer to a list, and the plan of its
-    statement with what it did; see also `watched`."""
+    """`api` is an org_admin's client to the organization. `explained(path, **params)` is the response to a list request, and the
+    plan of its statement with the actual row counts; see also `watched`."""
 
     def __init__(self):
         cluster, credential = prepare("bulk", self.fill_cluster, __file__)
@@ -147,8 +147,8 @@ class BulkData:
             cursor.execute(f"alter table neoapi.reference add constraint {name} {definition} not valid")
 
     def fill(self, cursor, table, rows):
-        """Runs the statements that fill it; its indexes are made anew afterwards. Nothing goes to the write-ahead log, because the
-        transaction has emptied the table itself."""
+        """Runs the statements that fill it; recreates its indexes afterwards. The write-ahead log is skipped, because the
+        transaction has truncated the table itself."""
         cursor.execute(f"truncate neoapi.{table} cascade")  # what refers to it is empty
         cursor.execute("select indexdef, indexname from pg_indexes where schemaname = 'neoapi' and tablename = %s"
                        " and indexname <> tablename || '_pkey'", [table])
@@ -202,7 +202,7 @@ class BulkData:
         return (self.instance.directory / "log/postgresql.log").read_text()
 
     def watched(self, request):
-        """The answer to a request, and the statements that it took, those of triggers too, with their plans."""
+        """The response to a request, and its statements, also those of triggers, with their plans."""
         before = len(self.log())
         answer = request()
         said = re.findall(r"plan:\n(\t\{.*?\n\t\})", self.log()[before:], re.S)
@@ -223,6 +223,6 @@ def nodes_of(plan):
 
 
 def rows_seen(node):
-    """How many rows a node has produced and thrown away."""
+    """How many rows a node has produced and discarded."""
     thrown = sum(node.get(f"Rows Removed by {what}", 0) for what in ("Filter", "Index Recheck", "Join Filter"))
     return (node["Actual Rows"] + thrown) * node["Actual Loops"]

@@ -71,7 +71,7 @@ def check_limits(status, headers, path=None):
     now = time.time()
     assert 0 <= int(remaining) <= int(limit) and int(limit) > 0, dict(headers)
     assert now - TIMEOUT_S <= int(reset) <= now + WINDOW + 1, dict(headers)
-    if status == 429 and not (path or "").endswith("/batch"):  # which may ask for more than is left
+    if status == 429 and not (path or "").endswith("/batch"):  # which may count for more than the remaining requests
         assert int(remaining) == 0, dict(headers)
 
 
@@ -114,7 +114,7 @@ def check_items(status, problem):
 
 
 def check(status, headers, body, method="GET", path=None):
-    """Asserts what every response of the API promises. `body` is bytes, already decoded where it was compressed."""
+    """Asserts what holds for every response of the API. `body` is bytes, already decoded where it was compressed."""
     assert re.fullmatch("req_" + ULID, headers.get("X-Request-ID", "")), (status, dict(headers), body[:500])
     check_limits(status, headers, path)
     if method == "HEAD" or status in (204, 304):
@@ -139,7 +139,7 @@ class Answer:
 
 @functools.lru_cache(maxsize=16)
 def trusting(authority):
-    """What clients trust: this certificate, and no other. Made once, because every connection would make it anew."""
+    """The trust store of clients: only this certificate. Cached, because every connection would create it again."""
     context = create_urllib3_context()
     context.load_verify_locations(cadata=authority)
     # urllib3 sets the protocols again for each connection, and frees those that another thread may be about to send.
@@ -149,7 +149,7 @@ def trusting(authority):
 
 
 class Adapter(HTTPAdapter):
-    """Connects from a chosen address; the certificate is localhost's, whatever address the server has."""
+    """Connects from a chosen address. The certificate is always localhost's."""
 
     def __init__(self, source, authority):
         self.source, self.authority = source, authority
@@ -161,7 +161,7 @@ class Adapter(HTTPAdapter):
         super().init_poolmanager(*args, assert_hostname="localhost", ssl_context=trusting(self.authority), **more)
 
     def cert_verify(self, conn, *_):
-        """The context does it: no file is to be loaded for each connection."""
+        """The context has the certificate: do not load a file for each connection."""
         conn.cert_reqs, conn.ca_certs = "CERT_REQUIRED", None
 
 
@@ -246,7 +246,7 @@ class Api:
         return self.request("OPTIONS", path, **more)
 
     def description(self):
-        """What the API says of itself. It is long: what Python itself would read it with takes seconds."""
+        """The OpenAPI document. Python's own YAML parser would take seconds."""
         return yaml.load(self.get("openapi.yaml").content, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
 
     def connect(self, *protocols):
@@ -290,7 +290,7 @@ class Api:
         return response.json()
 
     def until(self, status, path, **more):
-        """Asks until the answer has the status, and returns it."""
+        """Repeats a GET until the response has the status, and returns it."""
         def ask():
             response = self.get(path, **more)
             return [response] if response.status_code == status else None

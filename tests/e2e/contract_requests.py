@@ -12,7 +12,7 @@ JSON = {"Content-Type": "application/json"}
 
 
 class Target:
-    """Where an operation's requests go to: ids for its path. What is to be deleted, or cannot be changed any more, is a new one."""
+    """Ids for an operation's path. Resources that the operation deletes, or that cannot be changed again, are new."""
 
     def __init__(self, operation, sample_org):
         self.operation, self.sample_org, self.ids = operation, sample_org, None
@@ -41,7 +41,7 @@ class Target:
         return found
 
     def ask(self, body=None, **more):
-        """A request, whose answer is checked. A body is JSON or bytes."""
+        """Sends a request and checks the response. A body is JSON or bytes."""
         if body is not None:
             if not self.is_whole and not isinstance(body, bytes):
                 body = self.sample_org.renewed(self.operation, body)
@@ -55,7 +55,7 @@ class Target:
 
 
 def failures(response):
-    """Every problem in an answer: its own, or, with their index, those of the parts that are answered one by one."""
+    """Every problem in a response: its own, or those of the operations of a batch, with their index."""
     answer = response.json() if response.content else {}
     if response.status_code >= 400:
         return [answer]
@@ -70,7 +70,7 @@ class ResponseCoverage:
         self.target, self.seen = Target(operation, sample_org), set()
 
     def ask(self, status, api=None, path=None, body=..., **more):
-        """A request as it should be but for what is given. `status`: what it must get."""
+        """A valid request, except for the given arguments. `status`: the expected one."""
         target = self.target
         if body is ... and self.operation.bodies:
             body = target.bases()[-1]
@@ -147,7 +147,7 @@ class ResponseCoverage:
         self.ask(413, body=b" " * (1 << 20) + b"{}")
 
     def unknown_ids(self):
-        """Of what administrators alone make."""
+        """Ids of resources that only administrators create."""
         body = self.target.bases()[-1]
         for name, one in body.items():
             if isinstance(one, str) and ID.fullmatch(one):

@@ -16,7 +16,7 @@ import pytest
 from psycopg2.extensions import make_dsn
 
 TIMEOUT_S = 30  # seconds that anything may take
-UNKNOWN_ULID = "00000000000000000000000000"  # the rest of an id that nothing has
+UNKNOWN_ULID = "00000000000000000000000000"  # the last part of an unused id
 numbers = itertools.count(1)
 
 
@@ -50,7 +50,7 @@ class Database:
         return json.loads(self.ok("--json", *args, **more))
 
     def refused(self, *args, status=1, **more):
-        """Fails as it should; what it said, in one line, without the names of constraints."""
+        """Expects a failure. Returns the error message in one line, without names of constraints."""
         got, out, err = self.run(*args, **more)
         assert got == status, (args, got, out, err)
         assert err.startswith("neoapictl: ") and not re.search("constraint|ERROR", err), err

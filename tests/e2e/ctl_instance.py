@@ -36,13 +36,13 @@ class Ctl:
         return json.loads(self.ok("--json", *args, **more))
 
     def refused(self, *args, code=1, **more):
-        """Fails as it should; the first line of what it said, without the names of constraints."""
+        """Expects a failure. Returns the first line of the error message, without names of constraints."""
         got, out, err = self.run(*args, **more)
         assert got == code and err.startswith("neoapictl: ") and not re.search("constraint|ERROR", err), (args, got, out, err)
         return err.splitlines()[0]
 
     def on_terminal(self, *args, typed="", stdout=None, **env):
-        """Status, and all that a terminal got. What is to be typed is typed when a question ends in a colon."""
+        """Returns the status and the output on a terminal. Types the input when a prompt ends in a colon."""
         ours, theirs = pty.openpty()
         settings = {**os.environ, "TERM": "xterm", **env}
         settings = {name: value for name,

@@ -88,7 +88,7 @@ class Instance:
         return self
 
     def remove(self, keep_logs=False):
-        """Stops and deletes everything. What is wrong is kept in `reports`, the logs in LOGS if asked for or if there are reports."""
+        """Stops and deletes everything. Faults are kept in `reports`, logs in LOGS if requested or if there are reports."""
         for connection in self.kept:
             connection.close()
         self.command("down", check=False)
@@ -121,7 +121,8 @@ class Instance:
                 connection.close()
 
     def kept_connection(self):
-        """The kept connection, if the server has not closed it: what it sends unasked is that it ends the session."""
+        """The kept connection, if the server has not closed it. Readable data without a query means that the session has
+        ended."""
         with contextlib.suppress(IndexError):  # none, or another thread has it
             connection = self.kept.pop()
             if not select.select([connection], [], [], 0)[0]:

@@ -16,7 +16,7 @@ SERVER = {"id", "tenant_id", "organization_id", "created_at", "updated_at", "cre
           "signed_at", "terminated_at"}
 ROLES = {"sale": ["seller", "buyer"], "rental": ["landlord", "tenant"]}  # other kinds: owner
 LAST_DAY = "2099-12-31"  # of proposals that do not expire
-UNKNOWN_ULID = "0" * 26  # no resource has this id
+UNKNOWN_ULID = "0" * 26  # an unused id
 PLACE = {"postal_code": "04101300", "city": "São Paulo", "state": "SP"}
 ADDRESS = {"postal_code": "04101300", "street": "Rua Vergueiro", "number": "2045", "complement": "Apto 82",
            "neighborhood": "Vila Mariana", "city": "São Paulo", "state": "SP", "ibge_code": "3550308", "latitude": -23.58934,
@@ -49,7 +49,7 @@ def unique():
 
 
 def given(resource):
-    """What of an answer is the caller's."""
+    """The fields of a response that clients can write."""
     return {name: value for name, value in resource.items() if name not in SERVER}
 
 

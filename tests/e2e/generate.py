@@ -33,7 +33,7 @@ def general(path):
 
 
 def put(body, path, value):
-    """A copy of the body with that value there; `...` takes out what is there."""
+    """A copy of the body with the value at the path; `...` removes the member."""
     now = copy.deepcopy(body)
     at = now
     for step in path[:-1]:
@@ -133,7 +133,7 @@ class Generator:
     # ------------------------------------------------------------ places in a body
 
     def branch(self, schema, value):
-        """The schema that a value is of, where there are several."""
+        """The schema that the value matches, if there are alternatives."""
         schema = self.document.resolve(schema)
         for one in schema.get("anyOf") or schema.get("oneOf") or []:
             if self.document.takes(value, one):
@@ -158,7 +158,7 @@ class Generator:
                 yield from self.places(schema["items"], one, (*path, index))
 
     def changed(self, among):
-        """Bodies with one member made anew, or left out, with its place. `among`: bodies with a place in each."""
+        """Bodies with one member generated again or left out, with its path. `among`: bodies with a place in each."""
         @st.composite
         def changed(draw):
             body, place = draw(st.sampled_from(among))
@@ -169,7 +169,7 @@ class Generator:
     # ------------------------------------------------------------ invalid values
 
     def spoiled(self, body, place):
-        """Bodies that are wrong at that place or just below it. What is not wrong after all has to be sorted out."""
+        """Bodies that are invalid at that path or directly below it. The caller must filter out valid ones."""
         now = get(body, place.path) if place.present else None
         here = self.branch(place.schema, now)
         for how, value in self.wrong_values(here, now):
@@ -219,7 +219,7 @@ class Generator:
             yield "a member that is " + name, {"key": other}
 
 
-# Functions with names, because Hypothesis reads the source of every lambda that it calls, each time anew.
+# Named functions, because Hypothesis reads the source of a lambda at every call.
 def with_cents(number):
     return round(number, 2)
 
@@ -246,7 +246,7 @@ def texts(least, most):
 OF_EACH_TYPE = {"a string": "?", "an integer": 7, "a number": 1.5, "a boolean": True, "an object": {}, "an array": [],
                 "an array of numbers": [7], "an array of objects": [{}]}
 LABELS = st.text(string.ascii_lowercase + string.digits, min_size=1, max_size=12)
-# Nothing is to be found at these addresses.
+# These addresses do not exist.
 FORMATS = {
     "date-time": moments,
     "date": st.dates(date(1900, 1, 1), date(2200, 1, 1)).map(str),

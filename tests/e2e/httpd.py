@@ -59,7 +59,7 @@ class Httpd:
                                 start_new_session=True, **more)
 
     def check(self):
-        """Whether `httpd -t` is content, and what it said."""
+        """Whether `httpd -t` succeeds, and its output."""
         process = self.run("-t", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         said, _ = process.communicate(timeout=TIMEOUT_S)
         return process.returncode == 0, said + self.log

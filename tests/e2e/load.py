@@ -20,7 +20,7 @@ runs = itertools.count(1)
 
 @dataclass
 class Sent:
-    """A request and what became of it."""
+    """A request and its result."""
 
     kind: str  # list, read, create, once (a create with an Idempotency-Key)
     name: str = None  # of the broker to be created: no other request has it
@@ -28,7 +28,7 @@ class Sent:
     began: float = 0
     seconds: float = 0
     status: int = None  # None: the connection broke and it was not, or not again, repeated
-    id: str = None  # of what was created
+    id: str = None  # of the created resource
     retried: bool = False  # the kept connection was closed before the first byte of an answer: sent again, on a new one
     passed_over: bool = False  # likewise, and not sent again, because it cannot be repeated
     broken: str = None
@@ -170,7 +170,7 @@ class Load:
         return len(unsure)
 
     def check_answers(self, *statuses):
-        """Every request was answered, in time, with one of these; what was passed over was not done."""
+        """Every request got one of these statuses in time; skipped requests were not executed."""
         passed_over = [sent for sent in self.sent if sent.passed_over]
         for sent in self.sent:
             assert (sent.status in statuses or sent.passed_over) and not sent.broken, sent

@@ -12,7 +12,7 @@ METHODS = ("get", "head", "options", "post", "put", "patch", "delete")
 TEXT = r"^[^\x00-\x1f\x7f-\x9f]*$"  # any text without control characters
 LINES = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"  # in which line breaks and tabs are allowed
 ID = re.compile("([a-z]{3}_)" + ULID)
-UNKNOWN_ULID = "0" * 26  # of an id that nothing has
+UNKNOWN_ULID = "0" * 26  # of an unused id
 PROBLEM = "application/problem+json"
 
 answered, sent = jsonschema.FormatChecker(formats=()), jsonschema.FormatChecker(formats=())
@@ -28,7 +28,7 @@ def know(checker, name, pattern):
 for one, form in FORMS.items():
     know(answered, one, form)
     know(sent, one, form)
-# What is sent may be any moment of RFC 3339; what is answered has one form.
+# Requests may have any timestamp of RFC 3339; responses have one format.
 know(answered, "date-time", MOMENT)
 know(sent, "date-time", DAY + r"[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)")
 
@@ -44,7 +44,7 @@ def has_form(schema):
 
 
 def closed(value):
-    """The same schemas, but an object has no member that is not described, so that an answer with one is found."""
+    """The same schemas, but objects allow no undescribed member, so that a response with one is detected."""
     if isinstance(value, list):
         return [closed(one) for one in value]
     if not isinstance(value, dict):
@@ -56,7 +56,7 @@ def closed(value):
 
 
 class Operation:
-    """A path with a method, and what the description says of it."""
+    """A path with a method, and its description."""
 
     def __init__(self, document, path, method, spec, shared, kind):
         self.document, self.path, self.method, self.spec, self.kind = document, path, method, spec, kind
@@ -77,7 +77,7 @@ class Operation:
 
     @cached_property
     def body(self):
-        """The schema of its body, None where it takes none."""
+        """The schema of its body, or None."""
         return self.document.resolve(next(iter(self.bodies.values()))) if self.bodies else None
 
     @property
@@ -104,13 +104,13 @@ class Operation:
         return self.document.resolve(responses.get(str(status)) or responses[f"{status // 100}XX"])
 
     def codes(self, status):
-        """The pattern of the codes that its answers of this status have, as their description lists them."""
+        """The pattern of the codes of its responses with this status, from their description."""
         found = re.findall(r"`([a-z][^`]+)`", self.response(status)["description"])
         return "|".join(re.escape(code).replace("<resource>", self.kind or "<none>").replace("<field>", r"[a-z0-9_]+")
                         for code in found) or r"[a-z0-9_.]+"
 
     def check(self, response):
-        """Asserts that an answer is as it is described: status, media type, body, codes and headers."""
+        """Asserts that a response matches its description: status, media type, body, codes and headers."""
         status = response.status_code
         said = f"{self}: {status} {response.content[:1500]!r}"
         described = self.response(status)
@@ -144,7 +144,7 @@ class Operation:
 
 
 class Document:
-    """What GET /openapi.yaml answers."""
+    """The response to GET /openapi.yaml."""
 
     def __init__(self, instance):
         self.whole = Api(instance, source="127.0.0.9").description()
@@ -167,7 +167,7 @@ class Document:
                 one.setdefault("examples", examples)
 
     def merged(self, schema):
-        """A schema with what it is composed of: one object with all members."""
+        """A composed schema as one object with all members."""
         if "allOf" not in schema:
             return copy.deepcopy(schema)
         parts = [self.merged(self.follow(one)) for one in schema["allOf"]]
@@ -178,7 +178,7 @@ class Document:
         return whole
 
     def resolve(self, value):
-        """What a $ref leads to, with what stands beside it; or the value itself. A schema is a single object."""
+        """The target of a $ref with its sibling members, or the value itself. A schema is a single object."""
         found = self.follow(value)
         name = value.get("$ref", "").partition("#/components/schemas/")[2]
         beside = {key: one for key, one in value.items() if key != "$ref"}
@@ -220,7 +220,7 @@ class Document:
                 **{key: other[key] for key in other if key == "security"}}
 
     def kind(self, path):
-        """The resource that a path is about, as its codes name it; None if it is no resource's."""
+        """The resource of a path, as error codes name it, or None."""
         item = self.whole["paths"].get(path if "{" in path else f"/{path.split('/')[1]}/{{id}}", {})
         described = [self.follow(one)["description"] for one in item.get("parameters", [])]
         return re.fullmatch(r"The id of the (\w+)\.", described[-1]).group(1) if described else None
@@ -249,11 +249,11 @@ class Document:
         for schema in [schema for one in self.operations for schema in (one.body or {}).get("properties", {}).values()]:
             kind = re.match(r"\^([a-z]{3}_)\[0-7\]", self.resolve(schema).get("pattern", ""))
             if kind:
-                found.setdefault(kind.group(1), kind.group(1))  # in no path: administrators alone make it
+                found.setdefault(kind.group(1), kind.group(1))  # in no path: only administrators create it
         return found
 
     def prefixes_of(self, schema):
-        """The kinds of ids that a schema takes; none where it is no id's."""
+        """The kinds of ids that a schema accepts; empty if it is not for ids."""
         pattern = self.resolve(schema).get("pattern")
         if not pattern or re.search(pattern, UNKNOWN_ULID):
             return []
@@ -277,7 +277,7 @@ class Document:
         return self.validators[key][0]
 
     def wrong(self, value, schema):
-        """What is wrong with an answer's value, None where nothing is."""
+        """The first error in a value of a response, or None."""
         found = next(self.validator(schema, True).iter_errors(value), None)
         return found and f"{'.'.join(map(str, found.absolute_path)) or 'the value'}: {found.message[:500]}"
 

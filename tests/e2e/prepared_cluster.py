@@ -29,8 +29,8 @@ def locked(path):
 
 
 def prepare(name, fill, *paths):
-    """The data directory with what `fill(instance)` has done, and what it returned, which must be JSON. `paths` are files that the
-    result depends on. The first test process prepares it, the others wait."""
+    """The data directory after `fill(instance)`, and its return value, which must be JSON. `paths` are files that the result
+    depends on. The first test process prepares it, the others wait."""
     place = deployment.PLACE / "prepared"
     prepared = place / f"{name}-{digest_of(*paths)}"
     with locked(place / f"{name}.lock"):
@@ -59,5 +59,5 @@ def make(name, fill, prepared):
 
 @functools.cache
 def with_schema():
-    """What every instance begins with."""
+    """The initial data directory of every instance."""
     return prepare("schema", lambda instance: None)[0]

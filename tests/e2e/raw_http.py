@@ -20,15 +20,15 @@ INSIDE = re.compile(r"<html|<!doctype|/usr/|/var/|/root\b|/home/|/tmp/|/etc/|\.[
 
 
 class Closed(Exception):
-    """The server closed the connection before the first byte of an answer."""
+    """The server closed the connection before the first byte of a response."""
 
 
 class Broken(Exception):
-    """The connection ended within an answer, or what came is no HTTP."""
+    """The connection ended within a response, or the response is not HTTP."""
 
 
 class Received:
-    """An answer, with the statuses of the interim ones (1xx) before it."""
+    """A response, with the statuses of the interim responses (1xx) before it."""
 
     def __init__(self, status, headers, content, interim):
         self.status_code, self.headers, self.content, self.interim = status, headers, content, interim
@@ -55,7 +55,7 @@ class RawConnection:
         self.socket.close()
 
     def send(self, data):
-        """Sends what the server will take: it may have answered and closed before it has seen everything."""
+        """Sends as much as the server accepts: it may respond and close before it has read everything."""
         try:
             self.socket.sendall(data)
         except GONE:
@@ -102,7 +102,7 @@ class RawConnection:
         return self._read(None if length is None else int(length))
 
     def answer(self, method="GET"):
-        """The next answer that is final; `method` is what it answers."""
+        """The next final response; `method` is that of its request."""
         interim = []
         try:
             status, headers = self._head()
@@ -114,7 +114,7 @@ class RawConnection:
             raise Broken(str(gone)) from gone
 
     def is_ended(self):
-        """Whether the server closes the connection with nothing more to say. Waits for either."""
+        """Waits until the server sends data or closes the connection. Returns whether it closed without data."""
         try:
             return self.file.read(1) == b""
         except GONE:
@@ -129,7 +129,7 @@ def check_wholly(answer, method="GET", path=None):
                  "content-length"):
         assert names.count(name) <= 1, names
     for name, value in answer.headers.items():
-        if name.lower() == "etag":  # a hash may look like anything, so it is nothing else
+        if name.lower() == "etag":  # a hash may look like any other value
             assert re.fullmatch(r'(W/)?"[0-9a-f]{16}(-\w+)?"', value), value
         else:
             assert not INSIDE.search(value), (name, value)
@@ -139,7 +139,7 @@ def check_wholly(answer, method="GET", path=None):
 
 
 def message(api, method, target, headers=(), body=b"", version="HTTP/1.1", key=True):
-    """A request's bytes. Texts are written as Latin-1, so that every byte can be said. `target` is below the base unless it
+    """A request's bytes. Texts are written as Latin-1, so that every byte can be written. `target` is below the base unless it
     begins with a slash or is a whole URL; Content-Length is added if the headers have no length."""
     base = urlsplit(api.url)
     if not re.match("/|https?:|[*]", target):
@@ -163,14 +163,14 @@ def chunked(*parts):
 
 
 def ask(api, method, target, headers=(), body=b"", **more):
-    """Sends one such request over a connection of its own and returns the answer, checked."""
+    """Sends one such request over a new connection, checks the response and returns it."""
     with RawConnection(api) as connection:
         return check_wholly(connection.send(message(api, method, target, headers, body, **more)).answer(method), method)
 
 
 @pytest.fixture(scope="module", autouse=True)
 def no_child_crashes(instance):
-    """For modules that import it: no child of Apache ends while they run, and nothing is logged that says one of them did."""
+    """For modules that import it: no child of Apache ends or is logged as ended while they run."""
     before, logged = instance.children(), len(instance.error_log)
     yield
     assert instance.children() == before

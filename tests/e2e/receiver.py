@@ -44,7 +44,7 @@ class Arrival:
 # ---------------------------------------------------------------- behaviours
 
 def status(number, body=b"", **headers):
-    """Answers with that; Retry_After="3" becomes the header Retry-After."""
+    """Responds with this status; Retry_After="3" becomes the header Retry-After."""
     def behave(handler, _):
         handler.send_response(number)
         for name, value in headers.items():
@@ -78,13 +78,13 @@ def slowly(seconds, then=ok):
 
 
 def hang(handler, _):
-    """Never answers."""
+    """Never responds."""
     handler.server.closing.wait(TIMEOUT_S)
     handler.close_connection = True
 
 
 def drip(handler, _):
-    """Answers a byte a second."""
+    """Responds with a byte per second."""
     handler.close_connection = True
     for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n" + b"x" * 1000:
         handler.wfile.write(bytes([byte]))
@@ -185,7 +185,7 @@ class Server(ThreadingHTTPServer):
 
 
 class Receiver:
-    """`certificate`: the files of a certificate and its key, for HTTPS; `protocols`: what it offers by ALPN."""
+    """`certificate`: the files of a certificate and its key, for HTTPS; `protocols`: those offered by ALPN."""
 
     def __init__(self, behave=ok, address="127.0.0.1", certificate=None, protocols=()):
         context = None

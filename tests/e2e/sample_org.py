@@ -50,7 +50,7 @@ class SampleOrg:
                 del waiting[collection]
 
     def made_by_administrators(self):
-        """What the API has ids of, but makes none by itself: a number for WhatsApp, leads, and a conversation with each."""
+        """Resources that the API has ids of but does not create: a number for WhatsApp, leads, and a conversation with each."""
         env, organization = self.api.instance.env, self.api.credential.organizations[0]
 
         def ctl(*args, given=""):
@@ -69,7 +69,7 @@ class SampleOrg:
         return {"wan_": [number["id"]], "led_": leads, "wac_": [self.conversation(one) for one in leads]}
 
     def conversation(self, lead):
-        """A conversation whose message is pending, as if Meta had not answered."""
+        """A conversation whose message is pending, as if Meta had not responded."""
         ulid = "01" + "".join(secrets.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(24))
         credential = self.api.credential
         self.api.instance.sql("select neoapi.whatsapp_start(%s, %s, null, null, %s, 'api_key', %s, null, 'visita', 'pt_BR',"
@@ -78,7 +78,7 @@ class SampleOrg:
         return "wac_" + ulid
 
     def begin(self, collection):
-        """Makes the first resources of a collection; false where its example refers to what there is none of as yet."""
+        """Creates the first resources of a collection. False if its example refers to a kind that has none yet."""
         create, prefix = self.document.operation("post", "/" + collection), self.document.collections[collection]
         example = self.document.writable(create.examples[0], create.body)
         if not {name[:4] for name in ids_in(example)} <= {*self.ids, prefix}:
@@ -104,7 +104,7 @@ class SampleOrg:
             ok(self.api.patch(path, json={"status": status}))
 
     def with_own_ids(self, body):
-        """The body with ids of this world, the same one for the same one."""
+        """The body with ids of this organization, the same id for the same id."""
         other, used = {}, {}
         for one in ids_in(body):
             if one not in other:
@@ -113,7 +113,7 @@ class SampleOrg:
         return put_in(body, other)
 
     def repeatable(self, collection, body):
-        """Makes two, and returns the body without what the second could not have."""
+        """Creates two, and returns the body without the fields that the second could not have."""
         for _ in range(2):
             response = self.create(collection, body)
             while response.status_code == 409:  # its detail names what must be unique
@@ -124,7 +124,7 @@ class SampleOrg:
         return body
 
     def smallest(self, collection, body):
-        """The body without what it is accepted without."""
+        """The body without its optional fields."""
         small = dict(body)
         for name in body:
             less = {key: value for key, value in small.items() if key != name}

@@ -9,7 +9,7 @@ from admin_factory import AdminFactory
 from wait import eventually, together
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-UNKNOWN_ULID = "01" + 24 * "0"  # the rest of an id that nothing has
+UNKNOWN_ULID = "01" + 24 * "0"  # the last part of an unused id
 
 
 def with_check(text):
@@ -223,7 +223,7 @@ def test_a_404_does_not_show_whether_the_id_exists_elsewhere(instance, principal
 
 
 def statuses_over_fresh_connections(api, credential, count=24):
-    """Each over a connection of its own, at the same time: all processes are asked."""
+    """Over concurrent connections, so that all processes get requests."""
     return [response.json().get("code", 200) for response in
             together(*[lambda: Api(api.instance, credential, source=api.source).get("me")] * count)]
 

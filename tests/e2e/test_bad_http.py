@@ -19,7 +19,7 @@ MALFORMED = "validation.malformed_request"
 
 
 def exchange(api, data, method="GET"):
-    """Bytes, and the answer to them, checked. Afterwards the server answers others."""
+    """Sends bytes and checks the response. Afterwards the server still serves other requests."""
     with RawConnection(api) as connection:
         answer = check_wholly(connection.send(data).answer(method), method)
     assert api.get("me").status_code == 200
@@ -128,7 +128,7 @@ def test_a_body_with_a_content_coding_is_refused(api):
 
 
 def answers(connection):
-    """All that comes until the server closes, at most five."""
+    """All responses until the server closes, at most five."""
     found = []
     try:
         while len(found) < 5:
@@ -159,7 +159,7 @@ def test_no_second_request_is_smuggled_in_a_body_with_a_length_and_chunks(api, h
 
 
 def half_close(connection):
-    """No more is sent; what comes can still be read."""
+    """Sends no more; responses can still be read."""
     with socket.socket(fileno=socket.dup(connection.socket.fileno())) as same:
         same.shutdown(socket.SHUT_WR)
 
@@ -175,7 +175,7 @@ def test_a_body_that_is_cut_off_creates_nothing(own_api, headers, body):
         try:
             refused(check_wholly(connection.answer("POST"), "POST"), 400, MALFORMED)
         except Closed:
-            pass  # who says that the connection ends need not be answered
+            pass  # the server need not respond after the client has closed its side
     assert own_api.walk() == []
 
 
@@ -381,7 +381,7 @@ def test_bytes_after_a_refused_body_are_not_read_as_a_request(api):
 
 
 def test_a_refused_request_leaves_the_connection_usable_or_closed(api):
-    """After each refusal the next request on the same connection is answered, or the connection is closed in good order."""
+    """After each refusal the connection serves the next request or is closed cleanly."""
     for bad in (message(api, "POST", "brokers", JSON, b"{"), message(api, "GET", "brokers?limit=0"),
                 message(api, "GET", "nothing"), message(api, "DELETE", "me"), message(api, "POST", "brokers", [], BODY),
                 message(api, "GET", "me", key=False)):

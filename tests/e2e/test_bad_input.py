@@ -22,7 +22,7 @@ def broker(api):
 
 
 def send(api, method, path, body, headers=JSON):
-    """Bytes as a body, with the headers given and no other that speaks of it."""
+    """Sends bytes as a body, with only the given headers about it."""
     return check_wholly(api.request(method, path, data=body, headers=headers), method)
 
 
@@ -199,7 +199,7 @@ def types_of(field):
 
 
 def with_field(path, value):
-    """A body that is right but for one field."""
+    """A body that is valid except for one field."""
     body = {"name": "Ana"}
     *outer, last = path.split(".")
     place = body

@@ -63,7 +63,7 @@ def test_very_many_parameters_are_handled(api):
 
 @pytest.fixture(scope="module")
 def cursor(instance, admin_factory, principals):
-    """A good one, and who may use it."""
+    """A valid cursor and a client that may use it."""
     api = Api(instance, admin_factory.key(admin_factory.organization(principals.tenant)))
     for _ in range(3):
         api.broker()

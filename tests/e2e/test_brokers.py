@@ -284,7 +284,7 @@ def test_a_creci_is_unique_in_any_spelling(own_api, other):
 
 
 def test_crecis_with_other_letters_or_digits_are_different(own_api):
-    """Letters and digits are those of ASCII, so that nothing that looks like one counts as one."""
+    """Only ASCII letters and digits count, not similar characters."""
     assert len({own_api.broker(creci=creci)["id"] for creci in SAME[:1] + OTHERS}) == 1 + len(OTHERS)
 
 

@@ -16,7 +16,7 @@ SIGNED = "2026-02-11T18:30:00.000Z"
 TERM = {"start_date": "2026-03-01", "end_date": LAST_DAY}
 CLIENTS = 16
 ENDINGS = ("completed", "terminated", "expired")
-# kind and status of a contract: what its property, which the active contract made sold or rented, becomes.
+# kind and status of a contract: the next status of its property, which the active contract made sold or rented.
 PROPERTY_AFTER = {("sale", "completed"): "sold", ("sale", "terminated"): "active", ("sale", "expired"): "on_hold",
                   ("rental", "completed"): "active", ("rental", "terminated"): "active", ("rental", "expired"): "rented"}
 
@@ -216,7 +216,7 @@ def race(own_api, rounds, setup, *jobs):
         yield made, together(*calls)
 
 
-SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))  # 1 stands for a thousand rounds
+SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))  # 1 means a thousand rounds
 ROUNDS = [pytest.param(4), pytest.param(int(1000 * SCALE), marks=pytest.mark.slow)]
 
 

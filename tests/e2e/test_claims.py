@@ -14,7 +14,7 @@ from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance
                               receiver, subscribe)
 from wait import TIMEOUT_S, eventually
 
-CONF = HERE + "NeoAPIWebhookTimeout 60\n"  # so that nothing of what is tested ends by itself
+CONF = HERE + "NeoAPIWebhookTimeout 60\n"  # so that no attempt ends by itself during a test
 KILL_LIMIT_S = 2.5  # two seconds are the aim; a busy machine may need a little more
 
 
@@ -36,7 +36,7 @@ def owners(instance):
 
 @pytest.fixture
 def answer():
-    """The receiver answers when this is set."""
+    """The receiver responds when this is set."""
     event = threading.Event()
     yield event
     event.set()

@@ -74,7 +74,7 @@ def test_a_missing_resource_is_not_found_with_any_tag(api):
 
 
 def writes(api, path, etag):
-    """Each write under the condition, on brokers of the same content."""
+    """Each write with the condition, on equal brokers."""
     headers = {"If-Match": etag}
     return {"patch": lambda: api.patch(path, json={"phone": "2"}, headers=headers),
             "put": lambda: api.put(path, json={"name": "Bia"}, headers=headers),
@@ -134,7 +134,7 @@ def test_of_concurrent_changes_to_one_version_one_succeeds(api):
 
 
 def test_concurrent_changes_to_different_fields_all_succeed(api):
-    """A patch is merged into what is there when it is written, not into what was there when it was read."""
+    """A patch is merged into the row at the time of the write, not of the read."""
     for _ in range(3):
         path = "brokers/" + api.broker()["id"]
         fields = ["creci", "document_number", "phone"]

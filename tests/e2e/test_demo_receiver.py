@@ -54,7 +54,7 @@ class DemoReceiver:
         return self.said.read_text()
 
     def stop(self):
-        """As Ctrl-C does. Returns what it said."""
+        """Stops it like Ctrl-C. Returns its output."""
         self.running[-1].send_signal(signal.SIGINT)
         assert self.running[-1].wait(TIMEOUT_S) == 0, self.said.read_text()
         return self.said.read_text()

@@ -56,7 +56,7 @@ def sample_orgs(instance, admin_factory, document):
 
 
 def explore(what, strategy, check, examples=EXAMPLES):
-    """Calls check with one value of the strategy after the other. Returns what was wrong first, None where nothing was."""
+    """Calls check with one value of the strategy after the other. Returns the first error, or None."""
     wrong = []
 
     @hypothesis.seed(zlib.crc32(f"{SEED} {what}".encode()))
@@ -77,7 +77,7 @@ def explore(what, strategy, check, examples=EXAMPLES):
 
 
 def report(wrong):
-    """Fails with all that was wrong."""
+    """Fails with all errors."""
     wrong = [one for one in wrong if one]
     assert not wrong, "\n\n" + "\n\n".join(wrong)
 
@@ -96,8 +96,8 @@ def with_bodies(document, sample_orgs):
 
 
 def judge_valid(response, is_whole, said):
-    """Whether a valid body was accepted; where it was not, it may only be for a rule that no schema can tell. In one that is
-    about several resources, one may be deleted before it is changed."""
+    """Whether a valid body was accepted, or refused by a rule that a schema cannot express. A batch may delete a resource before
+    it changes it."""
     for problem in failures(response):
         if problem["status"] == 400:
             for item in problem.get("errors", [problem]):
@@ -108,7 +108,7 @@ def judge_valid(response, is_whole, said):
 
 
 def is_plain(schema):
-    """Whether every value that the schema takes is as good as any other: there is no rule for one text alone but its schema's."""
+    """Whether only the schema decides if a text is valid, so that all values of the schema are equivalent."""
     return "enum" in schema or schema.get("type") in ("string", "boolean") and not has_form(schema)
 
 
@@ -143,7 +143,7 @@ def test_valid_bodies_are_never_refused_as_malformed(document, sample_orgs):
 
 
 def is_kept(place, body, answer):
-    """Whether the answer has what was sent, where that has no other form that it is kept in."""
+    """Whether the response has the value that was sent, unless the service normalizes it."""
     try:
         value = get(body, place.path)
     except (KeyError, IndexError):
@@ -155,8 +155,8 @@ def is_kept(place, body, answer):
 
 
 def names(problem, path):
-    """Whether a problem names the place, what it is in, or what is in it. One of several names it as if it were alone, and a wrong
-    id by being not found."""
+    """Whether a problem names the path, its parent or a member of it. An operation of a batch has the path of a single request,
+    and a wrong id is reported as not found."""
     if "index" in problem:
         about, path = path[:3], path[3:]
         if about[1] != problem["index"] or not path:
@@ -234,7 +234,7 @@ def lists(document, sample_orgs):
 
 
 def written(value):
-    """A value as a query has it. A comma stands between values, so none is in one."""
+    """A value in a query. Values must not contain a comma, which separates them."""
     if isinstance(value, list):
         return ",".join(quote(str(one).replace(",", ";"), safe="") for one in value)
     return quote(str(value), safe="")
@@ -246,7 +246,7 @@ def query(values):
 
 @st.composite
 def queries(draw, generator, parameters):
-    """Up to three parameters with values that they take."""
+    """Up to three parameters with valid values."""
     asked = draw(st.lists(st.sampled_from([one for one in parameters if one["name"] != "cursor"]), max_size=3, unique_by=str))
     return {one["name"]: draw(generator.values(one["schema"])) for one in asked}
 
@@ -279,7 +279,7 @@ def test_lists_accept_described_parameters_and_end(document, sample_orgs):
 
 
 def flat(value, path=()):
-    """What a resource has, by name: address.city is both `city` and `address_city`; what stands further up comes first."""
+    """What a resource has, by name: address.city is both `city` and `address_city`; higher levels come first."""
     found, deeper = {}, []
     for name, one in value.items() if isinstance(value, dict) else []:
         deeper += [(one, (*path, name))] if isinstance(one, dict) else [(each, (*path, name)) for each in one] \
@@ -310,7 +310,7 @@ def test_a_resource_is_found_by_its_own_values(document, sample_orgs):
 
 
 def wrong_parameters(parameter):
-    """Values that a query's parameter cannot have. Its cursor is known to the server alone."""
+    """Invalid values of a query parameter. Only the server knows valid cursors."""
     schema = parameter["schema"]
     one = schema.get("items", schema)
     yield ""
@@ -345,7 +345,7 @@ def test_a_query_that_is_not_described_is_refused(document, sample_orgs):
 
 
 def test_events_are_as_described(document, admin_factory, instance):
-    """Every event that the description has, but that of a test."""
+    """Every event that the description has, except webhook.test."""
     sample_org = SampleOrg(document, Api(instance, admin_factory.key()))
     subscription = ok(sample_org.api.post("webhooks", json={"url": UNREACHABLE_URL, "events": ["*"]}), 201)["id"]
     for collection in document.collections:

@@ -155,7 +155,7 @@ def test_the_runtime_role_cannot_change_the_log(instance, statement):
 
 
 def test_a_lock_of_the_row_does_not_hide_a_concurrent_change(own_api, instance, new_events):
-    """A PUT that waits for the row compares with what it finds then, not with what there was when it began."""
+    """A PUT that waits for the row compares with its values after the wait, not with those at the beginning."""
     made = own_api.broker(name="A")
     waiting = ("select count(*) from pg_stat_activity where usename = 'neoapi' and wait_event_type = 'Lock'"
                " and query like '%%neoapi.broker%%'")

@@ -73,7 +73,7 @@ def is_running(pid_file):
 
 @pytest.fixture(autouse=True)
 def repair(module_instance):
-    """A test that fails half-way does not leave its damage to the next."""
+    """Undoes the damage of a test that failed half-way."""
     yield
     if not all(is_running(module_instance.state / file) for file in ("pg/postmaster.pid", "run/httpd.pid")):
         module_instance.command("up")
@@ -242,7 +242,7 @@ def locked_brokers(instance):
 
 
 def test_a_statement_that_waits_for_a_lock_times_out(module_api):
-    """The server's statement_timeout ends it; what was not done is not done later."""
+    """The server's statement_timeout cancels it; the write is not executed later."""
     with locked_brokers(module_api.instance):
         began = time.monotonic()
         refused(at(module_api, "127.0.0.3").post("brokers", {"name": "Waits"}), 503, "internal.unavailable")
@@ -298,7 +298,7 @@ def everywhere(api):
 
 @contextlib.contextmanager
 def no_new_connections(instance):
-    """What is connected to the database as the runtime role stays so."""
+    """Existing connections of the runtime role stay open."""
     instance.sql("alter role neoapi connection limit 0")
     try:
         yield
@@ -316,7 +316,8 @@ def end_listeners(instance):
 
 
 def test_a_revoked_credential_is_refused_at_once_without_listeners(module_instance, module_admin_factory):
-    """Then it is not remembered, and the database is asked each time. A connection that ended with its listener gives 503."""
+    """Without a listener credentials are not cached, so each request reads the database. A connection that ended with its
+    listener gives 503."""
     api = Api(module_instance, module_admin_factory.key())
     assert everywhere(api) == {200}
     with no_new_connections(module_instance):
@@ -392,7 +393,7 @@ def test_a_killed_child_takes_only_its_own_requests_with_it(module_instance, mod
 # ---------------------------------------------------------------- slow clients
 
 def drip(raw, piece, limit=20):
-    """Sends a piece again and again until the server has something to say. Returns its answer."""
+    """Sends a piece repeatedly until the server responds. Returns the response."""
     deadline = time.monotonic() + limit
     while time.monotonic() < deadline:
         raw.send(piece)
@@ -418,7 +419,7 @@ def test_a_body_that_never_ends_is_answered_with_408(module_instance, module_api
                                            (("Transfer-Encoding", "chunked"), b"c8\r\n" + b"x" * 200 + b"\r\n")],
                          ids=["length", "chunked"])
 def test_a_refused_client_cannot_hold_a_thread_with_its_body(module_api, header, piece):
-    """Not even one who sends as fast as the shipped RequestReadTimeout asks for: the answer ends the connection."""
+    """Not even if it sends as fast as the shipped RequestReadTimeout requires: the connection is closed after the response."""
     with RawConnection(module_api) as raw:
         raw.send(message(module_api, "POST", "brokers", [*JSON, header], key=False))
         answer = check_wholly(drip(raw, piece), "POST")
@@ -438,7 +439,7 @@ def test_a_refused_client_with_a_complete_body_keeps_the_connection(module_api):
 
 
 def test_slow_bodies_of_a_credential_do_not_occupy_the_threads(module_instance, module_api):
-    """More of them than all threads. Of each process eight may wait, the others are answered at once."""
+    """More clients than threads. Eight may wait in each process; the others get a response at once."""
     head = message(module_api, "POST", "brokers", [*JSON, ("Content-Length", 1000)], b'{"name":"')
     slow = [RawConnection(module_api).send(head) for _ in range(60)]
     try:

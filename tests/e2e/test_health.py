@@ -68,7 +68,7 @@ def test_a_read_only_database_is_ready_but_not_for_writes(module_instance, admin
 
 @pytest.mark.slow
 def test_a_hanging_database_blocks_only_one_probe(module_instance, admin_pages):
-    """Many ask, for longer than a statement may take: but for the one who asks for all, each is answered at once."""
+    """Many clients probe for longer than the statement timeout: only the probe that queries the database waits."""
     hanging = database_processes(module_instance)
     for pid in hanging:
         os.kill(pid, signal.SIGSTOP)

@@ -14,7 +14,7 @@ UNKNOWN_BROKER = "brk_" + "0" * 26
 
 
 def curl(api, *args, paths=("me",)):
-    """Asks with curl. Returns, for each path, the HTTP version, the status, the headers and the body."""
+    """Sends requests with curl. Returns, for each path, the HTTP version, the status, the headers and the body."""
     command = ["curl", "-sS", "-i", "--noproxy", "*", "--cacert", api.instance.ca, "--max-time", str(TIMEOUT_S),
                "-H", "X-API-Key: " + api.credential.secret, *args, *[api.url + path for path in paths]]
     out = subprocess.run(command, capture_output=True, check=True, timeout=2 * TIMEOUT_S).stdout
@@ -83,7 +83,7 @@ def test_a_body_that_is_too_large_is_refused_over_http_2(second_host_api, tmp_pa
 
 
 def test_the_refusal_of_a_huge_body_arrives_over_http_2(api):
-    """Complete, before the stream is reset: what RFC 9113, section 8.1, asks of a server that does not want the rest."""
+    """Complete, before the stream is reset: as RFC 9113, section 8.1, requires of a server that does not need the rest."""
     h2 = pytest.importorskip("h2.connection")
     events = pytest.importorskip("h2.events")
     connection = h2.H2Connection()

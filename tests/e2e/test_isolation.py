@@ -65,7 +65,7 @@ def other_org(request, instance, admin_factory, principals, document):
 
 @pytest.fixture
 def owner(shared_owner):
-    """Whatever a stranger does, the owner's things stay as they were."""
+    """Requests of another organization do not change the owner's resources."""
     before = shared_owner.everything()
     yield shared_owner
     assert shared_owner.everything() == before
@@ -76,7 +76,7 @@ def with_path_ids(document):
 
 
 def unknown_id(id):
-    """An id of the same kind and about the same time, which nothing has."""
+    """An unused id of the same kind and about the same time."""
     return id[:-5] + ("zzzzz" if id[-5:] != "zzzzz" else "yyyyy")
 
 
@@ -90,7 +90,7 @@ def request_of(operation, sample_org):
 
 
 def comparable(response, *words):
-    """An answer without what differs from one request to the next."""
+    """A response without the values that differ between requests."""
     text = response.text
     for word in words:
         text = text.replace(word, "…")
@@ -212,7 +212,7 @@ def lists(document):
 
 
 def values_of(owner, parameter):
-    """What the owner has that the parameter can ask for: every id, where it is one for ids, and some values of that name."""
+    """The owner's values for a parameter: every id if it takes ids, and some values of fields with its name."""
     own = [owner.ids[prefix] for prefix in owner.document.collections.values()]  # what lists can be asked for
     ids = [id for some in own for id in some] if ids_in(parameter.get("example")) else []
     return ids, owner.texts.get(parameter["name"], [])[:5]
@@ -317,8 +317,8 @@ class Stopwatch:
         return median(times[0]), median(times[1])
 
     def difference(self, one, other, rounds=ROUNDS):
-        """How much longer one takes than the other, in seconds, beyond what chance makes of it: 0 where it cannot be told. A
-        machine that does something else at the same time is forgiven: what tells, tells every time, and the same."""
+        """How much longer one takes than the other, in seconds, beyond random variation; 0 if the difference is not significant.
+        To tolerate other load, a difference must be reproducible."""
         signs = set()
         for pairs in rounds:
             first, second = self.medians(pairs, one, other)
@@ -365,7 +365,7 @@ def test_response_times_do_not_show_what_exists_elsewhere(document, owner, other
 @pytest.mark.alone
 @pytest.mark.parametrize("other_org", ["another tenant"], indirect=True)
 def test_the_stopwatch_detects_a_database_lookup(document, other_org):
-    """What can be no id is not looked for, so that one is missing there."""
+    """A malformed id is not looked up, which saves the time of a lookup."""
     watch = Stopwatch(other_org.api)
     collection, prefix = next(iter(document.collections.items()))
     one, other = (lambda _: watch.seconds(404, "GET", f"{collection}/x"),

@@ -15,7 +15,7 @@ TABLE = re.findall(r'"(NEO\d{4})", (\w+)', (ROOT / "include/core/messages.h").re
 
 
 def lines(instance):
-    """What the module has logged: level, identifier, text."""
+    """The messages of the module: level, identifier, text."""
     return [found.groups() for found in map(LINE.search, instance.error_log.splitlines()) if found]
 
 

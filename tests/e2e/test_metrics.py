@@ -27,7 +27,7 @@ def admin_pages(module_instance):
 
 @pytest.fixture
 def with_traffic(admin, receiver):
-    """Something of everything has happened."""
+    """Every kind of event has happened."""
     subscription = subscribe(admin, receiver.url, "broker.created")
     broker = admin.broker()
     ok(admin.get(f"brokers/{broker['id']}"))
@@ -46,7 +46,7 @@ def test_promtool_accepts_the_metrics(with_traffic, admin_pages):
 
 
 def expressions():
-    """What the dashboard asks Prometheus for, its variables filled in."""
+    """The dashboard's queries with its variables filled in."""
     dashboard = json.loads((ROOT / "conf/grafana-dashboard.json").read_text())
     found = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
     assert len(found) > 20
@@ -113,7 +113,7 @@ def test_gauges_show_the_current_state(module_instance, admin_pages):
 
 
 def test_frequent_scrapes_query_the_database_once_a_second(admin_pages):
-    """Beside the couriers, who look for work every 1.25 seconds, and what they do with it."""
+    """Apart from the queries of the couriers, which poll every 1.25 seconds."""
     used = "neoapi_database_use_seconds_count"
     before, began = admin_pages.samples()[used], time.monotonic()
     for _ in range(100):

@@ -78,7 +78,7 @@ def stored(db, made):
 
 
 def assert_has_form(made, prefix):
-    """The documented form, worked out anew: <id>_<43 digits><CRC-32 in 6 digits>"""
+    """The documented format, computed independently: <id>_<43 digits><CRC-32 in 6 digits>"""
     assert re.fullmatch(prefix + "_[0-7][0-9a-hjkmnp-tv-z]{25}_[0-9A-Za-z]{49}", made["secret"])
     assert made["secret"].startswith(made["id"] + "_")
     check = 0

@@ -54,7 +54,7 @@ def organization_of(api):
 
 
 def everything(api):
-    """The bytes of the answer to each row, with its entity tag, by its address; and the ids of each list in their order."""
+    """The body of the response for each row, with its ETag, by URL; and the ids of each list in their order."""
     answers, lists = {}, {}
     for collection in NAMES:
         lists[collection] = [row["id"] for row in api.walk(collection, limit=100)]
@@ -136,7 +136,7 @@ def test_an_export_has_no_secrets_and_no_rows_of_other_organizations(full_org_ap
 
 
 def test_an_export_is_a_consistent_snapshot(full_org_api, ctl):
-    """Somebody who reads slowly gets what was there when it began."""
+    """A slow reader gets the data of the start of the export."""
     for number in range(6):  # more than a pipe holds
         ok(full_org_api.post("brokers/batch",
                              json={"operations": [{"method": "create", "data": {"name": f"{number} " + "x" * 180}}] * 100}))
@@ -180,7 +180,7 @@ def test_an_export_file_is_private_and_renamed_when_complete(full_org_api, ctl, 
 
 
 def test_an_export_does_not_write_into_an_existing_file(full_org_api, ctl, tmp_path):
-    """Somebody may have put one there that others can read, or a link to elsewhere."""
+    """An existing file may be readable by others or a symbolic link."""
     elsewhere, path, part = tmp_path / "elsewhere", tmp_path / "data.ndjson", tmp_path / "data.ndjson.part"
     elsewhere.write_text("mine")
     part.symlink_to(elsewhere)
@@ -218,7 +218,7 @@ def test_purged_data_is_restored_unchanged_by_an_import(full_org_api, ctl, admin
 
 
 def test_imported_references_prevent_deletions(full_org_api, ctl, tmp_path):
-    """Nobody can delete what others refer to, also where these came first."""
+    """A referenced row cannot be deleted, also if the referring row came first in the file."""
     organization, path = organization_of(full_org_api), str(tmp_path / "all.ndjson")
     contract = next(contract for contract in full_org_api.walk("contracts"))
     ctl.ok("export", organization, "--output", path)
@@ -325,13 +325,13 @@ def test_purge_of_data_only_ends_during_concurrent_writes(full_org_api, ctl):
 
 
 def waits(instance):
-    """Whether a purge waits for somebody's broker."""
+    """Whether a purge waits for a lock of a broker."""
     return instance.sql("select 1 from pg_stat_activity where wait_event_type = 'Lock'"
                         " and query like '%delete from neoapi.broker %'")
 
 
 def test_purge_does_not_deadlock_with_other_transactions(full_org_api, ctl, instance):
-    """Who removes or changes the same rows in another order: the courier, say, when it records what became of deliveries."""
+    """Transactions that lock the same rows in another order, such as the courier when it records results."""
     full_org_api.broker()
     lock = ("select from neoapi.broker where ctid = (select ctid from neoapi.broker where organization_id = %s order by ctid {}"
             " limit 1) for update")
@@ -378,7 +378,7 @@ def test_purge_continues_when_foreign_references_are_removed(full_org_api, ctl, 
 
 @contextlib.contextmanager
 def purge_that_waits(ctl, api, *which, also=None):
-    """In the middle of its work, until the block is over. What it waits for is a transaction that has `also` done this."""
+    """A purge that waits in the middle of its work until the block ends, for a transaction that has also executed `also`."""
     api.broker()
     keeper = psycopg2.connect(ctl.instance.admin_dsn)
     keeper.cursor().execute("select from neoapi.broker where organization_id = %s for update", (organization_of(api),))
@@ -395,7 +395,7 @@ def purge_that_waits(ctl, api, *which, also=None):
 
 
 def test_purge_keeps_an_organization_that_it_did_not_show(full_org_api, ctl, instance, admin_factory):
-    """One that was made after the beginning stays, with its key and its data."""
+    """An organization created after the start stays, with its key and its data."""
     tenant = full_org_api.credential.tenant
     with purge_that_waits(ctl, full_org_api, "tenant", tenant) as purge:
         late = Api(instance, admin_factory.key(admin_factory.organization(tenant)))

@@ -29,7 +29,7 @@ def organization(own_api):
 
 @pytest.fixture
 def import_rows(ctl, organization, tmp_path):
-    """give(rows…) imports them and returns the report; how=ctl.refused returns what was said instead."""
+    """give(rows…) imports them and returns the report; with how=ctl.refused, the error message."""
     def give(*rows, how=ctl.json, options=(), **more):
         return how("import", write(tmp_path, rows), "--organization", organization, *options, **more)
     return give
@@ -357,7 +357,7 @@ def test_progress_is_shown_only_on_a_terminal(ctl, organization, tmp_path):
     assert code == 0, said[-2000:]
     assert re.search(r"\rwriting +\[#+ *\] +\d+%  [\d,]+ rows  [\d,]+ rows/s  \d+:\d\d left\x1b\[K", said), said
     assert re.search(r"\rchecking +\[", said)
-    assert said.index("\r\x1b[K") < said.rindex("created")  # it is gone before the report
+    assert said.index("\r\x1b[K") < said.rindex("created")  # it is erased before the report
     for option in ("--quiet", "--json"):
         assert "rows/s" not in ctl.on_terminal(option, *command)[1]
     assert "\x1b" not in ctl.on_terminal(*command, TERM="dumb")[1]

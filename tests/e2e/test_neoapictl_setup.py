@@ -226,7 +226,7 @@ def test_a_migration_that_fails_is_rolled_back_whole(own_database):
 
 
 def test_migrate_refuses_a_schema_of_another_build(own_database):
-    """The number alone would say that there is nothing to do."""
+    """By its number alone, the schema would be up to date."""
     names = own_database.migrations()
     own_database.sql("update neoapi.schema_migration set name = '0003_other' where number = 3")
     for command in ["migrate"], ["migrate", "--dry-run"]:

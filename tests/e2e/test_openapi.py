@@ -276,7 +276,7 @@ def test_live_responses_conform_to_the_description(checked, own_api, principals,
 
 
 def test_the_schema_of_a_create_and_the_service_agree(document, own_api):
-    """What the schema accepts or refuses, the service does as well."""
+    """The service accepts and refuses the same bodies as the schema."""
     schema = document["paths"]["/brokers"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     validator = jsonschema.Draft202012Validator({**schema, "components": document["components"]})
     bodies = [{}, {"name": ""}, {"name": "x" * 200}, {"name": "x" * 201}, {"name": 5}]

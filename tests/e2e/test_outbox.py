@@ -13,7 +13,7 @@ from wait import together
 PAYLOAD = ["id", "name", "creci", "email", "tenant_id", "organization_id", "created_at", "updated_at"]
 FULL = {"name": "Ana Lúcia \"Z\"", "creci": "SP 1", "email": "ana@example.com", "phone": "+55 11 1", "document_number": "1",
         "visibility": "public", "bank_account": {"pix_key": "secret@example.com", "bank_code": "341"}}
-# Nothing is ever sent there: the courier does not deliver to this machine.
+# Deliveries fail: the courier does not deliver to this machine.
 UNREACHABLE_URL = "https://127.0.0.1:9/"
 
 
@@ -37,7 +37,7 @@ def events(instance, subscription):
 
 
 def live(api):
-    """Creates, changes twice and deletes. Returns what each answered, but the last."""
+    """Creates, changes twice and deletes. Returns the body of each response except the last."""
     created = ok(api.post("brokers", json=FULL), 201)
     path = "brokers/" + created["id"]
     answers = [created, ok(api.patch(path, json={"name": "Bia"})), ok(api.put(path, json={"name": "Caio"}))]

@@ -88,7 +88,7 @@ def test_a_malformed_id_is_refused(factory, own_api, collection, path, target, w
     if isinstance(wrong, str):
         wrong = wrong.replace("{prefix}", PREFIXES[target])
     response = own_api.post(collection, json=put(factory.full(collection), path, wrong))
-    if response.status_code == 201:  # null is no value
+    if response.status_code == 201:  # null means absent
         assert wrong is None
         return
     at = wrong_fields(response)
@@ -221,7 +221,8 @@ def test_a_document_with_a_new_relation_releases_the_old_one(factory, own_api):
 
 
 def test_references_are_of_the_organization(instance, factory, own_api, admin_factory):
-    """The same id in another organization's table is another resource: by hand, because no two ids are ever the same."""
+    """The same id in another organization is another resource. It is inserted with SQL, because the service never reuses an
+    id."""
     party = factory.party()
     other = ResourceFactory(Api(instance, admin_factory.key()))
     strange = other.party(spouse_party_id=other.party()["id"])
@@ -251,7 +252,7 @@ def test_of_a_concurrent_reference_and_deletion_one_succeeds(factory, own_api, i
 
 
 def while_open(instance, sql, values, request):
-    """The answer to a request that waits for a transaction, which commits once it does."""
+    """The response to a request that waits for a transaction, which commits as soon as the request waits."""
     connection = psycopg2.connect(instance.admin_dsn)
     try:
         connection.cursor().execute(sql, values)

@@ -21,7 +21,7 @@ MODULES = ("authz_host", "remoteip", "slotmem_shm", "proxy", "proxy_http", "prox
 
 
 def balancer():
-    """What is shown, with addresses that are here, and looking more often."""
+    """The documented configuration with local addresses and more frequent checks."""
     lines = re.findall(r"^#   (.*)$", SHOWN.partition("# The balancer, if it is httpd")[2], re.M)
     text = "\n".join(lines).replace("/etc/ssl/certs/ca-certificates.crt", "${INSTANCE}/tls/ca.pem")
     text = text.replace("hcinterval=5 hcfails=2", "hcinterval=1 hcfails=1")

@@ -147,7 +147,7 @@ def test_httpd_starts_without_a_schema_and_works_once_it_exists(httpd_on_databas
 
 def test_httpd_starts_with_an_old_schema_and_works_once_it_is_migrated(httpd_on_database, new_database, key_of,
                                                                        tmp_path):
-    """A version whose last migration gives a table the name that its module uses."""
+    """A version whose last migration renames a table to the name that its module uses."""
     newer = NextVersion(tmp_path, ("rename", "alter table neoapi.broker_before rename to broker;\n"))
     assert new_database.setup()[0] == 0
     key = key_of(new_database)

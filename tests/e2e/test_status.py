@@ -36,7 +36,7 @@ def admin_pages(module_instance):
 
 @pytest.fixture
 def wait_for_increase(admin_pages):
-    """grown(key, by): waits until that line of the text is so much more than at the beginning of the test; not a bit more."""
+    """grown(key, by): waits until the value has grown by exactly this much since the beginning of the test."""
     before = admin_pages.counters()
 
     def wait(key, by):
@@ -192,7 +192,7 @@ def test_attempts_in_flight_are_shown(admin, receiver, admin_pages):
 
 @pytest.fixture
 def queue(module_instance, admin):
-    """queue(count, due): puts rows into the queue of a subscription that claims get nothing of; they are removed at the end."""
+    """queue(count, due): puts rows into the queue of a subscription that is excluded from claims; they are removed at the end."""
     subscription = subscribe(admin, "http://127.0.0.1:9/", "broker.created")
 
     def fill(count, due):

@@ -22,7 +22,7 @@ CONF = ADMIN_PAGES_CONF.replace("127.0.0.5", "127.0.0.2")  # an address that the
 
 @pytest.fixture
 def page(module_instance, admin, receiver):
-    """The page's address; something of everything has happened."""
+    """The page's URL; every kind of event has happened."""
     subscription = subscribe(admin, receiver.url, "broker.created")
     broker = admin.broker()
     ok(admin.get(f"brokers/{broker['id']}"))

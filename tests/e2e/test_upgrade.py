@@ -46,7 +46,7 @@ def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instan
     longest = max(one.seconds for one in load.sent)
     report(f"{len(load.sent)} requests while a migration ran, the longest {longest * 1000:.0f} ms")
 
-    # Started anew, the module meets the newer schema.
+    # After a restart the module uses the newer schema.
     for command in ("stop-httpd", "start-httpd"):
         instance.command(command)
     assert api.get(f"brokers/{before[0]}").status_code == 200
@@ -56,7 +56,7 @@ def test_the_module_serves_during_a_migration_and_on_the_newer_schema(new_instan
     instance.sql("update neoapi.broker set website = 'https://bia.example.com' where id = %s", before[0])
     assert api.get(f"brokers/{before[0]}").json()["website"] == "https://bia.example.com"
 
-    # The older neoapictl, too: it adds, and has nothing to migrate. Only doctor fails, because it does not know the schema.
+    # The older neoapictl still adds rows and has nothing to migrate. Only doctor fails, because the schema is newer.
     done = subprocess.run([instance.env["NEOAPI_CTL"], "--json", "doctor"], text=True, capture_output=True, timeout=TIMEOUT_S)
     failed = [row for row in json.loads(done.stdout) if row["result"] == "failed"]
     assert done.returncode == 1 and [row["check"] for row in failed] == ["schema"] and "newer" in failed[0]["fix"]
@@ -94,7 +94,7 @@ def copying_version(tmp_path_factory):
 
 @pytest.fixture
 def old_database(own_database, copying_version):  # noqa: F811
-    """A database before the migrations, with a lead and two conversations; the second one's contact has said stop."""
+    """A database before the migrations, with a lead and two conversations; the second one's contact has opted out."""
     own_database.organization = own_database.json("organization", "add", "B", "--tenant",
                                                   own_database.json("tenant", "add", "A")["id"])["id"]
     own_database.sql(
@@ -117,13 +117,13 @@ def copied(database):
 
 
 def test_rows_from_before_a_migration_are_kept_by_it(old_database, copying_version):
-    """As if nothing of it had been there, with conversations and leads from before."""
+    """Reverts the schema to the time before the migration, with existing conversations and leads."""
     assert old_database.json("migrate")["applied"] == copying_version.names
     assert copied(old_database) == [("Ana (lead)", ["5511900000001"])]
 
 
 def test_rows_written_during_a_migration_are_kept_without_deadlock(old_database, copying_version):
-    """What the module does when it records a stop, or what became of a message: it changes a conversation, and looks at its lead."""
+    """What the module does when it records an opt-out or a status: it updates a conversation and reads its lead."""
     with (ThreadPoolExecutor() as pool, contextlib.closing(psycopg2.connect(old_database.dsn)) as module,
           module.cursor() as cursor):
         cursor.execute("set statement_timeout = '20s'; update neoapi.whatsapp_conversation set opted_out_at = now(),"

@@ -93,7 +93,7 @@ def test_attempts_follow_the_schedule_and_the_last_failure_is_final(admin, recei
     last = found["attempts"][-1]
     assert moment(found["completed_at"]) == pytest.approx(moment(last["started_at"]) + last["duration_ms"] / 1000, abs=0.0011)
     assert len({(arrival.id, arrival.body) for arrival in receiver.arrivals}) == 1
-    time.sleep(2)  # longer than it takes to look for what is due
+    time.sleep(2)  # longer than the poll interval
     assert len(receiver.arrivals) == len(DELAYS) and queued(admin.instance, subscription) == 0
 
 
@@ -189,7 +189,7 @@ def test_http_2_is_not_used_with_a_libcurl_that_empty_frames_stall(admin, module
     (500, "2", 1), (404, "2", 1),
 ])
 def test_retry_after_postpones_up_to_twice_the_delay(admin, receiver, answer, asked, delay):
-    """The second attempt comes after one second, or up to two if a 429 or 503 asks for it."""
+    """The second attempt comes after one second, or up to two if a 429 or 503 has Retry-After."""
     receiver.behave(one_after_the_other(status(answer, Retry_After=asked), behaviours.ok))
     subscription = one_delivery(admin, receiver.url)
     until(admin, subscription, "success")
@@ -343,7 +343,7 @@ def test_occasional_failures_do_not_slow_a_backlog_down(in_flight_at):
 
 
 def test_queued_deliveries_are_sent_as_fast_as_the_receiver_responds(admin, receiver, module_instance):
-    """Far more than may be on its way at a time: each answer makes room for another, without waiting for the next look."""
+    """Many more than the limit of attempts in flight: each response frees a slot at once, without waiting for the next poll."""
     count = 1600
     looks = count / (32 * len(module_instance.children())) * 1.25  # seconds, if each process took 32 at each of its looks
     subscription = subscribe(admin, receiver.url, is_active=False)
@@ -356,7 +356,7 @@ def test_queued_deliveries_are_sent_as_fast_as_the_receiver_responds(admin, rece
 
 
 def test_a_secret_that_cannot_be_decrypted_is_logged(module_instance, module_admin_factory, receiver):
-    """And the delivery is sent once the secret can be opened again."""
+    """The delivery is sent once the secret can be decrypted again."""
     api = Api(module_instance, module_admin_factory.key())
     subscription = subscribe(api, receiver.url)
     sealed, = row_of(module_instance, subscription, "secret")

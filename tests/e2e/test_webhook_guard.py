@@ -39,7 +39,7 @@ def own_address():
 
 
 class Names:
-    """Names that resolve to what we say, when we say it, for an Apache that has `library` loaded."""
+    """Names whose addresses a test sets at any time, for an Apache that has loaded `library`."""
 
     def __init__(self, place):
         self.place, self.library = place, place / "resolver.so"
@@ -63,7 +63,7 @@ def names():
 
 @pytest.fixture(scope="module")
 def guarded_instance(names):
-    """An instance that may deliver to OTHER, and to nothing else inside."""
+    """An instance that may deliver to OTHER, and to no other internal address."""
     preload = f"{sanitizer_settings().get('HTTPD_PRELOAD', '')} {names.library}".strip()
     instance = start_instance("guarded", HTTP + f"NeoAPIWebhookAllowAddress {OTHER}/32\n", HTTPD_PRELOAD=preload)
     try:
@@ -153,7 +153,7 @@ def test_a_name_that_changes_its_answer_is_not_connected_to(admin, guarded_insta
         # The certificate is another name's, so over https there is a connection and no delivery.
         assert (first["status"] == "success") == (scheme == "http") and good.connections >= 1
         names.say(name, "127.0.0.1")
-        guarded_instance.command("stop-httpd")  # and with it what was remembered of the name
+        guarded_instance.command("stop-httpd")  # which clears the DNS cache
         guarded_instance.command("start-httpd")
         before = good.connections
         admin.broker()

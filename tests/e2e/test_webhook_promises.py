@@ -50,7 +50,7 @@ def admin(own_instance):
 class Writers:
     """Threads that create brokers from the beginning of a `with` to its end, or until there are `count` of them.
 
-    What is not answered with 201 is tried again under another name. `made` are the ids that were answered, and in how many
+    Requests without a 201 are repeated with another name. `made` are the returned ids, and in how many
     seconds each was.
     """
 
@@ -122,7 +122,7 @@ def check_all_succeeded(own_instance, count=None, subscription=None):
 
 
 def check_arrivals(own_instance, writers, arrivals):
-    """What arrived is what was committed, and all that was answered is part of it. Returns the number of duplicates."""
+    """Every committed event has arrived, no other has, and all returned ids are among them. Returns the number of duplicates."""
     committed = {id for id, in own_instance.sql("select id from neoapi.broker")}
     delivered = {arrival.json["payload"]["id"] for arrival in arrivals}
     assert delivered == committed, (len(delivered - committed), len(committed - delivered))
@@ -177,9 +177,8 @@ def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment
 @pytest.mark.alone
 @pytest.mark.parametrize("own_instance", [HERE], indirect=True, ids=["shipped"])
 def test_six_bad_receivers_do_not_hold_up_the_seventh(own_instance, admin, report, tmp_path):
-    """On the shipped defaults. The time is that from the moment which the event carries to its arrival, the write's statement
-    and whatever holds that up included, but for the disk: how long a machine takes to flush a commit is not the receivers' doing.
-    """
+    """With the shipped defaults. The time is measured from the event's timestamp to its arrival. It includes the write's
+    statement, but not the flush of the commit, which does not depend on receivers."""
     count = max(200, int(2000 * SCALE))
     with contextlib.ExitStack() as stack:
         bad = [stack.enter_context(one) for one in (
@@ -191,7 +190,7 @@ def test_six_bad_receivers_do_not_hold_up_the_seventh(own_instance, admin, repor
         with Writers(admin, count, threads=2, pause=0.03) as writers:
             pass
         arrivals = good.wait_for(count)
-    # The answer's time beside each wait tells a commit that was slow, whose event could not leave before, from a delivery that was.
+    # The response time next to each wait distinguishes a slow commit from a slow delivery.
     waits = sorted((arrival.at - moment(arrival.json["created_at"]), writers.made[arrival.json["payload"]["id"]])
                    for arrival in arrivals)
     assert len(arrivals) == count
@@ -260,7 +259,7 @@ def test_two_servers_share_the_work_and_deliver_nothing_twice(own_instance, admi
 
 @pytest.mark.parametrize("stopped", ["first", "second"])
 def test_stopping_one_of_two_servers_loses_nothing(own_instance, admin, second_httpd, stopped):
-    """The one that is stopped has work of its own on the way; the requests go to the other."""
+    """The stopped server has attempts in flight; the requests go to the other."""
     stays = Api(second_httpd, admin.credential) if stopped == "first" else admin
     goes = admin if stopped == "first" else Api(second_httpd, admin.credential)
     with Receiver(slowly(0.05)) as receiver:
@@ -345,7 +344,7 @@ def processor_time(processes):
 @pytest.mark.parametrize("own_instance", indirect=True, ids=["full"], argvalues=[
     HERE + "NeoAPIWebhookConcurrency 1\nNeoAPIWebhookTimeout 7\nNeoAPIWebhookRetryDelays 0 1 1 1\n"])
 def test_a_full_courier_sleeps_until_a_delivery_ends(own_instance, admin):
-    """Each process has one attempt on its way, to a receiver that takes its time, and more is due."""
+    """Each process has one attempt in flight to a slow receiver, and more deliveries are due."""
     with Receiver(hang) as receiver:
         subscribe(admin, receiver.url)
         for _ in range(4 * len(own_instance.children())):
@@ -384,7 +383,7 @@ def test_results_are_recorded_once_after_an_outage(own_instance, admin):
 # ---------------------------------------------------------------- 5. the schedule
 
 def test_the_schedule_holds_to_the_second_also_across_a_restart(own_instance, admin):
-    """What fell due meanwhile leaves once the server is back, however long that took."""
+    """Deliveries that fell due during the restart are sent once the server is back."""
     with Receiver(status(500)) as receiver:
         subscribe(admin, receiver.url)
         admin.broker()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Webhook directives of two virtual hosts that share connections: each decides whether it accepts http URLs; all other settings are
-those of the
-first."""
+"""Webhook directives of two virtual hosts that share connections: each decides whether it accepts http URLs; the first one's other
+settings apply to both."""
 
 from pathlib import Path
 
@@ -30,7 +29,7 @@ def refuses(response):
 
 def test_only_the_host_with_the_directive_accepts_http(admin, allowing):
     new = {"url": "http://crm.example.com/", "events": ["*"]}
-    for _ in range(20):  # so that each process has answered on both hosts
+    for _ in range(20):  # so that each process has served both hosts
         assert ok(allowing.post("webhooks", json=new), 201)["url"] == new["url"]
         assert refuses(admin.post("webhooks", json=new))
 

@@ -153,11 +153,11 @@ def test_another_organizations_secret_is_refused(org, module_instance, module_ad
 
 
 def test_a_callback_for_two_organizations_needs_both_secrets(org, module_instance, module_admin_factory, meta, caller):
-    """A signature counts for the numbers that have that secret. Those of one app share it; of others nothing is believed."""
+    """A signature is valid only for numbers with that secret, which the numbers of one app share."""
     other = WhatsAppOrg(module_instance, module_admin_factory, meta)
     both = {"object": "whatsapp_business_account", "entry": [
         {"id": one.number.account, "changes": [change(one.number, messages=[text("Oi", PHONE)])]} for one in (org, other)]}
-    assert caller.send(both, org.number.secret) == 403  # so that it comes again, once the secrets are right
+    assert caller.send(both, org.number.secret) == 403  # so that Meta repeats it once the secrets are corrected
     assert count(org) == 1 and not other.conversations()
     assert caller.send(both, org.number.secret) == 403
     assert count(org) == 1 and org.conversation()["unread_count"] == 1
@@ -203,7 +203,7 @@ def test_callbacks_for_an_unknown_number_are_ignored(org, caller):
 
 
 def test_an_unknown_number_of_a_known_app_does_not_count_as_a_refusal(org, caller):
-    """Also large callbacks: that they are Meta's is shown by the secret of another number."""
+    """Also large callbacks: the secret of another number proves that they are Meta's."""
     big = padded(notification(UNKNOWN, text("Oi", PHONE)), 3_000_000)
     assert {caller.send(big, org.number.secret) for _ in range(40)} == {200}
     assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200
@@ -263,7 +263,7 @@ def test_three_megabytes_are_accepted(org, caller):
 
 
 def test_thousands_of_statuses_are_accepted(org, module_instance, caller):
-    """Of messages that are not known by Meta's ids, so that each might be one whose answer is still under way."""
+    """Their messages are unknown, so each might be one whose response from Meta is still in flight."""
     body = notification(org.number, *[status(f"wamid.{n}", "sent", PHONE) for n in range(25_000)])
     assert caller.send(body, org.number.secret) == 200
     assert module_instance.sql("select count(*) from neoapi.whatsapp_status where organization_id = %s",
@@ -327,7 +327,7 @@ def test_malformed_callbacks_are_refused_even_if_signed(org, caller, data):
 
 
 def odd(number):
-    """Callbacks whose metadata is right and the rest is not what it should be. None may fail, because Meta would repeat it."""
+    """Callbacks with valid metadata and invalid contents. None may fail, because Meta would repeat it."""
     good = change(number)["value"]["metadata"]
 
     def of(value, field="messages"):
@@ -354,7 +354,7 @@ def odd(number):
 
 
 def test_unknown_parts_are_skipped_and_the_rest_is_stored(org, caller):
-    """Also in one callback with something good, before and after it."""
+    """Also in one callback with valid items before and after it."""
     for strange in odd(org.number):
         assert caller.send(strange, org.number.secret) == 200, strange
     mixed = {"object": "whatsapp_business_account", "entry": [
@@ -366,7 +366,7 @@ def test_unknown_parts_are_skipped_and_the_rest_is_stored(org, caller):
 
 
 def test_nul_characters_do_not_lose_other_messages(org, caller):
-    """PostgreSQL cannot keep them, and neither may they make Meta repeat the callback for ever."""
+    """PostgreSQL cannot store them, and they must not make Meta repeat the callback forever."""
     both = notification(org.number, text("a\0b", PHONE), text("after it", PHONE))
     assert caller.send(both, org.number.secret) in (200, 400)
     assert caller.send(notification(org.number, text("good", PHONE)), org.number.secret) == 200
@@ -400,7 +400,7 @@ def test_many_callbacks_about_one_contact_at_once_are_one_conversation(org):
 
 
 def test_callbacks_about_the_same_contacts_in_another_order_do_not_block_each_other(org):
-    """Each locks rows in one order, whatever the order in the callback."""
+    """Each locks rows in the same order, independent of the order in the callback."""
     phones = [f"55119876500{n:02}" for n in range(20)]
 
     def notify(order):
@@ -430,7 +430,7 @@ def test_during_an_outage_callbacks_get_503_and_none_is_lost(org, module_instanc
 
 
 def test_callbacks_are_not_lost_when_the_database_is_killed(org, module_instance):
-    """Meta's part is played by repeating what was not answered with 200."""
+    """The test repeats callbacks without a 200, as Meta does."""
     bodies = [notification(org.number, text(f"Oi {n}", PHONE)) for n in range(60)]
     here, done = threading.Event(), []
 

@@ -94,7 +94,7 @@ def test_messages_that_come_late_do_not_move_the_conversation_back(org):
 
 
 def test_the_last_message_is_the_latest(org):
-    """Of ours, until the contact has answered; also where both are in the same second."""
+    """The last message is ours until the contact has replied, also within the same second."""
     lead = org.lead()
     org.begin(lead)
     org.notify(text("Quero!", PHONE, at=time.time() + 2))

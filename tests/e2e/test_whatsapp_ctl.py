@@ -13,7 +13,7 @@ from client import Api, ok
 from deployment import IS_SANITIZED
 from wait import TIMEOUT_S, together
 
-UNKNOWN_ULID = "00000000000000000000000000"  # the rest of an id that nothing has
+UNKNOWN_ULID = "00000000000000000000000000"  # the last part of an unused id
 ROWS = 100_000
 
 
@@ -36,7 +36,7 @@ class Ctl:
         return json.loads(out)
 
     def refused(self, *args, given=b"", code=1):
-        """What it said, without the names of constraints."""
+        """The error message, without names of constraints."""
         got, out, err = self.run(*args, given=given)
         assert got == code and not out, (args, got, out, err)
         assert err and not re.search("constraint|ERROR|relation", err), err
@@ -49,11 +49,11 @@ class Ctl:
         return sorted((one["name"], one["phone"], one["email"], one["party_id"]) for one in found)
 
     def take(self, text):
-        """Imports a text; how many leads there were in it."""
+        """Imports a text. Returns the number of imported leads."""
         return self.json("lead", "import", "-", "--organization", self.organization, given=text)["imported"]
 
     def refuse(self, text):
-        """What was said of a text that is not imported, by line; nothing of it is there."""
+        """The errors of a refused file by line. Checks that no row was imported."""
         before = self.leads()
         said = self.refused("lead", "import", "-", "--organization", self.organization, given=text)
         assert self.leads() == before
@@ -443,7 +443,7 @@ def test_conversations_are_removed_only_on_request(ctl, other):
     assert ctl.json("whatsapp", "number", "remove", number, "--with-conversations") == {"id": number}
     assert left() == [1, 0, 0, 0, 0]
     assert ctl.instance.sql("select contact_phone, lead_id from neoapi.whatsapp_opt_out where organization_id = %s",
-                            ctl.organization) == [("5521987654321", bia)]  # a number that comes back must not write to Bia
+                            ctl.organization) == [("5521987654321", bia)]  # a number that is added again must not write to Bia
     assert "no such lead" in ctl.refused("lead", "remove", ana)
     assert "no such number" in ctl.refused("whatsapp", "number", "remove", number)
     ctl.refused("lead", "remove", number, code=2)

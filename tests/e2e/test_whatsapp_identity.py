@@ -57,7 +57,7 @@ class Case:
         self.say("from the new number", self.new, "second", "Carla Dias", 200)
 
     def stranger(self):
-        """Somebody else has the old number meanwhile."""
+        """Another contact has the old number now."""
         self.say("who is this?", self.old, "stranger", "Beto", 300)
 
     def stranger_without_id(self):
@@ -73,11 +73,11 @@ class Case:
         self.say("VOLTAR", self.new, "second", "Carla Dias", 210)
 
     def former_owner(self):
-        """Somebody else had the new number before."""
+        """Another contact had the new number before."""
         self.say("former", self.new, None, "Davi", 15)
 
     def send(self):
-        """Meta reports to whom the message went: the one who has that phone now."""
+        """Meta reports the recipient of the message: the contact who has that phone now."""
         sent = sent_to(self.org, self.lead)
         to_old = sent.to == self.old
         self.org.notify(status(sent, "delivered", sent.to, self.ids["stranger" if to_old else "second"]))

@@ -76,7 +76,7 @@ def lead_of(org, phone):
 
 
 def assert_stopped(org, phone=PHONE, **more):
-    """The lead has opted out, and nothing is sent."""
+    """The lead has opted out, and no message is sent."""
     before = len(org.meta.sends)
     refused(org.start(lead_of(org, phone), **more), 409, "conflict.opted_out")
     assert len(org.meta.sends) == before
@@ -512,7 +512,7 @@ def test_a_killed_import_of_leads_can_be_resumed(org, tmp_path):
 
 
 def test_an_import_of_opt_outs_does_not_scan_conversations(org):
-    """Each is looked up by indexes, whatever PostgreSQL knows of the table."""
+    """Each is looked up by indexes, also without statistics of the table."""
 
     def read():
         """PostgreSQL reports what a connection has read when it ends."""

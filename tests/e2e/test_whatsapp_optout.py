@@ -117,7 +117,7 @@ def test_preferences_stop_and_resume(org):
 
 
 def test_preferences_apply_in_the_order_of_their_timestamps(org):
-    """Meta repeats and disorders: an older one that comes later changes nothing."""
+    """Meta may repeat and reorder callbacks: an older one that arrives later has no effect."""
     org.begin()
     now = int(time.time())
     org.notify(preference("stop", PHONE, at=now - 50))

@@ -134,7 +134,8 @@ def test_configuration_errors_are_logged(org, module_instance, code):
 
 
 def test_a_token_without_access_to_the_number_is_logged(org, module_instance):
-    """Meta answers with the code for a wrong parameter: the client has sent none, and must not see Meta's id of the number."""
+    """Meta responds with the code for a wrong parameter, but the client has sent none, and must not see Meta's id of the
+    number."""
     before, lead, key = len(module_instance.error_log), org.lead(), new_key()
     org.meta.behave(error(100, details=f"Object with ID '{org.number.id}' does not exist", error_subcode=33))
     answer = org.start(lead, key=key)
@@ -271,7 +272,7 @@ def test_an_endless_response_is_aborted_in_bounded_memory(org, module_instance, 
 
 
 def test_a_lost_response_on_a_kept_connection_is_not_retried(org):
-    """Clients of HTTP like to repeat by themselves what ended that way."""
+    """HTTP clients often retry such requests automatically."""
     lead = org.lead()
     org.begin(lead)
     for _ in range(20):
@@ -292,7 +293,7 @@ def test_a_failed_status_completes_a_message(org):
 
 
 def test_the_opaque_data_of_others_changes_nothing(org, module_instance, module_admin_factory, meta):
-    """What comes back as biz_opaque_callback_data finds messages of that number's organization alone."""
+    """biz_opaque_callback_data identifies only messages of that number's organization."""
     org.meta.behave(close_before_response)
     made = ok(org.start(org.lead()), 201)
     WhatsAppOrg(module_instance, module_admin_factory,
@@ -367,7 +368,7 @@ def test_an_opt_out_while_a_message_is_in_flight_applies(org):
 
 
 def test_a_contact_can_change_to_one_that_has_a_conversation_already(org):
-    """Meta answers with the ninth digit taken, and such a conversation has been begun by the contact meanwhile."""
+    """Meta returns the number without its ninth digit, and the contact has begun a conversation with that number meanwhile."""
     lead = org.lead()
     org.meta.behave(after(lambda send: org.notify(text("Oi", "551187654321")), accepting(wa_id="551187654321")))
     made, _ = org.begin(lead, 201)
@@ -402,7 +403,7 @@ def test_a_message_is_recorded_when_another_contact_gets_its_user_id_concurrentl
 
 
 def citing(code):
-    """Refuses, and repeats the header with the access token in all that it says."""
+    """Refuses, and quotes the header with the access token in every field."""
     def behave(handler, send):
         header = send.headers["authorization"]
         handler.answer(400, {"error": {"code": code, "message": f"Malformed access token {header}", "fbtrace_id": header,
@@ -436,7 +437,7 @@ def test_no_secret_is_in_the_error_log_or_in_the_database(org, module_instance):
 
 @pytest.mark.skipif(not specification.given(), reason="META_OPENAPI is not set")
 def test_the_stand_in_follows_metas_openapi_document(org):
-    """All tests check with it what they send; here it is made sure that it finds mistakes."""
+    """All tests validate requests with it; this one checks that it detects errors."""
     _, send = org.begin(template="boas_vindas", template_parameters=["Carla", "Horizonte"])
     for wrong in ({"to": 7}, {"template": {}}, {"colour": "red"}, {"recipient_type": "nobody"}):
         with pytest.raises((AssertionError, jsonschema.ValidationError)):

@@ -20,7 +20,7 @@ UNKNOWN = "wac_00000000000000000000000000"
 
 
 def read(org, path, operation, **params):
-    """An answer that is as the API's description says."""
+    """A response that matches the OpenAPI document."""
     answer = org.api.get(path, params=params)
     description(org.instance).operation("get", operation).check(answer)
     return ok(answer)

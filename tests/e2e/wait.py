@@ -8,7 +8,7 @@ TIMEOUT_S = 60  # a sanitizer build on a busy machine is slow
 
 
 def eventually(condition, what, limit=TIMEOUT_S):
-    """Waits until `condition()` is true and returns what it returned. `what` says what was waited for."""
+    """Waits until `condition()` is true and returns what it returned. `what` names the condition in the error."""
     deadline = time.monotonic() + limit
     while True:
         found = condition()

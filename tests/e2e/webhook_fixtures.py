@@ -72,7 +72,7 @@ def receiver():
 
 
 def subscribe(api, url, *events, **more):
-    """A new subscription, by default to everything, as the answer shows it."""
+    """A new subscription, by default to all events, as the API returns it."""
     return ok(api.post("webhooks", json={"url": url, "events": list(events) or ["*"], **more}), 201)
 
 

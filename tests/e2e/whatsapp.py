@@ -51,7 +51,7 @@ def provider():
 
 @pytest.fixture
 def meta(provider):
-    """The stand-in; to begin with it accepts everything that is right. What it refused by itself would be our mistake."""
+    """The stand-in. By default it accepts valid requests; a request that it refuses by itself is a bug."""
     provider.behave(accept)
     provider.reading = None
     del provider.sends[:], provider.reads[:], provider.wrong[:]
@@ -137,14 +137,14 @@ class WhatsAppOrg:
     # ------------------------------------------------------------ as a client
 
     def start(self, lead, template="visita", key=None, api=None, **more):
-        """The answer to a request for a conversation, which is as the API's description says."""
+        """The response to a request for a conversation, which must match the OpenAPI document."""
         answer = (api or self.api).post("whatsapp/conversations", {"lead_id": lead, "template_name": template, **more},
                                         headers={"Idempotency-Key": key} if key else {})
         self.described.check(answer)
         return answer
 
     def begin(self, lead=None, status=201, **more):
-        """A conversation that begins well: what was answered, and the Send that arrived."""
+        """Starts a conversation. Returns the response body and the Send that arrived."""
         return ok(self.start(lead or self.lead(), **more), status), self.meta.sends[-1]
 
     # ------------------------------------------------------------ as Meta
@@ -164,7 +164,7 @@ class WhatsAppOrg:
     # ------------------------------------------------------------ rows in the database
 
     def message(self, about):
-        """The row of a message: of an answer's, or of one whose provider's id is known."""
+        """The row of a message, given by a response or by the provider's id."""
         by, value = ("id", about["message"]["id"]) if "message" in about else ("provider_message_id", about["id"])
         found, = rows(self.instance, MESSAGE, f"whatsapp_message where {by} = %s", value)
         return found
