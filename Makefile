@@ -209,7 +209,7 @@ check-manuals: all manuals
 PYTEST_PROCESSES ?= 4
 MPM    ?= event
 MARKS  ?= not alone
-PYTEST := META_OPENAPI='$(abspath $(META_OPENAPI))' NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TEST_MPM='$(MPM)' /usr/bin/python3 -m pytest -q
+PYTEST := NEOAPI_META_OPENAPI='$(abspath $(META_OPENAPI))' NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TEST_MPM='$(MPM)' /usr/bin/python3 -m pytest -q
 .PHONY: e2e-parallel e2e-alone
 e2e: e2e-parallel ## run the end-to-end tests against real servers (PYTEST_ARGS=..., PYTEST_PROCESSES=4, MPM=worker; SAN=1 with the sanitizers)
 	@$(MAKE) --no-print-directory e2e-alone
@@ -340,7 +340,7 @@ bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='th
 
 .PHONY: torture
 torture: all ## write and deliver during faults on two hosts, then check that nothing is lost, doubled or stuck (TORTURE_MINUTES=5, TORTURE_SEED=1)
-	@NEOAPI_TEST_BUILD='$(BUILD)' TORTURE_SEED='$(TORTURE_SEED)' /usr/bin/python3 -B tests/torture/torture.py '$(or $(TORTURE_MINUTES),5)'
+	@NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TORTURE_SEED='$(TORTURE_SEED)' /usr/bin/python3 -B tests/torture/torture.py '$(or $(TORTURE_MINUTES),5)'
 
 bench-remove: ## stop what the benches measure and delete their data
 	@for bench in bench bench-webhooks; do sh tests/deploy/instance.sh remove '$(BUILD)'/$$bench/instance || exit; done

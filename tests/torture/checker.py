@@ -77,7 +77,7 @@ class Checker:
         """A line of the table that has to be 0."""
         self.lines.append((name, count, "" if not count else "WRONG"))
         if count:
-            self.wrong.append(f"{name}: {list(details)[:3]}")
+            self.wrong.append(f"{name}: {list(details)[:6]}")
 
     def note(self, name, count):
         self.lines.append((name, count, ""))
@@ -127,20 +127,29 @@ class Checker:
         self.expect("received and not stored", len(received - stored), received - stored)
         self.expect("wrong signatures", sum(inbox.forged for inbox in self.inboxes))
 
+    def describe(self, first, second):
+        """Two arrivals of a delivery and the faults around them, in seconds since the first arrival."""
+        near = [(fault.kind, round(fault.began - first.began, 2), round(fault.ended - first.began, 2)) for fault in self.faults
+                if fault.ended > first.began - 5 and fault.began < second.began]
+        answered = None if first.ended is None else round(first.ended - first.began, 2)
+        return f"{first.id}: answered after {answered} s, again after {second.began - first.began:.2f} s; faults: {near}"
+
     def check_duplicates(self):
-        causes, simultaneous = Counter(), []
+        causes, unexplained, simultaneous = Counter(), [], []
         for inbox in self.inboxes:
             for all in inbox.receptions.values():
                 for first, second in zip(all, all[1:]):
-                    if first.accepted:
-                        causes[self.cause(LOSE_RESULTS, first.began - 0.1, second.began)] += 1
+                    cause = self.cause(LOSE_RESULTS, first.began - 0.1, second.began)
+                    if first.accepted and cause:
+                        causes[cause] += 1
+                    elif first.accepted:
+                        unexplained.append(self.describe(first, second))
                     overlaps = first.ended is None or second.began < first.ended
                     if overlaps and not self.cause(LOSE_CLAIMS, first.began - 0.1, second.began):
-                        simultaneous.append(first.id)
-        unexplained = causes.pop(None, 0)
+                        simultaneous.append(self.describe(first, second))
         for cause, count in sorted(causes.items()):
             self.note(f"duplicates: {cause}", count)
-        self.expect("duplicates without a cause", unexplained)
+        self.expect("duplicates without a cause", len(unexplained), unexplained)
         self.expect("sent twice at the same time", len(simultaneous), simultaneous)
 
     def report(self):

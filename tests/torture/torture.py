@@ -4,7 +4,7 @@
 
 Two Apache instances on one database, clients that write through both, receivers that verify signatures, and a nemesis
 (nemesis.py). At the end it compares what was acknowledged, what is stored and what was received (checker.py), prints a table and
-exits with 1 if something is wrong. TORTURE_SEED repeats a sequence of faults."""
+exits with 1 if something is wrong. NEOAPI_TORTURE_SEED repeats a sequence of faults."""
 
 import contextlib
 import os
@@ -128,6 +128,6 @@ def run(minutes, seed):
 
 
 if __name__ == "__main__":
-    duration, chosen = float(sys.argv[1]), int(os.environ.get("TORTURE_SEED") or time.time())
+    duration, chosen = float(sys.argv[1]), int(os.environ.get("NEOAPI_TORTURE_SEED") or time.time())
     print(f"torture: {duration:g} minutes, TORTURE_SEED={chosen}", flush=True)
     sys.exit(0 if run(duration, chosen) else 1)

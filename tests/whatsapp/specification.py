@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Meta's OpenAPI document of the API (business-messaging-api, v23.0), as far as requests, responses and callbacks can be checked.
 
-    given()                   the document in the file META_OPENAPI; None without it
+    given()                   the document in the file NEOAPI_META_OPENAPI; None without it
     check("request", body)    raises an exception unless the document allows it; likewise "response", "templates" and "callback"
 
 The file is not part of this repository: it is at github.com/facebook/openapi. Its schemas of incoming messages extend those of
@@ -18,7 +18,7 @@ UNCHECKED_TYPES = {"contacts", "location", "sticker"}
 
 @functools.lru_cache(maxsize=None)
 def given():
-    path = os.environ.get("META_OPENAPI")
+    path = os.environ.get("NEOAPI_META_OPENAPI")
     if not path:
         return None
     import yaml
