@@ -35,7 +35,7 @@ pytest.register_assert_rewrite(*(path.stem for path in Path(__file__).parent.glo
 
 import deployment  # noqa: E402
 from client import Api  # noqa: E402
-from deployment import BUILD, Instance, remove_what_the_dead_left, sanitizer_settings  # noqa: E402
+from deployment import BUILD, Instance, remove_stale_instances, sanitizer_settings  # noqa: E402
 from admin_factory import AdminFactory  # noqa: E402
 from next_version import NEXT, NextVersion  # noqa: E402
 from accepting_provider import accept_all_messages  # noqa: E402
@@ -68,7 +68,7 @@ addresses = (f"127.{a}.{b}.{c}" for a, b, c in itertools.product(range(1, 255), 
 
 def clean_up():
     """What earlier sessions left."""
-    remove_what_the_dead_left()
+    remove_stale_instances()
     for old in deployment.LOGS.glob("*"):
         if old.stat().st_mtime < started - 86400:
             shutil.rmtree(old)

@@ -35,7 +35,7 @@ def sanitizer_settings():
             "UBSAN_OPTIONS": "print_stacktrace=1"}
 
 
-def remove_what_the_dead_left():
+def remove_stale_instances():
     """Instances of test processes that were killed."""
     for directory in glob.glob(str(PLACE / "[0-9]*")):
         if not os.path.exists(f"/proc/{Path(directory).name}"):

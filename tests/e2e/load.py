@@ -180,6 +180,6 @@ class Load:
 
     def check_all_succeeded_since(self, moment):
         late = [sent for sent in self.sent if sent.began >= moment]
-        assert len(late) >= len(self.threads), "nobody asked afterwards"
+        assert len(late) >= len(self.threads), "no request was sent afterwards"
         for sent in late:
             assert sent.status in (200, 201) or sent.passed_over, sent

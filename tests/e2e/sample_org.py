@@ -45,7 +45,7 @@ class SampleOrg:
         waiting = dict(document.collections)
         while waiting:
             made = [collection for collection in waiting if self.begin(collection)]
-            assert made, f"an example refers to what no example makes: {waiting}"
+            assert made, f"an example refers to a resource that no example creates: {waiting}"
             for collection in made:
                 del waiting[collection]
 

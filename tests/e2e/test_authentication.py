@@ -213,7 +213,7 @@ def test_another_organization_of_the_tenant_sees_nothing(instance, principals, a
     assert ok(Api(instance, principals.token_both, principals.organization).get("brokers/" + broker["id"])) == broker
 
 
-def test_a_404_does_not_show_whether_the_id_exists_elsewhere(instance, principals, api):
+def test_a_404_does_not_reveal_whether_the_id_exists_in_another_organization(instance, principals, api):
     other_org_api, broker = Api(instance, principals.other), api.broker()
     existing, unknown = (other_org_api.get("brokers/" + id).json() for id in (broker["id"], "brk_" + UNKNOWN_ULID))
     assert existing["detail"].replace(broker["id"], "") == unknown["detail"].replace("brk_" + UNKNOWN_ULID, "")

@@ -273,7 +273,7 @@ def test_a_broken_request_line_is_refused(api, line):
 
 
 @pytest.mark.parametrize("version", ["HTTP/2.0", "HTTP/3.0", "HTTP/9.9", "HTTP/1.2", "HTTP/0.9", "HTTP/11.1"])
-def test_another_version_of_http_is_answered(api, version):
+def test_another_http_version_gets_a_valid_response(api, version):
     with RawConnection(api) as connection:
         try:
             answer = connection.send(message(api, "GET", "me", version=version)).answer()
@@ -320,12 +320,12 @@ def test_a_method_that_a_path_does_not_have_is_refused(api, method):
         assert answer.headers["Allow"] == allow
 
 
-def test_trace_repeats_nothing(api):
+def test_trace_does_not_echo_the_request(api):
     answer = exchange(api, message(api, "TRACE", "me", [("X-Secret", "swordfish")]))
     assert b"swordfish" not in answer.content and api.credential.secret.encode() not in answer.content
 
 
-def test_options_of_the_server_reveals_nothing(api):
+def test_options_of_the_server_reveals_no_internals(api):
     with RawConnection(api) as connection:
         answer = connection.send(message(api, "OPTIONS", "*")).answer("OPTIONS")
     assert answer.status_code in (200, 204, 400, 403, 404, 405)
@@ -341,14 +341,14 @@ def test_connect_is_refused(api):
             pass
 
 
-def test_http_1_0_is_answered_and_closed(api):
+def test_http_1_0_gets_a_response_and_is_closed(api):
     with RawConnection(api) as connection:
         answer = check_wholly(connection.send(message(api, "GET", "me", version="HTTP/1.0")).answer())
         assert answer.status_code == 200 and connection.is_ended()
     assert exchange(api, create(api, JSON, BODY, version="HTTP/1.0"), "POST").status_code == 201
 
 
-def test_a_whole_url_can_be_asked_for(api):
+def test_an_absolute_request_target_is_accepted(api):
     assert exchange(api, message(api, "GET", api.url + "me")).status_code == 200
 
 

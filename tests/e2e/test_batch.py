@@ -180,7 +180,7 @@ def test_a_resource_that_is_not_deleted_still_protects_its_targets(own_api):
 # ---------------------------------------------------------------- atomic batches
 
 
-def test_an_atomic_batch_is_done_whole(own_api):
+def test_an_atomic_batch_is_executed_completely(own_api):
     broker = own_api.broker()
     done = results(send(own_api, create(name="A"), update(broker, name="B"), delete(broker), atomic=True), 201, 200, 204)
     assert [found["id"] for found in own_api.walk()] == [done[0]["resource"]["id"]]

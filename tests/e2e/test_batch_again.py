@@ -58,7 +58,7 @@ def test_an_expired_key_is_free(own_api, instance):
 
 
 @pytest.mark.parametrize("atomic", [False, True])
-def test_a_hundred_copies_at_once_are_done_once(own_api, queued_events, atomic):
+def test_a_hundred_concurrent_copies_are_executed_once(own_api, queued_events, atomic):
     key, batch = str(uuid.uuid4()), [create(name="A", creci=f"{n}") for n in range(20)]
     answers = together(*[lambda: send(own_api.with_(), *batch, key=key, atomic=atomic)] * 100)
     results(answers[0], *[201] * 20) if "Idempotent-Replayed" not in answers[0].headers else ok(answers[0])

@@ -65,7 +65,7 @@ def test_the_claims_of_a_killed_process_are_free_within_two_seconds(module_insta
     took = time.monotonic() - killed
     assert took < KILL_LIMIT_S, f"{took:.1f} s"
     eventually(lambda: queued(module_instance) == 0, "the delivery's end")
-    eventually(lambda: claimed not in {pid for pid, in module_instance.sql("select pid from neoapi.claim_owner")}, "it is forgotten")
+    eventually(lambda: claimed not in {pid for pid, in module_instance.sql("select pid from neoapi.claim_owner")}, "removal")
 
 
 @pytest.mark.slow

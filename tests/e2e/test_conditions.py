@@ -86,7 +86,7 @@ METHODS = {"patch": 200, "put": 200, "delete": 204}
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("form", ["{}", '"x", {}', "*"])
-def test_a_write_whose_tag_matches_is_done(api, path, method, form):
+def test_a_write_whose_tag_matches_is_executed(api, path, method, form):
     etag = tag(api.get(path, headers=PLAIN))
     assert writes(api, path, form.format(etag))[method]().status_code == METHODS[method]
     after = api.get(path)

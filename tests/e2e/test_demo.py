@@ -37,7 +37,7 @@ class Demo:
 
 @pytest.fixture
 def demo(instance):
-    made = Demo(instance.directory.parent / "build")  # where what is left of it is found (remove_what_the_dead_left)
+    made = Demo(instance.directory.parent / "build")  # remove_stale_instances cleans up this directory
     yield made
     made.run("remove")
     shutil.rmtree(made.build)

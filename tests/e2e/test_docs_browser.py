@@ -29,7 +29,7 @@ def look(request, browser):
     return request.param
 
 
-def until_drawn(browser):
+def until_rendered(browser):
     if browser.run("return document.querySelector('#operations') !== null"):
         browser.find(".opblock")
 
@@ -37,7 +37,7 @@ def until_drawn(browser):
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_is_rendered_without_errors_or_external_requests(browser, look, anonymous, path):
     browser.open(anonymous.url + path)
-    until_drawn(browser)
+    until_rendered(browser)
     browser.screenshot(PLACE / "screenshots" / f"{path.partition('/')[2] or 'start'}-{look}.png")
     assert browser.console() == []
     requests = browser.requests()

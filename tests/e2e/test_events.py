@@ -129,7 +129,7 @@ def test_a_subscription_that_does_not_change_keeps_its_version(own_api):
     ok(own_api.delete("webhooks/" + made["id"]), 204)
 
 
-def test_a_batch_answers_unchanged_rows_among_changed_ones(own_api, new_events):
+def test_a_batch_returns_unchanged_rows_among_changed_ones(own_api, new_events):
     one, two = own_api.broker(name="1"), own_api.broker(name="2")
     new_events()
     answer = ok(send(own_api, update(one, name="1"), update(two, name="2b")))
@@ -138,7 +138,7 @@ def test_a_batch_answers_unchanged_rows_among_changed_ones(own_api, new_events):
     assert [event["resource_id"] for event in new_events()] == [two["id"]]
 
 
-def test_a_refused_write_is_no_event(own_api, new_events):
+def test_a_refused_write_causes_no_event(own_api, new_events):
     own_api.broker(creci="1")
     new_events()
     assert own_api.post("brokers", json={"name": "A", "creci": "1"}).status_code == 409

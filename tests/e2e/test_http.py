@@ -203,7 +203,7 @@ def test_a_client_that_expects_100_gets_it(api):
     connection.close()
 
 
-def test_an_unexpected_body_does_no_harm(own_api):
+def test_an_unexpected_body_has_no_effect(own_api):
     path = "brokers/" + own_api.broker()["id"]
     assert ok(own_api.get(path, json={"name": "Bia"}))["name"] != "Bia"
     assert own_api.delete(path, json={"x": 1}).status_code == 204

@@ -218,7 +218,7 @@ def values_of(owner, parameter):
     return ids, owner.texts.get(parameter["name"], [])[:5]
 
 
-def test_filters_find_nothing_of_others(document, owner, other_org):
+def test_filters_find_no_resources_of_other_organizations(document, owner, other_org):
     tried = 0
     for operation in lists(document):
         path = operation.at(other_org.fill(operation))
@@ -236,7 +236,7 @@ def test_filters_find_nothing_of_others(document, owner, other_org):
     assert tried or len(document.collections) < 3
 
 
-def test_lists_have_nothing_of_others(document, owner, other_org):
+def test_lists_have_no_resources_of_other_organizations(document, owner, other_org):
     other_org.another("brokers")  # which makes a delivery
     for operation in lists(document):
         page = ok(other_org.api.get(operation.at(other_org.fill(operation)), params={"limit": 100}))

@@ -82,10 +82,10 @@ def test_requests_go_to_hosts_that_are_ready(module_instance, ask):
     eventually(lambda: ask() == well, "the hosts are ready")
     module_instance.command("stop-db")
     try:
-        eventually(lambda: ask() == (503, "text/html"), "the balancer knows that nobody is ready, and answers by itself")
+        eventually(lambda: ask() == (503, "text/html"), "the balancer has detected that no host is ready")
     finally:
         module_instance.command("start-db")
-    eventually(lambda: ask() == well, "it knows that they are ready again")
+    eventually(lambda: ask() == well, "the balancer has detected that they are ready")
 
 
 def test_hosts_see_the_real_client_address(module_instance, ask):

@@ -147,7 +147,7 @@ def test_the_access_log_has_the_database_time(module_instance, admin):
     ok(admin.get("brokers?limit=1"))
     eventually(lambda: times("limit=1") and re.fullmatch(r"[1-9]\d*", times("limit=1")[0]), "microseconds")
     Api(module_instance).get("brokers?limit=2")
-    eventually(lambda: times("limit=2") == ["-"], "no time, where the database was not asked")
+    eventually(lambda: times("limit=2") == ["-"], "no time without a database query")
 
 
 # ---------------------------------------------------------------- webhooks
@@ -185,9 +185,9 @@ def test_attempts_in_flight_are_shown(admin, receiver, admin_pages):
     subscription = subscribe(admin, receiver.url, "broker.created")
     admin.broker()
     admin.broker()
-    eventually(lambda: admin_pages.counters()["WebhooksInFlight"] == 2, "two attempts under way")
+    eventually(lambda: admin_pages.counters()["WebhooksInFlight"] == 2, "two attempts in flight")
     eventually(lambda: {one["status"] for one in deliveries(admin, subscription)} == {"success"}, "both arrive")
-    eventually(lambda: admin_pages.counters()["WebhooksInFlight"] == 0, "none is under way")
+    eventually(lambda: admin_pages.counters()["WebhooksInFlight"] == 0, "no attempt in flight")
 
 
 @pytest.fixture
@@ -284,7 +284,7 @@ def test_without_the_database_the_page_shows_the_outage_and_the_rest(module_inst
         page = admin_pages.page().text
         assert "cannot be reached" in page and "GET</b> /me" in page
         admin.get("brokers")
-        eventually(lambda: admin_pages.counters()["ConnectionsFailed"] >= 1, "what found no connection is counted")
+        eventually(lambda: admin_pages.counters()["ConnectionsFailed"] >= 1, "requests without a connection are counted")
     finally:
         module_instance.command("start-db")
     eventually(lambda: "QueuePending" in admin_pages.counters(), "the queue is seen again")

@@ -39,7 +39,7 @@ def test_the_page_is_rendered_and_readable_in_every_theme(browser, page, look):
     assert len(browser.find_all("svg.plot")) == 4 and browser.find_all(".plot rect.good")
     browser.screenshot(PLACE / "screenshots" / f"status-{look}.png")
     assert browser.console() == []
-    assert browser.requests() == [page], "it needs nothing beside itself"
+    assert browser.requests() == [page], "the page requests no other resource"
     assert browser.run(FITS), "it is wider than the screen"
     contrast, text = browser.run(CONTRAST)
     assert contrast >= 4.5, (contrast, text)
@@ -76,6 +76,6 @@ def test_the_links_lead_to_the_other_formats(browser, page):
     browser.look(DESK)
     browser.open(page)
     browser.find("nav a[href='?refresh=5']").click()
-    eventually(lambda: browser.driver.current_url.endswith("?refresh=5"), "the page that comes again")
+    eventually(lambda: browser.driver.current_url.endswith("?refresh=5"), "the page reloads")
     browser.find("nav a[href='?auto']").click()
     eventually(lambda: "CountedSince: " in browser.find("body").text, "the text")

@@ -103,7 +103,7 @@ def test_a_success_after_failures_is_success(admin, receiver):
     found = until(admin, subscription, "success")
     assert (found["http_status"], found["attempt_count"]) == (201, 3)
     assert [attempt["http_status"] for attempt in found["attempts"]] == [500, 404, 201]
-    eventually(lambda: row_of(admin.instance, subscription, "failing_since") == (None,), "nothing said of failures")
+    eventually(lambda: row_of(admin.instance, subscription, "failing_since") == (None,), "failing_since is cleared")
 
 
 @pytest.mark.parametrize("answer", [301, 302, 303, 307, 308])

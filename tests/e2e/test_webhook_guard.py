@@ -113,13 +113,13 @@ WRITTEN6 = ["::1", "::", "::ffff:127.0.0.1", "::ffff:7f00:1", "::127.0.0.1", "::
 
 
 @pytest.mark.parametrize("host", WRITTEN)
-def test_an_inner_address_is_not_connected_to(admin, blocked_receivers, host):
+def test_an_internal_address_is_not_connected_to(admin, blocked_receivers, host):
     check_blocked(admin, f"http://{host}:{blocked_receivers[0].port}/", blocked_receivers)
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
 @pytest.mark.parametrize("host", WRITTEN6)
-def test_an_inner_ipv6_address_is_not_connected_to(admin, blocked_receivers, host):
+def test_an_internal_ipv6_address_is_not_connected_to(admin, blocked_receivers, host):
     port = blocked_receivers[0 if "ffff:7f" in host or "127.0.0.1" in host else 1].port
     check_blocked(admin, f"http://[{host}]:{port}/", blocked_receivers)
 
@@ -133,7 +133,7 @@ def test_this_machines_own_address_is_not_connected_to(admin, blocked_receivers)
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "::1", "169.254.169.254", "10.0.0.1", "10.255.255.255", "::ffff:127.0.0.1",
                                      "192.168.0.1", "0.0.0.0"])
-def test_a_name_of_an_inner_address_is_not_connected_to(admin, names, blocked_receivers, address):
+def test_a_name_of_an_internal_address_is_not_connected_to(admin, names, blocked_receivers, address):
     if ":" in address and not has_ipv6():
         pytest.skip("this machine has no IPv6")
     name = names.say(f"is-{address.replace(':', '-')}.example.com", address)
@@ -162,7 +162,7 @@ def test_a_name_that_changes_its_answer_is_not_connected_to(admin, guarded_insta
         assert good.connections == before and [one.connections for one in blocked_receivers] == [0] * len(blocked_receivers)
 
 
-def test_a_redirect_inside_is_not_followed(admin, blocked_receivers):
+def test_a_redirect_to_an_internal_address_is_not_followed(admin, blocked_receivers):
     with Receiver(status(302, Location=f"http://127.0.0.1:{blocked_receivers[0].port}/"), address=OTHER) as good:
         subscription = subscribe(admin, good.url)
         admin.broker()
@@ -170,7 +170,7 @@ def test_a_redirect_inside_is_not_followed(admin, blocked_receivers):
         assert blocked_receivers[0].connections == 0
 
 
-def test_an_allowed_inner_address_is_connected_to(admin):
+def test_an_allowed_internal_address_is_connected_to(admin):
     with Receiver(address=OTHER) as good:
         subscription = subscribe(admin, good.url)
         admin.broker()

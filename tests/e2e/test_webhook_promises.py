@@ -155,7 +155,7 @@ def the_database(own_instance):
     start_database(own_instance)
 
 
-def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment(own_instance, admin, report):
+def test_no_delivery_is_lost_when_children_and_the_database_are_killed(own_instance, admin, report):
     chance, blows = random.Random(), [one_child, all_children, the_database]
     with Receiver(slowly(0.01)) as receiver:
         subscribe(admin, receiver.url)
@@ -176,7 +176,7 @@ def test_nothing_is_lost_when_children_and_the_database_are_killed_at_any_moment
 
 @pytest.mark.alone
 @pytest.mark.parametrize("own_instance", [HERE], indirect=True, ids=["shipped"])
-def test_six_bad_receivers_do_not_hold_up_the_seventh(own_instance, admin, report, tmp_path):
+def test_six_bad_receivers_do_not_delay_the_seventh(own_instance, admin, report, tmp_path):
     """With the shipped defaults. The time is measured from the event's timestamp to its arrival. It includes the write's
     statement, but not the flush of the commit, which does not depend on receivers."""
     count = max(200, int(2000 * SCALE))
@@ -239,7 +239,7 @@ def processes_at(ports, pids):
 
 
 @pytest.mark.parametrize("own_instance", [HERE], indirect=True, ids=["shipped"])
-def test_two_servers_share_the_work_and_deliver_nothing_twice(own_instance, admin, second_httpd):
+def test_two_servers_share_the_deliveries_without_duplicates(own_instance, admin, second_httpd):
     subscriptions = 20
     with Receiver() as receiver:
         for number in range(subscriptions):
@@ -258,7 +258,7 @@ def test_two_servers_share_the_work_and_deliver_nothing_twice(own_instance, admi
 
 
 @pytest.mark.parametrize("stopped", ["first", "second"])
-def test_stopping_one_of_two_servers_loses_nothing(own_instance, admin, second_httpd, stopped):
+def test_stopping_one_of_two_servers_loses_no_delivery(own_instance, admin, second_httpd, stopped):
     """The stopped server has attempts in flight; the requests go to the other."""
     stays = Api(second_httpd, admin.credential) if stopped == "first" else admin
     goes = admin if stopped == "first" else Api(second_httpd, admin.credential)
@@ -304,7 +304,7 @@ def stop(own_instance):
 
 
 @pytest.mark.parametrize("change", [graceful, restart, stop])
-def test_apache_ends_in_its_normal_time_under_load_and_loses_no_delivery(own_instance, admin, change):
+def test_apache_stops_in_time_under_load_and_loses_no_delivery(own_instance, admin, change):
     """Also while a receiver hangs and a queue waits."""
     with Receiver(slowly(0.05)) as receiver, Receiver(hang) as hanging:
         subscription = subscribe(admin, receiver.url)
@@ -382,7 +382,7 @@ def test_results_are_recorded_once_after_an_outage(own_instance, admin):
 
 # ---------------------------------------------------------------- 5. the schedule
 
-def test_the_schedule_holds_to_the_second_also_across_a_restart(own_instance, admin):
+def test_the_schedule_is_kept_to_the_second_across_a_restart(own_instance, admin):
     """Deliveries that fell due during the restart are sent once the server is back."""
     with Receiver(status(500)) as receiver:
         subscribe(admin, receiver.url)

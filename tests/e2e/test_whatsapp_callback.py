@@ -425,7 +425,7 @@ def test_during_an_outage_callbacks_get_503_and_none_is_lost(org, module_instanc
     finally:
         module_instance.command("start-db")
     for body in (first, second):
-        eventually(lambda body=body: caller.send(body, org.number.secret) == 200, "a callback that is taken")
+        eventually(lambda body=body: caller.send(body, org.number.secret) == 200, "an accepted callback")
     assert org.conversation()["unread_count"] == 1 and org.status_of(made) == "delivered"
 
 
@@ -437,7 +437,7 @@ def test_callbacks_are_not_lost_when_the_database_is_killed(org, module_instance
     def send(mine):
         sender = Caller(module_instance)
         for body in mine:
-            eventually(lambda body=body: sender.send(body, org.number.secret) == 200, "a callback that is taken")
+            eventually(lambda body=body: sender.send(body, org.number.secret) == 200, "an accepted callback")
             done.append(body)
             here.set()
 

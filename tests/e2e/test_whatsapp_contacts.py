@@ -218,7 +218,7 @@ def test_the_conversation_shows_the_last_messages_status(org):
     assert org.status_of(made) == "read"
 
 
-def test_a_status_of_an_unknown_message_changes_nothing(org):
+def test_a_status_of_an_unknown_message_has_no_effect(org):
     made, send = org.begin()
     org.notify(status("wamid.unknown", "read", PHONE))
     assert org.status_of(made) == "accepted" and len(org.messages()) == 1

@@ -57,7 +57,7 @@ def test_events_are_delivered_to_subscriptions_that_list_them(org, receiver):
     assert [one["event_type"] for one in deliveries(org.api, both)].count(RECEIVED) == 2
 
 
-def test_a_repeated_callback_is_no_event(org):
+def test_a_repeated_callback_causes_no_event(org):
     _, send = org.begin()
     items = status(send, "delivered", PHONE), text("Olá", PHONE), text("PARAR", PHONE), preference("stop", PHONE)
     for _ in range(2):
@@ -116,7 +116,7 @@ def test_events_stay_in_their_organization(org, receiver, module_instance, modul
     assert types(org) == [RECEIVED] and deliveries(stranger, subscription) == []
 
 
-def test_a_lead_is_written_to_replies_and_opts_out(org, receiver):
+def test_a_reply_and_an_opt_out_are_delivered_as_events(org, receiver):
     subscribe(org.api, receiver.url, RECEIVED, OPTED_OUT)
     lead = org.lead()
     made, _ = org.begin(lead, template="boas_vindas", template_parameters=["Carla", "Horizonte"])

@@ -234,7 +234,7 @@ def test_a_call_in_flight_holds_no_database_connection(org, module_instance):
     assert {answer.json()["message"]["status"] for answer in answers} == {"accepted"}
 
 
-def test_an_outage_during_the_call_loses_nothing(org, module_instance):
+def test_an_outage_during_the_call_loses_no_message(org, module_instance):
     """The message was committed before, so a status can complete it; it is not sent again."""
     lead, key = org.lead(), new_key()
     org.meta.behave(after(lambda send: module_instance.command("stop-db")))

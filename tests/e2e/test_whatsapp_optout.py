@@ -191,7 +191,7 @@ def test_a_repeated_refusal_does_not_undo_a_resume(org):
 
 @pytest.mark.parametrize("refused_at, resumed_at, is_out", [(-60, -30, False), (-30, -60, True), (-30, -30, True)],
                          ids=["resumed later", "resumed before", "at the same time"])
-@pytest.mark.parametrize("refused_first", [True, False], ids=["told in order", "told in disorder"])
+@pytest.mark.parametrize("refused_first", [True, False], ids=["in order", "out of order"])
 def test_refusals_apply_by_timestamp_in_any_order_of_arrival(org, refused_at, resumed_at, is_out, refused_first):
     now = int(time.time())
     _, send = org.begin()

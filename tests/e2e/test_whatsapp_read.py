@@ -54,7 +54,7 @@ def test_a_reply_can_be_read(org):
     assert conversations(org)["items"] == [found]
 
 
-def test_an_edit_changes_the_message_and_is_none(org):
+def test_an_edit_changes_the_message_and_is_no_message_itself(org):
     first = text("Sábado", PHONE)
     org.notify(first)
     org.notify(message("edit", PHONE, content={"original_message_id": first["id"],

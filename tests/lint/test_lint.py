@@ -158,12 +158,12 @@ def project(tmp_path):
 
 
 @pytest.mark.parametrize("check", CHECKS)
-def test_a_project_in_order_passes(project, check):
+def test_a_project_without_defects_passes(project, check):
     assert run(check, project)[0] == 0, run(check, project)[1]
 
 
 @pytest.mark.parametrize("what", DEFECTS)
-def test_a_defect_is_named(project, what):
+def test_a_defect_is_reported(project, what):
     check, path, content, message = DEFECTS[what]
     build(project, {path: content})
     status, said = run(check, project)
@@ -172,7 +172,7 @@ def test_a_defect_is_named(project, what):
 
 
 @pytest.mark.parametrize("what", HARMLESS)
-def test_what_is_harmless_passes(project, what):
+def test_harmless_code_passes(project, what):
     check, path, content = HARMLESS[what]
     build(project, {path: content})
     assert run(check, project) == (0, run(check, project)[1])
@@ -183,7 +183,7 @@ def check_all(root):
     return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("lint: ")]
 
 
-def test_all_checks_run_with_a_line_each_whatever_fails(project):
+def test_all_checks_run_and_print_a_line_after_a_failure(project):
     status, lines = check_all(project)
     assert status == 0
     assert [line.split(" (")[0] for line in lines] == [f"lint: {c}: ok" for c in CHECKS]
@@ -193,7 +193,7 @@ def test_all_checks_run_with_a_line_each_whatever_fails(project):
     assert "lint: layers: failed" in lines and len(lines) == len(CHECKS)
 
 
-def test_what_git_ignores_is_not_looked_at(project):
+def test_ignored_files_are_not_checked(project):
     build(project, {".gitignore": "made/\n", "made/x.c": '#include "nothing.h"\n', "src/core/y.c": "int y;\n"})
     subprocess.run(["git", "-C", project, "init", "-q"], check=True)
     assert run("layers", project)[0] == 0
