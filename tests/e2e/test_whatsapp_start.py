@@ -155,12 +155,18 @@ def test_a_message_to_a_user_id_alone(org, module_instance):
     assert send.json["to"] == "BR.1" and "recipient" not in send.json
 
 
-@pytest.mark.parametrize("state, held", [("accepted", False), ("held_for_quality_assessment", True), ("paused", True),
-                                         ("what_nobody_knows_yet", False)])
+@pytest.mark.parametrize("state, held", [("accepted", False), ("held_for_quality_assessment", True), ("paused", True)])
 def test_a_message_held_by_meta_is_held(org, state, held):
     org.meta.behave(accepting(message_status=state))
     made, _ = org.begin()
     assert made["conversation"]["held"] is held and made["message"]["status"] == "accepted"
+
+
+def test_a_message_status_that_meta_does_not_document_does_not_hold_a_message(org):
+    org.meta.behave(lambda handler, send: handler.answer(200, {"messaging_product": "whatsapp",
+                                                               "messages": [{"id": send.id, "message_status": "new"}]}))
+    made, _ = org.begin()
+    assert not made["conversation"]["held"] and made["message"]["status"] == "accepted"
 
 
 def test_metas_response_need_not_name_the_contact(org):
