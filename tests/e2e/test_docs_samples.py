@@ -19,6 +19,7 @@ pytestmark = pytest.mark.unsanitized
 TOOLS = ROOT / "tests/openapi"
 PRINTED = [r"api_key", r"Ana Public", r"201 brk_\w+ \"\w+\"", r"200 \{.*\+55 11 91234-5678", r"\[ ?201, 200 ?\]", r"204",
            r"20[01] accepted", r"whs_\w+ whsec_", r"\[\]"]  # by the samples in Python and TypeScript, in this order
+INSTALL_TIMEOUT_S = 600  # npm fetches 640 packages on a new machine
 
 
 @pytest.fixture
@@ -30,8 +31,8 @@ def run(org, tmp_path):
     variables = {"KEY": org.api.credential.secret, "LEAD": org.lead(), "CURL_CA_BUNDLE": ca, "REQUESTS_CA_BUNDLE": ca,
                  "NODE_EXTRA_CA_CERTS": ca, "CURL_HOME": str(tmp_path), "no_proxy": "*"}
 
-    def start(*command):
-        done = subprocess.run(command, cwd=tmp_path, text=True, timeout=TIMEOUT_S, stdin=subprocess.DEVNULL,
+    def start(*command, timeout_s=TIMEOUT_S):
+        done = subprocess.run(command, cwd=tmp_path, text=True, timeout=timeout_s, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env={**os.environ, **variables})
         assert done.returncode == 0, done.stdout
         return done.stdout
@@ -41,7 +42,8 @@ def run(org, tmp_path):
 @pytest.fixture
 def tools(run, tmp_path):
     """What npm has installed for the checks of openapi.yaml, so that npx finds openapi-typescript without a network."""
-    place = run("sh", "-eu", "-c", 'here=$1; . "$here/tools.sh"; install_tools; echo "$tools"', "sh", TOOLS).splitlines()[-1]
+    place = run("sh", "-eu", "-c", 'here=$1; . "$here/tools.sh"; install_tools; echo "$tools"', "sh", TOOLS,
+                timeout_s=INSTALL_TIMEOUT_S).splitlines()[-1]
     (tmp_path / "node_modules").symlink_to(place + "/node_modules")
     (tmp_path / "package.json").write_text('{"type": "module"}')
 

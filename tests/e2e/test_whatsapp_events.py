@@ -8,7 +8,7 @@ from event_log import events
 from receiver import Receiver
 from wait import eventually
 from webhook_fixtures import HERE, deliveries, subscribe
-from whatsapp import PHONE, meta, module_admin_factory, module_instance, org, provider  # noqa: F401
+from whatsapp import PHONE, description, meta, module_admin_factory, module_instance, org, provider  # noqa: F401
 
 from callbacks import failure, message, preference, status, system, text
 
@@ -37,6 +37,7 @@ def types(org):
 
 
 def test_events_are_delivered_to_subscriptions_that_list_them(org, receiver):
+    document = description(org.instance)
     everything = subscribe(org.api, receiver.url + "all", "*")
     one = subscribe(org.api, receiver.url + "one", "*", OPTED_OUT)
     both = subscribe(org.api, receiver.url + "both", RECEIVED, UPDATED)
@@ -55,6 +56,9 @@ def test_events_are_delivered_to_subscriptions_that_list_them(org, receiver):
     assert [found[one["id"]]["payload"] for one in items] == items
     assert [found[one["id"]]["event_type"] for one in items] == [RECEIVED, RECEIVED, UPDATED]
     assert [one["event_type"] for one in deliveries(org.api, both)].count(RECEIVED) == 2
+    for event in (*arrived["one"], *arrived["both"]):
+        described = document.resolve(document.whole["webhooks"][event["event_type"]]["post"]["requestBody"])
+        assert not document.wrong(event, described["content"]["application/json"]["schema"])
 
 
 def test_a_repeated_callback_causes_no_event(org):

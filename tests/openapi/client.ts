@@ -26,4 +26,5 @@ export const query: operations["listBrokers"]["parameters"]["query"] = { limit: 
 // Every error is the same kind of document.
 type Refusal = operations["createBroker"]["responses"][400 | 401 | 403 | 408 | 409 | 413 | 415 | 429 | 500 | 503];
 export const reason = (refusal: Refusal): string => refusal.content["application/problem+json"].code;
-export const remaining = (refusal: Refusal): number => refusal.headers["X-RateLimit-Remaining"];
+type TooMany = operations["createBroker"]["responses"][429];
+export const remaining = (refusal: TooMany): number => refusal.headers["X-RateLimit-Remaining"];
