@@ -36,17 +36,23 @@ static const char *body_of(const neo_json *template)
 const char *neo_template_read(const neo_provider_response *response, const char *name, const char *language, apr_pool_t *pool,
                               const char **wrong)
 {
-    int is_list = response->outcome == NEO_PROVIDER_RESPONDED && response->http_status == 200;
-    const neo_json *answer = is_list ? neo_json_parse(response->body, pool, wrong) : NULL;
-    const neo_json *list = answer ? neo_json_get(answer, "data") : NULL;
+    const neo_json *answer = NULL, *list;
+    *wrong = "not in the list";
     if (response->outcome != NEO_PROVIDER_RESPONDED)
         *wrong = response->error;
+    else if (response->http_status != 200)
+        *wrong = apr_psprintf(pool, "HTTP status %d", response->http_status);
     else
-        *wrong = list ? "not in the list" : apr_psprintf(pool, "HTTP status %d", response->http_status);
+        answer = neo_json_parse(response->body, pool, wrong);
+    list = answer ? neo_json_get(answer, "data") : NULL;
+    if (answer && !list)
+        *wrong = "no list in the response";
     for (apr_size_t i = 0; list && i < neo_json_size(list); i++) {
         const neo_json *template = neo_json_at(list, i);
-        if (has(template, "name", name) && has(template, "language", language))
+        if (has(template, "name", name) && has(template, "language", language)) {
+            *wrong = "it has no text";
             return body_of(template);
+        }
     }
     return NULL;
 }
