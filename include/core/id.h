@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ids: a prefix for the kind and a ULID in lowercase Crockford base32, "brk_01jd3x…" (30 characters).
- * A ULID has 48 bits of milliseconds and 80 random bits, so ids sort by the time of issue, which is the resource's created_at.
- */
+ * A ULID has 48 bits of milliseconds and 80 random bits, so ids sort by the time of issue, which is the resource's
+ * created_at. */
 #ifndef NEO_CORE_ID_H
 #define NEO_CORE_ID_H
 

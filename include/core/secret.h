@@ -32,8 +32,8 @@ NEO_MUSTCHECK int neo_secret_check(const char *text);
 #define NEO_WEBHOOK_SECRET_PREFIX "whsec_"
 const char *neo_webhook_secret_make(apr_pool_t *pool);
 
-/* Encrypts a secret for storage in the row `id`, as base64url. neo_secret_open returns NULL if no key decrypts it for that row.
- */
+/* Encrypts a secret for storage in the row `id`, as base64url. neo_secret_open returns NULL if no key decrypts it for that
+ * row. */
 const char *neo_secret_seal(const neo_keys *keys, const char *id, const char *secret, apr_pool_t *pool);
 const char *neo_secret_open(const neo_keys *keys, const char *id, const char *sealed, apr_pool_t *pool);
 

@@ -14,11 +14,11 @@ typedef struct neo_database neo_database;
 typedef struct neo_db_lease {
     void *record; /* mod_dbd's */
     apr_time_t since;
-    long long spent; /* microseconds of waiting for connections and holding them, the sum of all uses */
-    int is_lasting;  /* held for long by design, so not part of the histogram */
-    int is_internal; /* of a thread of the module: does not wait in the queue of the requests, and rarely tries during an outage
-                      */
-    int was_busy;    /* no connection, because the queue was full or too slow */
+    long long spent;  /* microseconds of waiting for connections and holding them, the sum of all uses */
+    int is_long_held; /* held for long by design, so not part of the histogram */
+    int is_internal;  /* of a thread of the module: does not wait in the queue of the requests, and rarely tries during an
+                       * outage */
+    int was_busy;     /* no connection, because the queue was full or too slow */
 } neo_db_lease;
 
 /* True if mod_dbd is loaded. */

@@ -9,7 +9,7 @@
 
 /* The text without case, accents of Latin letters, punctuation and symbols, with single spaces between words. A question mark
  * is kept: a question is no request. NULL if it is longer than NEO_OPT_OUT_TEXT_MAX. */
-const char *neo_plain_text(const char *text, apr_pool_t *pool);
+const char *neo_opt_out_normalize(const char *text, apr_pool_t *pool);
 
 /* "stop" if the whole text is one of the built-in texts or of `more` (elements: const char *, plain), "resume" if it is one of
  * those; otherwise NULL. `more` may be NULL. */

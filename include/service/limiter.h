@@ -3,8 +3,7 @@
  *
  * The window slides in steps of a sixth: requests leave it together with the first of their step. So no more than the limit
  * pass in five sixths of a window, wherever it begins. Counters are lock-free: a killed process cannot leave one locked. If
- * there are more callers than entries, the one whose requests leave the window first is dropped.
- */
+ * there are more callers than entries, the one whose requests leave the window first is dropped. */
 #ifndef NEO_SERVICE_LIMITER_H
 #define NEO_SERVICE_LIMITER_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the transitions that a date causes: proposals and contracts become expired after their last day (see neo_transition).
- */
+/* Makes the transitions that a date causes: proposals and contracts become expired after their last day (see
+ * neo_transition). */
 #ifndef NEO_STORE_EXPIRY_H
 #define NEO_STORE_EXPIRY_H
 

@@ -33,8 +33,8 @@ void neo_reference_add_deleted(neo_buf *sql);
 
 /* `used (item_number, users)`, a row for each item: the first resource of each kind that refers to it, or null. Commas separate
  * them, each is its kind, its id and the path of the reference: "party pty_… spouse_party_id,contract ctr_…
- * parties[2].party_id". References from items with a lower number, and from those that the item refers to itself, do not count.
- */
+ * parties[2].party_id". References from items with a lower number, and from those that the item refers to itself, do not
+ * count. */
 void neo_reference_add_used(neo_buf *sql, const neo_resource *resource, const char *but);
 #define NEO_REFERENCE_USED "exists (select from used where used.item_number = item.item_number and users is not null)"
 

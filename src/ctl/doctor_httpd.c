@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks of `doctor` in httpd's configuration, which the module itself reports: virtual host, certificate, ports, database.
- */
+/* The checks of `doctor` in httpd's configuration, which the module itself reports: virtual host, certificate, ports,
+ * database. */
 #include <apr_network_io.h>
 #include <apr_strings.h>
 #include <errno.h>

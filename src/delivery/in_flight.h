@@ -3,8 +3,8 @@
  *
  * The limit of a subscription adapts to its receiver (additive increase, multiplicative decrease): each success raises it by
  * one, up to the configured maximum. A failure halves it, down to NEO_MIN_PER_SUBSCRIPTION, if more than a quarter of the
- * recent attempts failed. So occasional failures do not slow a backlog down, and a dead receiver soon occupies only few slots.
- */
+ * recent attempts failed. So occasional failures do not slow a backlog down, and a dead receiver soon occupies only few
+ * slots. */
 #ifndef NEO_DELIVERY_IN_FLIGHT_H
 #define NEO_DELIVERY_IN_FLIGHT_H
 

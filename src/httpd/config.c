@@ -213,7 +213,7 @@ static const char *set_whatsapp_version(cmd_parms *cmd, void *data, const char *
 
 static const char *add_stop_text(cmd_parms *cmd, void *data, const char *text)
 {
-    const char *plain = neo_utf8_is_valid(text, strlen(text)) ? neo_plain_text(text, cmd->pool) : "";
+    const char *plain = neo_utf8_is_valid(text, strlen(text)) ? neo_opt_out_normalize(text, cmd->pool) : "";
     (void)data;
     APR_ARRAY_PUSH(neo_server_config_of(cmd->server)->stop_texts, const char *) = plain;
     return plain && *plain ? NULL : "NeoAPIWhatsAppStopTexts must be texts of up to 200 bytes of UTF-8 with a letter or digit";

@@ -161,7 +161,7 @@ static int is_paused(const neo_database *database, const neo_db_lease *lease)
     return lease->is_internal && atomic_load(&database->backoff) && neo_steady_ms() < atomic_load(&database->paused_until);
 }
 
-static void note_result(neo_database *database, const neo_db_lease *lease, int is_open)
+static void update_backoff(neo_database *database, const neo_db_lease *lease, int is_open)
 {
     long long backoff = atomic_load(&database->backoff);
     if (is_open || !lease->is_internal) {
@@ -176,7 +176,7 @@ static void note_result(neo_database *database, const neo_db_lease *lease, int i
 
 static int *gauge_of(neo_process *process, const neo_db_lease *lease)
 {
-    return lease->is_lasting ? &process->listening : &process->in_use;
+    return lease->is_long_held ? &process->listening : &process->in_use;
 }
 
 static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
@@ -190,7 +190,7 @@ static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_p
     __atomic_fetch_sub(&shared->process->waiting, 1, __ATOMIC_RELAXED);
     __atomic_fetch_add(gauge_of(shared->process, lease), record != NULL, __ATOMIC_RELAXED);
     neo_metrics_connection_acquired(shared->metrics, lease->since - started, record != NULL);
-    note_result(database, lease, record != NULL);
+    update_backoff(database, lease, record != NULL);
     return record;
 }
 
@@ -200,7 +200,7 @@ static void close_counted(neo_database *database, neo_db_lease *lease)
     long long held = apr_time_now() - lease->since;
     lease->spent += held;
     __atomic_fetch_sub(gauge_of(shared->process, lease), 1, __ATOMIC_RELAXED);
-    if (!lease->is_lasting)
+    if (!lease->is_long_held)
         neo_metrics_connection_released(shared->metrics, held);
     dbd_close(database->server, lease->record);
     if (!lease->is_internal)

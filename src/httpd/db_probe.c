@@ -147,7 +147,7 @@ static const char *error_of(neo_probe_state state)
 
 static void query_backlog(neo_pg *pg, apr_pool_t *pool, neo_probe_result *result)
 {
-    long long elapsed = (apr_time_now() - result->read_at) / 1000;
+    long long elapsed = result->read_at ? (apr_time_now() - result->read_at) / 1000 : 0; /* 0: the first one */
     neo_pg_status status = neo_backlog_read(pg, pool, elapsed > 0 ? elapsed : 0, &result->backlog);
     result->state = status == NEO_PG_OK ? NEO_PROBE_OK : status == NEO_PG_SCHEMA ? NEO_PROBE_SCHEMA_OLD : NEO_PROBE_UNAVAILABLE;
 }

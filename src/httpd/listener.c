@@ -118,7 +118,7 @@ static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 static void run_connection(neo_listener *listener, apr_pool_t *pool)
 {
     neo_rows rows;
-    neo_db_lease lease = {.is_lasting = 1, .is_internal = 1};
+    neo_db_lease lease = {.is_long_held = 1, .is_internal = 1};
     neo_pg *pg = neo_database_acquire(listener->database, &lease, &listener->log_context, pool);
     if (!pg)
         return;

@@ -67,7 +67,7 @@ static int is_symbol(int code)
            (code >= 0xFE00 && code < 0xFE10) || code >= 0x1F000;
 }
 
-const char *neo_plain_text(const char *text, apr_pool_t *pool)
+const char *neo_opt_out_normalize(const char *text, apr_pool_t *pool)
 {
     apr_size_t size = strlen(text), len;
     char *plain = apr_palloc(pool, size + 1), *out = plain;
@@ -94,7 +94,7 @@ const char *neo_plain_text(const char *text, apr_pool_t *pool)
 
 const char *neo_preference_of_text(const char *text, const apr_array_header_t *more, apr_pool_t *pool)
 {
-    const char *plain = neo_plain_text(text, pool);
+    const char *plain = neo_opt_out_normalize(text, pool);
     for (apr_size_t i = 0; plain && i < sizeof texts / sizeof *texts; i++)
         if (strcmp(texts[i].text, plain) == 0)
             return texts[i].preference;

@@ -39,7 +39,7 @@ static const char *check_time(const neo_resource *resource, const neo_field *fie
     if (strcmp(field->name, "updated_at") == 0 && time < created)
         return "must not be before created_at";
     if (neo_transition_sets(resource, field) && !neo_transition_has_set(resource, field, neo_json_string_at(row, "status")))
-        return "contradicts the status, which was not reached through one that sets it";
+        return "cannot be set: no transition that sets it leads to this status";
     return NULL;
 }
 

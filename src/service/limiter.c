@@ -7,8 +7,8 @@
  *
  * To take a slot over, a process first replaces the state by a unique mark, then the caller's word, whose generation changes
  * with each owner. Both are compare-and-swap, so one of several processes succeeds and the others read again. A part that has
- * ended counts as empty, so nothing is cleared, and a process killed in between leaves a slot that the next one can take over.
- */
+ * ended counts as empty, so nothing is cleared, and a process killed in between leaves a slot that the next one can take
+ * over. */
 #include "service/limiter.h"
 
 #include <apr_siphash.h>

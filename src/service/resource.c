@@ -277,8 +277,7 @@ static neo_problem *check_change(neo_call *call, neo_pg *pg, neo_rule_input *inp
 }
 
 /* What the rules need was read after the row. If the row has changed in between, a refusal may be wrong, and the request starts
- * again.
- */
+ * again. */
 static neo_problem *refuse(neo_call *call, neo_pg *pg, const char *version, neo_problem *refusal)
 {
     neo_rows rows;
@@ -365,8 +364,8 @@ neo_problem *neo_call_patch(neo_call *call, neo_result *result)
     return write_row(call, patch, 1, result);
 }
 
-/* References are rows of their own, which a statement sees as of its start: so it must not update a newer version of the row.
- */
+/* References are rows of their own, which a statement sees as of its start: so it must not update a newer version of the
+ * row. */
 neo_problem *neo_call_replace(neo_call *call, neo_result *result)
 {
     const neo_resource *resource = call->match.resource;

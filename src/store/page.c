@@ -181,8 +181,8 @@ static void add_condition(filtering *f, const neo_condition *condition)
 /* ---------------------------------------------------------------- pages */
 
 /* The ids of the source without repetitions. The planner makes a plan for all rows of a subquery, unless it has a limit, which
- * it can have if no other condition discards rows. A single disjoint select needs none: the planner merges it into the query.
- */
+ * it can have if no other condition discards rows. A single disjoint select needs none: the planner merges it into the
+ * query. */
 static const char *ids_of(const filtering *f, const char *bound, const char *direction, const char *limit)
 {
     const char *order = apr_pstrcat(f->pool, " order by r.source_id ", direction, NULL);

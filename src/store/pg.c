@@ -194,8 +194,8 @@ neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, ne
     return status;
 }
 
-/* Waits until the socket is readable. After the timeout it shuts the socket down, so that libpq takes the connection for lost.
- */
+/* Waits until the socket is readable. After the timeout it shuts the socket down, so that libpq takes the connection for
+ * lost. */
 static int wait_for_more(neo_pg *pg, long long until)
 {
     struct pollfd polled = {PQsocket(pg->conn), POLLIN, 0};

@@ -23,8 +23,7 @@ static int send_limited(neo_pg *pg, const neo_statement *statement, const char *
 }
 
 /* The results of the setting, of the statement, and the end of the pipeline. After a failure to send, the connection is
- * unusable.
- */
+ * unusable. */
 PGresult *neo_pg_execute_limited(neo_pg *pg, const neo_statement *statement, const char *sql, int params,
                                  const char *const *values, int *completed)
 {

@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the rules of a write need to know of related resources (see input.c).
+-- What the rules of a write need to know of related resources (see rule_input.c).
 --
 -- $1 organization, $2 property, $3 proposal, $4 the resource that is written.
 -- name: rule_input
