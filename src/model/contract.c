@@ -237,14 +237,16 @@ static const neo_effect effects[] = {
      .from = under_contract,
      .becomes = "active",
      .applies = neo_applies_to_last_contract,
-     .doc = "If it has a `proposal_id`, and the property no other sale or rental that is `draft` or `pending_signature`."},
+     .doc = "Only if the contract has a `proposal_id`, and no other sale or rental of the property is `draft` or "
+            "`pending_signature`."},
     {.state = "cancelled",
      .kind = "rental",
      .through = "property_id",
      .from = under_contract,
      .becomes = "active",
      .applies = neo_applies_to_last_contract,
-     .doc = "If it has a `proposal_id`, and the property no other sale or rental that is `draft` or `pending_signature`."},
+     .doc = "Only if the contract has a `proposal_id`, and no other sale or rental of the property is `draft` or "
+            "`pending_signature`."},
     {0},
 };
 
