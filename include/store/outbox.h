@@ -23,7 +23,6 @@ typedef struct neo_due_delivery {
     const char *secret;          /* sealed */
     const char *previous_secret; /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */
-    int is_reclaimed;            /* the lease of another claim had expired, maybe one of this process */
 } neo_due_delivery;
 
 /* The deliveries of a subscription that are in flight, and how many may be. */

@@ -259,11 +259,11 @@ static void finish_claim(neo_courier *c)
     c->claim_pool = pool;
     c->secrets = (opened_secrets){0};
     c->outgoing = apr_palloc(c->claim_pool, (apr_size_t)(count + 1) * sizeof *c->outgoing);
-    c->outgoing_count = c->next_outgoing = 0;
+    c->next_outgoing = 0;
     for (int i = 0; i < count; i++)
-        if (!due[i].is_reclaimed || !neo_in_flight_renew(&c->in_flight, due[i].id, c->request.claim))
-            c->outgoing[c->outgoing_count++] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
-    neo_courier_metrics_in_flight(&c->settings.metrics, c->outgoing_count);
+        c->outgoing[i] = (outgoing){&due[i], neo_in_flight_add(&c->in_flight, &due[i], c->request.claim)};
+    neo_courier_metrics_in_flight(&c->settings.metrics, count);
+    c->outgoing_count = count;
     c->cursor[0] = '\0';
     c->has_more = is_at_limit(c, due, count);
     if (count && count == c->request.max)
@@ -365,7 +365,7 @@ static void run_once(neo_courier *c)
     neo_sender_work(c->sender, wait_time(c, neo_steady_ms()), c->pg ? neo_pg_socket(c->pg) : -1);
 }
 
-/* Releases deliveries in flight: with `unsent` only those that are not sent yet. */
+/* Releases all claimed deliveries, or with `unsent` only those whose attempt has not begun. */
 static void release_in_flight(neo_courier *c, int unsent)
 {
     neo_results released;
@@ -388,8 +388,8 @@ static void release_in_flight(neo_courier *c, int unsent)
         c->host.release(c->host.context, pg);
 }
 
-/* Releases what is not sent, so that others send it at once. Then waits for the attempts in flight and records each result when
- * it arrives, because what is not recorded is sent again. Without haste every attempt ends, at the latest by its timeout. */
+/* Releases unsent deliveries, so that other processes send them at once. Then waits for the attempts in flight and records each
+ * result, because an attempt without a recorded result is repeated. A graceful stop waits until all attempts have timed out. */
 static void finish(neo_courier *c)
 {
     neo_ms grace = c->stop == NEO_COURIER_STOP_GRACEFULLY ? (c->settings.timeout + 1) * 1000LL : SHUTDOWN_GRACE_MS;

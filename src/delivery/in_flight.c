@@ -104,16 +104,6 @@ neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_du
     return d;
 }
 
-int neo_in_flight_renew(neo_in_flight *in_flight, const char *id, long long claim)
-{
-    neo_in_flight_delivery *d = in_flight->first;
-    while (d && strcmp(d->id, id) != 0)
-        d = d->next;
-    if (d)
-        d->claim = claim;
-    return d != NULL;
-}
-
 void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success)
 {
     subscription_queue *q = find(in_flight, delivery->subscription);

@@ -42,10 +42,6 @@ int neo_in_flight_first_limit(const neo_in_flight *in_flight, int is_failing);
 /* Adds a claimed delivery. */
 neo_in_flight_delivery *neo_in_flight_add(neo_in_flight *in_flight, const neo_due_delivery *due, long long claim);
 
-/* If the delivery is in flight, gives it the number of a newer claim and returns true: this process was stopped until the lease
- * of its claim had expired. */
-int neo_in_flight_renew(neo_in_flight *in_flight, const char *id, long long claim);
-
 /* Removes a delivery, frees its memory, and adapts its subscription's limit. */
 void neo_in_flight_remove(neo_in_flight *in_flight, neo_in_flight_delivery *delivery, int is_success);
 

@@ -409,9 +409,10 @@ static void set_request_once(CURL *curl, const neo_provider_request *request, st
     curl_easy_setopt(curl, CURLOPT_SSL_CTX_FUNCTION, require_alternative_names);
     limit_headers(curl, &reader->header_bytes);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    if (request->body.ptr)
+    if (request->body.ptr) {
         curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.ptr);
-    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
+    }
     curl_easy_setopt(curl, CURLOPT_URL, request->url);
 }
 

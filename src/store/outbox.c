@@ -8,21 +8,7 @@
 #include "sql/outbox.h"
 #include "store/array.h"
 
-enum {
-    ID,
-    ORGANIZATION,
-    SUBSCRIPTION,
-    NUMBER,
-    EVENT_ID,
-    EVENT,
-    CREATED_AT,
-    PAYLOAD,
-    URL,
-    SECRET,
-    PREVIOUS,
-    FAILING,
-    RECLAIMED
-};
+enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT_ID, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
 
 enum { COLUMNS = 12, RELEASE_COLUMNS = 2 }; /* of an outcome; a release takes the first two */
 enum { HEALTH_COLUMNS = 3 };
@@ -71,7 +57,6 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .secret = neo_rows_value(rows, row, SECRET),
         .previous_secret = neo_rows_value(rows, row, PREVIOUS),
         .is_failing = neo_rows_is_true(rows, row, FAILING),
-        .is_reclaimed = neo_rows_is_true(rows, row, RECLAIMED),
     };
 }
 
@@ -136,7 +121,7 @@ static void add_outcome(neo_buf *array, const neo_outcome *o)
     neo_array_add_plain(array, delay);
 }
 
-/* The outcomes as arrays, one for each column. There is room for the columns of health changes. */
+/* One array for each column of the outcomes. The last HEALTH_COLUMNS values are not set. */
 static const char **columns_of(const neo_outcome *outcomes, int count, apr_pool_t *pool)
 {
     neo_buf arrays[COLUMNS];

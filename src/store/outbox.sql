@@ -39,7 +39,7 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ($1::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, d.claim is not null as reclaimed, o.url, o.secret, o.previous, o.failing
+    select d.at, o.url, o.secret, o.previous, o.failing
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight.
     lateral (
@@ -51,7 +51,7 @@ due as materialized (
         from neoapi.webhook_subscription s
         where s.organization_id = queue.organization and s.id = queue.id and s.is_active limit 1) o,
     lateral (
-        select q.ctid as at, q.claim
+        select q.ctid as at
         from neoapi.webhook_queue q
         where q.subscription_id = o.id and q.due_at <= now()
         order by q.due_at limit o.free_slots for update of q skip locked) d
@@ -61,10 +61,10 @@ taken as (
     update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint
     from due
     where q.ctid = due.at
-    returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing, due.reclaimed)
+    returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing)
 -- The limits keep the planner from reading the whole history: two index look-ups for each delivery.
 select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
-    neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing, t.reclaimed
+    neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing
 from taken t,
 lateral (
     select d.event_id, d.event_type, d.event_at
@@ -81,8 +81,7 @@ order by t.subscription_id <= $5, t.subscription_id, t.id;
 -- $13 to $15 are changes of subscriptions' health, at most one for each. Returns those whose health changed, with the reason if
 -- it was made inactive.
 --
--- The rows are locked in the order of their ids first, so that two statements that take several
--- rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
+-- The rows are locked in the order of their ids first, so that two statements that take several rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
 -- name: complete
 with done as materialized (
     select o.id collate "C" as id, claim, organization, subscription, number, started, duration, http_status, error, excerpt,
