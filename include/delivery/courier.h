@@ -43,8 +43,8 @@ void neo_courier_make_statements(apr_pool_t *pool);
 /* The pool belongs to the courier from now on. Returns NULL, and logs, if libcurl cannot be used. */
 neo_courier *neo_courier_make(const neo_courier_settings *settings, const neo_courier_host *host, apr_pool_t *pool);
 
-/* Runs until it is stopped. Then it releases what is not sent, and waits for the attempts in flight: gracefully until the last
- * one has ended, otherwise up to 5 seconds. */
+/* Runs until it is stopped. Then it releases unsent deliveries and waits for the attempts in flight: after a graceful stop for
+ * as long as an attempt may take, otherwise up to 5 seconds. */
 void neo_courier_run(neo_courier *courier);
 
 /* May be called from any thread: deliveries are due; the courier must end. */

@@ -14,8 +14,8 @@ void neo_mutual_add_partner(neo_buf *sql, const neo_resource *resource);
 /* For a batch, whose lock includes the partners: adds the CTE partner, with the item_number of the row that is deleted. */
 void neo_mutual_add_partners(neo_buf *sql, const neo_resource *resource);
 
-/* A condition of references r to the row: that it is not the one that is cleared. */
-const char *neo_mutual_but(const neo_resource *resource, apr_pool_t *pool);
+/* A condition on references r to the row, beginning with " and": r is not the partner's, which is cleared. */
+const char *neo_mutual_exclude_partner(const neo_resource *resource, apr_pool_t *pool);
 
 /* Adds the CTEs that clear the reference if the CTE deleted has the row, with event and deliveries. */
 void neo_mutual_add_cleared(neo_buf *sql, const neo_resource *resource);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listens for changes of credentials, and looks after the claims of processes that have ended (see httpd/listener.h). */
+/* Listens for changes of credentials, and frees the claims of processes that have ended (see httpd/listener.h). */
 #include "httpd/listener.h"
 
 #include <fcntl.h>

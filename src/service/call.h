@@ -8,6 +8,8 @@
 #include "service/service.h"
 #include "store/table.h"
 
+#define NEO_CALL_MAX_ATTEMPTS 100 /* optimistic retry: each failure means that another writer committed */
+
 /* What an action did. The responder in service.c makes the response of it. */
 typedef struct neo_result {
     int status;             /* 0: nothing yet */
@@ -132,8 +134,8 @@ NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo
 
 /* ---------------------------------------------------------------- history.c */
 
-/* Whether the request imports history, which its parameter and the credential's role decide. */
-neo_problem *neo_call_is_import(const neo_call *call, int *is_import);
+/* Sets *is_import if the query has import=true. A problem if the value is invalid or the role may not import. */
+neo_problem *neo_call_read_import(const neo_call *call, int *is_import);
 /* Validates the body as history: sets *clean, and the times of `row`. */
 neo_problem *neo_call_check_history(const neo_call *call, neo_json **clean, neo_new *row);
 

@@ -4,8 +4,6 @@
 #include "model/validate.h"
 #include "store/whatsapp.h"
 
-#define MAX_ATTEMPTS 10 /* optimistic retry: each failure means that the conversation was changed meanwhile */
-
 neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result)
 {
     neo_pg *pg;
@@ -57,7 +55,7 @@ neo_problem *neo_call_patch_conversation(neo_call *call, neo_result *result)
     neo_problem *problem = neo_call_acquire_for_id(call, &pg);
     if (problem)
         return problem;
-    for (int attempt = 0; attempt < MAX_ATTEMPTS && !problem && !result->status; attempt++)
+    for (int attempt = 0; attempt < NEO_CALL_MAX_ATTEMPTS && !problem && !result->status; attempt++)
         problem = patch_version(call, pg, result);
     neo_call_release(call, pg);
     return problem || result->status ? problem : neo_call_failed(call, NEO_PG_RETRY, NULL);

@@ -9,7 +9,7 @@
 #define PARAMETER "import"
 #define ROLE      "org_admin"
 
-neo_problem *neo_call_is_import(const neo_call *call, int *is_import)
+neo_problem *neo_call_read_import(const neo_call *call, int *is_import)
 {
     const char *value = apr_table_get(call->query, PARAMETER);
     neo_problem *problem = NULL;

@@ -7,8 +7,6 @@
 #include "call.h"
 #include "core/secret.h"
 
-#define MAX_ATTEMPTS 100 /* optimistic retry: each failure means that another writer committed */
-
 static neo_problem *replay(neo_call *call, neo_pg *pg, neo_completer complete, const neo_idempotency_answer *stored,
                            neo_result *result)
 {
@@ -64,7 +62,7 @@ neo_problem *neo_call_write_idempotent(neo_call *call, neo_pg *pg, const neo_ide
                                        neo_result *result)
 {
     int again = 0;
-    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < NEO_CALL_MAX_ATTEMPTS; attempt++) {
         neo_pg_status status = operation->write(call, pg, operation->baton, rows);
         if (status == NEO_PG_OK && rows->count) {
             neo_call_notify_dispatcher(call, rows);

@@ -11,8 +11,6 @@
 #include "model/transition.h"
 #include "model/validate.h"
 
-#define MAX_ATTEMPTS 100 /* optimistic retry: each failure means that another writer committed */
-
 /* ---------------------------------------------------------------- refusals of a statement */
 
 static int is_refused(const neo_rows *rows)
@@ -134,7 +132,7 @@ static neo_problem *validate(const neo_call *call, neo_json **clean)
 static neo_problem *check_new(neo_call *call, neo_json **clean, neo_new *row)
 {
     int is_import;
-    neo_problem *problem = neo_call_is_import(call, &is_import);
+    neo_problem *problem = neo_call_read_import(call, &is_import);
     if (problem || is_import)
         return problem ? problem : neo_call_check_history(call, clean, row);
     problem = validate(call, clean);
@@ -219,7 +217,7 @@ typedef neo_problem *(*writer)(neo_call *call, neo_pg *pg, const char *version, 
 static neo_problem *write_version(neo_call *call, neo_pg *pg, writer write, neo_result *result)
 {
     neo_rows rows;
-    for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < NEO_CALL_MAX_ATTEMPTS; attempt++) {
         neo_pg_status status =
             neo_table_read_version(pg, call->match.resource, &call->actor, call->match.id, call->pool, &rows);
         neo_problem *problem = neo_call_check_found(call, status, &rows);

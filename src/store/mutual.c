@@ -36,7 +36,7 @@ void neo_mutual_add_partners(neo_buf *sql, const neo_resource *resource)
                    neo_table_of(resource), neo_table_of(resource), field->name, field->name);
 }
 
-const char *neo_mutual_but(const neo_resource *resource, apr_pool_t *pool)
+const char *neo_mutual_exclude_partner(const neo_resource *resource, apr_pool_t *pool)
 {
     const neo_field *field = neo_mutual_field(resource);
     if (!field)

@@ -202,7 +202,7 @@ static void add_created(neo_buf *sql, const neo_resource *resource, const char *
 {
     const apr_array_header_t *settings = settings_of(resource, 0, options, sql->pool);
     int has_several = (options & (NEO_WRITE_ROWS | IMPORT)) != 0;
-    neo_buf_printf(sql, "%s as (insert into neoapi.%s as t (", has_several ? "made" : "created", neo_table_of(resource));
+    neo_buf_printf(sql, "%s as (insert into neoapi.%s as t (", has_several ? "inserted" : "created", neo_table_of(resource));
     for (int i = 0; i < settings->nelts; i++)
         neo_buf_printf(sql, "%s%s", i ? ", " : "", APR_ARRAY_IDX(settings, i, setting).name);
     neo_buf_puts(sql, ") select ");
@@ -211,7 +211,8 @@ static void add_created(neo_buf *sql, const neo_resource *resource, const char *
     neo_buf_printf(sql, " from item%s order by item.item_number%s", where,
                    options & NEO_WRITE_LENIENT ? " on conflict do nothing" : "");
     add_returning(sql, resource);
-    neo_buf_puts(sql, has_several ? "), created as (select made.*, " OF_ITEM " from made join item on item.item_id = made.id)"
+    neo_buf_puts(sql, has_several ? "), created as (select inserted.*, " OF_ITEM
+                                    " from inserted join item on item.item_id = inserted.id)"
                                   : ", 1 as item_number, {id_block}::text as item_id_block, {now}::timestamptz as item_now)");
 }
 
@@ -350,7 +351,7 @@ neo_sql *neo_write_delete(const neo_resource *resource, unsigned int options, ap
     else
         neo_mutual_add_partners(&sql, resource);
     if (is_target)
-        neo_reference_add_used(&sql, resource, neo_mutual_but(resource, pool));
+        neo_reference_add_used(&sql, resource, neo_mutual_exclude_partner(resource, pool));
     neo_buf_printf(&sql, "deleted as (delete from neoapi.%s t using item where " THIS_ROW "%s%s%s", neo_table_of(resource),
                    options & NEO_WRITE_VERSION ? " and t.xmin = {version}::xid" : "",
                    is_target ? " and not " NEO_REFERENCE_USED : "", is_locked);

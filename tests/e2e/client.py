@@ -114,7 +114,7 @@ def check_items(status, problem):
 
 
 def check(status, headers, body, method="GET", path=None):
-    """Asserts what holds for every response of the API. `body` is bytes, already decoded where it was compressed."""
+    """Asserts what holds for every response of the API. `body` is bytes, decompressed."""
     assert re.fullmatch("req_" + ULID, headers.get("X-Request-ID", "")), (status, dict(headers), body[:500])
     check_limits(status, headers, path)
     if method == "HEAD" or status in (204, 304):

@@ -71,8 +71,8 @@ def test_the_printed_commands_work_and_the_demo_survives_a_restart(demo):
     assert begun["created"] is True and begun["message"]["status"] == "accepted"
     eventually(lambda: paste(lines[3])["conversation"]["window_open"], "the contact has answered")
     examples_work(said, lines)
-    told = shell(f"/usr/bin/python3 -B {ROOT}/tests/demo/story.py {demo.build}").splitlines()
-    assert [line.split(":")[0].split(" at ")[0] for line in told] == ["sent", "notified and read", "opted out", "refused"]
+    printed = shell(f"/usr/bin/python3 -B {ROOT}/tests/demo/story.py {demo.build}").splitlines()
+    assert [line.split(":")[0].split(" at ")[0] for line in printed] == ["sent", "notified and read", "opted out", "refused"]
     demo.run("stop")
     assert not (demo.build / "demo/whatsapp.pid").exists()
     again = demo.run("start")

@@ -201,8 +201,8 @@ def test_one_of_two_spouses_is_deleted_and_the_other_changes(own_api, instance, 
         assert sorted(ends[:2]) == [("party.deleted", first), ("party.updated", second)] and len(ends) == 2 + is_batch
         change = next(one for one in logged[3:] if one["resource_id"] == second)
         assert change["changed"] == ["spouse_party_id"] and change["previous"] == {"spouse_party_id": first}
-        told = [event for event, payload in deliveries(instance, subscription) if payload["id"] in (first, second)]
-        assert sorted(told[3:]) == ["party.deleted", *["party.updated"] * (1 + is_batch)]
+        delivered = [event for event, payload in deliveries(instance, subscription) if payload["id"] in (first, second)]
+        assert sorted(delivered[3:]) == ["party.deleted", *["party.updated"] * (1 + is_batch)]
         ok(own_api.delete("parties/" + second), 204)
 
 
