@@ -186,7 +186,7 @@ class Model(RuleBasedStateMachine):
         response = self.api.post("contracts", json=body, params={"import": "true"})
         if not code:
             self.add(ok(response, 201), self.contracts, property=property, proposal=proposal if refers else None,
-                     is_complete=is_complete, is_signed=is_signed)
+                     is_complete=is_complete, is_signed=is_signed, has_reason=has_reason)
         self.same(response, code, ("properties", property))
 
     # ------------------------------------------------------------ spouses
@@ -237,7 +237,7 @@ class Model(RuleBasedStateMachine):
         self.same(response, code, ("properties", property))
         if not code:
             self.add(ok(response, 201), self.contracts, property=property, proposal=proposal, is_complete=is_complete,
-                     is_signed=is_signed)
+                     is_signed=is_signed, has_reason=False)
 
     def code_of_contract(self, one, status, has_reason):
         property = one["property"]
@@ -249,7 +249,7 @@ class Model(RuleBasedStateMachine):
             return "conflict.parties_missing"
         if status == "active" and not one["is_signed"]:
             return "conflict.signatures_missing"
-        if status in ("cancelled", "terminated") and not has_reason:
+        if status in ("cancelled", "terminated") and not (has_reason or one["has_reason"]):  # an imported draft can have one
             return "conflict.reason_required"
         if status == "active" and one["kind"] in DEALS and property["status"] not in ("active", "under_contract"):
             return "conflict.property_unavailable"
