@@ -9,23 +9,84 @@
 
 -- ---------------------------------------------------------------- events
 
--- Numbers changes. It increases within a transaction, which is one session.
-create sequence neoapi.event_number maxvalue 1099511627775 cycle;
+-- The id of an event is evt_, the epoch (7 hexadecimal digits), the transaction's id (11) and a number (8), so that ids sort. A
+-- position in the log is an id, or one with the number 0. The sequence has the epoch and the number as one value; the latter
+-- increases within a transaction, which is one session.
+create sequence neoapi.event_number cycle;
 
--- The beginning of the ids of a transaction's events. It sorts before them and after those of earlier transactions.
-create function neoapi.event_position(transaction xid8) returns text
+-- One row: the current epoch. It ends when committed transactions may have been lost, because readers may have seen their events
+-- and because transaction ids are then used again. Its positions are refused from then on.
+create table neoapi.event_epoch (
+    number   int not null,          -- greater than all before: when it began, in units of 16 seconds since 1970
+    identity text not null,         -- of the database that writes it (see neoapi.event_identity)
+    begun_at timestamptz not null
+);
+create unique index event_epoch_is_one on neoapi.event_epoch ((true));
+
+-- Events after `position` were created at most an hour before `noted_at`, which is longer than any write takes. So a position
+-- leads to partitions. One that precedes all marks is no longer valid: later events have been dropped, or its epoch has ended.
+create table neoapi.event_mark (
+    position text collate "C" primary key,
+    noted_at timestamptz not null
+);
+
+-- What a restored database does not share with the one that was saved: the cluster, the timeline of its write-ahead log, the
+-- database and the table. A copy of the cluster's files keeps all of them.
+create function neoapi.event_identity() returns text
+    language sql stable security definer set search_path = pg_catalog, pg_temp
+    as $$ select concat_ws('/', system_identifier, left(pg_walfile_name(pg_current_wal_lsn()), 8),
+                           (select oid from pg_database where datname = current_database()), 'neoapi.event_epoch'::regclass::oid)
+          from pg_control_system() $$;
+
+create function neoapi.event_position(epoch int, transaction xid8) returns text
     language sql immutable strict parallel safe
-    return 'evt_' || lpad(to_hex(transaction::text::bigint), 16, '0');
+    return 'evt_' || lpad(to_hex(epoch), 7, '0') || lpad(to_hex(transaction::text::bigint), 11, '0') || '00000000';
 
--- The position up to which the log is complete: every transaction before it has ended, so that no event appears there later.
-create function neoapi.event_log_end() returns text
+-- The position up to which the log is complete in the current snapshot: every transaction before it has ended, so that no event
+-- appears there later.
+create function neoapi.event_position() returns text
     language sql stable parallel safe
-    return neoapi.event_position(pg_snapshot_xmin(pg_current_snapshot()));
+    return (select neoapi.event_position(number, pg_snapshot_xmin(pg_current_snapshot())) from neoapi.event_epoch);
+
+-- Begins a new epoch. Altering the sequence waits for all transactions that have taken a number, so that none of them commits an
+-- event of the former epoch afterwards. lock_timeout limits how long others queue behind it.
+create function neoapi.begin_event_epoch() returns void
+    language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
+declare
+    next bigint;
+begin
+    update neoapi.event_epoch
+    set number = greatest(number + 1, extract(epoch from clock_timestamp())::bigint >> 4),
+        identity = neoapi.event_identity(), begun_at = clock_timestamp()
+    returning number into next;
+    execute format('alter sequence neoapi.event_number minvalue %1$s maxvalue %2$s start %1$s restart',
+                   (next << 32) + 1, ((next + 1) << 32) - 1);
+    delete from neoapi.event_mark;
+    insert into neoapi.event_mark values (neoapi.event_position(next::int, '0'), clock_timestamp());
+end $$;
+revoke execute on function neoapi.begin_event_epoch from public;
+
+-- Begins a new epoch if another database wrote the current one. Returns whether it did. Security definer, because the runtime
+-- role cannot alter the sequence.
+create function neoapi.check_event_epoch() returns boolean
+    language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
+begin
+    perform from neoapi.event_epoch where identity <> neoapi.event_identity() for update;
+    if found then
+        perform neoapi.begin_event_epoch();
+    end if;
+    return found;
+end $$;
+revoke execute on function neoapi.check_event_epoch from public;
+
+insert into neoapi.event_epoch values (0, '', now());
+select neoapi.begin_event_epoch();
 
 create table neoapi.event (
     organization_id text collate "C" not null,
     id              text collate "C" not null
-                    default neoapi.event_position(pg_current_xact_id()) || lpad(to_hex(nextval('neoapi.event_number')), 10, '0'),
+                    default 'evt_' || overlay(to_hex(nextval('neoapi.event_number'))
+                                              placing lpad(to_hex(pg_current_xact_id()::text::bigint), 11, '0') from 8 for 0),
     type            text not null,
     resource_id     text collate "C" not null,
     created_at      timestamptz not null,
@@ -228,7 +289,7 @@ create function neoapi.event_is_queued(day date) returns boolean
         on d.organization_id = q.organization_id and d.subscription_id = q.subscription_id and d.id = q.id
         where d.event_at < (day + 1)::timestamp at time zone 'UTC');
 
--- Creates the partitions of the next days and drops those that are too old. Events are kept at least as long as deliveries, and
+-- Notes the event log's position, creates the partitions of the next days and drops those that are too old. Events are kept at least as long as deliveries, and
 -- as long as one of them is queued. Security definer, because the runtime role cannot create tables. If another session runs it,
 -- it does nothing. lock_timeout limits how long other sessions queue behind its locks; the janitor calls it again.
 create function neoapi.maintain_partitions(delivery_days int, event_days int) returns void
@@ -241,6 +302,11 @@ begin
     if not pg_try_advisory_xact_lock(hashtext('neoapi.maintain_partitions')) then
         return;
     end if;
+    perform neoapi.check_event_epoch();
+    insert into neoapi.event_mark
+        select neoapi.event_position(), now()
+        where not exists (select from neoapi.event_mark where noted_at > now() - interval '1 hour')
+        on conflict (position) do update set noted_at = excluded.noted_at;
     for kind in select * from (values ('webhook_delivery', delivery_days), ('webhook_attempt', delivery_days),
                                       ('event', greatest(event_days, delivery_days))) as k (parent, keep_days) loop
         for day in select generate_series(current_date - 1, current_date + 3, interval '1 day')::date loop
@@ -260,6 +326,9 @@ begin
                            and to_date(right(c.relname, 8), 'YYYYMMDD') < current_date - greatest(kind.keep_days, 1)
                          order by 2 loop
             exit when kind.parent = 'event' and neoapi.event_is_queued(day);
+            if kind.parent = 'event' then
+                delete from neoapi.event_mark where noted_at < (day + 1)::timestamp at time zone 'UTC' + interval '1 hour';
+            end if;
             execute format('drop table neoapi.%I', part);
         end loop;
     end loop;
@@ -268,6 +337,8 @@ revoke execute on function neoapi.maintain_partitions from public;
 select neoapi.maintain_partitions(30, 30);
 
 grant select, insert on neoapi.event to :runtime;
+grant select on neoapi.event_epoch, neoapi.event_mark to :runtime;
+grant execute on function neoapi.check_event_epoch to :runtime;
 grant usage on sequence neoapi.event_number to :runtime;
 grant select, insert, update, delete on neoapi.webhook_subscription, neoapi.webhook_queue to :runtime;
 grant select, insert, update, delete on neoapi.webhook_deletion, neoapi.webhook_recovery to :runtime;

@@ -76,6 +76,7 @@ typedef struct neo_ctl_given {
     X(key)                                                                                                                     \
     X(token)                                                                                                                   \
     X(webhook)                                                                                                                 \
+    X(events)                                                                                                                  \
     X(whatsapp)                                                                                                                \
     X(lead)                                                                                                                    \
     X(export)                                                                                                                  \

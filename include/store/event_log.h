@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of the event log: the oldest transaction that has written and not ended holds it back. */
+/* The end of the event log: the oldest transaction that has written and not ended holds it back. Its epoch: positions are valid
+ * in the one in which they were issued. */
 #ifndef NEO_STORE_EVENT_LOG_H
 #define NEO_STORE_EVENT_LOG_H
 
@@ -13,8 +14,7 @@ typedef struct neo_log_holder {
 
 NEO_MUSTCHECK neo_pg_status neo_log_holder_read(neo_pg *pg, apr_pool_t *pool, neo_log_holder *holder);
 
-/* Sets *is_after if new events get higher ids than all others. *epoch: with this epoch of the cluster's transaction ids they
- * do. */
-NEO_MUSTCHECK neo_pg_status neo_log_order_read(neo_pg *pg, apr_pool_t *pool, int *is_after, int *epoch);
+/* Sets *is_current if this database, not one that it is a copy of, wrote the log's epoch, and *begun_at to its beginning. */
+NEO_MUSTCHECK neo_pg_status neo_log_epoch_read(neo_pg *pg, apr_pool_t *pool, int *is_current, const char **begun_at);
 
 #endif

@@ -211,21 +211,18 @@ static neo_finding check_event_log(neo_doctor_context *p, const char **found)
     return holder.running <= MAX_LOG_LAG;
 }
 
-/* After a restore into another cluster new transactions, and so new events, may have lower ids than old events. */
-static neo_finding check_event_ids(neo_doctor_context *p, const char **found)
+/* The module begins a new epoch within a minute. If it is not running, events of both have the same epoch until then; positions
+ * of it are refused in any case. */
+static neo_finding check_event_epoch(neo_doctor_context *p, const char **found)
 {
-    int is_after, epoch;
-    *found = "the newest event cannot be read";
-    if (neo_log_order_read(p->pg, p->pool, &is_after, &epoch) != NEO_PG_OK)
+    int is_current;
+    const char *begun_at;
+    *found = "it cannot be read";
+    if (neo_log_epoch_read(p->pg, p->pool, &is_current, &begun_at) != NEO_PG_OK)
         return 0;
-    *found = is_after ? "new events come after all others"
-                      : "the ids of new events are lower than that of the newest event: readers of the event log miss them";
-    p->fix =
-        apr_psprintf(p->pool,
-                     "stop PostgreSQL and run: pg_resetwal --epoch=%d DATA_DIRECTORY; readers that have missed events must "
-                     "start from the beginning",
-                     epoch);
-    return is_after;
+    *found = is_current ? apr_pstrcat(p->pool, "since ", begun_at, NULL)
+                        : "the database was restored, copied or promoted, and no new epoch has begun since";
+    return is_current;
 }
 
 static const check checks[] = {
@@ -287,7 +284,8 @@ static const check checks[] = {
      " ('idempotency_key', 'select,insert,delete'), ('webhook_subscription', 'select,insert,update,delete'),"
      " ('webhook_queue', 'select,insert,update,delete'), ('webhook_delivery', 'select,insert'),"
      " ('webhook_deletion', 'select,insert,update,delete'), ('webhook_recovery', 'select,insert,update,delete'),"
-     " ('webhook_attempt', 'select,insert'), ('event', 'select,insert')) as tables (t, privileges), "
+     " ('webhook_attempt', 'select,insert'), ('event', 'select,insert'), ('event_epoch', 'select'),"
+     " ('event_mark', 'select')) as tables (t, privileges), "
      "unnest(string_to_array(privileges, ',')) p"
      " where not has_table_privilege($1, 'neoapi.' || t, p)"
      " union all select p || ' on ' || c.relname from pg_trigger g join pg_class c on c.oid = g.tgrelid,"
@@ -296,8 +294,8 @@ static const check checks[] = {
      "'whatsapp_opt_out')"
      " and not has_table_privilege($1, c.oid, p)"
      " union all select 'usage of event_number' where not has_sequence_privilege($1, 'neoapi.event_number', 'usage')"
-     " union all select 'execute of maintain_partitions'"
-     " where not has_function_privilege($1, 'neoapi.maintain_partitions(int, int)', 'execute')) as things",
+     " union all select 'execute of ' || f from unnest(array['maintain_partitions(int, int)', 'check_event_epoch()']) f"
+     " where not has_function_privilege($1, 'neoapi.' || f, 'execute')) as things",
      NULL, "run neoapictl setup, or grant them; sql/ has the grants that are needed"},
     {"runtime role excess privileges", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce(string_agg(thing, ', '), 'none')"
@@ -320,7 +318,8 @@ static const check checks[] = {
     {"event log", NEEDS_SCHEMA, NULL, check_event_log,
      "end the transaction: select pg_terminate_backend(PID), or commit or roll back what is prepared; readers see later events "
      "only then"},
-    {"event ids", NEEDS_SCHEMA, NULL, check_event_ids, "connect as the runtime role or as a member of the schema's owner"},
+    {"event epoch", NEEDS_SCHEMA, NULL, check_event_epoch,
+     "start httpd, which begins one within a minute, or run neoapictl migrate; readers of the event log must export again"},
     {"indexes", NEEDS_SCHEMA,
      "select count(*) = 0, coalesce('invalid: ' || string_agg(c.relname, ', '), 'valid') from pg_index i"
      " join pg_class c on c.oid = i.indexrelid where c.relnamespace = 'neoapi'::regnamespace and not i.indisvalid",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads what holds back the event log, and its order (see store/event_log.h). */
+/* Reads what holds back the event log, and its epoch (see store/event_log.h). */
 #include "store/event_log.h"
 
 #include <stdlib.h>
@@ -22,13 +22,13 @@ neo_pg_status neo_log_holder_read(neo_pg *pg, apr_pool_t *pool, neo_log_holder *
     return status;
 }
 
-neo_pg_status neo_log_order_read(neo_pg *pg, apr_pool_t *pool, int *is_after, int *epoch)
+neo_pg_status neo_log_epoch_read(neo_pg *pg, apr_pool_t *pool, int *is_current, const char **begun_at)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_query(pg, order_sql, 0, NULL, pool, &rows);
+    neo_pg_status status = neo_pg_query(pg, epoch_sql, 0, NULL, pool, &rows);
     if (status == NEO_PG_OK) {
-        *is_after = neo_rows_is_true(&rows, 0, 0);
-        *epoch = atoi(neo_rows_value(&rows, 0, 1));
+        *is_current = neo_rows_is_true(&rows, 0, 0);
+        *begun_at = neo_rows_value(&rows, 0, 1);
     }
     return status;
 }

@@ -14,17 +14,6 @@ from (
     from pg_prepared_xacts) h
 order by age(h.transaction) desc limit 1;
 
--- Whether the next transaction's events get higher ids than all others, and the epoch of transaction ids that makes it so. Each
--- organization's newest event is one step in an index; there is no index on the id alone.
--- name: order
-with recursive organization as (
-    (select organization_id as id from neoapi.event order by organization_id limit 1)
-    union all
-    select (select organization_id from neoapi.event where organization_id > o.id order by organization_id limit 1)
-    from organization o
-    where o.id is not null)
-select coalesce(pg_snapshot_xmax(pg_current_snapshot())::text::bigint > n.transaction, true), coalesce((n.transaction >> 32) + 1, 0)
-from (
-    select max(('x' || substr(e.id, 5, 16))::bit(64)::bigint) as transaction
-    from organization o,
-    lateral (select id from neoapi.event where organization_id = o.id order by id desc limit 1) e) n;
+-- Whether the current epoch was written by this database, and when it began.
+-- name: epoch
+select identity = neoapi.event_identity(), neoapi.format_timestamp(begun_at) from neoapi.event_epoch;

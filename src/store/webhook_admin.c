@@ -102,10 +102,21 @@ const char *neo_admin_follow(neo_pg *pg, neo_follower *follower, apr_pool_t *poo
     return wrong;
 }
 
-/* ---------------------------------------------------------------- partitions */
+/* ---------------------------------------------------------------- partitions, epoch */
 
 const char *neo_admin_make_partitions(neo_pg *pg, apr_pool_t *pool)
 {
     neo_rows rows;
     return exec(pg, "select neoapi.maintain_partitions(36500, 36500)", 0, NULL, pool, &rows);
+}
+
+const char *neo_admin_begin_event_epoch(neo_pg *pg, apr_pool_t *pool, const char **begun_at)
+{
+    neo_rows rows;
+    const char *wrong = exec(pg, "select neoapi.begin_event_epoch()", 0, NULL, pool, &rows);
+    if (!wrong)
+        wrong = exec(pg, "select neoapi.format_timestamp(begun_at) from neoapi.event_epoch", 0, NULL, pool, &rows);
+    if (!wrong)
+        *begun_at = neo_rows_value(&rows, 0, 0);
+    return wrong;
 }

@@ -26,7 +26,7 @@ from wait import TIMEOUT_S, eventually, together
 SHIFT = 0.9  # seconds between the hosts' clocks; what exceeds a second is corrected
 SCALE = float(os.environ.get("NEOAPI_PROMISE_SCALE", "0.1"))
 WRITERS, WRITES, ROWS, READERS = 6, int(400 * SCALE), 8, 3
-AFTER = {"ids": ("id > %s and id < neoapi.event_log_end()", "id"),
+AFTER = {"ids": ("id > %s and id < neoapi.event_position()", "id"),
          "clocks": ("(created_at, id) > (%s, %s)", "created_at, id")}
 
 
@@ -142,8 +142,8 @@ def count_inversions(log):
 
 def await_log_end(instance):
     """Waits until no transaction that has written is open: other tests use the same cluster."""
-    position = instance.sql("select neoapi.event_position(pg_current_xact_id())")[0][0]
-    eventually(lambda: instance.sql("select neoapi.event_log_end() > %s", position)[0][0], "the log is complete")
+    position = instance.sql("select neoapi.event_position(number, pg_current_xact_id()) from neoapi.event_epoch")[0][0]
+    eventually(lambda: instance.sql("select neoapi.event_position() > %s", position)[0][0], "the log is complete")
 
 
 def test_every_reader_sees_every_event_once_in_the_same_order(instance, host_ahead, own_api):

@@ -12,7 +12,7 @@ from event_log import events
 from factories import NAMES, ResourceFactory
 from wait import TIMEOUT_S, eventually, together
 
-TRANSACTION = len("evt_") + 16  # characters of an id that are those of its transaction
+TRANSACTION = len("evt_") + 18  # characters of an id that are those of its transaction
 FULL_BROKER = {"name": "Ana \"Z\" Ação", "creci": "SP 1", "document_number": "1", "email": "ana@example.com", "phone": "1",
                "visibility": "public", "bank_account": {"pix_key": "ana@example.com", "bank_code": "341"}}
 PRIVATE = {"phone", "document_number", "bank_account", "visibility", "created_by", "updated_by"}  # of a broker

@@ -194,20 +194,6 @@ def test_doctor_names_what_holds_back_the_event_log(own_database):
     assert examined(own_database)[1]["event log"]["result"] == "ok"
 
 
-def test_doctor_finds_events_of_another_cluster(own_database):
-    """As after a restore: their ids are higher than the next ones."""
-    tenant = own_database.json("tenant", "add", "A")["id"]
-    organization = own_database.json("organization", "add", "B", "--tenant", tenant)["id"]
-    insert = ("insert into neoapi.event (organization_id, id, type, resource_id, created_at, actor, payload)"
-              " values (%s, neoapi.event_position(%s::text::xid8) || '0000000001', 'broker.created', 'x', now(), 'x', '{}')")
-    own_database.sql(insert.replace("%s::text::xid8", "pg_current_xact_id()"), organization)
-    assert examined(own_database)[1]["event ids"]["result"] == "ok"
-    own_database.sql(insert, organization, 7 * 2**32 + 5)
-    for dsn in (own_database.dsn, own_database.runtime_dsn):
-        status, checks = examined(own_database, dsn=dsn)
-        assert status == 1 and checks["event ids"]["result"] == "failed" and "pg_resetwal --epoch=8 " in checks["event ids"]["fix"]
-
-
 @pytest.mark.parametrize("kind", ["webhook_delivery", "webhook_attempt", "event"])
 def test_doctor_finds_a_missing_partition_and_migrate_creates_it(own_database, kind):
     (today,), = own_database.sql("select to_char(now() at time zone 'UTC', 'YYYYMMDD')")
