@@ -78,6 +78,9 @@ const neo_code_info *neo_code_row(neo_code code);
 /* The title of a type: "Validation Failed". */
 const char *neo_type_title(const char *type);
 
+/* The title of a problem: its status's, if that has one of its own, or else its type's. */
+const char *neo_problem_title(const char *type, int status);
+
 typedef struct neo_problem_item {
     const char *field; /* a path: "bank_account.pix_key", "parties[2].role"; a parameter's or header's name */
     const char *message;

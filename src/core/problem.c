@@ -179,6 +179,23 @@ const char *neo_type_title(const char *type)
     return type;
 }
 
+/* Of statuses that are not named by their type. */
+static const struct {
+    int status;
+    const char *title;
+} own_titles[] = {
+    {405, "Method Not Allowed"}, {408, "Request Timeout"},        {412, "Precondition Failed"},
+    {413, "Content Too Large"},  {415, "Unsupported Media Type"}, {503, "Service Unavailable"},
+};
+
+const char *neo_problem_title(const char *type, int status)
+{
+    for (apr_size_t i = 0; i < sizeof own_titles / sizeof *own_titles; i++)
+        if (own_titles[i].status == status)
+            return own_titles[i].title;
+    return neo_type_title(type);
+}
+
 /* In codes, the field "parties[2].role" is named parties_role. */
 static void add_field_name(neo_buf *out, const char *path)
 {
@@ -344,7 +361,7 @@ neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *f
     neo_ms_format(now, neo_now_ms());
     neo_buf_puts(&out, "{\"type\":");
     neo_buf_json(&out, row->type);
-    add_member(&out, "title", neo_type_title(row->type));
+    add_member(&out, "title", neo_problem_title(row->type, problem->status));
     neo_buf_printf(&out, ",\"status\":%d", problem->status);
     add_member(&out, "detail", problem->detail);
     add_member(&out, "code", problem->code);

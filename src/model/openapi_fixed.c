@@ -329,20 +329,25 @@ static neo_json *scopes_of(neo_scopes scopes, apr_pool_t *pool)
     return neo_openapi_json(pool, "%s", text.ptr);
 }
 
+/* Appends the string unless the array has it. */
+static void append_new(neo_json *array, const char *string, apr_pool_t *pool)
+{
+    for (apr_size_t i = 0; i < neo_json_size(array); i++)
+        if (strcmp(neo_json_string(neo_json_at(array, i)), string) == 0)
+            return;
+    neo_json_append(array, neo_json_make_string(string, pool));
+}
+
 /* The classes of errors and their titles, from the catalogue. */
 static void fill_types(const neo_openapi_builder *builder)
 {
     neo_json *properties = neo_json_get(neo_json_get(neo_json_get(builder->components, "schemas"), "Problem"), "properties");
     neo_json *types = neo_json_get(neo_json_get(properties, "type"), "enum");
     neo_json *titles = neo_json_get(neo_json_get(properties, "title"), "enum");
-    const char *last = "";
     for (neo_code code = 0; code < NEO_CODES; code++) {
-        const char *type = neo_code_row(code)->type;
-        if (strcmp(type, last) == 0)
-            continue;
-        neo_json_append(types, neo_json_make_string(type, builder->pool));
-        neo_json_append(titles, neo_json_make_string(neo_type_title(type), builder->pool));
-        last = type;
+        const neo_code_info *row = neo_code_row(code);
+        append_new(types, row->type, builder->pool);
+        append_new(titles, neo_problem_title(row->type, row->status), builder->pool);
     }
 }
 

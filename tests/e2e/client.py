@@ -26,6 +26,8 @@ TITLES = {
     "validation": "Validation Failed", "unauthorized": "Authentication Required", "forbidden": "Access Denied",
     "not_found": "Resource Not Found", "conflict": "Resource Conflict", "rate_limit": "Rate Limit Exceeded",
     "internal": "Internal Server Error",
+    405: "Method Not Allowed", 408: "Request Timeout", 412: "Precondition Failed", 413: "Content Too Large",
+    415: "Unsupported Media Type", 503: "Service Unavailable",
 }
 KINDS = "broker|property|party|proposal|contract|document|webhook"
 # Every code there is, by status.
@@ -79,7 +81,7 @@ def check_problem(status, headers, problem, path):
     assert headers.get("Content-Type") == "application/problem+json", dict(headers)
     assert ALWAYS <= set(problem) <= ALWAYS | SOMETIMES, problem
     assert problem["status"] == status and type(problem["status"]) is int, problem
-    assert problem["type"] == TYPES[status] and problem["title"] == TITLES[problem["type"]], problem
+    assert problem["type"] == TYPES[status] and problem["title"] == TITLES.get(status, TITLES[problem["type"]]), problem
     assert re.fullmatch(CODES[status], problem["code"]), problem
     assert problem["request_id"] == headers["X-Request-ID"], problem
     assert abs(moment(problem["timestamp"]) - time.time()) < TIMEOUT_S, problem

@@ -104,7 +104,7 @@ def test_the_tag_of_a_compressed_answer_matches(api, path, method):
 def test_a_write_whose_tag_does_not_match_is_refused(api, path, method, form):
     before = api.get(path, headers=PLAIN)
     problem = refused(writes(api, path, form.format(tag(before)))[method](), 412, "conflict.precondition_failed")
-    assert (problem["type"], problem["title"]) == ("conflict", "Resource Conflict")
+    assert (problem["type"], problem["title"]) == ("conflict", "Precondition Failed")
     assert api.get(path).content == before.content
 
 

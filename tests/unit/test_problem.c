@@ -43,13 +43,13 @@ static const struct {
     int status;
     const char *type, *title;
 } classes[] = {
-    {400, "validation", "Validation Failed"},   {405, "validation", "Validation Failed"},
-    {408, "validation", "Validation Failed"},   {413, "validation", "Validation Failed"},
-    {415, "validation", "Validation Failed"},   {401, "unauthorized", "Authentication Required"},
-    {403, "forbidden", "Access Denied"},        {404, "not_found", "Resource Not Found"},
-    {409, "conflict", "Resource Conflict"},     {412, "conflict", "Resource Conflict"},
-    {429, "rate_limit", "Rate Limit Exceeded"}, {500, "internal", "Internal Server Error"},
-    {503, "internal", "Internal Server Error"},
+    {400, "validation", "Validation Failed"},      {405, "validation", "Method Not Allowed"},
+    {408, "validation", "Request Timeout"},        {413, "validation", "Content Too Large"},
+    {415, "validation", "Unsupported Media Type"}, {401, "unauthorized", "Authentication Required"},
+    {403, "forbidden", "Access Denied"},           {404, "not_found", "Resource Not Found"},
+    {409, "conflict", "Resource Conflict"},        {412, "conflict", "Precondition Failed"},
+    {429, "rate_limit", "Rate Limit Exceeded"},    {500, "internal", "Internal Server Error"},
+    {503, "internal", "Service Unavailable"},
 };
 
 static void every_row_has_the_type_and_title_of_its_status(void **state)
@@ -60,9 +60,9 @@ static void every_row_has_the_type_and_title_of_its_status(void **state)
         int known = 0;
         for (int c = 0; c < COUNT(classes) && !known; c++)
             known = classes[c].status == row->status && strcmp(classes[c].type, row->type) == 0 &&
-                    strcmp(classes[c].title, neo_type_title(row->type)) == 0;
+                    strcmp(classes[c].title, neo_problem_title(row->type, row->status)) == 0;
         if (!known)
-            fail_msg("%s: %d %s (%s)", row->code, row->status, row->type, neo_type_title(row->type));
+            fail_msg("%s: %d %s (%s)", row->code, row->status, row->type, neo_problem_title(row->type, row->status));
     }
 }
 
@@ -198,7 +198,7 @@ static void every_document_has_the_members_of_the_contract(void **state)
         neo_ms at;
         assert_keys(document, keys);
         assert_string_equal(string_at(document, "type"), row->type);
-        assert_string_equal(string_at(document, "title"), neo_type_title(row->type));
+        assert_string_equal(string_at(document, "title"), neo_problem_title(row->type, row->status));
         assert_int_equal(neo_json_integer(neo_json_get(document, "status")), row->status);
         assert_string_equal(string_at(document, "detail"), "What happened.");
         assert_string_equal(string_at(document, "code"), problem->code);
