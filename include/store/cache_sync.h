@@ -22,8 +22,15 @@ NEO_MUSTCHECK int neo_cache_sync_heartbeat(neo_pg *pg, int seconds, apr_pool_t *
 const char *neo_cache_sync_position(neo_pg *pg, apr_pool_t *pool);
 NEO_MUSTCHECK int neo_cache_sync_confirm(neo_pg *pg, const char *position, apr_pool_t *pool);
 
-/* Counts the listeners, and their hosts as far as the role may see client addresses. */
-NEO_MUSTCHECK neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, apr_pool_t *pool, int *listeners, int *hosts);
+typedef struct neo_listeners {
+    int listeners;
+    int hosts;    /* as far as the role may see client addresses */
+    int sessions; /* of the runtime role; without listeners they are a connection pooler's, which passes on no notifications */
+} neo_listeners;
+
+/* Counts the listeners. `runtime` is the runtime role's name. */
+NEO_MUSTCHECK neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, const char *runtime, apr_pool_t *pool,
+                                                           neo_listeners *found);
 
 /* Waits up to three seconds until every listener has confirmed what was committed before. False if one has not. */
 int neo_cache_sync_await(neo_pg *pg, apr_pool_t *pool);

@@ -161,14 +161,20 @@ static int is_authentication_error(const char *message)
 
 neo_finding neo_doctor_check_database(neo_doctor_context *p, const char **found)
 {
-    const char *params = text_of(p->site, "database"), *wrong = "";
-    neo_pg *pg = params ? neo_pg_connect(params, p->pool, &wrong) : NULL;
+    const char *params = text_of(p->site, "database"), *wrong = "", *theirs = NULL;
+    apr_pool_t *pool; /* destroyed to disconnect, so that the session does not count as httpd's */
+    apr_pool_create(&pool, p->pool);
+    neo_pg *pg = params ? neo_pg_connect(params, pool, &wrong) : NULL;
+    if (pg)
+        theirs = apr_pstrdup(p->pool, identity_of(pg, pool));
+    wrong = apr_pstrdup(p->pool, wrong);
+    apr_pool_destroy(pool);
     p->fix = "make DBDParams and neoapictl's --database, NEOAPI_DATABASE or service file name the same database";
-    if (!pg) {
+    if (!theirs) {
         *found = apr_psprintf(p->pool, "cannot connect with DBDParams as this user: %s", wrong);
         return is_authentication_error(wrong) ? NEO_FINDING_SKIPPED : NEO_FINDING_FAILED;
     }
-    const char *theirs = identity_of(pg, p->pool), *ours = identity_of(p->pg, p->pool);
+    const char *ours = identity_of(p->pg, p->pool);
     *found = "DBDParams and neoapictl use the same one";
     if (strcmp(theirs, ours) == 0)
         return NEO_FINDING_OK;
@@ -252,12 +258,11 @@ static neo_finding report_stopped(neo_doctor_context *p, const char **found)
 }
 
 /* Right after httpd has started, its processes do not listen yet. False if the listeners cannot be read. */
-static int await_listeners(const neo_doctor_context *p, int limit_ms, int *listeners)
+static int await_listeners(const neo_doctor_context *p, int limit_ms, neo_listeners *found)
 {
-    int hosts;
     neo_ms until = neo_now_ms() + limit_ms;
-    while (neo_cache_sync_count_listeners(p->pg, p->pool, listeners, &hosts) == NEO_PG_OK) {
-        if (*listeners || neo_now_ms() >= until)
+    while (neo_cache_sync_count_listeners(p->pg, p->runtime, p->pool, found) == NEO_PG_OK) {
+        if (found->listeners || neo_now_ms() >= until)
             return 1;
         apr_sleep(apr_time_from_msec(POLL_INTERVAL_MS));
     }
@@ -266,17 +271,20 @@ static int await_listeners(const neo_doctor_context *p, int limit_ms, int *liste
 
 neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
 {
-    int listeners, is_here = p->site != NULL;
+    neo_listeners processes;
+    int is_here = p->site != NULL;
     if (is_here && !is_running(p))
         return report_stopped(p, found);
     *found = "the listening processes cannot be read";
     p->fix = "correct the connection to the database first";
-    if (!p->pg || !await_listeners(p, is_here ? START_LIMIT_MS : 0, &listeners))
+    if (!p->pg || !await_listeners(p, is_here ? START_LIMIT_MS : 0, &processes))
         return is_here ? NEO_FINDING_SKIPPED : NEO_FINDING_FAILED;
-    *found = listeners ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", listeners,
-                                      listeners == 1 ? "" : "es", listeners == 1 ? "s" : "")
-                       : "no httpd listens for credential changes";
-    p->fix = is_here ? "see httpd's error log; behind a pooler no process listens, and every request reads its credential"
-                     : "start httpd with NeoAPI On";
-    return listeners ? NEO_FINDING_OK : is_here ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
+    int count = processes.listeners;
+    *found = count ? apr_psprintf(p->pool, "%d process%s listen%s for credential changes", count, count == 1 ? "" : "es",
+                                  count == 1 ? "s" : "")
+             : processes.sessions ? "no process listens for credential changes, because httpd connects through a connection "
+                                    "pooler; every request reads its credential"
+                                  : "no httpd is connected to the database";
+    p->fix = is_here ? "see httpd's error log" : "start httpd with NeoAPI On";
+    return count || processes.sessions ? NEO_FINDING_OK : is_here ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
 }

@@ -106,14 +106,17 @@ static const char *view_queue(const status_view *l, neo_pg *pg)
 static const char *view_servers(const status_view *l, neo_pg *pg)
 {
     neo_rows rows;
-    int listeners, hosts;
-    if (neo_pg_exec(pg, "reset role", 0, NULL, l->ctl->pool, &rows) != NEO_PG_OK ||
-        neo_cache_sync_count_listeners(pg, l->ctl->pool, &listeners, &hosts) != NEO_PG_OK)
+    neo_listeners found;
+    const char *runtime;
+    if (neo_schema_runtime(pg, l->ctl->pool, &runtime) != NEO_PG_OK ||
+        neo_pg_exec(pg, "reset role", 0, NULL, l->ctl->pool, &rows) != NEO_PG_OK ||
+        neo_cache_sync_count_listeners(pg, runtime, l->ctl->pool, &found) != NEO_PG_OK)
         return "the listening processes cannot be read";
-    show_number(l, "hosts", hosts);
-    show_number(l, "listening_processes", listeners);
-    if (!listeners)
-        add_warning(l, "no httpd listens for credential changes; start httpd, or connect it to PostgreSQL without a pooler");
+    show_number(l, "hosts", found.hosts);
+    show_number(l, "listening_processes", found.listeners);
+    show_number(l, "sessions", found.sessions);
+    if (!found.listeners && !found.sessions)
+        add_warning(l, "no httpd is connected; start httpd, or see its error log");
     return NULL;
 }
 

@@ -7,6 +7,7 @@
 
 #include <apr_strings.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -65,15 +66,19 @@ int neo_cache_sync_confirm(neo_pg *pg, const char *position, apr_pool_t *pool)
     " and l.database = (select oid from pg_database where datname = current_database())"                                       \
     " and l.classid = (" LOCK_CLASS "::bigint & x'ffffffff'::bigint)::oid"
 
-neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, apr_pool_t *pool, int *listeners, int *hosts)
+neo_pg_status neo_cache_sync_count_listeners(neo_pg *pg, const char *runtime, apr_pool_t *pool, neo_listeners *found)
 {
     neo_rows rows;
-    neo_pg_status status = neo_pg_exec(pg,
-                                       "select count(distinct l.pid), count(distinct coalesce(host(a.client_addr), ''))"
-                                       " from pg_locks l left join pg_stat_activity a using (pid) where " LISTENERS,
-                                       0, NULL, pool, &rows);
-    *listeners = status == NEO_PG_OK ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
-    *hosts = status == NEO_PG_OK ? atoi(neo_rows_value(&rows, 0, 1)) : 0;
+    const char *values[] = {runtime};
+    const char *sql = "select count(distinct l.pid), count(distinct coalesce(host(a.client_addr), '')),"
+                      " (select count(*) from pg_stat_activity s where s.datname = current_database() and s.usename = $1"
+                      " and s.pid <> pg_backend_pid())"
+                      " from pg_locks l left join pg_stat_activity a using (pid) where " LISTENERS;
+    neo_pg_status status = neo_pg_exec(pg, sql, 1, values, pool, &rows);
+    memset(found, 0, sizeof *found);
+    if (status == NEO_PG_OK)
+        *found = (neo_listeners){atoi(neo_rows_value(&rows, 0, 0)), atoi(neo_rows_value(&rows, 0, 1)),
+                                 atoi(neo_rows_value(&rows, 0, 2))};
     return status;
 }
 

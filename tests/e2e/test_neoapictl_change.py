@@ -117,7 +117,7 @@ def test_remove_refuses_rows_with_dependents_and_names_them(ctl, instance, admin
 def test_an_organization_with_numbers_and_leads_is_not_removed(ctl, instance, admin_factory, tenant):
     organization = admin_factory.organization(tenant)
     ctl.ok("lead", "import", "-", "--organization", organization, stdin="name,phone\nAna,11987654321\nBia,21987654321\n")
-    ctl.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "200000000000001",
+    ctl.ok("whatsapp", "number", "create", "+55 11 4000-0001", "--organization", organization, "--waba-id", "200000000000001",
            "--phone-number-id", str(uuid.uuid4().int)[:16], "--secrets", "-", "--key-file", instance.env["NEOAPI_KEY_FILE"],
            stdin="access_token=a\napp_secret=b\n")
     said = ctl.refused("organization", "remove", organization)
@@ -222,6 +222,8 @@ def test_status_has_an_exit_status_for_monitoring(ctl, own_database, own_api, ne
     found = json.loads(out)
     assert (status, found["state"]) == (3, "warning") and "no httpd" in found["warnings"][0]
     assert own_database.run("--quiet", "status")[1].startswith("warning: no httpd")
+    with closing(psycopg2.connect(own_database.runtime_dsn)):  # a pooler's; no process listens through it
+        assert own_database.json("status")["warnings"] == []
     own_database.sql("insert into neoapi.idempotency_key values"
                      " ('o', 'k', gen_random_uuid(), '', 200, '', null, now() - interval '2 hours')")
     assert any("idempotency keys" in sentence for sentence in json.loads(own_database.run("--json", "status")[1])["warnings"])
@@ -292,7 +294,7 @@ def test_colour_is_used_only_on_terminals_that_allow_it(ctl, admin_factory, tena
 
 
 def test_quiet_prints_only_the_result(ctl, admin_factory, tenant):
-    made = ctl.ok("--quiet", "organization", "add", "X", "--tenant", tenant)
+    made = ctl.ok("--quiet", "organization", "create", "X", "--tenant", tenant)
     assert re.fullmatch(r"org_\w{26}\n", made)
     assert ctl.ok("--quiet", "organization", "list", "--tenant", tenant).split()[0] == made.strip()
     assert ctl.ok("--quiet", "key", "list", "--organization", made.strip()) == ""
@@ -309,7 +311,7 @@ def rows_of_every_list(ctl, tmp_path, own_api, admin_factory):
     secrets = tmp_path / "secrets"
     secrets.write_text("access_token=a\napp_secret=b\n")
     secrets.chmod(0o600)
-    ctl.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
+    ctl.ok("whatsapp", "number", "create", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
            "--phone-number-id", "77001", "--secrets", str(secrets), "--key-file", ctl.instance.env["NEOAPI_KEY_FILE"])
     leads = tmp_path / "leads.csv"
     leads.write_text("name,phone\nAna,+55 11 98888-0001\n")

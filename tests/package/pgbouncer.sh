@@ -52,6 +52,16 @@ echo '200 requests'
 grep -q 'login attempt: db=neoapi user=www-data' /var/log/postgresql/pgbouncer.log || fail 'nobody came through PgBouncer'
 grep -q NEO0207 /var/log/apache2/neoapi-error.log || fail 'the log does not say what PgBouncer costs'
 
+say 'doctor and status know the pooler'
+neoapictl doctor || fail 'doctor fails behind PgBouncer'
+neoapictl doctor | grep '^ok  *httpd: .*through a connection pooler' || fail 'doctor does not name the pooler'
+neoapictl --quiet status || fail 'status warns behind PgBouncer'
+systemctl stop apache2
+if neoapictl doctor >doctor; then fail 'doctor does not find that httpd is stopped'; fi
+grep '^failed  *httpd: httpd does not run' doctor
+systemctl start apache2
+await 200
+
 say 'a key that is revoked ends at once: each request asks'
 neoapictl key revoke "${key%_*}"
 [ "$(ask)" = 401 ] || fail 'it still holds'
