@@ -67,16 +67,17 @@
     X(NOT_RECORDED, "NEO0305", ERROR, "Results of delivery attempts could not be recorded; the attempts are repeated.",        \
       "report this line")                                                                                                      \
     X(VERIFY_TOKEN, "NEO0401", WARNING, "A callback verification had an unknown verify token and was refused.",                \
-      "enter the verify token printed by neoapictl whatsapp number add at Meta, or set one with: neoapictl whatsapp number "   \
-      "update")                                                                                                                \
+      "enter the verify token printed by neoapictl whatsapp number create at Meta, or set one with: neoapictl whatsapp "       \
+      "number "                                                                                                                \
+      "change")                                                                                                                \
     X(APP_SECRET_SEALED, "NEO0402", ERROR,                                                                                     \
       "A number's app secret cannot be decrypted with any key of the key file; its callbacks are refused.",                    \
-      "restore the key that encrypted it, or set the secret again with: neoapictl whatsapp number update")                     \
+      "restore the key that encrypted it, or set the secret again with: neoapictl whatsapp number change")                     \
     X(NOT_SIGNED, "NEO0403", WARNING, "A callback is not signed with its number's app secret and was refused.",                \
       "if it is from Meta, compare the secret with the app's basic settings and set it with: neoapictl whatsapp number "       \
-      "update")                                                                                                                \
+      "change")                                                                                                                \
     X(NUMBER_UNKNOWN, "NEO0404", WARNING, "A callback for an unknown number was ignored.",                                     \
-      "if the number is yours, add it with: neoapictl whatsapp number add")                                                    \
+      "if the number is yours, add it with: neoapictl whatsapp number create")                                                 \
     X(CALLBACK_UNREAD, "NEO0405", WARNING, "A callback, or a part of it, is malformed and was ignored.",                       \
       "no action needed; if it is frequent, report this line")                                                                 \
     X(CALLBACK_MISPLACED, "NEO0406", ERROR,                                                                                    \
@@ -84,11 +85,11 @@
       "move it into a virtual host that has NeoAPI On")                                                                        \
     X(ACCESS_TOKEN_SEALED, "NEO0411", ERROR,                                                                                   \
       "A number's access token cannot be decrypted with any key of the key file; nothing was sent.",                           \
-      "restore the key that encrypted it, or set the token again with: neoapictl whatsapp number update")                      \
+      "restore the key that encrypted it, or set the token again with: neoapictl whatsapp number change")                      \
     X(ACCESS_TOKEN, "NEO0412", ERROR,                                                                                          \
       "The provider rejected a number's access token or does not know the number; nothing was sent.",                          \
       "compare phone_number_id with Meta's, and set a valid token with the permission whatsapp_business_messaging: neoapictl " \
-      "whatsapp number update")                                                                                                \
+      "whatsapp number change")                                                                                                \
     X(NO_PROVIDER, "NEO0413", ERROR, "The server at NeoAPIWhatsAppURL is not the provider; nothing was sent.",                 \
       "compare NeoAPIWhatsAppURL and NeoAPIWhatsAppVersion with Meta's documentation, and check for a proxy")                  \
     X(PROVIDER_BUSY, "NEO0414", ERROR,                                                                                         \

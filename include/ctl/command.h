@@ -37,7 +37,7 @@ typedef const char *(*neo_ctl_row)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_I
 
 struct neo_ctl_command {
     const char *group;
-    const char *verb; /* "create", "number add"; NULL: the group is the command */
+    const char *verb; /* "create", "number create"; NULL: the group is the command */
     const char *summary;
     const char *details;                /* more sentences for --help, or NULL */
     const neo_ctl_parameter *arguments; /* all required; terminated by a NULL name; NULL for none */

@@ -5,7 +5,7 @@
 
 #include "ctl/command.h"
 
-/* Creates a credential: neo_admin_make_key or neo_admin_make_token with the arguments of the command line. */
+/* Creates a credential: neo_admin_create_key or neo_admin_create_token with the arguments of the command line. */
 typedef const char *(*neo_ctl_maker)(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
 /* Creates a credential and prints its secret. If the secret cannot be printed, nothing is created. */

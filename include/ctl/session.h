@@ -8,8 +8,11 @@
 /* The connection string: --database, else NEOAPI_DATABASE, else service=neoapi if libpq knows it, else dbname=neoapi. */
 const char *neo_ctl_conninfo(const neo_ctl *ctl);
 
-/* Connects, without a statement timeout. On failure returns NULL and sets *wrong to the error. */
+/* Connects, without a statement timeout. On failure returns NULL and sets *wrong to the error, and what to do. */
 neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong);
+
+/* The same; *wrong is only the error, *fix what to do. */
+neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **wrong, const char **fix);
 
 /* Connects and sets the role to the schema's owner. Also fails if there is no schema, if it is older than this program, or if
  * the role is not a member of the owner. */

@@ -28,23 +28,22 @@ typedef enum neo_admin_listing {
 const char *neo_admin_list(neo_pg *pg, neo_admin_listing listing, const char *of, apr_pool_t *pool, neo_json **list);
 
 /* `plan` NULL is the default plan. `wanted` is the id that the tenant had in another deployment, NULL for a new one. */
-const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan, const char *wanted, apr_pool_t *pool,
-                                 char id[NEO_ID_SIZE]);
-const char *neo_admin_set_plan(neo_pg *pg, const char *tenant, const char *plan, apr_pool_t *pool);
-const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const char *name, const char *wanted, apr_pool_t *pool,
-                                       char id[NEO_ID_SIZE]);
-const char *neo_admin_add_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
-                               apr_pool_t *pool, char id[NEO_ID_SIZE]);
+const char *neo_admin_create_tenant(neo_pg *pg, const char *name, const char *plan, const char *wanted, apr_pool_t *pool,
+                                    char id[NEO_ID_SIZE]);
+const char *neo_admin_create_organization(neo_pg *pg, const char *tenant, const char *name, const char *wanted,
+                                          apr_pool_t *pool, char id[NEO_ID_SIZE]);
+const char *neo_admin_create_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
+                                  apr_pool_t *pool, char id[NEO_ID_SIZE]);
 /* A limit of `requests` in each window of `seconds`. */
-const char *neo_admin_add_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool);
+const char *neo_admin_create_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool);
 
 /* A new API key; `scopes` 0: all of the role's. */
-const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
-                               apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
+const char *neo_admin_create_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
+                                 apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
 /* A new personal access token; `organizations` is a JSON array of ids, in the order of display. */
-const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
-                                 apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
+const char *neo_admin_create_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
+                                   apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE]);
 
 /* A new secret for a key or token that is not revoked; the current one stays valid for `seconds`. If the one before that is
  * still valid, it would end: that is refused unless `seconds` is 0 or `ends_previous`. */
@@ -58,9 +57,9 @@ typedef struct neo_new_number {
     const char *access_token, *app_secret; /* sealed */
     const char *verify_token_hash;         /* hexadecimal */
 } neo_new_number;
-const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
+const char *neo_admin_create_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
 /* Changes what is not NULL; organization and phone_number_id are ignored. */
-const char *neo_admin_update_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
+const char *neo_admin_change_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool);
 
 /* Revokes a key or token; if it is revoked already, revoked_at does not change. */
 const char *neo_admin_revoke(neo_pg *pg, const char *id, apr_pool_t *pool);

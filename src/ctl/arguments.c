@@ -88,7 +88,7 @@ static const char *read_group(neo_ctl *ctl, const char *word)
     return NULL;
 }
 
-/* A verb may have several words: "number add". */
+/* A verb may have several words: "number create". */
 static const char *read_verb(neo_ctl *ctl, const char *word)
 {
     const char *verb = ctl->verb ? apr_pstrcat(ctl->pool, ctl->verb, " ", word, NULL) : word;

@@ -28,7 +28,10 @@ neo_ctl_exit neo_ctl_finish_change(neo_ctl *ctl, neo_pg *pg, const char *wrong, 
     neo_json_set(done, argument->kind == NEO_CTL_PLAN ? "name" : "id",
                  neo_json_make_string(neo_ctl_value(ctl, argument->name), ctl->pool));
     neo_ctl_print(ctl, done);
-    return neo_ctl_await_cache_sync(ctl, pg, what_is_done);
+    neo_ctl_exit status = neo_ctl_await_cache_sync(ctl, pg, what_is_done);
+    if (status == NEO_CTL_OK)
+        neo_ctl_say(ctl, "%s. It has taken effect on all servers.", what_is_done);
+    return status;
 }
 
 /* Repeated options form one array: --scope is "scopes". */

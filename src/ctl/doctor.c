@@ -14,7 +14,8 @@
 #include "store/migrate.h"
 #include "store/representation.h"
 
-#define MAX_CLOCK_DIFFERENCE 2000  /* milliseconds */
+#define MAX_CLOCK_DIFFERENCE 2000 /* milliseconds */
+#define SETUP                "runuser -u postgres -- neoapictl setup --runtime-role www-data --admin-role root --tenant NAME"
 #define MAX_LOG_LAG          60000 /* milliseconds */
 
 /* The prerequisite of a check. */
@@ -40,8 +41,10 @@ struct check {
 
 static neo_finding check_connection(neo_doctor_context *p, const char **found)
 {
-    p->pg = neo_ctl_connect(p->ctl, neo_ctl_conninfo(p->ctl), found);
     neo_rows rows;
+    const char *fix;
+    p->pg = neo_ctl_connect_or_fix(p->ctl, neo_ctl_conninfo(p->ctl), found, &fix);
+    p->fix = apr_psprintf(p->pool, "if nothing is set up yet: " SETUP "; otherwise %s", fix);
     if (!p->pg || (*found = neo_ctl_limit_statement_time(p->ctl, p->pg)))
         return NEO_FINDING_FAILED;
     if (neo_pg_exec(p->pg, "select format('database %s as %s', current_database(), current_user)", 0, NULL, p->pool, &rows) !=
@@ -226,10 +229,7 @@ static neo_finding check_event_epoch(neo_doctor_context *p, const char **found)
 }
 
 static const check checks[] = {
-    {"connection", NEEDS_NOTHING, NULL, check_connection,
-     "if nothing is set up yet: runuser -u postgres -- neoapictl setup --runtime-role www-data --admin-role root --tenant "
-     "NAME; "
-     "otherwise start PostgreSQL, or correct --database, NEOAPI_DATABASE or the service file"},
+    {"connection", NEEDS_NOTHING, NULL, check_connection, NULL},
     {"server", NEEDS_CONNECTION,
      "select current_setting('server_version_num')::int >= 150000, 'PostgreSQL ' || current_setting('server_version')", NULL,
      "upgrade PostgreSQL to version 15 or newer"},
@@ -352,11 +352,11 @@ static const check checks[] = {
      "set NeoAPIKeyFile to a file with at least one key that only root can read"},
     {"encrypted secrets", NEEDS_SCHEMA_AND_KEYS, NULL, check_secrets,
      "append the missing key to the file; if it is lost, rotate the webhook secrets and set those of WhatsApp numbers with: "
-     "neoapictl whatsapp number update"},
+     "neoapictl whatsapp number change"},
     {"API keys", NEEDS_SCHEMA_STEP,
      "select count(*) > 0, format('%s valid key%s or token%s', count(*), case when count(*) <> 1 then 's' end,"
      " case when count(*) <> 1 then 's' end) from neoapi.credential where revoked_at is null",
-     NULL, "run neoapictl tenant add, neoapictl organization add and neoapictl key create"},
+     NULL, "run neoapictl tenant create, neoapictl organization create and neoapictl key create"},
     {"httpd configuration", NEEDS_HTTPD, NULL, neo_doctor_check_httpd_conf, NULL},
     {"virtual host", NEEDS_HTTPD, NULL, neo_doctor_check_site, NULL},
     {"certificate", NEEDS_SITE, NULL, neo_doctor_check_certificate, NULL},

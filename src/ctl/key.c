@@ -19,8 +19,8 @@ static neo_scopes requested_scopes(const neo_ctl *ctl)
 
 static const char *make(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
-    return neo_admin_make_key(pg, neo_ctl_value(ctl, "organization"), neo_ctl_value(ctl, "role"), requested_scopes(ctl),
-                              neo_ctl_value(ctl, "name"), ctl->pool, id, secret);
+    return neo_admin_create_key(pg, neo_ctl_value(ctl, "organization"), neo_ctl_value(ctl, "role"), requested_scopes(ctl),
+                                neo_ctl_value(ctl, "name"), ctl->pool, id, secret);
 }
 
 /* The scopes in --scope that the role does not have. */

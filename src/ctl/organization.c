@@ -2,18 +2,18 @@
 /* neoapictl organization: manages organizations. */
 #include "ctl/change.h"
 
-static const char *add(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
+static const char *create(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE])
 {
-    return neo_admin_add_organization(pg, neo_ctl_value(ctl, "tenant"), neo_ctl_value(ctl, "name"), neo_ctl_value(ctl, "id"),
-                                      ctl->pool, id);
+    return neo_admin_create_organization(pg, neo_ctl_value(ctl, "tenant"), neo_ctl_value(ctl, "name"), neo_ctl_value(ctl, "id"),
+                                         ctl->pool, id);
 }
 
-static const neo_ctl_parameter add_arguments[] = {
+static const neo_ctl_parameter create_arguments[] = {
     {"name", NEO_CTL_NAME, 0, NULL, "the organization's name"},
     {0},
 };
 
-static const neo_ctl_parameter add_options[] = {
+static const neo_ctl_parameter create_options[] = {
     {"tenant", NEO_CTL_TENANT_ID, NEO_CTL_REQUIRED, NULL, "the tenant that it belongs to"},
     {"id", NEO_CTL_ORGANIZATION_ID, 0, NULL, "the id of an exported organization, to import into; defaults to a new id"},
     {0},
@@ -35,8 +35,8 @@ static const neo_ctl_parameter change_options[] = {
 };
 
 const neo_ctl_command neo_ctl_organization[] = {
-    {"organization", "add", "Add an organization to a tenant. It owns brokers and all other data.", NULL, add_arguments,
-     add_options, neo_ctl_run_row, add, 0},
+    {"organization", "create", "Create an organization in a tenant. It owns brokers and all other data.", NULL,
+     create_arguments, create_options, neo_ctl_run_row, create, 0},
     {"organization", "list", "List the organizations.", NULL, NULL, list_options, neo_ctl_run_list, NULL,
      NEO_ADMIN_ORGANIZATIONS},
     {"organization", "change", "Change an organization's name.", NULL, which, change_options, neo_ctl_run_change, NULL,

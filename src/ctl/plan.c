@@ -4,12 +4,12 @@
 #include "ctl/output.h"
 #include "ctl/session.h"
 
-static neo_ctl_exit add(neo_ctl *ctl)
+static neo_ctl_exit create(neo_ctl *ctl)
 {
     const char *wrong, *name = neo_ctl_value(ctl, "name");
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
-        wrong = neo_admin_add_plan(pg, name, neo_ctl_value(ctl, "requests"), neo_ctl_value(ctl, "window"), ctl->pool);
+        wrong = neo_admin_create_plan(pg, name, neo_ctl_value(ctl, "requests"), neo_ctl_value(ctl, "window"), ctl->pool);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_json *made = neo_json_make_object(ctl->pool);
@@ -18,12 +18,12 @@ static neo_ctl_exit add(neo_ctl *ctl)
     return NEO_CTL_OK;
 }
 
-static const neo_ctl_parameter add_arguments[] = {
+static const neo_ctl_parameter create_arguments[] = {
     {"name", NEO_CTL_PLAN, 0, NULL, "the plan's name: lowercase letters, digits, hyphens and underscores"},
     {0},
 };
 
-static const neo_ctl_parameter add_options[] = {
+static const neo_ctl_parameter create_options[] = {
     {"requests", NEO_CTL_COUNT, NEO_CTL_REQUIRED, NULL, "requests per window and credential"},
     {"window", NEO_CTL_SECONDS, NEO_CTL_REQUIRED, NULL, "length of the window"},
     {0},
@@ -41,7 +41,7 @@ static const neo_ctl_parameter change_options[] = {
 };
 
 const neo_ctl_command neo_ctl_plan[] = {
-    {"plan", "add", "Add a plan: a rate limit for tenants.", NULL, add_arguments, add_options, add, NULL, 0},
+    {"plan", "create", "Create a plan: a rate limit for tenants.", NULL, create_arguments, create_options, create, NULL, 0},
     {"plan", "list", "List the plans.", NULL, NULL, NULL, neo_ctl_run_list, NULL, NEO_ADMIN_PLANS},
     {"plan", "change", "Change a plan for all tenants that have it. Takes effect at once.", NULL, which, change_options,
      neo_ctl_run_change, NULL, NEO_ADMIN_PLANS},

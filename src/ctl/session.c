@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/output.h"
 #include "store/migrate.h"
 
 /* Whether libpq knows the service "neoapi". Port 0 is invalid, so that it fails before it connects. */
@@ -30,22 +31,56 @@ const char *neo_ctl_conninfo(const neo_ctl *ctl)
     "set client_encoding to 'UTF8'; set client_min_messages to warning; set statement_timeout to 0;"                           \
     " set idle_in_transaction_session_timeout to 0"
 
-neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong)
+#define ADDRESS "--database, NEOAPI_DATABASE or the service file"
+
+/* The remedy for libpq's message, which may be translated: then it is the last one. */
+static const char *fix_of(const char *message)
+{
+    static const struct {
+        const char *part, *fix;
+    } table[] = {
+        {"does not exist", "create it with neoapictl setup, or correct " ADDRESS},
+        {"authentication failed", "run neoapictl as root, or name another role or password in " ADDRESS},
+        {"no password supplied", "store the password in ~/.pgpass"},
+        {"pg_hba.conf", "allow this role and address in PostgreSQL's pg_hba.conf, or correct " ADDRESS},
+        {"connection slots", "see pg_stat_activity for what uses the connections, or increase max_connections"},
+        {"definition of service", "define the service (see the example pg_service.conf), or correct " ADDRESS},
+    };
+    for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (strstr(message, table[i].part))
+            return table[i].fix;
+    return "check that PostgreSQL runs (systemctl status postgresql) and that " ADDRESS " has its address; neoapictl doctor "
+           "checks the installation";
+}
+
+neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **wrong, const char **fix)
 {
     neo_rows rows;
     const char *why, *given = neo_ctl_value(ctl, "database");
     *wrong = given && neo_pg_has_password(given)
-                 ? "--database must not have a password, because other users can see the command "
-                   "line; use a password file (~/.pgpass), a service, or NEOAPI_DATABASE"
+                 ? "--database must not have a password, because other users can see the command line"
                  : NULL;
+    *fix = "use a password file (~/.pgpass), a service, or NEOAPI_DATABASE";
     if (*wrong)
         return NULL;
     neo_pg *pg = neo_pg_connect(conninfo, ctl->pool, &why);
-    if (!pg)
-        *wrong = apr_psprintf(ctl->pool, "cannot connect to the database (set by --database or NEOAPI_DATABASE): %s", why);
-    else if (neo_pg_exec(pg, SETTINGS, 0, NULL, ctl->pool, &rows) != NEO_PG_OK)
+    if (!pg) {
+        *wrong = apr_psprintf(ctl->pool, "cannot connect to the database: %s", neo_ctl_one_line(why, ctl->pool));
+        *fix = fix_of(why);
+    } else if (neo_pg_exec(pg, SETTINGS, 0, NULL, ctl->pool, &rows) != NEO_PG_OK) {
         *wrong = rows.message;
+        *fix = fix_of(rows.message);
+    }
     return *wrong ? NULL : pg;
+}
+
+neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **wrong)
+{
+    const char *fix;
+    neo_pg *pg = neo_ctl_connect_or_fix(ctl, conninfo, wrong, &fix);
+    if (!pg)
+        *wrong = apr_psprintf(ctl->pool, "%s; fix: %s", *wrong, fix);
+    return pg;
 }
 
 const char *neo_ctl_limit_statement_time(const neo_ctl *ctl, neo_pg *pg)

@@ -235,11 +235,11 @@ static void note_result(setup *s, const char *name, const char *value)
 static const char *make_first(setup *s)
 {
     char tenant[NEO_ID_SIZE] = "", organization[NEO_ID_SIZE] = "", key[NEO_ID_SIZE], secret[NEO_SECRET_SIZE] = "";
-    const char *wrong = neo_admin_add_tenant(s->pg, s->tenant, NULL, NULL, s->pool, tenant);
+    const char *wrong = neo_admin_create_tenant(s->pg, s->tenant, NULL, NULL, s->pool, tenant);
     if (!wrong)
-        wrong = neo_admin_add_organization(s->pg, tenant, s->tenant, NULL, s->pool, organization);
+        wrong = neo_admin_create_organization(s->pg, tenant, s->tenant, NULL, s->pool, organization);
     if (!wrong)
-        wrong = neo_admin_make_key(s->pg, organization, "org_admin", 0, "first key", s->pool, key, secret);
+        wrong = neo_admin_create_key(s->pg, organization, "org_admin", 0, "first key", s->pool, key, secret);
     note_result(s, "tenant", tenant);
     note_result(s, "organization", organization);
     note_result(s, "secret", secret);

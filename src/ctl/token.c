@@ -10,8 +10,8 @@ static const char *make(const neo_ctl *ctl, neo_pg *pg, char id[NEO_ID_SIZE], ch
     apr_array_header_t *given = neo_ctl_values(ctl, "organization");
     for (int i = 0; i < given->nelts; i++)
         neo_json_append(organizations, neo_json_make_string(APR_ARRAY_IDX(given, i, const char *), ctl->pool));
-    return neo_admin_make_token(pg, neo_ctl_value(ctl, "user"), organizations, neo_ctl_value(ctl, "name"), ctl->pool, id,
-                                secret);
+    return neo_admin_create_token(pg, neo_ctl_value(ctl, "user"), organizations, neo_ctl_value(ctl, "name"), ctl->pool, id,
+                                  secret);
 }
 
 static neo_ctl_exit create(neo_ctl *ctl)

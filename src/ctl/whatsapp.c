@@ -59,8 +59,8 @@ static const char *exec(const neo_ctl *ctl, neo_pg *pg, const char *sql)
     return neo_pg_exec(pg, sql, 0, NULL, ctl->pool, &rows) == NEO_PG_OK ? NULL : rows.message;
 }
 
-/* Commits after the verify token was printed: if it cannot be, the number is not added. */
-static neo_ctl_exit add(neo_ctl *ctl)
+/* Commits after the verify token was printed: if it cannot be, the number is not created. */
+static neo_ctl_exit create(neo_ctl *ctl)
 {
     char id[NEO_ID_SIZE];
     const char *wrong, *verify_token;
@@ -73,7 +73,7 @@ static neo_ctl_exit add(neo_ctl *ctl)
     neo_id_issue(id, "wan_");
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg && !(wrong = read_secrets(ctl, id, 1, &number, &verify_token)) && !(wrong = exec(ctl, pg, "begin")))
-        wrong = neo_admin_add_number(pg, id, &number, ctl->pool);
+        wrong = neo_admin_create_number(pg, id, &number, ctl->pool);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_json *made = neo_json_make_object(ctl->pool);
@@ -88,7 +88,7 @@ static neo_ctl_exit add(neo_ctl *ctl)
     return NEO_CTL_OK;
 }
 
-static neo_ctl_exit update(neo_ctl *ctl)
+static neo_ctl_exit change(neo_ctl *ctl)
 {
     const char *wrong, *verify_token, *id = neo_ctl_value(ctl, "number");
     neo_new_number number = {.waba_id = neo_ctl_value(ctl, "waba-id"), .display = neo_ctl_value(ctl, "display")};
@@ -99,7 +99,7 @@ static neo_ctl_exit update(neo_ctl *ctl)
     if (!wrong && asks_for_secrets && !number.access_token && !number.app_secret && !number.verify_token_hash)
         wrong = "nothing was changed, because no secret was given";
     if (!wrong)
-        wrong = neo_admin_update_number(pg, id, &number, ctl->pool);
+        wrong = neo_admin_change_number(pg, id, &number, ctl->pool);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_json *done = neo_json_make_object(ctl->pool);
@@ -110,7 +110,7 @@ static neo_ctl_exit update(neo_ctl *ctl)
 
 /* ---------------------------------------------------------------- the table */
 
-static const neo_ctl_parameter add_arguments[] = {
+static const neo_ctl_parameter create_arguments[] = {
     {"display", NEO_CTL_NAME, 0, NULL, "the number as displayed: \"+55 11 4000-1234\""},
     {0},
 };
@@ -127,7 +127,7 @@ static const neo_ctl_parameter add_arguments[] = {
     }
 /* clang-format on */
 
-static const neo_ctl_parameter add_options[] = {
+static const neo_ctl_parameter create_options[] = {
     {"organization", NEO_CTL_ORGANIZATION_ID, NEO_CTL_REQUIRED, NULL, "the organization that uses the number"},
     {"phone-number-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "the number's id at Meta"},
     {"waba-id", NEO_CTL_PROVIDER_ID, NEO_CTL_REQUIRED, NULL, "the id of the WhatsApp Business Account at Meta"},
@@ -136,12 +136,12 @@ static const neo_ctl_parameter add_options[] = {
     {0},
 };
 
-static const neo_ctl_parameter update_arguments[] = {
+static const neo_ctl_parameter change_arguments[] = {
     {"number", NEO_CTL_NUMBER_ID, 0, NULL, "the number's id"},
     {0},
 };
 
-static const neo_ctl_parameter update_options[] = {
+static const neo_ctl_parameter change_options[] = {
     {"display", NEO_CTL_NAME, 0, NULL, "the number as displayed"},
     {"waba-id", NEO_CTL_PROVIDER_ID, 0, NULL, "the id of the WhatsApp Business Account at Meta"},
     SECRETS_OPTION,
@@ -155,17 +155,17 @@ static const neo_ctl_parameter list_options[] = {
 };
 
 const neo_ctl_command neo_ctl_whatsapp[] = {
-    {"whatsapp", "number add", "Add a WhatsApp number to an organization.",
+    {"whatsapp", "number create", "Create a WhatsApp number of an organization.",
      "Secrets are read from a file, standard input or the terminal, and stored encrypted. If no verify token is given, one is "
      "generated and shown.",
-     add_arguments, add_options, add, NULL, 0},
-    {"whatsapp", "number update", "Change a number's secrets, display or WhatsApp Business Account.",
+     create_arguments, create_options, create, NULL, 0},
+    {"whatsapp", "number change", "Change a number's secrets, display or WhatsApp Business Account.",
      "What is not given is not changed. With --display or --waba-id, secrets are read only if --secrets is given. The "
-     "phone_number_id cannot be changed; if it changes at Meta, add a new number.",
-     update_arguments, update_options, update, NULL, 0},
+     "phone_number_id cannot be changed; if it changes at Meta, create a new number.",
+     change_arguments, change_options, change, NULL, 0},
     {"whatsapp", "number list", "List the numbers.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_NUMBERS},
     {"whatsapp", "number remove", "Remove a number; it can no longer send or receive.",
-     "A number with conversations is removed only with --with-conversations. This cannot be undone.", update_arguments,
+     "A number with conversations is removed only with --with-conversations. This cannot be undone.", change_arguments,
      neo_ctl_remove_options, neo_ctl_run_remove, NULL, NEO_ADMIN_NUMBERS},
     {0},
 };

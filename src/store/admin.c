@@ -111,8 +111,8 @@ static void choose_id(char id[NEO_ID_SIZE], const char *prefix, const char *want
         neo_id_issue(id, prefix);
 }
 
-const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan, const char *wanted, apr_pool_t *pool,
-                                 char id[NEO_ID_SIZE])
+const char *neo_admin_create_tenant(neo_pg *pg, const char *name, const char *plan, const char *wanted, apr_pool_t *pool,
+                                    char id[NEO_ID_SIZE])
 {
     neo_rows rows;
     const char *values[] = {id, name, plan ? plan : "default"};
@@ -120,15 +120,8 @@ const char *neo_admin_add_tenant(neo_pg *pg, const char *name, const char *plan,
     return neo_admin_exec(pg, "insert into neoapi.tenant (id, name, plan) values ($1, $2, $3)", 3, values, pool, &rows);
 }
 
-const char *neo_admin_set_plan(neo_pg *pg, const char *tenant, const char *plan, apr_pool_t *pool)
-{
-    const char *values[] = {tenant, plan};
-    return neo_admin_exec_on_one(pg, "update neoapi.tenant set plan = $2 where id = $1 returning true", 2, values, pool,
-                                 neo_admin_missing(NEO_ADMIN_TENANTS));
-}
-
-const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const char *name, const char *wanted, apr_pool_t *pool,
-                                       char id[NEO_ID_SIZE])
+const char *neo_admin_create_organization(neo_pg *pg, const char *tenant, const char *name, const char *wanted,
+                                          apr_pool_t *pool, char id[NEO_ID_SIZE])
 {
     neo_rows rows;
     const char *values[] = {id, tenant, name};
@@ -137,8 +130,8 @@ const char *neo_admin_add_organization(neo_pg *pg, const char *tenant, const cha
                           &rows);
 }
 
-const char *neo_admin_add_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
-                               apr_pool_t *pool, char id[NEO_ID_SIZE])
+const char *neo_admin_create_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
+                                  apr_pool_t *pool, char id[NEO_ID_SIZE])
 {
     neo_rows rows;
     const char *values[] = {id, tenant, email, name, role};
@@ -147,7 +140,7 @@ const char *neo_admin_add_user(neo_pg *pg, const char *tenant, const char *email
                           values, pool, &rows);
 }
 
-const char *neo_admin_add_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool)
+const char *neo_admin_create_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *values[] = {name, requests, seconds};
@@ -170,8 +163,8 @@ static const char *make_secret(const char *prefix, char id[NEO_ID_SIZE], char se
     return neo_admin_hash_text(hash, pool);
 }
 
-const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
-                               apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+const char *neo_admin_create_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,
+                                 apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
     neo_buf narrowed;
     neo_buf_init(&narrowed, pool, 256);
@@ -181,15 +174,15 @@ const char *neo_admin_make_key(neo_pg *pg, const char *organization, const char 
     return neo_admin_exec_on_one(pg, make_key_sql, 6, values, pool, neo_admin_missing(NEO_ADMIN_ORGANIZATIONS));
 }
 
-const char *neo_admin_make_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
-                                 apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
+const char *neo_admin_create_token(neo_pg *pg, const char *user, const neo_json *organizations, const char *name,
+                                   apr_pool_t *pool, char id[NEO_ID_SIZE], char secret[NEO_SECRET_SIZE])
 {
     const char *hash = make_secret(NEO_TOKEN_PREFIX, id, secret, pool);
     const char *values[] = {id, user, name, neo_json_text(organizations, pool).ptr, hash};
     return neo_admin_exec_on_one(pg, make_token_sql, 5, values, pool, neo_admin_missing(NEO_ADMIN_USERS));
 }
 
-const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
+const char *neo_admin_create_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
 {
     neo_rows rows;
     const char *values[] = {number->organization,    id,
@@ -199,7 +192,7 @@ const char *neo_admin_add_number(neo_pg *pg, const char *id, const neo_new_numbe
     return neo_admin_exec(pg, add_number_sql, 8, values, pool, &rows);
 }
 
-const char *neo_admin_update_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
+const char *neo_admin_change_number(neo_pg *pg, const char *id, const neo_new_number *number, apr_pool_t *pool)
 {
     const char *values[] = {
         id, number->access_token, number->app_secret, number->verify_token_hash, number->waba_id, number->display};

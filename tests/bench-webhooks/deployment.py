@@ -14,7 +14,7 @@ import psycopg2
 
 DIRECTORY = pathlib.Path(__file__).resolve().parent
 INSTANCE = DIRECTORY.parent / "deploy" / "instance.sh"
-PLAN = ["plan", "add", "bench", "--requests", "1000000000", "--window", "60"]
+PLAN = ["plan", "create", "bench", "--requests", "1000000000", "--window", "60"]
 # A checkpoint in the middle of one run would be counted against whom it hits.
 SETTINGS = {"max_wal_size": "32GB", "checkpoint_timeout": "1d"}
 # The receivers are on this machine.
@@ -95,8 +95,8 @@ class Deployment:
         self.sql("select pg_reload_conf()")
         if "bench" not in [plan["name"] for plan in self.ctl("plan", "list")]:
             self.ctl(*PLAN)
-        tenant = self.ctl("tenant", "add", "Bench", "--plan", "bench")["id"]
-        self.organization = self.ctl("organization", "add", "Bench", "--tenant", tenant)["id"]
+        tenant = self.ctl("tenant", "create", "Bench", "--plan", "bench")["id"]
+        self.organization = self.ctl("organization", "create", "Bench", "--tenant", tenant)["id"]
         self.key = self.ctl("key", "create", "bench", "--organization", self.organization, "--role", "org_admin")["secret"]
 
     def sql(self, text, *values):

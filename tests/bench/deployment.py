@@ -22,7 +22,7 @@ TICKS = os.sysconf("SC_CLK_TCK")
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 
 # More than two cores can do in a minute.
-PLAN = ["plan", "add", "bench", "--requests", "1000000000", "--window", "60"]
+PLAN = ["plan", "create", "bench", "--requests", "1000000000", "--window", "60"]
 
 # A checkpoint or an autovacuum in the middle of one run would be counted against the handler that it hits. `clean` does what
 # they would have done. A server that has been up for some time writes its log into segments that it has used before; without
@@ -200,10 +200,10 @@ class Deployment:
     def make(self):
         print(f"making {ORGANIZATIONS} organizations with {describe_rows(ROWS)}, which takes some minutes", flush=True)
         self.ctl(*PLAN)
-        tenant = self.ctl("tenant", "add", "Bench", "--plan", "bench")["id"]
+        tenant = self.ctl("tenant", "create", "Bench", "--plan", "bench")["id"]
         made = []
         for number in range(ORGANIZATIONS):
-            organization = self.ctl("organization", "add", f"Organization {number + 1}", "--tenant", tenant)["id"]
+            organization = self.ctl("organization", "create", f"Organization {number + 1}", "--tenant", tenant)["id"]
             key = self.ctl("key", "create", "bench", "--organization", organization, "--role", "org_admin")["secret"]
             made.append({"id": organization, "tenant": tenant, "key": key})
         self.restart_db(*(f"alter system set {name} = '{value}'" for name, value in LOADING.items()))

@@ -87,16 +87,16 @@ ctl() {
 
 # Creates tenants, organizations, users and credentials and prints them as assignments.
 populate() {
-    ctl name plan add integration --requests 1000000 --window 60 >/dev/null
-    tenant=$(ctl id tenant add 'Grupo Horizonte (demo)' --plan integration)
-    org=$(ctl id organization add 'Horizonte São Paulo' --tenant "$tenant")
-    org_2=$(ctl id organization add 'Horizonte Rio de Janeiro' --tenant "$tenant")
-    user=$(ctl id user add 'Administração Horizonte' --tenant "$tenant" --email admin@horizonte.example.com --role org_admin)
-    ctl id user add 'Redação Horizonte' --tenant "$tenant" --email editor@horizonte.example.com --role org_editor >/dev/null
-    ctl id user add 'Consulta Horizonte' --tenant "$tenant" --email viewer@horizonte.example.com --role org_viewer >/dev/null
-    other=$(ctl id tenant add 'Araucária (demo)')
-    other_org=$(ctl id organization add 'Araucária Curitiba' --tenant "$other")
-    ctl id user add 'Administração Araucária' --tenant "$other" --email admin@araucaria.example.com --role org_admin >/dev/null
+    ctl name plan create integration --requests 1000000 --window 60 >/dev/null
+    tenant=$(ctl id tenant create 'Grupo Horizonte (demo)' --plan integration)
+    org=$(ctl id organization create 'Horizonte São Paulo' --tenant "$tenant")
+    org_2=$(ctl id organization create 'Horizonte Rio de Janeiro' --tenant "$tenant")
+    user=$(ctl id user create 'Administração Horizonte' --tenant "$tenant" --email admin@horizonte.example.com --role org_admin)
+    ctl id user create 'Redação Horizonte' --tenant "$tenant" --email editor@horizonte.example.com --role org_editor >/dev/null
+    ctl id user create 'Consulta Horizonte' --tenant "$tenant" --email viewer@horizonte.example.com --role org_viewer >/dev/null
+    other=$(ctl id tenant create 'Araucária (demo)')
+    other_org=$(ctl id organization create 'Araucária Curitiba' --tenant "$other")
+    ctl id user create 'Administração Araucária' --tenant "$other" --email admin@araucaria.example.com --role org_admin >/dev/null
 
     assign NEOAPI_KEY "$(ctl secret key create 'demo: admin' --organization "$org" --role org_admin)"
     assign NEOAPI_EDITOR_KEY "$(ctl secret key create 'demo: editor' --organization "$org" --role org_editor)"
@@ -163,7 +163,7 @@ make_whatsapp() {
         mv "$secrets.new" "$secrets"
     fi
     if ! "$NEOAPI_CTL" --json whatsapp number list --organization "$NEOAPI_ORG" | grep -q "$number"; then
-        ctl id whatsapp number add '+55 11 4000-1234' --organization "$NEOAPI_ORG" --phone-number-id "$number" \
+        ctl id whatsapp number create '+55 11 4000-1234' --organization "$NEOAPI_ORG" --phone-number-id "$number" \
             --waba-id 102290129340398 --secrets "$secrets" --key-file "$NEOAPI_KEY_FILE" >/dev/null
     fi
     if ! a_lead >/dev/null; then
@@ -259,6 +259,11 @@ make demo-stop stops the demo and keeps its data.
 END
 }
 
+is_running() {
+    running "$demo/instance/run/httpd.pid" httpd.conf >/dev/null || whatsapp_pid >/dev/null ||
+        running "$demo/instance/pg/postmaster.pid" postgres >/dev/null
+}
+
 [ $# -ge 2 ] || die "usage: demo.sh start|stop|remove BUILD [NAME=VALUE...]"
 action=$1
 build=$(absolute "$2")
@@ -275,13 +280,17 @@ case $action in
         print_summary
         ;;
     stop)
+        if is_running; then said='the demo is stopped; its data is kept'; else said="no demo runs in $demo"; fi
         stop_whatsapp
         deploy down
+        say "$said"
         ;;
     remove)
+        if [ -e "$demo" ]; then said='the demo and its data are removed'; else said="there is no demo in $demo"; fi
         stop_whatsapp
         deploy remove
         rm -rf "$demo"
+        say "$said"
         ;;
     *)
         die "usage: demo.sh start|stop|remove BUILD [NAME=VALUE...]"

@@ -80,7 +80,7 @@ class AdminFactory:
         return id
 
     def set_plan(self, tenant, plan):
-        self.ctl("tenant", "set-plan", tenant, plan)
+        self.ctl("tenant", "change", tenant, "--plan", plan)
 
     def organization(self, tenant=None):
         """In a tenant of its own by default."""

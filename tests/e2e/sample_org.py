@@ -60,7 +60,7 @@ class SampleOrg:
             return json.loads(done.stdout)
 
         id = str(secrets.randbelow(9 * 10**14) + 10**14)
-        number = ctl("whatsapp", "number", "add", "+55 11 4000-1234", "--phone-number-id", id, "--waba-id", id, "--secrets",
+        number = ctl("whatsapp", "number", "create", "+55 11 4000-1234", "--phone-number-id", id, "--waba-id", id, "--secrets",
                      "-",
                      "--key-file", env["NEOAPI_KEY_FILE"], given="access_token=EAAx\napp_secret=0123456789abcdef\n")
         people = "".join(f"Lead {n},+55119876543{n:02}\n" for n in range(EACH))

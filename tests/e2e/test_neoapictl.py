@@ -11,6 +11,7 @@ import zlib
 
 import psycopg2
 import pytest
+from psycopg2.extensions import make_dsn
 from ctl_database import TIMEOUT_S, UNKNOWN_ULID, db  # noqa: F401 (a fixture)
 
 BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -18,30 +19,30 @@ BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 @pytest.fixture
 def organization(db):
-    db.tenant = db.json("tenant", "add", "Imobiliária São João")["id"]
-    return db.json("organization", "add", "--tenant", db.tenant, "Centro")["id"]
+    db.tenant = db.json("tenant", "create", "Imobiliária São João")["id"]
+    return db.json("organization", "create", "--tenant", db.tenant, "Centro")["id"]
 
 
 # ---------------------------------------------------------------- rows
 
 
 def test_added_rows_are_listed(db):
-    db.ok("plan", "add", "big", "--requests", "1000000", "--window", "60")
+    db.ok("plan", "create", "big", "--requests", "1000000", "--window", "60")
     assert {"name": "big", "requests": 1000000, "window_seconds": 60} in db.json("plan", "list")
-    tenant = db.json("tenant", "add", "Ação & \"Filhos\"; drop table neoapi.tenant --", "--plan", "big")["id"]
+    tenant = db.json("tenant", "create", "Ação & \"Filhos\"; drop table neoapi.tenant --", "--plan", "big")["id"]
     listed, = [row for row in db.json("tenant", "list") if row["id"] == tenant]
     assert listed["name"] == "Ação & \"Filhos\"; drop table neoapi.tenant --" and listed["plan"] == "big"
-    organization = db.json("organization", "add", "Centro", "--tenant", tenant)["id"]
+    organization = db.json("organization", "create", "Centro", "--tenant", tenant)["id"]
     assert [row["id"] for row in db.json("organization", "list", "--tenant", tenant)] == [organization]
-    user = db.json("user", "add", "Ana", "--tenant=" + tenant, "--email=ana@example.com", "--role=org_editor")["id"]
+    user = db.json("user", "create", "Ana", "--tenant=" + tenant, "--email=ana@example.com", "--role=org_editor")["id"]
     listed, = db.json("user", "list", "--tenant", tenant)
     assert (listed["id"], listed["email"], listed["role"]) == (user, "ana@example.com", "org_editor")
-    assert db.json("tenant", "set-plan", tenant, "default") == {"id": tenant}
+    assert db.json("tenant", "change", tenant, "--plan", "default") == {"id": tenant}
     assert [row["plan"] for row in db.json("tenant", "list") if row["id"] == tenant] == ["default"]
 
 
 def test_a_table_for_people_is_aligned(db, organization):
-    db.ok("organization", "add", "É o maior de todos os nomes", "--tenant", db.tenant)
+    db.ok("organization", "create", "É o maior de todos os nomes", "--tenant", db.tenant)
     head, *rows = db.ok("organization", "list").splitlines()
     column = head.index("CREATED AT")
     assert head.startswith("ID ") and len(rows) > 1
@@ -56,14 +57,14 @@ def test_a_password_on_the_command_line_is_refused(db, conninfo):
 
 def test_inconsistent_arguments_are_refused_with_a_reason(db, organization):
     tenant, missing = db.tenant, "tnt_" + UNKNOWN_ULID
-    db.ok("user", "add", "Bia", "--tenant", tenant, "--email", "bia@example.com", "--role", "org_viewer")
-    assert "already" in db.refused("user", "add", "B", "--tenant", tenant, "--email", "BIA@example.com", "--role", "org_admin")
-    assert "already" in db.refused("plan", "add", "default", "--requests", "1", "--window", "1")
-    assert "no such plan" in db.refused("tenant", "add", "X", "--plan", "none")
-    assert "no such plan" in db.refused("tenant", "set-plan", tenant, "none")
-    assert "no such tenant" in db.refused("tenant", "set-plan", missing, "default")
-    assert "no such tenant" in db.refused("organization", "add", "X", "--tenant", missing)
-    assert "no such tenant" in db.refused("user", "add", "X", "--tenant", missing, "--email", "x@y.br", "--role", "org_admin")
+    db.ok("user", "create", "Bia", "--tenant", tenant, "--email", "bia@example.com", "--role", "org_viewer")
+    assert "already" in db.refused("user", "create", "B", "--tenant", tenant, "--email", "BIA@example.com", "--role", "org_admin")
+    assert "already" in db.refused("plan", "create", "default", "--requests", "1", "--window", "1")
+    assert "no such plan" in db.refused("tenant", "create", "X", "--plan", "none")
+    assert "no such plan" in db.refused("tenant", "change", tenant, "--plan", "none")
+    assert "no such tenant" in db.refused("tenant", "change", missing, "--plan", "default")
+    assert "no such tenant" in db.refused("organization", "create", "X", "--tenant", missing)
+    assert "no such tenant" in db.refused("user", "create", "X", "--tenant", missing, "--email", "x@y.br", "--role", "org_admin")
     assert "no such organization" in db.refused("key", "create", "X", "--organization", "org_" + UNKNOWN_ULID, "--role",
                                                 "org_admin")
     assert "no such user" in db.refused("token", "create", "X", "--user", "usr_" + UNKNOWN_ULID, "--organization", organization)
@@ -115,7 +116,7 @@ def test_revoking_is_permanent_and_idempotent(db, organization):
     assert db.json("key", "revoke", made["id"]) == {"id": made["id"]}
     first, = [row for row in db.json("key", "list", "--organization", organization) if row["id"] == made["id"]]
     assert first["revoked_at"]
-    db.ok("key", "revoke", made["id"])
+    assert re.fullmatch(rf"id +{made['id']}\nRevoked\. It has taken effect on all servers\.\n", db.ok("key", "revoke", made["id"]))
     assert first in db.json("key", "list", "--organization", organization)
 
 
@@ -131,14 +132,14 @@ def test_an_unconfirmed_revocation_has_its_own_exit_status(db, organization):
 
 
 def test_a_token_reaches_its_organizations_in_their_order(db, organization):
-    other = db.json("organization", "add", "Praia", "--tenant", db.tenant)["id"]
-    user = db.json("user", "add", "Caio", "--tenant", db.tenant, "--email", "caio@example.com", "--role", "org_admin")["id"]
+    other = db.json("organization", "create", "Praia", "--tenant", db.tenant)["id"]
+    user = db.json("user", "create", "Caio", "--tenant", db.tenant, "--email", "caio@example.com", "--role", "org_admin")["id"]
     create = ("token", "create", "CLI", "--user", user, "--organization")
     made = db.json(*create, other, "--organization", organization)
     assert_has_form(made, "pat")
     listed, = db.json("token", "list", "--user", user)
     assert listed["allowed_organization_ids"] == [other, organization] and listed["revoked_at"] is None
-    foreign = db.json("organization", "add", "Fora", "--tenant", db.json("tenant", "add", "Other")["id"])["id"]
+    foreign = db.json("organization", "create", "Fora", "--tenant", db.json("tenant", "create", "Other")["id"])["id"]
     assert "not of the user's tenant" in db.refused(*create, foreign)
     assert "twice" in db.refused(*create, other, "--organization", other)
     assert len(db.json("token", "list", "--user", user)) == 1
@@ -152,7 +153,7 @@ def test_every_change_of_credentials_is_notified(db, organization):
     try:
         listener.cursor().execute("listen neoapi_credentials")
         made = db.json("key", "create", "X", "--organization", organization, "--role", "org_admin")
-        for action in (None, ("key", "revoke", made["id"]), ("tenant", "set-plan", db.tenant, "default")):
+        for action in (None, ("key", "revoke", made["id"]), ("tenant", "change", db.tenant, "--plan", "default")):
             if action:
                 db.ok(*action)
             assert select.select([listener], [], [], TIMEOUT_S)[0], action
@@ -193,20 +194,20 @@ def test_a_key_whose_secret_cannot_be_written_is_not_created(db, organization, s
     ["key", "list", "--organization", "org_1"],
     ["key", "list", "--frobnicate"],
     ["--organization", "org_" + UNKNOWN_ULID, "key", "list"],
-    ["tenant", "add", ""],
-    ["tenant", "add", "   "],
-    ["tenant", "add", "x" * 201],
-    ["tenant", "add", "line\nline"],
-    ["tenant", "add", "\x1b[31mred"],
-    ["tenant", "add", b"\xff\xfe"],
-    ["tenant", "add", "X", "--plan", "No Such"],
-    ["plan", "add", "p", "--requests", "0", "--window", "60"],
-    ["plan", "add", "p", "--requests", "1e3", "--window", "60"],
-    ["plan", "add", "p", "--requests", "99999999999999999999", "--window", "60"],
-    ["plan", "add", "p", "--requests", "1", "--requests", "2", "--window", "60"],
-    ["plan", "add", "p", "--requests", "1", "--window", "86401"],
-    ["user", "add", "X", "--tenant", "tnt_" + UNKNOWN_ULID, "--email", "not an address", "--role", "org_admin"],
-    ["user", "add", "X", "--tenant", "tnt_" + UNKNOWN_ULID, "--email", "a@b.br", "--role", "root"],
+    ["tenant", "create", ""],
+    ["tenant", "create", "   "],
+    ["tenant", "create", "x" * 201],
+    ["tenant", "create", "line\nline"],
+    ["tenant", "create", "\x1b[31mred"],
+    ["tenant", "create", b"\xff\xfe"],
+    ["tenant", "create", "X", "--plan", "No Such"],
+    ["plan", "create", "p", "--requests", "0", "--window", "60"],
+    ["plan", "create", "p", "--requests", "1e3", "--window", "60"],
+    ["plan", "create", "p", "--requests", "99999999999999999999", "--window", "60"],
+    ["plan", "create", "p", "--requests", "1", "--requests", "2", "--window", "60"],
+    ["plan", "create", "p", "--requests", "1", "--window", "86401"],
+    ["user", "create", "X", "--tenant", "tnt_" + UNKNOWN_ULID, "--email", "not an address", "--role", "org_admin"],
+    ["user", "create", "X", "--tenant", "tnt_" + UNKNOWN_ULID, "--email", "a@b.br", "--role", "root"],
     ["setup", "--database-name", "No-Such"],
     ["--json=yes", "tenant", "list"],
     ["--database=", "tenant", "list"],
@@ -218,12 +219,12 @@ def test_invalid_arguments_are_refused_and_change_nothing(db, args):
 
 
 def test_a_name_may_have_200_characters(db):
-    tenant = db.json("tenant", "add", "é" * 200)["id"]
+    tenant = db.json("tenant", "create", "é" * 200)["id"]
     assert [row["name"] for row in db.json("tenant", "list") if row["id"] == tenant] == ["é" * 200]
 
 
 def test_a_name_after_two_dashes_may_begin_with_a_dash(db):
-    db.ok("tenant", "add", "--", "-dash")
+    db.ok("tenant", "create", "--", "-dash")
     assert "-dash" in [row["name"] for row in db.json("tenant", "list")]
 
 
@@ -238,6 +239,24 @@ def test_every_command_has_help_without_a_database(db):
         assert text.startswith("Usage: neoapictl") and " ".join(words) in text.splitlines()[0]
         assert words[0] in db.ok(words[0], "-h", dsn=nowhere)
     assert re.fullmatch(r"neoapictl \d+\.\d+\.\d+\n", db.ok("--version", dsn=nowhere))
+
+
+def test_an_action_has_the_same_verb_in_all_groups(db):
+    verbs = {line.split("  ")[0].split()[-1] for line in
+             re.findall(r"^  ((?:plan|tenant|organization|user|key|token|whatsapp number) [a-z-]+)", db.ok("--help"), re.M)}
+    assert verbs == {"create", "list", "change", "remove", "revoke", "rotate"}
+
+
+@pytest.mark.parametrize("change, words", [
+    ({"host": "/nonexistent"}, ["systemctl status postgresql", "NEOAPI_DATABASE", "neoapictl doctor"]),
+    ({"dbname": "no_such"}, ["neoapictl setup", "--database"]),
+    ({"user": "no_such"}, ["fix: "])], ids=lambda value: " ".join(value) if isinstance(value, dict) else "")
+@pytest.mark.parametrize("command", [["status"], ["key", "list"], ["migrate"]], ids=" ".join)
+def test_a_database_that_cannot_be_reached_is_reported_with_the_remedy(db, command, change, words):
+    said = db.refused(*command, dsn=make_dsn(db.dsn, **change))
+    assert said.startswith("neoapictl: cannot connect to the database: ") and said.count("fix: ") == 1
+    for word in words:
+        assert word in said
 
 
 def test_output_that_cannot_be_written_is_an_error(db):

@@ -52,16 +52,16 @@ def test_doctor_lists_the_remaining_steps(own_database, key_file):
     out = own_database.ok("--quiet", *DOCTOR, "--key-file", str(key_file))
     assert [line.split(":")[0].split() for line in out.splitlines()] == [
         ["pending", "API", "keys"], ["next"], ["pending", "httpd"], ["next"]]
-    tenant = own_database.json("tenant", "add", "A")["id"]
-    organization = own_database.json("organization", "add", "B", "--tenant", tenant)["id"]
+    tenant = own_database.json("tenant", "create", "A")["id"]
+    organization = own_database.json("organization", "create", "B", "--tenant", tenant)["id"]
     own_database.ok("key", "create", "C", "--organization", organization, "--role", "org_admin")
     assert examined(own_database)[1]["API keys"]["result"] == "ok"
 
 
 def test_doctor_finds_secrets_that_no_key_decrypts(own_database, key_file):
     """Also of what rests just now, and of numbers."""
-    organization = own_database.json("organization", "add", "B", "--tenant",
-                                     own_database.json("tenant", "add", "A")["id"])["id"]
+    organization = own_database.json("organization", "create", "B", "--tenant",
+                                     own_database.json("tenant", "create", "A")["id"])["id"]
     for rest, is_active in (("0", True), ("1", False)):
         own_database.sql(
             "insert into neoapi.webhook_subscription (organization_id, id, tenant_id, url, events, created_at, updated_at,"
@@ -77,7 +77,7 @@ def test_doctor_finds_secrets_that_no_key_decrypts(own_database, key_file):
     other.write_bytes(base64.b64encode(os.urandom(32)) + b"\n")
     other.chmod(0o600)
     for number, key in (("10001", key_file), ("10002", other)):
-        own_database.ok("whatsapp", "number", "add", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
+        own_database.ok("whatsapp", "number", "create", "+55 11 4000-0001", "--organization", organization, "--waba-id", "10000",
                         "--phone-number-id", number, "--secrets", str(secrets), "--key-file", str(key))
     assert "4 of 6" in examined(own_database, "--key-file", str(key_file))[1]["encrypted secrets"]["found"]
 

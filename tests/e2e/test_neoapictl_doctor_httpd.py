@@ -257,12 +257,12 @@ def test_the_key_file_is_the_configured_one(layout):
 def test_a_lost_key_file_is_not_created_again(layout, own_database):
     """A new one cannot decrypt what the old one's keys have encrypted."""
     layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
-    organization = own_database.json("organization", "add", "B", "--tenant",
-                                     own_database.json("tenant", "add", "A")["id"])["id"]
+    organization = own_database.json("organization", "create", "B", "--tenant",
+                                     own_database.json("tenant", "create", "A")["id"])["id"]
     secrets = layout.place / "secrets"
     secrets.write_text("access_token=x\napp_secret=y\n")
     secrets.chmod(0o600)
-    own_database.ok("whatsapp", "number", "add", "+55", "--organization", organization, "--waba-id", "10001",
+    own_database.ok("whatsapp", "number", "create", "+55", "--organization", organization, "--waba-id", "10001",
                     "--phone-number-id", "10001", "--secrets", str(secrets), "--key-file", str(layout.key))
     assert layout.found("encrypted secrets")["result"] == "ok"
     layout.key.unlink()

@@ -207,8 +207,8 @@ def test_purged_data_is_restored_unchanged_by_an_import(full_org_api, ctl, admin
     assert rows_of(instance, organization) == {}
     for table in ("credential", "app_user", "organization"):
         assert instance.sql(f"select count(*) from neoapi.{table} where tenant_id = %s", tenant) == [(0,)]
-    assert ctl.json("tenant", "add", "Back", "--id", tenant, "--plan", admin_factory.plenty) == {"id": tenant}
-    assert ctl.json("organization", "add", "Back", "--tenant", tenant, "--id", organization) == {"id": organization}
+    assert ctl.json("tenant", "create", "Back", "--id", tenant, "--plan", admin_factory.plenty) == {"id": tenant}
+    assert ctl.json("organization", "create", "Back", "--tenant", tenant, "--id", organization) == {"id": organization}
     done = ctl.json("import", path, "--organization", organization)
     assert done == {"rows": len(before[0]), "created": len(before[0]), "changed": 0, "unchanged": 0, "skipped_webhooks": 1,
                     "skipped_whatsapp": 0}

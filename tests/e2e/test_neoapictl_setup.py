@@ -237,8 +237,8 @@ def test_migrate_refuses_a_schema_of_another_build(own_database):
 
 
 def test_deliveries_of_every_partition_are_found_by_their_subscription(own_database):
-    organization = own_database.json("organization", "add", "B", "--tenant",
-                                     own_database.json("tenant", "add", "A")["id"])["id"]
+    organization = own_database.json("organization", "create", "B", "--tenant",
+                                     own_database.json("tenant", "create", "A")["id"])["id"]
     subscription, old = "whs_" + UNKNOWN_ULID, "whd_" + UNKNOWN_ULID
     recent = own_database.sql("select neoapi.webhook_min_id(current_date)")[0][0]
     own_database.sql(

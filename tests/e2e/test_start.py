@@ -123,8 +123,8 @@ def httpd_on_database(instance, httpd):
 @pytest.fixture
 def key_of():
     def new(database):
-        tenant = database.json("tenant", "add", "T")["id"]
-        organization = database.json("organization", "add", "O", "--tenant", tenant)["id"]
+        tenant = database.json("tenant", "create", "T")["id"]
+        organization = database.json("organization", "create", "O", "--tenant", tenant)["id"]
         return database.json("key", "create", "K", "--organization", organization, "--role", "org_admin")["secret"]
     return new
 

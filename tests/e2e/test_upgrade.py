@@ -95,8 +95,8 @@ def copying_version(tmp_path_factory):
 @pytest.fixture
 def old_database(own_database, copying_version):  # noqa: F811
     """A database before the migrations, with a lead and two conversations; the second one's contact has opted out."""
-    own_database.organization = own_database.json("organization", "add", "B", "--tenant",
-                                                  own_database.json("tenant", "add", "A")["id"])["id"]
+    own_database.organization = own_database.json("organization", "create", "B", "--tenant",
+                                                  own_database.json("tenant", "create", "A")["id"])["id"]
     own_database.sql(
         "insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
         own_database.organization)

@@ -63,7 +63,7 @@ class Ctl:
         given = {"--organization": self.organization, "--phone-number-id": number_id, "--waba-id": "200000000000001",
                  "--secrets": "-", "--key-file": self.instance.env["NEOAPI_KEY_FILE"], **more}
         words = [word for name, value in given.items() if value is not None for word in (name, value)]
-        return ["whatsapp", "number", "add", "+55 11 4000-0001", *words], secrets
+        return ["whatsapp", "number", "create", "+55 11 4000-0001", *words], secrets
 
 
 @pytest.fixture
@@ -344,11 +344,11 @@ def test_new_secrets_replace_the_old_ones(ctl, instance):
                             id)[0]
 
     before = kept()
-    ctl.json("whatsapp", "number", "update", id, "--secrets", "-", "--key-file", instance.env["NEOAPI_KEY_FILE"],
+    ctl.json("whatsapp", "number", "change", id, "--secrets", "-", "--key-file", instance.env["NEOAPI_KEY_FILE"],
              given="access_token=new\n")
     now = kept()
     assert now[0] != before[0] and now[1:] == before[1:]
-    said = ctl.refused("whatsapp", "number", "update", "wan_" + UNKNOWN_ULID, "--secrets", "-",
+    said = ctl.refused("whatsapp", "number", "change", "wan_" + UNKNOWN_ULID, "--secrets", "-",
                        "--key-file", instance.env["NEOAPI_KEY_FILE"], given="access_token=new\n")
     assert "no such" in said
 
@@ -365,13 +365,13 @@ def test_a_number_can_change_its_account_and_display(ctl, instance, tmp_path):
         return list(row)
 
     before = kept()
-    assert ctl.json("whatsapp", "number", "update", one, "--display", "+55 (11) 4000-0001") == {"id": one}
+    assert ctl.json("whatsapp", "number", "change", one, "--display", "+55 (11) 4000-0001") == {"id": one}
     assert kept() == ["+55 (11) 4000-0001", *before[1:]]
-    ctl.json("whatsapp", "number", "update", one, "--waba-id", "200000000000002", given="access_token=not read\n")
+    ctl.json("whatsapp", "number", "change", one, "--waba-id", "200000000000002", given="access_token=not read\n")
     assert kept() == ["+55 (11) 4000-0001", "200000000000002", *before[2:]]
     file = tmp_path / "secrets"
     file.write_text("app_secret=new\n")
-    ctl.json("whatsapp", "number", "update", one, "--display", "Vendas", "--waba-id", "200000000000003", "--secrets", str(file),
+    ctl.json("whatsapp", "number", "change", one, "--display", "Vendas", "--waba-id", "200000000000003", "--secrets", str(file),
              "--key-file", instance.env["NEOAPI_KEY_FILE"])
     now = kept()
     assert now[:4] == ["Vendas", "200000000000003", id, before[3]] and now[4] != before[4] and now[5] == before[5]
@@ -389,17 +389,17 @@ def test_an_invalid_change_of_a_number_is_refused(ctl, instance, words, code, ab
     one = ctl.json(*made, given=secrets)["id"]
     before = ctl.json("whatsapp", "number", "list", "--organization", ctl.organization)
     key_file = [] if "--key-file" in words else ["--key-file", instance.env["NEOAPI_KEY_FILE"]]
-    assert about in ctl.refused("whatsapp", "number", "update", one, *words, *key_file, code=code)
+    assert about in ctl.refused("whatsapp", "number", "change", one, *words, *key_file, code=code)
     assert ctl.json("whatsapp", "number", "list", "--organization", ctl.organization) == before
 
 
 def test_no_other_number_is_changed(ctl, other):
-    assert "no such number" in ctl.refused("whatsapp", "number", "update", "wan_" + UNKNOWN_ULID, "--display", "x")
+    assert "no such number" in ctl.refused("whatsapp", "number", "change", "wan_" + UNKNOWN_ULID, "--display", "x")
     words, secrets = other.add_number(number_id())
     other.json(*words, given=secrets)
     theirs = other.json("whatsapp", "number", "list", "--organization", other.organization)
     words, secrets = ctl.add_number(number_id())
-    ctl.json("whatsapp", "number", "update", ctl.json(*words, given=secrets)["id"], "--display", "x", "--waba-id",
+    ctl.json("whatsapp", "number", "change", ctl.json(*words, given=secrets)["id"], "--display", "x", "--waba-id",
              "200000000000009")
     assert other.json("whatsapp", "number", "list", "--organization", other.organization) == theirs
 

@@ -65,7 +65,7 @@ def give_lines(org, *rows):
 
 def add_again(org, number):
     """Adds the same number again, with a new id."""
-    return org.ctl("whatsapp", "number", "add", number.display, "--organization", org.organization,
+    return org.ctl("whatsapp", "number", "create", number.display, "--organization", org.organization,
                    "--phone-number-id", number.id, "--waba-id", number.account, "--secrets", "-",
                    "--key-file", org.instance.env["NEOAPI_KEY_FILE"],
                    given=f"access_token={number.token}\napp_secret={number.secret}\n")["id"]
@@ -139,7 +139,7 @@ def test_a_purged_organization_is_restored_with_its_number(org, file, first):
     export(org, file)
     tenant = org.api.credential.tenant
     org.ctl("purge", "organization", org.organization, "--yes")
-    org.ctl("organization", "add", "Back", "--tenant", tenant, "--id", org.organization)
+    org.ctl("organization", "create", "Back", "--tenant", tenant, "--id", org.organization)
     org.api = Api(org.instance, org.admin_factory.key(org.organization))
     if first == "the number":
         add_again(org, org.number)
@@ -408,8 +408,8 @@ def test_removing_an_organization_with_opt_outs_is_refused(module_instance, modu
 
 
 def test_a_lead_and_a_conversation_s_opt_out_are_exported(own_database):
-    organization = own_database.json("organization", "add", "B", "--tenant",
-                                     own_database.json("tenant", "add", "A")["id"])["id"]
+    organization = own_database.json("organization", "create", "B", "--tenant",
+                                     own_database.json("tenant", "create", "A")["id"])["id"]
     own_database.sql(
         "insert into neoapi.whatsapp_number select %s, 'wan_' || repeat('0', 26), '10001', '10001', 'x', '', '', sha256('x')",
         organization)
@@ -542,7 +542,7 @@ def test_a_number_keeps_its_conversations_when_its_account_changes(org, meta):
     made, send = org.begin(lead)
     org.notify(text("PARAR", OTHER))
     moved = dataclasses.replace(org.number, account="29" + org.number.account[2:], display="+55 11 4000-9999")
-    org.ctl("whatsapp", "number", "update", org.number_id, "--display", moved.display, "--waba-id", moved.account)
+    org.ctl("whatsapp", "number", "change", org.number_id, "--display", moved.display, "--waba-id", moved.account)
     meta.numbers[meta.numbers.index(org.number)] = moved
     org.number = moved
     org.notify(status(send, "read", PHONE), text("Oi", PHONE))

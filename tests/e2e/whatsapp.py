@@ -120,7 +120,7 @@ class WhatsAppOrg:
         """A number at Meta that the organization has: the meta.Number, its id here, and the verify token."""
         number = self.meta.number(**given)
         secrets = f"access_token={number.token}\napp_secret={number.secret}\n"
-        made = self.ctl("whatsapp", "number", "add", number.display, "--organization", self.organization,
+        made = self.ctl("whatsapp", "number", "create", number.display, "--organization", self.organization,
                         "--phone-number-id", number.id, "--waba-id", number.account,
                         "--secrets", "-", "--key-file", self.instance.env["NEOAPI_KEY_FILE"], given=secrets)
         return number, made["id"], made["verify_token"]
