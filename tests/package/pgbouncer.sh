@@ -57,8 +57,8 @@ neoapictl doctor || fail 'doctor fails behind PgBouncer'
 neoapictl doctor | grep '^ok  *httpd: .*through a connection pooler' || fail 'doctor does not name the pooler'
 neoapictl --quiet status || fail 'status warns behind PgBouncer'
 systemctl stop apache2
-if neoapictl doctor >doctor; then fail 'doctor does not find that httpd is stopped'; fi
-grep '^failed  *httpd: httpd does not run' doctor
+if neoapictl doctor >examined; then fail 'doctor does not find that httpd is stopped'; fi
+grep '^failed  *httpd: httpd does not run' examined
 systemctl start apache2
 await 200
 
