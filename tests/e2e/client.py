@@ -9,12 +9,15 @@ import socket
 import ssl
 import time
 from datetime import datetime, timezone
+from json import dumps
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import requests
+import urllib3
 import yaml
 from requests.adapters import HTTPAdapter
+from requests.structures import CaseInsensitiveDict
 from urllib3.util.ssl_ import ALPN_PROTOCOLS, create_urllib3_context
 from wait import TIMEOUT_S, eventually
 
@@ -212,19 +215,42 @@ class Api:
         if self.generation != self.instance.generation:
             self.share_connections()
         response = self.send(method, url, **more)
-        check(response.status_code, response.headers, response.content, method, urlsplit(response.request.url).path)
+        check(response.status_code, response.headers, response.content, method, urlsplit(response.url).path)
         return response
 
     def send(self, method, url, **more):
         """Just after a restart httpd may end a surplus process, and with it an idle connection on which a request is being sent: then
         a GET is sent again (RFC 9112, section 9.3.1). At other times a connection that is closed without a response is a failure."""
         try:
-            return self.session.request(method, url, allow_redirects=False, **more)
+            return self.exchange(method, url, **more)
         except requests.ConnectionError as wrong:
             is_restarting = time.monotonic() - self.instance.restarted_at < 10
             if method != "GET" or not is_restarting or not self.is_sharing or "RemoteDisconnected" not in str(wrong):
                 raise
-            return self.session.request(method, url, allow_redirects=False, **more)
+            return self.exchange(method, url, **more)
+
+    def exchange(self, method, url, params=None, json=None, data=None, headers=None, timeout=None):
+        """What session.request() does, without redirects and cookies. It takes half the time, and there are tens of thousands."""
+        sent = CaseInsensitiveDict(self.session.headers)
+        if json is not None:
+            data, sent["Content-Type"] = dumps(json), "application/json"
+        sent.update(headers or {})
+        url = requests.utils.requote_uri(url)
+        if params:
+            url += "?" + urlencode({name: value for name, value in params.items() if value is not None}, doseq=True)
+        try:
+            got = self.session.get_adapter(url).poolmanager.urlopen(
+                method, url, body=data.encode() if isinstance(data, str) else data,
+                headers={name: value for name, value in sent.items() if value is not None},
+                chunked=hasattr(data, "__next__"), retries=False, redirect=False, timeout=timeout)
+        except urllib3.exceptions.ReadTimeoutError as wrong:
+            raise requests.ReadTimeout(wrong) from wrong
+        except urllib3.exceptions.HTTPError as wrong:
+            raise requests.ConnectionError(wrong) from wrong
+        response = requests.Response()
+        response.status_code, response.headers, response.url = got.status, CaseInsensitiveDict(got.headers), url
+        response.raw, response._content, response.encoding = got, got.data, "utf-8"
+        return response
 
     def get(self, path, **more):
         return self.request("GET", path, **more)

@@ -56,7 +56,7 @@ def samples(page, language):
 def page_of(api, path):
     response = api.get(path)
     assert response.status_code == 200, (path, response.status_code)
-    return Page(response.request.url, response.text)
+    return Page(response.url, response.text)
 
 
 def without_fragment(url):
