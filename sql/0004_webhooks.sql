@@ -176,8 +176,8 @@ create table neoapi.webhook_attempt_default partition of neoapi.webhook_attempt 
 
 -- ---------------------------------------------------------------- the queue
 
--- due_at is both schedule and lease: a claimed delivery is due again when the lease of its claim has expired, or
--- when the process that claimed it has ended (see include/store/claim_owner.h).
+-- due_at is both schedule and lease: a claimed delivery is due again when the lease of its claim has expired, unless the process
+-- that claimed it still holds its lock (see include/store/claim_owner.h).
 create table neoapi.webhook_queue (
     id              text collate "C" primary key, -- of the delivery
     organization_id text collate "C" not null,

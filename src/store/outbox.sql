@@ -54,6 +54,13 @@ due as materialized (
         select q.ctid as at
         from neoapi.webhook_queue q
         where q.subscription_id = o.id and q.due_at <= now()
+            -- Of claims whose leases have expired, only the process's own and those of processes that hold no lock. pg_locks is
+            -- read only if there is such a claim.
+            and (q.claim is null or q.claim >> 32 = $1::bigint >> 32 or q.claim >> 32 not in (
+                select l.objid::bigint from pg_locks l
+                where l.locktype = 'advisory' and l.objsubid = 2
+                    and l.database = (select oid from pg_database where datname = current_database())
+                    and l.classid = (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid))
         order by q.due_at limit o.free_slots for update of q skip locked) d
     where queue.due_at <= now() and o.free_slots > 0 and (select off from async_commit) is not null limit $3::int),
 -- The rows are locked, so their ctid cannot change.

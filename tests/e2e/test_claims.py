@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Claims end with their process: at once if it is killed; if it ends gracefully, when its last attempt has ended."""
+"""Claims end with their process: at once if it is killed, and not before, also if it is stopped or loses its connections."""
 
 import os
 import signal
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
+from client import Api
 from httpd import Httpd
-from receiver import ok
+from receiver import Receiver, ok
 from webhook_fixtures import (HERE, admin, module_admin_factory, module_instance, queued,  # noqa: F401 (fixtures)
                               receiver, subscribe)
 from wait import TIMEOUT_S, eventually
@@ -57,6 +59,28 @@ def claimed(module_instance, second_host, admin, receiver, answer):
     return pid
 
 
+def expire_leases(instance):
+    instance.sql("update neoapi.webhook_queue set due_at = now() - interval '1 second' where claim is not null")
+
+
+@pytest.fixture
+def other_api(module_instance, second_host, admin, claimed):
+    """To the host of the other processes, because a stopped process can hold up all requests to its host."""
+    parent = int(Path(f"/proc/{claimed}/stat").read_text().rpartition(")")[2].split()[1])
+    return Api(module_instance if parent == second_host.process.pid else second_host, admin.credential)
+
+
+def deliver_another(api, times=1):
+    """Delivers events to another receiver. Whatever else was due has been claimed by then."""
+    with Receiver() as other:
+        subscription = subscribe(api, other.url, "broker.updated")
+        broker = api.get("brokers").json()["items"][0]["id"]
+        for number in range(times):
+            assert api.patch("brokers/" + broker, json={"name": f"{number}"}).status_code == 200
+            other.wait_for(number + 1)
+        assert api.delete("webhooks/" + subscription["id"]).status_code == 204
+
+
 def test_the_claims_of_a_killed_process_are_free_within_two_seconds(module_instance, receiver, claimed, answer):
     killed = time.monotonic()
     os.kill(claimed, signal.SIGKILL)
@@ -66,6 +90,35 @@ def test_the_claims_of_a_killed_process_are_free_within_two_seconds(module_insta
     assert took < KILL_LIMIT_S, f"{took:.1f} s"
     eventually(lambda: queued(module_instance) == 0, "the delivery's end")
     eventually(lambda: claimed not in {pid for pid, in module_instance.sql("select pid from neoapi.claim_owner")}, "removal")
+
+
+def test_a_stopped_process_keeps_its_claims(module_instance, other_api, receiver, claimed, answer):
+    os.kill(claimed, signal.SIGSTOP)
+    try:
+        expire_leases(module_instance)
+        deliver_another(other_api)
+        assert len(receiver.arrivals) == 1
+    finally:
+        answer.set()
+        os.kill(claimed, signal.SIGCONT)
+    eventually(lambda: queued(module_instance) == 0, "the delivery's end")
+    assert len(receiver.arrivals) == 1
+
+
+def test_a_process_that_lost_its_connections_keeps_its_claims(module_instance, other_api, receiver, claimed, answer):
+    """Its listener's connection and with it the lock are lost, and come back."""
+    module_instance.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
+    deliver_another(other_api, times=3)
+    held = ("select count(*) from pg_locks where locktype = 'advisory' and classid ="
+            " (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid and objid::bigint in"
+            " (select id from neoapi.claim_owner where pid = %s)")
+    eventually(lambda: module_instance.sql(held, claimed)[0][0], "it holds the lock again")
+    expire_leases(module_instance)
+    deliver_another(other_api)
+    assert len(receiver.arrivals) == 1
+    answer.set()
+    eventually(lambda: queued(module_instance) == 0, "the delivery's end")
+    assert len(receiver.arrivals) == 1
 
 
 @pytest.mark.slow
