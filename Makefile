@@ -1,10 +1,11 @@
 # mod_neoapi: `make` builds, `make demo` runs, `make check` tests. `make help` lists the rest.
 
-# Settings of this file are arguments of make (make demo DEMO_PORT=9443). A variable of the environment with the same name is something
-# else, so it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere.
+# Settings of this file are arguments of make (make unit SAN=1). A variable of the environment with the same name is something else, so
+# it is dropped; the compiler's (CC, CFLAGS, CPPFLAGS, LDFLAGS) are taken from there, as everywhere, and those of the demo, whose names
+# are unlikely to be another's: make demo DEMO_PORT=9443 and DEMO_PORT=9443 make demo are the same.
 SETTINGS := BUILD FETCHED SAN APXS CLANG CLANG_TIDY MPM MARKS PYTEST_ARGS PYTEST_PROCESSES PACKAGE_TESTS RELEASE DEMO_PORT DEMO_CONF DEMO_RETRY_DELAYS \
             DEMO_RECEIVER_PORT FUZZ_RUNS BENCH BENCH_SECONDS BENCH_PAIRS BENCH_ROUNDS BENCH_DELIVERIES TORTURE_MINUTES TORTURE_SEED PREFIX DESTDIR
-$(foreach name,$(SETTINGS),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
+$(foreach name,$(filter-out DEMO_%,$(SETTINGS)),$(if $(filter environment,$(origin $(name))),$(eval undefine $(name))))
 
 # The checks are the same for everyone: they ignore the environment, and take no settings.
 CHECKS := $(filter check check-all check-rest,$(MAKECMDGOALS))

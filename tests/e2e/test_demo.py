@@ -73,8 +73,9 @@ def test_the_printed_commands_work_and_the_demo_survives_a_restart(demo):
     examples_work(said, lines)
     printed = shell(f"/usr/bin/python3 -B {ROOT}/tests/demo/story.py {demo.build}").splitlines()
     assert [line.split(":")[0].split(" at ")[0] for line in printed] == ["sent", "notified and read", "opted out", "refused"]
-    demo.run("stop")
+    assert demo.run("stop").endswith("demo: the demo is stopped; its data is kept\n")
     assert not (demo.build / "demo/whatsapp.pid").exists()
+    assert demo.run("stop") == f"demo: no demo runs in {demo.build}/demo\n"
     again = demo.run("start")
     assert "creat" not in again.partition("The demo runs.")[0]
     assert paste(lines[1])["items"] == homes["items"]

@@ -45,7 +45,14 @@ def commands_of(target, **env):
 @pytest.mark.parametrize("target", ["all", "check", "demo", "e2e-parallel", "bench", "package"])
 def test_the_environment_does_not_change_make(target):
     assert OF_MAKE >= {"BUILD", "SAN", "MPM", "BENCH"}
-    assert commands_of(target) == commands_of(target, **dict.fromkeys(OF_MAKE | SETTINGS, "nonsense"))
+    others = {name for name in OF_MAKE | SETTINGS if not name.startswith("DEMO_")}
+    assert commands_of(target) == commands_of(target, **dict.fromkeys(others, "nonsense"))
+
+
+def test_the_settings_of_the_demo_are_also_read_from_the_environment():
+    for name in ("DEMO_PORT", "DEMO_RETRY_DELAYS", "DEMO_CONF"):
+        assert f"NEOAPI_{name}='7 8'" in commands_of("demo", **{name: "7 8"})
+    assert "NEOAPI_DEMO_PORT='9'" in make("-B", "-n", "demo", "DEMO_PORT=9", DEMO_PORT="8").stdout
 
 
 def read_by_shell(text):
