@@ -25,15 +25,20 @@
     X(NO_KEY_FILE, "NEO0112", FATAL, "NeoAPIKeyFile is not set; httpd does not start.",                                        \
       "set it to the file with the deployment's encryption key; create one with: "                                             \
       "(set -C && umask 077 && openssl rand -base64 32 >/etc/neoapi/key)")                                                     \
-    X(BAD_KEY_FILE, "NEO0113", FATAL, "The key file cannot be used; httpd does not start.",                                    \
-      "use the same key file on every host of the deployment, with the mode 0600")                                             \
-    X(KEY_FILE_CHANGED, "NEO0114", FATAL, "The key file changed during start-up; httpd does not start.", "start httpd again")  \
+    X(BAD_KEY_FILE, "NEO0113", FATAL,                                                                                          \
+      "The key file cannot be used. The configuration test fails; if httpd is started nevertheless, requests to the API get "  \
+      "503 and other sites are served.",                                                                                       \
+      "restore the key file from its backup, or copy it from another host of the deployment, with the mode 0600, and restart " \
+      "httpd; only for a new deployment create one with: (set -C && umask 077 && openssl rand -base64 32 >/etc/neoapi/key)")   \
     X(NO_MEMORY, "NEO0115", FATAL, "No shared memory for counters; httpd does not start.",                                     \
       "reduce NeoAPIRateLimitEntries or allow more shared memory")                                                             \
     X(NOT_USED, "NEO0116", NOTICE, "The module is loaded, but no location has NeoAPI On.",                                     \
       "set NeoAPI On in a location, as in the example neoapi.conf, and restart httpd")                                         \
     X(NO_CA_BUNDLE, "NEO0117", FATAL, "The file of NeoAPIWebhookCABundle cannot be read; httpd does not start.",               \
       "correct its path, or remove the directive to use the system's certificates (Debian: package ca-certificates)")          \
+    X(NO_KEYS, "NEO0118", ERROR,                                                                                               \
+      "A request was answered with 503, because the key file could not be used when httpd was started.",                       \
+      "see NEO0113, restore the key file, and restart httpd")                                                                  \
     X(NO_CONNECTION, "NEO0201", ERROR, "A request got no database connection and was answered with 503.",                      \
       "see mod_dbd's message before this one")                                                                                 \
     X(DATABASE_UNAVAILABLE, "NEO0202", ERROR,                                                                                  \

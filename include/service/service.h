@@ -29,9 +29,9 @@ typedef struct neo_static_document {
 
 /* One deployment of the API on this host. Constant while requests are served. */
 typedef struct neo_site {
-    const char *base_url; /* ends in /public/v1/ */
-    const char *docs_url; /* without a trailing slash */
-    neo_keys keys;
+    const char *base_url;                 /* ends in /public/v1/ */
+    const char *docs_url;                 /* without a trailing slash */
+    neo_keys keys;                        /* none if the key file cannot be used: then all but public operations are 503 */
     apr_size_t max_body;                  /* bytes */
     int cursor_lifetime;                  /* seconds */
     int allows_http;                      /* webhook subscriptions may have http URLs */

@@ -251,9 +251,7 @@ const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool)
     memset(keys, 0, sizeof *keys);
     apr_status_t rv = apr_file_open(&file, path, APR_FOPEN_READ | APR_FOPEN_BUFFERED, 0, pool);
     if (rv != APR_SUCCESS)
-        return apr_psprintf(
-            pool, "key file %s cannot be read: %s; make one with: (set -C && umask 077 && openssl rand -base64 32 >%s)", path,
-            apr_strerror(rv, why, sizeof why), path);
+        return apr_psprintf(pool, "key file %s cannot be read: %s", path, apr_strerror(rv, why, sizeof why));
     const char *wrong = check_owner_only(file, path, pool);
     while (!wrong && read_line(file, line, sizeof line))
         if (*line && *line != '#')
@@ -261,7 +259,7 @@ const char *neo_keys_read(neo_keys *keys, const char *path, apr_pool_t *pool)
     OPENSSL_cleanse(line, sizeof line);
     apr_file_close(file);
     if (!wrong && keys->count == 0)
-        wrong = apr_psprintf(pool, "key file %s has no key; make one with: openssl rand -base64 32 > %s", path, path);
+        wrong = apr_psprintf(pool, "key file %s has no key", path);
     return wrong;
 }
 

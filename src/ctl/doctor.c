@@ -349,7 +349,7 @@ static const check checks[] = {
      " else 'only granted roles can connect' end",
      NULL, "run neoapictl setup"},
     {"key file", NEEDS_NOTHING, NULL, check_key_file,
-     "set NeoAPIKeyFile to a file with at least one key that only root can read"},
+     "restore the file from its backup, or copy it from another host; only root may read it: chmod 0600"},
     {"encrypted secrets", NEEDS_SCHEMA_AND_KEYS, NULL, check_secrets,
      "append the missing key to the file; if it is lost, rotate the webhook secrets and set those of WhatsApp numbers with: "
      "neoapictl whatsapp number change"},

@@ -5,7 +5,7 @@
 set -eu
 name=$1 kind=$2
 conf=${APACHE_CONFDIR:-/etc/apache2} etc=/etc/neoapi
-site=$conf/sites-available/neoapi.conf
+site=$conf/sites-available/neoapi.conf examples=/usr/share/doc/libapache2-mod-neoapi/examples
 made='' modules='' was_active='' is_begun='' is_reloaded=''
 
 fail() {
@@ -78,7 +78,7 @@ check_files() {
 command -v a2ensite >/dev/null ||
     fail "there is no Apache with Debian's layout; copy neoapi.conf from the examples to its configuration instead"
 [ "$(id -u)" -eq 0 ] || fail 'run it as root'
-if [ -e "$site" ] || [ -h "$site" ]; then fail "$site exists; edit it, or remove it to create it again"; fi
+if [ -e "$site" ] || [ -h "$site" ]; then fail "$site exists; edit it, or remove it to create it again; a second virtual host is shown in $examples/several-hosts.conf"; fi
 [ -s "$etc/key" ] || fail "the encryption key is missing; create it with: (set -C && umask 077 && openssl rand -base64 32 >$etc/key)"
 found=$(apachectl configtest 2>&1) || fail "Apache's configuration has errors already; correct them first: $found"
 check_port 443

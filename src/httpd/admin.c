@@ -5,12 +5,14 @@
 #include <apr_strings.h>
 #include <http_config.h>
 #include <http_core.h>
+#include <http_main.h>
 #include <http_protocol.h>
 #include <http_request.h>
 #include <mod_status.h>
 #include <string.h>
 
 #include "core/encode.h"
+#include "httpd/config.h"
 #include "httpd/db_probe.h"
 
 #define MAX_REFRESH 3600 /* seconds */
@@ -115,6 +117,18 @@ static int handle_metrics(request_rec *r)
 
 /* ---------------------------------------------------------------- health */
 
+/* Of its virtual host; of any in one without the API. */
+static int lacks_keys(const request_rec *r)
+{
+    const neo_site *own = neo_server_config_of(r->server)->site;
+    for (const server_rec *s = ap_server_conf; s && !own; s = s->next) {
+        const neo_site *site = neo_server_config_of(s)->site;
+        if (site && !site->keys.count)
+            return 1;
+    }
+    return own && !own->keys.count;
+}
+
 static int handle_health(request_rec *r)
 {
     int is_live = r->args && strcmp(r->args, "live") == 0, is_write = r->args && strcmp(r->args, "write") == 0;
@@ -123,7 +137,9 @@ static int handle_health(request_rec *r)
                          "use ?live (httpd responds), ?ready (httpd can serve requests) or ?write (it can serve writes)");
     if (is_live)
         return send_line(r, HTTP_OK, "alive");
-    const char *error = neo_shared_metrics_get() ? neo_db_probe_readiness(r, is_write) : not_used;
+    const char *error = !neo_shared_metrics_get() ? not_used
+                        : lacks_keys(r)           ? "the key file cannot be used; see the error log"
+                                                  : neo_db_probe_readiness(r, is_write);
     return error ? send_line(r, HTTP_SERVICE_UNAVAILABLE, apr_pstrcat(r->pool, "not ready: ", error, NULL))
                  : send_line(r, HTTP_OK, "ready");
 }

@@ -351,6 +351,18 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
     return 1;
 }
 
+/* Logs the error of a key file that cannot be used, and leaves *keys without keys. */
+static int read_keys(server_rec *server, const neo_server_config *config, neo_keys *keys, apr_pool_t *pool)
+{
+    const char *error = neo_keys_read(keys, config->key_file, pool);
+    if (!error)
+        return 1;
+    memset(keys, 0, sizeof *keys);
+    return report_error(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", error, NULL));
+}
+
+/* A key file that cannot be used fails the configuration test, which precedes a reload. A start goes on without keys, so that
+ * other sites are served after a reboot. */
 static int is_server_valid(server_rec *server, const neo_server_config *config, apr_pool_t *pool)
 {
     neo_keys keys;
@@ -360,10 +372,8 @@ static int is_server_valid(server_rec *server, const neo_server_config *config, 
         return report_error(server, NEO_LOG_NO_BASE_URL, "NeoAPIBaseURL is not set");
     if (!config->key_file)
         return report_error(server, NEO_LOG_NO_KEY_FILE, "NeoAPIKeyFile is not set");
-    const char *error = neo_keys_read(&keys, config->key_file, pool);
-    memset(&keys, 0, sizeof keys);
-    if (error)
-        return report_error(server, NEO_LOG_BAD_KEY_FILE, apr_pstrcat(pool, "NeoAPIKeyFile: ", error, NULL));
+    if (ap_state_query(AP_SQ_RUN_MODE) == AP_SQ_RM_CONFIG_TEST && !read_keys(server, config, &keys, pool))
+        return 0;
     apr_status_t rv = config->webhook_ca_bundle ? apr_file_open(&file, config->webhook_ca_bundle, APR_FOPEN_READ, 0, pool) : 0;
     return rv == APR_SUCCESS || report_error(server, NEO_LOG_NO_CA_BUNDLE,
                                              apr_psprintf(pool, "NeoAPIWebhookCABundle: %s cannot be read: %s",
@@ -388,8 +398,9 @@ int neo_config_is_valid(server_rec *main_server, apr_pool_t *temporary)
 
 /* ---------------------------------------------------------------- sites */
 
-static neo_site *make_site(const neo_server_config *config, apr_pool_t *pool)
+static neo_site *make_site(server_rec *server, apr_pool_t *pool)
 {
+    const neo_server_config *config = neo_server_config_of(server);
     neo_site *site = apr_pcalloc(pool, sizeof *site);
     site->base_url = config->base_url;
     site->docs_url = config->docs_url
@@ -399,7 +410,8 @@ static neo_site *make_site(const neo_server_config *config, apr_pool_t *pool)
     site->cursor_lifetime = (int)NUMBER(config, cursor_lifetime);
     site->allows_http = config->webhook_allows_http == 1;
     site->stop_texts = config->stop_texts;
-    return neo_keys_read(&site->keys, config->key_file, pool) ? NULL : site;
+    (void)read_keys(server, config, &site->keys, pool);
+    return site;
 }
 
 const char *neo_config_provider_url(const neo_server_config *config, const char *path, apr_pool_t *pool)
@@ -434,7 +446,7 @@ void neo_config_courier_settings(const server_rec *main_server, const neo_server
         .keys = config->site->keys,
         .attempts = configured ? configured->nelts : (int)(sizeof default_delays / sizeof *default_delays),
         .timeout = (int)NUMBER(config, webhook_timeout),
-        .concurrency = (int)NUMBER(config, webhook_concurrency),
+        .concurrency = config->site->keys.count ? (int)NUMBER(config, webhook_concurrency) : 0, /* it cannot sign without */
         .per_subscription = (int)NUMBER(config, webhook_per_subscription),
         .retention = (int)NUMBER(config, webhook_retention),
         .event_retention = (int)NUMBER(config, event_retention),
@@ -452,8 +464,8 @@ int neo_config_make_sites(server_rec *main_server, apr_pool_t *pool)
     for (server_rec *s = main_server; s; s = s->next) {
         neo_server_config *config = neo_server_config_of(s);
         long long wanted = NUMBER(config, rate_entries);
-        if (has_api(s) && !(config->site = make_site(config, pool)))
-            return report_error(s, NEO_LOG_KEY_FILE_CHANGED, "NeoAPIKeyFile changed during start-up");
+        if (has_api(s))
+            config->site = make_site(s, pool);
         if (has_api(s) && wanted > entries)
             entries = wanted;
     }

@@ -26,7 +26,7 @@ void neo_call_set_header(neo_call *call, const char *name, const char *value)
 
 /* ---------------------------------------------------------------- problems */
 
-static neo_problem *unavailable(neo_call *call, const char *detail)
+neo_problem *neo_call_unavailable(neo_call *call, const char *detail)
 {
     neo_problem *problem = neo_problem_make(call->pool, NEO_INTERNAL_UNAVAILABLE, "%s", detail);
     problem->retry_after = RETRY_SECONDS;
@@ -35,7 +35,7 @@ static neo_problem *unavailable(neo_call *call, const char *detail)
 
 static neo_problem *not_executed(neo_call *call)
 {
-    return unavailable(call, "The database is unavailable; nothing was changed. Try again.");
+    return neo_call_unavailable(call, "The database is unavailable; nothing was changed. Try again.");
 }
 
 static neo_problem *not_answered(neo_call *call)
@@ -43,8 +43,9 @@ static neo_problem *not_answered(neo_call *call)
     const neo_operation *operation = call->match.operation;
     if (!operation || operation->access != NEO_ACCESS_WRITE)
         return not_executed(call);
-    return unavailable(call, "The database did not answer; the request may have been executed. Repeat it with the same "
-                             "Idempotency-Key, or read the resource first.");
+    return neo_call_unavailable(call,
+                                "The database did not answer; the request may have been executed. Repeat it with the same "
+                                "Idempotency-Key, or read the resource first.");
 }
 
 static neo_problem *time_limit_exceeded(neo_call *call)

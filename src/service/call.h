@@ -41,6 +41,9 @@ typedef struct neo_call {
 
 void neo_call_begin(neo_call *call, const neo_site *site, const neo_request *request, neo_response *response);
 
+/* A 503 internal.unavailable with Retry-After. */
+neo_problem *neo_call_unavailable(neo_call *call, const char *detail);
+
 const char *neo_call_header(const neo_call *call, const char *name);
 /* Sets a header of the response, also of one with a problem. */
 void neo_call_set_header(neo_call *call, const char *name, const char *value);

@@ -363,6 +363,8 @@ static reply handle(neo_call *call)
         neo_call_set_header(call, "Allow", "GET, POST");
         return (reply){405, "method not allowed\n"};
     }
+    if (!call->site->keys.count) /* without keys, no signature can be verified */
+        return failure(call, NEO_PG_UNAVAILABLE);
     neo_call_count(call, 0, &allowance);
     if (allowance.remaining == 0) /* too many refused callbacks from the address */
         return limited(call, &allowance);

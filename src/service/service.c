@@ -7,6 +7,7 @@
 
 #include "call.h"
 #include "core/json.h"
+#include "core/log.h"
 #include "model/route.h"
 #include "store/batch.h"
 #include "store/delivery.h"
@@ -49,6 +50,15 @@ static neo_problem *find_operation(neo_call *call)
     }
     return neo_problem_make(call->pool, NEO_VALIDATION_METHOD_NOT_ALLOWED, "Method not allowed. Allowed: %s.",
                             call->match.allow);
+}
+
+/* Without keys neither cursors nor secrets can be made or read. */
+static neo_problem *check_keys(neo_call *call)
+{
+    if (call->site->keys.count || call->match.is_public)
+        return NULL;
+    neo_log(NEO_LOG_NO_KEYS, call->request->log_context, "there is no encryption key");
+    return neo_call_unavailable(call, neo_code_row(NEO_INTERNAL_UNAVAILABLE)->meaning);
 }
 
 static neo_problem *check_scope(neo_call *call)
@@ -97,8 +107,15 @@ static neo_problem *dispatch(neo_call *call)
 
 /* The first step that returns a problem or sets the result's status is the last. */
 static const neo_step pipeline[] = {
-    neo_call_identify, neo_call_limit_rate, find_operation,     neo_call_choose_organization,
-    check_scope,       neo_call_read_query, neo_call_read_body, neo_call_read_idempotency_key,
+    neo_call_identify,
+    neo_call_limit_rate,
+    find_operation,
+    check_keys,
+    neo_call_choose_organization,
+    check_scope,
+    neo_call_read_query,
+    neo_call_read_body,
+    neo_call_read_idempotency_key,
     dispatch,
 };
 

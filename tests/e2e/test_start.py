@@ -4,6 +4,8 @@
 import base64
 import os
 import re
+import shutil
+import signal
 
 import pytest
 from client import Api, refused
@@ -54,7 +56,7 @@ def test_the_configuration_of_the_tests_is_right(httpd):
     ([("DBDriver .*", "")], ["DBDriver", "DBDriver pgsql"]),
     ([("DBDParams .*", "")], ["DBDParams"]),
     ([("NeoAPIKeyFile .*", "")], ["NeoAPIKeyFile", "openssl rand"]),
-    ([("NeoAPIKeyFile .*", "NeoAPIKeyFile /nonexistent/key")], ["/nonexistent/key", "openssl rand"]),
+    ([("NeoAPIKeyFile .*", "NeoAPIKeyFile /nonexistent/key")], ["/nonexistent/key", "from its backup", "openssl rand"]),
     ([("NeoAPIBaseURL .*", "")], ["NeoAPIBaseURL", "/public/v1/"]),
     ([("NeoAPIBaseURL .*", "NeoAPIBaseURL https://api.example.com/v1/")], ["NeoAPIBaseURL", "/public/v1/"]),
     ([("NeoAPIBaseURL .*", "NeoAPIBaseURL api.example.com/public/v1/")], ["NeoAPIBaseURL", "https://"]),
@@ -88,6 +90,27 @@ def test_a_key_file_that_others_can_read_is_refused(httpd, key_file, mode):
 def test_a_key_file_without_a_key_is_refused(httpd, key_file, content):
     right, said = httpd(key_file(content)).check()
     assert not right and "key file" in said, said
+
+
+def test_a_lost_key_file_stops_only_the_api(httpd, instance, admin_factory, tmp_path):
+    """The configuration test fails. A start serves other sites and the documentation; a restored file needs a restart."""
+    lost = tmp_path / "lost"
+    site = httpd(("NeoAPIKeyFile .*", f'NeoAPIKeyFile "{lost}"'),
+                 ('<Location "/public/v1/">', '<Location "/health">\nSetHandler neoapi-health\n</Location>\n<Location "/public/v1/">'))
+    accepted, said = site.check()
+    assert not accepted and re.search("NEO0113: .*/lost cannot be read: .*: restore the key file from its backup", said), said
+    api, anonymous = site.start().api(admin_factory.key()), site.api()
+    problem = refused(api.get("brokers"), 503, "internal.unavailable")
+    assert problem["title"] == "Service Unavailable"
+    refused(api.post("brokers", json={"name": "Ana"}), 503, "internal.unavailable")
+    refused(anonymous.get("brokers"), 401, "unauthorized.auth_required")
+    assert anonymous.get("docs/").status_code == anonymous.get("openapi.yaml").status_code == 200
+    health = anonymous.session.get(f"https://localhost:{site.port}/health", verify=site.ca)
+    assert (health.status_code, health.text) == (503, "not ready: the key file cannot be used; see the error log\n")
+    assert len(re.findall("NEO0113: ", site.log)) == 1 and re.search("NEO0118: req_", site.log)
+    shutil.copy(instance.state / "neoapi.key", lost)
+    site.process.send_signal(signal.SIGUSR1)
+    eventually(lambda: works(api), "it works after a graceful restart")
 
 
 def test_a_key_file_may_be_readable_by_the_group(httpd, key_file):

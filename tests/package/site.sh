@@ -95,6 +95,8 @@ python3 -c 'import json; assert "revoke it" in json.load(open("answer"))["detail
 
 say 'only once'
 refused 'exists; edit it' "$host" --self-signed
+refused 'examples/several-hosts.conf' second.example --self-signed
+[ -e /usr/share/doc/libapache2-mod-neoapi/examples/several-hosts.conf ] || fail 'there is no such example'
 remove_site
 
 say 'an existing certificate'
