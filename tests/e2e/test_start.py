@@ -8,8 +8,9 @@ import shutil
 import signal
 
 import pytest
+import requests
 from client import Api, refused
-from ctl_database import new_database  # noqa: F401 (a fixture)
+from ctl_database import TIMEOUT_S, new_database  # noqa: F401 (a fixture)
 from httpd import Httpd
 from admin_factory import AdminFactory
 from next_version import NextVersion
@@ -105,7 +106,7 @@ def test_a_lost_key_file_stops_only_the_api(httpd, instance, admin_factory, tmp_
     refused(api.post("brokers", json={"name": "Ana"}), 503, "internal.unavailable")
     refused(anonymous.get("brokers"), 401, "unauthorized.auth_required")
     assert anonymous.get("docs/").status_code == anonymous.get("openapi.yaml").status_code == 200
-    health = anonymous.session.get(f"https://localhost:{site.port}/health", verify=site.ca)
+    health = requests.get(f"https://localhost:{site.port}/health", verify=site.ca, timeout=TIMEOUT_S)
     assert (health.status_code, health.text) == (503, "not ready: the key file cannot be used; see the error log\n")
     assert len(re.findall("NEO0113: ", site.log)) == 1 and re.search("NEO0118: req_", site.log)
     shutil.copy(instance.state / "neoapi.key", lost)

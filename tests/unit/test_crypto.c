@@ -339,7 +339,7 @@ static void a_file_that_others_can_read_or_change_is_refused(void **state)
     }
 }
 
-static void a_file_that_is_not_there_is_named_with_the_way_to_make_it(void **state)
+static void a_file_that_is_not_there_is_named(void **state)
 {
     neo_keys keys;
     const char *path = write_file("", 0600, *state);
@@ -347,7 +347,7 @@ static void a_file_that_is_not_there_is_named_with_the_way_to_make_it(void **sta
     const char *wrong = neo_keys_read(&keys, path, *state);
     assert_non_null(wrong);
     assert_non_null(strstr(wrong, path));
-    assert_non_null(strstr(wrong, "openssl rand -base64 32"));
+    assert_non_null(strstr(wrong, "cannot be read"));
     assert_int_equal(keys.count, 0);
 }
 
@@ -382,7 +382,7 @@ int main(void)
         pool_test(a_line_that_is_no_key_is_named_as_wrong),
         pool_test(a_file_without_a_key_is_refused),
         pool_test(a_file_that_others_can_read_or_change_is_refused),
-        pool_test(a_file_that_is_not_there_is_named_with_the_way_to_make_it),
+        pool_test(a_file_that_is_not_there_is_named),
         pool_test(a_directory_is_no_key_file),
     };
     return run_test_group("crypto", tests);
