@@ -18,7 +18,7 @@
 #define MIN_DAYS     14 /* of a certificate */
 #define MAX_OUTPUT   65536
 #define CREATE_SITE  "neoapictl site create \"$(hostname --fqdn)\" --self-signed"
-#define RESTART      "systemctl restart apache2"
+#define RESTART      "apachectl configtest && systemctl restart apache2"
 #define REPORT       "apachectl -t -D NEOAPI_REPORT 2>&1"
 #define NO_APACHECTL 127 /* the shell's status */
 

@@ -138,7 +138,7 @@ def test_a_module_that_is_not_loaded_is_found(layout):
     for file in layout.root.glob("mods-enabled/neoapi.*"):
         file.unlink()
     found = layout.found("httpd configuration")
-    assert found["result"] == "pending" and found["fix"] == "a2enmod neoapi && systemctl restart apache2"
+    assert found["result"] == "pending" and found["fix"] == "a2enmod neoapi && apachectl configtest && systemctl restart apache2"
     layout.finish()
     assert layout.found("httpd configuration")["result"] == "failed"
 
