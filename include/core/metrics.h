@@ -46,7 +46,7 @@ typedef struct neo_counters {
     neo_histogram held;       /* how long a connection was held */
     neo_histogram attempts;   /* to deliver a webhook */
     uint64_t limited;         /* requests answered with 429 */
-    uint64_t unknown_numbers; /* WhatsApp callbacks of numbers that nobody has added */
+    uint64_t unknown_numbers; /* WhatsApp callbacks of numbers that have not been added */
     uint64_t no_connection;   /* requests that found no connection */
     uint64_t clock_steps;     /* of the system clock, each counted by every process that noticed it */
     uint64_t outcomes[NEO_ATTEMPT_KINDS];

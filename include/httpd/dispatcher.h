@@ -13,7 +13,7 @@ typedef struct neo_dispatcher neo_dispatcher;
 neo_dispatcher *neo_dispatcher_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
                                      const neo_courier_settings *settings);
 
-/* Tells the courier that deliveries are due. */
+/* Wakes the courier: deliveries are due. */
 void neo_dispatcher_wake(neo_dispatcher *dispatcher);
 
 /* Makes the thread end soon, without waiting for it; gracefully: when every attempt in flight has ended. */

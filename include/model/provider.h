@@ -53,7 +53,7 @@ typedef struct neo_reply {
     const char *wa_id, *bsuid;
     int http_status; /* 0: no response */
     int is_held;     /* accepted, but held by the provider for now */
-    int code;        /* error code; 0 is a valid one: `title` tells whether there is an error */
+    int code;        /* error code; 0 is a valid one: there is an error if `title` is set */
     const char *title;
     const char *details;
     const char *trace;       /* id of the request at the provider */

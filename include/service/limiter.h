@@ -27,7 +27,7 @@ apr_size_t neo_limiter_size(apr_size_t entries);
 neo_limiter *neo_limiter_attach(void *memory, apr_size_t entries);
 
 /* Counts `cost` requests of `caller` at `now` (seconds since 1970) against `limit` per `window` seconds: all, or none if they
- * exceed it. A cost of 0 only reads. The caller is any bytes; they are hashed with a random key, so that nobody can choose
+ * exceed it. A cost of 0 only reads. The caller is any bytes; they are hashed with a random key, so that a client cannot choose
  * names that share another's counter or displace it. */
 void neo_limiter_count(neo_limiter *limiter, neo_text caller, int cost, int limit, int window, long long now,
                        neo_allowance *allowance);

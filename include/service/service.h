@@ -78,7 +78,7 @@ typedef struct neo_response {
     int route;              /* see model/route.h */
     const char *principal;  /* the id of the valid credential, or NULL */
     int is_token;
-    int is_unknown_number; /* a callback of a WhatsApp number that nobody has added */
+    int is_unknown_number; /* a callback of a WhatsApp number that has not been added */
 } neo_response;
 
 /* Prepares what requests share: the statements once per process, then each site. */

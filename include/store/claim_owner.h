@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ties claims to the processes that made them. A claim's number begins with the number of its process. While the process is
- * connected, its listener holds an advisory lock on that number. When it has ended and the lock is free, other processes on the
- * same host free its claims at once. Processes on other hosts wait until the lease expires, because they cannot distinguish a
- * process that has ended from one whose connection is interrupted. */
+ * connected, its listener holds an advisory lock on that number, and no other process takes over its claims. When it has ended
+ * and the lock is free, other processes on the same host free its claims at once. Processes on other hosts wait until the lease
+ * expires, because they cannot distinguish a process that has ended from one whose connection is interrupted. */
 #ifndef NEO_STORE_CLAIM_OWNER_H
 #define NEO_STORE_CLAIM_OWNER_H
 

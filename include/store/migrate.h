@@ -9,7 +9,7 @@
 typedef struct neo_migration {
     int number;       /* 0: an installation of a generated function */
     const char *name; /* the file's name without .sql */
-    const char *sql;  /* :runtime stands for the runtime role */
+    const char *sql;  /* :runtime is replaced by the runtime role */
 } neo_migration;
 
 extern const neo_migration neo_migrations[];

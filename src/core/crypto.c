@@ -85,7 +85,7 @@ static thread_context *context_of_thread(void)
 }
 
 /* httpd unloads and reloads the module, and the thread key must not outlive the code of its destructor. */
-__attribute__((destructor)) static void forget(void)
+__attribute__((destructor)) static void unload(void)
 {
     if (!sha256)
         return;

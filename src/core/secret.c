@@ -81,7 +81,7 @@ const char *neo_webhook_secret_make(apr_pool_t *pool)
     return apr_pstrcat(pool, NEO_WEBHOOK_SECRET_PREFIX, neo_base64(bytes, sizeof bytes, pool), NULL);
 }
 
-/* Secrets of WhatsApp numbers and of webhook subscriptions, told apart by the row's id, have keys of their own. */
+/* Secrets of WhatsApp numbers and of webhook subscriptions, distinguished by the row's id, have keys of their own. */
 static void derive_keys(const neo_keys *keys, const char *id, neo_keys *derived)
 {
     neo_keys_derive(keys, strncmp(id, "whs_", NEO_PREFIX_LEN) == 0 ? "neoapi webhook secret" : "neoapi whatsapp secret",

@@ -13,7 +13,7 @@ static const char description[] =
     "\n"
     "## Requests and responses\n"
     "Bodies are JSON in UTF-8; send `Content-Type: application/json`. Timestamps are UTC (`2026-01-31T13:45:10.123Z`).\n"
-    "The prefix of an id tells its kind. Fields without a value are absent from responses.\n"
+    "The prefix of an id shows its kind. Fields without a value are absent from responses.\n"
     "\n"
     "Every path with `GET` also has `HEAD`: the same parameters, status and headers, without the body. Every path has\n"
     "`OPTIONS`: 204 with the methods of the path in `Allow`. It needs a credential if the other methods do, but no\n"
@@ -61,7 +61,7 @@ static const char description[] =
     "`webhooks`. Any 2xx within 15 seconds confirms it; answer before doing anything that takes long. Otherwise it is\n"
     "sent again: five attempts, after about 1 minute, 5 minutes, 30 minutes and 2 hours. Redirects are not followed.\n"
     "`Retry-After` with 429 or 503 postpones the next attempt; 410 makes the subscription inactive. Events can arrive\n"
-    "more than once and out of order: `id` identifies duplicates, and `updated_at` in the payload tells what is newer.\n"
+    "more than once and out of order: `id` identifies duplicates, and `updated_at` in the payload shows which is newer.\n"
     "\n"
     "Check the signature over the bytes of the body before parsing them. `X-Webhook-Signature` is `sha256=` and the\n"
     "HMAC-SHA256, in lowercase hexadecimal digits, keyed with the whole secret. The headers of Standard Webhooks are\n"
@@ -103,7 +103,7 @@ static const struct {
     const char *kind, *name, *json;
 } components[] = {
     {"schemas", "Principal", NEO_JSON({
-        "description": "The identity of the credential; `type` tells the kind.",
+        "description": "The identity of the credential; `type` is the kind.",
         "oneOf": [
             {"$ref": "#/components/schemas/ApiKeyPrincipal"},
             {"$ref": "#/components/schemas/PersonalAccessTokenPrincipal"}

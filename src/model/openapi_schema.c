@@ -205,7 +205,7 @@ static neo_json *boolean_schema(const maker *m, const neo_field *field)
     return neo_openapi_json(m->builder->pool, NEO_JSON({"type" : "boolean"}));
 }
 
-/* If the member `type` tells the kind, an id of any of its kinds. */
+/* If the member `type` gives the kind, an id of any of its kinds. */
 static neo_json *reference_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;

@@ -76,7 +76,7 @@ static int can_be_folded(const char *text)
     return *text != ' ' && text[len - 1] != ' ' && strchr(text, ' ') && !strstr(text, "  ") && is_printable(text, "");
 }
 
-/* Blanks at the beginning would need an indicator of indentation; at the end of a line nobody would see them. */
+/* Blanks at the beginning would need an indicator of indentation; at the end of a line they would be invisible. */
 static int can_be_literal(const char *text)
 {
     size_t len = strlen(text);

@@ -137,7 +137,7 @@ void neo_report_metrics(const neo_report *report, neo_buf *out)
     put_number(out, "rate_limited_requests_total", "counter", "Responses with 429.",
                (double)report->minutes[NEO_MINUTES].limited);
     put_number(out, "whatsapp_callbacks_unknown_number_total", "counter",
-               "Callbacks of WhatsApp numbers that nobody has added.", (double)report->minutes[NEO_MINUTES].unknown_numbers);
+               "Callbacks of WhatsApp numbers that have not been added.", (double)report->minutes[NEO_MINUTES].unknown_numbers);
     put_number(out, "clock_steps_total", "counter",
                "Steps of the system clock by more than a second, as each process noticed them.",
                (double)report->minutes[NEO_MINUTES].clock_steps);

@@ -213,7 +213,7 @@ neo_problem *neo_call_find(neo_call *call)
  * was made or deleted at the same time. */
 typedef neo_problem *(*writer)(neo_call *call, neo_pg *pg, const char *version, neo_text current, neo_result *result);
 
-/* Repeats until nobody else changed the row between reading and writing. */
+/* Optimistic retry: repeats if another writer has changed the row between reading and writing. */
 static neo_problem *write_version(neo_call *call, neo_pg *pg, writer write, neo_result *result)
 {
     neo_rows rows;

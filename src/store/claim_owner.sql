@@ -9,7 +9,7 @@ with old as (
     where id <> $1::int and started_at < now() - interval '1 day' and pg_try_advisory_xact_lock(hashtext('neoapi.claim_owner'), id))
 insert into neoapi.claim_owner (id, pid_namespace, pid) values ($1::int, $2, $3::int) on conflict (id) do nothing;
 
--- Frees the claims of $1, a process that has ended. The process is forgotten when it has none left: a row can be locked, and a
+-- Frees the claims of $1, a process that has ended. Its row is deleted when it has none left: a row can be locked, and a
 -- claim can still be in progress, whose transaction holds the lock.
 -- name: free_claims
 with lock as materialized (
@@ -24,6 +24,6 @@ freed as (
         where l.id in (select id from claimed) and l.claim between $1::bigint << 32 and ($1::bigint << 32) + 4294967295
         order by l.id for update skip locked)
     returning 1),
-forgotten as (
+deleted as (
     delete from neoapi.claim_owner where id = $1::int and (select acquired from lock) and not exists (select from claimed))
 select count(*) from freed;

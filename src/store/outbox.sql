@@ -84,7 +84,7 @@ lateral (
 order by t.subscription_id <= $5, t.subscription_id, t.id;
 
 -- Records attempts; $1 to $12 are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
--- nobody has claimed the delivery since: a crash of the database loses claims that were not flushed.
+-- no other process has claimed the delivery since: a crash of the database loses claims that were not flushed.
 -- $13 to $15 are changes of subscriptions' health, at most one for each. Returns those whose health changed, with the reason if
 -- it was made inactive.
 --

@@ -16,7 +16,7 @@ static neo_statement *runtime[MAX_RUNTIME];
 static atomic_int runtime_count;
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 
-static apr_status_t forget(void *data)
+static apr_status_t clear_statements(void *data)
 {
     (void)data;
     statements = 0;
@@ -39,7 +39,7 @@ neo_statement *neo_statement_make(apr_pool_t *pool, const char *sql, int params,
     if (statements == NEO_PG_STATEMENTS - MAX_RUNTIME)
         abort();
     if (statements == 0) /* httpd makes them again after each restart */
-        apr_pool_cleanup_register(pool, NULL, forget, apr_pool_cleanup_null);
+        apr_pool_cleanup_register(pool, NULL, clear_statements, apr_pool_cleanup_null);
     neo_statement *made = apr_palloc(pool, sizeof *made);
     *made = (neo_statement){"", apr_pstrdup(pool, sql), params, writes, statements++};
     name_of(sql, made->name);

@@ -44,7 +44,7 @@ create function pg_temp.ms_of(n bigint, many bigint) returns bigint language sql
     select (extract(epoch from date_trunc('day', now()) - interval '730 days') * 1000)::bigint + n * (730::bigint * 86400000 / many)
 $$;
 
--- An id is the moment in 10 digits of base32, and 16 digits that nobody guesses; hexadecimal ones will do.
+-- An id is the moment in 10 digits of base32, and 16 random digits; hexadecimal ones will do.
 create function pg_temp.id_of(prefix text, ms bigint, n bigint, base32 text[]) returns text language sql immutable as $$
     select prefix || base32[(ms >> 45 & 31) + 1] || base32[(ms >> 40 & 31) + 1] || base32[(ms >> 35 & 31) + 1]
         || base32[(ms >> 30 & 31) + 1] || base32[(ms >> 25 & 31) + 1] || base32[(ms >> 20 & 31) + 1]

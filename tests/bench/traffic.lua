@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What wrk sends: the requests of a file in random order. wrk -s traffic.lua URL -- FILE RUN [statuses]
 --
--- A line of the file is "METHOD PATH KEY", and a body where there is one. In a body, # stands for twelve digits that no other
+-- A line of the file is "METHOD PATH KEY", and a body if there is one. In a body, # is replaced by twelve digits that no other
 -- request has, as long as RUN is another each time. Where KEY ends in "+", an Idempotency-Key is sent, another each time.
 -- With "statuses" it is counted how often each status was answered, which costs the client time.
 

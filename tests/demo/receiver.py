@@ -44,7 +44,7 @@ def body_signature(secret, body):
 
 
 def standard_signature(secret, headers, body):
-    """One of those in webhook-signature: over id, moment and body, keyed with what the secret's base64 stands for."""
+    """One of those in webhook-signature: over id, moment and body, keyed with the decoded secret."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()

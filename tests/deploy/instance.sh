@@ -24,7 +24,7 @@
 #   ASAN_OPTIONS, UBSAN_OPTIONS, LSAN_OPTIONS   are handed to Apache and to CTL; with HTTPD_PRELOAD reports go to DIR/sanitizer
 #   PGBIN, APACHE   PostgreSQL's directory of programs and Apache's program, if they are not Debian's
 #
-# DIR/env, shell assignments, tells where everything is. As root PostgreSQL runs as postgres and Apache's children as www-data;
+# DIR/env has the addresses and paths as shell assignments. As root PostgreSQL runs as postgres and Apache's children as www-data;
 # where these cannot enter DIR, or its path is too long for a socket or has unusual characters, DIR becomes a symbolic link to
 # a directory under /var/tmp.
 set -eu

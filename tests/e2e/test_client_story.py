@@ -19,4 +19,4 @@ def test_a_generated_client_works_end_to_end(instance, admin_factory, tmp_path):
     done = subprocess.run(["sh", ROOT / "tests/openapi/story.sh", description, tmp_path], capture_output=True, text=True,
                           timeout=600, env={**os.environ, **settings})
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.endswith("the story is told\n"), done.stdout
+    assert done.stdout.endswith("the story ended\n"), done.stdout

@@ -22,8 +22,8 @@ def run(tool, *arguments, root):
 def clang_format(root, paths):
     said = run("clang-format", "--dry-run", "-Werror", "--ferror-limit=1", *paths, root=root) if paths else []
     wrong = sorted({line.split(": error:")[0] for line in said if ": error:" in line})
-    mend = "not as .clang-format has it; mend it with: clang-format -i"
-    return [f"{place}: {mend} {place.split(':')[0]}" for place in wrong] or said
+    fix = "not formatted as in .clang-format; fix it with: clang-format -i"
+    return [f"{place}: {fix} {place.split(':')[0]}" for place in wrong] or said
 
 
 def is_shell(root, path):

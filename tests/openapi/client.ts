@@ -13,7 +13,7 @@ export const patch: Schemas["BrokerPatch"] = { phone: null, bank_account: { pix_
 // @ts-expect-error a name is never absent
 export const wrong: Schemas["BrokerPatch"] = { name: null };
 
-// The two kinds of principal are told apart by `type`.
+// The two kinds of principal are distinguished by `type`.
 export const who = (principal: Schemas["Principal"]): string =>
   principal.type === "api_key" ? principal.scopes.join(" ") : principal.email;
 

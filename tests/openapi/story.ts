@@ -91,7 +91,7 @@ const property = await take(client.POST("/properties", {
 }));
 check(property.address.postal_code === "04101000" && property.private_area === 92.5, "the property is kept as it was meant");
 
-// Two change it at once: the second is told.
+// Two change it at once: the second is refused.
 const read = await client.GET("/properties/{id}", { params: at(property.id) });
 const version = { "If-Match": read.response.headers.get("ETag") ?? "" };
 const cheaper = await take(client.PATCH("/properties/{id}", {
@@ -240,4 +240,4 @@ const draft = await take(client.POST("/proposals", {
 await removed(client.DELETE("/proposals/{id}", { params: at(draft.id) }));
 check((await refusal(client.GET("/proposals/{id}", { params: at(draft.id) }))) === "not_found.proposal", "what was deleted is gone");
 
-console.log("the story is told");
+console.log("the story ended");

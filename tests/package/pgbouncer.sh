@@ -49,7 +49,7 @@ await 200
 await 201 -H 'Content-Type: application/json' -d '{"name": "Ana"}'
 for _ in $(seq 200); do [ "$(ask)" = 200 ] || fail 'a request failed'; done
 echo '200 requests'
-grep -q 'login attempt: db=neoapi user=www-data' /var/log/postgresql/pgbouncer.log || fail 'nobody came through PgBouncer'
+grep -q 'login attempt: db=neoapi user=www-data' /var/log/postgresql/pgbouncer.log || fail 'there was no connection through PgBouncer'
 grep -q NEO0207 /var/log/apache2/neoapi-error.log || fail 'the log does not say what PgBouncer costs'
 
 say 'doctor and status know the pooler'
