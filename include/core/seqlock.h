@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sequence lock for data in shared memory: one writer, any number of readers, none of them blocks. A reader gets a consistent copy
- * or none. After a writer is killed while writing, reads fail until the next write. */
+/* A sequence lock for data in shared memory: one writer, any number of readers, none of them blocks. A reader gets a consistent
+ * copy or none. After a writer is killed while writing, reads fail until the next write. */
 #ifndef NEO_CORE_SEQLOCK_H
 #define NEO_CORE_SEQLOCK_H
 
