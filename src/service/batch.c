@@ -14,8 +14,8 @@
 #include "model/validate.h"
 #include "store/batch.h"
 
-/* Of the transaction, after serialization failures. PostgreSQL needs a second to detect a deadlock, so the deadline of a
-  1X. */
+/* Of the transaction, after serialization failures. PostgreSQL needs a second to detect a deadlock, so that MAX_SECONDS usually
+ * ends them first. */
 #define MAX_ATTEMPTS 10
 #define MAX_SECONDS  20
 #define RETRY_DELAY  APR_TIME_C(10000) /* microseconds */
