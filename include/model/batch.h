@@ -5,7 +5,8 @@
 
 #include "model/resource.h"
 
-#define NEO_BATCH_MAX_OPERATIONS 100
+#define NEO_BATCH_MAX_OPERATIONS         100
+#define NEO_BATCH_OPERATIONS_PER_REQUEST 10 /* of the rate limit */
 
 typedef enum neo_method { NEO_METHOD_CREATE, NEO_METHOD_UPDATE, NEO_METHOD_DELETE, NEO_METHODS } neo_method;
 
@@ -23,6 +24,9 @@ typedef struct neo_batch {
     int count; /* from 1 to NEO_BATCH_MAX_OPERATIONS */
     neo_batch_operation *operations;
 } neo_batch;
+
+/* How many requests it counts as, for the rate limit. */
+int neo_batch_cost(const neo_batch *batch);
 
 /* Parses a body. Returns NULL, or a 400 with all errors ("operations[3].method"), except those within `data`, which
  * neo_validate checks. */

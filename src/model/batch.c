@@ -165,6 +165,11 @@ neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_po
     return r.problem;
 }
 
+int neo_batch_cost(const neo_batch *batch)
+{
+    return (batch->count + NEO_BATCH_OPERATIONS_PER_REQUEST - 1) / NEO_BATCH_OPERATIONS_PER_REQUEST;
+}
+
 int neo_batch_is_possible(const neo_resource *resource)
 {
     for (const neo_field *f = resource->fields; f->name; f++)

@@ -103,26 +103,35 @@ def remaining(response):
     return int(response.headers["X-RateLimit-Remaining"])
 
 
-def test_a_batch_counts_as_one_request_for_each_operation(instance, admin_factory):
-    api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(30, WINDOW)))))
-    assert remaining(send(api, *[create(name="A")] * 10)) == 20
-    assert remaining(send(api, create(name="A"))) == 19
-    assert remaining(send(api, create(), create(x=1))) == 17
-    assert remaining(send(api)) == 16
-    problem = refused(send(api, *[create(name="A")] * 17), 429, "rate_limit.exceeded")
-    assert "counts as 17" in problem["detail"] and "16 of 30" in problem["detail"]
-    assert count(api) == 11  # which was a request, as the refused batch was
-    last = send(api, *[create(name="A")] * 14)
-    results(last, *[201] * 14)
+def test_a_batch_counts_as_one_request_for_ten_operations(instance, admin_factory):
+    api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(12, WINDOW)))))
+    assert remaining(send(api, *[create(name="A")] * 10)) == 11
+    assert remaining(send(api, *[create(name="A")] * 11)) == 9
+    assert remaining(send(api, create(), create(x=1))) == 8
+    assert remaining(send(api)) == 7
+    problem = refused(send(api, *[create(name="A")] * 71), 429, "rate_limit.exceeded")
+    assert "counts as 8" in problem["detail"] and "7 of 12" in problem["detail"]
+    assert count(api) == 21  # which was a request, as the refused batch was
+    last = send(api, *[create(name="A")] * 41)
+    results(last, *[201] * 41)
     assert remaining(last) == 0
     refused(send(api, create(name="A")), 429, "rate_limit.exceeded")
 
 
+def test_an_import_of_2600_records_does_not_wait_on_the_default_plan(instance, admin_factory):
+    api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant("default"))))
+    operations = [create(name="A")] * 100
+    for _ in range(26):
+        last = send(api, *operations)
+        results(last, *[201] * 100)
+    assert remaining(last) == int(last.headers["X-RateLimit-Limit"]) - 260
+
+
 def test_concurrent_batches_stay_within_the_plan(instance, admin_factory):
     api = Api(instance, admin_factory.key(admin_factory.organization(admin_factory.tenant(admin_factory.plan(100, WINDOW)))))
-    answers = together(*[lambda: send(api.with_(), *[create(name="A")] * 7)] * 40)
+    answers = together(*[lambda: send(api.with_(), *[create(name="A")] * 62)] * 40)
     passed = sum(answer.status_code == 200 for answer in answers)
     refusals = sum(answer.status_code == 429 for answer in answers)
     assert passed + refusals == 40 and 1 <= passed <= 14
     made = instance.sql("select count(*) from neoapi.broker where organization_id = %s", api.credential.organizations[0])
-    assert made == [(7 * passed,)]
+    assert made == [(62 * passed,)]
