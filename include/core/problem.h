@@ -96,6 +96,7 @@ typedef struct neo_problem {
     int retry_after;           /* 429, 503: seconds; 0 elsewhere */
     const char *field;         /* of conflict.duplicate: the path of the field; NULL elsewhere */
     const char *existing_id;   /* of conflict.duplicate: the resource that has the value; NULL if it is not known */
+    const char *failures; /* of an atomic batch: a JSON array of the results of the operations that failed; NULL elsewhere */
 } neo_problem;
 
 /* A problem without fields. */

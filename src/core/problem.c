@@ -376,6 +376,8 @@ neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *f
         add_member(&out, "field", problem->field);
     if (problem->existing_id)
         add_member(&out, "existing_id", problem->existing_id);
+    if (problem->failures)
+        neo_buf_puts(&out, apr_pstrcat(pool, ",\"failures\":", problem->failures, NULL));
     if (problem->retry_after && problem->status == 429)
         neo_buf_printf(&out, ",\"retry_after\":%d", problem->retry_after);
     neo_buf_putc(&out, '}');

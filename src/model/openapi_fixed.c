@@ -189,7 +189,23 @@ static const struct {
             },
             "field": {"type": "string", "description": "`conflict.duplicate` only: the field."},
             "existing_id": {"type": "string", "description": "`conflict.duplicate` only: who has the value, if still there."},
-            "retry_after": {"type": "integer", "minimum": 1, "description": "Status 429 only: seconds to wait."}
+            "retry_after": {"type": "integer", "minimum": 1, "description": "Status 429 only: seconds to wait."},
+            "failures": {
+                "type": "array",
+                "description": "Atomic batches only: the results of all operations that failed.",
+                "minItems": 1,
+                "maxItems": 100,
+                "items": {
+                    "type": "object",
+                    "description": "The result of one operation.",
+                    "required": ["index", "status", "error"],
+                    "properties": {
+                        "index": {"type": "integer", "description": "Index of the operation in the request, from 0.", "minimum": 0, "maximum": 99},
+                        "status": {"type": "integer", "description": "Status of the single request.", "minimum": 400, "maximum": 599},
+                        "error": {"description": "Why it failed, with fields as in the single request.", "$ref": "#/components/schemas/Problem"}
+                    }
+                }
+            }
         }
     })},
     {"schemas", "ProblemItem", NEO_JSON({

@@ -47,12 +47,6 @@ static const neo_resource *resource_of(const work *w)
     return w->call->match.resource;
 }
 
-/* Whether the remaining operations are not executed. */
-static int is_aborted(const work *w, const item *i)
-{
-    return w->batch.is_atomic && i->problem;
-}
-
 /* ---------------------------------------------------------------- preparing rows */
 
 static int frees_unique_value(const neo_resource *resource, const neo_json *before, const neo_json *after)
@@ -191,7 +185,7 @@ static neo_pg_status write_together(work *w, item *first, int count)
     if (status != NEO_PG_OK && status != NEO_PG_UNIQUE_VIOLATION && status != NEO_PG_FK_VIOLATION)
         return status;
     status = NEO_PG_OK;
-    for (item *i = first; i < first + count && status == NEO_PG_OK && !is_aborted(w, i); i++)
+    for (item *i = first; i < first + count && status == NEO_PG_OK; i++)
         if (!i->answer.ptr && !i->problem)
             status = write_alone(w, i);
     return status;
@@ -246,22 +240,20 @@ static neo_pg_status execute_all(work *w)
         int may_clear = w->items[n].operation->method == NEO_METHOD_DELETE && neo_mutual_field(resource_of(w));
         if (status == NEO_PG_OK && may_clear && n + count < w->batch.count)
             status = lock_rows(w); /* reads again what the deletions cleared in other rows */
-        if (w->batch.is_atomic && first_problem(w))
-            break;
     }
     return status;
 }
 
 /* ---------------------------------------------------------------- the response */
 
-static void add_result(work *w, neo_buf *out, const item *i)
+static void add_result(work *w, neo_buf *out, const item *i, int is_first)
 {
     static const int statuses[] = {[NEO_METHOD_CREATE] = 201, [NEO_METHOD_UPDATE] = 200, [NEO_METHOD_DELETE] = 204};
     neo_call *call = w->call;
     neo_problem_frame frame = {call->request->instance, call->request->id, call->site->docs_url};
     int status = i->problem ? neo_problem_status(i->problem) : statuses[i->operation->method];
     neo_text text = i->problem ? neo_problem_json(i->problem, &frame, call->pool) : i->answer;
-    neo_buf_printf(out, "%s{\"index\":%d,\"status\":%d", i->row.number ? "," : "", i->row.number, status);
+    neo_buf_printf(out, "%s{\"index\":%d,\"status\":%d", is_first ? "" : ",", i->row.number, status);
     if (i->problem || i->operation->method != NEO_METHOD_DELETE) {
         neo_buf_puts(out, i->problem ? ",\"error\":" : ",\"resource\":");
         neo_buf_add(out, text.ptr, text.len);
@@ -278,20 +270,36 @@ static neo_text response_of(work *w)
         failed += w->items[n].problem != NULL;
     neo_buf_printf(&out, "{\"succeeded\":%d,\"failed\":%d,\"results\":[", w->batch.count - failed, failed);
     for (int n = 0; n < w->batch.count; n++)
-        add_result(w, &out, &w->items[n]);
+        add_result(w, &out, &w->items[n], n == 0);
     neo_buf_puts(&out, "]}");
     return neo_buf_text(&out);
 }
 
 /* What the batch has created itself is rolled back, so its ids mean nothing. */
-static neo_problem *problem_of_whole(work *w, const item *i)
+static void forget_created(const work *w, const item *i)
 {
     for (const item *earlier = w->items; earlier < i; earlier++)
         if (i->problem->existing_id && earlier->operation->method == NEO_METHOD_CREATE &&
             strcmp(earlier->row.id, i->problem->existing_id) == 0)
             i->problem->existing_id = NULL;
-    const char *part = apr_psprintf(w->call->pool, "operations[%d]", i->row.number);
-    return neo_problem_within(w->call->pool, i->problem, part, apr_pstrcat(w->call->pool, part, ".data", NULL));
+}
+
+/* The problem of an atomic batch: that of its first failed operation, with the results of all failed operations. */
+static neo_problem *problem_of_whole(work *w)
+{
+    apr_pool_t *pool = w->call->pool;
+    const item *first = first_problem(w);
+    neo_buf failures;
+    neo_buf_init(&failures, pool, 1024);
+    for (const item *i = first; i < w->items + w->batch.count; i++)
+        if (i->problem) {
+            forget_created(w, i);
+            add_result(w, &failures, i, i == first);
+        }
+    const char *part = apr_psprintf(pool, "operations[%d]", first->row.number);
+    neo_problem *whole = neo_problem_within(pool, first->problem, part, apr_pstrcat(pool, part, ".data", NULL));
+    whole->failures = apr_pstrcat(pool, "[", failures.ptr, "]", NULL);
+    return whole;
 }
 
 /* ---------------------------------------------------------------- the transaction */
@@ -382,7 +390,7 @@ static neo_problem *attempt(work *w, neo_result *result, int *again)
     if (status != NEO_PG_OK)
         return neo_call_failed(w->call, !is_complete && status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, &w->failure);
     if (!is_complete)
-        return problem_of_whole(w, first_problem(w));
+        return problem_of_whole(w);
     if (w->queued)
         w->call->request->host->notify_dispatcher(w->call->request->context);
     *result = (neo_result){.status = w->call->match.operation->status, .body = answer};

@@ -59,7 +59,7 @@ TYPES = {400: "validation", 401: "unauthorized", 403: "forbidden", 404: "not_fou
          409: "conflict", 412: "conflict", 413: "validation", 415: "validation", 429: "rate_limit", 500: "internal",
          503: "internal", **dict.fromkeys([411, 414, 417, 431, 501, 505], "validation")}
 ALWAYS = {"type", "title", "status", "detail", "code", "request_id", "timestamp", "documentation_url"}
-SOMETIMES = {"instance", "errors", "retry_after", "field", "existing_id"}
+SOMETIMES = {"instance", "errors", "retry_after", "field", "existing_id", "failures"}
 INSIDE = re.compile("sqlstate|relation|postgres|libpq|neoapi\\.|/src/|\\.c:|constraint", re.I)  # internals
 
 
@@ -103,6 +103,9 @@ def check_problem(status, headers, problem, path):
         assert abs(time.time() + problem["retry_after"] - int(headers["X-RateLimit-Reset"])) < TIMEOUT_S, problem
     if status == 405:
         assert headers.get("Allow"), dict(headers)
+    for result in problem.get("failures", []):
+        assert set(result) == {"index", "status", "error"}, problem
+        check_problem(result["status"], headers, result["error"], path)
 
 
 def check_items(status, problem):

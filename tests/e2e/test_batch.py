@@ -208,7 +208,38 @@ def test_an_atomic_batch_returns_its_first_failure_and_changes_nothing(own_api, 
                                           "operations[2].data.email": "validation.broker.email_invalid"}
     else:
         assert problem["detail"].startswith("operations[2]: ")
+    assert [(failure["index"], failure["status"]) for failure in problem["failures"]] == [(2, status), (3, 400)]
+    assert problem["failures"][0]["error"]["code"] == code
     assert own_api.walk() == [taken]
+
+
+def test_an_atomic_batch_reports_every_operation_that_fails(own_api, queued_events):
+    estate, number = ResourceFactory(own_api), cpf()
+    taken = estate.party(document_number=number)
+    before, missing = len(queued_events()), "brk_" + UNKNOWN_ULID
+    def party(**fields):
+        return create(**estate.body("parties", **fields))
+    problem = refused(send(own_api, party(), party(document_number=number), party(name="", email="x"), party(external_id="a"),
+                           party(external_id="a"), party(broker_id=missing), update(taken, broker_id=missing),
+                           update("pty_" + UNKNOWN_ULID, name="A"), delete("x"), update(taken, name="B"),
+                           collection="parties", atomic=True), 409, "conflict.duplicate")
+    found = {failure["index"]: failure["error"] for failure in problem["failures"]}
+    assert problem["detail"].startswith("operations[1]: ") and problem["field"] == "operations[1].data.document_number"
+    assert problem["existing_id"] == found[1]["existing_id"] == taken["id"]
+    assert {index: error["code"] for index, error in found.items()} == {
+        1: "conflict.duplicate", 2: "validation.failed", 4: "conflict.duplicate", 5: "validation.party.broker_id_not_found",
+        6: "validation.party.broker_id_not_found", 7: "not_found.party", 8: "not_found.party"}
+    assert {item["field"] for item in found[2]["errors"]} == {"name", "email"}
+    assert found[4]["field"] == "external_id" and "existing_id" not in found[4]  # it would have been created by the batch
+    assert own_api.walk("parties") == [taken] and len(queued_events()) == before
+
+
+def test_a_failure_of_an_atomic_batch_can_follow_from_an_earlier_one(own_api):
+    broker = own_api.broker(creci="1")
+    problem = refused(send(own_api, update(broker, creci="2", email="x"), create(name="A", creci="1"), atomic=True), 400,
+                      "validation.broker.email_invalid")
+    assert [failure["error"]["code"] for failure in problem["failures"]] == ["validation.broker.email_invalid",
+                                                                             "conflict.duplicate"]
 
 
 def test_the_first_failure_is_the_first_in_order_of_the_operations(own_api):
