@@ -14,6 +14,7 @@
 #define NEO_SAMPLE_PROPOSAL "pps_01kgmp8prv5s9v3x1c7f2j4n6q"
 #define NEO_SAMPLE_CONTRACT "ctr_01kh3m6mbp8t2w6z0d4g9k1m5r"
 #define NEO_SAMPLE_DOCUMENT "doc_01kh3nrjhb1v5y8b3e7h0m2p4t"
+#define NEO_SAMPLE_DELIVERY "whd_01kghcczxp4h7n2s9w3c6f1k8r"
 
 /* A string literal as a JSON string: NEO_TEXT("x") is "\"x\"". */
 #define NEO_TEXT(text) "\"" text "\""
@@ -97,6 +98,16 @@
 #define NEO_FILTER_EXTERNAL_ID                                                                                                 \
     {                                                                                                                          \
         .name = "external_id", .left = "t.external_id", .doc = "Id in your own system."                                        \
+    }
+/* clang-format on */
+
+/* For lists that do not have neo_common_filters. */
+/* clang-format off */
+#define NEO_FILTER_IDS(sample)                                                                                                 \
+    {                                                                                                                          \
+        .name = "ids", .value = NEO_VALUE_ID, .left = "t.id",                                                                  \
+        .doc = "These ids. Those that do not exist are absent from the list, whose order is not that of the ids.",             \
+        .example = NEO_TEXT(sample)                                                                                            \
     }
 /* clang-format on */
 

@@ -38,6 +38,4 @@ const char *neo_openapi_id_pattern(const char *prefix, apr_pool_t *pool);
 neo_json *neo_openapi_sample(const neo_resource *resource, neo_shape shape, apr_pool_t *pool);
 neo_json *neo_openapi_sample_page(neo_json *item, apr_pool_t *pool);
 
-#define NEO_SAMPLE_DELIVERY "whd_01kghcczxp4h7n2s9w3c6f1k8r"
-
 #endif

@@ -94,6 +94,7 @@ typedef enum neo_filter_value {
     NEO_VALUE_CREATED_AT, /* compared with ids, which have the time of creation */
     NEO_VALUE_DATE,
     NEO_VALUE_INTEGER,
+    NEO_VALUE_ID, /* of any kind */
 } neo_filter_value;
 
 typedef struct neo_filter {
@@ -199,8 +200,8 @@ extern const neo_resource neo_recovery;
 /* The body and the response of POST /whatsapp/conversations; a conversation as it is read. */
 extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation, neo_conversation_changes;
 
-/* The filters of the list of conversations. */
-extern const neo_filter neo_conversation_filters[];
+/* The filters of the lists of conversations and of their messages. */
+extern const neo_filter neo_conversation_filters[], neo_message_filters[];
 
 /* Look-ups by name; NULL if there is none. */
 const neo_resource *neo_resource_of_collection(const char *collection);

@@ -5,6 +5,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "model/fields.h"
 #include "model/openapi_parts.h"
 #include "model/openapi_schema.h"
 #include "model/validate.h"

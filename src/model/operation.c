@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "model/fields.h"
 #include "model/references.h"
 
 #define JSON "application/json"
@@ -25,6 +26,7 @@ static const char *const delivery_sources[] = {
     ENDED("success"), ENDED("failed")};
 
 static const neo_filter delivery_filters[] = {
+    NEO_FILTER_IDS(NEO_SAMPLE_DELIVERY),
     {.name = "status",
      .value = NEO_VALUE_ENUM,
      .values = delivery_statuses,
@@ -35,8 +37,6 @@ static const neo_filter delivery_filters[] = {
     {.name = "event_type", .left = "t.event_type", .doc = "Event type.", .example = "\"broker.created\""},
     {0},
 };
-
-static const neo_filter no_filters[] = {{0}};
 
 const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_ME] = {.method = "GET",
@@ -85,7 +85,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                          .problems = PAGE_PROBLEMS,
                          .verb = "list",
                          .summary = "List {collection}",
-                         .doc = "Newest first. Filters combine with AND, comma-separated values with OR.",
+                         .doc = "Newest first. Filters combine with AND, the values of a filter with OR.",
                          .answer = "A page of {collection}."},
     [NEO_ACTION_CREATE] = {.method = "POST",
                            .path = "{collection}",
@@ -320,7 +320,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                   .accepts = NEO_ACCEPTS_PAGE,
                                   .status = 200,
                                   .response_headers = NEO_RESPONSE_LINK,
-                                  .filters = no_filters,
+                                  .filters = neo_message_filters,
                                   .prefix = "wam_",
                                   .of = &neo_conversation,
                                   .media_type = JSON,

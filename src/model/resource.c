@@ -4,10 +4,13 @@
 
 #include <string.h>
 
+#include "model/fields.h"
+
 #define ADDRESS(name, AREA, collection) &neo_##name,
 const neo_resource *const neo_resources[] = {NEO_RESOURCE_LIST(ADDRESS) NULL};
 
 const neo_filter neo_common_filters[] = {
+    NEO_FILTER_IDS(NEO_SAMPLE_BROKER),
     {.name = "created_gte",
      .kind = NEO_FILTER_FROM,
      .value = NEO_VALUE_CREATED_AT,

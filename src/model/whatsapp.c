@@ -250,6 +250,7 @@ const neo_resource neo_conversation_changes = {.name = "conversation",
                                                .fields = changes};
 
 const neo_filter neo_conversation_filters[] = {
+    NEO_FILTER_IDS(SAMPLE_CONVERSATION),
     {.name = "triage",
      .value = NEO_VALUE_ENUM,
      .values = triages,
@@ -259,3 +260,5 @@ const neo_filter neo_conversation_filters[] = {
     {.name = "lead_id", .left = "t.lead_id", .doc = "Lead.", .example = NEO_TEXT(SAMPLE_LEAD)},
     {0},
 };
+
+const neo_filter neo_message_filters[] = {NEO_FILTER_IDS(SAMPLE_MESSAGE), {0}};

@@ -29,7 +29,7 @@ typedef struct neo_call {
     neo_problem *refusal;
     neo_match match;
     neo_actor actor;            /* once the organization is known */
-    apr_table_t *query;         /* decoded parameters, none twice */
+    apr_table_t *query;         /* decoded parameters; an entry for each value of one that takes several */
     neo_problem *query_problem; /* of a list: what is wrong with the query's form; the list adds what is wrong with values */
     const neo_idempotency *idempotency;
     neo_text raw;   /* the body as it was sent */
@@ -91,6 +91,11 @@ const char *neo_etag(neo_text body, apr_pool_t *pool);
 int neo_call_is_not_modified(const neo_call *call, const char *etag);
 /* NULL without If-Match, or if it has the tag of `current`. */
 neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);
+
+/* ---------------------------------------------------------------- query.c */
+
+/* All values of a parameter that takes several: from commas, from repetitions, or both. None: *count is 0. */
+const char *const *neo_call_values(const neo_call *call, const char *name, int *count);
 
 /* ---------------------------------------------------------------- cursor.c */
 

@@ -18,8 +18,7 @@ enum { ANSWER, HAS_EARLIER };
 typedef struct {
     int limit;
     apr_array_header_t *conditions; /* of neo_condition */
-    neo_buf canonical;              /* the filters as cursors contain them: a line each, in the tables' order */
-    neo_buf link;                   /* the filters in the Link header: "&name=value" each */
+    neo_buf filters;                /* "&name=value,value" each, in the tables' order: for the Link header and cursors */
 } listing;
 
 /* The prefix of the ids in the list. */
@@ -38,36 +37,37 @@ static int read_limit(neo_call *call, neo_problem **problem)
     return (int)limit;
 }
 
-/* Sets *condition from a filter's comma-separated values. */
-static void read_values(neo_call *call, const neo_filter *filter, const char *text, neo_condition *condition,
-                        neo_problem **problem)
+/* NULL, or what is wrong with the values; sets *condition. */
+static const char *read_values(neo_call *call, const neo_filter *filter, const char *const *texts, int count,
+                               neo_condition *condition)
 {
-    apr_array_header_t *values = apr_array_make(call->pool, 2, sizeof(const char *));
-    char *rest = apr_pstrdup(call->pool, text), *one;
-    while ((one = neo_filter_accepts_several(filter) ? strsep(&rest, ",") : rest)) {
-        const char *wrong =
-            neo_condition_value(filter, prefix_of(call), one, call->pool, &APR_ARRAY_PUSH(values, const char *));
-        if (!wrong && values->nelts > MAX_VALUES)
-            wrong = apr_psprintf(call->pool, "must have at most %d values", MAX_VALUES);
-        if (wrong) {
-            neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", filter->name, "%s", wrong);
-            return;
-        }
-        if (!neo_filter_accepts_several(filter))
-            break;
+    const char **values = apr_palloc(call->pool, (apr_size_t)count * sizeof *values);
+    *condition = (neo_condition){filter, values, count};
+    if (count > MAX_VALUES)
+        return apr_psprintf(call->pool, "must have at most %d values", MAX_VALUES);
+    for (int i = 0; i < count; i++) {
+        const char *wrong = neo_condition_value(filter, prefix_of(call), texts[i], call->pool, &values[i]);
+        if (wrong)
+            return neo_filter_accepts_several(filter) && strchr(texts[i], ',')
+                       ? apr_pstrcat(call->pool, wrong, "; a comma between values must not be percent-encoded", NULL)
+                       : wrong;
     }
-    *condition = (neo_condition){filter, (const char *const *)values->elts, values->nelts};
+    return NULL;
 }
 
 static void read_filters(neo_call *call, const neo_filter *filters, listing *list, neo_problem **problem)
 {
     for (const neo_filter *f = filters; f && f->name; f++) {
-        const char *text = apr_table_get(call->query, f->name);
-        if (!text)
+        int count;
+        const char *const *texts = neo_call_values(call, f->name, &count);
+        if (!count)
             continue;
-        read_values(call, f, text, &APR_ARRAY_PUSH(list->conditions, neo_condition), problem);
-        neo_buf_puts(&list->canonical, apr_pstrcat(call->pool, f->name, "=", text, "\n", NULL));
-        neo_buf_puts(&list->link, apr_pstrcat(call->pool, "&", f->name, "=", apr_pescape_urlencoded(call->pool, text), NULL));
+        const char *wrong = read_values(call, f, texts, count, &APR_ARRAY_PUSH(list->conditions, neo_condition));
+        if (wrong)
+            neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", f->name, "%s", wrong);
+        for (int i = 0; i < count; i++)
+            neo_buf_puts(&list->filters, apr_pstrcat(call->pool, i ? "" : "&", i ? "" : f->name, i ? "," : "=",
+                                                     apr_pescape_urlencoded(call->pool, texts[i]), NULL));
     }
 }
 
@@ -76,8 +76,7 @@ static neo_problem *read_listing(neo_call *call, listing *list)
     neo_problem *problem = call->query_problem;
     list->limit = read_limit(call, &problem);
     list->conditions = apr_array_make(call->pool, 4, sizeof(neo_condition));
-    neo_buf_init(&list->canonical, call->pool, 64);
-    neo_buf_init(&list->link, call->pool, 64);
+    neo_buf_init(&list->filters, call->pool, 64);
     if (call->match.operation->filters)
         read_filters(call, call->match.operation->filters, list, &problem);
     else {
@@ -118,7 +117,7 @@ static neo_text page_of(neo_call *call, const listing *list, const neo_rows *row
         neo_buf_add(&out, answer.ptr, answer.len);
     }
     if (count)
-        neo_cursor_seal(call, list->canonical.ptr,
+        neo_cursor_seal(call, list->filters.ptr,
                         (const char *const[]){neo_call_id_of(neo_rows_text(rows, 0, ANSWER), call->pool),
                                               neo_call_id_of(neo_rows_text(rows, count - 1, ANSWER), call->pool)},
                         cursors);
@@ -130,7 +129,7 @@ static neo_text page_of(neo_call *call, const listing *list, const neo_rows *row
     if (has_more)
         neo_call_set_header(call, "Link",
                             apr_pstrcat(call->pool, "<", call->site->base_url, call->request->path,
-                                        "?limit=", apr_itoa(call->pool, list->limit), "&cursor=", cursors[1], list->link.ptr,
+                                        "?limit=", apr_itoa(call->pool, list->limit), "&cursor=", cursors[1], list->filters.ptr,
                                         ">; rel=\"next\"", NULL));
     return neo_buf_text(&out);
 }
@@ -147,7 +146,7 @@ static neo_problem *list_with(neo_call *call, fetcher fetch, neo_result *result)
     const char *cursor = apr_table_get(call->query, "cursor");
     neo_problem *problem = read_listing(call, &list);
     if (!problem && cursor)
-        problem = neo_cursor_open(call, list.canonical.ptr, cursor, prefix_of(call), before);
+        problem = neo_cursor_open(call, list.filters.ptr, cursor, prefix_of(call), before);
     if (problem || (problem = neo_call_acquire(call, &pg)))
         return problem;
     neo_selection selection = {(const neo_condition *)list.conditions->elts, list.conditions->nelts, cursor ? before : NULL,

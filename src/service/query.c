@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the query: decodes it and refuses repeated and unknown parameters. list.c checks the values. */
+/* Reads the query: decodes it, splits lists of values, and refuses unknown parameters and those that are repeated but have one
+ * value. list.c checks the values. */
 #include <apr_escape.h>
 #include <apr_strings.h>
 #include <string.h>
@@ -7,12 +8,29 @@
 #include "call.h"
 #include "core/encode.h"
 
-static int is_parameter(const neo_call *call, const char *name)
+#define MALFORMED "must be percent-encoded UTF-8 without control characters"
+
+enum { UNKNOWN, SINGLE, SEVERAL };
+
+/* Whether a parameter of this name has one value or several. */
+static int kind_of(const neo_call *call, const char *name)
 {
+    static const struct {
+        const char *name;
+        unsigned int accepts;
+        int kind;
+    } parameters[] = {
+        {"limit", NEO_ACCEPTS_PAGE, SINGLE},
+        {"cursor", NEO_ACCEPTS_PAGE, SINGLE},
+        {"import", NEO_ACCEPTS_IMPORT, SINGLE},
+    };
     unsigned int accepts = neo_operation_accepts(call->match.operation, call->match.resource);
-    return (accepts & NEO_ACCEPTS_IMPORT && strcmp(name, "import") == 0) ||
-           (accepts & NEO_ACCEPTS_PAGE && (strcmp(name, "limit") == 0 || strcmp(name, "cursor") == 0 ||
-                                           neo_operation_filter(call->match.operation, call->match.resource, name)));
+    for (apr_size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
+        if (accepts & parameters[i].accepts && strcmp(name, parameters[i].name) == 0)
+            return parameters[i].kind;
+    const neo_filter *filter =
+        accepts & NEO_ACCEPTS_PAGE ? neo_operation_filter(call->match.operation, call->match.resource, name) : NULL;
+    return !filter ? UNKNOWN : neo_filter_accepts_several(filter) ? SEVERAL : SINGLE;
 }
 
 /* Decodes one side of name=value; NULL if it is not percent-encoded UTF-8 without control characters. */
@@ -32,26 +50,52 @@ static const char *shown(const char *name, apr_pool_t *pool)
     return neo_utf8_length(name) <= 60 ? name : apr_psprintf(pool, "a name of %d bytes", (int)strlen(name));
 }
 
+/* Adds the value, or the values between commas: each is decoded by itself, so that an encoded comma is part of a value. */
+static void read_values(neo_call *call, const char *name, char *text, int kind, neo_problem **problem)
+{
+    char *one;
+    while ((one = kind == SEVERAL ? strsep(&text, ",") : text)) {
+        const char *value = decode(one, call->pool);
+        if (!value) {
+            neo_problem_field(problem, call->pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, MALFORMED);
+            return;
+        }
+        apr_table_addn(call->query, name, value);
+        if (kind == SINGLE)
+            return;
+    }
+}
+
 static void read_pair(neo_call *call, char *pair, neo_problem **problem)
 {
     apr_pool_t *pool = call->pool;
-    char *equals = strchr(pair, '=');
-    if (equals)
-        *equals = '\0';
-    const char *name = decode(pair, pool), *value = equals ? decode(equals + 1, pool) : "";
+    char *text = pair + strcspn(pair, "=");
+    if (*text)
+        *text++ = '\0';
+    const char *name = decode(pair, pool);
+    int kind = name ? kind_of(call, name) : UNKNOWN;
     if (!name)
-        neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", "query",
-                          "must be percent-encoded UTF-8 without control characters");
-    else if (!is_parameter(call, name))
+        neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", "query", MALFORMED);
+    else if (kind == UNKNOWN)
         neo_problem_field(problem, pool, NEO_VALIDATION_UNKNOWN_PARAMETER, "", shown(name, pool),
                           "is not a parameter of this operation");
-    else if (!value)
-        neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name,
-                          "must be percent-encoded UTF-8 without control characters");
-    else if (apr_table_get(call->query, name))
+    else if (kind == SINGLE && apr_table_get(call->query, name))
         neo_problem_field(problem, pool, NEO_VALIDATION_PARAMETER_INVALID, "", name, "must be sent only once");
     else
-        apr_table_setn(call->query, name, value);
+        read_values(call, name, text, kind, problem);
+}
+
+const char *const *neo_call_values(const neo_call *call, const char *name, int *count)
+{
+    const apr_array_header_t *all = apr_table_elts(call->query);
+    const char **values = apr_palloc(call->pool, ((apr_size_t)all->nelts + 1) * sizeof *values);
+    *count = 0;
+    for (int i = 0; i < all->nelts; i++) {
+        const apr_table_entry_t *entry = &APR_ARRAY_IDX(all, i, apr_table_entry_t);
+        if (strcmp(entry->key, name) == 0)
+            values[(*count)++] = entry->val;
+    }
+    return values;
 }
 
 neo_problem *neo_call_read_query(neo_call *call)

@@ -38,6 +38,13 @@ static const char *enum_value(const neo_filter *filter, const char *text, apr_po
     return apr_pstrcat(pool, "must be ", neo_one_of(filter->values, pool), NULL);
 }
 
+/* Of any kind: an id that the list cannot have is like one that it does not have. */
+static int is_any_id(const char *text)
+{
+    return strspn(text, "abcdefghijklmnopqrstuvwxyz") == NEO_PREFIX_LEN - 1 && text[NEO_PREFIX_LEN - 1] == '_' &&
+           neo_id_is(text, text);
+}
+
 /* The characters that a part of a text is compared by: without spaces and combining marks (U+0300 to U+036F), which folding
  * removes. */
 static int folded_length(const char *text)
@@ -62,6 +69,8 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
         return moment_value(filter, prefix, text, pool, value);
     if (filter->value == NEO_VALUE_DATE && !neo_date_is_valid(text))
         return "must be " NEO_DATE_FORM;
+    if (filter->value == NEO_VALUE_ID && !is_any_id(text))
+        return apr_pstrcat(pool, "must be an id (", prefix, "…)", NULL);
     if (filter->value == NEO_VALUE_INTEGER && !neo_integer_parse(text, &number))
         return "must be an integer";
     if (filter->kind == NEO_FILTER_CONTAINS && folded_length(text) < NEO_MIN_CONTAINED)

@@ -240,7 +240,8 @@ class Api:
         sent.update(headers or {})
         url = requests.utils.requote_uri(url)
         if params:
-            url += "?" + urlencode({name: value for name, value in params.items() if value is not None}, doseq=True)
+            # an encoded comma would not separate values
+            url += "?" + urlencode({name: value for name, value in params.items() if value is not None}, doseq=True, safe=",")
         try:
             got = self.session.get_adapter(url).poolmanager.urlopen(
                 method, url, body=data.encode() if isinstance(data, str) else data,

@@ -337,7 +337,8 @@ def test_a_query_that_is_not_described_is_refused(document, sample_orgs):
             for value in wrong_parameters(parameter):
                 assert target.ask(path=f"{path}?{name}={value}").status_code == 400, (operation, name, value)
             value = written(parameter.get("example", 1))
-            assert target.ask(path=f"{path}?{name}={value}&{name}={value}").status_code == 400, (operation, name, "twice")
+            twice = 200 if parameter["schema"].get("type") == "array" else 400
+            assert target.ask(path=f"{path}?{name}={value}&{name}={value}").status_code == twice, (operation, name, "twice")
         assert target.ask(path=path + "?colour=blue").json()["code"] == "validation.unknown_parameter"
 
 

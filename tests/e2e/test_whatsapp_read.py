@@ -80,6 +80,8 @@ def test_conversations_are_listed_by_pages_and_filtered(org):
     assert len(of_lead) == 1 and conversations(org, lead_id=lead)["items"] == of_lead
     assert conversations(org, triage="assigned")["items"] == of_lead
     assert len(conversations(org, triage="pending")["items"]) == 5
+    chosen = [all_of_them[1], all_of_them[4]]
+    assert conversations(org, ids=[one["id"] for one in reversed(chosen)])["items"] == chosen
 
 
 def test_messages_are_listed_by_pages(org):
@@ -89,6 +91,7 @@ def test_messages_are_listed_by_pages(org):
     rest = messages(org, id, limit=3, cursor=first["page_info"]["end_cursor"])
     assert [len(first["items"]), len(rest["items"])] == [3, 2]
     assert first["items"] + rest["items"] == messages(org, id)["items"]
+    assert messages(org, id, ids=[first["items"][1]["id"], id.replace("wac_", "wam_")])["items"] == [first["items"][1]]
 
 
 @pytest.mark.parametrize("path", ["", "/messages"])

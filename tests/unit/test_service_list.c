@@ -13,7 +13,8 @@ typedef struct {
     fake_pg *server;
     char before[NEO_ID_SIZE]; /* the id that the last list continued from; empty for a first page */
     const char *organization;
-    const char *error; /* an SQLSTATE instead of rows */
+    char values[2][20]; /* the first ones of the filter creci */
+    const char *error;  /* an SQLSTATE instead of rows */
 } scene;
 
 #define FIRST  "brk_01jd3x0000000000000000000z"
@@ -23,7 +24,10 @@ static void answer(fake_pg *fake, const char *sql, const char *const *values, fa
 {
     static const char *const rows[] = {"{\"id\":\"" FIRST "\"}", "f", "{\"id\":\"" SECOND "\"}", "f"};
     scene *s = fake->data;
-    const char *before = fake_value(sql, values, "t.id < ");
+    const char *before = fake_value(sql, values, "t.id < "), *first = fake_value(sql, values, "in (neoapi.creci_key(");
+    const char *second = fake_value(sql, values, "), neoapi.creci_key(");
+    apr_cpystrn(s->values[0], first ? first : "", sizeof s->values[0]);
+    apr_cpystrn(s->values[1], second ? second : "", sizeof s->values[1]);
     apr_cpystrn(s->before, before ? before : "", sizeof s->before);
     s->organization =
         strcmp(fake_value(sql, values, "organization_id = "), ORGANIZATION) == 0 ? ORGANIZATION : OTHER_ORGANIZATION;
@@ -76,6 +80,8 @@ static void valid_queries_are_accepted(void **state)
         "email=a%40b.c",
         "created_gte=2026-01-01T00:00:00Z&created_lte=2026-01-01T00:00:00%2B01:00",
         "updated_gte=2026-01-01T00:00:00Z",
+        "visibility=public&visibility=private,restricted",
+        "ids=" FIRST "," SECOND "&ids=" FIRST,
     };
     scene *s = scene_with(key_of("org_viewer", *state), *state);
     for (int i = 0; i < COUNT(queries); i++)
@@ -83,48 +89,61 @@ static void valid_queries_are_accepted(void **state)
             fail_msg("%s: %.*s", queries[i], (int)s->host->response.body.len, s->host->response.body.ptr);
 }
 
+/* Query, code, parameter. */
+static const char *const invalid_queries[][3] = {
+    {"limit=0", "validation.limit_out_of_range", "limit"},
+    {"limit=101", "validation.limit_out_of_range", "limit"},
+    {"limit=-1", "validation.limit_out_of_range", "limit"},
+    {"limit=", "validation.limit_out_of_range", "limit"},
+    {"limit", "validation.limit_out_of_range", "limit"},
+    {"limit=1.0", "validation.limit_out_of_range", "limit"},
+    {"limit=+1", "validation.limit_out_of_range", "limit"},
+    {"limit=0x10", "validation.limit_out_of_range", "limit"},
+    {"limit=99999999999999999999", "validation.limit_out_of_range", "limit"},
+    {"limit=5&limit=5", "validation.parameter_invalid", "limit"},
+    {"q=abc&q=bcd", "validation.parameter_invalid", "q"},
+    {"created_gte=2026-01-01T00:00:00Z&created_gte=2026-01-01T00:00:00Z", "validation.parameter_invalid", "created_gte"},
+    {"creci=1,%zz,3", "validation.parameter_invalid", "creci"},
+    {"creci=1,,3", "validation.parameter_invalid", "creci"},
+    {"creci=1&creci", "validation.parameter_invalid", "creci"},
+    {"visibility=public%2Cprivate", "validation.parameter_invalid", "visibility"},
+    {"ids=", "validation.parameter_invalid", "ids"},
+    {"ids=x", "validation.parameter_invalid", "ids"},
+    {"ids=BRK_01jd3x0000000000000000000z", "validation.parameter_invalid", "ids"},
+    {"ids=br_001jd3x0000000000000000000z", "validation.parameter_invalid", "ids"},
+    {"ids=" FIRST "z", "validation.parameter_invalid", "ids"},
+    {"ids=" FIRST ",brk_01jd3x0000000000000000000U", "validation.parameter_invalid", "ids"},
+    {"Limit=5", "validation.unknown_parameter", "Limit"},
+    {"name=x", "validation.unknown_parameter", "name"},
+    {"external_id=x", "validation.unknown_parameter", "external_id"},
+    {"=x", "validation.unknown_parameter", ""},
+    {"limit%3D5", "validation.unknown_parameter", "limit=5"},
+    {"q=%", "validation.parameter_invalid", "q"},
+    {"q=%4", "validation.parameter_invalid", "q"},
+    {"q=%zz", "validation.parameter_invalid", "q"},
+    {"q=%00", "validation.parameter_invalid", "q"},
+    {"q=%0A", "validation.parameter_invalid", "q"},
+    {"q=%7F", "validation.parameter_invalid", "q"},
+    {"q=%C3", "validation.parameter_invalid", "q"},
+    {"q=%C0%80", "validation.parameter_invalid", "q"},
+    {"q=%ED%A0%80", "validation.parameter_invalid", "q"},
+    {"q=\xC3", "validation.parameter_invalid", "q"},
+    {"%C3=1", "validation.parameter_invalid", "query"},
+    {"q=", "validation.parameter_invalid", "q"},
+    {"q", "validation.parameter_invalid", "q"},
+    {"visibility=secret", "validation.parameter_invalid", "visibility"},
+    {"visibility=public,", "validation.parameter_invalid", "visibility"},
+    {"created_gte=yesterday", "validation.parameter_invalid", "created_gte"},
+    {"created_gte=2026-01-01T00:00:00Z,2026-01-02T00:00:00Z", "validation.parameter_invalid", "created_gte"},
+    {"cursor=", "validation.cursor_invalid", "cursor"},
+    {"cursor=x", "validation.cursor_invalid", "cursor"},
+};
+
 static void an_invalid_query_is_refused_with_its_parameter(void **state)
 {
-    static const char *const known[][3] = {
-        {"limit=0", "validation.limit_out_of_range", "limit"},
-        {"limit=101", "validation.limit_out_of_range", "limit"},
-        {"limit=-1", "validation.limit_out_of_range", "limit"},
-        {"limit=", "validation.limit_out_of_range", "limit"},
-        {"limit", "validation.limit_out_of_range", "limit"},
-        {"limit=1.0", "validation.limit_out_of_range", "limit"},
-        {"limit=+1", "validation.limit_out_of_range", "limit"},
-        {"limit=0x10", "validation.limit_out_of_range", "limit"},
-        {"limit=99999999999999999999", "validation.limit_out_of_range", "limit"},
-        {"limit=5&limit=5", "validation.parameter_invalid", "limit"},
-        {"creci=1&creci=2", "validation.parameter_invalid", "creci"},
-        {"Limit=5", "validation.unknown_parameter", "Limit"},
-        {"name=x", "validation.unknown_parameter", "name"},
-        {"external_id=x", "validation.unknown_parameter", "external_id"},
-        {"=x", "validation.unknown_parameter", ""},
-        {"limit%3D5", "validation.unknown_parameter", "limit=5"},
-        {"q=%", "validation.parameter_invalid", "q"},
-        {"q=%4", "validation.parameter_invalid", "q"},
-        {"q=%zz", "validation.parameter_invalid", "q"},
-        {"q=%00", "validation.parameter_invalid", "q"},
-        {"q=%0A", "validation.parameter_invalid", "q"},
-        {"q=%7F", "validation.parameter_invalid", "q"},
-        {"q=%C3", "validation.parameter_invalid", "q"},
-        {"q=%C0%80", "validation.parameter_invalid", "q"},
-        {"q=%ED%A0%80", "validation.parameter_invalid", "q"},
-        {"q=\xC3", "validation.parameter_invalid", "q"},
-        {"%C3=1", "validation.parameter_invalid", "query"},
-        {"q=", "validation.parameter_invalid", "q"},
-        {"q", "validation.parameter_invalid", "q"},
-        {"visibility=secret", "validation.parameter_invalid", "visibility"},
-        {"visibility=public,", "validation.parameter_invalid", "visibility"},
-        {"created_gte=yesterday", "validation.parameter_invalid", "created_gte"},
-        {"created_gte=2026-01-01T00:00:00Z,2026-01-02T00:00:00Z", "validation.parameter_invalid", "created_gte"},
-        {"cursor=", "validation.cursor_invalid", "cursor"},
-        {"cursor=x", "validation.cursor_invalid", "cursor"},
-    };
     scene *s = scene_with(key_of("org_viewer", *state), *state);
-    for (int i = 0; i < COUNT(known); i++)
-        assert_wrong(s, known[i][0], known[i][1], known[i][2], *state);
+    for (int i = 0; i < COUNT(invalid_queries); i++)
+        assert_wrong(s, invalid_queries[i][0], invalid_queries[i][1], invalid_queries[i][2], *state);
 }
 
 static void all_problems_of_a_query_are_reported_together(void **state)
@@ -160,8 +179,29 @@ static void a_filter_has_at_most_a_hundred_values(void **state)
         values = apr_psprintf(*state, "%s,%d", values, i);
     assert_int_equal(list(s, values, *state), 200);
     for (int i = 15; i <= 101; i++)
-        values = apr_psprintf(*state, "%s,%d", values, i);
+        values = apr_psprintf(*state, i % 2 ? "%s,%d" : "%s&creci=%d", values, i);
     assert_wrong(s, values, "validation.parameter_invalid", "creci", *state);
+}
+
+/* The values that the statement compares creci with. */
+static void assert_values(scene *s, const char *query, const char *first, const char *second, apr_pool_t *pool)
+{
+    assert_int_equal(list(s, query, pool), 200);
+    assert_string_equal(s->values[0], first);
+    assert_string_equal(s->values[1], second);
+}
+
+static void commas_and_repetitions_separate_values(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    assert_values(s, "creci=a,b", "a", "b", *state);
+    assert_values(s, "creci=a&creci=b", "a", "b", *state);
+    assert_values(s, "creci=a&visibility=public&creci=b", "a", "b", *state);
+    assert_values(s, "creci=a%2Cb,c", "a,b", "c", *state);
+    assert_values(s, "creci=a%2cb&creci=%2C", "a,b", ",", *state);
+    assert_int_equal(list(s, "creci=a%2Cb%252C", *state), 200);
+    assert_string_equal(s->values[0], "a,b%2C");
+    assert_int_equal(list(s, "q=a,b%2Cc", *state), 200);
 }
 
 static void a_part_of_a_text_has_three_characters(void **state)
@@ -310,6 +350,10 @@ static void a_cursor_is_valid_for_its_filters_only(void **state)
     for (int i = 0; i < COUNT(others); i++)
         assert_cursor_refused(s, others[i], cursor, "validation.cursor_invalid", *state);
     assert_int_equal(list_with(s, "q=%61bc", cursor, *state), 200);
+    cursor = cursor_for(s, "limit=1&creci=a,b%2Cc", *state);
+    assert_int_equal(list_with(s, "creci=a&creci=b%2cc", cursor, *state), 200);
+    assert_cursor_refused(s, "creci=a,b,c", cursor, "validation.cursor_invalid", *state);
+    assert_cursor_refused(s, "creci=a", cursor, "validation.cursor_invalid", *state);
     cursor = cursor_for(s, "limit=1&q=abc&creci=1", *state);
     assert_int_equal(list_with(s, "creci=1&q=abc", cursor, *state), 200); /* in any order */
 }
@@ -348,6 +392,7 @@ int main(void)
         pool_test(all_problems_of_a_query_are_reported_together),
         pool_test(a_long_name_is_not_repeated_whole),
         pool_test(a_filter_has_at_most_a_hundred_values),
+        pool_test(commas_and_repetitions_separate_values),
         pool_test(a_part_of_a_text_has_three_characters),
         pool_test(a_slow_query_is_to_be_narrowed),
         pool_test(a_filtered_list_is_retried_over_a_new_connection),
