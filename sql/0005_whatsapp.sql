@@ -87,7 +87,7 @@ create table neoapi.whatsapp_conversation (
     imported_stop_from timestamptz, -- of an imported opt-out: its first stop and its last
     imported_stop_last timestamptz,
     held            boolean not null default false,
-    is_provisional  boolean not null default false, -- created by a request that failed, so that no response has reported it
+    is_provisional  boolean not null default false, -- no response has reported it; hidden unless the contact opted out
     created_at      timestamptz not null,
     updated_at      timestamptz not null,
     primary key (organization_id, id),

@@ -7,8 +7,9 @@
 #include "core/encode.h"
 #include "store/array.h"
 
-#define CONVERSATION  "neoapi.whatsapp_conversation_json(t)::text"
-#define CONVERSATIONS "neoapi.whatsapp_conversation t where t.organization_id = $1 and not t.is_provisional"
+#define CONVERSATION "neoapi.whatsapp_conversation_json(t)::text"
+#define CONVERSATIONS                                                                                                          \
+    "neoapi.whatsapp_conversation t where t.organization_id = $1 and not (t.is_provisional and t.opted_out_at is null)"
 
 static neo_statement *begin, *end, *store_template, *answer, *read_one, *change, *numbers_of, *newest_numbers, *verify,
     *receive;

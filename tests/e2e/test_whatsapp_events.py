@@ -11,6 +11,7 @@ from webhook_fixtures import HERE, deliveries, subscribe
 from whatsapp import PHONE, description, meta, module_admin_factory, module_instance, org, provider  # noqa: F401
 
 from callbacks import failure, message, preference, status, system, text
+from meta import error
 
 CONF = HERE
 RECEIVED, UPDATED, OPTED_OUT = "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out"
@@ -111,6 +112,20 @@ def test_an_opt_out_that_a_status_reveals_is_an_event(org):
     org.notify(status(send, "failed", PHONE, errors=failure(131050)))
     found = dict(logged(org))
     assert found[UPDATED]["error_code"] == 131050 and found[OPTED_OUT]["id"] == made["conversation"]["id"]
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_an_opt_out_that_a_response_reveals_is_an_event(org, is_first):
+    lead = org.lead()
+    if not is_first:
+        org.begin(lead)
+    org.meta.behave(error(131050))
+    refused(org.start(lead), 409, "conflict.opted_out")
+    (happened, payload), = logged(org)
+    assert happened == OPTED_OUT and payload["opted_out_at"] and payload["lead_id"] == lead
+    assert ok(org.api.get("whatsapp/conversations/" + payload["id"])) == payload
+    refused(org.start(lead), 409, "conflict.opted_out")
+    assert types(org) == [OPTED_OUT]
 
 
 def test_events_stay_in_their_organization(org, receiver, module_instance, module_admin_factory):
