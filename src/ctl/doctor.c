@@ -160,7 +160,8 @@ static neo_finding report_missing_key_file(neo_doctor_context *p, const char **f
 {
     int count = count_encrypted(p);
     if (count) {
-        *found = apr_psprintf(p->pool, "%s does not exist, but %d secrets are encrypted with its keys", p->key_file, count);
+        *found = apr_psprintf(p->pool, "%s does not exist, but %d secret%s encrypted with its keys", p->key_file, count,
+                              count == 1 ? " is" : "s are");
         p->fix = "restore it from a backup or copy it from another host; a new file cannot decrypt them";
         return neo_doctor_is_enabled(p) ? NEO_FINDING_FAILED : NEO_FINDING_PENDING;
     }

@@ -39,6 +39,8 @@ static const char *fix_of(const char *message)
     static const struct {
         const char *part, *fix;
     } table[] = {
+        {"role \"",
+         "run neoapictl as root, for whom neoapictl setup --admin-role root creates a role, or name another one in " ADDRESS},
         {"does not exist", "create it with neoapictl setup, or correct " ADDRESS},
         {"authentication failed", "run neoapictl as root, or name another role or password in " ADDRESS},
         {"no password supplied", "store the password in ~/.pgpass"},
@@ -49,8 +51,7 @@ static const char *fix_of(const char *message)
     for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (strstr(message, table[i].part))
             return table[i].fix;
-    return "check that PostgreSQL runs (systemctl status postgresql) and that " ADDRESS " has its address; neoapictl doctor "
-           "checks the installation";
+    return "check that PostgreSQL runs (systemctl status postgresql) and that " ADDRESS " has its address";
 }
 
 neo_pg *neo_ctl_connect_or_fix(const neo_ctl *ctl, const char *conninfo, const char **wrong, const char **fix)
@@ -79,7 +80,7 @@ neo_pg *neo_ctl_connect(const neo_ctl *ctl, const char *conninfo, const char **w
     const char *fix;
     neo_pg *pg = neo_ctl_connect_or_fix(ctl, conninfo, wrong, &fix);
     if (!pg)
-        *wrong = apr_psprintf(ctl->pool, "%s; fix: %s", *wrong, fix);
+        *wrong = apr_psprintf(ctl->pool, "%s; fix: %s; neoapictl doctor checks the installation", *wrong, fix);
     return pg;
 }
 

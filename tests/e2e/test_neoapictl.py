@@ -250,7 +250,7 @@ def test_an_action_has_the_same_verb_in_all_groups(db):
 @pytest.mark.parametrize("change, words", [
     ({"host": "/nonexistent"}, ["systemctl status postgresql", "NEOAPI_DATABASE", "neoapictl doctor"]),
     ({"dbname": "no_such"}, ["neoapictl setup", "--database"]),
-    ({"user": "no_such"}, ["fix: "])], ids=lambda value: " ".join(value) if isinstance(value, dict) else "")
+    ({"user": "no_such"}, ["run neoapictl as root", "--database"])], ids=lambda value: " ".join(value) if isinstance(value, dict) else "")
 @pytest.mark.parametrize("command", [["status"], ["key", "list"], ["migrate"]], ids=" ".join)
 def test_a_database_that_cannot_be_reached_is_reported_with_the_remedy(db, command, change, words):
     said = db.refused(*command, dsn=make_dsn(db.dsn, **change))
