@@ -152,7 +152,7 @@ static const char *identity_of(neo_pg *pg, apr_pool_t *pool)
 /* Whether connecting failed because of this user, who is not httpd's. */
 static int is_authentication_error(const char *message)
 {
-    static const char *const parts[] = {"authentication failed", "password", "role \"", "pg_hba.conf"};
+    static const char *const parts[] = {"authentication failed", "login rejected", "password", "role \"", "pg_hba.conf"};
     for (apr_size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         if (strstr(message, parts[i]))
             return 1;
