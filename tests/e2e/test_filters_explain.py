@@ -16,7 +16,7 @@ MAX_ROWS = 20_000  # that a list may look at: of a million properties 2 %
 
 # Filters by collection. Of each some values: one that few rows have, one that many have, several of them, one that none has.
 NEVER, ALWAYS = "2099-01-01T00:00:00Z", "2000-01-01T00:00:00Z"
-COMMON = {"created_gte": [NEVER, ALWAYS], "created_lte": [ALWAYS, NEVER], "updated_gte": [NEVER, ALWAYS],
+COMMON = {"ids": [], "created_gte": [NEVER, ALWAYS], "created_lte": [ALWAYS, NEVER], "updated_gte": [NEVER, ALWAYS],
           "updated_lte": [ALWAYS, NEVER]}
 EXTERNAL = {"external_id": ["crm-77", "crm-77,crm-78", "none"]}
 
