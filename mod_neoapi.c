@@ -14,6 +14,7 @@
 #include "httpd/response.h"
 #include "httpd/shared_metrics.h"
 #include "httpd/slow_bodies.h"
+#include "httpd/stream.h"
 #include "store/claim_owner.h"
 
 #define CALLBACK_HANDLER "neoapi-whatsapp"
@@ -61,7 +62,7 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
 {
     neo_courier_settings settings;
     neo_server_config *config = neo_server_config_of(s);
-    config->database = neo_database_make(pchild, s, neo_config_max_connections(s));
+    config->database = neo_database_make(pchild, s, neo_config_max_connections(s), neo_config_max_exports(config));
     config->site->credential_cache = neo_credential_cache_make(pchild);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
@@ -93,6 +94,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
     neo_claim_owner_start();
     neo_sender_prepare();
     neo_slow_bodies_prepare();
+    neo_streams_start(pchild);
     if (neo_shared_metrics_get())
         neo_shared_metrics_attach(pchild);
     for (server_rec *s = main_server; s; s = s->next)
@@ -112,6 +114,8 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
 static void child_stopping(apr_pool_t *pchild, int graceful)
 {
     (void)pchild;
+    if (!graceful)
+        neo_streams_stop();
     for (const server_rec *s = started_server; s; s = s->next) {
         const neo_server_config *config = neo_server_config_of(s);
         if (config->listener)
@@ -160,6 +164,10 @@ static int handle(request_rec *r)
     neo_response response = {.headers = r->headers_out};
     neo_service_answer(config->site, &exchange->request, &response);
     neo_exchange_drain(exchange, &response);
+    if (response.stream) { /* its duration says nothing about the service */
+        neo_exchange_count(exchange, &response);
+        return neo_response_send(r, &response);
+    }
     int result = neo_response_send(r, &response);
     neo_exchange_count(exchange, &response);
     return result;

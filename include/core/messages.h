@@ -60,6 +60,8 @@
     X(CLOCK_STEP, "NEO0209", WARNING,                                                                                          \
       "The system clock stepped, or differs from the database's, by more than a second; ids and timestamps do not follow it.", \
       "synchronize the clocks of the hosts and of the database's server, for example with chrony")                             \
+    X(STREAM_ABORTED, "NEO0210", WARNING, "An export ended before it was complete; the client can tell.",                      \
+      "no action needed if the client disconnected or was too slow; it starts the export again")                               \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be initialized; this process delivers no webhooks.",                          \
       "restart httpd; if it persists, check the available memory")                                                             \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was deactivated because its receiver is gone.",          \

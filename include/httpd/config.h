@@ -21,6 +21,8 @@ typedef struct neo_server_config {
     const char *key_file;
     long long max_body;        /* bytes; each number is -1 if it is not set */
     long long cursor_lifetime; /* seconds */
+    long long exports;         /* at a time in each process */
+    long long export_timeout;  /* seconds */
     long long rate_entries;
     long long webhook_timeout; /* seconds */
     long long webhook_concurrency;
@@ -71,6 +73,9 @@ const char *neo_config_directive_anywhere(const char *name);
 
 /* DBDMax: the maximum number of connections of each process to the virtual host's database. */
 int neo_config_max_connections(const server_rec *server);
+
+/* The maximum number of exports in progress in each process. */
+int neo_config_max_exports(const neo_server_config *config);
 
 /* The URL of a path at WhatsApp's provider, and the time limit for its response in seconds. */
 const char *neo_config_provider_url(const neo_server_config *config, const char *path, apr_pool_t *pool);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Connections from mod_dbd. They are held while statements run, not while httpd waits for a client, so that slow clients hold
- * none. */
+ * none; a few can be held for long by exports. */
 #ifndef NEO_HTTPD_DATABASE_H
 #define NEO_HTTPD_DATABASE_H
 
@@ -15,17 +15,19 @@ typedef struct neo_db_lease {
     void *record; /* mod_dbd's */
     apr_time_t since;
     long long spent;  /* microseconds of waiting for connections and holding them, the sum of all uses */
-    int is_long_held; /* held for long by design, so not part of the histogram */
+    int is_long_held; /* held for long by design, so not part of the histogram; of requests only some can be at a time */
     int is_internal;  /* of a thread of the module: does not wait in the queue of the requests, and rarely tries during an
                        * outage */
+    int was_full;     /* no connection, because too many are held for long */
     int was_busy;     /* no connection, because the queue was full or too slow */
 } neo_db_lease;
 
 /* True if mod_dbd is loaded. */
 int neo_database_has_mod_dbd(void);
 
-/* Call it in a child process. Of `max_connections`, two are kept for the listener and the dispatcher. */
-neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections);
+/* Call it in a child process. Of `max_connections`, two are kept for the listener and the dispatcher. Of the others, requests
+ * may hold `max_long_held` for long, but at most half of them, if the process serves several requests at a time. */
+neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections, int max_long_held);
 
 /* Waits until a connection is free. Returns NULL if the database is unavailable; then all threads that wait for a connection to
  * be opened fail at once, instead of one timeout after the other. Also returns NULL after two seconds in the queue, and at once

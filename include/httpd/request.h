@@ -13,6 +13,7 @@ typedef struct neo_exchange {
     const neo_server_config *config;
     neo_database *database;
     neo_db_lease lease;
+    neo_db_lease long_lease; /* held while the client reads */
     neo_dispatcher *dispatcher;
     int has_read_body;
 } neo_exchange;

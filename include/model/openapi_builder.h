@@ -55,6 +55,7 @@ enum neo_header {
     NEO_HEADER_RETRY_AFTER = 16,
     NEO_HEADER_CHALLENGE = 32,
     NEO_HEADER_RATE_LIMIT = 64,
+    NEO_HEADER_POSITION = 128,
 };
 
 /* The `headers` of a response. */

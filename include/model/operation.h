@@ -11,6 +11,7 @@ typedef enum neo_action {
     NEO_ACTION_OPENAPI,
     NEO_ACTION_ERRORS,
     NEO_ACTION_LIST,
+    NEO_ACTION_EXPORT,
     NEO_ACTION_CREATE,
     NEO_ACTION_BATCH,
     NEO_ACTION_READ,
@@ -39,21 +40,23 @@ typedef enum neo_access {
 } neo_access;
 
 enum neo_accepts {
-    NEO_ACCEPTS_PAGE = 1,        /* limit, cursor and filters in the query; other operations accept no query */
+    NEO_ACCEPTS_PAGE = 1,        /* limit and cursor in the query */
     NEO_ACCEPTS_BODY = 2,        /* a JSON body, which is required */
     NEO_ACCEPTS_MERGE_PATCH = 4, /* the body is a merge patch; application/merge-patch+json is accepted */
     NEO_ACCEPTS_IDEMPOTENCY_KEY = 8,
     NEO_ACCEPTS_IF_MATCH = 16,
     NEO_ACCEPTS_IF_NONE_MATCH = 32,
-    NEO_ACCEPTS_BATCH = 64,   /* the body is a batch; only for resources with has_batch */
-    NEO_ACCEPTS_IMPORT = 128, /* import=true in the query: the body is history; only for resources with transitions */
+    NEO_ACCEPTS_BATCH = 64,    /* the body is a batch; only for resources with has_batch */
+    NEO_ACCEPTS_FILTERS = 256, /* filters in the query */
+    NEO_ACCEPTS_IMPORT = 128,  /* import=true in the query: the body is history; only for resources with transitions */
 };
 
 /* Headers of a successful response. */
 enum neo_response_headers {
     NEO_RESPONSE_ETAG = 1,
     NEO_RESPONSE_LOCATION = 2,
-    NEO_RESPONSE_LINK = 4, /* if there is a next page */
+    NEO_RESPONSE_LINK = 4,     /* if there is a next page */
+    NEO_RESPONSE_POSITION = 8, /* X-Events-Position */
 };
 
 #define NEO_PROBLEM_BIT(code) (1ULL << (code))
@@ -96,7 +99,8 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
 /* What the operation accepts (enum neo_accepts) for the resource, which may be NULL. */
 unsigned int neo_operation_accepts(const neo_operation *operation, const neo_resource *resource);
 
-/* Whether a resource has an operation of {collection}: not every resource has batches. */
+/* Whether a resource has an operation of {collection}: not every resource has batches, and only those with events have exports.
+ */
 int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource);
 
 /* The filter of a list operation; NULL if there is none of that name. */

@@ -34,6 +34,7 @@ typedef struct neo_site {
     neo_keys keys;                        /* none if the key file cannot be used: then all but public operations are 503 */
     apr_size_t max_body;                  /* bytes */
     int cursor_lifetime;                  /* seconds */
+    int export_timeout;                   /* seconds */
     int allows_http;                      /* webhook subscriptions may have http URLs */
     const apr_array_header_t *stop_texts; /* WhatsApp's opt-out texts; see neo_preference_of_text */
     neo_limiter *credentials;
@@ -50,6 +51,8 @@ typedef struct neo_host {
     neo_problem *(*body)(void *context, apr_size_t max, neo_text *body);
     void (*on_authenticated)(void *context, const neo_credential *principal); /* valid as long as the request */
     neo_pg *(*acquire)(void *context); /* a connection until release; NULL if the database is unavailable */
+    /* The same for a connection that is held while the client reads; *is_full: as many are as the host allows. */
+    neo_pg *(*acquire_long)(void *context, int *is_full);
     void (*release)(void *context, neo_pg *pg);
     void (*notify_dispatcher)(void *context); /* there are new deliveries */
     /* Sends `body` to `path` ("<phone_number_id>/messages") of WhatsApp's provider with POST, or GET if it is NULL, at most
@@ -65,15 +68,32 @@ typedef struct neo_request {
     const char *instance; /* the whole path, for problem details */
     const char *query;    /* not decoded; NULL for none */
     const char *address;  /* the client's */
+    int can_stream;       /* the client can tell a complete response without a length from an aborted one */
     const neo_host *host;
     void *context;
     void *log_context; /* for neo_log */
 } neo_request;
 
+typedef enum neo_stream_status {
+    NEO_STREAM_PART,
+    NEO_STREAM_WAIT, /* there is none yet; call again soon */
+    NEO_STREAM_END,
+    NEO_STREAM_FAILED, /* abort the response */
+} neo_stream_status;
+
+/* A body of any length, which is produced while it is sent. */
+typedef struct neo_stream {
+    /* Sets *part, which is valid until the next call; after a failure *why, for the log. */
+    neo_stream_status (*next)(struct neo_stream *stream, neo_text *part, const char **why);
+    void (*close)(struct neo_stream *stream); /* must be called, once */
+    void *baton;
+} neo_stream;
+
 typedef struct neo_response {
     int status;
     const char *media_type; /* NULL without a body */
     neo_text body;          /* belongs to the request's pool */
+    neo_stream *stream;     /* instead of a body; else NULL */
     apr_table_t *headers;   /* set by the host; the service adds headers, and sets all other members */
     int route;              /* see model/route.h */
     const char *principal;  /* the id of the valid credential, or NULL */

@@ -3,6 +3,8 @@
 #ifndef NEO_STORE_PAGE_H
 #define NEO_STORE_PAGE_H
 
+#include <apr_tables.h>
+
 #include "model/resource.h"
 #include "store/pg.h"
 
@@ -41,5 +43,10 @@ const char *neo_page_sql(const neo_listed *listed, const char *limit, const char
  * `values` are those of the parameters in `from`. */
 NEO_MUSTCHECK neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *const *values, int count,
                                          const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
+
+/* The SQL of all rows in the order of the pages, not only those of one; of the selection only the conditions count. Sets
+ * *parameters to the values of its parameters (const char *). */
+const char *neo_page_all(const neo_listed *listed, const char *const *values, int count, const neo_selection *selection,
+                         apr_pool_t *pool, const apr_array_header_t **parameters);
 
 #endif

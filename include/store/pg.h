@@ -92,6 +92,13 @@ NEO_MUSTCHECK neo_pg_status neo_pg_savepoint(neo_pg *pg, int is_rollback, apr_po
 NEO_MUSTCHECK neo_pg_status neo_pg_commit(neo_pg *pg, apr_pool_t *pool, neo_rows *rows);
 void neo_pg_roll_back(neo_pg *pg);
 
+/* A transaction at isolation level repeatable read that only reads: all its statements see the same snapshot. The server ends
+ * it if nothing is read for `seconds`. End it with neo_pg_roll_back, also after a failure. */
+NEO_MUSTCHECK neo_pg_status neo_pg_begin_snapshot(neo_pg *pg, int seconds, apr_pool_t *pool, neo_rows *rows);
+/* Runs a statement in it, at most once and for at most a minute (NEO_PG_TIME_LIMIT). */
+NEO_MUSTCHECK neo_pg_status neo_pg_read_snapshot(neo_pg *pg, const char *sql, int params, const char *const *values,
+                                                 apr_pool_t *pool, neo_rows *rows);
+
 /* Runs a statement that is not prepared, so planned for these values; it must only read. */
 NEO_MUSTCHECK neo_pg_status neo_pg_query(neo_pg *pg, const char *sql, int params, const char *const *values, apr_pool_t *pool,
                                          neo_rows *rows);

@@ -76,4 +76,8 @@ NEO_MUSTCHECK neo_pg_status neo_table_find(neo_pg *pg, const neo_resource *resou
 NEO_MUSTCHECK neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 
+/* Opens neo_snapshot_fetch's cursor for all rows of the list, in its order (see store/snapshot.h). */
+NEO_MUSTCHECK neo_pg_status neo_table_open_snapshot(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                                    const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
+
 #endif

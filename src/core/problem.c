@@ -146,6 +146,8 @@ static const neo_code_info catalogue[] = {
                                           "Read the resource again, repeat the change and send the new ETag."},
     [NEO_RATE_LIMIT_EXCEEDED] = {"rate_limit.exceeded", 429, "rate_limit", "The rate limit is exceeded.",
                                  "Wait for `retry_after` seconds. X-RateLimit-Remaining shows how many requests are left."},
+    [NEO_RATE_LIMIT_EXPORTS] = {"rate_limit.exports", 429, "rate_limit", "The organization has two exports in progress.",
+                                "Wait until one of them has ended."},
     [NEO_INTERNAL_UNEXPECTED] = {"internal.unexpected", 500, "internal", "An internal error occurred.",
                                  "Try again later. If the error persists, report `request_id`."},
     [NEO_INTERNAL_UNAVAILABLE] = {"internal.unavailable", 503, "internal", "The service is temporarily unavailable.",

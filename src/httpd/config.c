@@ -29,6 +29,8 @@ static const struct {
 } ranges[] = {
     {"NeoAPIMaxBody", offsetof(neo_server_config, max_body), 1024, 64 << 20, 1048576},
     {"NeoAPICursorLifetime", offsetof(neo_server_config, cursor_lifetime), 1, 30 * 86400, 86400},
+    {"NeoAPIExports", offsetof(neo_server_config, exports), 0, 1024, 4},
+    {"NeoAPIExportTimeout", offsetof(neo_server_config, export_timeout), 1, 7200, 1800},
     {"NeoAPIRateLimitEntries", offsetof(neo_server_config, rate_entries), 64, 16 << 20, 65536},
     {"NeoAPIWebhookTimeout", offsetof(neo_server_config, webhook_timeout), 1, 60, 15},
     {"NeoAPIWebhookConcurrency", offsetof(neo_server_config, webhook_concurrency), 0, 4096, 256},
@@ -290,6 +292,8 @@ const command_rec neo_directives[] = {
     TAKE1("NeoAPIKeyFile", set_path, MEMBER(key_file), "the file with the deployment's encryption keys"),
     TAKE1("NeoAPIMaxBody", set_number, NULL, "maximum size of a request body, in bytes"),
     TAKE1("NeoAPICursorLifetime", set_number, NULL, "lifetime of pagination cursors, in seconds"),
+    TAKE1("NeoAPIExports", set_number, NULL, "maximum number of exports in progress per process"),
+    TAKE1("NeoAPIExportTimeout", set_number, NULL, "time limit of an export, in seconds"),
     TAKE1("NeoAPIRateLimitEntries", set_number, NULL, "maximum number of callers counted for rate limits"),
     AP_INIT_ITERATE("NeoAPIWebhookRetryDelays", add_delay, NULL, RSRC_CONF, "delay before each delivery attempt, in seconds"),
     TAKE1("NeoAPIWebhookTimeout", set_number, NULL, "time limit of a delivery attempt, in seconds"),
@@ -344,7 +348,7 @@ static int is_dbd_valid(server_rec *server, apr_pool_t *pool)
     ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     if (threads <= 1)
         warn_of_prefork(server);
-    int needed = (threads + 15) / 16 + 2, has = neo_config_max_connections(server);
+    int needed = threads > 16 ? (threads + 15) / 16 + 2 : threads > 1 ? 4 : 3, has = neo_config_max_connections(server);
     if (has < needed)
         report_error(server, NEO_LOG_FEW_CONNECTIONS,
                      apr_psprintf(pool, "DBDMax is %d, but %d threads need at least %d connections", has, threads, needed));
@@ -408,6 +412,7 @@ static neo_site *make_site(server_rec *server, apr_pool_t *pool)
                          : apr_pstrcat(pool, apr_pstrndup(pool, config->base_url, strlen(config->base_url) - 1), "/docs", NULL);
     site->max_body = (apr_size_t)NUMBER(config, max_body);
     site->cursor_lifetime = (int)NUMBER(config, cursor_lifetime);
+    site->export_timeout = (int)NUMBER(config, export_timeout);
     site->allows_http = config->webhook_allows_http == 1;
     site->stop_texts = config->stop_texts;
     (void)read_keys(server, config, &site->keys, pool);
@@ -418,6 +423,11 @@ const char *neo_config_provider_url(const neo_server_config *config, const char 
 {
     return apr_pstrcat(pool, config->whatsapp_url ? config->whatsapp_url : WHATSAPP_URL, "/",
                        config->whatsapp_version ? config->whatsapp_version : WHATSAPP_VERSION, "/", path, NULL);
+}
+
+int neo_config_max_exports(const neo_server_config *config)
+{
+    return (int)NUMBER(config, exports);
 }
 
 int neo_config_provider_timeout(const neo_server_config *config)

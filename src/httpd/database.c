@@ -2,6 +2,7 @@
 /* Gets connections from mod_dbd, and counts them (see httpd/database.h). */
 #include "httpd/database.h"
 
+#include <ap_mpm.h>
 #include <apr_dbd.h>
 #include <errno.h>
 #include <mod_dbd.h>
@@ -27,6 +28,7 @@ typedef struct {
     pthread_cond_t freed;
     int free; /* connections that requests may take */
     int waiting, max_waiting;
+    int long_held, max_long_held; /* connections that requests hold for long */
 } queue;
 
 /* Background threads wait longer after each failure, because mod_dbd logs all of them. Requests try at once; if one gets a
@@ -73,10 +75,14 @@ static void init_mutex(pthread_mutex_t *mutex)
     pthread_mutexattr_destroy(&adaptive);
 }
 
-static void init_queue(queue *q, int max_connections)
+static void init_queue(queue *q, int max_connections, int max_long_held)
 {
     pthread_condattr_t attributes;
+    int threads = 0;
+    ap_mpm_query(AP_MPMQ_MAX_THREADS, &threads);
     q->free = max_connections > RESERVED ? max_connections - RESERVED : 1;
+    int half = threads > 1 ? q->free / 2 : 1;
+    q->max_long_held = max_long_held < half ? max_long_held : half;
     q->max_waiting = 2 * q->free > MIN_QUEUE ? 2 * q->free : MIN_QUEUE;
     if (pthread_condattr_init(&attributes) != 0 || pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
         pthread_cond_init(&q->freed, &attributes) != 0 || pthread_mutex_init(&q->mutex, NULL) != 0)
@@ -112,13 +118,30 @@ static void leave_queue(queue *q)
     pthread_mutex_unlock(&q->mutex);
 }
 
-neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections)
+/* Whether a request may hold one connection more for long. */
+static int enter_long_held(queue *q)
+{
+    pthread_mutex_lock(&q->mutex);
+    int is_entered = q->long_held < q->max_long_held;
+    q->long_held += is_entered;
+    pthread_mutex_unlock(&q->mutex);
+    return is_entered;
+}
+
+static void leave_long_held(queue *q)
+{
+    pthread_mutex_lock(&q->mutex);
+    q->long_held--;
+    pthread_mutex_unlock(&q->mutex);
+}
+
+neo_database *neo_database_make(apr_pool_t *pchild, server_rec *server, int max_connections, int max_long_held)
 {
     neo_database *database = apr_pcalloc(pchild, sizeof *database);
     database->server = server;
     __atomic_fetch_add(&neo_shared_metrics_get()->process->connections, max_connections, __ATOMIC_RELAXED);
     init_mutex(&database->mutex);
-    init_queue(&database->queue, max_connections);
+    init_queue(&database->queue, max_connections, max_long_held);
     apr_pool_cleanup_register(pchild, database, destroy, apr_pool_cleanup_null);
     return database;
 }
@@ -174,9 +197,19 @@ static void update_backoff(neo_database *database, const neo_db_lease *lease, in
     atomic_store(&database->backoff, backoff);
 }
 
+static int is_of_listener(const neo_db_lease *lease)
+{
+    return lease->is_long_held && lease->is_internal;
+}
+
+static int is_limited(const neo_db_lease *lease)
+{
+    return lease->is_long_held && !lease->is_internal;
+}
+
 static int *gauge_of(neo_process *process, const neo_db_lease *lease)
 {
-    return lease->is_long_held ? &process->listening : &process->in_use;
+    return is_of_listener(lease) ? &process->listening : &process->in_use;
 }
 
 static ap_dbd_t *open_counted(neo_database *database, neo_db_lease *lease, apr_pool_t *pool)
@@ -205,14 +238,22 @@ static void close_counted(neo_database *database, neo_db_lease *lease)
     dbd_close(database->server, lease->record);
     if (!lease->is_internal)
         leave_queue(&database->queue);
+    if (is_limited(lease))
+        leave_long_held(&database->queue);
 }
 
 neo_pg *neo_database_acquire(neo_database *database, neo_db_lease *lease, void *log_context, apr_pool_t *pool)
 {
+    lease->was_full = is_limited(lease) && !enter_long_held(&database->queue);
+    if (lease->was_full)
+        return NULL;
     ap_dbd_t *record = is_paused(database, lease) ? NULL : open_counted(database, lease, pool);
     lease->record = record;
-    if (!record)
+    if (!record) {
+        if (is_limited(lease))
+            leave_long_held(&database->queue);
         return NULL;
+    }
     neo_pg *pg = neo_pg_of(apr_dbd_native_handle(record->driver, record->handle));
     if (!pg) {
         close_counted(database, lease);

@@ -69,6 +69,17 @@ static neo_pg *acquire(void *context)
     return pg;
 }
 
+static neo_pg *acquire_long(void *context, int *is_full)
+{
+    neo_exchange *exchange = context;
+    exchange->long_lease.is_long_held = 1;
+    neo_pg *pg = neo_database_acquire(exchange->database, &exchange->long_lease, &exchange->log_context, exchange->r->pool);
+    *is_full = exchange->long_lease.was_full;
+    if (!pg && !*is_full)
+        neo_log(NEO_LOG_NO_CONNECTION, &exchange->log_context, "no connection to the database");
+    return pg;
+}
+
 static void release(void *context, neo_pg *pg)
 {
     neo_database_release(((neo_exchange *)context)->database, pg);
@@ -297,7 +308,8 @@ static const char *instance_path(request_rec *r)
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
-    static const neo_host host = {header, body, on_authenticated, acquire, release, notify_dispatcher, call_provider};
+    static const neo_host host = {header,       body,    on_authenticated,  acquire,
+                                  acquire_long, release, notify_dispatcher, call_provider};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t root_len = strlen(root);
     exchange->r = r;
@@ -313,6 +325,7 @@ neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config,
         .instance = instance_path(r),
         .query = r->args,
         .address = r->useragent_ip,
+        .can_stream = r->proto_num >= HTTP_VERSION(1, 1),
         .host = &host,
         .context = exchange,
         .log_context = &exchange->log_context,

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <util_filter.h>
 
+#include "httpd/stream.h"
 #include "model/operation.h"
 
 #define FILTER "NEOAPI_ERROR"
@@ -67,6 +68,10 @@ int neo_response_send(request_rec *r, const neo_response *response)
     apr_table_unset(r->headers_in, "Request-Range");
     set_head(r, response);
     set_principal(r, response);
+    if (response->stream) {
+        neo_stream_send(r, response);
+        return OK;
+    }
     if (response->media_type) {
         ap_set_content_length(r, (apr_off_t)response->body.len);
         decompress(r);

@@ -109,7 +109,7 @@ static neo_json *parameters_of(const neo_openapi_builder *builder, const neo_ope
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (neo_operation_accepts(operation, resource) & taken[i].accepts)
             neo_json_append(parameters, neo_openapi_ref(builder, "parameters", taken[i].component));
-    if (operation->accepts & NEO_ACCEPTS_PAGE)
+    if (operation->accepts & NEO_ACCEPTS_FILTERS)
         add_filters(builder, parameters, operation, resource);
     return parameters;
 }
@@ -169,6 +169,7 @@ static unsigned int success_headers(const neo_operation *operation)
     return (operation->response_headers & NEO_RESPONSE_ETAG ? NEO_HEADER_ETAG : 0u) |
            (operation->response_headers & NEO_RESPONSE_LOCATION ? NEO_HEADER_LOCATION : 0u) |
            (operation->response_headers & NEO_RESPONSE_LINK ? NEO_HEADER_LINK : 0u) |
+           (operation->response_headers & NEO_RESPONSE_POSITION ? NEO_HEADER_POSITION : 0u) |
            (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY ? NEO_HEADER_REPLAYED : 0u);
 }
 
@@ -225,9 +226,9 @@ static const char *scope_of(const neo_operation *operation, const neo_resource *
 /* createBroker, listBrokers, getPrincipal, retryDelivery */
 static const char *id_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
 {
-    const char *of = !strstr(operation->path, "{collection}")                      ? ""
-                     : operation->accepts & (NEO_ACCEPTS_PAGE | NEO_ACCEPTS_BATCH) ? "{Collection}"
-                                                                                   : "{Resource}";
+    const char *of = !strstr(operation->path, "{collection}")                         ? ""
+                     : operation->accepts & (NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_BATCH) ? "{Collection}"
+                                                                                      : "{Resource}";
     return neo_openapi_fill(builder, apr_pstrcat(builder->pool, operation->verb, of, NULL), resource);
 }
 

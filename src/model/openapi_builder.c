@@ -159,6 +159,11 @@ static const struct {
         "schema": {"type": "string", "format": "uri"},
         "example": "{base}/{collection}/{sample_id}"
     })},
+    {NEO_HEADER_POSITION, 0, "X-Events-Position", "EventsPosition", NEO_JSON({
+        "description": "The position in the event log from which to follow.",
+        "schema": {"type": "string"},
+        "example": "evt_00000000000f42410000000000"
+    })},
     {NEO_HEADER_LINK, 0, "Link", "Link", NEO_JSON({
         "description": "URL of the next page with `rel=\"next\"` (RFC 8288), if there is one.",
         "schema": {"type": "string"},

@@ -31,6 +31,10 @@ static const char description[] =
     "not build, decode or store them. The values of a parameter are separated by commas, or the parameter is repeated;\n"
     "`%2C` is part of a value.\n"
     "\n"
+    "`GET /{collection}/export` returns the whole list as it is at one moment. Every 100 resources count as one request\n"
+    "for the rate limit; if it is used up, the export pauses. A response without its last chunk, or its end of stream, is\n"
+    "incomplete: discard it. `X-Events-Position` is where to follow the event log.\n"
+    "\n"
     "## Concurrent changes\n"
     "Responses with one resource have its `ETag`. Send it as `If-Match`, and a change succeeds only if there was no\n"
     "other one in between (otherwise 412); send it as `If-None-Match`, and an unchanged resource is a 304 without body.\n"
@@ -162,6 +166,10 @@ static const struct {
             "has_next_page": {"type": "boolean", "description": "Whether there are more items."},
             "has_previous_page": {"type": "boolean", "description": "Whether there are earlier items."}
         }
+    })},
+    {"schemas", "Export", NEO_JSON({
+        "type": "string",
+        "description": "Lines of JSON in UTF-8; each has a resource, as lists have it."
     })},
     {"schemas", "Problem", NEO_JSON({
         "type": "object",

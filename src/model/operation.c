@@ -78,7 +78,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_LIST] = {.method = "GET",
                          .path = "{collection}",
                          .access = NEO_ACCESS_READ,
-                         .accepts = NEO_ACCEPTS_PAGE,
+                         .accepts = NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS,
                          .status = 200,
                          .response_headers = NEO_RESPONSE_LINK,
                          .media_type = JSON,
@@ -87,6 +87,20 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                          .summary = "List {collection}",
                          .doc = "Newest first. Filters combine with AND, the values of a filter with OR.",
                          .answer = "A page of {collection}."},
+    [NEO_ACTION_EXPORT] = {.method = "GET",
+                           .path = "{collection}/export",
+                           .access = NEO_ACCESS_READ,
+                           .accepts = NEO_ACCEPTS_FILTERS,
+                           .status = 200,
+                           .response_headers = NEO_RESPONSE_POSITION,
+                           .media_type = "application/x-ndjson",
+                           .problems = BIT(NEO_RATE_LIMIT_EXPORTS) | BIT(NEO_INTERNAL_QUERY_TIMEOUT),
+                           .schema = "Export",
+                           .verb = "export",
+                           .summary = "Export {collection}",
+                           .doc =
+                               "All {collection} that match the filters, in the order of the list, as they are at one moment.",
+                           .answer = "A line of JSON for each of the {collection}."},
     [NEO_ACTION_CREATE] = {.method = "POST",
                            .path = "{collection}",
                            .access = NEO_ACCESS_WRITE,
@@ -206,7 +220,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_LIST_DELIVERIES] = {.method = "GET",
                                     .path = "webhooks/{id}/deliveries",
                                     .access = NEO_ACCESS_READ,
-                                    .accepts = NEO_ACCEPTS_PAGE,
+                                    .accepts = NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS,
                                     .status = 200,
                                     .response_headers = NEO_RESPONSE_LINK,
                                     .filters = delivery_filters,
@@ -271,7 +285,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_LIST_CONVERSATIONS] = {.method = "GET",
                                        .path = "whatsapp/conversations",
                                        .access = NEO_ACCESS_READ,
-                                       .accepts = NEO_ACCEPTS_PAGE,
+                                       .accepts = NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS,
                                        .status = 200,
                                        .response_headers = NEO_RESPONSE_LINK,
                                        .filters = neo_conversation_filters,
@@ -317,7 +331,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_LIST_MESSAGES] = {.method = "GET",
                                   .path = "whatsapp/conversations/{id}/messages",
                                   .access = NEO_ACCESS_READ,
-                                  .accepts = NEO_ACCEPTS_PAGE,
+                                  .accepts = NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS,
                                   .status = 200,
                                   .response_headers = NEO_RESPONSE_LINK,
                                   .filters = neo_message_filters,
@@ -403,7 +417,8 @@ unsigned int neo_operation_accepts(const neo_operation *operation, const neo_res
 
 int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource)
 {
-    return !(operation->accepts & NEO_ACCEPTS_BATCH) || resource->has_batch;
+    int is_export = operation == &neo_operations[NEO_ACTION_EXPORT];
+    return (!(operation->accepts & NEO_ACCEPTS_BATCH) || resource->has_batch) && (!is_export || resource->has_events);
 }
 
 const neo_filter *neo_operation_filter(const neo_operation *operation, const neo_resource *resource, const char *name)

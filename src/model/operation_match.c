@@ -8,10 +8,11 @@
 #include "model/docs.h"
 #include "model/operation.h"
 
-/* {collection}/batch is not {collection}/{id}. */
-static int is_batch(const char *segment, const neo_resource *resource)
+/* {collection}/batch and {collection}/export are not {collection}/{id}. */
+static int is_word(const char *segment, const neo_resource *resource)
 {
-    return resource && resource->has_batch && strcmp(segment, "batch") == 0;
+    return resource &&
+           ((resource->has_batch && strcmp(segment, "batch") == 0) || (resource->has_events && strcmp(segment, "export") == 0));
 }
 
 #define MAX_SEGMENTS 8 /* more than any path has */
@@ -81,7 +82,7 @@ static int fits_segment(const segment *wanted, const char *text, neo_match *matc
     switch (wanted->kind) {
     case LITERAL: return strcmp(text, wanted->word) == 0;
     case COLLECTION: return match->resource != NULL;
-    case ID: match->id = text; return !is_batch(text, match->resource);
+    case ID: match->id = text; return !is_word(text, match->resource);
     default: match->subresource_id = text; return 1;
     }
 }

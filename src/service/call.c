@@ -51,7 +51,7 @@ static neo_problem *not_answered(neo_call *call)
 static neo_problem *time_limit_exceeded(neo_call *call)
 {
     neo_problem *problem = neo_problem_make(call->pool, NEO_INTERNAL_QUERY_TIMEOUT,
-                                            "The query took longer than 2 s. Narrow it: add filters, or use a longer q.");
+                                            "The query took too long. Narrow it: add filters, or use a longer q.");
     problem->retry_after = RETRY_SECONDS;
     return problem;
 }

@@ -14,6 +14,7 @@
 typedef struct neo_result {
     int status;             /* 0: nothing yet */
     neo_text body;          /* a NULL pointer: the response has none */
+    neo_stream *stream;     /* instead of a body; else NULL */
     const char *media_type; /* NULL: the operation's */
     const char *etag;       /* NULL: computed from the body, if the operation's responses have one */
     const char *secret;     /* added to the body at its field, since only this response shows it; NULL for none */
@@ -30,7 +31,7 @@ typedef struct neo_call {
     neo_match match;
     neo_actor actor;            /* once the organization is known */
     apr_table_t *query;         /* decoded parameters; an entry for each value of one that takes several */
-    neo_problem *query_problem; /* of a list: what is wrong with the query's form; the list adds what is wrong with values */
+    neo_problem *query_problem; /* with filters: what is wrong with the query's form; the list adds what is wrong with values */
     const neo_idempotency *idempotency;
     neo_text raw;   /* the body as it was sent */
     neo_json *body; /* parsed */
@@ -79,6 +80,10 @@ void neo_call_count(neo_call *call, int requests, neo_allowance *allowance);
 void neo_call_count_unsigned(const neo_call *call, int cost, neo_allowance *allowance);
 /* Counts the further requests of a batch. Returns NULL if they are within the limit. */
 neo_problem *neo_call_count_more(neo_call *call, int requests);
+
+/* Counts a request for a further part of a response, but leaves one in `reserved` requests of the limit to others. Returns
+ * false if that is not possible now. */
+int neo_call_count_part(const neo_call *call, int reserved);
 
 /* Look-ups of credentials from the address. Returns NULL if another one may be made; one that failed is counted. */
 neo_problem *neo_call_check_lookups(neo_call *call);
@@ -140,6 +145,11 @@ neo_problem *neo_call_in_use(neo_call *call, const char *users);
 NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_problem **refusal,
                                                  neo_rows *rows);
 
+/* ---------------------------------------------------------------- list.c */
+
+/* Reads the filters of the query, and adds what is wrong with them to what is wrong with the query. */
+neo_problem *neo_call_read_conditions(neo_call *call, neo_selection *selection);
+
 /* ---------------------------------------------------------------- history.c */
 
 /* Sets *is_import if the query has import=true. A problem if the value is invalid or the role may not import. */
@@ -173,6 +183,7 @@ neo_problem *neo_call_openapi(neo_call *call, neo_result *result); /* docs.c */
 neo_problem *neo_call_docs(neo_call *call, neo_result *result);
 neo_problem *neo_call_list(neo_call *call, neo_result *result);
 neo_problem *neo_call_list_deliveries(neo_call *call, neo_result *result); /* list.c */
+neo_problem *neo_call_export(neo_call *call, neo_result *result);          /* export.c */
 neo_problem *neo_call_batch(neo_call *call, neo_result *result);
 neo_problem *neo_call_create(neo_call *call, neo_result *result); /* resource.c */
 neo_problem *neo_call_read(neo_call *call, neo_result *result);

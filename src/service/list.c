@@ -71,18 +71,32 @@ static void read_filters(neo_call *call, const neo_filter *filters, listing *lis
     }
 }
 
+static void read_all_filters(neo_call *call, listing *list, neo_problem **problem)
+{
+    list->conditions = apr_array_make(call->pool, 4, sizeof(neo_condition));
+    neo_buf_init(&list->filters, call->pool, 64);
+    if (call->match.operation->filters)
+        read_filters(call, call->match.operation->filters, list, problem);
+    else {
+        read_filters(call, call->match.resource->filters, list, problem);
+        read_filters(call, neo_common_filters, list, problem);
+    }
+}
+
 static neo_problem *read_listing(neo_call *call, listing *list)
 {
     neo_problem *problem = call->query_problem;
     list->limit = read_limit(call, &problem);
-    list->conditions = apr_array_make(call->pool, 4, sizeof(neo_condition));
-    neo_buf_init(&list->filters, call->pool, 64);
-    if (call->match.operation->filters)
-        read_filters(call, call->match.operation->filters, list, &problem);
-    else {
-        read_filters(call, call->match.resource->filters, list, &problem);
-        read_filters(call, neo_common_filters, list, &problem);
-    }
+    read_all_filters(call, list, &problem);
+    return problem;
+}
+
+neo_problem *neo_call_read_conditions(neo_call *call, neo_selection *selection)
+{
+    listing list;
+    neo_problem *problem = call->query_problem;
+    read_all_filters(call, &list, &problem);
+    *selection = (neo_selection){.conditions = (const neo_condition *)list.conditions->elts, .count = list.conditions->nelts};
     return problem;
 }
 

@@ -29,7 +29,7 @@ static int kind_of(const neo_call *call, const char *name)
         if (accepts & parameters[i].accepts && strcmp(name, parameters[i].name) == 0)
             return parameters[i].kind;
     const neo_filter *filter =
-        accepts & NEO_ACCEPTS_PAGE ? neo_operation_filter(call->match.operation, call->match.resource, name) : NULL;
+        accepts & NEO_ACCEPTS_FILTERS ? neo_operation_filter(call->match.operation, call->match.resource, name) : NULL;
     return !filter ? UNKNOWN : neo_filter_accepts_several(filter) ? SEVERAL : SINGLE;
 }
 
@@ -108,7 +108,7 @@ neo_problem *neo_call_read_query(neo_call *call)
     while ((pair = strsep(&rest, "&")))
         if (*pair)
             read_pair(call, pair, &problem);
-    if (!(call->match.operation->accepts & NEO_ACCEPTS_PAGE))
+    if (!(call->match.operation->accepts & NEO_ACCEPTS_FILTERS))
         return problem;
     call->query_problem = problem; /* the list adds what is wrong with the values */
     return NULL;

@@ -42,14 +42,19 @@ static void count_address(const neo_call *call, int cost, neo_allowance *allowan
         *allowance = network;
 }
 
-void neo_call_count(neo_call *call, int requests, neo_allowance *allowance)
+static void count_credential(const neo_call *call, int requests, neo_allowance *allowance)
 {
     const neo_credential *principal = call->principal;
+    neo_limiter_count(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
+                      principal->window, neo_now_ms() / 1000, allowance);
+}
+
+void neo_call_count(neo_call *call, int requests, neo_allowance *allowance)
+{
     /* If the database is unavailable, no credential can be verified; that is not the address's fault. */
     int is_unverified = call->refusal && neo_problem_status(call->refusal) >= 500;
-    if (principal)
-        neo_limiter_count(call->site->credentials, (neo_text){principal->id, NEO_ID_LEN}, requests, principal->requests,
-                          principal->window, neo_now_ms() / 1000, allowance);
+    if (call->principal)
+        count_credential(call, requests, allowance);
     else
         count_address(call, is_unverified ? 0 : requests, allowance);
     neo_call_set_header(call, "X-RateLimit-Limit", apr_itoa(call->pool, allowance->limit));
@@ -99,6 +104,16 @@ neo_problem *neo_call_count_more(neo_call *call, int requests)
                                  "The batch counts as %d requests, and %d of %d per %d s are left. Send fewer operations, or "
                                  "wait. Nothing was changed; this request counted as one.",
                                  requests + 1, allowance.remaining + 1, allowance.limit, call->principal->window));
+}
+
+int neo_call_count_part(const neo_call *call, int reserved)
+{
+    neo_allowance allowance;
+    count_credential(call, 0, &allowance);
+    if (allowance.remaining <= allowance.limit / reserved)
+        return 0;
+    count_credential(call, 1, &allowance);
+    return !allowance.is_exceeded;
 }
 
 neo_problem *neo_call_check_lookups(neo_call *call)

@@ -81,6 +81,7 @@ static neo_problem *dispatch(neo_call *call)
         [NEO_ACTION_OPENAPI] = neo_call_openapi,
         [NEO_ACTION_ERRORS] = neo_call_docs,
         [NEO_ACTION_LIST] = neo_call_list,
+        [NEO_ACTION_EXPORT] = neo_call_export,
         [NEO_ACTION_CREATE] = neo_call_create,
         [NEO_ACTION_BATCH] = neo_call_batch,
         [NEO_ACTION_READ] = neo_call_read,
@@ -186,7 +187,10 @@ static void respond(neo_call *call, const neo_problem *problem)
         respond_problem(call, problem);
     else {
         response->status = call->result.status;
-        if (call->result.body.ptr)
+        response->stream = call->result.stream;
+        if (response->stream)
+            response->media_type = call->match.operation->media_type;
+        else if (call->result.body.ptr)
             respond_with_body(call, &call->result);
     }
     set_cache_control(call);

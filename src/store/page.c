@@ -267,14 +267,21 @@ static int is_usual(const neo_selection *selection)
     return 1;
 }
 
+/* Starts a statement with the values of the parameters in `from`. */
+static void start_with(filtering *f, const neo_listed *listed, const char *const *values, int count,
+                       const neo_selection *selection, apr_pool_t *pool)
+{
+    start(f, listed, pool);
+    f->conditions = selection->count;
+    for (int i = 0; i < count; i++)
+        parameter(f, values[i]);
+}
+
 neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *const *values, int count,
                            const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
     filtering f;
-    start(&f, listed, pool);
-    f.conditions = selection->count;
-    for (int i = 0; i < count; i++)
-        parameter(&f, values[i]);
+    start_with(&f, listed, values, count, selection, pool);
     const char *limit = apr_pstrcat(pool, parameter(&f, apr_itoa(pool, selection->limit)), "::int", NULL);
     const char *before = selection->before ? parameter(&f, selection->before) : NULL;
     for (int i = 0; i < selection->count; i++)
@@ -288,4 +295,15 @@ neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *con
         statement ? neo_pg_run(pg, statement, all, pool, rows) : neo_pg_query(pg, sql, f.values->nelts, all, pool, rows);
     neo_pg_limit_time(pg, 0);
     return status;
+}
+
+const char *neo_page_all(const neo_listed *listed, const char *const *values, int count, const neo_selection *selection,
+                         apr_pool_t *pool, const apr_array_header_t **parameters)
+{
+    filtering f;
+    start_with(&f, listed, values, count, selection, pool);
+    for (int i = 0; i < selection->count; i++)
+        add_condition(&f, &selection->conditions[i]);
+    *parameters = f.values;
+    return side(&f, listed->answer, "", "desc", "all");
 }

@@ -9,6 +9,7 @@
 #include "model/references.h"
 #include "store/column.h"
 #include "store/reference.h"
+#include "store/snapshot.h"
 
 #define THIS_ROW "organization_id = {organization} and id = {id}"
 
@@ -196,4 +197,12 @@ neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo
     v.of[NEO_PARAM_LIMIT] = apr_itoa(pool, selection->limit);
     v.of[NEO_PARAM_BEFORE] = selection->before;
     return neo_sql_run(pg, selection->before ? s->list_next : s->list_first, &v, pool, rows);
+}
+
+neo_pg_status neo_table_open_snapshot(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                      const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
+{
+    const apr_array_header_t *parameters;
+    const char *sql = neo_page_all(&of(resource)->listed, &actor->organization, 1, selection, pool, &parameters);
+    return neo_snapshot_open(pg, sql, parameters, pool, rows);
 }

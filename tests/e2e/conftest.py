@@ -12,7 +12,7 @@ session   instance    deployment.Instance: url, ca, port, state, sql(), error_lo
 test      api         client.Api with an org_admin's key to principals.organization, where other tests work as well
           own_api     the same to an organization that no other test uses, for tests that count
           anonymous   without a credential, from an address of its own: what it does wrong is counted for no other test
-          second_host_api  like own_api, to the second virtual host, with short-lived cursors and small bodies (see SECOND_HOST)
+          second_host_api  like own_api, to the second virtual host, with short-lived cursors, small bodies and short exports (see SECOND_HOST)
           new_instance   makes further Instances, for tests that break theirs: new_instance(PROCESSES="1"); removed at the end
           report      report("3 kills") says in the session's report what a test has measured
           log_since   log_since() is what the error log has got since the test began
@@ -55,6 +55,7 @@ Listen 127.0.0.2:${PORT} https
     NeoAPIDocsURL https://docs.example.com/api
     NeoAPICursorLifetime 1
     NeoAPIMaxBody 4096
+    NeoAPIExportTimeout 2
     <Location "/public/v1/">
         NeoAPI On
     </Location>

@@ -17,7 +17,7 @@ from whatsapp import meta, module_admin_factory, module_instance, org, provider 
 pytestmark = pytest.mark.unsanitized
 
 TOOLS = ROOT / "tests/openapi"
-PRINTED = [r"api_key", r"Ana Public", r"201 brk_\w+ \"\w+\"", r"200 \{.*\+55 11 91234-5678", r"\[ ?201, 200 ?\]", r"204",
+PRINTED = [r"api_key", r"Ana Public", r"Ana Public", r"201 brk_\w+ \"\w+\"", r"200 \{.*\+55 11 91234-5678", r"\[ ?201, 200 ?\]", r"204",
            r"20[01] accepted", r"whs_\w+ whsec_", r"\[\]"]  # by the samples in Python and TypeScript, in this order
 INSTALL_TIMEOUT_S = 600  # npm fetches 640 packages on a new machine
 
@@ -61,7 +61,7 @@ def assert_made(org, rounds):
 def test_curl(org, run, tools, tmp_path):
     texts = samples(page_of(org.api, "docs/"), "sh")
     shown = run("sh", "-eu", "-c", "\n".join(2 * texts))
-    assert len(texts) == 8 and len(re.findall('"status":20[01],"resource"', shown)) == 4
+    assert len(texts) == 9 and len(re.findall('"status":20[01],"resource"', shown)) == 4
     assert (tmp_path / "api.ts").stat().st_size > 10000
     assert_made(org, 2)
 
@@ -81,7 +81,7 @@ def test_typescript(org, run, tools, tmp_path):
     (tmp_path / "samples.ts").write_text("\n".join(texts))
     run("sh", "-eu", "-c", npx)
     run("node_modules/.bin/tsc")
-    first = [*PRINTED[:7], "Davi Moreira", *PRINTED[7:]]  # the generated client lists brokers
+    first = [*PRINTED[:8], "Davi Moreira", *PRINTED[8:]]  # the generated client lists brokers
     shown = run("node", "samples.js") + run("node", "samples.js")
     assert re.fullmatch(".*".join(["", *first, *first, ""]), shown, re.S), shown
     assert_made(org, 2)

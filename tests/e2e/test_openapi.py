@@ -119,6 +119,7 @@ def test_every_operation_of_the_contract_is_described(document):
     collections = {(method, f"/{name}{path}") for name in names for path in ("", "/{id}") for method in
                    (METHODS - {"post"} if path else ("get", "post"))}
     assert described == collections | {("post", f"/{name}/batch") for name in ("brokers", "properties", "parties")} | {
+        ("get", f"/{name}/export") for name in names[:-1]} | {
         ("get", "/me"), ("get", "/openapi.yaml"), ("get", "/docs/errors"), ("post", "/webhooks/{id}/rotate-secret"),
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),

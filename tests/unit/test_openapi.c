@@ -308,7 +308,7 @@ static void assert_parameters(const neo_operation *operation, const neo_resource
     for (int i = 0; i < COUNT(taken); i++)
         assert_int_equal(!!(neo_operation_accepts(operation, resource) & taken[i].accepts),
                          refers_to(made, "parameters", taken[i].parameter, pool));
-    int is_of_resource = operation->accepts & NEO_ACCEPTS_PAGE && !operation->filters;
+    int is_of_resource = operation->accepts & NEO_ACCEPTS_FILTERS && !operation->filters;
     assert_int_equal(is_of_resource, refers_to(made, "parameters", "created_gte", pool));
     for (const neo_filter *f = is_of_resource ? resource->filters : NULL; f && f->name; f++)
         assert_true(refers_to(made, "parameters", apr_pstrcat(pool, resource->name, "_", f->name, NULL), pool));
