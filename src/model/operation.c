@@ -122,15 +122,9 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                           .problems = CHECKED_BODY | BIT(NEO_VALIDATION_BATCH_TOO_LARGE) | BIT(NEO_NOT_FOUND_RESOURCE),
                           .verb = "batch",
                           .summary = "Create, update and delete several {collection}",
-                          .doc = "Up to 100 operations, executed in order. Each has the same result as the single request: an "
-                                 "update is a JSON merge patch, and each change has its own event. Without `atomic` each "
-                                 "succeeds or fails on its own, and the response has all results. With `atomic` all are "
-                                 "executed or none: the response is the first error, with its status and the operation in "
-                                 "front of its fields (`operations[3].data.name`), and `failures` has the results of all "
-                                 "operations that failed. Each is checked as if the failed ones before it had not been sent, "
-                                 "so a failure can be a consequence of an earlier one.\n\nFor the rate limit, ten operations "
-                                 "or fewer count as one request, 100 as ten. A batch that exceeds what is left is refused "
-                                 "with 429 and counts as one request. An Idempotency-Key applies to the whole batch.",
+                          .doc =
+                              "Up to 100 operations, in order, with the results and events of single requests. See Batches in "
+                              "the introduction.",
                           .answer = "The results of the operations, in order."},
     [NEO_ACTION_READ] = {.method = "GET",
                          .path = "{collection}/{id}",
