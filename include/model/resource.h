@@ -194,8 +194,12 @@ NEO_RESOURCE_LIST(NEO_DECLARATION)
 /* Imported and exported by neoapictl, but not part of the API. */
 extern const neo_resource neo_lead, neo_whatsapp_opt_out, neo_whatsapp_conversation, neo_whatsapp_message;
 
-/* The body of POST /webhooks/{id}/recover. */
+/* The body of POST /webhooks/{id}/recover, and the values of its `statuses`, ended by NULL. */
 extern const neo_resource neo_recovery;
+extern const char *const neo_recovery_statuses[];
+
+/* The types of events that subscriptions can list, without "*", ended by NULL. */
+extern const char *const neo_event_types[];
 
 /* The body and the response of POST /whatsapp/conversations; a conversation as it is read. */
 extern const neo_resource neo_whatsapp, neo_whatsapp_started, neo_conversation, neo_conversation_changes;

@@ -3,6 +3,7 @@
 #ifndef NEO_STORE_DELIVERY_H
 #define NEO_STORE_DELIVERY_H
 
+#include "core/json.h"
 #include "store/idempotency.h"
 #include "store/page.h"
 
@@ -16,12 +17,11 @@ NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor
 NEO_MUSTCHECK neo_pg_status neo_delivery_read(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *id,
                                               apr_pool_t *pool, neo_rows *rows);
 
-/* Queues new deliveries. One row: the answer, and the number of deliveries; none if `of` does not exist, or the idempotency key
+/* Queues a new delivery. One row: the answer, and the number of deliveries; none if `of` does not exist, or the idempotency key
  * does. */
 typedef enum neo_delivery_kind {
-    NEO_DELIVERY_TEST,    /* of the event webhook.test; `of` is ignored */
-    NEO_DELIVERY_RETRY,   /* with the payload of the delivery `of` */
-    NEO_DELIVERY_RECOVER, /* of each delivery that has failed since the time `of`, by neo_delivery_recover_step */
+    NEO_DELIVERY_TEST,  /* of the event webhook.test; `of` is ignored */
+    NEO_DELIVERY_RETRY, /* with the payload of the delivery `of` */
     NEO_DELIVERY_KINDS
 } neo_delivery_kind;
 
@@ -29,9 +29,11 @@ NEO_MUSTCHECK neo_pg_status neo_delivery_make(neo_pg *pg, neo_delivery_kind kind
                                               const neo_idempotency *idempotency, const char *subscription, const char *of,
                                               apr_pool_t *pool, neo_rows *rows);
 
-/* Makes the next deliveries of a recovery. *count: the failed ones that it has passed; NEO_RECOVERY_STEP: there may be more. */
-#define NEO_RECOVERY_STEP 500
-NEO_MUSTCHECK neo_pg_status neo_delivery_recover_step(neo_pg *pg, apr_pool_t *pool, int *count);
+/* Sends events again that have not arrived (see neoapi.webhook_recover); `body` is a valid neo_recovery. One row as above, none
+ * if the idempotency key exists. */
+NEO_MUSTCHECK neo_pg_status neo_delivery_recover(neo_pg *pg, const neo_actor *actor, const neo_idempotency *idempotency,
+                                                 const char *subscription, const neo_json *body, apr_pool_t *pool,
+                                                 neo_rows *rows);
 
 /* Gives a subscription a new secret (sealed); the old one stays valid for a day. One row with the answer, or none. */
 NEO_MUSTCHECK neo_pg_status neo_delivery_rotate(neo_pg *pg, const neo_actor *actor, const char *subscription,

@@ -10,10 +10,10 @@
 const char *neo_admin_list_deliveries(neo_pg *pg, const char *subscription, const char *status, const char *limit,
                                       apr_pool_t *pool, neo_json **list);
 
-/* Queue new deliveries: with the payload of `delivery`; with that of every delivery of a subscription that has failed since a
- * time (RFC 3339). *answer is the API's answer; *is_waiting: they wait, because the subscription is inactive. */
+/* Queue new deliveries: with the payload of `delivery`; of the events that have not arrived (`body` is a valid neo_recovery and
+ * is changed). *answer is the API's answer; *is_waiting: they wait, because the subscription is inactive. */
 const char *neo_admin_retry(neo_pg *pg, const char *delivery, apr_pool_t *pool, neo_json **answer, int *is_waiting);
-const char *neo_admin_recover(neo_pg *pg, const char *subscription, const char *since, apr_pool_t *pool, neo_json **answer,
+const char *neo_admin_recover(neo_pg *pg, const char *subscription, neo_json *body, apr_pool_t *pool, neo_json **answer,
                               int *is_waiting);
 
 /* The position in the attempts; initially all zero. */

@@ -284,7 +284,7 @@ static const check checks[] = {
      " ('reference', 'select,insert,update,delete'),"
      " ('idempotency_key', 'select,insert,delete'), ('webhook_subscription', 'select,insert,update,delete'),"
      " ('webhook_queue', 'select,insert,update,delete'), ('webhook_delivery', 'select,insert'),"
-     " ('webhook_deletion', 'select,insert,update,delete'), ('webhook_recovery', 'select,insert,update,delete'),"
+     " ('webhook_deletion', 'select,insert,update,delete'),"
      " ('webhook_attempt', 'select,insert'), ('event', 'select,insert'), ('event_epoch', 'select'),"
      " ('event_mark', 'select')) as tables (t, privileges), "
      "unnest(string_to_array(privileges, ',')) p"

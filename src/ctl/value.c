@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/encode.h"
 #include "core/id.h"
+#include "model/resource.h"
 #include "model/rules.h"
 #include "model/scope.h"
 
@@ -16,12 +17,18 @@
 #define MAX_GRACE      2592000 /* 30 days */
 #define MAX_IDENTIFIER 63
 
-static apr_array_header_t *role_words(apr_pool_t *pool)
+/* `values` end with NULL. */
+static apr_array_header_t *words_of(const char *const *values, apr_pool_t *pool)
 {
     apr_array_header_t *words = apr_array_make(pool, 4, sizeof(const char *));
-    for (int i = 0; neo_role_names[i]; i++)
-        APR_ARRAY_PUSH(words, const char *) = neo_role_names[i];
+    for (; *values; values++)
+        APR_ARRAY_PUSH(words, const char *) = *values;
     return words;
+}
+
+static apr_array_header_t *role_words(apr_pool_t *pool)
+{
+    return words_of(neo_role_names, pool);
 }
 
 static apr_array_header_t *scope_words(apr_pool_t *pool)
@@ -34,11 +41,18 @@ static apr_array_header_t *scope_words(apr_pool_t *pool)
 
 static apr_array_header_t *delivery_status_words(apr_pool_t *pool)
 {
-    static const char *const statuses[] = {"pending", "success", "failed"};
-    apr_array_header_t *words = apr_array_make(pool, 3, sizeof(const char *));
-    for (apr_size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
-        APR_ARRAY_PUSH(words, const char *) = statuses[i];
-    return words;
+    static const char *const statuses[] = {"pending", "success", "failed", NULL};
+    return words_of(statuses, pool);
+}
+
+static apr_array_header_t *recovery_status_words(apr_pool_t *pool)
+{
+    return words_of(neo_recovery_statuses, pool);
+}
+
+static apr_array_header_t *event_type_words(apr_pool_t *pool)
+{
+    return words_of(neo_event_types, pool);
 }
 
 static const char *check_time(const char *text, apr_pool_t *pool)
@@ -172,6 +186,8 @@ static const struct {
     [NEO_CTL_SUBSCRIPTION_ID] = {.placeholder = "SUBSCRIPTION", .prefix = "whs_"},
     [NEO_CTL_DELIVERY_ID] = {.placeholder = "DELIVERY", .prefix = "whd_"},
     [NEO_CTL_DELIVERY_STATUS] = {.placeholder = "STATUS", .words = delivery_status_words},
+    [NEO_CTL_RECOVERY_STATUS] = {.placeholder = "STATUS", .words = recovery_status_words},
+    [NEO_CTL_EVENT_TYPE] = {.placeholder = "TYPE", .words = event_type_words},
     [NEO_CTL_TIME] = {.placeholder = "TIME", .check = check_time},
     [NEO_CTL_NUMBER_ID] = {.placeholder = "NUMBER", .prefix = "wan_"},
     [NEO_CTL_LEAD_ID] = {.placeholder = "LEAD", .prefix = "led_"},

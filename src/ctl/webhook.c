@@ -48,18 +48,38 @@ static neo_ctl_exit retry(neo_ctl *ctl)
     return print_result(ctl, wrong, answer, is_waiting);
 }
 
+/* Sets a member to the time in an option, which was validated with the command line. */
+static void add_time(neo_json *body, const neo_ctl *ctl, const char *name)
+{
+    char text[NEO_MS_TEXT_SIZE];
+    neo_ms ms;
+    if (neo_ctl_value(ctl, name) && neo_ms_parse(neo_ctl_value(ctl, name), &ms)) {
+        neo_ms_format(text, ms);
+        neo_json_set(body, name, neo_json_make_string(text, ctl->pool));
+    }
+}
+
+static void add_values(neo_json *body, const neo_ctl *ctl, const char *member, const char *option)
+{
+    apr_array_header_t *values = neo_ctl_values(ctl, option);
+    neo_json *list = neo_json_make_array(ctl->pool);
+    for (int i = 0; i < values->nelts; i++)
+        neo_json_append(list, neo_json_make_string(APR_ARRAY_IDX(values, i, const char *), ctl->pool));
+    neo_json_set(body, member, list);
+}
+
 static neo_ctl_exit recover(neo_ctl *ctl)
 {
     const char *wrong;
-    char since[NEO_MS_TEXT_SIZE];
-    neo_json *answer = NULL;
-    neo_ms ms = 0;
+    neo_json *answer = NULL, *body = neo_json_make_object(ctl->pool);
     int is_waiting = 0;
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
-    if (neo_ms_parse(neo_ctl_value(ctl, "since"), &ms)) /* validated with the command line */
-        neo_ms_format(since, ms);
+    add_time(body, ctl, "since");
+    add_time(body, ctl, "until");
+    add_values(body, ctl, "statuses", "status");
+    add_values(body, ctl, "event_types", "event");
     if (pg)
-        wrong = neo_admin_recover(pg, neo_ctl_value(ctl, "subscription"), since, ctl->pool, &answer, &is_waiting);
+        wrong = neo_admin_recover(pg, neo_ctl_value(ctl, "subscription"), body, ctl->pool, &answer, &is_waiting);
     return print_result(ctl, wrong, answer, is_waiting);
 }
 
@@ -172,7 +192,11 @@ static const neo_ctl_parameter retry_arguments[] = {
 };
 
 static const neo_ctl_parameter recover_options[] = {
-    {"since", NEO_CTL_TIME, NEO_CTL_REQUIRED, NULL, "send deliveries again that failed at or after this time"},
+    {"since", NEO_CTL_TIME, NEO_CTL_REQUIRED, NULL, "only events at this time or later"},
+    {"until", NEO_CTL_TIME, 0, NULL, "only events at this time or earlier"},
+    {"status", NEO_CTL_RECOVERY_STATUS, NEO_CTL_REPEATED, NULL,
+     "only with this status: all deliveries failed, one waits, or there is none"},
+    {"event", NEO_CTL_EVENT_TYPE, NEO_CTL_REPEATED, NULL, "only events of this type"},
     {0},
 };
 
@@ -189,9 +213,10 @@ const neo_ctl_command neo_ctl_webhook[] = {
     {"webhook", "deliveries", "List a subscription's deliveries, newest first, with the result of the last attempt.", NULL,
      of_subscription, deliveries_options, deliveries, NULL, 0},
     {"webhook", "retry", "Send a delivery's payload again, as a new delivery.", NULL, retry_arguments, NULL, retry, NULL, 0},
-    {"webhook", "recover", "Send all deliveries of a subscription again that failed since a given time.",
-     "Each becomes a new delivery. If you run it twice, they are sent twice.", of_subscription, recover_options, recover, NULL,
-     0},
+    {"webhook", "recover", "Send a subscription the events again that have not arrived.",
+     "Each gets a new delivery, unless one is pending, which is sent at once. Events that have arrived or are being sent are "
+     "skipped, so it can be repeated.",
+     of_subscription, recover_options, recover, NULL, 0},
     {"webhook", "tail", "Follow delivery attempts, one line each.",
      "The result \"retry\" means that the attempt failed and another follows. With --json each line is an object.", NULL,
      tail_options, tail, NULL, 0},

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expiry, recoveries, deleted subscriptions and cleanup, in steps between which deliveries are claimed (see janitor.h). */
+/* Expiry, deleted subscriptions and cleanup, in steps between which deliveries are claimed (see janitor.h). */
 #include "janitor.h"
 
 #include "core/clock.h"
-#include "store/delivery.h"
 #include "store/expiry.h"
 #include "store/outbox.h"
 
@@ -23,14 +22,6 @@ static int expire(neo_janitor *janitor, neo_pg *pg, int *is_queued)
     neo_pg_status status = neo_expiry_run(pg, janitor->pool, &count);
     *is_queued = count > 0;
     return status == NEO_PG_OK && count >= NEO_EXPIRY_BATCH;
-}
-
-static int recover(neo_janitor *janitor, neo_pg *pg, int *is_queued)
-{
-    int count = 0;
-    neo_pg_status status = neo_delivery_recover_step(pg, janitor->pool, &count);
-    *is_queued = count > 0;
-    return status == NEO_PG_OK && count == NEO_RECOVERY_STEP;
 }
 
 static int fail_deleted(neo_janitor *janitor, neo_pg *pg, int *is_queued)
@@ -60,7 +51,6 @@ static const struct {
     int (*step)(neo_janitor *janitor, neo_pg *pg, int *is_queued);
 } jobs[NEO_JANITOR_JOBS] = {
     {30000, 100, 0, expire},
-    {1000, 50, 0, recover},
     {1000, 50, 0, fail_deleted},
     {60000, 100, 60000, cleanup},
 };

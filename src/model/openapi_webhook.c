@@ -102,7 +102,8 @@ static const struct {
         "description": "The result of a recovery.",
         "required": ["recovered"],
         "properties": {
-            "recovered": {"type": "integer", "minimum": 0, "description": "Number of failed deliveries found."}
+            "recovered": {"type": "integer", "minimum": 0, "description": "Number of events that are sent again."},
+            "position": {"type": "string", "description": "From here the next request continues. Absent if all events were examined."}
         }
     })},
     {"schemas", "TestEvent", NEO_JSON({

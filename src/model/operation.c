@@ -208,9 +208,13 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                             .body = &neo_recovery,
                             .schema = "Recovered",
                             .verb = "recoverDeliveries",
-                            .summary = "Retry failed deliveries",
-                            .doc = "Creates a new delivery for each one that failed since `since`.",
-                            .answer = "The number of failed deliveries found."},
+                            .summary = "Send events again that have not arrived",
+                            .doc =
+                                "Events of which no delivery has succeeded get a new delivery. Events that have arrived or "
+                                "are being sent are skipped, so a repeated request sends nothing. A request examines at most "
+                                "10,000 events and sends at most 1,000. If the response has a `position`, repeat the request "
+                                "with it to continue. Imported history is not sent.",
+                            .answer = "The number of events that are sent again."},
     [NEO_ACTION_LIST_DELIVERIES] = {.method = "GET",
                                     .path = "webhooks/{id}/deliveries",
                                     .access = NEO_ACCESS_READ,

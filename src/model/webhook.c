@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Webhook subscriptions. src/delivery/ sends the events. */
+#include <string.h>
+
 #include "model/fields.h"
 #include "model/rules.h"
 
@@ -7,6 +9,7 @@
 /* Not included in "*", which clients chose when there were no others. */
 #define NEO_WHATSAPP_EVENTS "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out"
 static const char *const events[] = {NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, "*", NULL};
+const char *const neo_event_types[] = {NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NULL};
 
 static const neo_field fields[] = {
     NEO_FIELD_ID("subscription", "whs_01kga4vrzrd2v6x8t1q5m9k7b4", 0),
@@ -50,12 +53,46 @@ const neo_resource neo_webhook = {
     .fields = fields,
 };
 
+const char *const neo_recovery_statuses[] = {"failed", "pending", "missed", NULL};
+
+static const char *rule_position(const neo_json *value, apr_pool_t *pool)
+{
+    const char *text = neo_json_string(value);
+    (void)pool;
+    return strncmp(text, "evt_", 4) == 0 && strlen(text) == 30 && strspn(text + 4, "0123456789abcdef") == 26
+               ? NULL
+               : "must be a position from an earlier response";
+}
+
 static const neo_field recovery_fields[] = {
     {.name = "since",
      .type = NEO_TIMESTAMP,
      .flags = NEO_REQUIRED,
-     .doc = "Deliveries that failed at this time or later are retried.",
+     .doc = "Only events at this time or later.",
      .example = "\"2026-02-03T00:00:00.000Z\""},
+    {.name = "until",
+     .type = NEO_TIMESTAMP,
+     .doc = "Only events at this time or earlier.",
+     .example = "\"2026-02-04T00:00:00.000Z\""},
+    {.name = "event_types",
+     .type = NEO_ENUM_LIST,
+     .values = neo_event_types,
+     .doc = "Only events of these types.",
+     .example = "[\"broker.created\"]"},
+    {.name = "statuses",
+     .type = NEO_ENUM_LIST,
+     .values = neo_recovery_statuses,
+     .doc =
+         "`failed`: every delivery of the event has failed. `pending`: its delivery waits for the next attempt, which follows "
+         "at once. `missed`: it has no delivery, because the subscription was inactive. All by default.",
+     .example = "[\"failed\", \"missed\"]"},
+    {.name = "position",
+     .type = NEO_STRING,
+     .max = 30,
+     .rule = rule_position,
+     .pattern = "^evt_[0-9a-f]{26}$",
+     .doc = "Continues after this position, which an earlier response has returned.",
+     .example = "\"evt_000000000001f4a70000003a91\""},
     {0},
 };
 

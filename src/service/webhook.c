@@ -40,26 +40,32 @@ neo_problem *neo_call_read_delivery(neo_call *call, neo_result *result)
 
 /* ---------------------------------------------------------------- new deliveries */
 
-typedef struct {
-    neo_delivery_kind kind;
-    const char *of;
-} delivery_request;
-
-static neo_pg_status make(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
+static neo_pg_status test(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
 {
-    const delivery_request *wanted = baton;
-    return neo_delivery_make(pg, wanted->kind, &call->actor, call->idempotency, call->match.id, wanted->of, call->pool, rows);
+    (void)baton;
+    return neo_delivery_make(pg, NEO_DELIVERY_TEST, &call->actor, call->idempotency, call->match.id, NULL, call->pool, rows);
 }
 
-static neo_problem *deliver(neo_call *call, neo_delivery_kind kind, const char *of, neo_result *result)
+static neo_pg_status retry(neo_call *call, neo_pg *pg, void *baton, neo_rows *rows)
+{
+    (void)baton;
+    return neo_delivery_make(pg, NEO_DELIVERY_RETRY, &call->actor, call->idempotency, call->match.id,
+                             call->match.subresource_id, call->pool, rows);
+}
+
+static neo_pg_status recover(neo_call *call, neo_pg *pg, void *body, neo_rows *rows)
+{
+    return neo_delivery_recover(pg, &call->actor, call->idempotency, call->match.id, body, call->pool, rows);
+}
+
+static neo_problem *deliver(neo_call *call, const neo_idempotent *operation, neo_result *result)
 {
     neo_pg *pg;
     neo_rows rows;
-    delivery_request wanted = {kind, of};
     neo_problem *problem = neo_call_acquire_for_id(call, &pg);
     if (problem)
         return problem;
-    problem = neo_call_write_idempotent(call, pg, &(neo_idempotent){.write = make, .baton = &wanted}, &rows, result);
+    problem = neo_call_write_idempotent(call, pg, operation, &rows, result);
     neo_call_release(call, pg);
     if (!problem && !result->is_replayed)
         *result = (neo_result){.status = call->match.operation->status, .body = neo_rows_text(&rows, 0, 0)};
@@ -68,12 +74,12 @@ static neo_problem *deliver(neo_call *call, neo_delivery_kind kind, const char *
 
 neo_problem *neo_call_test_webhook(neo_call *call, neo_result *result)
 {
-    return deliver(call, NEO_DELIVERY_TEST, NULL, result);
+    return deliver(call, &(neo_idempotent){.write = test}, result);
 }
 
 neo_problem *neo_call_retry_delivery(neo_call *call, neo_result *result)
 {
-    return deliver(call, NEO_DELIVERY_RETRY, call->match.subresource_id, result);
+    return deliver(call, &(neo_idempotent){.write = retry}, result);
 }
 
 neo_problem *neo_call_recover(neo_call *call, neo_result *result)
@@ -82,5 +88,5 @@ neo_problem *neo_call_recover(neo_call *call, neo_result *result)
     neo_problem *problem = neo_validate(&neo_recovery, call->body, call->pool, &clean);
     if (!problem)
         problem = neo_call_find(call);
-    return problem ? problem : deliver(call, NEO_DELIVERY_RECOVER, neo_json_string(neo_json_get(clean, "since")), result);
+    return problem ? problem : deliver(call, &(neo_idempotent){.write = recover, .baton = clean}, result);
 }

@@ -72,12 +72,13 @@ static void add_event(neo_buf *sql, const neo_event *event)
 {
     neo_buf_printf(sql,
                    ", event%s as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id,"
-                   " payload%s) select {organization}, '%s.%s', r.id, %s, {actor}, {request}",
-                   event->number, event->before ? ", changed, previous" : "", event->resource->name, event->happened,
-                   event->now);
+                   " payload%s%s) select {organization}, '%s.%s', r.id, %s, {actor}, {request}",
+                   event->number, event->before ? ", changed, previous" : "", event->is_silent ? ", is_silent" : "",
+                   event->resource->name, event->happened, event->now);
     add_payload(sql, event);
     if (event->before)
         add_difference(sql, event->resource);
+    neo_buf_puts(sql, event->is_silent ? ", true" : "");
     neo_buf_printf(sql, " from %s r", event->from);
     if (event->before)
         neo_buf_printf(sql, " left join %s o on o.id = r.id", event->before);

@@ -47,20 +47,14 @@ const char *neo_admin_list_deliveries(neo_pg *pg, const char *subscription, cons
 
 /* ---------------------------------------------------------------- sending again */
 
-/* `of` is a row as of find(). */
-static const char *make(neo_pg *pg, neo_delivery_kind kind, const neo_rows *of, const char *what, apr_pool_t *pool,
-                        neo_json **answer, int *is_waiting)
+/* Reads the answer of a statement that made deliveries. */
+static const char *read_answer(neo_pg_status status, const neo_rows *rows, apr_pool_t *pool, neo_json **answer)
 {
-    neo_rows rows;
-    neo_actor actor = {.organization = neo_rows_value(of, 0, 0)};
-    neo_delivery_make_statements(pool);
-    neo_pg_status status = neo_delivery_make(pg, kind, &actor, NULL, neo_rows_value(of, 0, 1), what, pool, &rows);
-    const char *wrong = sentence(status, &rows);
-    if (!wrong && rows.count == 0)
+    const char *wrong = sentence(status, rows);
+    if (!wrong && rows->count == 0)
         wrong = "it was deleted meanwhile";
     if (!wrong)
-        *answer = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
-    *is_waiting = !neo_rows_is_true(of, 0, 2);
+        *answer = neo_json_parse(neo_rows_text(rows, 0, 0), pool, &wrong);
     return wrong;
 }
 
@@ -73,15 +67,40 @@ const char *neo_admin_retry(neo_pg *pg, const char *delivery, apr_pool_t *pool, 
         wrong = "there is no such delivery; see: neoapictl webhook deliveries";
     if (!wrong && !neo_rows_value(&of, 0, 1))
         wrong = "its subscription has been deleted";
-    return wrong ? wrong : make(pg, NEO_DELIVERY_RETRY, &of, delivery, pool, answer, is_waiting);
+    if (wrong)
+        return wrong;
+    neo_rows rows;
+    neo_actor actor = {.organization = neo_rows_value(&of, 0, 0)};
+    neo_delivery_make_statements(pool);
+    *is_waiting = !neo_rows_is_true(&of, 0, 2);
+    neo_pg_status status =
+        neo_delivery_make(pg, NEO_DELIVERY_RETRY, &actor, NULL, neo_rows_value(&of, 0, 1), delivery, pool, &rows);
+    return read_answer(status, &rows, pool, answer);
 }
 
-const char *neo_admin_recover(neo_pg *pg, const char *subscription, const char *since, apr_pool_t *pool, neo_json **answer,
+const char *neo_admin_recover(neo_pg *pg, const char *subscription, neo_json *body, apr_pool_t *pool, neo_json **answer,
                               int *is_waiting)
 {
-    neo_rows of;
+    neo_rows of, rows;
+    neo_json *position;
+    long long recovered = 0;
     const char *wrong = find(pg, subscription, pool, &of);
-    return wrong ? wrong : make(pg, NEO_DELIVERY_RECOVER, &of, since, pool, answer, is_waiting);
+    if (wrong)
+        return wrong;
+    neo_actor actor = {.organization = neo_rows_value(&of, 0, 0)};
+    neo_delivery_make_statements(pool);
+    *is_waiting = !neo_rows_is_true(&of, 0, 2);
+    do {
+        neo_pg_status status = neo_delivery_recover(pg, &actor, NULL, subscription, body, pool, &rows);
+        if ((wrong = read_answer(status, &rows, pool, answer)))
+            return wrong;
+        recovered += neo_json_integer(neo_json_get(*answer, "recovered"));
+        position = neo_json_get(*answer, "position");
+        if (position)
+            neo_json_set(body, "position", position);
+    } while (position);
+    neo_json_set(*answer, "recovered", neo_json_make_integer(recovered, pool));
+    return NULL;
 }
 
 /* ---------------------------------------------------------------- following */

@@ -142,7 +142,10 @@ def test_recover_sends_only_later_failed_deliveries(ctl, admin, receiver):
         admin.broker()
         eventually(lambda: len(deliveries(admin, subscription)) == len(found) + 1, "a delivery")
         found.append(until(admin, subscription, outcome))
-    assert ctl.json("webhook", "recover", subscription["id"], "--since", found[1]["created_at"]) == {"recovered": 2}
+    since = ["recover", subscription["id"], "--since", found[1]["created_at"]]
+    for more in (["--until", found[0]["created_at"]], ["--status", "missed", "--status", "pending"], ["--event", "party.created"]):
+        assert ctl.json("webhook", *since, *more) == {"recovered": 0}
+    assert ctl.json("webhook", *since, "--status", "failed", "--event", "broker.created") == {"recovered": 2}
     eventually(lambda: len(deliveries(admin, subscription, status="success")) == 3, "what was sent again")
     again = deliveries(admin, subscription)[:2]
     payloads = [arrival.json["payload"] for arrival in receiver.arrivals[-2:]]
@@ -211,6 +214,8 @@ def test_missing_subscriptions_and_deliveries_are_refused(ctl, admin):
     ["recover", "whs_" + UNKNOWN_ULID],
     ["recover", "whs_" + UNKNOWN_ULID, "--since", "yesterday"],
     ["recover", "whs_" + UNKNOWN_ULID, "--since", "2026-02-30T00:00:00Z"],
+    ["recover", "whs_" + UNKNOWN_ULID, "--since", "2026-02-03T00:00:00Z", "--status", "success"],
+    ["recover", "whs_" + UNKNOWN_ULID, "--since", "2026-02-03T00:00:00Z", "--event", "*"],
     ["tail", "--for", "0"],
     ["tail", "--organization", "all"],
     ["listen"],

@@ -95,27 +95,6 @@ def test_deleting_a_subscription_does_not_wait_for_its_deliveries(admin, receive
     assert not receiver.arrivals
 
 
-def test_a_recovery_is_accepted_at_once_and_made_in_steps(admin, receiver, module_instance):
-    """The request does not wait for the queue. No failed delivery is left out or sent again twice."""
-    count = 1200
-    subscription = subscribe(admin, receiver.url, is_active=False)
-    add_pending_deliveries(module_instance, subscription, count)
-    module_instance.sql("with gone as (delete from neoapi.webhook_queue where subscription_id = %s returning *)"
-                        " insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at,"
-                        " duration_ms, outcome) select organization_id, id, subscription_id, 5, now(), 1, 'failed' from gone",
-                        subscription["id"])
-    with contextlib.closing(psycopg2.connect(module_instance.admin_dsn)) as connection:
-        with connection.cursor() as cursor:
-            cursor.execute("lock table neoapi.webhook_queue in share mode")
-        path = f"webhooks/{subscription['id']}/recover"
-        assert ok(admin.post(path, json={"since": "2026-01-01T00:00:00Z"})) == {"recovered": count}
-    eventually(lambda: queued(module_instance, subscription) == count, "all are queued again")
-    eventually(lambda: not module_instance.sql("select 1 from neoapi.webhook_recovery"), "the recovery is over")
-    assert queued(module_instance, subscription) == count
-    assert ok(admin.get(f"webhooks/{subscription['id']}/deliveries", params={"status": "pending", "limit": 1}))["items"]
-    ok(admin.delete(f"webhooks/{subscription['id']}"), 204)
-
-
 @pytest.mark.parametrize("outcomes", ["good", "mixed"])
 def test_failing_and_recording_deliveries_do_not_wait_for_each_other(admin, receiver, module_instance, outcomes):
     """Deliveries in flight end once: with their result, or with the deletion."""
