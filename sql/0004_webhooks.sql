@@ -99,6 +99,8 @@ create table neoapi.event (
     primary key (organization_id, id, created_at)
 ) partition by range (created_at);
 
+create index event_resource on neoapi.event (organization_id, resource_id, id);
+
 -- Empty unless the janitor has not run for days.
 create table neoapi.event_default partition of neoapi.event default;
 
@@ -221,14 +223,14 @@ create trigger note_deletion after delete on neoapi.webhook_subscription
 -- ---------------------------------------------------------------- recovery
 
 -- Sends a subscription the events of a time again that have not arrived: no delivery of them has succeeded. `wanted` is the body
--- of the request, `any_type` the types that '*' includes. Looks at no more than 10000 events and sends no more than 1000;
--- `position` is the last one if there may be more, else null.
+-- of the request, `any_type` the types that '*' includes. Examines no more than 10000 events, a thousand at a time, and sends no
+-- more than 1000; `position` is the last one if there may be more, else null.
 --
 -- failed: all deliveries of the event have failed; it gets another one. pending: a delivery waits for its next attempt, which
 -- becomes due. missed: there is no delivery, because the subscription was inactive. Deliveries are kept for a shorter time than
 -- events, and without them it is unknown what has arrived; so events before the first partition are left out.
 --
--- plpgsql, because its statements have snapshots of their own: the second one sees what a concurrent call has sent.
+-- plpgsql, because its statements have snapshots of their own: those after the lock see what a concurrent call has sent.
 create function neoapi.webhook_recover(organization text, subscription text, wanted json, any_type text[], id_block text,
                                        at timestamptz, out recovered bigint, out "position" text)
     language plpgsql as $$
@@ -237,65 +239,75 @@ declare
         select to_date(min(right(c.relname, 8)), 'YYYYMMDD')::timestamp at time zone 'UTC' from pg_class c
         where c.relnamespace = 'neoapi'::regnamespace and c.relkind = 'r' and c.relname ~ '^webhook_delivery_[0-9]{8}$'));
     last timestamptz := coalesce((wanted->>'until')::timestamptz, 'infinity');
-    after text := coalesce(wanted->>'position', '');
     types text[] := array(select json_array_elements_text(wanted->'event_types'));
     statuses text[] := array(select json_array_elements_text(wanted->'statuses'));
+    total int := 0;
+    step record;
 begin
+    recovered := 0;
+    "position" := coalesce(wanted->>'position', '');
     perform pg_advisory_xact_lock(hashtext('neoapi.webhook_recover'), hashtext(subscription));
-    with found as materialized (
-        select e.id, e.type, e.created_at, e.is_silent
-        from neoapi.event e
-        where e.organization_id = organization and e.id > after and e.created_at >= first and e.created_at <= last
-        order by e.id limit 10000),
-    -- The limits keep the planner from reading the whole history: two index look-ups for each delivery.
-    delivered as materialized (
-        select d.id, d.event_id, a.arrived, q.pending, q.waits
-        from neoapi.webhook_delivery d
-        left join lateral (
-            select true as arrived from neoapi.webhook_attempt l
-            where l.organization_id = d.organization_id and l.subscription_id = d.subscription_id and l.outcome = 'success'
-            and l.delivery_id = d.id limit 1) a on true
-        left join lateral (
-            select true as pending, w.claim is null and w.due_at > now() as waits from neoapi.webhook_queue w
-            where w.id = d.id limit 1) q on true
-        where d.organization_id = organization and d.subscription_id = subscription
-        and d.event_id >= (select min(id) from found) and d.event_id <= (select max(id) from found)),
-    event as materialized (
-        select f.id, f.type, f.created_at, s.status
-        from found f
-        join neoapi.webhook_subscription w on w.organization_id = organization and w.id = subscription
-        left join (select d.event_id, bool_or(d.arrived) as arrived, bool_or(d.pending) as pending, bool_or(d.waits) as waits
-                   from delivered d group by d.event_id) d on d.event_id = f.id
-        cross join lateral (
-            select case when d.arrived then null
-                        when d.pending then case when d.waits then 'pending' end
-                        when d.event_id is not null then 'failed'
-                        when f.is_silent is null and f.created_at >= w.created_at
-                             and w.events && (case when f.type = any (any_type) then array[f.type, '*'] else array[f.type] end)
-                        then 'missed' end as status) s
-        where s.status is not null and (statuses = '{}' or s.status = any (statuses))
-        and (types = '{}' or f.type = any (types))
-        order by f.id limit 1000),
-    made as (
-        insert into neoapi.webhook_delivery
-            (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-        select organization, neoapi.block_id(id_block, row_number() over (order by e.id)), subscription, e.id, e.type,
-            e.created_at, at
-        from event e where e.status <> 'pending'
-        returning webhook_delivery.id),
-    queued as (
-        insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-        select m.id, organization, subscription, now() from made m),
-    waiting as materialized (
-        select q.ctid as at from neoapi.webhook_queue q
-        where q.id in (select d.id from delivered d join event e on e.id = d.event_id where d.waits)
-        order by q.id for update of q skip locked),
-    hastened as (
-        update neoapi.webhook_queue q set due_at = now() where q.ctid = any (array(select w.at from waiting w)) returning 1)
-    select (select count(*) from made) + (select count(*) from hastened),
-        case when (select count(*) from event) = 1000 then (select max(id) from event)
-             when (select count(*) from found) = 10000 then (select max(id) from found) end
-    into recovered, "position";
+    for n in 1..10 loop
+        with found as materialized (
+            select e.id, e.type, e.created_at, e.is_silent
+            from neoapi.event e
+            where e.organization_id = organization and e.id > webhook_recover."position"
+            and e.created_at >= first and e.created_at <= last
+            order by e.id limit 1000),
+        -- The limits keep the planner from reading the whole history: two index look-ups for each delivery.
+        delivered as materialized (
+            select d.id, d.event_id, a.arrived, q.pending, q.waits
+            from neoapi.webhook_delivery d
+            left join lateral (
+                select true as arrived from neoapi.webhook_attempt l
+                where l.organization_id = d.organization_id and l.subscription_id = d.subscription_id and l.outcome = 'success'
+                and l.delivery_id = d.id limit 1) a on true
+            left join lateral (
+                select true as pending, w.claim is null and w.due_at > now() as waits from neoapi.webhook_queue w
+                where w.id = d.id limit 1) q on true
+            where d.organization_id = organization and d.subscription_id = subscription
+            and d.event_id >= (select min(id) from found) and d.event_id <= (select max(id) from found)),
+        event as materialized (
+            select f.id, f.type, f.created_at, s.status
+            from found f
+            join neoapi.webhook_subscription w on w.organization_id = organization and w.id = subscription
+            left join (select d.event_id, bool_or(d.arrived) as arrived, bool_or(d.pending) as pending, bool_or(d.waits) as waits
+                       from delivered d group by d.event_id) d on d.event_id = f.id
+            cross join lateral (
+                select case when d.arrived then null
+                            when d.pending then case when d.waits then 'pending' end
+                            when d.event_id is not null then 'failed'
+                            when f.is_silent is null and f.created_at >= w.created_at
+                                 and w.events && array[f.type, case when f.type = any (any_type) then '*' end]
+                            then 'missed' end as status) s
+            where s.status is not null and (statuses = '{}' or s.status = any (statuses))
+            and (types = '{}' or f.type = any (types))
+            order by f.id limit 1000 - total),
+        made as (
+            insert into neoapi.webhook_delivery
+                (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+            select organization, neoapi.block_id(id_block, total + row_number() over (order by e.id)), subscription, e.id, e.type,
+                e.created_at, at
+            from event e where e.status <> 'pending'
+            returning webhook_delivery.id),
+        queued as (
+            insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+            select m.id, organization, subscription, now() from made m),
+        waiting as materialized (
+            select q.ctid as at from neoapi.webhook_queue q
+            where q.id in (select d.id from delivered d join event e on e.id = d.event_id where d.waits)
+            order by q.id for update of q skip locked),
+        hastened as (
+            update neoapi.webhook_queue q set due_at = now() where q.ctid = any (array(select w.at from waiting w)) returning 1)
+        select (select count(*) from made) + (select count(*) from hastened) as sent,
+            (select count(*) from event) as unsent, (select max(id) from event) as last_unsent,
+            (select count(*) from found) as examined, (select max(id) from found) as last_examined
+        into step;
+        recovered := recovered + step.sent;
+        total := total + step.unsent;
+        "position" := case when total = 1000 then step.last_unsent when step.examined = 1000 then step.last_examined end;
+        exit when total = 1000 or step.examined < 1000;
+    end loop;
 end $$;
 
 -- ---------------------------------------------------------------- deliveries as JSON

@@ -83,6 +83,7 @@ typedef enum neo_filter_kind {
     NEO_FILTER_TO,       /* <= */
     NEO_FILTER_CONTAINS, /* a substring, ignoring case and accents */
     NEO_FILTER_OVERLAPS, /* an array with one of the values */
+    NEO_FILTER_SELECTED, /* `left` is one of the ids that `selection` selects by the values */
     NEO_FILTER_SOURCES,  /* each value has a select of the ids of its rows in `sources` */
     NEO_FILTER_REFERS,   /* the field `left` ("owners.party_id") refers to one of the ids */
 } neo_filter_kind;
@@ -104,6 +105,7 @@ typedef struct neo_filter {
     const char *left;           /* the SQL expression of the index */
     const char *right;          /* SQL of the value with %s for the parameter; NULL: only the parameter */
     const char *const *values;  /* of NEO_VALUE_ENUM */
+    const char *selection;      /* of NEO_FILTER_SELECTED: "select … where … x", with the parameters of the list */
     const char *const *sources; /* of NEO_FILTER_SOURCES, in the order of `values`: "select … as source_id from …", with the
                                    parameters of the list */
     const char *doc;
@@ -185,6 +187,14 @@ struct neo_resource {
 extern const neo_resource *const neo_resources[];
 
 /* The filters that every list has. */
+/* clang-format off */
+#define NEO_FILTER_CREATED_GTE                                                                                                 \
+    {.name = "created_gte", .kind = NEO_FILTER_FROM, .value = NEO_VALUE_CREATED_AT, .left = "t.id",                            \
+     .doc = "`created_at` at this time or later.", .example = "\"2026-01-01T00:00:00Z\""}
+#define NEO_FILTER_CREATED_LTE                                                                                                 \
+    {.name = "created_lte", .kind = NEO_FILTER_TO, .value = NEO_VALUE_CREATED_AT, .left = "t.id",                              \
+     .doc = "`created_at` at this time or earlier.", .example = "\"2026-01-31T23:59:59.999Z\""}
+/* clang-format on */
 extern const neo_filter neo_common_filters[];
 
 /* neo_broker and so on. */

@@ -9,8 +9,8 @@
 
 void neo_delivery_make_statements(apr_pool_t *pool);
 
-/* A page of a subscription's deliveries (see neo_page_sql). */
-NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription,
+/* A page of a subscription's deliveries t (see neo_page_sql); `answer` NULL: as the API lists them. */
+NEO_MUSTCHECK neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *answer,
                                               const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 
 /* One row with a delivery in full, or none. */

@@ -35,6 +35,15 @@ static const neo_filter delivery_filters[] = {
      .doc = "Status.",
      .example = "\"failed\""},
     {.name = "event_type", .left = "t.event_type", .doc = "Event type.", .example = "\"broker.created\""},
+    {.name = "event_id", .left = "t.event_id", .doc = "Event.", .example = "\"evt_000000000001f4a70000003a91\""},
+    {.name = "resource_id",
+     .left = "t.event_id",
+     .kind = NEO_FILTER_SELECTED,
+     .selection = "select e.id from neoapi.event e where e.organization_id = $1 and e.resource_id",
+     .doc = "The resource that the event is about.",
+     .example = "\"brk_01kga4vrzrd2v6x8t1q5m9k7b4\""},
+    NEO_FILTER_CREATED_GTE,
+    NEO_FILTER_CREATED_LTE,
     {0},
 };
 

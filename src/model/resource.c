@@ -11,18 +11,8 @@ const neo_resource *const neo_resources[] = {NEO_RESOURCE_LIST(ADDRESS) NULL};
 
 const neo_filter neo_common_filters[] = {
     NEO_FILTER_IDS(NEO_SAMPLE_BROKER),
-    {.name = "created_gte",
-     .kind = NEO_FILTER_FROM,
-     .value = NEO_VALUE_CREATED_AT,
-     .left = "t.id",
-     .doc = "`created_at` at this time or later.",
-     .example = "\"2026-01-01T00:00:00Z\""},
-    {.name = "created_lte",
-     .kind = NEO_FILTER_TO,
-     .value = NEO_VALUE_CREATED_AT,
-     .left = "t.id",
-     .doc = "`created_at` at this time or earlier.",
-     .example = "\"2026-01-31T23:59:59.999Z\""},
+    NEO_FILTER_CREATED_GTE,
+    NEO_FILTER_CREATED_LTE,
     {.name = "updated_gte",
      .kind = NEO_FILTER_FROM,
      .value = NEO_VALUE_TIMESTAMP,
@@ -74,8 +64,7 @@ static const neo_filter *find_filter(const neo_filter *filters, const char *name
 
 int neo_filter_accepts_several(const neo_filter *filter)
 {
-    return filter->kind == NEO_FILTER_EQUAL || filter->kind == NEO_FILTER_OVERLAPS || filter->kind == NEO_FILTER_REFERS ||
-           filter->kind == NEO_FILTER_SOURCES;
+    return filter->kind != NEO_FILTER_FROM && filter->kind != NEO_FILTER_TO && filter->kind != NEO_FILTER_CONTAINS;
 }
 
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name)

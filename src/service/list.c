@@ -185,7 +185,7 @@ neo_problem *neo_call_list(neo_call *call, neo_result *result)
 
 static neo_pg_status fetch_deliveries(neo_call *call, neo_pg *pg, const neo_selection *selection, neo_rows *rows)
 {
-    return neo_delivery_list(pg, &call->actor, call->match.id, selection, call->pool, rows);
+    return neo_delivery_list(pg, &call->actor, call->match.id, NULL, selection, call->pool, rows);
 }
 
 neo_problem *neo_call_list_deliveries(neo_call *call, neo_result *result)

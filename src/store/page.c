@@ -176,13 +176,15 @@ static void add_condition(filtering *f, const neo_condition *condition)
                                                [NEO_FILTER_FROM] = {">= (", ")"},
                                                [NEO_FILTER_TO] = {"<= (", ")"},
                                                [NEO_FILTER_CONTAINS] = {ANYWHERE, ANYWHERE_ENDS},
-                                               [NEO_FILTER_OVERLAPS] = {"&& array[", "]"}};
+                                               [NEO_FILTER_OVERLAPS] = {"&& array[", "]"},
+                                               [NEO_FILTER_SELECTED] = {"= any (array(", ")))"}};
     const neo_filter *filter = condition->filter;
     if (filter->kind == NEO_FILTER_REFERS || filter->kind == NEO_FILTER_SOURCES) {
         add_source(f, condition);
         return;
     }
-    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", operators[filter->kind][0], NULL));
+    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", operators[filter->kind][0],
+                                        filter->selection ? filter->selection : "", filter->selection ? " in (" : "", NULL));
     add_values(f, condition);
     neo_buf_puts(&f->where, operators[filter->kind][1]);
 }

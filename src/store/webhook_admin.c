@@ -3,7 +3,9 @@
 #include "store/webhook_admin.h"
 
 #include <apr_strings.h>
+#include <stdlib.h>
 
+#include "model/operation.h"
 #include "sql/webhook_admin.h"
 #include "store/delivery.h"
 
@@ -39,9 +41,14 @@ const char *neo_admin_list_deliveries(neo_pg *pg, const char *subscription, cons
     const char *wrong = find(pg, subscription, pool, &of);
     if (wrong)
         return wrong;
-    const char *values[] = {neo_rows_value(&of, 0, 0), subscription, status, limit};
-    if (!(wrong = exec(pg, deliveries_sql, 4, values, pool, &rows)))
-        *list = neo_json_parse(neo_rows_text(&rows, 0, 0), pool, &wrong);
+    neo_condition condition = {neo_operation_filter(&neo_operations[NEO_ACTION_LIST_DELIVERIES], NULL, "status"), &status, 1};
+    neo_selection selection = {&condition, status != NULL, NULL, atoi(limit)};
+    neo_actor actor = {.organization = neo_rows_value(&of, 0, 0)};
+    const char *answer = apr_pstrcat(pool, "(", delivery_sql, ")", NULL);
+    wrong = sentence(neo_delivery_list(pg, &actor, subscription, answer, &selection, pool, &rows), &rows);
+    *list = neo_json_make_array(pool);
+    for (int i = 0; !wrong && i < rows.count; i++)
+        neo_json_append(*list, neo_json_parse(neo_rows_text(&rows, i, 0), pool, &wrong));
     return wrong;
 }
 

@@ -1,24 +1,23 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Deliveries as neoapictl shows them (see webhook_admin.c).
 
--- $1 organization, $2 subscription, $3 status or null, $4 limit.
--- name: deliveries
-select coalesce(json_agg(l), '[]')
+-- A delivery t as a list shows it (see neo_listed).
+-- name: delivery
+select row_to_json(l)::text
 from (
-    select d.id, d.event_id, d.event_type, s.status, coalesce(a.number, 0) as attempt_count, a.http_status, a.error,
-        neoapi.format_timestamp(d.created_at) as created_at,
+    select t.id, t.event_id, t.event_type,
+        case when q.id is not null then 'pending' else coalesce(a.outcome, 'failed') end as status,
+        coalesce(a.number, 0) as attempt_count, a.http_status, a.error,
+        neoapi.format_timestamp(t.created_at) as created_at,
         case when q.id is null then neoapi.format_timestamp(a.started_at + a.duration_ms * interval '1 millisecond') end
             as completed_at,
         neoapi.format_timestamp(q.due_at) as due_at
-    from neoapi.webhook_delivery d
-    left join neoapi.webhook_queue q on q.id = d.id
+    from (select) one
+    left join neoapi.webhook_queue q on q.id = t.id
     left join lateral (
         select * from neoapi.webhook_attempt l
-        where l.organization_id = d.organization_id and l.delivery_id = d.id
-        order by l.number desc limit 1) a on true,
-    lateral (select case when q.id is not null then 'pending' else coalesce(a.outcome, 'failed') end as status) s
-    where d.organization_id = $1 and d.subscription_id = $2 and ($3::text is null or s.status = $3)
-    order by d.id desc limit $4::int) l;
+        where l.organization_id = t.organization_id and l.delivery_id = t.id
+        order by l.number desc limit 1) a on true) l;
 
 -- Finds a delivery by its id alone: $1. A delivery of a deleted subscription is in the queue or has an attempt. Attempts are searched for
 -- each organization, because their index begins with it.

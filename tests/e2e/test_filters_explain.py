@@ -163,8 +163,13 @@ STATUSES = ["pending", "success", "failed"]
 def add_deliveries(instance, subscription, most, count):
     """Adds `count` deliveries of today. Ten have the event party.created, ten each status, and the rest the status `most`."""
     instance.sql("""with s as (select * from neoapi.webhook_subscription where id = %s),
+        e as (insert into neoapi.event (organization_id, id, type, resource_id, created_at, actor, payload)
+            select s.organization_id, 'evt_' || lower(right(s.id, 1)) || lpad(n::text, 25, '0'), 'broker.created',
+                case when n < 10 then 'brk_few' else 'brk_' || n %% 4000 end, now(), '', '{}' from s, generate_series(0, %s) n
+            on conflict do nothing),
         d as (insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-            select s.organization_id, left(neoapi.webhook_min_id(current_date), 16) || right(s.id, 4) || lpad(n::text, 10, '0'), s.id, '',
+            select s.organization_id, left(neoapi.webhook_min_id(current_date), 16) || right(s.id, 4) || lpad(n::text, 10, '0'), s.id,
+                'evt_' || lower(right(s.id, 1)) || lpad(n::text, 25, '0'),
                 case when n < 10 then 'party.created' else 'broker.created' end, now(), now()
             from s, generate_series(0, %s) n returning *, right(id, 10)::int as n),
         f as (select d.*, case when n < 10000 and n %% 1000 < 3 then (array['pending', 'success', 'failed'])[n %% 1000 + 1] else %s end as status from d),
@@ -172,7 +177,7 @@ def add_deliveries(instance, subscription, most, count):
             select id, organization_id, subscription_id, now() from f where status = 'pending')
         insert into neoapi.webhook_attempt (organization_id, delivery_id, subscription_id, number, started_at, duration_ms, outcome)
         select organization_id, id, subscription_id, 1, now(), 1, status from f where status <> 'pending'""",
-                 subscription["id"], count - 1, most)
+                 subscription["id"], count - 1, count - 1, most)
 
 
 @pytest.fixture(scope="module")
@@ -182,8 +187,32 @@ def histories(bulk_data):
                      201) for most in STATUSES}
     for most, subscription in made.items():
         add_deliveries(bulk_data.instance, subscription, most, 40_000)
-    bulk_data.instance.sql("analyze neoapi.webhook_queue, neoapi.webhook_delivery, neoapi.webhook_attempt")
+    bulk_data.instance.sql("analyze neoapi.webhook_queue, neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.event")
     return made
+
+
+def listed_plans(plans):
+    return [plan for sql, plan in plans if "webhook_delivery_record(t)" in sql]
+
+
+@pytest.mark.parametrize("params, matches", [
+    ({"event_id": "{event}{3}"}, 1), ({"event_id": "{event}{3},{event}{77}", "created_gte": ALWAYS}, 2), ({"event_id": "none"}, 0),
+    ({"resource_id": "brk_few"}, 10), ({"resource_id": "brk_few,brk_77", "created_lte": NEVER}, 20), ({"resource_id": "none"}, 0),
+    ({"resource_id": "brk_few", "status": "success"}, None), ({"created_gte": ALWAYS}, 25), ({"created_lte": NEVER}, 25),
+    ({"created_gte": NEVER}, 0), ({"created_lte": ALWAYS}, 0), ({"created_gte": NEVER, "status": "success"}, 0),
+    ({"created_gte": ALWAYS, "status": "failed"}, None), ({"created_lte": NEVER, "status": "pending"}, None)], ids=str)
+@pytest.mark.parametrize("most", STATUSES)
+def test_a_delivery_history_is_filtered_by_event_resource_and_time(bulk_data, histories, most, params, matches):
+    subscription = histories[most]["id"]
+    params = {name: value.replace("{event}", "evt_" + subscription[-1]).replace("{3}", "3".rjust(25, "0"))
+              .replace("{77}", "77".rjust(25, "0")) for name, value in params.items()}
+    answer, plans = bulk_data.watched(lambda: bulk_data.api.get(f"webhooks/{subscription}/deliveries", params=params))
+    items = ok(answer)["items"]
+    assert matches is None or len(items) == matches
+    assert listed_plans(plans)
+    for plan in listed_plans(plans):
+        for node in nodes_of(plan):
+            assert rows_seen(node) <= 1000, node
 
 
 @pytest.mark.parametrize("params", [*({"status": status} for status in [*STATUSES, "failed,pending"]),
@@ -201,9 +230,8 @@ def test_a_filtered_delivery_history_is_served_by_an_index(bulk_data, histories,
         first = [*STATUSES, *[most] * 7] if params["event_type"] == "party.created" else []
         matches = len([status for status in first if status in statuses])
     assert len(items) == min(matches, 25)
-    listed = [plan for sql, plan in plans if "webhook_delivery_record(t)" in sql]
-    assert listed
-    for plan in listed:
+    assert listed_plans(plans)
+    for plan in listed_plans(plans):
         for node in nodes_of(plan):
             assert rows_seen(node) <= 1000, node
 

@@ -448,7 +448,9 @@ def test_deliveries_are_listed_filtered_and_paged(admin, receiver):
     for params, count in [({"status": "success"}, 8), ({"status": "pending"}, 1), ({"status": "failed"}, 0),
                           ({"status": "pending,success"}, 9), ({"event_type": "broker.created"}, 7),
                           ({"event_type": "broker.deleted,webhook.test"}, 2),
-                          ({"event_type": "webhook.test", "status": "success"}, 0)]:
+                          ({"event_type": "webhook.test", "status": "success"}, 0), ({"resource_id": brokers[0]["id"]}, 2),
+                          ({"event_id": everything[3]["event_id"]}, 1), ({"created_gte": everything[2]["created_at"]}, 3),
+                          ({"resource_id": brokers[0]["id"], "created_lte": everything[2]["created_at"]}, 1)]:
         assert len(deliveries(admin, subscription, **params)) == count, params
     response = admin.get(path_of(subscription), params={"limit": 3, "event_type": "broker.created"})
     seen = []
@@ -465,7 +467,8 @@ def test_deliveries_are_listed_filtered_and_paged(admin, receiver):
 
 @pytest.mark.parametrize("params, field",
                          [({"status": "done"}, "status"), ({"status": ""}, "status"), ({"colour": "red"}, "colour"),
-                          ({"limit": 0}, "limit"), ({"cursor": "x"}, "cursor")])
+                          ({"limit": 0}, "limit"), ({"cursor": "x"}, "cursor"), ({"created_gte": "x"}, "created_gte"), ({"event_id": ""}, "event_id"),
+                          ({"resource_id": ""}, "resource_id")])
 def test_wrong_parameters_of_the_history_are_refused(admin, params, field):
     subscription = subscribe(admin, URL)
     response = admin.get(path_of(subscription), params=params)
