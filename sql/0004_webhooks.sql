@@ -120,8 +120,12 @@ create table neoapi.webhook_subscription (
     secret                text not null, -- encrypted with the deployment's key; the id is the additional authenticated data
     previous_secret       text,          -- encrypted likewise; until previous_secret_until deliveries are signed with both
     previous_secret_until timestamptz,
+    health                text not null default 'healthy', -- the trigger keeps it; 'failing' or 'disabled' otherwise
+    last_success_at       timestamptz, -- to the minute
     failing_since         timestamptz, -- the first failure after the last success
-    disabled_reason       text,        -- why the courier deactivated it
+    disabled_at           timestamptz,
+    disabled_reason       text,        -- owner, gone or failing
+    is_announced          boolean not null default false, -- webhook.failing or webhook.disabled was sent; webhook.recovered follows
     representation        text not null,
     primary key (organization_id, id)
 );
@@ -129,17 +133,28 @@ create table neoapi.webhook_subscription (
 -- The last four characters choose the ids of deliveries in a block (see src/store/write.c).
 create unique index webhook_subscription_id_suffix on neoapi.webhook_subscription (organization_id, right(id, 4));
 
--- Clears what the courier has noted when a subscription is activated again.
-create function neoapi.webhook_subscription_activate() returns trigger language plpgsql as $$
+create index webhook_subscription_health on neoapi.webhook_subscription (health, failing_since) where health <> 'healthy';
+
+-- Keeps the health. Its name sorts before that of the trigger that sets the representation.
+create function neoapi.webhook_subscription_keep_health() returns trigger language plpgsql as $$
+declare
+    was_active boolean := tg_op = 'INSERT' or old.is_active;
 begin
-    new.disabled_reason := null;
-    if not old.is_active then
-        new.failing_since := null;
+    if new.is_active then
+        new.disabled_at := null;
+        new.disabled_reason := null;
+        if not was_active then
+            new.failing_since := null;
+        end if;
+    elsif was_active then
+        new.disabled_at := date_trunc('milliseconds', now());
+        new.disabled_reason := coalesce(new.disabled_reason, 'owner');
     end if;
+    new.health := case when not new.is_active then 'disabled' when new.failing_since is not null then 'failing' else 'healthy' end;
     return new;
 end $$;
-create trigger activate before update on neoapi.webhook_subscription
-    for each row when (new.is_active) execute function neoapi.webhook_subscription_activate();
+create trigger keep_health before insert or update on neoapi.webhook_subscription
+    for each row execute function neoapi.webhook_subscription_keep_health();
 
 -- ---------------------------------------------------------------- deliveries and attempts
 
@@ -210,6 +225,49 @@ create table neoapi.webhook_deletion (
     deleted_at      timestamptz not null default now(),
     position        text collate "C" not null default '' -- the last delivery that failed: index entries before it may be dead
 );
+
+-- The ids of an event's deliveries without their last four characters, which are those of the subscriptions.
+create function neoapi.event_delivery_block(event_id text, at timestamptz) returns text
+    language sql immutable strict parallel safe
+    return (select 'whd_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz',
+        ((extract(epoch from at) * 1000)::bigint >> (5 * (9 - n)) & 31)::int + 1, 1), '' order by n) || left(md5(event_id), 12)
+        from generate_series(0, 9) n);
+
+-- Adds an event of the system, and a delivery of it to each subscription that lists it, other than the one that it is about; '*'
+-- does not list it. Returns the number of deliveries.
+create function neoapi.add_event(organization text, happened text, resource text, payload text) returns bigint
+    language sql volatile
+    as $$
+        with added as (
+            insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)
+            values (organization, happened, resource, date_trunc('milliseconds', now()), 'system', payload)
+            returning id, created_at),
+        delivery as (
+            insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
+            select organization, neoapi.event_delivery_block(a.id, a.created_at) || right(s.id, 4), s.id, a.id, happened,
+                   a.created_at, a.created_at
+            from added a
+            join neoapi.webhook_subscription s
+            on s.organization_id = organization and s.is_active and s.events @> array[happened] and s.id <> resource
+            returning organization_id, id, subscription_id),
+        queued as (
+            insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
+            select d.id, d.organization_id, d.subscription_id, now() from delivery d returning id)
+        select count(*) from queued
+    $$;
+
+-- Adds the event of a change of health, whoever made the change.
+create function neoapi.webhook_subscription_announce() returns trigger language plpgsql as $$
+begin
+    perform neoapi.add_event(new.organization_id,
+        case when old.is_active and not new.is_active then 'webhook.disabled'
+             when new.is_announced then 'webhook.failing' else 'webhook.recovered' end,
+        new.id, new.representation);
+    return null;
+end $$;
+create trigger announce after update on neoapi.webhook_subscription
+    for each row when (old.is_active and not new.is_active or old.is_announced <> new.is_announced)
+    execute function neoapi.webhook_subscription_announce();
 
 create function neoapi.webhook_subscription_note_deletion() returns trigger language plpgsql as $$
 begin

@@ -6,40 +6,12 @@ create function neoapi.whatsapp_next_identity() returns bigint
     language sql volatile
     as $$ select nextval('neoapi.whatsapp_identity_id_seq') $$;
 
--- The ids of an event's deliveries without their last four characters, which are those of the subscriptions.
-create function neoapi.whatsapp_delivery_block(event_id text, at timestamptz) returns text
-    language sql immutable strict parallel safe
-    return (select 'whd_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz',
-        ((extract(epoch from at) * 1000)::bigint >> (5 * (9 - n)) & 31)::int + 1, 1), '' order by n) || left(md5(event_id), 12)
-        from generate_series(0, 9) n);
-
--- Adds an event, and a delivery of it to each subscription that lists it; '*' does not. Returns the number of deliveries.
-create function neoapi.whatsapp_add_event(organization text, happened text, resource text, payload text) returns bigint
-    language sql volatile
-    as $$
-        with added as (
-            insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)
-            values (organization, happened, resource, date_trunc('milliseconds', now()), 'system', payload)
-            returning id, created_at),
-        delivery as (
-            insert into neoapi.webhook_delivery (organization_id, id, subscription_id, event_id, event_type, event_at, created_at)
-            select organization, neoapi.whatsapp_delivery_block(a.id, a.created_at) || right(s.id, 4), s.id, a.id, happened,
-                   a.created_at, a.created_at
-            from added a
-            join neoapi.webhook_subscription s on s.organization_id = organization and s.is_active and s.events @> array[happened]
-            returning organization_id, id, subscription_id),
-        queued as (
-            insert into neoapi.webhook_queue (id, organization_id, subscription_id, due_at)
-            select d.id, d.organization_id, d.subscription_id, now() from delivery d returning id)
-        select count(*) from queued
-    $$;
-
 -- Adds the events of messages that are new, and of others that changed. An edit or a revocation is a change of the message that it
 -- refers to. Returns the number of deliveries.
 create function neoapi.whatsapp_add_message_events(organizations text[], received text[], changed text[]) returns bigint
     language sql volatile
     as $$
-        select coalesce(sum(neoapi.whatsapp_add_event(e.organization_id, e.happened, e.id, e.payload)), 0)::bigint
+        select coalesce(sum(neoapi.add_event(e.organization_id, e.happened, e.id, e.payload)), 0)::bigint
         from (select m.organization_id, k.happened, m.id, neoapi.whatsapp_message_json(m)::text as payload
               from (select r as id, 'whatsapp.message.received' as happened from unnest(received) r
                     union
@@ -53,7 +25,7 @@ create function neoapi.whatsapp_add_message_events(organizations text[], receive
 create function neoapi.whatsapp_add_opt_out_events(numbers text[], known bigint) returns bigint
     language sql volatile
     as $$
-        select coalesce(sum(neoapi.whatsapp_add_event(c.organization_id, 'whatsapp.contact.opted_out', c.id,
+        select coalesce(sum(neoapi.add_event(c.organization_id, 'whatsapp.contact.opted_out', c.id,
                                                       neoapi.whatsapp_conversation_json(c)::text)), 0)::bigint
         from (select distinct i.organization_id, i.conversation_id from neoapi.whatsapp_identity i
               where i.id > known and i.number_id = any (numbers) and i.preference = 'stop') n

@@ -42,7 +42,7 @@
     X(NO_CONNECTION, "NEO0201", ERROR, "A request got no database connection and was answered with 503.",                      \
       "see mod_dbd's message before this one")                                                                                 \
     X(DATABASE_UNAVAILABLE, "NEO0202", ERROR,                                                                                  \
-      "The database closed a connection, timed out or refused statements; the request was answered with 503.",                 \
+      "The database closed a connection, did not answer or refused statements; the request was answered with 503.",            \
       "check that PostgreSQL is running, is the primary and is not overloaded; httpd needs no restart")                        \
     X(STATEMENT_FAILED, "NEO0203", ERROR, "The database rejected a statement; the request was answered with 500.",             \
       "check the schema with: neoapictl doctor; if it finds nothing, report this line")                                        \
@@ -62,6 +62,9 @@
       "synchronize the clocks of the hosts and of the database's server, for example with chrony")                             \
     X(STREAM_ABORTED, "NEO0210", WARNING, "An export ended before it was complete; the client can tell.",                      \
       "no action needed if the client disconnected or was too slow; it starts the export again")                               \
+    X(STATEMENT_TIMEOUT, "NEO0211", ERROR,                                                                                     \
+      "The database cancelled a statement after its statement_timeout; the request was answered with 503.",                    \
+      "look for locks, slow disks and other load in PostgreSQL")                                                               \
     X(NO_CURL, "NEO0301", ERROR, "libcurl cannot be initialized; this process delivers no webhooks.",                          \
       "restart httpd; if it persists, check the available memory")                                                             \
     X(SUBSCRIPTION_ENDED, "NEO0302", WARNING, "A webhook subscription was deactivated because its receiver is gone.",          \

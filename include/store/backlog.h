@@ -18,7 +18,8 @@ typedef struct neo_backlog {
     neo_ms oldest;        /* creation of the oldest pending delivery; 0: there is none */
     long long log_holder; /* the transaction that holds back the event log; 0: none */
     long long log_lag; /* milliseconds for which it has been running; as long as it is known, if its start must not be seen */
-    long long messages_stalled; /* WhatsApp messages that have been pending for over ten minutes */
+    long long failing, disabled; /* subscriptions */
+    long long messages_stalled;  /* WhatsApp messages that have been pending for over ten minutes */
 } neo_backlog;
 
 /* Failures are logged. `backlog` has the last result, or zeros; `elapsed`: milliseconds since then. */

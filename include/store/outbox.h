@@ -23,6 +23,7 @@ typedef struct neo_due_delivery {
     const char *secret;          /* sealed */
     const char *previous_secret; /* sealed; NULL if there is none or it has expired */
     int is_failing;              /* the subscription's last attempt failed */
+    int success_is_news;         /* a success changes the subscription's health, or its last one was over a minute ago */
 } neo_due_delivery;
 
 /* The deliveries of a subscription that are in flight, and how many may be. */
@@ -75,7 +76,7 @@ typedef struct neo_outcome {
 
 /* How a subscription's receiver behaves. */
 typedef enum neo_health {
-    NEO_HEALTH_OK,      /* an attempt succeeded after one had failed */
+    NEO_HEALTH_OK,      /* an attempt succeeded */
     NEO_HEALTH_FAILING, /* an attempt failed; after five days without a success the subscription becomes inactive */
     NEO_HEALTH_GONE,    /* the receiver answered 410: the subscription becomes inactive */
 } neo_health;
@@ -97,6 +98,9 @@ NEO_MUSTCHECK neo_pg_status neo_outbox_release(neo_pg *pg, const neo_outcome *ou
 
 /* Fails some of the pending deliveries of a deleted subscription. *more: there may be further ones. */
 NEO_MUSTCHECK neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more);
+
+/* Adds the event webhook.failing of subscriptions that have failed for ten minutes, and sets *count to their number. */
+NEO_MUSTCHECK neo_pg_status neo_outbox_announce_failing(neo_pg *pg, apr_pool_t *pool, int *count);
 
 /* Creates the next days' partitions, drops deliveries older than `days` and events older than `event_days`, and deletes expired
  * idempotency keys and queued deliveries of dropped days, a limited number at a time. *more: there may be further rows. If

@@ -23,6 +23,7 @@ typedef enum neo_pg_status {
     NEO_PG_RETRY,       /* only in a transaction: it failed because of a conflict or an outage; roll back and begin again */
     NEO_PG_UNAVAILABLE, /* no connection, or a timeout; a write may have been executed */
     NEO_PG_TIME_LIMIT,  /* the statement exceeded neo_pg_limit_time */
+    NEO_PG_TIMEOUT,     /* the server cancelled the statement, which did nothing: statement_timeout */
     NEO_PG_SCHEMA,      /* the schema is missing or older than the statement, which did nothing */
     NEO_PG_FAILED,      /* any other error, which was logged */
 } neo_pg_status;

@@ -154,6 +154,10 @@ static const neo_code_info catalogue[] = {
                                   "Retry after the seconds in Retry-After, with the same Idempotency-Key if you sent one."},
     [NEO_INTERNAL_QUERY_TIMEOUT] = {"internal.query_timeout", 503, "internal", "The query took too long and was cancelled.",
                                     "Narrow the query: add filters, or use a longer `q`."},
+    [NEO_INTERNAL_STATEMENT_TIMEOUT] =
+        {"internal.statement_timeout", 503, "internal",
+         "The request took too long in the database, which cancelled it. Nothing was changed.",
+         "Retry after the seconds in Retry-After. If it happens again, send less in one request."},
     [NEO_INTERNAL_PROVIDER_UNAVAILABLE] =
         {"internal.provider_unavailable", 503, "internal", "WhatsApp is temporarily unavailable. Nothing was sent.",
          "Retry after the seconds in Retry-After, with the same Idempotency-Key if you sent one."},

@@ -124,7 +124,7 @@ static void finish_record(neo_courier *c)
         neo_results_set_timers(c->recording, &c->timers);
         neo_results_log_deactivated(&rows);
     }
-    if (status != NEO_PG_UNAVAILABLE && status != NEO_PG_SCHEMA) {
+    if (status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT && status != NEO_PG_SCHEMA) {
         if (status != NEO_PG_OK)
             neo_log(NEO_LOG_NOT_RECORDED, NULL, "%d delivery attempts could not be recorded", c->recording->outcomes->nelts);
         neo_results_clear(c->recording, RESULT_BATCH);

@@ -22,6 +22,7 @@ typedef struct neo_in_flight_delivery {
     int number;
     int is_sent;
     int is_failing;           /* the subscription's previous attempt failed */
+    int success_is_news;      /* see neo_due_delivery */
     char host[NEO_HOST_SIZE]; /* the receiver's */
 } neo_in_flight_delivery;
 

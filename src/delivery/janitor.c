@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expiry, deleted subscriptions and cleanup, in steps between which deliveries are claimed (see janitor.h). */
+/* Expiry, deleted and failing subscriptions, and cleanup, in steps between which deliveries are claimed (see janitor.h). */
 #include "janitor.h"
 
 #include "core/clock.h"
@@ -22,6 +22,14 @@ static int expire(neo_janitor *janitor, neo_pg *pg, int *is_queued)
     neo_pg_status status = neo_expiry_run(pg, janitor->pool, &count);
     *is_queued = count > 0;
     return status == NEO_PG_OK && count >= NEO_EXPIRY_BATCH;
+}
+
+static int announce_failing(neo_janitor *janitor, neo_pg *pg, int *is_queued)
+{
+    int count = 0;
+    neo_pg_status status = neo_outbox_announce_failing(pg, janitor->pool, &count);
+    *is_queued = count > 0;
+    return status == NEO_PG_OK && count >= 100;
 }
 
 static int fail_deleted(neo_janitor *janitor, neo_pg *pg, int *is_queued)
@@ -52,6 +60,7 @@ static const struct {
 } jobs[NEO_JANITOR_JOBS] = {
     {30000, 100, 0, expire},
     {1000, 50, 0, fail_deleted},
+    {5000, 50, 0, announce_failing},
     {60000, 100, 60000, cleanup},
 };
 

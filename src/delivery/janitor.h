@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the courier does between deliveries, in short steps: expiry, deleted subscriptions and cleanup. */
+/* What the courier does between deliveries, in short steps: expiry, deleted and failing subscriptions, and cleanup. */
 #ifndef NEO_DELIVERY_JANITOR_H
 #define NEO_DELIVERY_JANITOR_H
 
 #include "delivery/courier.h"
 
-#define NEO_JANITOR_JOBS 3
+#define NEO_JANITOR_JOBS 4
 
 typedef struct neo_janitor {
     const neo_courier_settings *settings;

@@ -35,11 +35,12 @@ static double delay_after(double delay, const neo_send_result *result)
 
 /* Sets the health change of the subscription, unless the database knows it. The last one of a batch counts, but no later
  * attempt takes back that the receiver is gone. */
-static void set_health_change(neo_results *results, const neo_outcome *o, int was_failing, neo_health health, int is_last)
+static void set_health_change(neo_results *results, const neo_outcome *o, const neo_in_flight_delivery *delivery,
+                              neo_health health, int is_last)
 {
-    int is_new = was_failing;
+    int is_new = delivery->success_is_news;
     if (health != NEO_HEALTH_OK)
-        is_new = !was_failing || is_last || health == NEO_HEALTH_GONE;
+        is_new = !delivery->is_failing || is_last || health == NEO_HEALTH_GONE;
     if (!is_new)
         return;
     for (int i = 0; i < results->health_changes->nelts; i++) {
@@ -92,7 +93,7 @@ void neo_results_add(neo_results *results, const neo_in_flight_delivery *deliver
         o->end = is_last ? "failed" : NULL;
         o->delay = is_last ? 0 : delay_after(delays[delivery->number], result);
     }
-    set_health_change(results, o, delivery->is_failing, health, is_last);
+    set_health_change(results, o, delivery, health, is_last);
 }
 
 /* The database computes due times from its own time of recording, so this starts from now. */
@@ -108,8 +109,10 @@ void neo_results_set_timers(const neo_results *results, neo_timers *timers)
 
 void neo_results_log_deactivated(const neo_rows *rows)
 {
-    for (int i = 0; i < rows->count; i++)
-        if (neo_rows_value(rows, i, 1))
+    for (int i = 0; i < rows->count; i++) {
+        const char *reason = neo_rows_value(rows, i, 1);
+        if (reason)
             neo_log(NEO_LOG_SUBSCRIPTION_ENDED, NULL, "webhook subscription %s was deactivated: %s", neo_rows_value(rows, i, 0),
-                    neo_rows_value(rows, i, 1));
+                    strcmp(reason, "gone") == 0 ? "the receiver answered 410 Gone" : "every attempt has failed for five days");
+    }
 }

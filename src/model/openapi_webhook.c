@@ -273,23 +273,26 @@ static void add_event(const neo_openapi_builder *builder, const neo_resource *re
         neo_openapi_example(builder, apr_pstrcat(pool, resource->title, "Event", NULL), event_sample(resource, pool));
 }
 
-/* The events of WhatsApp; those with the same payload follow each other. */
+/* The events that "*" does not include; those with the same payload follow each other. */
 static const struct {
     const char *name, *payload, *summary;
-} whatsapp_events[] = {
+} other_events[] = {
     {"whatsapp.message.received", "Message", "A contact sent a message"},
     {"whatsapp.message.updated", "Message", "A message changed: its status, or its text"},
     {"whatsapp.contact.opted_out", "Conversation", "A contact opted out"},
+    {"webhook.failing", "Webhook", "Another subscription has been failing for ten minutes"},
+    {"webhook.disabled", "Webhook", "Another subscription became inactive"},
+    {"webhook.recovered", "Webhook", "A delivery to another subscription succeeded after one of these events"},
 };
 
-static void add_whatsapp_events(const neo_openapi_builder *builder)
+static void add_other_events(const neo_openapi_builder *builder)
 {
     neo_json *events = NULL;
-    for (apr_size_t i = 0; i < sizeof whatsapp_events / sizeof *whatsapp_events; i++) {
-        const char *payload = whatsapp_events[i].payload;
-        if (i == 0 || strcmp(payload, whatsapp_events[i - 1].payload) != 0)
+    for (apr_size_t i = 0; i < sizeof other_events / sizeof *other_events; i++) {
+        const char *payload = other_events[i].payload;
+        if (i == 0 || strcmp(payload, other_events[i - 1].payload) != 0)
             events = add_envelope(builder, payload, "Sent to subscriptions that list the event.", payload);
-        neo_json_append(events, neo_json_make_string(whatsapp_events[i].name, builder->pool));
+        neo_json_append(events, neo_json_make_string(other_events[i].name, builder->pool));
     }
 }
 
@@ -322,7 +325,7 @@ void neo_openapi_delivery_components(const neo_openapi_builder *builder)
     for (const neo_resource *const *r = neo_resources; *r; r++)
         if ((*r)->has_events)
             add_event(builder, *r);
-    add_whatsapp_events(builder);
+    add_other_events(builder);
 }
 
 /* ---------------------------------------------------------------- what receivers get */
@@ -363,9 +366,9 @@ neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder)
         for (int i = 0; (*r)->has_events && i < (int)(sizeof happened / sizeof *happened); i++)
             add_delivery_post(builder, webhooks, event_of(*r, i, pool), apr_pstrcat(pool, (*r)->title, "Event", NULL),
                               apr_psprintf(pool, "A %s was %s", (*r)->name, happened[i]));
-    for (apr_size_t i = 0; i < sizeof whatsapp_events / sizeof *whatsapp_events; i++)
-        add_delivery_post(builder, webhooks, whatsapp_events[i].name,
-                          apr_pstrcat(pool, whatsapp_events[i].payload, "Event", NULL), whatsapp_events[i].summary);
+    for (apr_size_t i = 0; i < sizeof other_events / sizeof *other_events; i++)
+        add_delivery_post(builder, webhooks, other_events[i].name, apr_pstrcat(pool, other_events[i].payload, "Event", NULL),
+                          other_events[i].summary);
     add_delivery_post(builder, webhooks, "webhook.test", "TestEvent", "A subscription is tested");
     return webhooks;
 }

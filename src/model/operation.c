@@ -403,7 +403,7 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
     unsigned long long all = operation->problems | BIT(NEO_VALIDATION_FAILED) | BIT(NEO_VALIDATION_UNKNOWN_PARAMETER) |
                              BIT(NEO_VALIDATION_PARAMETER_INVALID) | BIT(NEO_VALIDATION_MALFORMED_REQUEST) |
                              BIT(NEO_VALIDATION_REQUEST_TIMEOUT) | BIT(NEO_RATE_LIMIT_EXCEEDED) | BIT(NEO_INTERNAL_UNEXPECTED) |
-                             BIT(NEO_FORBIDDEN_BY_SERVER) | BIT(NEO_INTERNAL_UNAVAILABLE);
+                             BIT(NEO_FORBIDDEN_BY_SERVER) | BIT(NEO_INTERNAL_UNAVAILABLE) | BIT(NEO_INTERNAL_STATEMENT_TIMEOUT);
     for (apr_size_t i = 0; i < sizeof consequences / sizeof *consequences; i++)
         if (operation->accepts & consequences[i].accepts)
             all |= consequences[i].problems;

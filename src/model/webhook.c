@@ -8,8 +8,13 @@
 #define EVENTS(name, AREA, collection) #name ".created", #name ".updated", #name ".deleted",
 /* Not included in "*", which clients chose when there were no others. */
 #define NEO_WHATSAPP_EVENTS "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out"
-static const char *const events[] = {NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, "*", NULL};
-const char *const neo_event_types[] = {NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NULL};
+#define NEO_WEBHOOK_EVENTS  "webhook.failing", "webhook.disabled", "webhook.recovered"
+#define ALL_EVENTS          NEO_RESOURCES_WITH_EVENTS(EVENTS) NEO_WHATSAPP_EVENTS, NEO_WEBHOOK_EVENTS
+static const char *const events[] = {ALL_EVENTS, "*", NULL};
+const char *const neo_event_types[] = {ALL_EVENTS, NULL};
+
+static const char *const healths[] = {"healthy", "failing", "disabled", NULL};
+static const char *const disabled_reasons[] = {"owner", "gone", "failing", NULL};
 
 static const neo_field fields[] = {
     NEO_FIELD_ID("subscription", "whs_01kga4vrzrd2v6x8t1q5m9k7b4", 0),
@@ -25,7 +30,7 @@ static const neo_field fields[] = {
      .type = NEO_ENUM_LIST,
      .flags = NEO_REQUIRED | NEO_ALWAYS,
      .values = events,
-     .doc = "Events to deliver; `*` means all but those of WhatsApp.",
+     .doc = "Events to deliver; `*` means all but those of WhatsApp and webhooks.",
      .example = "[\"broker.created\", \"broker.updated\"]"},
     {.name = "secret",
      .type = NEO_STRING,
@@ -39,6 +44,35 @@ static const neo_field fields[] = {
      .doc = "Whether events are delivered. Pending deliveries are sent when it becomes active again.",
      .example = "true"},
     NEO_FIELDS_OF_TIMES("subscription", "2026-01-31T13:46:14.904Z", "2026-01-31T13:46:14.904Z", 0),
+    {.name = "health",
+     .type = NEO_ENUM,
+     .flags = NEO_SERVER | NEO_ALWAYS,
+     .values = healths,
+     .doc = "`failing` if the last attempt failed, `disabled` if it is inactive.",
+     .example = "\"healthy\""},
+    {.name = "last_success_at",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_SERVER,
+     .doc = "When an attempt succeeded last, to the minute.",
+     .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "failing_since",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .doc = "The first failed attempt after the last success.",
+     .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "disabled_at",
+     .type = NEO_TIMESTAMP,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .doc = "When it became inactive.",
+     .example = "\"2026-02-03T09:12:41.204Z\""},
+    {.name = "disabled_reason",
+     .type = NEO_ENUM,
+     .flags = NEO_SERVER | NEO_NOT_IN_EXAMPLE,
+     .values = disabled_reasons,
+     .doc = "Why it became inactive: by a request (`owner`), a response 410 (`gone`), or because all attempts failed for five "
+            "days "
+            "(`failing`).",
+     .example = "\"failing\""},
     {0},
 };
 

@@ -56,6 +56,15 @@ static neo_problem *time_limit_exceeded(neo_call *call)
     return problem;
 }
 
+static neo_problem *cancelled(neo_call *call)
+{
+    neo_problem *problem =
+        neo_problem_make(call->pool, NEO_INTERNAL_STATEMENT_TIMEOUT,
+                         "The request took too long in the database and was cancelled; nothing was changed.");
+    problem->retry_after = RETRY_SECONDS;
+    return problem;
+}
+
 static neo_problem *duplicate(neo_call *call, const char *constraint)
 {
     const neo_resource *resource = call->match.resource;
@@ -96,6 +105,7 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
                                 "Another resource refers to this %s; remove the reference first.", call->match.resource->name);
     case NEO_PG_UNAVAILABLE: return not_answered(call);
     case NEO_PG_TIME_LIMIT: return time_limit_exceeded(call);
+    case NEO_PG_TIMEOUT: return cancelled(call);
     case NEO_PG_RETRY:
     case NEO_PG_SCHEMA: return not_executed(call);
     default: return neo_problem_internal(call->pool);

@@ -67,7 +67,7 @@ static int may_receive(neo_call *call, neo_allowance *allowance)
 
 static reply failure(neo_call *call, neo_pg_status status)
 {
-    if (status != NEO_PG_UNAVAILABLE && status != NEO_PG_SCHEMA && status != NEO_PG_RETRY)
+    if (status == NEO_PG_FAILED || status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION)
         return (reply){500, "failed\n"};
     neo_call_set_header(call, "Retry-After", RETRY_SECONDS);
     return (reply){503, "unavailable\n"};

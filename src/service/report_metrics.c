@@ -122,6 +122,9 @@ static void put_queue(const neo_report *report, neo_buf *out)
     put_number(out, "event_log_lag_seconds", "gauge",
                "How long the oldest writing transaction, which holds back the event log, runs.", (double)queue->log_lag / 1000);
     put_number(out, "webhook_queue_oldest_seconds", "gauge", "Age of the oldest pending delivery.", age > 0 ? age : 0);
+    begin(out, "webhook_subscriptions_unhealthy", "gauge", "Subscriptions whose last attempt failed, and inactive ones.");
+    neo_buf_printf(out, "neoapi_webhook_subscriptions_unhealthy{health=\"failing\"} %lld\n", queue->failing);
+    neo_buf_printf(out, "neoapi_webhook_subscriptions_unhealthy{health=\"disabled\"} %lld\n", queue->disabled);
     put_number(out, "whatsapp_messages_stalled", "gauge", "WhatsApp messages that have been pending for over ten minutes.",
                (double)queue->messages_stalled);
 }

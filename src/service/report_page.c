@@ -130,6 +130,8 @@ static void put_queue(const neo_report *report, neo_buf *out)
         neo_report_age(out, report->now - queue->oldest * 1000);
         neo_buf_puts(out, " ago");
     }
+    if (queue->failing || queue->disabled)
+        neo_buf_printf(out, "; subscriptions failing: %lld, inactive: %lld", queue->failing, queue->disabled);
     if (queue->log_lag >= LOG_LAG_SHOWN_MS) {
         neo_buf_puts(out, "; event log held back for ");
         neo_report_age(out, queue->log_lag * 1000);

@@ -78,6 +78,8 @@ static void put_queue(const neo_report *report, neo_buf *out)
     neo_buf_printf(out, "QueueOverdueSeconds: %.3f\n", (double)queue->overdue / 1000);
     neo_buf_printf(out, "EventLogLagSeconds: %.3f\n", (double)queue->log_lag / 1000);
     neo_buf_printf(out, "QueueOldestSeconds: %lld\n", queue->oldest ? (report->now / 1000 - queue->oldest) / 1000 : 0);
+    put(out, "WebhooksFailing", (uint64_t)queue->failing);
+    put(out, "WebhooksDisabled", (uint64_t)queue->disabled);
     put(out, "WhatsAppMessagesStalled", (uint64_t)queue->messages_stalled);
 }
 

@@ -10,7 +10,7 @@
 #include "sql/backlog.h"
 #include "store/event_log.h"
 
-enum { PENDING, ESTIMATE, DUE, SUBSCRIPTIONS, OVERDUE, OLDEST, MESSAGES_STALLED };
+enum { PENDING, ESTIMATE, DUE, SUBSCRIPTIONS, OVERDUE, OLDEST, MESSAGES_STALLED, FAILING, DISABLED };
 
 static long long number_at(const neo_rows *rows, int column)
 {
@@ -62,5 +62,7 @@ neo_pg_status neo_backlog_read(neo_pg *pg, apr_pool_t *pool, long long elapsed, 
     backlog->overdue = number_at(&rows, OVERDUE);
     backlog->oldest = moment_of(neo_rows_value(&rows, 0, OLDEST));
     backlog->messages_stalled = number_at(&rows, MESSAGES_STALLED);
+    backlog->failing = number_at(&rows, FAILING);
+    backlog->disabled = number_at(&rows, DISABLED);
     return read_log(pg, pool, &last, elapsed, backlog);
 }

@@ -33,4 +33,6 @@ select (select count(*) from pending),
     (select max(n) from queue),
     (select greatest(extract(epoch from now() - min(due_at)) * 1000, 1)::bigint from open having count(*) > 0),
     (select min(id) from neoapi.webhook_queue),
-    (select stalled from neoapi.whatsapp_health());
+    (select stalled from neoapi.whatsapp_health()),
+    (select count(*) from neoapi.webhook_subscription where health = 'failing'),
+    (select count(*) from neoapi.webhook_subscription where health = 'disabled');

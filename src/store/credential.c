@@ -87,5 +87,6 @@ neo_pg_status neo_credential_read(neo_pg *pg, const char *id, apr_pool_t *pool, 
 int neo_credential_record_use(neo_pg *pg, const char *ids, int seconds, apr_pool_t *pool)
 {
     neo_rows rows;
-    return neo_pg_exec_once(pg, apr_psprintf(pool, RECORD_USE, ids), seconds, pool, &rows) != NEO_PG_UNAVAILABLE;
+    neo_pg_status status = neo_pg_exec_once(pg, apr_psprintf(pool, RECORD_USE, ids), seconds, pool, &rows);
+    return status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT;
 }

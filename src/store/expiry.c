@@ -99,7 +99,7 @@ neo_pg_status neo_expiry_run(neo_pg *pg, apr_pool_t *pool, int *count)
     neo_pg_status status = neo_pg_run(pg, find, NULL, pool, &due);
     *count = status == NEO_PG_OK ? due.count : 0;
     apr_pool_create(&scratch, pool);
-    for (int row = 0; row < *count && status != NEO_PG_UNAVAILABLE; row++) {
+    for (int row = 0; row < *count && status != NEO_PG_UNAVAILABLE && status != NEO_PG_TIMEOUT; row++) {
         status = expire(pg, &due, row, scratch);
         apr_pool_clear(scratch);
     }

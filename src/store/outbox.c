@@ -8,14 +8,28 @@
 #include "sql/outbox.h"
 #include "store/array.h"
 
-enum { ID, ORGANIZATION, SUBSCRIPTION, NUMBER, EVENT_ID, EVENT, CREATED_AT, PAYLOAD, URL, SECRET, PREVIOUS, FAILING };
+enum {
+    ID,
+    ORGANIZATION,
+    SUBSCRIPTION,
+    NUMBER,
+    EVENT_ID,
+    EVENT,
+    CREATED_AT,
+    PAYLOAD,
+    URL,
+    SECRET,
+    PREVIOUS,
+    FAILING,
+    SUCCESS_IS_NEWS
+};
 
 enum { COLUMNS = 12, RELEASE_COLUMNS = 2 }; /* of an outcome; a release takes the first two */
 enum { HEALTH_COLUMNS = 3 };
 
 #define DELETION_STEP 500 /* deliveries; the courier's other statements wait meanwhile */
 
-static neo_statement *claim, *complete, *release, *fail_deleted, *cleanup, *partitions;
+static neo_statement *claim, *complete, *release, *fail_deleted, *announce_failing, *cleanup, *partitions;
 
 void neo_outbox_make_statements(apr_pool_t *pool)
 {
@@ -23,6 +37,7 @@ void neo_outbox_make_statements(apr_pool_t *pool)
     complete = neo_statement_make(pool, complete_sql, COLUMNS + HEALTH_COLUMNS, 1);
     release = neo_statement_make(pool, release_sql, RELEASE_COLUMNS, 1);
     fail_deleted = neo_statement_make(pool, fail_deleted_sql, 1, 1);
+    announce_failing = neo_statement_make(pool, announce_failing_sql, 0, 1);
     cleanup = neo_statement_make(pool, cleanup_sql, 1, 1);
     partitions = neo_statement_make(pool, partitions_sql, 2, 1);
 }
@@ -57,6 +72,7 @@ static void read_due(const neo_rows *rows, int row, neo_due_delivery *due)
         .secret = neo_rows_value(rows, row, SECRET),
         .previous_secret = neo_rows_value(rows, row, PREVIOUS),
         .is_failing = neo_rows_is_true(rows, row, FAILING),
+        .success_is_news = neo_rows_is_true(rows, row, SUCCESS_IS_NEWS),
     };
 }
 
@@ -175,6 +191,14 @@ neo_pg_status neo_outbox_fail_deleted(neo_pg *pg, apr_pool_t *pool, int *more)
     const char *values[] = {apr_itoa(pool, DELETION_STEP)};
     neo_pg_status status = neo_pg_run(pg, fail_deleted, values, pool, &rows);
     *more = status == NEO_PG_OK && rows.count && atoi(neo_rows_value(&rows, 0, 0)) == DELETION_STEP;
+    return status;
+}
+
+neo_pg_status neo_outbox_announce_failing(neo_pg *pg, apr_pool_t *pool, int *count)
+{
+    neo_rows rows;
+    neo_pg_status status = neo_pg_run(pg, announce_failing, NULL, pool, &rows);
+    *count = status == NEO_PG_OK && rows.count ? atoi(neo_rows_value(&rows, 0, 0)) : 0;
     return status;
 }
 

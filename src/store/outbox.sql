@@ -39,13 +39,15 @@ async_commit as materialized (
     select set_config('synchronous_commit', 'off', true) as off,
         pg_try_advisory_xact_lock_shared(hashtext('neoapi.claim_owner'), ($1::bigint >> 32)::int) as locked),
 due as materialized (
-    select d.at, o.url, o.secret, o.previous, o.failing
+    select d.at, o.url, o.secret, o.previous, o.failing, o.success_is_news
     from (select * from later union all select * from earlier) queue,
     -- The subscription, if it is active, and how many more of its deliveries may be in flight.
     lateral (
         select s.id, s.url, s.secret,
             case when s.previous_secret_until > now() then s.previous_secret end as previous,
             s.failing_since is not null as failing,
+            s.failing_since is not null or s.is_announced or s.last_success_at > now() - interval '1 minute' is not true
+                as success_is_news,
             coalesce((select b.max - b.n from unnest($6::text[], $7::int[], $8::int[]) as b (id, n, max) where b.id = queue.id),
                 case when s.failing_since is null then $4::int else least($4::int, 2) end) as free_slots
         from neoapi.webhook_subscription s
@@ -68,10 +70,11 @@ taken as (
     update neoapi.webhook_queue q set due_at = now() + make_interval(secs => $2::int), claim = $1::bigint
     from due
     where q.ctid = due.at
-    returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing)
+    returning q.id, q.organization_id, q.subscription_id, q.number, due.url, due.secret, due.previous, due.failing,
+        due.success_is_news)
 -- The limits keep the planner from reading the whole history: two index look-ups for each delivery.
 select t.id, t.organization_id, t.subscription_id, t.number, h.event_id, h.event_type,
-    neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing
+    neoapi.format_timestamp(h.event_at) as created_at, e.payload, t.url, t.secret, t.previous, t.failing, t.success_is_news
 from taken t,
 lateral (
     select d.event_id, d.event_type, d.event_at
@@ -85,8 +88,8 @@ order by t.subscription_id <= $5, t.subscription_id, t.id;
 
 -- Records attempts; $1 to $12 are arrays, one for each column. Outcomes of claims that are no longer in force are ignored, unless
 -- no other process has claimed the delivery since: a crash of the database loses claims that were not flushed.
--- $13 to $15 are changes of subscriptions' health, at most one for each. Returns those whose health changed, with the reason if
--- it was made inactive.
+-- $13 to $15 are changes of subscriptions' health, at most one for each; a success is one once a minute. Returns those whose health
+-- changed, with the reason if it was made inactive.
 --
 -- The rows are locked in the order of their ids first, so that two statements that take several rows of the queue do not deadlock. The order in which a `delete` locks them is the planner's choice.
 -- name: complete
@@ -120,26 +123,44 @@ recorded as (
     select o.organization, o.id, o.subscription, o.number, o.started, o.duration, o.http_status, o.error, o.excerpt, o.outcome
     from done o
     where (o.id, o.claim) in (select id, claim from ended union all select id, claim from retried)),
--- A subscription that another transaction has locked is left out: the next attempt reports its health again.
+-- A subscription that another transaction has locked is left out: the next attempt reports its health again. The queue is locked
+-- first, so that no subscription is locked while this waits for a delivery.
 changed as materialized (
     select s.organization_id, s.id, h.health,
-        case when h.health = 'gone' then 'the receiver answered 410 Gone'
-             when h.health = 'failing' and s.failing_since < now() - interval '5 days' then 'every attempt has failed for five days'
-        end as reason
+        case when h.health = 'gone' then 'gone'
+             when h.health = 'failing' and s.failing_since < now() - interval '5 days' then 'failing' end as reason
     from unnest($13::text[], $14::text[], $15::text[]) as h (organization, subscription, health)
     join neoapi.webhook_subscription s on s.organization_id = h.organization and s.id = h.subscription
+    where (select any_claimed from locked) is not null
     for no key update of s skip locked)
 update neoapi.webhook_subscription s
-set failing_since = case c.health when 'ok' then null when 'failing' then coalesce(s.failing_since, now()) else s.failing_since end,
+set failing_since = case c.health when 'ok' then null
+                                  when 'failing' then coalesce(s.failing_since, date_trunc('milliseconds', now()))
+                                  else s.failing_since end,
+    last_success_at = case when c.health = 'ok' then date_trunc('milliseconds', now()) else s.last_success_at end,
+    is_announced = c.health <> 'ok' and (s.is_announced or s.is_active and c.reason is not null),
     is_active = s.is_active and c.reason is null,
     updated_at = case when s.is_active and c.reason is not null
                       then greatest(now(), s.updated_at + interval '1 millisecond') else s.updated_at end,
     disabled_reason = case when s.is_active then c.reason else s.disabled_reason end
 from changed c
 where s.organization_id = c.organization_id and s.id = c.id
-and (c.health = 'ok' and s.failing_since is not null or c.health = 'failing' and s.failing_since is null
+and (c.health = 'ok' and (s.failing_since is not null or s.is_announced
+                          or s.last_success_at > now() - interval '1 minute' is not true)
+     or c.health = 'failing' and s.failing_since is null
      or s.is_active and c.reason is not null)
 returning s.id, c.reason;
+
+-- Notes the subscriptions that have failed for ten minutes, which adds the event webhook.failing. Returns their number.
+-- name: announce_failing
+with due as materialized (
+    select s.organization_id, s.id from neoapi.webhook_subscription s
+    where s.health = 'failing' and s.failing_since < now() - interval '10 minutes' and not s.is_announced
+    limit 100 for no key update of s skip locked),
+noted as (
+    update neoapi.webhook_subscription s set is_announced = true
+    from due where s.organization_id = due.organization_id and s.id = due.id and not s.is_announced returning 1)
+select count(*) from noted;
 
 -- Releases claimed deliveries: $1 ids, $2 claims. They are locked as above.
 -- name: release

@@ -88,7 +88,8 @@ typedef struct {
     neo_buf where;
     apr_array_header_t *values;
     const apr_array_header_t *source; /* see add_source; NULL: the listed table */
-    int conditions;                   /* their number */
+    neo_buf range;                    /* the conditions about the time of creation, for the source's ids */
+    int conditions;                   /* the number of the others */
     int is_disjoint;                  /* no id is in two of the source's selects */
 } filtering;
 
@@ -151,8 +152,8 @@ static const char *union_of(const filtering *f, const apr_array_header_t *all, c
 }
 
 /* The first condition about references becomes the source of the list, read in the index's order, so that a page reads only the
- * references on it, however many there are. So does a condition with sources if there is no other one. Otherwise they are
- * ordinary conditions. */
+ * references on it, however many there are. So does a condition with sources if there is no other one, except about the time of
+ * creation, which also holds for the source's ids. Otherwise they are ordinary conditions. */
 static void add_source(filtering *f, const neo_condition *condition)
 {
     apr_array_header_t *all = condition->filter->kind == NEO_FILTER_REFERS ? referring(f, condition) : sources_of(f, condition);
@@ -183,10 +184,14 @@ static void add_condition(filtering *f, const neo_condition *condition)
         add_source(f, condition);
         return;
     }
-    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", operators[filter->kind][0],
-                                        filter->selection ? filter->selection : "", filter->selection ? " in (" : "", NULL));
+    neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", NULL));
+    apr_size_t comparison = f->where.len;
+    neo_buf_puts(&f->where, apr_pstrcat(f->pool, operators[filter->kind][0], filter->selection ? filter->selection : "",
+                                        filter->selection ? " in (" : "", NULL));
     add_values(f, condition);
     neo_buf_puts(&f->where, operators[filter->kind][1]);
+    if (filter->value == NEO_VALUE_CREATED_AT)
+        neo_buf_puts(&f->range, apr_pstrcat(f->pool, " and r.source_id ", f->where.ptr + comparison, NULL));
 }
 
 /* ---------------------------------------------------------------- pages */
@@ -213,7 +218,7 @@ static const char *side(const filtering *f, const char *columns, const char *bou
     if (!f->source)
         return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, *bound ? " and t.id " : "", bound,
                            " order by t.id ", direction, " limit ", limit, NULL);
-    const char *by = *bound ? apr_pstrcat(pool, " and r.source_id ", bound, NULL) : "";
+    const char *by = apr_pstrcat(pool, f->range.ptr, *bound ? " and r.source_id " : "", bound, NULL);
     return apr_psprintf(pool,
                         "select %s from (%s) r"
                         " cross join lateral (select t.* from %s and t.id = r.source_id%s offset 0) t"
@@ -240,6 +245,7 @@ static void start(filtering *f, const neo_listed *listed, apr_pool_t *pool)
     f->pool = pool;
     f->values = apr_array_make(pool, 8, sizeof(const char *));
     neo_buf_init(&f->where, pool, 256);
+    neo_buf_init(&f->range, pool, 64);
     f->source = NULL;
     f->is_disjoint = f->conditions = 0;
 }
@@ -274,7 +280,8 @@ static void start_with(filtering *f, const neo_listed *listed, const char *const
                        const neo_selection *selection, apr_pool_t *pool)
 {
     start(f, listed, pool);
-    f->conditions = selection->count;
+    for (int i = 0; i < selection->count; i++)
+        f->conditions += selection->conditions[i].filter->value != NEO_VALUE_CREATED_AT;
     for (int i = 0; i < count; i++)
         parameter(f, values[i]);
 }

@@ -138,8 +138,8 @@ static neo_pg_status status_of(const neo_pg *pg, const char *state)
         {"55P03", NEO_PG_UNAVAILABLE},      {"40", NEO_PG_UNAVAILABLE},     {"42P01", NEO_PG_SCHEMA},
         {"42703", NEO_PG_SCHEMA},           {"3F000", NEO_PG_SCHEMA},       {"42883", NEO_PG_SCHEMA},
     };
-    if (pg->time_limit && neo_state_is_class(state, "57014"))
-        return NEO_PG_TIME_LIMIT;
+    if (neo_state_is_class(state, "57014"))
+        return pg->time_limit ? NEO_PG_TIME_LIMIT : NEO_PG_TIMEOUT;
     for (apr_size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (neo_state_is_class(state, table[i].class))
             return table[i].status;
@@ -187,6 +187,9 @@ neo_pg_status neo_pg_finished(neo_pg *pg, PGresult *result, apr_pool_t *pool, ne
         neo_log(NEO_LOG_SCHEMA_OLD, pg->log_context, "schema missing or older than this module: %s", rows->message);
     else if (status == NEO_PG_UNAVAILABLE)
         neo_log(NEO_LOG_DATABASE_UNAVAILABLE, pg->log_context, "database unavailable%s: %s", neo_state_note(rows->native, pool),
+                rows->message);
+    else if (status == NEO_PG_TIMEOUT)
+        neo_log(NEO_LOG_STATEMENT_TIMEOUT, pg->log_context, "statement cancelled%s: %s", neo_state_note(rows->native, pool),
                 rows->message);
     else if (status == NEO_PG_FAILED)
         neo_log(NEO_LOG_STATEMENT_FAILED, pg->log_context, "statement failed%s: %s", neo_state_note(rows->native, pool),

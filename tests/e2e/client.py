@@ -51,7 +51,7 @@ CODES = {
     415: r"validation\.unsupported_media_type",
     429: r"rate_limit\.(exceeded|exports)",
     500: r"internal\.unexpected",
-    503: r"internal\.(unavailable|query_timeout|provider_unavailable)",
+    503: r"internal\.(unavailable|query_timeout|statement_timeout|provider_unavailable)",
 }
 # What httpd itself finds wrong with a request keeps the status that HTTP has for it.
 CODES.update(dict.fromkeys([411, 414, 417, 431, 501, 505], r"validation\.malformed_request"))

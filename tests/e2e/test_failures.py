@@ -242,10 +242,10 @@ def locked_brokers(instance):
 
 
 def test_a_statement_that_waits_for_a_lock_times_out(module_api):
-    """The server's statement_timeout cancels it; the write is not executed later."""
+    """The server's statement_timeout cancels it, and the answer says so; the write is not executed later."""
     with locked_brokers(module_api.instance):
         began = time.monotonic()
-        refused(at(module_api, "127.0.0.3").post("brokers", {"name": "Waits"}), 503, "internal.unavailable")
+        refused(at(module_api, "127.0.0.3").post("brokers", {"name": "Waits"}), 503, "internal.statement_timeout")
         assert time.monotonic() - began < REQUEST_TIMEOUT_S
     assert count_of(module_api) == 0
 

@@ -42,8 +42,8 @@ def test_subscriptions_are_listed_by_organization_and_all_together(ctl, module_i
     others = subscribe(Api(module_instance, module_admin_factory.key()), "http://127.0.0.1:9/others")
     listed, = ctl.json("webhook", "list", "--organization", organization_of(admin))
     assert listed == {"id": mine["id"], "organization_id": organization_of(admin), "url": "http://127.0.0.1:9/mine",
-                      "events": ["broker.created", "broker.deleted"], "is_active": True, "disabled_reason": None,
-                      "failing_since": None, "pending": 0}
+                      "events": ["broker.created", "broker.deleted"], "is_active": True, "health": "healthy",
+                      "last_success_at": None, "failing_since": None, "disabled_at": None, "disabled_reason": None, "pending": 0}
     assert {mine["id"], others["id"]} <= {row["id"] for row in ctl.json("webhook", "list")}
 
 
@@ -56,7 +56,8 @@ def test_the_list_shows_the_reason_for_inactivity_and_the_queue_length(ctl, admi
         row, = ctl.json("webhook", "list", "--organization", organization_of(admin))
         return not row["is_active"] and row
     row = eventually(listed, "a subscription that is inactive")
-    assert row["id"] == subscription["id"] and "410" in row["disabled_reason"] and row["pending"] == 1
+    assert row["id"] == subscription["id"] and row["pending"] == 1
+    assert (row["health"], row["disabled_reason"]) == ("disabled", "gone") and row["disabled_at"]
 
 
 def test_the_list_shows_since_when_a_subscription_fails(ctl, admin):

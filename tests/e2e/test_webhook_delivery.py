@@ -203,7 +203,7 @@ def test_a_410_deactivates_the_subscription_with_a_reason(admin, receiver, modul
     subscription = one_delivery(admin, receiver.url)
     eventually(lambda: not ok(admin.get("webhooks/" + subscription["id"]))["is_active"], "an inactive subscription")
     is_active, reason = row_of(module_instance, subscription, "is_active, disabled_reason")
-    assert not is_active and "410" in reason
+    assert (is_active, reason) == (False, "gone")
     eventually(lambda: re.search(subscription["id"] + ".*410", module_instance.error_log), "a line in the log")
     admin.broker()
     time.sleep(2)  # longer than the next attempt's delay
@@ -225,7 +225,7 @@ def test_five_days_of_failures_deactivate_the_subscription(admin, receiver, modu
                         subscription["id"])
     until(admin, subscription, "failed")
     eventually(lambda: row_of(module_instance, subscription, "is_active") == (False,), "an inactive subscription")
-    assert "five days" in row_of(module_instance, subscription, "disabled_reason")[0]
+    assert row_of(module_instance, subscription, "disabled_reason") == ("failing",)
     eventually(lambda: re.search(subscription["id"] + ".*five days", module_instance.error_log), "a line in the log")
 
 

@@ -18,7 +18,7 @@ from wait import eventually, together
 
 CONF = FAST
 URL = "https://crm.example.com/hooks"
-FIELDS = ["id", "url", "events", "is_active", "created_at", "updated_at"]
+FIELDS = ["id", "url", "events", "is_active", "created_at", "updated_at", "health"]
 SECRET = r"whsec_[A-Za-z0-9+/]{43}="
 PAYLOAD = ["id", "name", "creci", "email", "tenant_id", "organization_id", "created_at", "updated_at"]
 KINDS = ["broker", "property", "party", "proposal", "contract", "document"]
@@ -55,7 +55,7 @@ def failed(admin, receiver):
 def test_a_new_subscription_shows_its_secret(admin):
     response = new(admin)
     made = ok(response, 201)
-    assert list(made) == ["id", "url", "events", "secret", "is_active", "created_at", "updated_at"]
+    assert list(made) == ["id", "url", "events", "secret", "is_active", "created_at", "updated_at", "health"]
     assert re.fullmatch("whs_" + ULID, made["id"]) and re.fullmatch(SECRET, made["secret"])
     assert (made["url"], made["events"], made["is_active"]) == (URL, ["broker.created"], True)
     assert re.fullmatch(MOMENT, made["created_at"]) and made["created_at"] == made["updated_at"]

@@ -167,7 +167,8 @@ static void a_list_has_its_own_filters_or_those_of_its_resource(void **state)
     assert_null(neo_operation_filter(brokers, &neo_broker, "status"));
     assert_non_null(neo_operation_filter(deliveries, &neo_webhook, "status"));
     assert_non_null(neo_operation_filter(deliveries, &neo_webhook, "event_type"));
-    assert_null(neo_operation_filter(deliveries, &neo_webhook, "created_gte"));
+    assert_non_null(neo_operation_filter(deliveries, &neo_webhook, "created_gte"));
+    assert_null(neo_operation_filter(deliveries, &neo_webhook, "updated_gte"));
     for (const neo_filter *f = deliveries->filters; f->name; f++)
         assert_true(f->doc && f->doc[strlen(f->doc) - 1] == '.' && f->example);
 }
@@ -339,6 +340,7 @@ static void problems_follow_from_access_and_accepted_input(void **state)
             {NEO_RATE_LIMIT_EXCEEDED, 1},
             {NEO_INTERNAL_UNEXPECTED, 1},
             {NEO_INTERNAL_UNAVAILABLE, 1},
+            {NEO_INTERNAL_STATEMENT_TIMEOUT, 1},
             {NEO_VALIDATION_UNKNOWN_PARAMETER, 1},
             {NEO_UNAUTHORIZED_AUTH_REQUIRED, row(a)->access != NEO_ACCESS_PUBLIC},
             {NEO_UNAUTHORIZED_INVALID_CREDENTIAL, row(a)->access != NEO_ACCESS_PUBLIC},

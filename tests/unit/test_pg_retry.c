@@ -195,7 +195,7 @@ static void other_errors_are_returned_without_a_retry(void **state)
         neo_pg_status status;
     } known[] = {
         {"23505", NEO_PG_UNIQUE_VIOLATION}, {"23503", NEO_PG_FK_VIOLATION}, {"53300", NEO_PG_UNAVAILABLE},
-        {"57014", NEO_PG_UNAVAILABLE},      {"55P03", NEO_PG_UNAVAILABLE},  {"42P01", NEO_PG_SCHEMA},
+        {"57014", NEO_PG_TIMEOUT},          {"55P03", NEO_PG_UNAVAILABLE},  {"42P01", NEO_PG_SCHEMA},
         {"42703", NEO_PG_SCHEMA},           {"42883", NEO_PG_SCHEMA},       {"3F000", NEO_PG_SCHEMA},
         {"42501", NEO_PG_FAILED},           {"22P02", NEO_PG_FAILED},       {"XX000", NEO_PG_FAILED},
     };

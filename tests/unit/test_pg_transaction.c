@@ -196,7 +196,7 @@ static void a_connection_is_never_left_inside_a_transaction(void **state)
         trouble t = {.at = "insert", .how = {.error = ends[i]}, .times = 1};
         bench *b = set_up(&t, *state);
         assert_int_equal(begin(b), NEO_PG_OK);
-        assert_int_equal(run(b), i == 0 ? NEO_PG_UNAVAILABLE : NEO_PG_FAILED);
+        assert_int_equal(run(b), i == 0 ? NEO_PG_TIMEOUT : NEO_PG_FAILED);
         neo_pg_roll_back(b->pg);
         assert_int_equal(t.rolled_back, 1);
         assert_works(b);

@@ -154,9 +154,11 @@ static void every_resource_has_what_the_service_sets(void **state)
     }
 }
 
-static void a_webhook_has_the_fields_of_the_specification_in_its_order(void **state)
+static void a_webhook_has_the_fields_of_the_specification_in_its_order_then_its_health(void **state)
 {
-    static const char *const names[] = {"id", "url", "events", "secret", "is_active", "created_at", "updated_at"};
+    static const char *const names[] = {
+        "id",         "url",    "events",          "secret",        "is_active",   "created_at",
+        "updated_at", "health", "last_success_at", "failing_since", "disabled_at", "disabled_reason"};
     (void)state;
     for (int i = 0; i < COUNT(names); i++)
         assert_string_equal(neo_webhook.fields[i].name, names[i]);
@@ -325,7 +327,7 @@ int main(void)
         pool_test(every_field_is_described_with_an_example_that_it_would_take),
         cmocka_unit_test(every_resource_can_be_found_and_its_fields_in_it),
         cmocka_unit_test(every_resource_has_what_the_service_sets),
-        cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order),
+        cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order_then_its_health),
         cmocka_unit_test(every_event_of_a_resource_can_be_subscribed_to),
         cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
         cmocka_unit_test(the_event_of_a_broker_has_eight_fields_and_no_bank_data),

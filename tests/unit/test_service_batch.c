@@ -143,21 +143,33 @@ static void a_transaction_that_is_rolled_back_is_repeated(void **state)
         assert_troubled(troubles[i], 2, assert_success_after_retries, *state);
 }
 
-static void assert_unavailable(const scene *s, int status, apr_pool_t *pool)
+static void assert_given_up(const scene *s, int status, apr_pool_t *pool)
 {
     assert_int_equal(status, 503);
-    assert_string_equal(member_of(s->host, "code", pool), "internal.unavailable");
     assert_non_null(strstr(member_of(s->host, "detail", pool), "nothing was changed"));
     assert_in_range(s->trouble->inserted, 1, 10);
     assert_int_equal(s->trouble->rolled_back, s->trouble->begun);
     assert_int_equal(s->trouble->committed + s->host->notified, 0);
 }
 
+static void assert_unavailable(const scene *s, int status, apr_pool_t *pool)
+{
+    assert_given_up(s, status, pool);
+    assert_string_equal(member_of(s->host, "code", pool), "internal.unavailable");
+}
+
+static void assert_timeout(const scene *s, int status, apr_pool_t *pool)
+{
+    assert_given_up(s, status, pool);
+    assert_string_equal(member_of(s->host, "code", pool), "internal.statement_timeout");
+}
+
 static void retries_of_the_transaction_are_limited(void **state)
 {
-    static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "57014"}, {.error = "42P01"}};
+    static const fake_reply troubles[] = {{.error = "40P01"}, {.error = "42P01"}};
     for (int i = 0; i < COUNT(troubles); i++)
         assert_troubled(troubles[i], 1000, assert_unavailable, *state);
+    assert_troubled((fake_reply){.error = "57014"}, 1000, assert_timeout, *state);
 }
 
 static void an_unanswered_commit_may_have_been_executed(void **state)

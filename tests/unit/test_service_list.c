@@ -219,7 +219,7 @@ static void a_slow_query_is_to_be_narrowed(void **state)
     assert_refused(s->site, s->host, "GET", "brokers?q=abc", 503, "internal.query_timeout", *state);
     assert_string_equal(header_of(s->host, "Retry-After"), "5");
     assert_refused(s->site, s->host, "GET", "brokers?creci=1,2", 503, "internal.query_timeout", *state);
-    assert_refused(s->site, s->host, "GET", "brokers", 503, "internal.unavailable", *state); /* not the query's fault */
+    assert_refused(s->site, s->host, "GET", "brokers", 503, "internal.statement_timeout", *state); /* not the query's fault */
     s->error = NULL;
     assert_int_equal(list(s, "q=abc", *state), 200);
     assert_int_equal(atomic_load(&s->server->connections), 1);

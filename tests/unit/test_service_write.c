@@ -397,10 +397,14 @@ static void retries_of_a_patch_are_limited(void **state)
 static void an_unanswered_write_may_have_been_executed(void **state)
 {
     scene *s = scene_with(ROW, *state);
-    s->table.create_error = "57014"; /* a timeout */
+    s->table.create_error = "53200"; /* out of memory */
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
     assert_non_null(strstr(member_of(s->host, "detail", *state), "Idempotency-Key"));
     assert_int_equal(s->table.creates, 1);
+    s->table.create_error = "57014"; /* statement_timeout */
+    assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
+    assert_string_equal(member_of(s->host, "code", *state), "internal.statement_timeout");
+    assert_non_null(strstr(member_of(s->host, "detail", *state), "nothing was changed"));
     s->table.create_error = "42P01"; /* the table does not exist */
     assert_int_equal(send_body(s, "POST", "brokers", BODY, *state), 503);
     assert_non_null(strstr(member_of(s->host, "detail", *state), "nothing was changed"));
