@@ -25,6 +25,9 @@ typedef struct neo_batch {
     neo_batch_operation *operations;
 } neo_batch;
 
+/* Whether an update may change a related resource, because it sends a status (see neo_effect). */
+int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation *operation);
+
 /* How many requests it counts as, for the rate limit. */
 int neo_batch_cost(const neo_batch *batch);
 
@@ -35,7 +38,7 @@ NEO_MUSTCHECK neo_problem *neo_batch_read(const neo_resource *resource, neo_json
 /* The fields of the body, for the documentation of errors. */
 extern const neo_field neo_batch_fields[];
 
-/* Whether a resource can have batches: not with a secret, transitions or effects, which only single writes handle. */
+/* Whether a resource can have batches: not with a secret, which only single writes handle. */
 int neo_batch_is_possible(const neo_resource *resource);
 
 #endif

@@ -6,14 +6,15 @@
 #define NEO_STORE_BATCH_H
 
 #include "model/batch.h"
-#include "store/idempotency.h"
-#include "store/write.h"
+#include "store/table.h"
 
 typedef struct neo_batch_row {
     int number; /* unique in the call; rows are written in the order of their numbers */
     char id[NEO_ID_SIZE];
-    neo_ms now;           /* of a creation: the time in the id */
-    const neo_json *body; /* validated; NULL for a deletion */
+    neo_ms now;                  /* of a creation: the time in the id */
+    const neo_json *body;        /* validated; NULL for a deletion */
+    const char *timestamp_field; /* as in neo_change, with the next */
+    neo_target target;           /* only of a row that is alone in its call */
 } neo_batch_row;
 
 /* Generates the statements of every resource that has batches; called once in a process. */
@@ -23,6 +24,11 @@ void neo_batch_make_statements(apr_pool_t *pool);
  * ends. */
 NEO_MUSTCHECK neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                         apr_pool_t *pool, neo_rows *rows);
+
+/* Locks the rows that the effects of updates may change, in the order of their ids and before the rows themselves, as single
+ * writes do: those that the rows refer to, and those that `target` of a row names. The resource must have effects. */
+NEO_MUSTCHECK neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                                   const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *locked);
 
 /* Locks rows against changes by others until the transaction ends. One row for each that exists: its number and its
  * representation. Rows without a number are locked because a deletion may clear their reference (see store/mutual.h). */

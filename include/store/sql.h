@@ -35,7 +35,7 @@ typedef enum neo_param {
     NEO_PARAM_ROWS,            /* a JSON array (see store/write.h) */
     NEO_PARAM_ANSWER,          /* of an idempotency key */
     NEO_PARAM_TIMES,           /* JSON: timestamps of imported history */
-    NEO_PARAM_TIMESTAMP_FIELD, /* name of the field that is set to {now} */
+    NEO_PARAM_TIMESTAMP_FIELD, /* name of the field that is set to {now}; of a batch, {rows} have it */
     NEO_PARAM_FIELD,           /* {field0}, {field1}, …: a resource's writable fields in order */
     NEO_PARAMS = NEO_PARAM_FIELD + 64
 } neo_param;

@@ -3,8 +3,8 @@
  * array, or lines of an import. Each writes the rows, their references, an event for each change and a delivery for each
  * matching subscription.
  *
- * The parameter {rows} is a JSON array of objects: the members of a row's body, and item_number, item_id, item_now and
- * item_id_block (of the deliveries' ids).
+ * The parameter {rows} is a JSON array of objects: the members of a row's body, and item_number, item_id, item_now,
+ * item_id_block (of the deliveries' ids) and item_timestamp_field (see neo_change).
  *
  * A statement returns neo_written for each row that was written or would not change, and for each refusal. A refused row is not
  * written. */

@@ -165,6 +165,12 @@ neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_po
     return r.problem;
 }
 
+int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation *operation)
+{
+    return resource->effects && operation->method == NEO_METHOD_UPDATE && operation->data &&
+           neo_json_get(operation->data, "status");
+}
+
 int neo_batch_cost(const neo_batch *batch)
 {
     return (batch->count + NEO_BATCH_OPERATIONS_PER_REQUEST - 1) / NEO_BATCH_OPERATIONS_PER_REQUEST;
@@ -175,5 +181,5 @@ int neo_batch_is_possible(const neo_resource *resource)
     for (const neo_field *f = resource->fields; f->name; f++)
         if (f->flags & NEO_SECRET)
             return 0;
-    return !resource->transitions && !resource->effects;
+    return 1;
 }

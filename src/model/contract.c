@@ -345,4 +345,5 @@ const neo_resource neo_contract = {
     .effects = effects,
     .preconditions = preconditions,
     .fill = neo_fill_contract,
+    .has_batch = 1,
 };

@@ -168,4 +168,5 @@ const neo_resource neo_document = {
     .has_events = 1,
     .fields = fields,
     .filters = filters,
+    .has_batch = 1,
 };

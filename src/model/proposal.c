@@ -226,4 +226,5 @@ const neo_resource neo_proposal = {
     .transitions = transitions,
     .effects = effects,
     .preconditions = preconditions,
+    .has_batch = 1,
 };

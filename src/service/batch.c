@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Executes the operations of a batch in one transaction, with the outcome of single requests.
  *
- * First, all rows to be changed are locked in the order of their ids, so that two batches cannot deadlock. Then the operations
- * are executed in their order. Successive operations with the same method on different resources share one statement. If it
- * fails because of a constraint, they are executed one by one, each from a savepoint. */
+ * First, all rows to be changed are locked in the order of their ids, so that two batches cannot deadlock: the properties that
+ * effects may change, as in single writes, before the rows of the batch. Then the operations are executed in their order.
+ * Successive operations with the same method on different resources share one statement, except those that may have an effect.
+ * If it fails because of a constraint, they are executed one by one, each from a savepoint. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,26 +60,45 @@ static int frees_unique_value(const neo_resource *resource, const neo_json *befo
     return 0;
 }
 
-static void prepare_create(work *w, item *i)
+/* Checks the rules between resources, which may add to `clean` and to the row. `before` and `clean` as in neo_rule_input. */
+static neo_pg_status check_rules(work *w, item *i, const neo_json *before, neo_json *clean)
+{
+    neo_rule_input input = {.resource = resource_of(w), .id = before ? i->row.id : "", .before = before, .after = clean};
+    neo_change change = {0};
+    if (!clean)
+        return neo_call_check_rules(w->call, w->pg, &input, &i->problem, &w->failure);
+    neo_pg_status status = neo_call_check_change(w->call, w->pg, &input, &change, &i->problem, &w->failure);
+    i->row.timestamp_field = change.timestamp_field;
+    i->row.target = change.target;
+    return status;
+}
+
+static neo_pg_status prepare_create(work *w, item *i)
 {
     neo_json *clean;
     i->problem = neo_validate(resource_of(w), i->operation->data, w->call->pool, &clean);
     i->row.body = clean;
     i->row.now = neo_id_issue(i->row.id, resource_of(w)->prefix);
+    return i->problem ? NEO_PG_OK : check_rules(w, i, NULL, clean);
 }
 
-static neo_pg_status prepare_update(work *w, item *i)
+static neo_pg_status prepare_change(work *w, item *i)
 {
     const char *wrong;
-    neo_json *clean, *before = neo_json_parse(w->items[i->first].current, w->call->pool, &wrong);
-    i->problem = before ? neo_validate_patch(resource_of(w), before, i->operation->data, w->call->pool, &clean)
-                        : neo_problem_internal(w->call->pool);
-    if (i->problem)
+    int is_update = i->operation->method == NEO_METHOD_UPDATE;
+    neo_json *clean = NULL, *before = NULL;
+    i->row.now = neo_now_ms();
+    if (is_update || resource_of(w)->preconditions) {
+        before = neo_json_parse(w->items[i->first].current, w->call->pool, &wrong);
+        i->problem = before ? NULL : neo_problem_internal(w->call->pool);
+    }
+    if (is_update && !i->problem)
+        i->problem = neo_validate_patch(resource_of(w), before, i->operation->data, w->call->pool, &clean);
+    if (i->problem || !before)
         return NEO_PG_OK;
     i->row.body = clean;
-    i->frees_value = frees_unique_value(resource_of(w), before, clean);
-    neo_rule_input input = {.resource = resource_of(w), .id = i->row.id, .before = before, .after = clean};
-    return neo_call_check_rules(w->call, w->pg, &input, &i->problem, &w->failure);
+    i->frees_value = is_update && frees_unique_value(resource_of(w), before, clean);
+    return check_rules(w, i, before, clean);
 }
 
 /* The rows of the items without a problem. */
@@ -96,14 +116,10 @@ static neo_batch_row *rows_of(const work *w, const item *first, int count, int *
 static neo_pg_status prepare(work *w, item *i)
 {
     if (i->operation->method == NEO_METHOD_CREATE)
-        prepare_create(w, i);
-    else if (!w->items[i->first].current.ptr)
-        i->problem = neo_call_not_found(w->call);
-    else {
-        i->row.now = neo_now_ms();
-        if (i->operation->method == NEO_METHOD_UPDATE)
-            return prepare_update(w, i);
-    }
+        return prepare_create(w, i);
+    if (w->items[i->first].current.ptr)
+        return prepare_change(w, i);
+    i->problem = neo_call_not_found(w->call);
     return NEO_PG_OK;
 }
 
@@ -166,6 +182,8 @@ static neo_pg_status write_alone(work *w, item *i)
         neo_call_find_duplicate(w->call, w->pg, &w->failure, i->row.id, i->row.body, i->problem);
     } else if (status != NEO_PG_OK)
         return status;
+    else if (!i->answer.ptr && !i->problem && i->row.target.id)
+        return NEO_PG_RETRY; /* the row referred to another one when the targets were locked, which has changed */
     else if (!i->answer.ptr && !i->problem)
         i->problem = neo_call_not_found(w->call);
     return NEO_PG_OK;
@@ -194,11 +212,15 @@ static neo_pg_status write_together(work *w, item *first, int count)
 /* ---------------------------------------------------------------- all operations */
 
 /* How many items from `first` on can share a statement: with one method and no resource twice, because an operation depends on
- * the earlier ones on its resource. */
+ * the earlier ones on its resource. One that may change a related resource is alone: the rules of the next depend on that. */
 static int count_together(const work *w, const item *first)
 {
     const item *next = first + 1, *end = w->items + w->batch.count;
-    for (; next < end && next->operation->method == first->operation->method; next++)
+    if (neo_batch_may_affect(resource_of(w), first->operation))
+        return 1;
+    for (; next < end && next->operation->method == first->operation->method &&
+           !neo_batch_may_affect(resource_of(w), next->operation);
+         next++)
         for (const item *i = first; i < next; i++)
             if (i->first == next->first)
                 return (int)(next - first);
@@ -320,6 +342,28 @@ static void reset(work *w)
     w->queued = 0;
 }
 
+/* The id that an update sends for the reference of the effects; NULL: none. */
+static const char *new_target(const neo_resource *resource, const item *i)
+{
+    const neo_field *through = neo_field_named(resource->fields, resource->effects->through);
+    const char *id = neo_json_string_at(i->operation->data, through->name);
+    return id && neo_id_is(id, through->refers->prefix) ? id : NULL;
+}
+
+/* Locks what the effects of updates may change: what the rows refer to now, and what they shall refer to. */
+static neo_pg_status lock_targets(work *w)
+{
+    neo_batch_row *some = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *some);
+    int wanted = 0;
+    for (const item *i = w->items; i < w->items + w->batch.count; i++)
+        if (neo_batch_may_affect(resource_of(w), i->operation)) {
+            some[wanted] = i->row;
+            some[wanted++].target.id = new_target(resource_of(w), i);
+        }
+    return wanted ? neo_batch_lock_targets(w->pg, resource_of(w), &w->call->actor, some, wanted, w->call->pool, &w->failure)
+                  : NEO_PG_OK;
+}
+
 /* Reads and locks the rows to be updated or deleted. */
 static neo_pg_status lock_rows(work *w)
 {
@@ -335,7 +379,10 @@ static neo_pg_status lock_rows(work *w)
     }
     if (count == 0)
         return NEO_PG_OK;
-    neo_pg_status status = neo_batch_lock(w->pg, resource_of(w), &w->call->actor, rows, count, w->call->pool, &found);
+    neo_pg_status status = lock_targets(w);
+    if (status != NEO_PG_OK)
+        return status;
+    status = neo_batch_lock(w->pg, resource_of(w), &w->call->actor, rows, count, w->call->pool, &found);
     w->is_saved = 0; /* see run_transaction */
     w->failure = found;
     for (int r = 0; status == NEO_PG_OK && r < found.count; r++)

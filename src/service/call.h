@@ -145,6 +145,11 @@ neo_problem *neo_call_in_use(neo_call *call, const char *users);
 NEO_MUSTCHECK neo_pg_status neo_call_check_rules(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_problem **refusal,
                                                  neo_rows *rows);
 
+/* Checks the change of status and the rules of a creation or an update, and sets what they add to the row: its
+ * timestamp_field and target. Otherwise as above. */
+NEO_MUSTCHECK neo_pg_status neo_call_check_change(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_change *row,
+                                                  neo_problem **refusal, neo_rows *rows);
+
 /* ---------------------------------------------------------------- list.c */
 
 /* Reads the filters of the query, and adds what is wrong with them to what is wrong with the query. */

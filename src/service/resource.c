@@ -257,21 +257,12 @@ static neo_problem *check_written(neo_call *call, neo_pg_status status, const ne
     return status == NEO_PG_OK || status == NEO_PG_FK_VIOLATION ? NULL : neo_call_failed(call, status, rows);
 }
 
-/* Checks the change of status and the rules, and sets what they add to the row. */
 static neo_problem *check_change(neo_call *call, neo_pg *pg, neo_rule_input *input, neo_change *row)
 {
-    neo_problem *problem = neo_transition_check(input->resource, neo_json_string_at(input->before, "status"),
-                                                neo_json_string_at(input->after, "status"), call->pool, &row->timestamp_field);
+    neo_problem *problem;
     neo_rows rows;
-    if (problem)
-        return problem;
-    neo_pg_status status = neo_call_check_rules(call, pg, input, &problem, &rows);
-    if (status != NEO_PG_OK)
-        return neo_call_failed(call, status, &rows);
-    const neo_effect *effect = problem ? NULL : neo_rules_effect(input);
-    if (effect)
-        row->target = (neo_target){neo_rule_property_id(input), input->property_version, effect->becomes};
-    return problem;
+    neo_pg_status status = neo_call_check_change(call, pg, input, row, &problem, &rows);
+    return status == NEO_PG_OK ? problem : neo_call_failed(call, status, &rows);
 }
 
 /* What the rules need was read after the row. If the row has changed in between, a refusal may be wrong, and the request starts

@@ -11,7 +11,7 @@
 
 typedef struct {
     const neo_resource *resource;
-    neo_sql *lock_organization, *lock, *create[2] /* [1]: strict */, *update, *delete;
+    neo_sql *lock_organization, *lock, *lock_targets /* NULL without effects */, *create[2] /* [1]: strict */, *update, *delete;
 } statements;
 
 static statements *made;
@@ -39,6 +39,23 @@ static neo_sql *make_lock(const neo_resource *resource, apr_pool_t *pool)
                         1);
 }
 
+static neo_sql *make_lock_targets(const neo_resource *resource, apr_pool_t *pool)
+{
+    const char *through = resource->effects->through;
+    return neo_sql_make(pool,
+                        apr_psprintf(pool,
+                                     "with item as materialized (select * from json_to_recordset({rows}::json) as i"
+                                     " (item_id text collate \"C\", item_target text collate \"C\")),"
+                                     " wanted as materialized (select t.%s as id from item join neoapi.%s t"
+                                     " on t.organization_id = {organization} and t.id = item.item_id"
+                                     " union select item_target from item)"
+                                     " select o.id from wanted join neoapi.%s o on o.organization_id = {organization}"
+                                     " and o.id = wanted.id order by o.id for no key update of o",
+                                     through, neo_table_of(resource),
+                                     neo_table_of(neo_field_named(resource->fields, through)->refers)),
+                        1);
+}
+
 static neo_sql *make_lock_organization(const neo_resource *resource, apr_pool_t *pool)
 {
     return neo_sql_make(
@@ -61,6 +78,7 @@ void neo_batch_make_statements(apr_pool_t *pool)
             *s++ = (statements){.resource = resource,
                                 .lock_organization = make_lock_organization(resource, pool),
                                 .lock = make_lock(resource, pool),
+                                .lock_targets = resource->effects ? make_lock_targets(resource, pool) : NULL,
                                 .create = {neo_write_create(resource, NEO_WRITE_ROWS | NEO_WRITE_LENIENT, pool),
                                            neo_write_create(resource, NEO_WRITE_ROWS, pool)},
                                 .update = neo_write_update(resource, NEO_WRITE_ROWS, pool),
@@ -87,6 +105,10 @@ static void add_row(neo_buf *out, const neo_resource *resource, const neo_batch_
         neo_id_issue_block(id_block, "whd_");
         neo_buf_printf(out, ",\"item_id_block\":\"%s\"", id_block);
     }
+    if (row->timestamp_field)
+        neo_buf_printf(out, ",\"item_timestamp_field\":\"%s\"", row->timestamp_field);
+    if (row->target.id)
+        neo_buf_printf(out, ",\"item_target\":\"%s\"", row->target.id);
     if (!row->body && neo_mutual_field(resource)) {
         neo_id_issue_block(id_block, "whd_");
         neo_buf_printf(out, ",\"item_cleared_block\":\"%s\"", id_block);
@@ -131,6 +153,13 @@ neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resour
     return neo_sql_run(pg, of(resource)->lock_organization, &v, pool, rows);
 }
 
+neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
+                                     const neo_batch_row *rows, int count, apr_pool_t *pool, neo_rows *locked)
+{
+    neo_values v = values_for(resource, actor, rows, count, pool);
+    return neo_sql_run(pg, of(resource)->lock_targets, &v, pool, locked);
+}
+
 neo_pg_status neo_batch_lock(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const neo_batch_row *rows,
                              int count, apr_pool_t *pool, neo_rows *found)
 {
@@ -144,8 +173,16 @@ neo_pg_status neo_batch_write(neo_pg *pg, const neo_resource *resource, const ne
     const statements *s = of(resource);
     const neo_sql *const sql[] = {
         [NEO_METHOD_CREATE] = s->create[is_strict != 0], [NEO_METHOD_UPDATE] = s->update, [NEO_METHOD_DELETE] = s->delete};
+    char now[NEO_MS_TEXT_SIZE], id_block[NEO_ID_BLOCK_SIZE];
     neo_values v = values_for(resource, actor, rows, count, pool);
     neo_reference_values references;
+    neo_ms_format(now, rows[0].now);
+    neo_id_issue_block(id_block, "whd_");
+    v.of[NEO_PARAM_NOW] = now; /* of the effect's event, with the next */
+    v.of[NEO_PARAM_TARGET_ID_BLOCK] = id_block;
+    v.of[NEO_PARAM_TARGET] = rows[0].target.id;
+    v.of[NEO_PARAM_TARGET_VERSION] = rows[0].target.version;
+    v.of[NEO_PARAM_TARGET_STATUS] = rows[0].target.status;
     neo_references_begin(&references, pool);
     for (int i = 0; i < count; i++)
         if (rows[i].body)

@@ -94,7 +94,7 @@ static const char *value_of(const neo_resource *resource, const neo_field *field
         return NULL;
     if (options & NEO_WRITE_HISTORY)
         return time_in_history(field->name, pool);
-    return apr_psprintf(pool, "case {timestamp_field}::text when '%s' then item.item_now%s%s end", field->name,
+    return apr_psprintf(pool, "case item.item_timestamp_field when '%s' then item.item_now%s%s end", field->name,
                         is_update ? " else t." : "", is_update ? field->name : "");
 }
 
@@ -150,6 +150,8 @@ static void add_items(neo_buf *sql, const neo_resource *resource, int has_body, 
             neo_buf_printf(sql, ", %s %s", f->name, neo_columns[f->type].type);
         else if (neo_write_is_parameter(f))
             neo_buf_printf(sql, ", {field%d}::%s as %s", number++, neo_columns[f->type].type, f->name);
+    if (has_body && resource->transitions)
+        neo_buf_puts(sql, has_rows ? ", item_timestamp_field text" : ", {timestamp_field}::text as item_timestamp_field");
     if (!has_body)
         neo_buf_puts(sql, has_rows ? ", item_cleared_block text" : ", {target_id_block}::text as item_cleared_block");
     neo_buf_puts(sql, has_rows ? ")), " : "), ");

@@ -6,6 +6,7 @@ NEOAPI_GUARANTEE_STEPS is the number of steps."""
 import os
 
 import pytest
+from batching import create, delete, send, update
 from client import Api, ok
 from factories import LAST_DAY, ResourceFactory
 from hypothesis import HealthCheck, settings, strategies as st
@@ -32,6 +33,17 @@ AFTERWARDS = {("sale", "terminated"): ("sold", "active"), ("sale", "expired"): (
 index = st.integers(0, 99)
 
 
+class Result:
+    """The result of an operation of a batch, as a response."""
+
+    def __init__(self, result):
+        self.status_code, self.body = result["status"], result.get("error") or result.get("resource")
+        self.text = str(self.body)
+
+    def json(self):
+        return self.body
+
+
 class Model(RuleBasedStateMachine):
     api = party = None
 
@@ -39,6 +51,7 @@ class Model(RuleBasedStateMachine):
         super().__init__()
         self.factory = ResourceFactory(self.api)
         self.properties, self.proposals, self.contracts, self.people = [], [], [], []
+        self.writes = 0
 
     def add(self, made, some, **more):
         some.append({"id": made["id"], "kind": made.get("kind"), "status": made["status"], **more})
@@ -51,8 +64,20 @@ class Model(RuleBasedStateMachine):
             found = ok(self.api.get(f"{collection}/{one['id']}"))["status"]
             assert found == one["status"], (collection, one, found)
 
+    def write(self, collection, operation):
+        """A batch of one operation and a single request by turns: both must have the same outcome."""
+        self.writes += 1
+        path = f"{collection}/{operation.get('id')}"
+        if self.writes % 2:
+            return Result(ok(send(self.api, operation, collection=collection))["results"][0])
+        if operation["method"] == "create":
+            return self.api.post(collection, json=operation["data"])
+        if operation["method"] == "update":
+            return self.api.patch(path, json=operation["data"])
+        return self.api.delete(path)
+
     def patch(self, collection, one, **fields):
-        return self.api.patch(f"{collection}/{one['id']}", json=fields)
+        return self.write(collection, update(one["id"], **fields))
 
     # ------------------------------------------------------------ properties
 
@@ -84,10 +109,10 @@ class Model(RuleBasedStateMachine):
     def add_proposal(self, n, kind, status):
         property = self.properties[n % len(self.properties)]
         code = None if property["type"] in TYPES[kind] else "conflict.transaction_type"
-        response = self.api.post("proposals", json={"kind": kind, "property_id": property["id"], "proponent_ids": [self.party],
-                                                    "amount": 100, "valid_until": LAST_DAY, "status": status})
+        response = self.write("proposals", create(kind=kind, property_id=property["id"], proponent_ids=[self.party], amount=100,
+                                                  valid_until=LAST_DAY, status=status))
         if not code:
-            self.add(ok(response, 201), self.proposals, property=property, is_late=False)
+            self.add(response.json(), self.proposals, property=property, is_late=False)
         self.same(response, code)
 
     def code_of_proposal(self, one, status):
@@ -113,6 +138,31 @@ class Model(RuleBasedStateMachine):
             one["status"] = status
             one["property"]["status"] = "under_contract" if status == "accepted" else one["property"]["status"]
         self.same(response, code, ("proposals", one), ("properties", one["property"]))
+
+    @precondition(lambda self: self.proposals)
+    @rule(moves=st.lists(st.tuples(index, st.sampled_from(["submitted", "countered", "accepted", "accepted", "withdrawn"])),
+                         min_size=2, max_size=6), is_atomic=st.booleans())
+    def move_proposals(self, moves, is_atomic):
+        """In one batch, each operation with the outcome of a single request after the earlier ones."""
+        before = {id(one): one["status"] for one in self.proposals + self.properties}
+        moved, codes = [(self.proposals[n % len(self.proposals)], status) for n, status in moves], []
+        for one, status in moved:
+            codes.append(self.code_of_proposal(one, status))
+            if not codes[-1] and status != one["status"]:
+                one["status"] = status
+                one["property"]["status"] = "under_contract" if status == "accepted" else one["property"]["status"]
+        answer = send(self.api, *(update(one["id"], status=status) for one, status in moved), collection="proposals",
+                      atomic=is_atomic).json()
+        if is_atomic and any(codes):
+            assert {failure["index"]: failure["error"]["code"] for failure in answer["failures"]} == {
+                index: code for index, code in enumerate(codes) if code}
+            for one in self.proposals + self.properties:
+                one["status"] = before[id(one)]
+        else:
+            assert [result.get("error", {}).get("code") for result in answer["results"]] == codes
+        for one, _ in moved:
+            for collection, found in (("proposals", one), ("properties", one["property"])):
+                assert ok(self.api.get(f"{collection}/{found['id']}"))["status"] == found["status"]
 
     @precondition(lambda self: self.proposals)
     @rule(n=index, amount=st.integers(101, 10**6))
@@ -146,7 +196,7 @@ class Model(RuleBasedStateMachine):
     def delete_proposal(self, n):
         one = self.proposals[n % len(self.proposals)]
         is_used = any(contract["proposal"] is one for contract in self.contracts)
-        response = self.api.delete("proposals/" + one["id"])
+        response = self.write("proposals", delete(one["id"]))
         self.same(response, "conflict.in_use" if is_used else None, ("properties", one["property"]))
         if not is_used:
             self.proposals.remove(one)
@@ -233,10 +283,10 @@ class Model(RuleBasedStateMachine):
             code = "conflict.proposal_mismatch"
         body = {"kind": kind, "property_id": property["id"], "amount": 100, "start_date": "2026-01-01", "end_date": LAST_DAY,
                 "parties": self.parties(kind, is_complete, is_signed), **({"proposal_id": proposal["id"]} if proposal else {})}
-        response = self.api.post("contracts", json=body)
+        response = self.write("contracts", create(**body))
         self.same(response, code, ("properties", property))
         if not code:
-            self.add(ok(response, 201), self.contracts, property=property, proposal=proposal, is_complete=is_complete,
+            self.add(response.json(), self.contracts, property=property, proposal=proposal, is_complete=is_complete,
                      is_signed=is_signed, has_reason=False)
 
     def code_of_contract(self, one, status, has_reason):
@@ -302,7 +352,7 @@ class Model(RuleBasedStateMachine):
     def delete_contract(self, n):
         one = self.contracts[n % len(self.contracts)]
         code = None if one["status"] == "draft" else "conflict.not_deletable"
-        self.same(self.api.delete("contracts/" + one["id"]), code, ("properties", one["property"]))
+        self.same(self.write("contracts", delete(one["id"])), code, ("properties", one["property"]))
         if not code:
             self.contracts.remove(one)
 

@@ -145,7 +145,6 @@ static void every_resource_with_batches_can_have_them(void **state)
     (void)state;
     for (const neo_resource *const *r = neo_resources; *r; r++)
         assert_true(!(*r)->has_batch || neo_batch_is_possible(*r));
-    assert_false(neo_batch_is_possible(&neo_contract));
     assert_false(neo_batch_is_possible(&neo_webhook));
 }
 

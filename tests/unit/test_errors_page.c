@@ -86,7 +86,7 @@ static void whatever_is_wrong_with_a_batch_has_its_anchor(void **state)
             if (!has_anchor(page, APR_ARRAY_IDX(problem->items, n, neo_problem_item).code, *state))
                 fail_msg("%s has no anchor", APR_ARRAY_IDX(problem->items, n, neo_problem_item).code);
     }
-    assert_false(has_anchor(page, "validation.contract.operations_required", *state)); /* it has no batch */
+    assert_false(has_anchor(page, "validation.webhook.operations_required", *state)); /* it has no batch */
 }
 
 static void codes_that_nothing_can_have_are_not_shown(void **state)
