@@ -8,15 +8,16 @@
 #define NEO_BATCH_MAX_OPERATIONS         100
 #define NEO_BATCH_OPERATIONS_PER_REQUEST 10 /* of the rate limit */
 
-typedef enum neo_method { NEO_METHOD_CREATE, NEO_METHOD_UPDATE, NEO_METHOD_DELETE, NEO_METHODS } neo_method;
+typedef enum neo_method { NEO_METHOD_CREATE, NEO_METHOD_UPDATE, NEO_METHOD_DELETE, NEO_METHOD_UPSERT, NEO_METHODS } neo_method;
 
-/* "create", "update", "delete", NULL */
+/* "create", "update", "delete", "upsert", NULL */
 extern const char *const neo_methods[NEO_METHODS + 1];
 
 typedef struct neo_batch_operation {
     neo_method method;
-    const char *id; /* as sent, even if malformed; NULL for a create */
-    neo_json *data; /* an object; NULL for a delete */
+    const char *id;          /* of an update or delete: as sent, even if malformed; NULL for others */
+    const char *external_id; /* of an upsert, whose data has it as well; NULL for others */
+    neo_json *data;          /* an object; NULL for a delete */
 } neo_batch_operation;
 
 typedef struct neo_batch {
@@ -37,6 +38,9 @@ NEO_MUSTCHECK neo_problem *neo_batch_read(const neo_resource *resource, neo_json
 
 /* The fields of the body, for the documentation of errors. */
 extern const neo_field neo_batch_fields[];
+
+/* Whether a batch of the resource can have the method: upserts need the field external_id. */
+int neo_batch_has_method(const neo_resource *resource, neo_method method);
 
 /* Whether a resource can have batches: not with a secret, which only single writes handle. */
 int neo_batch_is_possible(const neo_resource *resource);

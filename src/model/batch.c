@@ -9,8 +9,10 @@
 
 #define MAX_SHOWN 60 /* bytes of an unknown name that are repeated in the error */
 
-const char *const neo_methods[NEO_METHODS + 1] = {
-    [NEO_METHOD_CREATE] = "create", [NEO_METHOD_UPDATE] = "update", [NEO_METHOD_DELETE] = "delete"};
+const char *const neo_methods[NEO_METHODS + 1] = {[NEO_METHOD_CREATE] = "create",
+                                                  [NEO_METHOD_UPDATE] = "update",
+                                                  [NEO_METHOD_DELETE] = "delete",
+                                                  [NEO_METHOD_UPSERT] = "upsert"};
 
 static const neo_field operation_fields[] = {
     {.name = "method", .type = NEO_ENUM, .flags = NEO_REQUIRED, .values = neo_methods, .doc = "The operation."},
@@ -18,7 +20,11 @@ static const neo_field operation_fields[] = {
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
      .max = NEO_ID_SIZE - 1,
-     .doc = "The id of the resource. Not allowed in a create."},
+     .doc = "The id of the resource. Only allowed in an update or delete."},
+    {.name = "external_id",
+     .type = NEO_STRING,
+     .flags = NEO_CONDITIONAL,
+     .doc = "Of an upsert: the `external_id` of the resource. Not allowed in others."},
     {.name = "data",
      .type = NEO_OBJECT,
      .flags = NEO_CONDITIONAL,
@@ -96,8 +102,8 @@ static neo_json *read_member(reader *r, const neo_json *object, neo_method metho
     if (is_needed)
         return is(r, value, kind, at) ? value : NULL;
     if (value)
-        neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, at, "is not allowed in a %s",
-                          neo_methods[method]);
+        neo_problem_field(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, at, "is not allowed in %s %s",
+                          method == NEO_METHOD_UPDATE || method == NEO_METHOD_UPSERT ? "an" : "a", neo_methods[method]);
     return NULL;
 }
 
@@ -108,24 +114,45 @@ static int read_method(reader *r, const neo_json *object, const char *path, neo_
     if (!is(r, value, NEO_JSON_STRING, at))
         return 0;
     for (*method = 0; *method < NEO_METHODS; ++*method)
-        if (strcmp(neo_methods[*method], neo_json_string(value)) == 0)
+        if (neo_batch_has_method(r->resource, *method) && strcmp(neo_methods[*method], neo_json_string(value)) == 0)
             return 1;
-    wrong(r, NEO_VALIDATION_FIELD_INVALID, at, "must be create, update or delete");
+    wrong(r, NEO_VALIDATION_FIELD_INVALID, at,
+          neo_batch_has_method(r->resource, NEO_METHOD_UPSERT) ? "must be create, update, delete or upsert"
+                                                               : "must be create, update or delete");
     return 0;
+}
+
+/* Adds the external_id to the data, which may leave it out. */
+static void read_external_id(reader *r, const neo_json *sent, const char *path, neo_batch_operation *operation)
+{
+    const neo_json *id =
+        read_member(r, sent, operation->method, operation->method == NEO_METHOD_UPSERT, "external_id", NEO_JSON_STRING, path);
+    operation->external_id = id ? neo_json_string(id) : NULL;
+    if (!id || !operation->data)
+        return;
+    const neo_json *own = neo_json_get(operation->data, "external_id");
+    const char *text = neo_json_string_at(operation->data, "external_id");
+    if (own && !(text && strcmp(text, operation->external_id) == 0))
+        neo_problem_member(&r->problem, r->pool, NEO_VALIDATION_FIELD_INVALID, r->resource->name, join(r, path, "data"),
+                           "external_id", "must be that of the operation, or absent");
+    else
+        neo_json_set(operation->data, "external_id", neo_json_make_string(operation->external_id, r->pool));
 }
 
 static void read_operation(reader *r, neo_json *sent, const char *path, neo_batch_operation *operation)
 {
-    static const char *const names[] = {"method", "id", "data", NULL};
+    static const char *const names[] = {"method", "id", "external_id", "data", NULL};
     if (!is(r, sent, NEO_JSON_OBJECT, path))
         return;
     check_names(r, sent, names, path);
     if (!read_method(r, sent, path, &operation->method))
         return;
     neo_method method = operation->method;
-    const neo_json *id = read_member(r, sent, method, method != NEO_METHOD_CREATE, "id", NEO_JSON_STRING, path);
+    int has_id = method == NEO_METHOD_UPDATE || method == NEO_METHOD_DELETE;
+    const neo_json *id = read_member(r, sent, method, has_id, "id", NEO_JSON_STRING, path);
     operation->id = id ? neo_json_string(id) : NULL;
     operation->data = read_member(r, sent, method, method != NEO_METHOD_DELETE, "data", NEO_JSON_OBJECT, path);
+    read_external_id(r, sent, path, operation);
 }
 
 /* ---------------------------------------------------------------- the body */
@@ -167,13 +194,18 @@ neo_problem *neo_batch_read(const neo_resource *resource, neo_json *body, apr_po
 
 int neo_batch_may_affect(const neo_resource *resource, const neo_batch_operation *operation)
 {
-    return resource->effects && operation->method == NEO_METHOD_UPDATE && operation->data &&
-           neo_json_get(operation->data, "status");
+    int may_update = operation->method == NEO_METHOD_UPDATE || operation->method == NEO_METHOD_UPSERT;
+    return resource->effects && may_update && neo_json_get(operation->data, "status");
 }
 
 int neo_batch_cost(const neo_batch *batch)
 {
     return (batch->count + NEO_BATCH_OPERATIONS_PER_REQUEST - 1) / NEO_BATCH_OPERATIONS_PER_REQUEST;
+}
+
+int neo_batch_has_method(const neo_resource *resource, neo_method method)
+{
+    return method != NEO_METHOD_UPSERT || neo_field_named(resource->fields, "external_id");
 }
 
 int neo_batch_is_possible(const neo_resource *resource)

@@ -23,19 +23,8 @@ static const char batch_schema[] = NEO_JSON({
             "minItems": 1,
             "maxItems": 100,
             "items": {
-                "oneOf": [
-                    {"$ref": "#/components/schemas/{Resource}BatchCreate"},
-                    {"$ref": "#/components/schemas/{Resource}BatchUpdate"},
-                    {"$ref": "#/components/schemas/{Resource}BatchDelete"}
-                ],
-                "discriminator": {
-                    "propertyName": "method",
-                    "mapping": {
-                        "create": "#/components/schemas/{Resource}BatchCreate",
-                        "update": "#/components/schemas/{Resource}BatchUpdate",
-                        "delete": "#/components/schemas/{Resource}BatchDelete"
-                    }
-                }
+                "oneOf": [],
+                "discriminator": {"propertyName": "method", "mapping": {}}
             }
         }
     },
@@ -71,6 +60,17 @@ static const char *const operation_schemas[NEO_METHODS] = {
         "properties": {
             "method": {"type": "string", "const": "delete"},
             "id": {"type": "string", "description": "The id of the {resource}."}
+        },
+        "additionalProperties": false
+    }),
+    [NEO_METHOD_UPSERT] = NEO_JSON({
+        "type": "object",
+        "description": "Replaces the {resource} with the `external_id`, or creates it.",
+        "required": ["method", "external_id", "data"],
+        "properties": {
+            "method": {"type": "string", "const": "upsert"},
+            "external_id": {"type": "string", "description": "Your id of the {resource}, which `data` may leave out."},
+            "data": {"$ref": "#/components/schemas/{Resource}Input"}
         },
         "additionalProperties": false
     }),
@@ -144,14 +144,14 @@ static neo_json *sample_operation(const neo_openapi_builder *builder, const neo_
         neo_openapi_text(operation, "id", neo_openapi_fill(builder, "{sample_id}", resource), pool);
     if (method != NEO_METHOD_DELETE)
         neo_json_set(operation, "data",
-                     neo_openapi_sample(resource, method == NEO_METHOD_CREATE ? NEO_SHAPE_INPUT : NEO_SHAPE_PATCH, pool));
+                     neo_openapi_sample(resource, method == NEO_METHOD_UPDATE ? NEO_SHAPE_PATCH : NEO_SHAPE_INPUT, pool));
     return operation;
 }
 
 static neo_json *sample_batch(const neo_openapi_builder *builder, const neo_resource *resource)
 {
     neo_json *batch = neo_openapi_json(builder->pool, NEO_JSON({"atomic" : false, "operations" : []}));
-    for (neo_method method = 0; method < NEO_METHODS; method++)
+    for (neo_method method = 0; method < NEO_METHOD_UPSERT; method++)
         neo_json_append(neo_json_get(batch, "operations"), sample_operation(builder, resource, method));
     return batch;
 }
@@ -175,16 +175,24 @@ static neo_json *sample_result(const neo_openapi_builder *builder, const neo_res
 void neo_openapi_batch(const neo_openapi_builder *builder, const neo_resource *resource)
 {
     apr_pool_t *pool = builder->pool;
-    static const char *const names[NEO_METHODS] = {"{Resource}BatchCreate", "{Resource}BatchUpdate", "{Resource}BatchDelete"};
+    static const char *const names[NEO_METHODS] = {"{Resource}BatchCreate", "{Resource}BatchUpdate", "{Resource}BatchDelete",
+                                                   "{Resource}BatchUpsert"};
     const char *batch = neo_openapi_fill(builder, "{Resource}Batch", resource);
     const char *result = neo_openapi_fill(builder, "{Resource}BatchResult", resource);
-    neo_openapi_add(builder, "schemas", batch, filled(builder, batch_schema, resource));
+    neo_json *whole = neo_openapi_add(builder, "schemas", batch, filled(builder, batch_schema, resource));
+    neo_json *operations = neo_json_get(neo_json_get(neo_json_get(whole, "properties"), "operations"), "items");
     for (neo_method method = 0; method < NEO_METHODS; method++) {
+        if (!neo_batch_has_method(resource, method))
+            continue;
+        const char *name = neo_openapi_fill(builder, names[method], resource);
+        neo_json_append(neo_json_get(operations, "oneOf"), neo_openapi_ref(builder, "schemas", name));
+        neo_openapi_text(neo_json_get(neo_json_get(operations, "discriminator"), "mapping"), neo_methods[method],
+                         apr_pstrcat(pool, "#/components/schemas/", name, NULL), pool);
         neo_json *schema = filled(builder, operation_schemas[method], resource);
         neo_json *id = neo_json_get(neo_json_get(schema, "properties"), "id");
         if (id)
             neo_openapi_text(id, "pattern", neo_openapi_id_pattern(resource->prefix, pool), pool);
-        neo_openapi_add(builder, "schemas", neo_openapi_fill(builder, names[method], resource), schema);
+        neo_openapi_add(builder, "schemas", name, schema);
     }
     neo_openapi_add(builder, "schemas", result, filled(builder, result_schema, resource));
     neo_openapi_example(builder, batch, sample_batch(builder, resource));

@@ -4,16 +4,19 @@
  * First, all rows to be changed are locked in the order of their ids, so that two batches cannot deadlock: the properties that
  * effects may change, as in single writes, before the rows of the batch. Then the operations are executed in their order.
  * Successive operations with the same method on different resources share one statement, except those that may have an effect.
- * If it fails because of a constraint, they are executed one by one, each from a savepoint. */
+ * If it fails because of a constraint, they are executed one by one, each from a savepoint.
+ *
+ * Whether an upsert creates or updates is decided when its turn comes. If another transaction creates the resource at the same
+ * time, the batch begins again. */
 #include <apr_strings.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "call.h"
+#include "batch_item.h"
 #include "core/json.h"
 #include "model/references.h"
 #include "model/validate.h"
-#include "store/batch.h"
+#include "store/array.h"
 
 /* Of the transaction, after serialization failures. PostgreSQL needs a second to detect a deadlock, so that MAX_SECONDS usually
  * ends them first. */
@@ -21,29 +24,7 @@
 #define MAX_SECONDS  20
 #define RETRY_DELAY  APR_TIME_C(10000) /* microseconds */
 
-/* An operation and its outcome. */
-typedef struct {
-    const neo_batch_operation *operation;
-    neo_batch_row row;
-    int first;        /* the number of the first operation on the same resource; a create's own number */
-    neo_text current; /* of the first: the representation so far; a NULL pointer if the resource does not exist */
-    neo_text answer;  /* a NULL pointer until it is written */
-    neo_problem *problem;
-    int frees_value; /* it changes or clears a unique value, which a later operation may use */
-} item;
-
-typedef struct {
-    neo_call *call;
-    neo_pg *pg;
-    neo_batch batch;
-    item *items;
-    int is_first;     /* attempt; later ones lock the organization, so that batches run one after the other */
-    int is_saved;     /* nothing was executed since the savepoint */
-    int queued;       /* there are new deliveries */
-    neo_rows failure; /* of the statement that failed */
-} work;
-
-static const neo_resource *resource_of(const work *w)
+static const neo_resource *resource_of(const neo_work *w)
 {
     return w->call->match.resource;
 }
@@ -61,7 +42,7 @@ static int frees_unique_value(const neo_resource *resource, const neo_json *befo
 }
 
 /* Checks the rules between resources, which may add to `clean` and to the row. `before` and `clean` as in neo_rule_input. */
-static neo_pg_status check_rules(work *w, item *i, const neo_json *before, neo_json *clean)
+static neo_pg_status check_rules(neo_work *w, neo_item *i, const neo_json *before, neo_json *clean)
 {
     neo_rule_input input = {.resource = resource_of(w), .id = before ? i->row.id : "", .before = before, .after = clean};
     neo_change change = {0};
@@ -73,7 +54,7 @@ static neo_pg_status check_rules(work *w, item *i, const neo_json *before, neo_j
     return status;
 }
 
-static neo_pg_status prepare_create(work *w, item *i)
+static neo_pg_status prepare_create(neo_work *w, neo_item *i)
 {
     neo_json *clean;
     i->problem = neo_validate(resource_of(w), i->operation->data, w->call->pool, &clean);
@@ -82,10 +63,10 @@ static neo_pg_status prepare_create(work *w, item *i)
     return i->problem ? NEO_PG_OK : check_rules(w, i, NULL, clean);
 }
 
-static neo_pg_status prepare_change(work *w, item *i)
+static neo_pg_status prepare_change(neo_work *w, neo_item *i)
 {
     const char *wrong;
-    int is_update = i->operation->method == NEO_METHOD_UPDATE;
+    int is_update = i->method == NEO_METHOD_UPDATE;
     neo_json *clean = NULL, *before = NULL;
     i->row.now = neo_now_ms();
     if (is_update || resource_of(w)->preconditions) {
@@ -93,7 +74,9 @@ static neo_pg_status prepare_change(work *w, item *i)
         i->problem = before ? NULL : neo_problem_internal(w->call->pool);
     }
     if (is_update && !i->problem)
-        i->problem = neo_validate_patch(resource_of(w), before, i->operation->data, w->call->pool, &clean);
+        i->problem = i->operation->external_id
+                         ? neo_validate(resource_of(w), i->operation->data, w->call->pool, &clean)
+                         : neo_validate_patch(resource_of(w), before, i->operation->data, w->call->pool, &clean);
     if (i->problem || !before)
         return NEO_PG_OK;
     i->row.body = clean;
@@ -102,7 +85,7 @@ static neo_pg_status prepare_change(work *w, item *i)
 }
 
 /* The rows of the items without a problem. */
-static neo_batch_row *rows_of(const work *w, const item *first, int count, int *rows)
+static neo_batch_row *rows_of(const neo_work *w, const neo_item *first, int count, int *rows)
 {
     neo_batch_row *all = apr_palloc(w->call->pool, (apr_size_t)count * sizeof *all);
     *rows = 0;
@@ -113,9 +96,9 @@ static neo_batch_row *rows_of(const work *w, const item *first, int count, int *
 }
 
 /* Validates an item: sets its row or its problem. */
-static neo_pg_status prepare(work *w, item *i)
+static neo_pg_status prepare(neo_work *w, neo_item *i)
 {
-    if (i->operation->method == NEO_METHOD_CREATE)
+    if (i->method == NEO_METHOD_CREATE)
         return prepare_create(w, i);
     if (w->items[i->first].current.ptr)
         return prepare_change(w, i);
@@ -125,7 +108,7 @@ static neo_pg_status prepare(work *w, item *i)
 
 /* ---------------------------------------------------------------- writing */
 
-static neo_pg_status save(work *w)
+static neo_pg_status save(neo_work *w)
 {
     if (w->is_saved)
         return NEO_PG_OK;
@@ -134,14 +117,14 @@ static neo_pg_status save(work *w)
     return status;
 }
 
-static void take_row(work *w, const neo_rows *rows, int row)
+static void take_row(neo_work *w, const neo_rows *rows, int row)
 {
-    item *i = &w->items[atoi(neo_rows_value(rows, row, NEO_WRITTEN_NUMBER))];
+    neo_item *i = &w->items[atoi(neo_rows_value(rows, row, NEO_WRITTEN_NUMBER))];
     const char *refusal = neo_rows_value(rows, row, NEO_WRITTEN_REFUSAL);
     if (neo_rows_value(rows, row, NEO_WRITTEN_ANSWER)) {
         i->answer = neo_rows_text(rows, row, NEO_WRITTEN_ANSWER);
-        w->items[i->first].current = i->operation->method == NEO_METHOD_DELETE ? (neo_text){0} : i->answer;
-    } else if (i->operation->method == NEO_METHOD_DELETE)
+        w->items[i->first].current = i->method == NEO_METHOD_DELETE ? (neo_text){0} : i->answer;
+    } else if (i->method == NEO_METHOD_DELETE)
         i->problem = neo_call_in_use(w->call, refusal);
     else
         neo_call_add_missing(w->call, &i->problem, refusal);
@@ -149,7 +132,7 @@ static void take_row(work *w, const neo_rows *rows, int row)
 }
 
 /* Runs one statement. After a violation, rolls back to the savepoint. */
-static neo_pg_status write_rows(work *w, neo_method method, int is_strict, const neo_batch_row *rows, int count)
+static neo_pg_status write_rows(neo_work *w, neo_method method, int is_strict, const neo_batch_row *rows, int count)
 {
     neo_rows written;
     neo_pg_status status = save(w);
@@ -170,13 +153,23 @@ static neo_pg_status write_rows(work *w, neo_method method, int is_strict, const
     return rolled_back == NEO_PG_OK ? status : rolled_back;
 }
 
+/* Whether another transaction has made the resource that an upsert would create. */
+static int is_made_by_another(const neo_work *w, const neo_item *i)
+{
+    const char *status, *constraint = w->failure.constraint;
+    const neo_field *field = constraint ? neo_field_of_unique_index(resource_of(w), constraint, &status) : NULL;
+    return i->operation->external_id && field && strcmp(field->name, "external_id") == 0;
+}
+
 /* Writes one item. A foreign key violation is retried, because the next statement sees the reference that another transaction
  * made or deleted. */
-static neo_pg_status write_alone(work *w, item *i)
+static neo_pg_status write_alone(neo_work *w, neo_item *i)
 {
     neo_pg_status status = NEO_PG_FK_VIOLATION;
     for (int attempt = 0; attempt < MAX_ATTEMPTS && status == NEO_PG_FK_VIOLATION; attempt++)
-        status = write_rows(w, i->operation->method, 1, &i->row, 1);
+        status = write_rows(w, i->method, 1, &i->row, 1);
+    if (status == NEO_PG_UNIQUE_VIOLATION && is_made_by_another(w, i))
+        return NEO_PG_RETRY;
     if (status == NEO_PG_UNIQUE_VIOLATION || status == NEO_PG_FK_VIOLATION) {
         i->problem = neo_call_failed(w->call, status, &w->failure);
         neo_call_find_duplicate(w->call, w->pg, &w->failure, i->row.id, i->row.body, i->problem);
@@ -191,19 +184,19 @@ static neo_pg_status write_alone(work *w, item *i)
 
 /* Writes all items in one statement, then those that it left out one by one. The first statement of creates does not check
  * unique values row by row, which would take a tenth of its time. */
-static neo_pg_status write_together(work *w, item *first, int count)
+static neo_pg_status write_together(neo_work *w, neo_item *first, int count)
 {
     int wanted;
     const neo_batch_row *rows = rows_of(w, first, count, &wanted);
     if (wanted == 0)
         return NEO_PG_OK;
-    neo_pg_status status = write_rows(w, first->operation->method, 1, rows, wanted);
-    if (status == NEO_PG_UNIQUE_VIOLATION && wanted > 1 && first->operation->method == NEO_METHOD_CREATE)
+    neo_pg_status status = write_rows(w, first->method, 1, rows, wanted);
+    if (status == NEO_PG_UNIQUE_VIOLATION && wanted > 1 && first->method == NEO_METHOD_CREATE)
         status = write_rows(w, NEO_METHOD_CREATE, 0, rows, wanted);
     if (status != NEO_PG_OK && status != NEO_PG_UNIQUE_VIOLATION && status != NEO_PG_FK_VIOLATION)
         return status;
     status = NEO_PG_OK;
-    for (item *i = first; i < first + count && status == NEO_PG_OK; i++)
+    for (neo_item *i = first; i < first + count && status == NEO_PG_OK; i++)
         if (!i->answer.ptr && !i->problem)
             status = write_alone(w, i);
     return status;
@@ -211,25 +204,68 @@ static neo_pg_status write_together(work *w, item *first, int count)
 
 /* ---------------------------------------------------------------- all operations */
 
+static const char *external_id_of(const neo_item *i)
+{
+    return neo_json_string_at(i->operation->data, "external_id");
+}
+
+/* Whether one of two items is an upsert of the resource that the other one may have made or renamed. */
+static int shares_external_id(const neo_item *a, const neo_item *b)
+{
+    const char *one = external_id_of(a), *other = external_id_of(b);
+    return (a->operation->external_id || b->operation->external_id) && one && other && strcmp(one, other) == 0;
+}
+
+static int has_external_id(const neo_work *w, neo_text current, const char *external_id)
+{
+    const char *wrong, *text;
+    const neo_json *parsed = current.ptr ? neo_json_parse(current, w->call->pool, &wrong) : NULL;
+    return (text = neo_json_string_at(parsed, "external_id")) && strcmp(text, external_id) == 0;
+}
+
+/* An upsert updates the resource that has its external_id after the earlier operations, or creates one. */
+static void choose_method(neo_work *w, neo_item *i)
+{
+    const char *external_id = i->operation->external_id;
+    if (!external_id)
+        return;
+    int own = i->first;
+    i->method = NEO_METHOD_CREATE;
+    i->first = i->row.number;
+    for (const neo_item *e = i; e >= w->items; e--) {
+        int first = e == i ? own : e->first;
+        if ((first == own || shares_external_id(e, i)) && has_external_id(w, w->items[first].current, external_id)) {
+            i->method = NEO_METHOD_UPDATE;
+            i->first = first;
+            memmove(i->row.id, w->items[first].row.id, NEO_ID_SIZE);
+            return;
+        }
+    }
+    i->id = NULL; /* what had the external_id when the batch began has lost it */
+}
+
 /* How many items from `first` on can share a statement: with one method and no resource twice, because an operation depends on
  * the earlier ones on its resource. One that may change a related resource is alone: the rules of the next depend on that. */
-static int count_together(const work *w, const item *first)
+static int count_together(neo_work *w, neo_item *first)
 {
-    const item *next = first + 1, *end = w->items + w->batch.count;
+    neo_item *next = first + 1, *end = w->items + w->batch.count;
+    choose_method(w, first);
     if (neo_batch_may_affect(resource_of(w), first->operation))
         return 1;
-    for (; next < end && next->operation->method == first->operation->method &&
-           !neo_batch_may_affect(resource_of(w), next->operation);
-         next++)
-        for (const item *i = first; i < next; i++)
-            if (i->first == next->first)
+    for (; next < end && !neo_batch_may_affect(resource_of(w), next->operation); next++) {
+        for (const neo_item *i = first; i < next; i++)
+            if (i->first == next->first || shares_external_id(i, next))
                 return (int)(next - first);
+        choose_method(w, next);
+        if (next->method != first->method)
+            break;
+    }
     return (int)(next - first);
 }
 
 /* Writes prepared items. An item that frees a unique value begins a new statement: within one statement the order of the checks
  * is undefined, and items before it must still find the value taken. */
-static neo_pg_status write_all(work *w, item *first, int count)
+static neo_pg_status write_all(neo_work *w, neo_item *first, int count)
 {
     neo_pg_status status = NEO_PG_OK;
     for (int from = 0, to; from < count && status == NEO_PG_OK; from = to) {
@@ -240,17 +276,9 @@ static neo_pg_status write_all(work *w, item *first, int count)
     return status;
 }
 
-static const item *first_problem(const work *w)
-{
-    for (int n = 0; n < w->batch.count; n++)
-        if (w->items[n].problem)
-            return &w->items[n];
-    return NULL;
-}
+static neo_pg_status lock_rows(neo_work *w);
 
-static neo_pg_status lock_rows(work *w);
-
-static neo_pg_status execute_all(work *w)
+static neo_pg_status execute_all(neo_work *w)
 {
     neo_pg_status status = NEO_PG_OK;
     for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK; n += count) {
@@ -266,84 +294,25 @@ static neo_pg_status execute_all(work *w)
     return status;
 }
 
-/* ---------------------------------------------------------------- the response */
-
-static void add_result(work *w, neo_buf *out, const item *i, int is_first)
-{
-    static const int statuses[] = {[NEO_METHOD_CREATE] = 201, [NEO_METHOD_UPDATE] = 200, [NEO_METHOD_DELETE] = 204};
-    neo_call *call = w->call;
-    neo_problem_frame frame = {call->request->instance, call->request->id, call->site->docs_url};
-    int status = i->problem ? neo_problem_status(i->problem) : statuses[i->operation->method];
-    neo_text text = i->problem ? neo_problem_json(i->problem, &frame, call->pool) : i->answer;
-    neo_buf_printf(out, "%s{\"index\":%d,\"status\":%d", is_first ? "" : ",", i->row.number, status);
-    if (i->problem || i->operation->method != NEO_METHOD_DELETE) {
-        neo_buf_puts(out, i->problem ? ",\"error\":" : ",\"resource\":");
-        neo_buf_add(out, text.ptr, text.len);
-    }
-    neo_buf_putc(out, '}');
-}
-
-static neo_text response_of(work *w)
-{
-    int failed = 0;
-    neo_buf out;
-    neo_buf_init(&out, w->call->pool, (apr_size_t)w->batch.count * 1024 + 64);
-    for (int n = 0; n < w->batch.count; n++)
-        failed += w->items[n].problem != NULL;
-    neo_buf_printf(&out, "{\"succeeded\":%d,\"failed\":%d,\"results\":[", w->batch.count - failed, failed);
-    for (int n = 0; n < w->batch.count; n++)
-        add_result(w, &out, &w->items[n], n == 0);
-    neo_buf_puts(&out, "]}");
-    return neo_buf_text(&out);
-}
-
-/* What the batch has created itself is rolled back, so its ids mean nothing. */
-static void forget_created(const work *w, const item *i)
-{
-    for (const item *earlier = w->items; earlier < i; earlier++)
-        if (i->problem->existing_id && earlier->operation->method == NEO_METHOD_CREATE &&
-            strcmp(earlier->row.id, i->problem->existing_id) == 0)
-            i->problem->existing_id = NULL;
-}
-
-/* The problem of an atomic batch: that of its first failed operation, with the results of all failed operations. */
-static neo_problem *problem_of_whole(work *w)
-{
-    apr_pool_t *pool = w->call->pool;
-    const item *first = first_problem(w);
-    neo_buf failures;
-    neo_buf_init(&failures, pool, 1024);
-    for (const item *i = first; i < w->items + w->batch.count; i++)
-        if (i->problem) {
-            forget_created(w, i);
-            add_result(w, &failures, i, i == first);
-        }
-    const char *part = apr_psprintf(pool, "operations[%d]", first->row.number);
-    neo_problem *whole = neo_problem_within(pool, first->problem, part, apr_pstrcat(pool, part, ".data", NULL));
-    whole->failures = apr_pstrcat(pool, "[", failures.ptr, "]", NULL);
-    return whole;
-}
-
 /* ---------------------------------------------------------------- the transaction */
 
 /* Resets the items for an attempt. */
-static void reset(work *w)
+static void reset(neo_work *w)
 {
     memset(w->items, 0, (apr_size_t)w->batch.count * sizeof *w->items);
     for (int n = 0; n < w->batch.count; n++) {
-        item *i = &w->items[n];
+        neo_item *i = &w->items[n];
         i->operation = &w->batch.operations[n];
+        i->method = i->operation->method;
+        i->id = i->operation->id;
         i->row.number = n;
-        while (i->first < n && !(i->operation->id && w->items[i->first].operation->id &&
-                                 strcmp(i->operation->id, w->items[i->first].operation->id) == 0))
-            i->first++;
     }
     w->is_saved = 1; /* the begin of the transaction is a savepoint */
     w->queued = 0;
 }
 
 /* The id that an update sends for the reference of the effects; NULL: none. */
-static const char *new_target(const neo_resource *resource, const item *i)
+static const char *new_target(const neo_resource *resource, const neo_item *i)
 {
     const neo_field *through = neo_field_named(resource->fields, resource->effects->through);
     const char *id = neo_json_string_at(i->operation->data, through->name);
@@ -351,11 +320,11 @@ static const char *new_target(const neo_resource *resource, const item *i)
 }
 
 /* Locks what the effects of updates may change: what the rows refer to now, and what they shall refer to. */
-static neo_pg_status lock_targets(work *w)
+static neo_pg_status lock_targets(neo_work *w)
 {
     neo_batch_row *some = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *some);
     int wanted = 0;
-    for (const item *i = w->items; i < w->items + w->batch.count; i++)
+    for (const neo_item *i = w->items; i < w->items + w->batch.count; i++)
         if (neo_batch_may_affect(resource_of(w), i->operation)) {
             some[wanted] = i->row;
             some[wanted++].target.id = new_target(resource_of(w), i);
@@ -364,16 +333,47 @@ static neo_pg_status lock_targets(work *w)
                   : NEO_PG_OK;
 }
 
+/* Finds the resources that upserts update. */
+static neo_pg_status find_rows(neo_work *w)
+{
+    neo_buf numbers, external_ids;
+    neo_rows found;
+    neo_buf_init(&numbers, w->call->pool, 64);
+    neo_buf_init(&external_ids, w->call->pool, 256);
+    for (const neo_item *i = w->items; i < w->items + w->batch.count; i++)
+        if (i->operation->external_id) {
+            neo_array_add_number(&numbers, i->row.number);
+            neo_array_add(&external_ids, i->operation->external_id);
+        }
+    if (!numbers.len)
+        return NEO_PG_OK;
+    neo_pg_status status = neo_batch_find(w->pg, resource_of(w), &w->call->actor, neo_array_end(&numbers),
+                                          neo_array_end(&external_ids), w->call->pool, &found);
+    w->failure = found;
+    for (int r = 0; status == NEO_PG_OK && r < found.count; r++)
+        w->items[atoi(neo_rows_value(&found, r, NEO_FOUND_NUMBER))].id = neo_rows_value(&found, r, NEO_FOUND_ID);
+    return status;
+}
+
+/* Sets the first item on the same resource, of each item. */
+static void link_items(neo_work *w)
+{
+    for (neo_item *i = w->items; i < w->items + w->batch.count; i++)
+        for (i->first = 0; i->first < i->row.number; i->first++)
+            if (i->id && w->items[i->first].id && strcmp(i->id, w->items[i->first].id) == 0)
+                break;
+}
+
 /* Reads and locks the rows to be updated or deleted. */
-static neo_pg_status lock_rows(work *w)
+static neo_pg_status lock_rows(neo_work *w)
 {
     neo_rows found;
     neo_batch_row *rows = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *rows);
     int count = 0;
-    for (item *i = w->items; i < w->items + w->batch.count; i++) {
-        if (!i->operation->id || !neo_id_is(i->operation->id, resource_of(w)->prefix))
+    for (neo_item *i = w->items; i < w->items + w->batch.count; i++) {
+        if (!i->id || !neo_id_is(i->id, resource_of(w)->prefix))
             continue;
-        memcpy(i->row.id, i->operation->id, NEO_ID_SIZE);
+        memcpy(i->row.id, i->id, NEO_ID_SIZE);
         if (i->first == i->row.number)
             rows[count++] = i->row;
     }
@@ -392,7 +392,7 @@ static neo_pg_status lock_rows(work *w)
 }
 
 /* Runs the transaction up to its commit. *is_taken: the idempotency key exists, and nothing was executed. */
-static neo_pg_status run_transaction(work *w, neo_text *answer, int *is_taken)
+static neo_pg_status run_transaction(neo_work *w, neo_text *answer, int *is_taken)
 {
     neo_call *call = w->call;
     neo_pg_status status = neo_pg_begin(w->pg, call->pool, &w->failure);
@@ -407,12 +407,15 @@ static neo_pg_status run_transaction(work *w, neo_text *answer, int *is_taken)
     }
     if (status != NEO_PG_OK || *is_taken)
         return status;
-    status = lock_rows(w);
+    status = find_rows(w);
+    link_items(w);
+    if (status == NEO_PG_OK)
+        status = lock_rows(w);
     if (status == NEO_PG_OK)
         status = execute_all(w);
-    if (status != NEO_PG_OK || (w->batch.is_atomic && first_problem(w)))
+    if (status != NEO_PG_OK || (w->batch.is_atomic && neo_batch_first_problem(w)))
         return status;
-    *answer = response_of(w);
+    *answer = neo_batch_response(w);
     if (call->idempotency)
         status = neo_idempotency_store(w->pg, &call->actor, call->idempotency, answer->ptr, call->pool, &w->failure);
     return status;
@@ -420,7 +423,7 @@ static neo_pg_status run_transaction(work *w, neo_text *answer, int *is_taken)
 
 /* *again: the transaction was rolled back because of another one, or the idempotency key has expired. Before the commit, a
  * database that does not answer has changed nothing, so NEO_PG_UNAVAILABLE is reported as NEO_PG_RETRY. */
-static neo_problem *attempt(work *w, neo_result *result, int *again)
+static neo_problem *attempt(neo_work *w, neo_result *result, int *again)
 {
     neo_text answer = {0};
     int is_taken = 0;
@@ -437,7 +440,7 @@ static neo_problem *attempt(work *w, neo_result *result, int *again)
     if (status != NEO_PG_OK)
         return neo_call_failed(w->call, !is_complete && status == NEO_PG_UNAVAILABLE ? NEO_PG_RETRY : status, &w->failure);
     if (!is_complete)
-        return problem_of_whole(w);
+        return neo_batch_problem(w);
     if (w->queued)
         w->call->request->host->notify_dispatcher(w->call->request->context);
     *result = (neo_result){.status = w->call->match.operation->status, .body = answer};
@@ -446,7 +449,7 @@ static neo_problem *attempt(work *w, neo_result *result, int *again)
 
 neo_problem *neo_call_batch(neo_call *call, neo_result *result)
 {
-    work w = {.call = call};
+    neo_work w = {.call = call};
     int again = 1;
     long long until = neo_steady_seconds() + MAX_SECONDS;
     neo_problem *problem = neo_batch_read(call->match.resource, call->body, call->pool, &w.batch);

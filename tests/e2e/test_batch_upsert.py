@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The batch operation "upsert": it replaces the resource with an external_id, or creates it."""
+
+import uuid
+
+import pytest
+from batching import create, delete, fields, results, send, queued_events, update
+from client import ok, refused, wrong_fields
+from factories import NAMES, ResourceFactory, unique
+from wait import together
+
+COLLECTIONS = [name for name in NAMES if name != "brokers"]
+
+
+@pytest.fixture
+def factory(own_api):
+    return ResourceFactory(own_api)
+
+
+def upsert(key, /, **data):
+    return {"method": "upsert", "external_id": key, "data": data}
+
+
+@pytest.mark.parametrize("collection", COLLECTIONS)
+def test_an_upsert_creates_and_then_replaces(own_api, factory, queued_events, collection):
+    body, key, kind = factory.body(collection), unique(), NAMES[collection]
+    before = len(queued_events())
+    made, = results(send(own_api, upsert(key, **body, metadata={"a": "b"}), collection=collection), 201)
+    assert made["resource"]["external_id"] == key and made["resource"]["metadata"] == {"a": "b"}
+    again, same = results(send(own_api, upsert(key, **body, external_id=key), upsert(key, **body), collection=collection), 200, 200)
+    assert same["resource"] == again["resource"] and "metadata" not in again["resource"]
+    assert again["resource"]["id"] == made["resource"]["id"] and again["resource"]["updated_at"] > made["resource"]["updated_at"]
+    assert ok(own_api.get(f"{collection}/{made['resource']['id']}")) == again["resource"]
+    assert [event for event, _ in queued_events()[before:]] == [kind + ".created", kind + ".updated"]
+
+
+def test_an_upsert_sees_earlier_operations(own_api, factory):
+    party = factory.party(external_id="a")
+    def put(key, name):
+        return upsert(key, **factory.body("parties", name=name))
+    done = results(send(own_api, update(party, external_id="b"), put("a", "New"), put("b", "Renamed"), put("a", "Again"),
+                        delete(party), put("b", "Other"), create(**factory.body("parties", external_id="c")),
+                        put("c", "Created"), put("c", "Twice"), collection="parties"),
+                   200, 201, 200, 200, 204, 201, 201, 200, 200)
+    ids = [result.get("resource", {}).get("id") for result in done]
+    assert ids[1] == ids[3] and ids[2] == party["id"] and len({ids[1], ids[2], ids[5], ids[6]}) == 4
+    assert ids[6] == ids[7] == ids[8]
+    found = {one["external_id"]: one["name"] for one in own_api.walk("parties") if "external_id" in one}
+    assert found == {"a": "Again", "b": "Other", "c": "Twice"}
+
+
+def test_a_hundred_upserts_replace_and_create(own_api, factory):
+    keys = [f"k{n}" for n in range(100)]
+    results(send(own_api, *[upsert(key, **factory.body("parties")) for key in keys[::2]], collection="parties"), *[201] * 50)
+    done = results(send(own_api, *[upsert(key, **factory.body("parties", name=key)) for key in keys], collection="parties"),
+                   *[200, 201] * 50)
+    assert [result["resource"]["name"] for result in done] == keys
+
+
+def test_an_invalid_upsert_is_refused(own_api, factory):
+    body = factory.body("parties")
+    found = wrong_fields(send(own_api, {"method": "upsert", "data": body}, upsert("a", **body, external_id="b"),
+                              {**create(**body), "external_id": "a"}, {**upsert("a", **body), "id": "x"},
+                              {"method": "upsert", "external_id": 7}, collection="parties"))
+    assert found == {"operations[0].external_id": "validation.party.operations_external_id_required",
+                     "operations[1].data.external_id": "validation.party.operations_data_invalid",
+                     "operations[2].external_id": "validation.party.operations_external_id_invalid",
+                     "operations[3].id": "validation.party.operations_id_invalid",
+                     "operations[4].external_id": "validation.party.operations_external_id_invalid",
+                     "operations[4].data": "validation.party.operations_data_required"}
+    done = results(send(own_api, upsert("", **body), upsert("a" * 1000, **body), upsert("a", name=""), collection="parties"),
+                   400, 400, 400)
+    assert fields(done[0]) == fields(done[1]) == {"external_id": "validation.party.external_id_invalid"}
+    assert "kind" in fields(done[2])
+
+
+def test_the_rules_of_single_writes_apply(own_api, factory):
+    proposal = factory.proposal(status="submitted", external_id="p")
+    body = {name: proposal[name] for name in ("kind", "property_id", "proponent_ids", "amount", "valid_until")}
+    done = results(send(own_api, upsert("p", **body), upsert("p", **body, status="accepted"), upsert("q", **body, status="accepted"),
+                        upsert("p", **{**body, "amount": 7}, status="accepted"), collection="proposals"), 409, 200, 409, 409)
+    assert [result.get("error", {}).get("code") for result in done] == [
+        "conflict.invalid_transition", None, "conflict.invalid_transition", "conflict.field_locked"]
+    assert ok(own_api.get("properties/" + proposal["property_id"]))["status"] == "under_contract"
+
+
+def test_a_duplicate_of_another_field_fails_alone(own_api, factory):
+    number = factory.party(document_number="52998224725")["document_number"]
+    problem = refused(send(own_api, upsert("a", **factory.body("parties")), upsert("b", **factory.body(
+        "parties", document_number=number)), collection="parties", atomic=True), 409, "conflict.duplicate")
+    assert problem["field"] == "operations[1].data.document_number" and len(own_api.walk("parties")) == 1
+
+
+@pytest.mark.parametrize("rounds", [2])
+def test_racing_upserts_make_one_resource_each(own_api, factory, rounds):
+    body = factory.body("parties")
+    for turn in range(rounds):
+        keys = [f"{turn}-{n}" for n in range(10)]
+        def put(n):
+            order = keys if n % 2 else keys[::-1]
+            return ok(send(own_api.with_(), *[upsert(key, **{**body, "name": f"N{n}"}) for key in order], collection="parties",
+                           key=str(uuid.uuid4())))
+        def single():
+            return own_api.with_().post("parties", json={**body, "external_id": keys[5]}).status_code
+        done = together(*[lambda n=n: put(n) for n in range(8)], single)
+        made = [result["status"] for answer in done[:-1] for result in answer["results"]] + [done[-1]]
+        assert made.count(201) == 10 and set(made[:-1]) <= {200, 201} and made[-1] in (201, 409)
+        found = [one for one in own_api.walk("parties", limit=100) if one.get("external_id", "").startswith(f"{turn}-")]
+        assert sorted(one["external_id"] for one in found) == sorted(keys)
