@@ -2,6 +2,7 @@
 """The OpenAPI document: its operations, and validation of responses against it."""
 
 import copy
+import json
 import re
 from functools import cached_property
 
@@ -13,6 +14,7 @@ TEXT = r"^[^\x00-\x1f\x7f-\x9f]*$"  # any text without control characters
 LINES = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]*$"  # in which line breaks and tabs are allowed
 ID = re.compile("([a-z]{3}_)" + ULID)
 UNKNOWN_ULID = "0" * 26  # of an unused id
+NDJSON = "application/x-ndjson"
 PROBLEM = "application/problem+json"
 
 answered, sent = jsonschema.FormatChecker(formats=()), jsonschema.FormatChecker(formats=())
@@ -121,9 +123,14 @@ class Operation:
             assert not response.content, said
             return
         assert media_type in contents, f"{media_type!r} is not described: {said}"
+        schema = contents[media_type]["schema"]
+        if media_type == NDJSON:
+            assert schema == {"$ref": "#/components/schemas/Export"}, said
+            schema = {"$ref": "#/components/schemas/" + self.kind.title()}
         if "json" in media_type:
-            wrong = self.document.wrong(response.json(), contents[media_type]["schema"])
-            assert not wrong, f"{wrong} in {said}"
+            for value in map(json.loads, response.content.splitlines() if media_type == NDJSON else [response.content]):
+                wrong = self.document.wrong(value, schema)
+                assert not wrong, f"{wrong} in {said}"
         if media_type == PROBLEM:
             self.check_codes(status, response.json(), said)
 
