@@ -66,7 +66,9 @@ static void start_host(apr_pool_t *pchild, server_rec *s)
     config->site->credential_cache = neo_credential_cache_make(pchild);
     neo_config_courier_settings(started_server, config, pchild, &settings);
     config->dispatcher = neo_dispatcher_start(pchild, s, config->database, &settings);
-    config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache, config->dispatcher);
+    config->listener = neo_listener_start(pchild, s, config->database, config->site->credential_cache, config->dispatcher,
+                                          neo_config_event_waiters(config));
+    config->event_waiters = neo_listener_event_waiters(config->listener);
 }
 
 static int shares_connections(const server_rec *s)
@@ -107,6 +109,7 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
             config->database = shared->database;
             config->site->credential_cache = shared->site->credential_cache;
             config->dispatcher = shared->dispatcher;
+            config->event_waiters = shared->event_waiters;
         }
 }
 

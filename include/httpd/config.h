@@ -29,6 +29,7 @@ typedef struct neo_server_config {
     long long webhook_per_subscription;
     long long webhook_retention;         /* days */
     long long event_retention;           /* days */
+    long long max_event_waiters;         /* requests */
     int webhook_allows_http;             /* -1 if it is not set */
     apr_array_header_t *webhook_delays;  /* of int: seconds before each attempt; NULL if not set */
     apr_array_header_t *webhook_allowed; /* of const char *: address ranges */
@@ -39,9 +40,10 @@ typedef struct neo_server_config {
     apr_array_header_t *stop_texts; /* of const char *: plain */
     apr_array_header_t *roots;      /* of const char *: the locations with NeoAPI On; each ends in a slash */
     neo_site *site;                 /* NULL if no location has NeoAPI On */
-    neo_database *database;         /* these three are created in each child process */
+    neo_database *database;         /* these four are created in each child process */
     neo_listener *listener;         /* NULL if another virtual host's is shared */
     neo_dispatcher *dispatcher;     /* NULL if this host does not deliver */
+    neo_event_waiters *event_waiters;
 } neo_server_config;
 
 /* The configuration of a location. */
@@ -80,6 +82,9 @@ int neo_config_max_exports(const neo_server_config *config);
 /* The URL of a path at WhatsApp's provider, and the time limit for its response in seconds. */
 const char *neo_config_provider_url(const neo_server_config *config, const char *path, apr_pool_t *pool);
 int neo_config_provider_timeout(const neo_server_config *config);
+
+/* Requests of each process that may wait for events. */
+int neo_config_event_waiters(const neo_server_config *config);
 
 void neo_config_courier_settings(const server_rec *main_server, const neo_server_config *config, apr_pool_t *pool,
                                  neo_courier_settings *settings);

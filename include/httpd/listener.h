@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The listener: a thread of each child process that listens for changes of credentials, to keep the credential cache valid,
- * checks the schema's version and the clock, and frees the claims of processes of this host that have ended. */
+ * wakes requests that wait for events, checks the schema's version and the clock, and frees the claims of processes of this
+ * host that have ended. */
 #ifndef NEO_HTTPD_LISTENER_H
 #define NEO_HTTPD_LISTENER_H
 
 #include "httpd/database.h"
 #include "httpd/dispatcher.h"
+#include "httpd/event_waiters.h"
 #include "service/credential_cache.h"
 
 typedef struct neo_listener neo_listener;
 
 /* Starts the thread, which ends before `pchild` is destroyed. Call it after mod_dbd's child_init. It wakes the
- * dispatcher, which must not end before it and may be NULL, when it has freed claims. */
+ * dispatcher, which must not end before it and may be NULL, when it has freed claims. At most `event_waiters` requests may wait
+ * for events. */
 neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
-                                 neo_credential_cache *credential_cache, neo_dispatcher *dispatcher);
+                                 neo_credential_cache *credential_cache, neo_dispatcher *dispatcher, int event_waiters);
+
+/* The requests that wait for events; the listener wakes them. */
+neo_event_waiters *neo_listener_event_waiters(const neo_listener *listener);
 
 /* Makes the thread end soon, without waiting for it. */
 void neo_listener_stop(neo_listener *listener);

@@ -15,6 +15,9 @@ neo_json *neo_openapi_answer(const neo_openapi_builder *builder, neo_action acti
 void neo_openapi_delivery_components(const neo_openapi_builder *builder);
 neo_json *neo_openapi_webhooks(const neo_openapi_builder *builder);
 
+/* openapi_event.c: events and the parameters that follow the log. */
+void neo_openapi_event_components(const neo_openapi_builder *builder);
+
 /* openapi_batch.c: the request and the result of a batch of the resource. */
 void neo_openapi_batch(const neo_openapi_builder *builder, const neo_resource *resource);
 

@@ -29,6 +29,8 @@ typedef enum neo_action {
     NEO_ACTION_READ_CONVERSATION,
     NEO_ACTION_PATCH_CONVERSATION,
     NEO_ACTION_LIST_MESSAGES,
+    NEO_ACTION_LIST_EVENTS,
+    NEO_ACTION_READ_EVENT,
     NEO_ACTIONS
 } neo_action;
 
@@ -37,6 +39,7 @@ typedef enum neo_access {
     NEO_ACCESS_ANY,    /* any valid credential */
     NEO_ACCESS_READ,   /* the scope to read the resource */
     NEO_ACCESS_WRITE,
+    NEO_ACCESS_EVENTS, /* a scope to read any resource; the operation restricts itself to those */
 } neo_access;
 
 enum neo_accepts {
@@ -48,6 +51,7 @@ enum neo_accepts {
     NEO_ACCEPTS_IF_NONE_MATCH = 32,
     NEO_ACCEPTS_BATCH = 64,    /* the body is a batch; only for resources with has_batch */
     NEO_ACCEPTS_FILTERS = 256, /* filters in the query */
+    NEO_ACCEPTS_FOLLOW = 512,  /* order, after and wait in the query */
     NEO_ACCEPTS_IMPORT = 128,  /* import=true in the query: the body is history; only for resources with transitions */
 };
 

@@ -16,6 +16,7 @@ typedef unsigned int neo_scopes;
 #define NEO_SCOPE_READ(area)  ((neo_scopes)1 << (2 * (area)))
 #define NEO_SCOPE_WRITE(area) ((neo_scopes)2 << (2 * (area)))
 #define NEO_SCOPES_ALL        (((neo_scopes)1 << (2 * NEO_AREAS)) - 1)
+#define NEO_SCOPES_READ       (NEO_SCOPES_ALL & 0x55555555u)
 
 /* Returns false if there is no such scope. */
 NEO_MUSTCHECK int neo_scope_parse(const char *text, neo_scopes *scope);

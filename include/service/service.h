@@ -58,6 +58,9 @@ typedef struct neo_host {
     /* Sends `body` to `path` ("<phone_number_id>/messages") of WhatsApp's provider with POST, or GET if it is NULL, at most
      * once, and waits for the response for a limited time. */
     void (*call_provider)(void *context, const char *path, const char *token, neo_text body, neo_provider_response *answer);
+    /* Waits until the organization may have an event after the position, at the longest until neo_steady_ms is `until`. Returns
+     * false if it must not wait any longer, also if too many requests wait. */
+    int (*await_event)(void *context, const char *organization, const char *position, neo_ms until);
 } neo_host;
 
 typedef struct neo_request {

@@ -32,6 +32,8 @@ typedef struct neo_listed {
     const char *answer; /* SQL */
     const char *from;   /* "neoapi.broker t where t.organization_id = $1": the rows are t, and the organization comes first */
     const char *prefix; /* of the ids */
+    const char *head; /* "with …": the last CTE is head, with one row. Then the page is oldest first, has its columns after the
+                         answer, and has a row with a null answer if it is empty. NULL: newest first */
 } neo_listed;
 
 /* The SQL of a page without conditions; `limit` and `before` are SQL, `before` NULL for the first page. Its rows: the answer,

@@ -46,6 +46,10 @@ static const neo_code_info catalogue[] = {
                                        "Send `page_info.end_cursor` unchanged, with the filters of the first page."},
     [NEO_VALIDATION_CURSOR_EXPIRED] = {"validation.cursor_expired", 400, "validation", "The cursor has expired.",
                                        "Start again from the first page."},
+    [NEO_VALIDATION_POSITION_EXPIRED] =
+        {"validation.position_expired", 400, "validation",
+         "Events after the position are no longer stored, or the database was restored since the position was issued.",
+         "Export the collections again and follow from the new X-Events-Position. What the export lacks was deleted."},
     [NEO_VALIDATION_UNKNOWN_PARAMETER] = {"validation.unknown_parameter", 400, "validation",
                                           "The operation does not have this query parameter.",
                                           "Remove the parameter, or check its spelling in the reference."},

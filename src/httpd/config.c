@@ -37,6 +37,7 @@ static const struct {
     {"NeoAPIWebhookPerSubscription", offsetof(neo_server_config, webhook_per_subscription), 1, 1024, 32},
     {"NeoAPIWebhookRetention", offsetof(neo_server_config, webhook_retention), 1, 3650, 30},
     {"NeoAPIEventRetention", offsetof(neo_server_config, event_retention), 1, 3650, 30},
+    {"NeoAPIEventWaiters", offsetof(neo_server_config, max_event_waiters), 0, 1024, 4},
     {"NeoAPIWhatsAppTimeout", offsetof(neo_server_config, whatsapp_timeout), 1, 60, 10},
 };
 
@@ -309,6 +310,7 @@ const command_rec neo_directives[] = {
           "file with the CA certificates that receivers are verified with"),
     TAKE1("NeoAPIWhatsAppURL", set_whatsapp_url, MEMBER(whatsapp_url), "the URL of WhatsApp's provider"),
     TAKE1("NeoAPIWhatsAppVersion", set_whatsapp_version, MEMBER(whatsapp_version), "the version of the provider's API"),
+    TAKE1("NeoAPIEventWaiters", set_number, NULL, "maximum number of requests per process that wait for events"),
     TAKE1("NeoAPIWhatsAppTimeout", set_number, NULL, "time limit for the provider's response, in seconds"),
     AP_INIT_ITERATE("NeoAPIWhatsAppStopTexts", add_stop_text, NULL, RSRC_CONF, "further texts that opt out of messages"),
     {0},
@@ -433,6 +435,11 @@ int neo_config_max_exports(const neo_server_config *config)
 int neo_config_provider_timeout(const neo_server_config *config)
 {
     return (int)NUMBER(config, whatsapp_timeout);
+}
+
+int neo_config_event_waiters(const neo_server_config *config)
+{
+    return (int)NUMBER(config, max_event_waiters);
 }
 
 /* A courier also claims deliveries to URLs that another virtual host accepted: both can use one database. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Listens for changes of credentials, and frees the claims of processes that have ended (see httpd/listener.h). */
+/* Listens for changes of credentials, wakes requests that wait for events, and frees the claims of processes that have ended
+ * (see httpd/listener.h). */
 #include "httpd/listener.h"
 
 #include <fcntl.h>
@@ -24,21 +25,29 @@ _Static_assert(HEARTBEAT_MS / 1000 + HEARTBEAT_TIMEOUT_S < NEO_CREDENTIAL_CACHE_
                "the cache is confirmed before it expires, even if a heartbeat takes its whole timeout");
 
 struct neo_listener {
-    int wake[2]; /* a pipe; written to by neo_listener_stop */
+    int wake[2]; /* a pipe; written to by neo_listener_stop, and when the first request begins to wait for events */
     atomic_int is_stopping;
     neo_database *database;
     neo_credential_cache *credential_cache;
     neo_dispatcher *dispatcher; /* NULL for none */
+    neo_event_waiters *event_waiters;
     neo_log_context log_context;
     neo_ms next_heartbeat;
     int last_error; /* so that it is not logged again every second */
 };
 
-/* Waits for neo_listener_stop, and for the socket unless it is -1. Returns the result of poll. */
-static int wait_for(neo_listener *listener, int socket, int milliseconds)
+static void wake(void *baton)
 {
+    (void)!write(((neo_listener *)baton)->wake[1], "", 1);
+}
+
+/* Waits to be woken, and for the socket unless it is -1. */
+static void wait_for(neo_listener *listener, int socket, int milliseconds)
+{
+    char bytes[16];
     struct pollfd polled[] = {{listener->wake[0], POLLIN, 0}, {socket, POLLIN, 0}};
-    return poll(polled, socket >= 0 ? 2 : 1, milliseconds);
+    if (poll(polled, socket >= 0 ? 2 : 1, milliseconds) > 0 && polled[0].revents)
+        (void)!read(listener->wake[0], bytes, sizeof bytes);
 }
 
 static void report(neo_listener *listener, int error)
@@ -101,14 +110,23 @@ static int record_use(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
     return is_connected;
 }
 
+/* False if the connection is lost. */
+static int wake_waiters(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
+{
+    int is_connected = neo_event_waiters_poll(listener->event_waiters, pg, pool);
+    apr_pool_clear(pool);
+    return is_connected;
+}
+
 /* Listens until the connection is lost or the listener is stopped. Clears the cache first, because changes may have been
  * missed. */
 static void listen_on(neo_listener *listener, neo_pg *pg, apr_pool_t *pool)
 {
     for (int alive = resync(listener, pg, pool); alive && !listener->is_stopping;) {
         neo_credential_cache_mark_fresh(listener->credential_cache);
-        wait_for(listener, neo_pg_socket(pg), HEARTBEAT_MS);
-        alive = heartbeat(listener, pg, pool) && record_use(listener, pg, pool);
+        wait_for(listener, neo_pg_socket(pg),
+                 neo_event_waiters_any(listener->event_waiters) ? NEO_EVENT_POLL_MS : HEARTBEAT_MS);
+        alive = heartbeat(listener, pg, pool) && record_use(listener, pg, pool) && wake_waiters(listener, pg, pool);
         alive = handle_notifications(listener, pg, pool) && alive; /* also those that arrived with a response */
     }
     neo_credential_cache_distrust(listener->credential_cache);
@@ -145,15 +163,17 @@ static void run(void *data)
     while (!listener->is_stopping) {
         run_connection(listener, pool);
         apr_pool_clear(pool);
-        wait_for(listener, -1, RECONNECT_DELAY_MS);
+        if (!listener->is_stopping)
+            wait_for(listener, -1, RECONNECT_DELAY_MS);
     }
+    neo_event_waiters_stop(listener->event_waiters);
     apr_pool_destroy(pool);
 }
 
 void neo_listener_stop(neo_listener *listener)
 {
     atomic_store(&listener->is_stopping, 1);
-    (void)!write(listener->wake[1], "", 1);
+    wake(listener);
 }
 
 static void stop(void *data)
@@ -170,7 +190,7 @@ static apr_status_t close_pipe(void *data)
 }
 
 neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_database *database,
-                                 neo_credential_cache *credential_cache, neo_dispatcher *dispatcher)
+                                 neo_credential_cache *credential_cache, neo_dispatcher *dispatcher, int event_waiters)
 {
     neo_listener *listener = apr_pcalloc(pchild, sizeof *listener);
     listener->database = database;
@@ -181,6 +201,12 @@ neo_listener *neo_listener_start(apr_pool_t *pchild, server_rec *server, neo_dat
     if (pipe2(listener->wake, O_CLOEXEC | O_NONBLOCK) != 0)
         abort();
     apr_pool_cleanup_register(pchild, listener, close_pipe, apr_pool_cleanup_null);
+    listener->event_waiters = neo_event_waiters_make(pchild, event_waiters, wake, listener);
     neo_thread_start(pchild, run, stop, listener);
     return listener;
+}
+
+neo_event_waiters *neo_listener_event_waiters(const neo_listener *listener)
+{
+    return listener->event_waiters;
 }

@@ -13,6 +13,7 @@
 
 #include "core/encode.h"
 #include "delivery/sender.h"
+#include "httpd/event_waiters.h"
 #include "httpd/request_id.h"
 #include "httpd/shared_metrics.h"
 #include "httpd/slow_bodies.h"
@@ -83,6 +84,11 @@ static neo_pg *acquire_long(void *context, int *is_full)
 static void release(void *context, neo_pg *pg)
 {
     neo_database_release(((neo_exchange *)context)->database, pg);
+}
+
+static int await_event(void *context, const char *organization, const char *position, neo_ms until)
+{
+    return neo_event_waiters_wait(((neo_exchange *)context)->config->event_waiters, organization, position, until);
 }
 
 static void notify_dispatcher(void *context)
@@ -308,8 +314,8 @@ static const char *instance_path(request_rec *r)
 
 neo_exchange *neo_exchange_make(request_rec *r, const neo_server_config *config, const char *root)
 {
-    static const neo_host host = {header,       body,    on_authenticated,  acquire,
-                                  acquire_long, release, notify_dispatcher, call_provider};
+    static const neo_host host = {
+        header, body, on_authenticated, acquire, acquire_long, release, notify_dispatcher, call_provider, await_event};
     neo_exchange *exchange = apr_pcalloc(r->pool, sizeof *exchange);
     size_t root_len = strlen(root);
     exchange->r = r;

@@ -6,6 +6,7 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "model/event.h"
 #include "model/openapi_parts.h"
 #include "model/openapi_schema.h"
 #include "model/yaml.h"
@@ -22,6 +23,9 @@ static const struct {
     {NEO_ACCEPTS_IF_MATCH, "IfMatch"},
     {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
     {NEO_ACCEPTS_IMPORT, "Import"},
+    {NEO_ACCEPTS_FOLLOW, "Order"},
+    {NEO_ACCEPTS_FOLLOW, "After"},
+    {NEO_ACCEPTS_FOLLOW, "Wait"},
 };
 
 static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
@@ -217,7 +221,7 @@ static void add_success(const neo_openapi_builder *builder, neo_json *responses,
 /* NULL if it needs none. */
 static const char *scope_of(const neo_operation *operation, const neo_resource *resource, apr_pool_t *pool)
 {
-    if (operation->access < NEO_ACCESS_READ)
+    if (operation->access != NEO_ACCESS_READ && operation->access != NEO_ACCESS_WRITE)
         return NULL;
     return neo_scope_text(
         operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(resource->area) : NEO_SCOPE_WRITE(resource->area), pool);
@@ -336,6 +340,8 @@ static void add_components(const neo_openapi_builder *builder)
                        "A conversation and its first message. Fields without a value are absent.");
     neo_openapi_schema(builder, &neo_conversation_changes, NEO_SHAPE_PATCH, "Changes to a conversation (JSON merge patch).");
     add_id_parameter(builder, &neo_conversation);
+    neo_openapi_event_components(builder);
+    add_id_parameter(builder, &neo_event_log);
     neo_openapi_list(builder, "Conversation", "conversations");
     neo_openapi_list(builder, "Message", "messages");
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "model/event.h"
 #include "model/fields.h"
 #include "model/references.h"
 
@@ -352,6 +353,39 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                                   .summary = "List a conversation's messages",
                                   .doc = "Last stored first.",
                                   .answer = "A page of messages."},
+    [NEO_ACTION_LIST_EVENTS] =
+        {.method = "GET",
+         .path = "events",
+         .access = NEO_ACCESS_EVENTS,
+         .accepts = NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_FOLLOW,
+         .status = 200,
+         .response_headers = NEO_RESPONSE_LINK | NEO_RESPONSE_POSITION,
+         .filters = neo_event_filters,
+         .of = &neo_event_log,
+         .media_type = JSON,
+         .problems = PAGE_PROBLEMS | BIT(NEO_VALIDATION_POSITION_EXPIRED),
+         .schema = "EventList",
+         .tag = "Events",
+         .verb = "listEvents",
+         .summary = "List or follow events",
+         .doc =
+             "The changes of the resources that the credential's scopes can read. Newest first, or with `order=asc` from a "
+             "position: every event once, in the same order for every reader, without gaps. Continue from X-Events-Position, "
+             "also after a page with few events or none. Per resource, the greatest `updated_at` in the payloads is the "
+             "newest.",
+         .answer = "A page of events."},
+    [NEO_ACTION_READ_EVENT] = {.method = "GET",
+                               .path = "events/{id}",
+                               .access = NEO_ACCESS_EVENTS,
+                               .status = 200,
+                               .of = &neo_event_log,
+                               .media_type = JSON,
+                               .schema = "Event",
+                               .tag = "Events",
+                               .verb = "getEvent",
+                               .summary = "Get an event",
+                               .doc = "For as long as events are stored.",
+                               .answer = "The event."},
 };
 
 const neo_operation neo_operation_docs = {

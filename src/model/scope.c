@@ -11,7 +11,9 @@ static const char *const accesses[] = {"read", "write"};
 
 const char *const neo_role_names[] = {"org_admin", "org_editor", "org_viewer", NULL};
 static const neo_scopes role_scopes[] = {
-    NEO_SCOPES_ALL, NEO_SCOPES_ALL & ~NEO_SCOPE_WRITE(NEO_AREA_WEBHOOKS), NEO_SCOPES_ALL & 0x55555555u, /* every read */
+    NEO_SCOPES_ALL,
+    NEO_SCOPES_ALL & ~NEO_SCOPE_WRITE(NEO_AREA_WEBHOOKS),
+    NEO_SCOPES_READ,
 };
 _Static_assert(sizeof role_scopes / sizeof *role_scopes == sizeof neo_role_names / sizeof *neo_role_names - 1,
                "every role has its scopes");

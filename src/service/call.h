@@ -205,5 +205,7 @@ neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result);  /*
 neo_problem *neo_call_patch_conversation(neo_call *call, neo_result *result);
 neo_problem *neo_call_list_conversations(neo_call *call, neo_result *result); /* list.c */
 neo_problem *neo_call_list_messages(neo_call *call, neo_result *result);
+neo_problem *neo_call_list_events(neo_call *call, neo_result *result); /* event.c */
+neo_problem *neo_call_read_event(neo_call *call, neo_result *result);
 
 #endif

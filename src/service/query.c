@@ -20,9 +20,8 @@ static int kind_of(const neo_call *call, const char *name)
         unsigned int accepts;
         int kind;
     } parameters[] = {
-        {"limit", NEO_ACCEPTS_PAGE, SINGLE},
-        {"cursor", NEO_ACCEPTS_PAGE, SINGLE},
-        {"import", NEO_ACCEPTS_IMPORT, SINGLE},
+        {"limit", NEO_ACCEPTS_PAGE, SINGLE},   {"cursor", NEO_ACCEPTS_PAGE, SINGLE},  {"import", NEO_ACCEPTS_IMPORT, SINGLE},
+        {"order", NEO_ACCEPTS_FOLLOW, SINGLE}, {"after", NEO_ACCEPTS_FOLLOW, SINGLE}, {"wait", NEO_ACCEPTS_FOLLOW, SINGLE},
     };
     unsigned int accepts = neo_operation_accepts(call->match.operation, call->match.resource);
     for (apr_size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)

@@ -11,6 +11,7 @@
 #include "model/route.h"
 #include "store/batch.h"
 #include "store/delivery.h"
+#include "store/event_page.h"
 #include "store/rule_input.h"
 #include "store/whatsapp.h"
 
@@ -22,6 +23,7 @@ void neo_service_make_statements(apr_pool_t *pool)
     neo_batch_make_statements(pool);
     neo_rule_input_make_statements(pool);
     neo_delivery_make_statements(pool);
+    neo_event_make_statements(pool);
     neo_routes_make(pool);
     neo_whatsapp_make_statements(pool);
 }
@@ -67,9 +69,14 @@ static neo_problem *check_scope(neo_call *call)
     if (operation->access < NEO_ACCESS_READ)
         return NULL;
     neo_area area = call->match.resource->area;
-    neo_scopes needed = operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(area) : NEO_SCOPE_WRITE(area);
+    int is_any = operation->access == NEO_ACCESS_EVENTS;
+    neo_scopes needed = is_any                                 ? NEO_SCOPES_READ
+                        : operation->access == NEO_ACCESS_READ ? NEO_SCOPE_READ(area)
+                                                               : NEO_SCOPE_WRITE(area);
     if (call->principal->scopes & needed)
         return NULL;
+    if (is_any)
+        return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential has no scope to read.");
     return neo_problem_make(call->pool, NEO_FORBIDDEN_PERMISSIONS, "The credential lacks the scope %s.",
                             neo_scope_text(needed, call->pool));
 }
@@ -99,6 +106,8 @@ static neo_problem *dispatch(neo_call *call)
         [NEO_ACTION_READ_CONVERSATION] = neo_call_read_conversation,
         [NEO_ACTION_PATCH_CONVERSATION] = neo_call_patch_conversation,
         [NEO_ACTION_LIST_MESSAGES] = neo_call_list_messages,
+        [NEO_ACTION_LIST_EVENTS] = neo_call_list_events,
+        [NEO_ACTION_READ_EVENT] = neo_call_read_event,
     };
     _Static_assert(sizeof actions / sizeof *actions == NEO_ACTIONS, "every operation has an action");
     if (call->match.operation == &neo_operation_docs)

@@ -5,7 +5,7 @@
 
 -- name: test_events
 insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id, payload)
-select t.organization_id, 'webhook.test', t.id, {now}::timestamptz, {actor}, {request},
+select t.organization_id, 'webhook.test', t.id, neoapi.event_time({now}::timestamptz), {actor}, {request},
     json_strip_nulls(json_build_object('subscription_id', t.id))::text
 from neoapi.webhook_subscription t, key_is_free
 where t.organization_id = {organization} and t.id = {subscription}

@@ -72,7 +72,7 @@ static void add_event(neo_buf *sql, const neo_event *event)
 {
     neo_buf_printf(sql,
                    ", event%s as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, request_id,"
-                   " payload%s%s) select {organization}, '%s.%s', r.id, %s, {actor}, {request}",
+                   " payload%s%s) select {organization}, '%s.%s', r.id, neoapi.event_time(%s), {actor}, {request}",
                    event->number, event->before ? ", changed, previous" : "", event->is_silent ? ", is_silent" : "",
                    event->resource->name, event->happened, event->now);
     add_payload(sql, event);

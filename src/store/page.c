@@ -229,6 +229,9 @@ static const char *side(const filtering *f, const char *columns, const char *bou
 static const char *page(const filtering *f, const char *limit, const char *before)
 {
     apr_pool_t *pool = f->pool;
+    if (f->listed->head)
+        return apr_psprintf(pool, "%s select p.answer, h.* from head h left join (%s) p on true order by p.id", f->listed->head,
+                            side(f, apr_pstrcat(pool, f->listed->answer, " as answer, t.id", NULL), "", "asc", limit));
     if (!before)
         return side(f, f->listed->answer, "", "desc", limit);
     return apr_psprintf(pool,
@@ -295,7 +298,7 @@ neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *con
     const char *before = selection->before ? parameter(&f, selection->before) : NULL;
     for (int i = 0; i < selection->count; i++)
         add_condition(&f, &selection->conditions[i]);
-    if (is_usual(selection))
+    if (is_usual(selection) && !listed->head)
         add_plan_for_values(&f);
     const char *sql = page(&f, limit, before), *const *all = (const char *const *)f.values->elts;
     const neo_statement *statement = is_usual(selection) ? neo_statement_of(sql, f.values->nelts) : NULL;

@@ -99,7 +99,7 @@ neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char
 neo_pg_status neo_whatsapp_list(neo_pg *pg, const neo_actor *actor, const neo_selection *selection, apr_pool_t *pool,
                                 neo_rows *rows)
 {
-    static const neo_listed listed = {CONVERSATION, CONVERSATIONS, "wac_"};
+    static const neo_listed listed = {CONVERSATION, CONVERSATIONS, "wac_", NULL};
     return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);
 }
 
@@ -123,7 +123,7 @@ neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, con
     static const neo_listed listed = {"neoapi.whatsapp_message_json(t)::text",
                                       "neoapi.whatsapp_message t where t.organization_id = $1 and t.conversation_id = $2"
                                       " and t.refers_to is null",
-                                      "wam_"};
+                                      "wam_", NULL};
     const char *values[] = {actor->organization, conversation};
     return neo_page_run(pg, &listed, values, 2, selection, pool, rows);
 }

@@ -16,7 +16,8 @@ class Target:
 
     def __init__(self, operation, sample_org):
         self.operation, self.sample_org, self.ids = operation, sample_org, None
-        self.is_whole = operation.path in (f"/{operation.collection}", f"/{operation.collection}/{{id}}")
+        self.is_whole = operation.collection in sample_org.full and operation.path in (
+            f"/{operation.collection}", f"/{operation.collection}/{{id}}")
 
     def path(self):
         if self.is_whole and self.operation.path_ids and (self.ids is None or self.operation.method == "delete"):

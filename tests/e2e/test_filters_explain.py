@@ -236,6 +236,50 @@ def test_a_filtered_delivery_history_is_served_by_an_index(bulk_data, histories,
             assert rows_seen(node) <= 1000, node
 
 
+# ---------------------------------------------------------------- events
+
+EVENTS = 100_000  # of the last 20 hours, all of one resource and type by one actor, except ten
+
+
+@pytest.fixture(scope="module")
+def event_log(bulk_data):
+    """Returns the positions of some of them."""
+    bulk_data.instance.sql("""with e as (insert into neoapi.event (organization_id, type, resource_id, created_at, actor, payload)
+        select %s, case when rare then 'party.deleted' else 'party.updated' end, case when rare then 'pty_rare' else 'pty_a' end,
+            now() - (%s - n) * interval '0.72 seconds', case when rare then 'nbr_rare' else 'nbr_a' end, '{"name":"Ana"}'
+        from generate_series(1, %s) n, lateral (select n %% 10000 = 0 as rare) r returning id)
+        select count(*) from e""", bulk_data.api.credential.organizations[0], EVENTS, EVENTS)
+    bulk_data.instance.sql("analyze neoapi.event")
+    ids = bulk_data.instance.sql("select id from neoapi.event where resource_id like 'pty_%' order by id")
+    return [ids[number][0] for number in (0, len(ids) // 2, -30)]
+
+
+def explained_events(bulk_data, **params):
+    answer, plans = bulk_data.watched(lambda: bulk_data.api.get("events", params=params))
+    plan, = [plan for sql, plan in plans if "neoapi.event_record(t)" in sql]
+    return ok(answer), plan
+
+
+@pytest.mark.parametrize("params", [{}, {"type": "party.deleted"}, {"type": "party.*"}, {"type": "broker.*"}, {"resource_id": "pty_rare"},
+                                    {"resource_id": "pty_a"}, {"actor_id": "nbr_rare"}, {"actor_id": "nbr_a"}, {"actor_id": "none"},
+                                    {"created_gte": NEVER}, {"created_gte": ALWAYS}, {"created_lte": NEVER}, {"created_lte": ALWAYS}],
+                         ids=str)
+def test_a_page_of_events_is_served_by_an_index(bulk_data, event_log, params):
+    _, plan = explained_events(bulk_data, **params)
+    for node in nodes_of(plan):
+        assert rows_seen(node) <= 1000, node
+
+
+@pytest.mark.parametrize("params", [{}, {"limit": 100}, {"type": "party.deleted"}, {"actor_id": "none"}], ids=str)
+def test_a_page_that_follows_the_log_costs_the_same_everywhere(bulk_data, event_log, params):
+    for _ in range(3):  # also with a plan for all values
+        for position in event_log:
+            page, plan = explained_events(bulk_data, order="asc", after=position, **params)
+            for node in nodes_of(plan):
+                assert rows_seen(node) <= 2100, node
+            assert page["items"] or set(params) & {"type", "actor_id"}
+
+
 def test_the_bulk_data_is_complete(bulk_data):
     assert bulk_data.instance.sql("select count(*) from neoapi.property") == [(1_000_000,)]
     for collection, few in (("properties", {"property_type": "hotel"}), ("parties", {"role": "attorney"}),

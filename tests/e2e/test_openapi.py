@@ -124,7 +124,8 @@ def test_every_operation_of_the_contract_is_described(document):
         ("post", "/webhooks/{id}/test"), ("post", "/webhooks/{id}/recover"), ("get", "/webhooks/{id}/deliveries"),
         ("get", "/webhooks/{id}/deliveries/{delivery_id}"), ("post", "/webhooks/{id}/deliveries/{delivery_id}/retry"),
         ("post", "/whatsapp/conversations"), ("get", "/whatsapp/conversations"), ("get", "/whatsapp/conversations/{id}"),
-        ("patch", "/whatsapp/conversations/{id}"), ("get", "/whatsapp/conversations/{id}/messages")}
+        ("patch", "/whatsapp/conversations/{id}"), ("get", "/whatsapp/conversations/{id}/messages"),
+        ("get", "/events"), ("get", "/events/{id}")}
 
 
 def test_every_described_operation_exists_and_no_other(document, api):

@@ -186,8 +186,9 @@ static inline fake_key *token_of(int count, apr_pool_t *pool)
 /* Sends a request to a path below the base URL, with an optional query; returns the status. */
 static inline int ask(neo_site *site, fake_host *host, const char *method, const char *path, apr_pool_t *pool)
 {
-    static const neo_host functions = {fake_header,       fake_body,    fake_on_authenticated,  fake_acquire,
-                                       fake_acquire_long, fake_release, fake_notify_dispatcher, NULL};
+    static const neo_host functions = {
+        fake_header, fake_body, fake_on_authenticated, fake_acquire, fake_acquire_long, fake_release, fake_notify_dispatcher,
+        NULL,        NULL};
     const char *query = strchr(path, '?');
     const char *bare = query ? apr_pstrndup(pool, path, (apr_size_t)(query - path)) : path;
     neo_request request = {.pool = pool,

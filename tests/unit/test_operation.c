@@ -4,6 +4,7 @@
 
 #include <apr_strings.h>
 
+#include "model/event.h"
 #include "model/operation.h"
 
 #define ID "brk_01jd3x8m5t9w2q7r4y6z0a1b3c"
@@ -69,6 +70,8 @@ static void every_path_and_method_lead_to_their_operation(void **state)
         {"GET", CONVERSATION, NEO_ACTION_READ_CONVERSATION},
         {"PATCH", CONVERSATION, NEO_ACTION_PATCH_CONVERSATION},
         {"GET", CONVERSATION "/messages", NEO_ACTION_LIST_MESSAGES},
+        {"GET", "events", NEO_ACTION_LIST_EVENTS},
+        {"GET", "events/evt_35357c0000001f4a7a00003a91", NEO_ACTION_READ_EVENT},
     };
     assert_int_equal(COUNT(known), NEO_ACTIONS);
     for (int i = 0; i < COUNT(known); i++) {
@@ -290,7 +293,9 @@ static void access_follows_the_method(void **state)
     for (int a = 0; a < NEO_ACTIONS; a++) {
         int reads = strcmp(row(a)->method, "GET") == 0;
         int of_resource = strncmp(row(a)->path, "{collection}", 12) == 0 || strstr(row(a)->path, "{id}") || row(a)->of;
-        if (of_resource)
+        if (row(a)->of == &neo_event_log)
+            assert_int_equal(row(a)->access, NEO_ACCESS_EVENTS);
+        else if (of_resource)
             assert_int_equal(row(a)->access, reads ? NEO_ACCESS_READ : NEO_ACCESS_WRITE);
         else
             assert_true(row(a)->access <= NEO_ACCESS_ANY && reads);

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that wait for events (GET /events?wait=…). They hold no database connection: the listener asks the database for all
+ * of them. Only so many may wait that the other threads stay free for requests. */
+#ifndef NEO_HTTPD_EVENT_WAITERS_H
+#define NEO_HTTPD_EVENT_WAITERS_H
+
+#include "core/clock.h"
+#include "store/pg.h"
+
+#define NEO_EVENT_POLL_MS 250 /* between two questions to the database */
+
+typedef struct neo_event_waiters neo_event_waiters;
+
+/* `wake` is called when the first request begins to wait. */
+neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*wake)(void *baton), void *baton);
+
+/* Waits until the organization may have an event after the position, at the longest until neo_steady_ms is `until`. Returns
+ * false at once if all slots are taken, and when the process ends. */
+int neo_event_waiters_wait(neo_event_waiters *waiters, const char *organization, const char *position, neo_ms until);
+
+/* Whether requests wait. */
+int neo_event_waiters_any(neo_event_waiters *waiters);
+
+/* Wakes those that have new events. False if the connection is lost. */
+NEO_MUSTCHECK int neo_event_waiters_poll(neo_event_waiters *waiters, neo_pg *pg, apr_pool_t *pool);
+
+/* Ends all waits, and lets none begin. */
+void neo_event_waiters_stop(neo_event_waiters *waiters);
+
+#endif

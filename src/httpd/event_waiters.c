@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lets requests wait for events (see httpd/event_waiters.h). */
+#include "httpd/event_waiters.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "store/array.h"
+#include "store/event_page.h"
+
+#define POLL_TIMEOUT_S 3
+
+/* A request that waits; on its thread's stack. */
+typedef struct waiter {
+    struct waiter *next;
+    const char *organization, *position;
+    int is_due;
+} waiter;
+
+struct neo_event_waiters {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    waiter *first;
+    int free, is_stopping;
+    void (*wake)(void *baton);
+    void *baton;
+};
+
+static apr_status_t destroy(void *data)
+{
+    neo_event_waiters *waiters = data;
+    pthread_cond_destroy(&waiters->changed);
+    pthread_mutex_destroy(&waiters->mutex);
+    return APR_SUCCESS;
+}
+
+neo_event_waiters *neo_event_waiters_make(apr_pool_t *pchild, int slots, void (*wake)(void *baton), void *baton)
+{
+    neo_event_waiters *waiters = apr_pcalloc(pchild, sizeof *waiters);
+    pthread_condattr_t attributes;
+    waiters->free = slots;
+    waiters->wake = wake;
+    waiters->baton = baton;
+    if (pthread_condattr_init(&attributes) != 0 || pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) != 0 ||
+        pthread_cond_init(&waiters->changed, &attributes) != 0 || pthread_mutex_init(&waiters->mutex, NULL) != 0)
+        abort();
+    pthread_condattr_destroy(&attributes);
+    apr_pool_cleanup_register(pchild, waiters, destroy, apr_pool_cleanup_null);
+    return waiters;
+}
+
+static struct timespec moment_of(neo_ms milliseconds)
+{
+    struct timespec at;
+    clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += milliseconds / 1000;
+    at.tv_nsec += milliseconds % 1000 * 1000000;
+    at.tv_sec += at.tv_nsec / 1000000000;
+    at.tv_nsec %= 1000000000;
+    return at;
+}
+
+static void remove_waiter(neo_event_waiters *waiters, const waiter *self)
+{
+    waiter **at = &waiters->first;
+    while (*at != self)
+        at = &(*at)->next;
+    *at = self->next;
+    waiters->free++;
+}
+
+int neo_event_waiters_wait(neo_event_waiters *waiters, const char *organization, const char *position, neo_ms until)
+{
+    neo_ms left = until - neo_steady_ms();
+    struct timespec at = moment_of(left > 0 ? left : 0);
+    waiter self = {.organization = organization, .position = position};
+    pthread_mutex_lock(&waiters->mutex);
+    if (!waiters->free || waiters->is_stopping) {
+        pthread_mutex_unlock(&waiters->mutex);
+        return 0;
+    }
+    waiters->free--;
+    self.next = waiters->first;
+    waiters->first = &self;
+    if (!self.next)
+        waiters->wake(waiters->baton);
+    for (int rc = 0; rc == 0 && !self.is_due && !waiters->is_stopping;)
+        rc = pthread_cond_timedwait(&waiters->changed, &waiters->mutex, &at);
+    remove_waiter(waiters, &self);
+    int goes_on = !waiters->is_stopping;
+    pthread_mutex_unlock(&waiters->mutex);
+    return goes_on;
+}
+
+int neo_event_waiters_any(neo_event_waiters *waiters)
+{
+    pthread_mutex_lock(&waiters->mutex);
+    int any = waiters->first != NULL;
+    pthread_mutex_unlock(&waiters->mutex);
+    return any;
+}
+
+void neo_event_waiters_stop(neo_event_waiters *waiters)
+{
+    pthread_mutex_lock(&waiters->mutex);
+    waiters->is_stopping = 1;
+    pthread_cond_broadcast(&waiters->changed);
+    pthread_mutex_unlock(&waiters->mutex);
+}
+
+/* ---------------------------------------------------------------- the database */
+
+/* Copies what is waited for, so that the lock is not held during the statement. */
+static void collect(neo_event_waiters *waiters, neo_buf *organizations, neo_buf *positions)
+{
+    pthread_mutex_lock(&waiters->mutex);
+    for (const waiter *w = waiters->first; w; w = w->next) {
+        neo_array_add_plain(organizations, w->organization);
+        neo_array_add_plain(positions, w->position);
+    }
+    pthread_mutex_unlock(&waiters->mutex);
+}
+
+static int is_listed(const neo_rows *rows, const waiter *w)
+{
+    for (int r = 0; r < rows->count; r++)
+        if (strcmp(neo_rows_value(rows, r, 0), w->organization) == 0 && strcmp(neo_rows_value(rows, r, 1), w->position) == 0)
+            return 1;
+    return 0;
+}
+
+static void wake_listed(neo_event_waiters *waiters, const neo_rows *rows)
+{
+    pthread_mutex_lock(&waiters->mutex);
+    for (waiter *w = waiters->first; w; w = w->next)
+        w->is_due |= is_listed(rows, w);
+    pthread_cond_broadcast(&waiters->changed);
+    pthread_mutex_unlock(&waiters->mutex);
+}
+
+int neo_event_waiters_poll(neo_event_waiters *waiters, neo_pg *pg, apr_pool_t *pool)
+{
+    neo_buf organizations, positions;
+    neo_rows rows;
+    neo_buf_init(&organizations, pool, 256);
+    neo_buf_init(&positions, pool, 256);
+    collect(waiters, &organizations, &positions);
+    if (!organizations.len)
+        return 1;
+    neo_pg_status status =
+        neo_event_find_new(pg, neo_array_end(&organizations), neo_array_end(&positions), POLL_TIMEOUT_S, pool, &rows);
+    if (status == NEO_PG_OK && rows.count)
+        wake_listed(waiters, &rows);
+    return status != NEO_PG_UNAVAILABLE;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lists, follows and reads events (see store/event_page.h). */
+#include "store/event_page.h"
+
+#include <apr_strings.h>
+
+#include "sql/event_page.h"
+
+#define RECORD  "neoapi.event_record(t)"
+#define PREFIX  "evt_"
+#define SCANNED 500 /* events that a page with conditions examines */
+#define LARGEST 101 /* rows that a page without conditions needs */
+
+static neo_statement *read_one, *check_epoch;
+static const char *head[2]; /* of pages that follow the log; [1]: with conditions */
+
+void neo_event_make_statements(apr_pool_t *pool)
+{
+    head[0] = apr_psprintf(pool, follow_sql, LARGEST, LARGEST, LARGEST);
+    head[1] = apr_psprintf(pool, follow_sql, SCANNED, SCANNED, SCANNED);
+    read_one = neo_statement_make(pool, read_sql, 3, 0);
+    check_epoch = neo_statement_make(pool, "select neoapi.check_event_epoch()", 0, 1);
+}
+
+neo_pg_status neo_event_list(neo_pg *pg, const neo_actor *actor, const char *types, const neo_selection *selection,
+                             apr_pool_t *pool, neo_rows *rows)
+{
+    static const neo_listed all = {RECORD, "neoapi.event t where t.organization_id = $1", PREFIX, NULL};
+    static const neo_listed some = {RECORD, "neoapi.event t where t.organization_id = $1 and t.type = any ($2::text[])", PREFIX,
+                                    NULL};
+    const char *values[] = {actor->organization, types};
+    return neo_page_run(pg, types ? &some : &all, values, types ? 2 : 1, selection, pool, rows);
+}
+
+neo_pg_status neo_event_follow(neo_pg *pg, const neo_actor *actor, const char *types, const char *after,
+                               const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
+{
+    const neo_listed listed = {RECORD, types ? "scan t where t.type = any ($3::text[])" : "scan t where true", PREFIX,
+                               head[types || selection->count]};
+    const char *values[] = {actor->organization, after, types};
+    return neo_page_run(pg, &listed, values, types ? 3 : 2, selection, pool, rows);
+}
+
+neo_pg_status neo_event_read(neo_pg *pg, const neo_actor *actor, const char *types, const char *id, apr_pool_t *pool,
+                             neo_rows *rows)
+{
+    const char *values[] = {actor->organization, id, types};
+    return neo_pg_run(pg, read_one, values, pool, rows);
+}
+
+neo_pg_status neo_event_check_epoch(neo_pg *pg, apr_pool_t *pool, neo_rows *rows)
+{
+    return neo_pg_run(pg, check_epoch, NULL, pool, rows);
+}
+
+neo_pg_status neo_event_find_new(neo_pg *pg, const char *organizations, const char *positions, int seconds, apr_pool_t *pool,
+                                 neo_rows *rows)
+{
+    return neo_pg_exec_once(pg, apr_psprintf(pool, find_new_sql, organizations, positions), seconds, pool, rows);
+}

@@ -1,0 +1,49 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Pages of the event log (see event_page.c).
+
+-- The beginning of a page that follows the log of an organization ($1) from a position ($2): '' is the oldest valid one, 'now' the
+-- end of the log. `scan` has at most %d events, to which the page's conditions are applied: a number, because the planner would
+-- not expect a parameter to be small. `head` has the position from which the
+-- next page continues, and whether there are more events to scan.
+-- name: follow
+with log as materialized (
+    select l.start, l.stop, l.is_current, l.start collate "C" <= l.newest as is_issued, (
+        select m.noted_at - interval '6 hours' from neoapi.event_mark m
+        where m.position <= l.start order by m.position desc limit 1) as since
+    from (
+        select e.identity = neoapi.event_identity() as is_current,
+            neoapi.event_position(e.number, pg_snapshot_xmin(s)) as stop,
+            neoapi.event_position(e.number, pg_snapshot_xmax(s)) as newest,
+            case $2::text when '' then (select min(m.position) from neoapi.event_mark m)
+                          when 'now' then neoapi.event_position(e.number, pg_snapshot_xmin(s)) else $2::text end as start
+        from neoapi.event_epoch e, pg_current_snapshot() s) l),
+scan as materialized (
+    select t.*
+    from neoapi.event t
+    where t.organization_id = $1 and t.id > (select start from log) and t.id < (select stop from log)
+    and t.created_at >= (select since from log)
+    order by t.id limit %d),
+head as (
+    select case when s.n = %d then s.last else greatest(l.start collate "C", l.stop) end as position, s.n = %d as has_more,
+        l.is_current, l.is_issued and l.since is not null as is_valid
+    from log l, (select count(*) as n, max(id) as last from scan) s);
+
+-- An event $2 of an organization ($1), if its type is one of $3. The marks lead to its partitions.
+-- name: read
+select neoapi.event_record(t)
+from neoapi.event t
+where t.organization_id = $1 and t.id = $2 and ($3::text[] is null or t.type = any ($3::text[]))
+and t.created_at >= (
+    select coalesce(max(m.noted_at) - interval '6 hours', '-infinity') from neoapi.event_mark m where m.position <= $2)
+and t.created_at <= (
+    select coalesce(min(m.noted_at) + interval '6 hours', 'infinity') from neoapi.event_mark m where m.position > $2);
+
+-- The pairs of an organization and a position, of two arrays, after which there are events. Only positions near the end of the log
+-- are asked for.
+-- name: find_new
+select w.organization, w.position
+from unnest('%s'::text[], '%s'::text[]) as w (organization, position)
+where exists (
+    select from neoapi.event t
+    where t.organization_id = w.organization and t.id > w.position and t.id < (select neoapi.event_position())
+    and t.created_at >= now() - interval '7 hours');

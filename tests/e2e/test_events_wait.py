@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GET /events?wait=…: an empty page waits for an event, without a database connection, and only in some threads."""
+
+import threading
+import time
+from contextlib import closing
+
+import psycopg2
+import pytest
+from client import Api, ok
+from conftest import remove
+from admin_factory import AdminFactory
+from deployment import Instance
+from wait import TIMEOUT_S, eventually, together
+
+SLOTS = 2
+CONF = f"NeoAPIEventWaiters {SLOTS}\n"
+LONG, SHORT = 20, 5  # seconds that a request may wait; that a response without waiting may take
+
+
+@pytest.fixture(scope="module")
+def one_process(tmp_path_factory):
+    """A host with one process, so that the number of slots is known."""
+    conf = tmp_path_factory.mktemp("wait") / "conf"
+    conf.write_text(CONF)
+    instance = Instance("wait", PROCESSES="1", INSTANCE_CONF=str(conf))
+    try:
+        yield instance.up()
+    finally:
+        remove(instance)
+
+
+@pytest.fixture
+def api(one_process):
+    return Api(one_process, AdminFactory(one_process).key())
+
+
+def position(api):
+    answer = api.get("events", params={"order": "asc", "after": "now"})
+    ok(answer)
+    return answer.headers["X-Events-Position"]
+
+
+def follow(api, after, wait, **more):
+    """The answer, and how many seconds it took."""
+    started = time.monotonic()
+    answer = api.get("events", params={"order": "asc", "after": after, "wait": wait, **more}, timeout=TIMEOUT_S + LONG)
+    ok(answer)
+    return answer, time.monotonic() - started
+
+
+class Waiting:
+    """A request that waits in a thread."""
+
+    def __init__(self, api, after, wait=LONG, **more):
+        self.api, self.result = api.with_(), None
+        self.thread = threading.Thread(target=self.run, args=(after, wait), kwargs=more)
+        self.thread.start()
+
+    def run(self, *args, **more):
+        self.result = follow(self.api, *args, **more)
+
+    def join(self):
+        self.thread.join(TIMEOUT_S + LONG)
+        assert self.result, "no response"
+        return self.result
+
+
+def await_waiters(api, count):
+    """Until the listener asks the database for so many requests that wait."""
+    eventually(lambda: api.instance.sql("select count(*) from pg_stat_activity where usename = 'neoapi' and query like %s",
+                                        "%" + ",".join(["evt_________%"] * count) + "%as w (organization%")[0][0], "they wait")
+
+
+def test_a_waiting_request_gets_the_event_soon_after_it_was_committed(api):
+    start = position(api)
+    request = Waiting(api, start)
+    await_waiters(api, 1)
+    made = api.broker(name="A")
+    answer, took = request.join()
+    event, = answer.json()["items"]
+    assert event["resource_id"] == made["id"] and took < LONG
+    assert ok(api.get("events", params={"order": "asc", "after": answer.headers["X-Events-Position"]}))["items"] == []
+
+
+def test_events_that_do_not_match_end_no_wait(api):
+    request = Waiting(api, position(api), type="party.*")
+    await_waiters(api, 1)
+    api.broker(name="A")
+    party = ok(api.post("parties", json={"name": "P", "kind": "person", "roles": ["buyer"]}), 201)
+    event, = request.join()[0].json()["items"]
+    assert event["resource_id"] == party["id"]
+
+
+def test_an_empty_page_after_the_time_has_a_position(api):
+    answer, took = follow(api, position(api), 1)
+    assert answer.json()["items"] == [] and 0.9 < took < LONG and answer.headers["X-Events-Position"]
+
+
+def test_without_a_free_slot_the_response_is_immediate_and_others_are_served(api, one_process):
+    start = position(api)
+    requests = [Waiting(api, start) for _ in range(SLOTS)]
+    await_waiters(api, SLOTS)
+    connections = "select count(*) from pg_stat_activity where usename = 'neoapi' and state <> 'idle'"
+    assert one_process.sql(connections)[0][0] <= 1  # the listener may be asking
+    for _ in range(3):
+        answer, took = follow(api, start, LONG)
+        assert answer.json()["items"] == [] and took < SHORT
+    api.broker(name="A")
+    for request in requests:
+        assert len(request.join()[0].json()["items"]) == 1
+
+
+def test_other_organizations_events_do_not_end_a_wait(api, one_process):
+    request = Waiting(api, position(api), wait=2)
+    await_waiters(api, 1)
+    Api(one_process, AdminFactory(one_process).key()).broker(name="A")
+    answer, took = request.join()
+    assert answer.json()["items"] == [] and took > 1.9
+
+
+@pytest.mark.parametrize("wait", ["-1", "31", "x", "1.5", ""])
+def test_wrong_times(api, wait):
+    answer = api.get("events", params={"order": "asc", "wait": wait})
+    assert answer.status_code == 400 and [item["field"] for item in answer.json()["errors"]] == ["wait"]
+    assert api.get("events", params={"wait": "1"}).status_code == 400  # not in the list, newest first
+
+
+def test_a_graceful_restart_ends_the_waits(api, one_process):
+    request = Waiting(api, position(api))
+    await_waiters(api, 1)
+    one_process.command("graceful")
+    answer, took = request.join()
+    assert answer.json()["items"] == [] and took < LONG - 1
+
+
+def test_a_restart_of_postgresql_does_not_end_the_waits(api, one_process):
+    start = position(api)
+    request = Waiting(api, start)
+    await_waiters(api, 1)
+    with closing(psycopg2.connect(one_process.admin_dsn)) as connection, connection.cursor() as cursor:
+        cursor.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
+    made, result = together(lambda: api.broker(name="A"), request.join)
+    event, = result[0].json()["items"]
+    assert event["resource_id"] == made["id"]
