@@ -33,6 +33,7 @@ NEEDS.manuals        := build
 NEEDS.demo           := build run
 NEEDS.demo-receiver  := run
 NEEDS.demo-story     := run
+NEEDS.demo-sync      := run check
 NEEDS.package        := build package
 NEEDS.package-test   := build package
 NEEDS.bench          := build run bench
@@ -232,7 +233,7 @@ check-rest: ## check-all without check
 
 # ---------------------------------------------------------------- packages, and the demo
 
-.PHONY: deps demo demo-receiver demo-story demo-stop demo-remove
+.PHONY: deps demo demo-receiver demo-story demo-sync demo-stop demo-remove
 deps: ## install the Debian packages that are missing
 	@:
 
@@ -245,6 +246,10 @@ demo-receiver: ## show the webhooks that the running demo sends, until Ctrl-C (D
 
 demo-story: ## tell a conversation over WhatsApp in the running demo: template, reply, webhook, opt-out
 	@/usr/bin/python3 -B tests/demo/story.py '$(BUILD)'
+
+demo-sync: ## keep a copy of the running demo's data in build/demo/copy.db and print changes, until Ctrl-C
+	@. '$(BUILD)/demo/env' && API=$$NEOAPI_URL KEY=$$NEOAPI_KEY REQUESTS_CA_BUNDLE=$$NEOAPI_CA \
+		exec /usr/bin/python3 -B src/docs/sync.py '$(BUILD)/demo/copy.db'
 
 demo-stop: ## stop the demo and keep its data
 	@sh tests/demo/demo.sh stop '$(BUILD)'

@@ -76,6 +76,13 @@ insert() {
     sed -e "/^{{$1}}\$/{r $2" -e 'd}' "$3"
 }
 
+# program FILE LANGUAGE LABEL: a program as a sample, without the line of its licence.
+program() {
+    printf '<pre data-label="%s"><code class="language-%s" id="%s">' "$3" "$2" "$(basename "$1")"
+    sed -e 1d -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g' "$1"
+    echo '</code></pre>'
+}
+
 # page FILE PATH NAME: the page in its frame, where the link of that NAME is marked as the current page.
 page() {
     contents "$1" >"$work/contents"
@@ -93,6 +100,10 @@ page() {
     bytes "$work/page"
 }
 
+program "$here/sync.py" python Python >"$work/sync.py"
+program "$here/sync.ts" ts TypeScript >"$work/sync.ts"
+insert sync.py "$work/sync.py" "$here/sync.html" >"$work/sync.new"
+insert sync.ts "$work/sync.ts" "$work/sync.new" >"$work/sync.html"
 swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.json")
 {
     echo '#include "model/docs.h"'
@@ -106,6 +117,7 @@ swagger_ui=$(sed -n 's/.*"swagger-ui-dist": "\([^"]*\)".*/\1/p' "$here/package.j
     page "$here/start.html" docs/ start
     page "$here/$reference.html" docs/reference reference
     page "$here/webhooks.html" docs/webhooks webhooks
+    page "$work/sync.html" docs/sync sync
     page "$here/rules.html" docs/rules rules
     page "$here/errors.html" docs/errors errors
     # relative links need the slash

@@ -4,6 +4,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -62,6 +63,18 @@ def examples_work(said, lines):
     assert len(curl) == 7 and '"status":"accepted"' in shown
 
 
+def a_copy_is_made(demo):
+    client = subprocess.Popen(["make", "-s", "demo-sync", f"BUILD={demo.build}"], cwd=ROOT, stdin=subprocess.DEVNULL,
+                              start_new_session=True)
+    try:
+        count = "import sqlite3, sys; print(sqlite3.connect(sys.argv[1]).execute('select count(*) from record').fetchone()[0])"
+        eventually(lambda: (demo.build / "demo/copy.db").exists() and int(shell(
+            f'/usr/bin/python3 -c "{count}" {demo.build}/demo/copy.db || echo 0').split()[-1]) > 400, "the copy has all data")
+    finally:
+        os.killpg(client.pid, signal.SIGKILL)
+        client.wait(TIMEOUT_S)
+
+
 def test_the_printed_commands_work_and_the_demo_survives_a_restart(demo):
     said = demo.run("start")
     assert "created 200 brokers, 200 properties, " in said
@@ -71,6 +84,7 @@ def test_the_printed_commands_work_and_the_demo_survives_a_restart(demo):
     assert begun["created"] is True and begun["message"]["status"] == "accepted"
     eventually(lambda: paste(lines[3])["conversation"]["window_open"], "the contact has answered")
     examples_work(said, lines)
+    a_copy_is_made(demo)
     printed = shell(f"/usr/bin/python3 -B {ROOT}/tests/demo/story.py {demo.build}").splitlines()
     assert [line.split(":")[0].split(" at ")[0] for line in printed] == ["sent", "notified and read", "opted out", "refused"]
     assert demo.run("stop").endswith("demo: the demo is stopped; its data is kept\n")

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the story uses of Node.
+// What the story and the client of the page "Keeping in sync" use of Node.
 declare module "node:crypto" {
   export function randomUUID(): string;
 }
-declare const process: { env: Record<string, string | undefined> };
+declare module "node:fs" {
+  export function readFileSync(path: string, encoding: "utf8"): string;
+  export function writeFileSync(path: string, text: string): void;
+  export function renameSync(from: string, to: string): void;
+}
+declare const process: { env: Record<string, string | undefined>; argv: string[] };

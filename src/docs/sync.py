@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keeps a copy of an organization's data in SQLite: python3 sync.py FILE, with the variables API (…/public/v1/) and KEY."""
+import json
+import os
+import sqlite3
+import sys
+import time
+
+import requests
+
+API, DAY = os.environ["API"], 24 * 3600
+COLLECTIONS = {"broker": "brokers", "property": "properties", "party": "parties", "proposal": "proposals",
+               "contract": "contracts", "document": "documents"}
+api = requests.Session()
+api.headers["X-API-Key"] = os.environ["KEY"]
+copy = sqlite3.connect(sys.argv[1])
+copy.executescript("""
+    create table if not exists record (id text primary key, updated_at text, body text);
+    create table if not exists deleted (id text primary key, updated_at text, seen real);
+    create table if not exists state (name text primary key, value text)""")
+
+
+def get(path, **params):
+    """Repeats the request while the service cannot answer it."""
+    delay = 1
+    while True:
+        try:
+            answer = api.get(API + path, params=params, timeout=60)
+            if answer.status_code != 429 and answer.status_code < 500:
+                return answer
+            delay = int(answer.headers.get("Retry-After", delay))
+        except requests.RequestException:
+            delay = min(2 * delay, 60)
+        time.sleep(delay)
+
+
+def everything(collection):
+    params = {"limit": 100}
+    while params:
+        page = get(collection, **params).json()
+        yield from page["items"]
+        params = page["page_info"]["has_next_page"] and {"limit": 100, "cursor": page["page_info"]["end_cursor"]}
+
+
+def is_newer(id, updated_at):
+    """Whether neither the copy nor a deletion is as new."""
+    return not copy.execute("select 1 from (select * from record union all select * from deleted) where id = ? and updated_at >= ?",
+                            (id, updated_at)).fetchone()
+
+
+def store(record):
+    if is_newer(record["id"], record["updated_at"]):
+        copy.execute("insert or replace into record values (?, ?, ?)", (record["id"], record["updated_at"], json.dumps(record)))
+
+
+def export():
+    position = get("events", order="asc", after="now").headers["X-Events-Position"]  # before: what changes meanwhile follows
+    gone = {id for id, in copy.execute("select id from record")}
+    for collection in COLLECTIONS.values():
+        for record in everything(collection):
+            gone.discard(record["id"])
+            store(record)
+    copy.executemany("delete from record where id = ?", [(id,) for id in gone])
+    return position
+
+
+def apply(events):
+    changed = {}
+    for event in events:
+        (kind, happened), id, updated_at = event["type"].split(".", 1), event["resource_id"], event["payload"].get("updated_at")
+        if kind in COLLECTIONS and happened == "deleted":
+            copy.execute("insert or replace into deleted values (?, ?, ?)", (id, updated_at, time.time()))
+            copy.execute("delete from record where id = ?", (id,))
+        elif kind in COLLECTIONS and is_newer(id, updated_at):
+            changed[id] = COLLECTIONS[kind], event["actor_id"]
+    for collection in {collection for collection, _ in changed.values()}:  # payloads lack confidential fields
+        ids = [id for id, (of, _) in changed.items() if of == collection]
+        for record in get(collection, ids=ids, limit=100).json()["items"]:
+            store(record)
+            if changed[record["id"]][1] != me:  # one's own changes need not be passed on to one's own system
+                print("changed", record["id"], flush=True)
+
+
+def follow(position):
+    answer = get("events", order="asc", after=position, limit=100, wait=20)
+    if answer.status_code == 400 and answer.json()["code"] == "validation.position_expired":
+        return export()
+    answer.raise_for_status()
+    items = answer.json()["items"]
+    apply(items)
+    time.sleep(0 if items else 1)  # the server may not have let the request wait
+    copy.execute("delete from deleted where seen < ?", (time.time() - DAY,))
+    return answer.headers["X-Events-Position"]
+
+
+principal = get("me").json()
+me = principal.get("user_id", principal["principal_id"])  # as in actor_id
+while True:
+    known = copy.execute("select value from state").fetchone()
+    with copy:  # one transaction: what a page changes, and the position after it
+        copy.execute("insert or replace into state values ('position', ?)", (follow(known[0]) if known else export(),))

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of the page "Keeping in sync": it exports, follows, and recovers after a time offline."""
+
+import json
+import subprocess
+
+import pytest
+from client import ok
+from deployment import ROOT
+from factories import ResourceFactory
+from pages import page_of
+from sync_client import NodeSyncClient, SyncClient
+from wait import TIMEOUT_S
+
+MAX_LINES = 100
+TOOLS = ROOT / "tests/openapi"
+INSTALL_TIMEOUT_S = 600  # npm fetches 640 packages on a new machine
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The TypeScript client as JavaScript, checked by the compiler."""
+    place = tmp_path_factory.mktemp("sync")
+    install = 'here=$1; . "$here/tools.sh"; install_tools; echo "$tools"'
+    tools = subprocess.run(["sh", "-eu", "-c", install, "sh", TOOLS], check=True, capture_output=True, text=True,
+                           timeout=INSTALL_TIMEOUT_S).stdout.splitlines()[-1]
+    (place / "package.json").write_text('{"type": "module"}')
+    (place / "sync.ts").write_text((ROOT / "src/docs/sync.ts").read_text())
+    config = json.loads((TOOLS / "story.json").read_text())
+    (place / "tsconfig.json").write_text(json.dumps({**config, "files": [str(TOOLS / "node.d.ts"), "sync.ts"]}))
+    done = subprocess.run([tools + "/node_modules/.bin/tsc"], cwd=place, capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert done.returncode == 0, done.stdout
+    return place / "sync.js"
+
+
+@pytest.fixture(params=["python", pytest.param("typescript", marks=pytest.mark.slow)])
+def client(own_api, tmp_path, request):
+    made = SyncClient(own_api, tmp_path) if request.param == "python" else \
+        NodeSyncClient(own_api, tmp_path, request.getfixturevalue("compiled"))
+    yield made
+    made.stop()
+
+
+def test_the_copy_follows_every_change(own_api, client):
+    factory = ResourceFactory(own_api)
+    property = factory.property()
+    broker = own_api.broker(name="A", phone="+55 11 4000-1234")
+    client.start().await_sync()
+    ok(own_api.patch("brokers/" + broker["id"], json={"phone": "+55 11 4000-4321"}))  # which no payload has
+    ok(own_api.patch("properties/" + property["id"], json={"title": "B"}))
+    ok(own_api.delete("brokers/" + own_api.broker(name="C")["id"]), 204)
+    client.await_sync()
+    assert client.records()[broker["id"]]["phone"] == "+55 11 4000-4321"
+    ok(own_api.delete("brokers/" + broker["id"]), 204)
+    client.await_sync()
+    assert broker["id"] not in client.records() and client.has_deleted(broker["id"])
+
+
+def test_own_changes_are_applied_but_not_passed_on(own_api, client, admin_factory):
+    other = own_api.with_(credential=admin_factory.key(own_api.credential.organizations[0]))
+    client.start().await_sync()
+    own, foreign = own_api.broker(name="own"), other.broker(name="foreign")
+    client.await_sync()
+    assert set(client.records()) == {own["id"], foreign["id"]}
+    assert client.output.read_text() == f"changed {foreign['id']}\n"
+
+
+def test_the_client_continues_after_a_stop_and_exports_when_its_position_has_expired(own_api, client):
+    kept, removed = own_api.broker(name="kept"), own_api.broker(name="removed")
+    client.start().await_sync()
+    client.stop()
+    ok(own_api.patch("brokers/" + kept["id"], json={"name": "changed"}))
+    client.start().await_sync()
+    client.stop()
+    client.set_position("evt_" + "0" * 26)  # after a long time offline
+    ok(own_api.delete("brokers/" + removed["id"]), 204)
+    own_api.broker(name="new")
+    client.start().await_sync()
+    assert client.position() > "evt_1"
+
+
+@pytest.mark.parametrize("name", ["sync.py", "sync.ts"])
+def test_the_page_has_the_programs_that_are_tested(anonymous, name):
+    text, = [text for _, found, text in page_of(anonymous, "docs/sync").examples if found == name]
+    licence, program = (ROOT / "src/docs" / name).read_text().split("\n", 1)
+    assert "SPDX" in licence and text == program and len(text.splitlines()) <= MAX_LINES
