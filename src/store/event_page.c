@@ -8,7 +8,7 @@
 
 #define RECORD  "neoapi.event_record(t)"
 #define PREFIX  "evt_"
-#define SCANNED 500 /* events that a page with conditions examines */
+#define SCANNED 101 /* events that a page with conditions examines: with more, the planner may sort all later ones */
 #define LARGEST 101 /* rows that a page without conditions needs */
 
 static neo_statement *read_one, *check_epoch;
