@@ -171,7 +171,7 @@ def test_a_batch_that_times_out_changes_nothing_and_leaves_no_transaction(own_ap
     batch = [create(name="A"), update(broker, name="B")]
     response, _ = together(lambda: send(own_api.with_(), *batch, key=key),
                            lambda: instance.sql("select pg_cancel_backend(%s)", waiting_pid(instance)))
-    problem = refused(response, 503, "internal.unavailable")
+    problem = refused(response, 503, "internal.statement_timeout")
     assert "nothing was changed" in problem["detail"]
     assert no_transaction_is_left(instance)
     other.connection.rollback()

@@ -153,7 +153,7 @@ def positions(document, sample_org):
                     body = with_kind(document, base, place.path, prefix)
                     fits = document.prefixes_of(place.schema) and document.takes(
                         put(body, place.path, prefix + UNKNOWN_ULID), operation.body)
-                    if fits and (place.path, prefix) not in seen:
+                    if fits and prefix != "evt_" and (place.path, prefix) not in seen:  # a position of the log is no resource
                         seen.add((place.path, prefix))
                         yield operation, *alone(operation, body, place.path), prefix
 
@@ -178,7 +178,9 @@ def test_an_id_in_a_body_is_unknown_to_others(document, owner, other_org):
         for one in ids:
             ids_of_path = [other_org.another(operation.collection)["id"]] if operation.path_ids == ["id"] else []
             is_create = operation.path == "/" + operation.collection
-            body_now = put(other_org.varied(operation.collection, body, keep=path[0]) if is_create else body, path, one)
+            base = other_org.varied(operation.collection, body, keep=path[0]) if is_create else body
+            base = other_org.renewed(operation, base) if operation.path.endswith("/batch") else base
+            body_now = put(base, path, one)
             answers.append(other_org.api.request(operation.method.upper(), operation.at(ids_of_path), json=body_now))
             operation.check(answers[-1])
             problems = answers[-1].json().get("results") or [{"error": answers[-1].json()}]
