@@ -94,11 +94,14 @@ done
 # Queries have people's data in them.
 if grep -HE '^ *LogFormat .*%[<>]?[rq]' "$conf"/*.conf; then die "the access log would have queries"; fi
 
-# The command that makes a key, wherever it is shown, leaves one that is there.
+# The commands that make a key, wherever they are shown, keep one that exists.
 for file in "$conf/neoapi.conf" "$conf/../README.md" "$conf/../include/core/messages.h"; do
-    command=$(grep -oE '\([^()]*openssl rand [^()]*/etc/neoapi/key\)' "$file" | sed "s|/etc/neoapi/key|$work/made|") || die "$file has no command for a key"
-    rm -f "$work/made"
-    sh -c "$command"
-    cp "$work/made" "$work/kept"
-    if sh -c "$command" 2>/dev/null || ! cmp -s "$work/made" "$work/kept"; then die "$file: the command overwrites a key"; fi
+    grep -oE '\([^()]*openssl rand [^()]*/etc/neoapi/key\)' "$file" | sed "s|/etc/neoapi/key|$work/made|" >"$work/commands"
+    [ -s "$work/commands" ] || die "$file has no command for a key"
+    while read -r command; do
+        rm -f "$work/made"
+        sh -c "$command"
+        cp "$work/made" "$work/kept"
+        if sh -c "$command" 2>/dev/null || ! cmp -s "$work/made" "$work/kept"; then die "$file: the command overwrites a key"; fi
+    done <"$work/commands"
 done
