@@ -92,12 +92,13 @@ static void child_init(apr_pool_t *pchild, server_rec *main_server)
 {
     server_rec *first = first_sharing_host(main_server);
     started_server = main_server;
-    neo_clock_start();
+    const neo_shared_metrics *shared_metrics = neo_shared_metrics_get();
+    neo_clock_start(shared_metrics ? neo_metrics_clock_offset(shared_metrics->metrics) : NULL);
     neo_claim_owner_start();
     neo_sender_prepare();
     neo_slow_bodies_prepare();
     neo_streams_start(pchild);
-    if (neo_shared_metrics_get())
+    if (shared_metrics)
         neo_shared_metrics_attach(pchild);
     for (server_rec *s = main_server; s; s = s->next)
         if (s == first || (neo_server_config_of(s)->site && !shares_connections(s)))

@@ -43,8 +43,10 @@ static inline neo_ms neo_later(neo_ms one, neo_ms other)
  * the monotonic clock until the system clock is right again, or neo_clock_compare confirms the step. Logs a step once. */
 neo_ms neo_now_ms(void);
 
-/* Call it when a process starts: the time is the system clock's, whatever it was when the parent process started. */
-void neo_clock_start(void);
+/* Call it when a process starts: the time is the system clock's, whatever it was when the parent process started. *shared,
+ * which the processes of a host share, is what neo_clock_compare found last, or 0; `shared` may be NULL. If the system clock
+ * differs from that by more than NEO_MAX_CLOCK_STEP_MS, it has stepped. */
+void neo_clock_start(long long *shared);
 
 /* Compares the system clock with a reference, the database's time, which was read `age` milliseconds ago. If they agree to
  * NEO_MAX_CLOCK_STEP_MS, the time is the system clock's, otherwise the reference. */

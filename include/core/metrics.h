@@ -80,6 +80,9 @@ neo_metrics *neo_metrics_attach(void *memory, int routes, int processes, long lo
 
 long long neo_metrics_started(const neo_metrics *metrics);
 
+/* What the host's processes share for neo_clock_start. */
+long long *neo_metrics_clock_offset(neo_metrics *metrics);
+
 /* ---- writing */
 
 void neo_metrics_request(neo_metrics *metrics, int route, int status, long long took, long long now);

@@ -15,7 +15,8 @@
 
 /* The time minus the boot clock, which never steps and, unlike CLOCK_MONOTONIC, counts while the machine sleeps. 0: unknown. */
 static atomic_llong clock_offset;
-static atomic_int is_apart; /* the system clock differs from the time by more than NEO_MAX_CLOCK_STEP_MS */
+static long long *shared_offset; /* of the processes of this host, which have the same boot clock; NULL: none */
+static atomic_int is_apart;      /* the system clock differs from the time by more than NEO_MAX_CLOCK_STEP_MS */
 static atomic_int steps;
 
 static neo_ms read_clock(clockid_t clock)
@@ -61,17 +62,23 @@ neo_ms neo_now_ms(void)
     return boot + system;
 }
 
-void neo_clock_start(void)
+void neo_clock_start(long long *shared)
 {
-    neo_ms boot;
-    atomic_store(&clock_offset, read_offset(&boot));
+    neo_ms boot, system = read_offset(&boot);
+    long long known = shared ? __atomic_load_n(shared, __ATOMIC_RELAXED) : 0;
+    shared_offset = shared;
+    atomic_store(&clock_offset, known && llabs(system - known) > NEO_MAX_CLOCK_STEP_MS ? known : system);
 }
 
 void neo_clock_compare(neo_ms reference, neo_ms age)
 {
     neo_ms boot, system = read_offset(&boot), expected = reference + age - boot;
-    if (age <= NEO_MAX_CLOCK_STEP_MS / 2)
-        atomic_store(&clock_offset, llabs(system - expected) > NEO_MAX_CLOCK_STEP_MS ? expected : system);
+    if (age > NEO_MAX_CLOCK_STEP_MS / 2)
+        return;
+    long long offset = llabs(system - expected) > NEO_MAX_CLOCK_STEP_MS ? expected : system;
+    atomic_store(&clock_offset, offset);
+    if (shared_offset)
+        __atomic_store_n(shared_offset, offset, __ATOMIC_RELAXED);
 }
 
 int neo_clock_take_steps(void)

@@ -37,6 +37,7 @@ struct neo_metrics {
         int64_t last, took;
         uint64_t runs, failures;
     } cleanup;
+    long long clock_offset; /* see neo_clock_start */
     alignas(CACHE_LINE) char rest[];
 };
 
@@ -118,6 +119,11 @@ neo_metrics *neo_metrics_attach(void *memory, int routes, int processes, long lo
 long long neo_metrics_started(const neo_metrics *metrics)
 {
     return metrics->started;
+}
+
+long long *neo_metrics_clock_offset(neo_metrics *metrics)
+{
+    return &metrics->clock_offset;
 }
 
 /* ---------------------------------------------------------------- sums */

@@ -73,18 +73,20 @@ def test_a_step_of_the_clock_moves_neither_ids_nor_times(host, clock, create, ow
     assert 1 <= host.log.count("NEO0209") - logged <= processes + 1, "each process logs a step once"
 
 
-def test_a_process_that_starts_with_a_wrong_clock_corrects_it(host, clock, create):
+def test_a_process_that_starts_during_a_step_has_the_right_time(host, clock, create):
+    """From its first request on, because the processes before it have compared the clock with the database's."""
     clock.shift(TWO_DAYS)
     parent = host.process.pid
     old = [int(pid) for pid in Path(f"/proc/{parent}/task/{parent}/children").read_text().split()]
     for pid in old:
         os.kill(pid, signal.SIGKILL)
 
-    def are_right():
+    def created():
         try:
-            return all(abs(create()[1]) < TOLERANCE for _ in range(8))
+            return [create()]
         except requests.ConnectionError:
-            return False
-    eventually(are_right, "the time is the database's")
+            return None
+    first = eventually(created, "a process that serves requests")
+    check_right(first + [create() for _ in range(8)])
     clock.shift(0)
     check_right([create() for _ in range(8)])

@@ -216,6 +216,25 @@ static void a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not
     assert_int_equal(neo_clock_take_steps(), 0);
 }
 
+static void a_process_that_starts_during_a_step_has_the_time_of_the_others(void **state)
+{
+    long long shared = 0;
+    neo_ms now = neo_now_ms();
+    (void)state;
+    neo_clock_start(&shared);
+    assert_true(neo_now_ms() >= now); /* nothing is known yet */
+    neo_clock_compare(now - 60000, 0);
+    neo_clock_start(NULL);
+    assert_true(neo_now_ms() >= now);
+    neo_clock_start(&shared);
+    assert_in_range(neo_now_ms(), now - 60000, now - 50000);
+    neo_clock_compare(now, 0);
+    neo_clock_start(&shared);
+    assert_true(neo_now_ms() >= now);
+    (void)neo_clock_take_steps();
+    neo_clock_start(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -230,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_moment_before_the_first_year_is_refused),
         cmocka_unit_test(a_moment_that_has_no_text_of_four_digits_for_its_year_is_refused),
         cmocka_unit_test(a_clock_that_differs_from_the_reference_by_more_than_a_second_is_not_followed),
+        cmocka_unit_test(a_process_that_starts_during_a_step_has_the_time_of_the_others),
         cmocka_unit_test(a_date_is_ten_characters_and_nothing_else),
     };
     return run_test_group("clock", tests);
