@@ -79,8 +79,7 @@ insert() {
 # program FILE LANGUAGE LABEL: a program as a sample, without the line of its licence.
 program() {
     printf '<pre data-label="%s"><code class="language-%s" id="%s">' "$3" "$2" "$(basename "$1")"
-    sed -e 1d -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g' "$1"
-    echo '</code></pre>'
+    sed -e 1d -e 's/&/\&amp;/g' -e 's/</\&lt;/g' -e 's/>/\&gt;/g' -e '$s|$|</code></pre>|' "$1"
 }
 
 # page FILE PATH NAME: the page in its frame, where the link of that NAME is marked as the current page.
