@@ -83,4 +83,4 @@ def test_the_client_continues_after_a_stop_and_exports_when_its_position_has_exp
 def test_the_page_has_the_programs_that_are_tested(anonymous, name):
     text, = [text for _, found, text in page_of(anonymous, "docs/sync").examples if found == name]
     licence, program = (ROOT / "src/docs" / name).read_text().split("\n", 1)
-    assert "SPDX" in licence and text == program and len(text.splitlines()) <= MAX_LINES
+    assert "SPDX" in licence and text == program.rstrip("\n") and len(text.splitlines()) <= MAX_LINES
