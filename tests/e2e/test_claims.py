@@ -105,22 +105,6 @@ def test_a_stopped_process_keeps_its_claims(module_instance, other_api, receiver
     assert len(receiver.arrivals) == 1
 
 
-def test_a_process_that_lost_its_connections_keeps_its_claims(module_instance, other_api, receiver, claimed, answer):
-    """Its listener's connection and with it the lock are lost, and come back."""
-    module_instance.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'neoapi'")
-    deliver_another(other_api, times=3)
-    held = ("select count(*) from pg_locks where locktype = 'advisory' and classid ="
-            " (hashtext('neoapi.claim_owner')::bigint & x'ffffffff'::bigint)::oid and objid::bigint in"
-            " (select id from neoapi.claim_owner where pid = %s)")
-    eventually(lambda: module_instance.sql(held, claimed)[0][0], "it holds the lock again")
-    expire_leases(module_instance)
-    deliver_another(other_api)
-    assert len(receiver.arrivals) == 1
-    answer.set()
-    eventually(lambda: queued(module_instance) == 0, "the delivery's end")
-    assert len(receiver.arrivals) == 1
-
-
 @pytest.mark.slow
 def test_a_process_that_ends_gracefully_waits_for_its_attempts(module_instance, second_host, receiver, claimed, answer):
     """Also for longer than it may take to end at once."""
