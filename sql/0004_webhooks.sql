@@ -277,7 +277,7 @@ create function neoapi.add_event(organization text, happened text, resource text
         select count(*) from queued
     $$;
 
--- Adds the event of a change of health, whoever made the change.
+-- Adds the event of a change of health, made by the courier, a request or neoapictl.
 create function neoapi.webhook_subscription_announce() returns trigger language plpgsql as $$
 begin
     perform neoapi.add_event(new.organization_id,

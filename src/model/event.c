@@ -42,7 +42,7 @@ const char *neo_event_types_readable(neo_scopes scopes, apr_pool_t *pool)
     return has_all ? NULL : out.ptr;
 }
 
-/* broker.* stands for all types that begin with "broker.". */
+/* Expands "broker.*" to all types that begin with "broker.". */
 static const char *const *expand_type(const char *value, apr_pool_t *pool)
 {
     size_t len = strlen(value);

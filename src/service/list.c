@@ -32,7 +32,7 @@ static int read_limit(neo_call *call, neo_problem **problem)
     return (int)limit;
 }
 
-/* Adds the value, or those that it stands for. Returns NULL, or what is wrong. */
+/* Adds the value, or the values that it expands to. Returns NULL, or what is wrong. */
 static const char *read_value(neo_call *call, const neo_filter *filter, const char *text, apr_array_header_t *values)
 {
     if (filter->expand) {
