@@ -247,8 +247,9 @@ demo-receiver: ## show the webhooks that the running demo sends, until Ctrl-C (D
 demo-story: ## tell a conversation over WhatsApp in the running demo: template, reply, webhook, opt-out
 	@/usr/bin/python3 -B tests/demo/story.py '$(BUILD)'
 
-demo-sync: ## keep a copy of the running demo's data in build/demo/copy.db and print changes, until Ctrl-C
-	@. '$(BUILD)/demo/env' && API=$$NEOAPI_URL KEY=$$NEOAPI_KEY REQUESTS_CA_BUNDLE=$$NEOAPI_CA \
+demo-sync: ## keep a copy of the running demo's data in build/demo/copy.db and print what other credentials change, until Ctrl-C
+	@echo 'The copy is $(BUILD)/demo/copy.db. Change something with the key that the demo printed.'
+	@. '$(BUILD)/demo/env' && API=$$NEOAPI_URL KEY=$$NEOAPI_VIEWER_KEY REQUESTS_CA_BUNDLE=$$NEOAPI_CA \
 		exec /usr/bin/python3 -B src/docs/sync.py '$(BUILD)/demo/copy.db'
 
 demo-stop: ## stop the demo and keep its data

@@ -255,7 +255,7 @@ export KEY=$NEOAPI_KEY LEAD=$lead CURL_CA_BUNDLE=$ca REQUESTS_CA_BUNDLE=$ca NODE
 
 To receive webhooks, run make demo-receiver in another shell. make demo-story shows a conversation over WhatsApp, with webhooks.
 
-make demo-sync keeps a copy of the data and prints changes, with the program of the page Keeping in sync.
+make demo-sync, in another shell, copies the data and prints what is changed with this key; its program is on the page Keeping in sync.
 
 make demo-stop stops the demo and keeps its data.
 END
