@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from client import check, ok, refused
-from wait import TIMEOUT_S
+from wait import TIMEOUT_S, eventually
 
 UNKNOWN_BROKER = "brk_" + "0" * 26
 
@@ -273,7 +273,7 @@ def test_a_broken_body_gets_a_problem(api, body):
 
 def test_a_request_is_found_in_the_log_by_its_id(api, instance):
     answer = api.raw(api.head_of("GET", "me", Connection="close", X_Long="x" * 9000))
-    assert answer.headers["X-Request-ID"] in instance.error_log + instance.access_log
+    eventually(lambda: answer.headers["X-Request-ID"] in instance.error_log + instance.access_log, "a line: httpd logs after it answers")
 
 
 # ---------------------------------------------------------------- headers of every response

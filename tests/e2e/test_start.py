@@ -100,7 +100,8 @@ def test_a_lost_key_file_stops_only_the_api(httpd, instance, admin_factory, tmp_
                  ('<Location "/public/v1/">', '<Location "/health">\nSetHandler neoapi-health\n</Location>\n<Location "/public/v1/">'))
     accepted, said = site.check()
     assert not accepted and re.search("NEO0113: .*/lost cannot be read: .*: restore the key file from its backup", said), said
-    api, anonymous = site.start().api(admin_factory.key()), site.api()
+    key = admin_factory.key()
+    api, anonymous = site.start().api(key), site.api()
     problem = refused(api.get("brokers"), 503, "internal.unavailable")
     assert problem["title"] == "Service Unavailable"
     refused(api.post("brokers", json={"name": "Ana"}), 503, "internal.unavailable")
@@ -111,7 +112,7 @@ def test_a_lost_key_file_stops_only_the_api(httpd, instance, admin_factory, tmp_
     assert len(re.findall("NEO0113: ", site.log)) == 1 and re.search("NEO0118: req_", site.log)
     shutil.copy(instance.state / "neoapi.key", lost)
     site.process.send_signal(signal.SIGUSR1)
-    eventually(lambda: works(api), "it works after a graceful restart")
+    eventually(lambda: works(site.api(key)), "it works after a graceful restart, which closes the old connection")
 
 
 def test_a_key_file_may_be_readable_by_the_group(httpd, key_file):
