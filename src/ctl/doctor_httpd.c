@@ -22,7 +22,8 @@
 #define REPORT       "apachectl -t -D NEOAPI_REPORT 2>&1"
 #define NO_APACHECTL 127 /* the shell's status */
 
-#define START_LIMIT_MS   5000 /* until a process listens; one that could not connect tries again after a second */
+#define START_LIMIT_MS                                                                                                         \
+    5000 /* for the pid file, then until a process listens; one that could not connect tries again after 1 s */
 #define POLL_INTERVAL_MS 100
 
 /* ---------------------------------------------------------------- the report */
@@ -241,18 +242,38 @@ static int has_listener(int port, apr_pool_t *pool)
     return is_open;
 }
 
-static neo_finding report_stopped(neo_doctor_context *p, const char **found)
+/* The first of httpd's ports that accepts connections; 0: none. */
+static int used_port(const neo_doctor_context *p)
 {
     const neo_json *ports = neo_json_get(p->httpd, "ports");
-    *found = "httpd does not run";
-    p->fix = "systemctl start apache2; if it fails, see httpd's error log";
     for (apr_size_t i = 0; i < neo_json_size(ports); i++) {
         int port = (int)neo_json_integer(neo_json_at(ports, i));
-        if (!has_listener(port, p->pool))
-            continue;
+        if (has_listener(port, p->pool))
+            return port;
+    }
+    return 0;
+}
+
+/* httpd listens before it writes its pid file, and systemctl can return in between. */
+static int await_pid_file(const neo_doctor_context *p, int *port)
+{
+    neo_ms until = neo_now_ms() + START_LIMIT_MS;
+    while (!is_running(p)) {
+        *port = used_port(p);
+        if (!*port || neo_now_ms() >= until)
+            return 0;
+        apr_sleep(apr_time_from_msec(POLL_INTERVAL_MS));
+    }
+    return 1;
+}
+
+static neo_finding report_stopped(neo_doctor_context *p, int port, const char **found)
+{
+    *found = "httpd does not run";
+    p->fix = "systemctl start apache2; if it fails, see httpd's error log";
+    if (port) {
         *found = apr_psprintf(p->pool, "httpd does not run, and another program uses port %d", port);
         p->fix = apr_psprintf(p->pool, "find it with ss -ltnp sport = :%d and stop it, then: systemctl start apache2", port);
-        break;
     }
     return NEO_FINDING_FAILED;
 }
@@ -272,9 +293,9 @@ static int await_listeners(const neo_doctor_context *p, int limit_ms, neo_listen
 neo_finding neo_doctor_check_running(neo_doctor_context *p, const char **found)
 {
     neo_listeners processes;
-    int is_here = p->site != NULL;
-    if (is_here && !is_running(p))
-        return report_stopped(p, found);
+    int is_here = p->site != NULL, port;
+    if (is_here && !await_pid_file(p, &port))
+        return report_stopped(p, port, found);
     *found = "the listening processes cannot be read";
     p->fix = "correct the connection to the database first";
     if (!p->pg || !await_listeners(p, is_here ? START_LIMIT_MS : 0, &processes))

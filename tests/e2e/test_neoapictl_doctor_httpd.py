@@ -197,6 +197,17 @@ def test_httpd_that_does_not_run_is_found(layout):
     assert layout.found("httpd")["result"] == "skipped"  # no database
 
 
+def test_doctor_waits_for_the_pid_file_of_a_httpd_that_has_just_started(layout):
+    """httpd listens before it writes the file, which is when doctor connects to the port."""
+    layout.finish()
+    with ThreadPoolExecutor() as pool, socket.create_server(("127.0.0.1", layout.port)) as server:
+        server.settimeout(TIMEOUT_S)
+        row = pool.submit(layout.found, "httpd")
+        server.accept()[0].close()
+        (layout.place / "run/pid").write_text(f"{os.getpid()}\n")
+        assert row.result()["result"] == "skipped"  # no database
+
+
 def test_doctor_waits_for_the_first_process_of_a_httpd_that_has_just_started(layout, own_database):
     """Holds the lock of a listening process as soon as doctor has looked for one."""
     layout.finish().env["NEOAPI_DATABASE"] = own_database.dsn
