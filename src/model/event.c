@@ -9,21 +9,30 @@
 
 /* ---------------------------------------------------------------- types */
 
-#define TYPES(name, AREA, collection)                                                                                          \
+/* clang-format off */
+#define OTHER_TYPES(X)                                                                                                         \
+    X("webhook.test", WEBHOOKS)                                                                                                \
+    X("webhook.failing", WEBHOOKS)                                                                                             \
+    X("webhook.disabled", WEBHOOKS)                                                                                            \
+    X("webhook.recovered", WEBHOOKS)                                                                                           \
+    X("whatsapp.message.received", WHATSAPP)                                                                                   \
+    X("whatsapp.message.updated", WHATSAPP)                                                                                    \
+    X("whatsapp.contact.opted_out", WHATSAPP)
+
+#define ROWS(name, AREA, collection)                                                                                           \
     {#name ".created", NEO_AREA_##AREA}, {#name ".updated", NEO_AREA_##AREA}, {#name ".deleted", NEO_AREA_##AREA},
+#define ROW(name, AREA) {name, NEO_AREA_##AREA},
+#define NAMES(name, AREA, collection) #name ".*", #name ".created", #name ".updated", #name ".deleted",
+#define NAME(name, AREA) name,
 
 static const struct {
     const char *name;
     neo_area area;
-} types[] = {
-    NEO_RESOURCES_WITH_EVENTS(TYPES){"webhook.test", NEO_AREA_WEBHOOKS},
-    {"webhook.failing", NEO_AREA_WEBHOOKS},
-    {"webhook.disabled", NEO_AREA_WEBHOOKS},
-    {"webhook.recovered", NEO_AREA_WEBHOOKS},
-    {"whatsapp.message.received", NEO_AREA_WHATSAPP},
-    {"whatsapp.message.updated", NEO_AREA_WHATSAPP},
-    {"whatsapp.contact.opted_out", NEO_AREA_WHATSAPP},
-};
+} types[] = {NEO_RESOURCES_WITH_EVENTS(ROWS) OTHER_TYPES(ROW)};
+
+/* The values of the filter. */
+static const char *const names[] = {NEO_RESOURCES_WITH_EVENTS(NAMES) "webhook.*", "whatsapp.*", OTHER_TYPES(NAME) NULL};
+/* clang-format on */
 
 #define COUNT (sizeof types / sizeof *types)
 
@@ -74,6 +83,8 @@ const neo_resource neo_event_log = {.name = "event",
 const neo_filter neo_event_filters[] = {
     {.name = "type",
      .left = "t.type",
+     .value = NEO_VALUE_ENUM,
+     .values = names,
      .expand = expand_type,
      .doc = "Type, or all types of a resource: `broker.*`.",
      .example = "\"broker.*\""},

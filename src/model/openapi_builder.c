@@ -160,7 +160,7 @@ static const struct {
         "example": "{base}/{collection}/{sample_id}"
     })},
     {NEO_HEADER_POSITION, 0, "X-Events-Position", "EventsPosition", NEO_JSON({
-        "description": "The position in the event log from which to follow.",
+        "description": "The position from which to follow the event log. `GET /events` has it only with `order=asc`.",
         "schema": {"type": "string"},
         "example": "evt_00000000000f42410000000000"
     })},

@@ -140,6 +140,8 @@ class Operation:
             assert re.fullmatch(pattern, code), f"the code {code} is not described: {said}"
 
     def check_headers(self, described, response, said):
+        undescribed = self.document.headers & set(response.headers) - set(described.get("headers", {}))
+        assert not undescribed, f"{undescribed} are not described: {said}"
         for name, header in {**self.document.rate_limit_headers, **described.get("headers", {})}.items():
             header = self.document.resolve(header)
             value = response.headers.get(name)
@@ -162,6 +164,10 @@ class Document:
         self.rate_limit_headers = {name: one for name, one in self.whole["components"]["responses"]["Error429"]["headers"].items()
                                    if name.startswith("X-RateLimit-")}
         assert len(self.rate_limit_headers) == 3
+        # The names of all headers that some response is described with, except those that every response has.
+        self.headers = {name for item in self.whole["paths"].values() for spec in item.values() if isinstance(spec, dict)
+                        for one in spec["responses"].values() for name in self.follow(one).get("headers", {})} \
+            - set(self.rate_limit_headers)
         for name, one in self.flat.items():
             self.add_examples(one, self.flat.get(re.sub("(Input|Patch)$", "", name), {}))
 
@@ -220,7 +226,8 @@ class Document:
     def options(self, other):
         """OPTIONS beside another operation of the path."""
         common = self.follow(other["responses"]["500"])["headers"]
-        problem = {"description": "", "headers": {**common, "Retry-After": {"$ref": "#/components/headers/RetryAfter"}},
+        more = {"Retry-After": {"$ref": "#/components/headers/RetryAfter"}, "WWW-Authenticate": {"schema": {"type": "string"}}}
+        problem = {"description": "", "headers": {**common, **more},
                    "content": {PROBLEM: {"schema": {"$ref": "#/components/schemas/Problem"}}}}
         allow = {"required": True, "schema": {"type": "string"}}
         return {"responses": {"204": {"description": "", "headers": {**common, "Allow": allow}}, "4XX": problem, "5XX": problem},

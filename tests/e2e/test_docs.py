@@ -9,8 +9,9 @@ import subprocess
 from urllib.parse import urldefrag
 
 import pytest
-from client import refused
+from client import ok, refused
 from deployment import ROOT
+from factories import NAMES
 from pages import PAGES, Page, page_of, without_fragment
 from wait import TIMEOUT_S
 
@@ -215,6 +216,22 @@ def test_the_error_example_of_the_first_page_is_the_real_response(own_api):
         assert f'"{name}": {json.dumps(problem[name])},' in shown, (name, problem)
     item = problem["errors"][0]
     assert item["message"] in shown and item["field"] in shown
+
+
+def test_responses_have_a_position_in_the_event_log_if_it_is_documented(own_api):
+    """And events can be followed from it. `GET /events` has it only with order=asc."""
+    header, documented = "X-Events-Position", []
+    for path, item in own_api.description()["paths"].items():
+        described = item.get("get", {}).get("responses", {}).get("200")
+        if described is None or "{" in path:
+            continue
+        answer = own_api.get(path[1:], params={"order": "asc"} if path == "/events" else {})
+        assert answer.status_code == 200 and (header in answer.headers) == (header in described["headers"]), path
+        if header in answer.headers:
+            documented.append(path)
+            assert ok(own_api.get("events", params={"order": "asc", "after": answer.headers[header]}))["items"] == []
+    assert sorted(documented) == sorted(["/events", *(f"/{name}/export" for name in NAMES)])
+    assert header not in own_api.get("events").headers
 
 
 # ---------------------------------------------------------------- the build
