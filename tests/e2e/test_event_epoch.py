@@ -9,6 +9,8 @@ from contextlib import closing
 
 import psycopg2
 import pytest
+from admin_factory import AdminFactory
+from client import Api, ok, refused
 from ctl_database import Database, new_database, own_database  # noqa: F401 (fixtures)
 from psycopg2.extensions import make_dsn
 from test_neoapictl_doctor import examined
@@ -58,6 +60,45 @@ def test_a_restored_dump_begins_a_new_epoch_whose_ids_come_after_the_old_ones(ow
     assert len(new) == len(lost) == len(position(restored)) == 30
     assert new > lost and not is_valid(restored, lost) and is_valid(restored, new) and is_valid(restored, position(restored))
     assert examined(restored)[1]["event epoch"]["result"] == "ok" and position(own_database) < position(restored)
+
+
+def restore(instance, dump):
+    """Replaces the database by its dump."""
+    postgres = make_dsn(instance.admin_dsn, dbname="postgres")
+    for statement in ("drop database neoapi with (force)", "create database neoapi"):
+        instance.sql(statement, dsn=postgres)
+    subprocess.run([program(instance, "pg_restore"), "-d", instance.admin_dsn, dump], check=True)
+
+
+def promote(instance, _):
+    """Restarts the server as a standby, and promotes it."""
+    instance.command("stop-db")
+    (instance.state / "pg/standby.signal").touch()
+    instance.command("start-db")
+    assert instance.sql("select pg_promote()") == [(True,)]
+
+
+def follow(api, position):
+    return api.get("events", params={"order": "asc", "after": position})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replace", [restore, promote])
+def test_a_position_of_before_a_restore_or_a_promotion_is_refused(new_instance, tmp_path, replace):
+    instance = new_instance()
+    api = Api(instance, AdminFactory(instance).key())
+    subprocess.run([program(instance, "pg_dump"), "-Fc", "-f", tmp_path / "dump", instance.admin_dsn], check=True)
+    api.broker()
+    former = follow(api, "now").headers["X-Events-Position"]
+    replace(instance, tmp_path / "dump")
+    eventually(lambda: follow(api, former).status_code == 400, "the position is refused")
+    problem = refused(follow(api, former), 400, "validation.position_expired")
+    assert [item["field"] for item in problem["errors"]] == ["after"]
+    start = follow(api, "now").headers["X-Events-Position"]
+    made = api.broker()
+    eventually(lambda: ok(follow(api, start))["items"], "the event appears")
+    event, = ok(follow(api, start))["items"]
+    assert event["resource_id"] == made["id"] and event["id"] > start > former
 
 
 def test_migrate_begins_an_epoch_in_a_copy_and_none_in_the_original(own_database, cluster):
