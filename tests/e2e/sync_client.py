@@ -50,17 +50,28 @@ class SyncClient:
     def has_deleted(self, id):
         return self.sql("select count(*) from deleted where id = ?", id) == [(1,)]
 
-    def stored(self):
+    def texts(self):
+        """The records as the API writes JSON."""
+        return {id: json.dumps(record, ensure_ascii=False, separators=(",", ":")) for id, record in self.records().items()}
+
+    def stored_texts(self):
         """The organization's resources as the tables have them."""
         instance, organization = self.api.instance, self.api.credential.organizations[0]
         rows = [row for table in TABLES
-                for row in instance.sql(f"select id, representation::json from neoapi.{table} where organization_id = %s", organization)]
+                for row in instance.sql(f"select id, representation from neoapi.{table} where organization_id = %s", organization)]
         return dict(rows)
+
+    def stored(self):
+        return {id: json.loads(text) for id, text in self.stored_texts().items()}
+
+    def last_event(self):
+        return self.api.instance.sql("select coalesce(max(id), '') from neoapi.event where organization_id = %s",
+                                     self.api.credential.organizations[0])[0][0]
 
     def is_in_sync(self):
         assert self.process.poll() is None, self.output.read_text()
         try:
-            return bool(self.position()) and self.records() == self.stored()
+            return self.position() >= (self.last_event() or " ") and self.records() == self.stored()
         except (sqlite3.OperationalError, FileNotFoundError):  # it has only just started
             return False
 
