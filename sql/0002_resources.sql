@@ -27,6 +27,8 @@ create table neoapi.broker (
     email           text,
     phone           text,
     bank_account    json,
+    external_id     text collate "C",
+    metadata        json,
     visibility      text not null,
     created_at      timestamptz not null,
     updated_at      timestamptz not null,
@@ -37,6 +39,7 @@ create table neoapi.broker (
 );
 
 create unique index broker_creci_key on neoapi.broker (organization_id, neoapi.creci_key(creci));
+create unique index broker_external_id_key on neoapi.broker (organization_id, external_id) where external_id is not null;
 create index broker_document_number on neoapi.broker (organization_id, document_number, id);
 create index broker_email on neoapi.broker (organization_id, lower(email), id);
 create index broker_visibility on neoapi.broker (organization_id, visibility, id);

@@ -18,6 +18,9 @@ typedef enum neo_action {
     NEO_ACTION_PATCH,
     NEO_ACTION_REPLACE,
     NEO_ACTION_DELETE,
+    NEO_ACTION_READ_EXTERNAL,
+    NEO_ACTION_UPSERT,
+    NEO_ACTION_DELETE_EXTERNAL,
     NEO_ACTION_ROTATE_SECRET,
     NEO_ACTION_TEST_WEBHOOK,
     NEO_ACTION_RECOVER,
@@ -68,7 +71,7 @@ _Static_assert(NEO_CODES <= 64, "a set of codes fits in 64 bits");
 
 typedef struct neo_operation {
     const char *method;
-    const char *path; /* below the base URL; {collection} is each resource's, {id} and {delivery_id} are ids */
+    const char *path; /* below the base URL; {collection} is each resource's, the other names are of ids */
     neo_access access;
     unsigned int accepts;
     int status;          /* of success */
@@ -103,8 +106,11 @@ unsigned long long neo_operation_problems(const neo_operation *operation, const 
 /* What the operation accepts (enum neo_accepts) for the resource, which may be NULL. */
 unsigned int neo_operation_accepts(const neo_operation *operation, const neo_resource *resource);
 
-/* Whether a resource has an operation of {collection}: not every resource has batches, and only those with events have exports.
- */
+/* Whether the path has the external_id of the resource instead of its id. */
+int neo_operation_is_by_external_id(const neo_operation *operation);
+
+/* Whether a resource has an operation of {collection}: not every resource has batches or an external_id, and only those with
+ * events have exports. */
 int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource);
 
 /* The filter of a list operation; NULL if there is none of that name. */
@@ -115,7 +121,7 @@ typedef struct neo_match {
     const neo_operation *operation; /* NULL: the path does not have the method, or it is OPTIONS */
     const neo_resource *resource;   /* NULL if the path has none */
     const char *id;                 /* as sent, even if malformed; NULL if the path has none */
-    const char *subresource_id;     /* likewise */
+    const char *subresource_id;     /* likewise; or the external id */
     const char *allow;              /* "GET, HEAD, OPTIONS, POST"; NULL if there is an operation */
     int is_public;                  /* all operations of the path are public */
 } neo_match;

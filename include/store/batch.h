@@ -25,12 +25,6 @@ void neo_batch_make_statements(apr_pool_t *pool);
 NEO_MUSTCHECK neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
                                                         apr_pool_t *pool, neo_rows *rows);
 
-/* Finds the rows with these external ids; `numbers` and `external_ids` are arrays of SQL (see store/array.h). One row for each
- * that exists: its number and its id. */
-enum { NEO_FOUND_NUMBER, NEO_FOUND_ID };
-NEO_MUSTCHECK neo_pg_status neo_batch_find(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,
-                                           const char *numbers, const char *external_ids, apr_pool_t *pool, neo_rows *found);
-
 /* Locks the rows that the effects of updates may change, in the order of their ids and before the rows themselves, as single
  * writes do: those that the rows refer to, and those that `target` of a row names. The resource must have effects. */
 NEO_MUSTCHECK neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,

@@ -25,7 +25,7 @@ typedef enum neo_param {
     NEO_PARAM_SINCE,
     NEO_PARAM_BODY,     /* of a recovery (see neo_delivery_recover) */
     NEO_PARAM_ANY_TYPE, /* the event types that '*' includes */
-    NEO_PARAM_NUMBERS,  /* this and the next two: the references in bodies (see store/reference.h) */
+    NEO_PARAM_NUMBERS,  /* this and the next two: references (see store/reference.h), or external ids */
     NEO_PARAM_PATHS,
     NEO_PARAM_TARGETS,
     NEO_PARAM_TARGET, /* this and the next three: the row that the write's effect changes (see neo_target) */

@@ -178,12 +178,15 @@ static unsigned int success_headers(const neo_operation *operation)
 }
 
 static neo_json *success_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource,
-                            const char *answer)
+                            int status)
 {
     apr_pool_t *pool = builder->pool;
     neo_json *success = neo_json_make_object(pool), *content = neo_json_make_object(pool);
+    int existed = status == operation->status_existing;
+    const char *answer = existed ? operation->answer_existing : operation->answer;
+    unsigned int headers = success_headers(operation) & ~(existed ? (unsigned int)NEO_HEADER_LOCATION : 0u);
     neo_openapi_text(success, "description", neo_openapi_fill(builder, answer, resource), pool);
-    neo_json_set(success, "headers", neo_openapi_headers(builder, success_headers(operation)));
+    neo_json_set(success, "headers", neo_openapi_headers(builder, headers));
     if (operation->media_type) {
         neo_json_set(content, apr_pstrmemdup(pool, operation->media_type, strcspn(operation->media_type, ";")),
                      resource ? neo_openapi_content(builder, answer_schema(builder, operation, resource))
@@ -206,12 +209,12 @@ static void add_success(const neo_openapi_builder *builder, neo_json *responses,
                         const neo_resource *resource)
 {
     const char *shared = shared_name(operation, resource);
-    neo_json *success = success_of(builder, operation, resource, operation->answer);
+    neo_json *success = success_of(builder, operation, resource, operation->status);
     neo_json_set(responses, apr_itoa(builder->pool, operation->status),
                  shared ? neo_openapi_share(builder, shared, success) : success);
     if (operation->status_existing)
         neo_json_set(responses, apr_itoa(builder->pool, operation->status_existing),
-                     success_of(builder, operation, resource, operation->answer_existing));
+                     success_of(builder, operation, resource, operation->status_existing));
     if (operation->accepts & NEO_ACCEPTS_IF_NONE_MATCH)
         neo_json_set(responses, "304", neo_openapi_ref(builder, "responses", "NotModified"));
 }
@@ -276,6 +279,11 @@ static neo_json *path_of(const neo_openapi_builder *builder, neo_json *paths, co
         neo_json_append(parameters, neo_openapi_ref(builder, "parameters", id_component(builder, resource)));
         if (strstr(key, "{delivery_id}"))
             neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "DeliveryId"));
+        neo_json_set(path, "parameters", parameters);
+    }
+    if (neo_operation_is_by_external_id(operation)) {
+        neo_json *parameters = neo_json_make_array(builder->pool);
+        neo_json_append(parameters, neo_openapi_ref(builder, "parameters", "ExternalId"));
         neo_json_set(path, "parameters", parameters);
     }
     neo_json_set(paths, key, path);

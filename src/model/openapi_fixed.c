@@ -249,6 +249,14 @@ static const struct {
         "schema": {"type": "string", "pattern": "^org_[0-7][0-9a-hjkmnp-tv-z]{25}$"},
         "example": "org_01jp2azpts9g3j7m2n6q0s4v8w"
     })},
+    {"parameters", "ExternalId", NEO_JSON({
+        "name": "external_id",
+        "in": "path",
+        "required": true,
+        "description": "Your own id of the resource.",
+        "schema": {"type": "string", "minLength": 1, "maxLength": 100},
+        "example": "crm-48213"
+    })},
     {"parameters", "Limit", NEO_JSON({
         "name": "limit",
         "in": "query",

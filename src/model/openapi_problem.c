@@ -103,6 +103,7 @@ static const char *instance_of(const neo_openapi_builder *builder, const neo_ope
     const char *path = authority ? strchr(authority + 3, '/') : builder->base;
     const char *below = neo_openapi_fill(builder, operation->path, resource);
     below = put_in(below, "{id}", neo_openapi_fill(builder, "{sample_id}", resource), builder->pool);
+    below = put_in(below, "{external_id}", "crm-48213", builder->pool);
     below = put_in(below, "{delivery_id}", NEO_SAMPLE_DELIVERY, builder->pool);
     return apr_pstrcat(builder->pool, path ? path : "", "/", below, NULL);
 }

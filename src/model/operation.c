@@ -11,6 +11,8 @@
 #define JSON "application/json"
 #define BIT  NEO_PROBLEM_BIT
 
+#define BY_EXTERNAL_ID "{collection}/by-external-id/{external_id}"
+
 #define CHECKED_BODY (BIT(NEO_VALIDATION_FIELD_REQUIRED) | BIT(NEO_VALIDATION_FIELD_INVALID) | BIT(NEO_CONFLICT_DUPLICATE))
 #define PAGE_PROBLEMS                                                                                                          \
     (BIT(NEO_VALIDATION_LIMIT_OUT_OF_RANGE) | BIT(NEO_VALIDATION_CURSOR_INVALID) | BIT(NEO_VALIDATION_CURSOR_EXPIRED) |        \
@@ -183,6 +185,42 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
                            .summary = "Delete a {resource}",
                            .doc = "Fails if another resource refers to it.",
                            .answer = "The {resource} is deleted."},
+    [NEO_ACTION_READ_EXTERNAL] = {.method = "GET",
+                                  .path = BY_EXTERNAL_ID,
+                                  .access = NEO_ACCESS_READ,
+                                  .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
+                                  .status = 200,
+                                  .response_headers = NEO_RESPONSE_ETAG,
+                                  .media_type = JSON,
+                                  .problems = BIT(NEO_NOT_FOUND_RESOURCE),
+                                  .verb = "getByExternalId",
+                                  .summary = "Get a {resource} by its external id",
+                                  .doc = "As by its id. Percent-encode the external id.",
+                                  .answer = "The {resource}."},
+    [NEO_ACTION_UPSERT] = {.method = "PUT",
+                           .path = BY_EXTERNAL_ID,
+                           .access = NEO_ACCESS_WRITE,
+                           .accepts = NEO_ACCEPTS_BODY | NEO_ACCEPTS_IF_MATCH,
+                           .status = 201,
+                           .status_existing = 200,
+                           .response_headers = NEO_RESPONSE_ETAG | NEO_RESPONSE_LOCATION,
+                           .media_type = JSON,
+                           .problems = CHECKED_BODY,
+                           .verb = "upsert",
+                           .summary = "Replace the {resource} with an external id, or create it",
+                           .doc = "The body may leave `external_id` out. With If-Match, nothing is created.",
+                           .answer = "The new {resource}.",
+                           .answer_existing = "The {resource} as it is now."},
+    [NEO_ACTION_DELETE_EXTERNAL] = {.method = "DELETE",
+                                    .path = BY_EXTERNAL_ID,
+                                    .access = NEO_ACCESS_WRITE,
+                                    .accepts = NEO_ACCEPTS_IF_MATCH,
+                                    .status = 204,
+                                    .problems = BIT(NEO_NOT_FOUND_RESOURCE),
+                                    .verb = "deleteByExternalId",
+                                    .summary = "Delete a {resource} by its external id",
+                                    .doc = "As by its id.",
+                                    .answer = "The {resource} is deleted."},
     [NEO_ACTION_ROTATE_SECRET] =
         {.method = "POST",
          .path = "webhooks/{id}/rotate-secret",
@@ -398,67 +436,21 @@ const neo_operation neo_operation_docs = {
     .media_type = "text/html; charset=utf-8",
 };
 
-/* Errors that follow from what an operation accepts. */
-static const struct {
-    unsigned int accepts;
-    unsigned long long problems;
-} consequences[] = {
-    {NEO_ACCEPTS_BODY, BIT(NEO_VALIDATION_UNKNOWN_FIELD) | BIT(NEO_VALIDATION_MALFORMED_JSON) |
-                           BIT(NEO_VALIDATION_BODY_REQUIRED) | BIT(NEO_VALIDATION_BODY_TOO_LARGE) |
-                           BIT(NEO_VALIDATION_UNSUPPORTED_MEDIA_TYPE)},
-    {NEO_ACCEPTS_IDEMPOTENCY_KEY, BIT(NEO_VALIDATION_IDEMPOTENCY_KEY_INVALID) | BIT(NEO_CONFLICT_IDEMPOTENCY_KEY_REUSED)},
-    {NEO_ACCEPTS_IF_MATCH, BIT(NEO_CONFLICT_PRECONDITION_FAILED)},
-};
-
-/* Errors of references and transitions. A body that is not the resource has neither. */
-static unsigned long long problems_of_resource(const neo_operation *operation, const neo_resource *resource)
-{
-    int is_written = operation->accepts & NEO_ACCEPTS_BODY && !operation->body;
-    unsigned long long all = 0;
-    if (is_written && neo_has_references(resource))
-        all |= BIT(NEO_VALIDATION_FIELD_NOT_FOUND);
-    if (is_written && resource->transitions)
-        all |= BIT(NEO_CONFLICT_INVALID_TRANSITION);
-    int creates = operation == &neo_operations[NEO_ACTION_CREATE];
-    for (const neo_precondition *p = resource->preconditions; p && p->check; p++)
-        if (p->when == NEO_ON_DELETE ? operation == &neo_operations[NEO_ACTION_DELETE]
-                                     : is_written && !(creates && (p->when == NEO_ON_UPDATE || p->when == NEO_FROM_STATUS)))
-            all |= BIT(p->code);
-    if (is_written && !creates && resource->effects)
-        all |= BIT(NEO_CONFLICT_PROPERTY_UNAVAILABLE);
-    int deletes = operation == &neo_operations[NEO_ACTION_DELETE] || operation->accepts & NEO_ACCEPTS_BATCH;
-    if (deletes && neo_is_referred_to(resource))
-        all |= BIT(NEO_CONFLICT_IN_USE);
-    return all;
-}
-
-unsigned long long neo_operation_problems(const neo_operation *operation, const neo_resource *resource)
-{
-    unsigned long long all = operation->problems | BIT(NEO_VALIDATION_FAILED) | BIT(NEO_VALIDATION_UNKNOWN_PARAMETER) |
-                             BIT(NEO_VALIDATION_PARAMETER_INVALID) | BIT(NEO_VALIDATION_MALFORMED_REQUEST) |
-                             BIT(NEO_VALIDATION_REQUEST_TIMEOUT) | BIT(NEO_RATE_LIMIT_EXCEEDED) | BIT(NEO_INTERNAL_UNEXPECTED) |
-                             BIT(NEO_FORBIDDEN_BY_SERVER) | BIT(NEO_INTERNAL_UNAVAILABLE) | BIT(NEO_INTERNAL_STATEMENT_TIMEOUT);
-    for (apr_size_t i = 0; i < sizeof consequences / sizeof *consequences; i++)
-        if (operation->accepts & consequences[i].accepts)
-            all |= consequences[i].problems;
-    if (operation->access >= NEO_ACCESS_ANY)
-        all |= BIT(NEO_UNAUTHORIZED_AUTH_REQUIRED) | BIT(NEO_UNAUTHORIZED_INVALID_CREDENTIAL) |
-               BIT(NEO_UNAUTHORIZED_REVOKED_CREDENTIAL) | BIT(NEO_FORBIDDEN_ORGANIZATION);
-    if (operation->access >= NEO_ACCESS_READ)
-        all |= BIT(NEO_FORBIDDEN_PERMISSIONS) | BIT(NEO_VALIDATION_ORGANIZATION_REQUIRED);
-    if (strstr(operation->path, "{id}"))
-        all |= BIT(NEO_NOT_FOUND_RESOURCE);
-    return resource ? all | problems_of_resource(operation, resource) : all;
-}
-
 unsigned int neo_operation_accepts(const neo_operation *operation, const neo_resource *resource)
 {
     return operation->accepts & ~(resource && resource->transitions ? 0u : (unsigned int)NEO_ACCEPTS_IMPORT);
 }
 
+int neo_operation_is_by_external_id(const neo_operation *operation)
+{
+    return strcmp(operation->path, BY_EXTERNAL_ID) == 0;
+}
+
 int neo_operation_is_of(const neo_operation *operation, const neo_resource *resource)
 {
     int is_export = operation == &neo_operations[NEO_ACTION_EXPORT];
+    if (neo_operation_is_by_external_id(operation))
+        return neo_field_named(resource->fields, "external_id") != NULL;
     return (!(operation->accepts & NEO_ACCEPTS_BATCH) || resource->has_batch) && (!is_export || resource->has_events);
 }
 

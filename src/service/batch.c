@@ -16,7 +16,7 @@
 #include "core/json.h"
 #include "model/references.h"
 #include "model/validate.h"
-#include "store/array.h"
+#include "store/external_id.h"
 
 /* Of the transaction, after serialization failures. PostgreSQL needs a second to detect a deadlock, so that MAX_SECONDS usually
  * ends them first. */
@@ -336,22 +336,17 @@ static neo_pg_status lock_targets(neo_work *w)
 /* Finds the resources that upserts update. */
 static neo_pg_status find_rows(neo_work *w)
 {
-    neo_buf numbers, external_ids;
-    neo_rows found;
-    neo_buf_init(&numbers, w->call->pool, 64);
-    neo_buf_init(&external_ids, w->call->pool, 256);
+    neo_external_id *wanted = apr_palloc(w->call->pool, (apr_size_t)w->batch.count * sizeof *wanted);
+    int count = 0;
     for (const neo_item *i = w->items; i < w->items + w->batch.count; i++)
-        if (i->operation->external_id) {
-            neo_array_add_number(&numbers, i->row.number);
-            neo_array_add(&external_ids, i->operation->external_id);
-        }
-    if (!numbers.len)
+        if (i->operation->external_id)
+            wanted[count++] = (neo_external_id){.resource = resource_of(w), .external_id = i->operation->external_id};
+    if (!count)
         return NEO_PG_OK;
-    neo_pg_status status = neo_batch_find(w->pg, resource_of(w), &w->call->actor, neo_array_end(&numbers),
-                                          neo_array_end(&external_ids), w->call->pool, &found);
-    w->failure = found;
-    for (int r = 0; status == NEO_PG_OK && r < found.count; r++)
-        w->items[atoi(neo_rows_value(&found, r, NEO_FOUND_NUMBER))].id = neo_rows_value(&found, r, NEO_FOUND_ID);
+    neo_pg_status status = neo_external_id_find(w->pg, &w->call->actor, wanted, count, w->call->pool, &w->failure);
+    for (neo_item *i = w->items + w->batch.count; i-- > w->items;)
+        if (i->operation->external_id)
+            i->id = wanted[--count].id;
     return status;
 }
 

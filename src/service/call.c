@@ -115,7 +115,8 @@ neo_problem *neo_call_failed(neo_call *call, neo_pg_status status, const neo_row
 neo_problem *neo_call_not_found(neo_call *call)
 {
     const char *name = call->match.subresource_id ? call->match.operation->subresource : call->match.resource->name;
-    return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this id.", name);
+    return neo_problem_for_resource(call->pool, NEO_NOT_FOUND_RESOURCE, name, "The organization has no %s with this %s.", name,
+                                    call->external_id ? "external id" : "id");
 }
 
 neo_problem *neo_call_check_found(neo_call *call, neo_pg_status status, const neo_rows *rows)

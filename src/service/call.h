@@ -33,8 +33,9 @@ typedef struct neo_call {
     apr_table_t *query;         /* decoded parameters; an entry for each value of one that takes several */
     neo_problem *query_problem; /* with filters: what is wrong with the query's form; the list adds what is wrong with values */
     const neo_idempotency *idempotency;
-    neo_text raw;   /* the body as it was sent */
-    neo_json *body; /* parsed */
+    neo_text raw;            /* the body as it was sent */
+    neo_json *body;          /* parsed */
+    const char *external_id; /* of the path, decoded: the resource must have it when it is written; NULL: the path has an id */
     neo_result result;
 } neo_call;
 
@@ -138,6 +139,11 @@ void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *pat
 /* The resource cannot be deleted, because resources of these kinds ("property,contract") refer to it. */
 neo_problem *neo_call_in_use(neo_call *call, const char *users);
 
+/* ---------------------------------------------------------------- external_id.c */
+
+/* 404 if the path has an external id, which the resource `current` does not have any more. */
+neo_problem *neo_call_check_external_id(neo_call *call, neo_text current);
+
 /* ---------------------------------------------------------------- rules.c */
 
 /* Reads what the rules need, adds the values that the new body leaves to a related resource, and checks the rules.
@@ -195,6 +201,9 @@ neo_problem *neo_call_read(neo_call *call, neo_result *result);
 neo_problem *neo_call_patch(neo_call *call, neo_result *result);
 neo_problem *neo_call_replace(neo_call *call, neo_result *result);
 neo_problem *neo_call_delete(neo_call *call, neo_result *result);
+neo_problem *neo_call_read_external(neo_call *call, neo_result *result); /* external_id.c */
+neo_problem *neo_call_upsert(neo_call *call, neo_result *result);
+neo_problem *neo_call_delete_external(neo_call *call, neo_result *result);
 neo_problem *neo_call_rotate_secret(neo_call *call, neo_result *result); /* webhook.c */
 neo_problem *neo_call_test_webhook(neo_call *call, neo_result *result);
 neo_problem *neo_call_recover(neo_call *call, neo_result *result);

@@ -224,7 +224,9 @@ static neo_problem *write_version(neo_call *call, neo_pg *pg, writer write, neo_
         if (problem)
             return problem;
         neo_text current = neo_rows_text(&rows, 0, 0);
-        problem = neo_call_check_if_match(call, current);
+        problem = neo_call_check_external_id(call, current);
+        if (!problem)
+            problem = neo_call_check_if_match(call, current);
         if (!problem)
             problem = write(call, pg, neo_rows_value(&rows, 0, 1), current, result);
         if (problem || result->status)
@@ -240,7 +242,7 @@ static neo_problem *write_row(neo_call *call, writer write, int depends, neo_res
     neo_problem *problem = neo_call_acquire_for_id(call, &pg);
     if (problem)
         return problem;
-    if (!depends && !neo_call_header(call, "If-Match"))
+    if (!depends && !call->external_id && !neo_call_header(call, "If-Match"))
         problem = write(call, pg, NULL, (neo_text){"", 0}, result);
     if (!problem && !result->status)
         problem = write_version(call, pg, write, result);

@@ -12,6 +12,7 @@
 #include "store/batch.h"
 #include "store/delivery.h"
 #include "store/event_page.h"
+#include "store/external_id.h"
 #include "store/rule_input.h"
 #include "store/whatsapp.h"
 
@@ -21,6 +22,7 @@ void neo_service_make_statements(apr_pool_t *pool)
     neo_idempotency_make_statements(pool);
     neo_table_make_statements(pool);
     neo_batch_make_statements(pool);
+    neo_external_id_make_statement(pool);
     neo_rule_input_make_statements(pool);
     neo_delivery_make_statements(pool);
     neo_event_make_statements(pool);
@@ -95,6 +97,9 @@ static neo_problem *dispatch(neo_call *call)
         [NEO_ACTION_PATCH] = neo_call_patch,
         [NEO_ACTION_REPLACE] = neo_call_replace,
         [NEO_ACTION_DELETE] = neo_call_delete,
+        [NEO_ACTION_READ_EXTERNAL] = neo_call_read_external,
+        [NEO_ACTION_UPSERT] = neo_call_upsert,
+        [NEO_ACTION_DELETE_EXTERNAL] = neo_call_delete_external,
         [NEO_ACTION_ROTATE_SECRET] = neo_call_rotate_secret,
         [NEO_ACTION_TEST_WEBHOOK] = neo_call_test_webhook,
         [NEO_ACTION_RECOVER] = neo_call_recover,
@@ -150,7 +155,7 @@ static void respond_with_body(neo_call *call, const neo_result *result)
     neo_response *response = call->response;
     if (result->is_replayed)
         neo_call_set_header(call, "Idempotent-Replayed", "true");
-    if (operation->response_headers & NEO_RESPONSE_LOCATION)
+    if (operation->response_headers & NEO_RESPONSE_LOCATION && result->status == 201)
         neo_call_set_header(call, "Location",
                             apr_pstrcat(call->pool, call->site->base_url, call->match.resource->collection, "/",
                                         neo_call_id_of(result->body, call->pool), NULL));

@@ -11,8 +11,7 @@
 
 typedef struct {
     const neo_resource *resource;
-    neo_sql *lock_organization, *lock, *lock_targets /* NULL without effects */, *find /* NULL without external ids */,
-        *create[2] /* [1]: strict */, *update, *delete;
+    neo_sql *lock_organization, *lock, *lock_targets /* NULL without effects */, *create[2] /* [1]: strict */, *update, *delete;
 } statements;
 
 static statements *made;
@@ -57,17 +56,6 @@ static neo_sql *make_lock_targets(const neo_resource *resource, apr_pool_t *pool
                         1);
 }
 
-static neo_sql *make_find(const neo_resource *resource, apr_pool_t *pool)
-{
-    return neo_sql_make(pool,
-                        apr_psprintf(pool,
-                                     "select r.item_number, t.id from unnest({numbers}::int[], {targets}::text[])"
-                                     " as r (item_number, external_id) join neoapi.%s t"
-                                     " on t.organization_id = {organization} and t.external_id = r.external_id",
-                                     neo_table_of(resource)),
-                        0);
-}
-
 static neo_sql *make_lock_organization(const neo_resource *resource, apr_pool_t *pool)
 {
     return neo_sql_make(
@@ -91,7 +79,6 @@ void neo_batch_make_statements(apr_pool_t *pool)
                                 .lock_organization = make_lock_organization(resource, pool),
                                 .lock = make_lock(resource, pool),
                                 .lock_targets = resource->effects ? make_lock_targets(resource, pool) : NULL,
-                                .find = neo_batch_has_method(resource, NEO_METHOD_UPSERT) ? make_find(resource, pool) : NULL,
                                 .create = {neo_write_create(resource, NEO_WRITE_ROWS | NEO_WRITE_LENIENT, pool),
                                            neo_write_create(resource, NEO_WRITE_ROWS, pool)},
                                 .update = neo_write_update(resource, NEO_WRITE_ROWS, pool),
@@ -164,16 +151,6 @@ neo_pg_status neo_batch_lock_organization(neo_pg *pg, const neo_resource *resour
     neo_values v = {0};
     v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
     return neo_sql_run(pg, of(resource)->lock_organization, &v, pool, rows);
-}
-
-neo_pg_status neo_batch_find(neo_pg *pg, const neo_resource *resource, const neo_actor *actor, const char *numbers,
-                             const char *external_ids, apr_pool_t *pool, neo_rows *found)
-{
-    neo_values v = {0};
-    v.of[NEO_PARAM_ORGANIZATION] = actor->organization;
-    v.of[NEO_PARAM_NUMBERS] = numbers;
-    v.of[NEO_PARAM_TARGETS] = external_ids;
-    return neo_sql_run(pg, of(resource)->find, &v, pool, found);
 }
 
 neo_pg_status neo_batch_lock_targets(neo_pg *pg, const neo_resource *resource, const neo_actor *actor,

@@ -38,7 +38,7 @@ def sql_id(collection, n):
 COLUMNS = {
     "brokers": {
         "name": "'Corretor ' || n % 5000", "creci": "'SP ' || n", "document_number": "n % 20000",
-        "email": "'a' || n % 20000 || '@example.com'",
+        "email": "'a' || n % 20000 || '@example.com'", "external_id": "'crm-' || n",
         "visibility": "(array['private', 'restricted', 'public'])[1 + (n % 100 > 0)::int + (n % 3 > 0)::int]"},
     "parties": {
         "kind": "(array['person', 'company'])[1 + (n % 1000 = 0)::int]", "name": "'Parte ' || n % 5000",

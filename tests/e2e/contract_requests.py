@@ -16,12 +16,13 @@ class Target:
 
     def __init__(self, operation, sample_org):
         self.operation, self.sample_org, self.ids = operation, sample_org, None
-        self.is_whole = operation.collection in sample_org.full and operation.path in (
-            f"/{operation.collection}", f"/{operation.collection}/{{id}}")
+        self.is_whole = operation.collection in sample_org.full and operation.is_of_one
 
     def path(self):
         if self.is_whole and self.operation.path_ids and (self.ids is None or self.operation.method == "delete"):
-            self.ids = [self.sample_org.another(self.operation.collection)["id"]]
+            collection = self.operation.collection
+            self.ids = [self.sample_org.another(collection)["id"] if self.operation.path_ids == ["id"]
+                        else self.sample_org.external_id(collection)]
         return self.operation.at(self.ids or self.sample_org.fill(self.operation))
 
     def bases(self):
@@ -31,14 +32,16 @@ class Target:
             return self.sample_org.several(self.operation)
         if self.operation.method == "patch":
             return [{}, *({name: value} for name, value in self.sample_org.full[collection].items())]
-        return [self.sample_org.full[collection], self.sample_org.small[collection]]
+        return self.sample_org.bodies(self.operation)
 
     def places(self, generator):
-        """Every place that such a body has or may have, with bodies that it fits into: {"owners[].party_id": [(body, place)]}"""
+        """Every place that such a body has or may have, with bodies that it fits into: {"owners[].party_id": [(body, place)]}. Not
+        what the path has: it must be the same."""
         found = {}
         for base in self.bases():
             for place in generator.places(self.operation.body, base):
-                found.setdefault(general(place.path), []).append((base, place))
+                if general(place.path) not in self.operation.path_ids:
+                    found.setdefault(general(place.path), []).append((base, place))
         return found
 
     def ask(self, body=None, **more):
@@ -100,7 +103,7 @@ class ResponseCoverage:
         self.credentials()
         if self.operation.method != "options":
             self.ask(400, path=self.target.path() + "?colour=blue")
-        if self.operation.path_ids and self.operation.method != "options":
+        if self.operation.path_ids and "404" in self.operation.spec["responses"]:
             self.wrong_ids()
         if self.operation.bodies:
             self.wrong_bodies()
@@ -134,7 +137,7 @@ class ResponseCoverage:
     def wrong_ids(self):
         ids = self.sample_org.fill(self.operation)
         for number, path_id in enumerate(self.operation.path_ids):
-            prefix = self.operation.prefix_of(path_id)
+            prefix = self.operation.prefix_of(path_id) or "-"
             for other in (prefix + UNKNOWN_ULID, "x", prefix, prefix + "u" * 26, "%C3%A9", "%F0%9F%8F%A0", "x" * 500, "null",
                           "*"):
                 self.ask(404, path=self.operation.at([*ids[:number], other, *ids[number + 1:]]))

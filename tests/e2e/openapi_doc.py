@@ -88,6 +88,11 @@ class Operation:
         return re.findall(r"\{(\w+)\}", self.path)
 
     @property
+    def is_of_one(self):
+        """Whether its body is a resource, or changes of one."""
+        return self.path.removeprefix("/" + self.collection) in ("", "/{id}", "/by-external-id/{external_id}")
+
+    @property
     def successes(self):
         return [int(status) for status in self.spec["responses"] if status[0] == "2"]
 
@@ -97,8 +102,8 @@ class Operation:
         return re.sub(r"\{\w+\}", lambda _: next(rest), self.path)[1:]
 
     def prefix_of(self, path_id):
-        """The prefix of the ids that belong into the path there."""
-        return next(iter(self.document.prefixes_of(self.parameters["path", path_id]["schema"])))
+        """The prefix of the ids that belong into the path there. None for an external id."""
+        return next(iter(self.document.prefixes_of(self.parameters["path", path_id]["schema"])), None)
 
     def response(self, status):
         responses = self.spec["responses"]
@@ -235,7 +240,7 @@ class Document:
 
     def kind(self, path):
         """The resource of a path, as error codes name it, or None."""
-        item = self.whole["paths"].get(path if "{" in path else f"/{path.split('/')[1]}/{{id}}", {})
+        item = self.whole["paths"].get(path if "{id}" in path else f"/{path.split('/')[1]}/{{id}}", {})
         described = [self.follow(one)["description"] for one in item.get("parameters", [])]
         return re.fullmatch(r"The id of the (\w+)\.", described[-1]).group(1) if described else None
 
@@ -258,8 +263,9 @@ class Document:
         found = {}
         for one in self.operations:
             if one.method != "options" and one.path_ids and "404" in one.spec["responses"]:
-                pattern = one.parameters["path", one.path_ids[-1]]["schema"]["pattern"]
-                found[pattern[1:5]] = re.search(r"not_found\\\.(\w+)", one.codes(404)).group(1)
+                pattern = one.parameters["path", one.path_ids[-1]]["schema"].get("pattern")
+                if pattern:
+                    found[pattern[1:5]] = re.search(r"not_found\\\.(\w+)", one.codes(404)).group(1)
         for schema in [schema for one in self.operations for schema in (one.body or {}).get("properties", {}).values()]:
             kind = re.match(r"\^([a-z]{3}_)\[0-7\]", self.resolve(schema).get("pattern", ""))
             if kind:

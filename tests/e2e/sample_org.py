@@ -148,6 +148,11 @@ class SampleOrg:
                 now[name] = value[:described["maxLength"] - len(number)] + number
         return now
 
+    def bodies(self, operation):
+        """A full and a small body of an operation with a whole resource, without what its path has."""
+        return [{name: one for name, one in some[operation.collection].items() if name not in operation.path_ids}
+                for some in (self.full, self.small)]
+
     def create(self, collection, body):
         return self.api.post(collection, json=self.varied(collection, body))
 
@@ -175,8 +180,17 @@ class SampleOrg:
         found = []
         for path_id in operation.path_ids:
             prefix = operation.prefix_of(path_id)
-            found.append(self.part(operation, path_id, prefix, found) if found else self.ids[prefix][0])
+            if prefix:
+                found.append(self.part(operation, path_id, prefix, found) if found else self.ids[prefix][0])
+            else:
+                found.append(self.parts.get(operation.collection) or self.external_id(operation.collection))
         return found
+
+    def external_id(self, collection):
+        """The external id of a new resource."""
+        self.parts[collection] = f"own-{next(numbers)}"
+        ok(self.api.patch(f"{collection}/{self.another(collection)['id']}", json={"external_id": self.parts[collection]}))
+        return self.parts[collection]
 
     def part(self, operation, path_id, prefix, ids):
         """Something that belongs to a resource, from the list it is in, once each operation below the resource was used that

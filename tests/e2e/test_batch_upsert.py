@@ -9,7 +9,7 @@ from client import ok, refused, wrong_fields
 from factories import NAMES, ResourceFactory, unique
 from wait import together
 
-COLLECTIONS = [name for name in NAMES if name != "brokers"]
+COLLECTIONS = list(NAMES)
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ FILTERS = {
     "brokers": {
         "creci": ["sp-77", "SP 77,SP 78", "none"], "document_number": ["77", "77,78", "none"],
         "email": ["A77@example.com", "a77@example.com,a78@example.com", "none"],
-        "visibility": ["private", "public", "private,restricted"], "q": ["corretor 4999", "corretor"]},
+        "visibility": ["private", "public", "private,restricted"], "q": ["corretor 4999", "corretor"], **EXTERNAL},
     "properties": {
         "code": ["AP-77", "AP-77,AP-78", "none"], "status": ["sold", "active", "sold,draft", "withdrawn"],
         "transaction_type": ["sale_rent", "rent", "sale,rent"], "property_type": ["hotel", "house", "house,hotel", "farm"],

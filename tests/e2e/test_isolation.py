@@ -72,7 +72,8 @@ def owner(shared_owner):
 
 
 def with_path_ids(document):
-    return [one for one in document.operations if one.path_ids and one.method != "options"]
+    """The operations on what must exist."""
+    return [one for one in document.operations if one.path_ids and "404" in one.spec["responses"]]
 
 
 def unknown_id(id):
@@ -84,8 +85,8 @@ def request_of(operation, sample_org):
     """What else such a request has to have."""
     body = None
     if operation.bodies:
-        bodies = sample_org.small if operation.path == f"/{operation.collection}/{{id}}" else {}
-        body = bodies.get(operation.collection) or sample_org.with_own_ids(operation.examples[0])
+        is_whole = operation.is_of_one and operation.collection in sample_org.full
+        body = sample_org.bodies(operation)[1] if is_whole else sample_org.with_own_ids(operation.examples[0])
     return {"data": None if body is None else json.dumps(body), "headers": {**(JSON if body is not None else {})}}
 
 
@@ -143,8 +144,8 @@ def positions(document, sample_org):
             continue
         generator = Generator(document, sample_org.ids)
         bases = [sample_org.with_own_ids(operation.examples[0])]
-        if operation.path in (f"/{operation.collection}", f"/{operation.collection}/{{id}}"):
-            full = sample_org.full[operation.collection]
+        if operation.is_of_one:
+            full = sample_org.bodies(operation)[0]
             bases = [full] if operation.method != "patch" else [{name: one} for name, one in full.items()]
         seen = set()
         for base in bases:
@@ -176,7 +177,8 @@ def test_an_id_in_a_body_is_unknown_to_others(document, owner, other_org):
     for operation, body, path, prefix in positions(document, other_org):
         answers, ids = [], (owner.ids[prefix][0], unknown_id(owner.ids[prefix][0]))
         for one in ids:
-            ids_of_path = [other_org.another(operation.collection)["id"]] if operation.path_ids == ["id"] else []
+            ids_of_path = [other_org.another(operation.collection)["id"]] if operation.path_ids == ["id"] else \
+                other_org.fill(operation)
             is_create = operation.path == "/" + operation.collection
             base = other_org.varied(operation.collection, body, keep=path[0]) if is_create else body
             base = other_org.renewed(operation, base) if operation.path.endswith("/batch") else base
@@ -337,7 +339,7 @@ def asking(document, owner, other_org, watch):
         own = other_org.fill(operation)
         sent = request_of(operation, other_org)["data"]
         prefix = operation.prefix_of(operation.path_ids[-1])
-        ids = [owner.paths[operation][-1]] if len(own) > 1 else owner.ids[prefix]
+        ids = [owner.paths[operation][-1]] if len(own) > 1 or not prefix else owner.ids[prefix]
         yield str(operation), ids, lambda id, operation=operation, own=own, sent=sent: watch.seconds(
             404, operation.method.upper(), operation.at([*own[:-1], id]), sent)
     for operation, body, path, prefix in positions(document, other_org):

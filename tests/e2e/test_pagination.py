@@ -114,7 +114,7 @@ def test_a_parameter_is_sent_once(sixty_brokers, query):
     refused(response, 400, "validation.parameter_invalid", **{query.partition("=")[0]: "validation.parameter_invalid"})
 
 
-@pytest.mark.parametrize("name", ["offset", "page", "Limit", "LIMIT", "order", "external_id", "name", "limit[]", "é",
+@pytest.mark.parametrize("name", ["offset", "page", "Limit", "LIMIT", "order", "externalId", "name", "limit[]", "é",
                                   "x-api-key"])
 def test_an_unknown_parameter_is_refused(sixty_brokers, name):
     refused(sixty_brokers.get("brokers", params={name: "1"}), 400, "validation.unknown_parameter",

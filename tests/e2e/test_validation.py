@@ -115,7 +115,7 @@ def test_a_creci_has_a_letter_or_digit(send, creci):
 
 
 @pytest.mark.parametrize("value", [1, None, "x", {"name": "y"}])
-@pytest.mark.parametrize("name", ["nome", "Name", "representation", "metadata", "external_id", "status", "", "name ", "é",
+@pytest.mark.parametrize("name", ["nome", "Name", "representation", "meta_data", "externalId", "status", "", "name ", "é",
                                   "__proto__"])
 def test_an_unknown_field_is_refused_even_if_null(send, name, value):
     response = send({"name": "Ana", name: value})

@@ -59,6 +59,9 @@ static void every_path_and_method_lead_to_their_operation(void **state)
         {"PATCH", "brokers/" ID, NEO_ACTION_PATCH},
         {"PUT", "brokers/" ID, NEO_ACTION_REPLACE},
         {"DELETE", "brokers/" ID, NEO_ACTION_DELETE},
+        {"GET", "brokers/by-external-id/a", NEO_ACTION_READ_EXTERNAL},
+        {"PUT", "brokers/by-external-id/a", NEO_ACTION_UPSERT},
+        {"DELETE", "brokers/by-external-id/a", NEO_ACTION_DELETE_EXTERNAL},
         {"POST", HOOK "/rotate-secret", NEO_ACTION_ROTATE_SECRET},
         {"POST", HOOK "/test", NEO_ACTION_TEST_WEBHOOK},
         {"POST", HOOK "/recover", NEO_ACTION_RECOVER},
@@ -324,7 +327,7 @@ static void accepted_headers_follow_from_the_method(void **state)
         assert_false((accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY) && !posts);
         assert_int_equal(!!(accepts & NEO_ACCEPTS_IF_MATCH), !gets && !posts);
         assert_false((accepts & NEO_ACCEPTS_IF_NONE_MATCH) && !gets);
-        if (!is_command(a) && a != NEO_ACTION_BATCH)
+        if (!is_command(a) && a != NEO_ACTION_BATCH && a != NEO_ACTION_UPSERT)
             assert_int_equal(row(a)->status, posts ? 201 : deletes ? 204 : 200);
         assert_int_equal(row(a)->media_type == NULL, deletes);
         assert_int_equal(!!(accepts & NEO_ACCEPTS_PAGE), !!(row(a)->response_headers & NEO_RESPONSE_LINK));
@@ -353,8 +356,9 @@ static void problems_follow_from_access_and_accepted_input(void **state)
             {NEO_FORBIDDEN_ORGANIZATION, row(a)->access != NEO_ACCESS_PUBLIC},
             {NEO_FORBIDDEN_PERMISSIONS, row(a)->access >= NEO_ACCESS_READ},
             {NEO_VALIDATION_ORGANIZATION_REQUIRED, row(a)->access >= NEO_ACCESS_READ},
-            {NEO_NOT_FOUND_RESOURCE,
-             strstr(row(a)->path, "{id}") || a == NEO_ACTION_BATCH || a == NEO_ACTION_START_CONVERSATION},
+            {NEO_NOT_FOUND_RESOURCE, strstr(row(a)->path, "{id}") || a == NEO_ACTION_BATCH ||
+                                         a == NEO_ACTION_START_CONVERSATION || a == NEO_ACTION_READ_EXTERNAL ||
+                                         a == NEO_ACTION_DELETE_EXTERNAL},
             {NEO_VALIDATION_MALFORMED_JSON, !!(row(a)->accepts & NEO_ACCEPTS_BODY)},
             {NEO_VALIDATION_FIELD_REQUIRED, !!(row(a)->accepts & NEO_ACCEPTS_BODY)},
             {NEO_CONFLICT_DUPLICATE, row(a)->accepts & NEO_ACCEPTS_BODY && !is_command(a)},
@@ -364,7 +368,7 @@ static void problems_follow_from_access_and_accepted_input(void **state)
             {NEO_CONFLICT_PRECONDITION_FAILED, !!(row(a)->accepts & NEO_ACCEPTS_IF_MATCH)},
             {NEO_VALIDATION_CURSOR_EXPIRED, !!(row(a)->accepts & NEO_ACCEPTS_PAGE)},
             {NEO_VALIDATION_LIMIT_OUT_OF_RANGE, !!(row(a)->accepts & NEO_ACCEPTS_PAGE)},
-            {NEO_CONFLICT_IN_USE, a == NEO_ACTION_DELETE || a == NEO_ACTION_BATCH},
+            {NEO_CONFLICT_IN_USE, a == NEO_ACTION_DELETE || a == NEO_ACTION_DELETE_EXTERNAL || a == NEO_ACTION_BATCH},
             {NEO_VALIDATION_BATCH_TOO_LARGE, a == NEO_ACTION_BATCH},
         };
         for (int i = 0; i < COUNT(known); i++)

@@ -183,9 +183,10 @@ static void every_event_of_a_resource_can_be_subscribed_to(void **state)
 
 static void a_broker_has_the_fields_of_the_specification_in_its_order(void **state)
 {
-    static const char *const names[] = {"id",         "name",         "creci",      "document_number", "email",
-                                        "phone",      "bank_account", "tenant_id",  "organization_id", "visibility",
-                                        "created_at", "updated_at",   "created_by", "updated_by"};
+    static const char *const names[] = {"id",         "name",       "creci",           "document_number",
+                                        "email",      "phone",      "bank_account",    "external_id",
+                                        "metadata",   "tenant_id",  "organization_id", "visibility",
+                                        "created_at", "updated_at", "created_by",      "updated_by"};
     static const char *const account[] = {"bank_code", "bank_name", "agency", "account_number", "account_type", "pix_key"};
     const neo_field *f = neo_broker.fields, *m = neo_field_named(f, "bank_account")->fields;
     (void)state;
@@ -197,10 +198,10 @@ static void a_broker_has_the_fields_of_the_specification_in_its_order(void **sta
     assert_null(m[COUNT(account)].name);
 }
 
-static void the_event_of_a_broker_has_eight_fields_and_no_bank_data(void **state)
+static void the_event_of_a_broker_has_ten_fields_and_no_bank_data(void **state)
 {
-    static const char *const names[] = {"id",         "name",      "creci", "email", "tenant_id", "organization_id",
-                                        "created_at", "updated_at"};
+    static const char *const names[] = {"id",       "name",      "creci",           "email",      "external_id",
+                                        "metadata", "tenant_id", "organization_id", "created_at", "updated_at"};
     int n = 0;
     (void)state;
     for (const neo_field *f = neo_broker.fields; f->name; f++)
@@ -282,8 +283,9 @@ static void what_callers_know_a_resource_by_is_theirs_to_set(void **state)
         assert_true(data && data->type == NEO_MAP && data->max_items == 50 && data->max_key_length == 40 && data->max == 500);
         assert_non_null(neo_filter_named(five[i], "external_id"));
     }
-    assert_null(neo_field_named(neo_broker.fields, "external_id"));
-    assert_null(neo_filter_named(&neo_broker, "external_id"));
+    assert_true(neo_field_named(neo_broker.fields, "external_id")->flags & NEO_UNIQUE);
+    assert_int_equal(neo_field_named(neo_broker.fields, "metadata")->type, NEO_MAP);
+    assert_non_null(neo_filter_named(&neo_broker, "external_id"));
 }
 
 static void an_event_tells_all_but_bank_data_identity_cards_and_birthdays(void **state)
@@ -303,7 +305,7 @@ static void every_list_has_its_filters(void **state)
         const neo_resource *resource;
         const char *filters;
     } known[] = {
-        {&neo_broker, "creci document_number email visibility q"},
+        {&neo_broker, "creci document_number email external_id visibility q"},
         {&neo_property, "code status transaction_type property_type state city neighborhood broker_id owner_id sale_price_gte "
                         "sale_price_lte rent_price_gte rent_price_lte bedrooms_gte q external_id"},
         {&neo_party, "kind role document_number email phone q external_id"},
@@ -330,7 +332,7 @@ int main(void)
         cmocka_unit_test(a_webhook_has_the_fields_of_the_specification_in_its_order_then_its_health),
         cmocka_unit_test(every_event_of_a_resource_can_be_subscribed_to),
         cmocka_unit_test(a_broker_has_the_fields_of_the_specification_in_its_order),
-        cmocka_unit_test(the_event_of_a_broker_has_eight_fields_and_no_bank_data),
+        cmocka_unit_test(the_event_of_a_broker_has_ten_fields_and_no_bank_data),
         cmocka_unit_test(every_filter_can_be_found_and_has_one_place_for_its_value),
         cmocka_unit_test(a_filter_of_an_enumeration_has_the_values_of_its_field),
         cmocka_unit_test(what_callers_know_a_resource_by_is_theirs_to_set),
