@@ -87,7 +87,8 @@ static int is_ipv6(const char *text, size_t len)
 /* A colon and a number from 1 to 65535. */
 static int is_port(const char *text, size_t len)
 {
-    return len >= 2 && len <= 6 && strspn(text + 1, "0123456789") == len - 1 && atoi(text + 1) >= 1 && atoi(text + 1) <= 65535;
+    return *text == ':' && len >= 2 && len <= 6 && strspn(text + 1, "0123456789") == len - 1 && atoi(text + 1) >= 1 &&
+           atoi(text + 1) <= 65535;
 }
 
 /* The authority of a URL: a host and maybe a port; no user and password. */

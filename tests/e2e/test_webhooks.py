@@ -185,7 +185,7 @@ def test_a_deleted_subscription_is_not_found(admin):
     "https://crm.example.com/#x", "https://crm.example.com/a b", "https://crm.example.com/ã", "https://crm.example.com:/",
     "https://crm.example.com:123456/", "https://crm.example.com:x/", "https://[::1/", "https://[x]/", "https://a\nb/",
     "https://crm.example.com:0/", "https://crm.example.com:65536/", "https://crm.example.com:99999/", "https://./", "https://../",
-    "https://-/", "https://a..b/", "https://.a/", "https://a-.b/", "https://[]/", "https://[::1]x/", "https://[1]/",
+    "https://-/", "https://a..b/", "https://.a/", "https://a-.b/", "https://[]/", "https://[::1]x/", "https://[::1].80/", "https://[1]/",
     "https://" + "a" * 64 + ".example.com/", "https://" + "a." * 127 + "b/",
     "https://crm.example.com/" + "x" * 2000, " https://crm.example.com/", "https://crm.example.com\\@inside/", "dict://x/",
 ])

@@ -180,6 +180,17 @@ static void every_character_of_an_address_is_judged_as_the_pattern_does(void **s
     assert_false(passes(neo_rule_https_url, NULL, NEO_PATTERN_HTTPS_URL, "https://a-", *state)); /* a label's end */
 }
 
+static void a_port_follows_a_colon(void **state)
+{
+    static const char *const right[] = {"https://[2001:db8::1]:80/", "https://[::1]/", "http://a.:65535", "https://127.1?x"};
+    static const char *const wrong[] = {"https://[::1].80/", "https://[::1]80/", "https://a:0/", "https://a:65536/",
+                                        "https://a:/"};
+    for (int i = 0; i < COUNT(right); i++)
+        assert_null(neo_rule_webhook_url(neo_json_make_string(right[i], *state), *state));
+    for (int i = 0; i < COUNT(wrong); i++)
+        assert_non_null(neo_rule_webhook_url(neo_json_make_string(wrong[i], *state), *state));
+}
+
 static void a_media_type_has_two_names(void **state)
 {
     static const char *const right[] = {"application/pdf", "image/svg+xml", "a/b",
@@ -217,6 +228,7 @@ int main(void)
         pool_test(a_telephone_number_is_that_of_e164),
         pool_test(a_file_is_at_an_https_address),
         pool_test(every_character_of_an_address_is_judged_as_the_pattern_does),
+        pool_test(a_port_follows_a_colon),
         pool_test(a_media_type_has_two_names),
         pool_test(a_digest_has_64_digits_and_is_kept_in_lower_case),
     };
