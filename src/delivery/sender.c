@@ -21,6 +21,8 @@
 #define MAX_PROVIDER_RESPONSE_BYTES 262144
 #define MAX_HEADER_BYTES            65536 /* headers and trailers, as count_header counts them */
 #define MAX_EVENTS                  64    /* of one epoll_wait */
+#define MAX_STATUS                  999   /* libcurl takes over any number of HTTP/2 over HTTP/1.1 */
+#define MAX_RETRY_AFTER_S           86400 /* a date in the past is negative */
 #define NEVER                       (-1)
 
 typedef struct transfer {
@@ -206,16 +208,21 @@ int neo_sender_post(neo_sender *sender, const char *url, const char *const *head
 
 /* ---------------------------------------------------------------- results */
 
-static const char *error_of(CURLcode code)
+/* A response that is not HTTP is an unsupported protocol to libcurl, like an address that is not. */
+static const char *error_of(CURL *curl, CURLcode code)
 {
+    long sent = 0;
+    curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
     switch (code) {
+    case CURLE_OK: /* see MAX_STATUS */
+    case CURLE_WEIRD_SERVER_REPLY: return "response_invalid";
     case CURLE_OPERATION_TIMEDOUT: return "timeout";
     case CURLE_COULDNT_RESOLVE_HOST: return "name_not_resolved";
     case CURLE_COULDNT_CONNECT: return "connection_failed";
     case CURLE_PEER_FAILED_VERIFICATION: return "certificate_not_trusted";
     case CURLE_SSL_CONNECT_ERROR: return "tls_failed";
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL: return "address_invalid";
+    case CURLE_UNSUPPORTED_PROTOCOL: return sent > 0 ? "response_invalid" : "address_invalid";
     case CURLE_WRITE_ERROR: return "response_too_large"; /* a callback returned 0 */
     default: return "connection_closed";
     }
@@ -249,16 +256,19 @@ static void finish(neo_sender *sender, CURL *curl, CURLcode code)
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_RETRY_AFTER, &retry_after);
     curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &duration);
-    int has_response = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->body_bytes > MAX_BODY_BYTES);
+    int is_complete = code == CURLE_OK || (code == CURLE_WRITE_ERROR && t->body_bytes > MAX_BODY_BYTES);
+    int has_response = is_complete && status >= 100 && status <= MAX_STATUS;
     neo_send_result result = {
         .http_status = has_response ? (int)status : 0,
         .error = has_response                          ? NULL
                  : t->was_blocked && !t->was_permitted ? "blocked_address"
-                                                       : error_of(code),
+                                                       : error_of(curl, code),
         .excerpt = has_response ? excerpt_of(t) : NULL,
         .started = t->started,
         .duration = (int)((duration + 500) / 1000),
-        .retry_after = retry_after > 86400 ? 86400 : (int)retry_after,
+        .retry_after = (int)(retry_after < 0                   ? 0
+                             : retry_after > MAX_RETRY_AFTER_S ? MAX_RETRY_AFTER_S
+                                                               : retry_after),
     };
     curl_multi_remove_handle(sender->multi, curl);
     sender->done(t->baton, &result);
@@ -422,9 +432,10 @@ static void finish_request_once(CURL *curl, CURLcode code, const response_reader
     long status = 0, sent = 0;
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(curl, CURLINFO_REQUEST_SIZE, &sent);
-    response->outcome = code == CURLE_OK ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
-    response->error = code == CURLE_OK ? NULL : error_of(code);
-    response->http_status = code == CURLE_OK ? (int)status : 0;
+    int has_response = code == CURLE_OK && status >= 100 && status <= MAX_STATUS;
+    response->outcome = has_response ? NEO_PROVIDER_RESPONDED : sent > 0 ? NEO_PROVIDER_NO_RESPONSE : NEO_PROVIDER_NOT_SENT;
+    response->error = has_response ? NULL : error_of(curl, code);
+    response->http_status = has_response ? (int)status : 0;
     response->body = neo_buf_text(&reader->body);
 }
 

@@ -92,7 +92,7 @@ static const struct {
             },
             "error": {
                 "type": "string",
-                "description": "Why there was no complete response: `timeout`, `connection_failed`, `no_public_address` (the name has none), `certificate_not_trusted`, `response_too_large` (more than 64 KiB of headers and trailers) and others."
+                "description": "Why there was no complete response: `timeout`, `connection_failed`, `no_public_address` (the name has none), `certificate_not_trusted`, `response_too_large` (more than 64 KiB of headers and trailers), `response_invalid` (not HTTP) and others."
             },
             "response_excerpt": {"type": "string", "description": "The first 1024 bytes of the response body."}
         }

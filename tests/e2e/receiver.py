@@ -97,6 +97,16 @@ def close_in_the_middle(handler, _):
     handler.close_connection = True
 
 
+def not_http(handler, _):
+    handler.wfile.write(b"220 mail.example.com ESMTP\r\n")
+    handler.close_connection = True
+
+
+def long_status(handler, _):
+    handler.wfile.write(b"HTTP/2 204010\r\n\r\n")
+    handler.close_connection = True
+
+
 def close_without_a_word(handler, _):
     handler.close_connection = True
 

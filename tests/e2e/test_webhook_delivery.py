@@ -119,8 +119,9 @@ def test_redirects_are_not_followed(admin, receiver, answer):
 
 @pytest.mark.parametrize("behaviour, error", [
     (behaviours.hang, "timeout"), (behaviours.drip, "timeout"), (behaviours.close_in_the_middle, "connection_closed"),
-    (behaviours.close_without_a_word, "connection_closed"),
-], ids=["hang", "drip", "close in the middle", "close"])
+    (behaviours.close_without_a_word, "connection_closed"), (behaviours.not_http, "response_invalid"),
+    (behaviours.long_status, "response_invalid"),
+], ids=["hang", "drip", "close in the middle", "close", "not HTTP", "long status"])
 def test_an_incomplete_response_is_a_failure_with_its_reason(admin, receiver, behaviour, error):
     receiver.behave(behaviour)
     subscription = one_delivery(admin, receiver.url)
