@@ -38,7 +38,7 @@ enum neo_field_flags {
     NEO_MULTILINE = 64,       /* a string that can have line breaks and tabs */
     NEO_CONDITIONAL = 128,    /* required by the resource's rule in some bodies */
     NEO_NOT_IN_EXAMPLE = 256, /* not in the example of the resource, since it contradicts the other fields' */
-    NEO_VERBATIM = 1024,      /* a string with any characters, also none */
+    NEO_VERBATIM = 4096,      /* a string with any characters, also none */
     NEO_HTTPS = 512,          /* a URL that must have https unless the site allows http */
     NEO_MUTUAL = 1024,    /* a reference to the same kind, one field of a resource at most: a deletion clears it in the resource
                              that the deleted one refers to by it, if that refers back */
