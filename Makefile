@@ -27,8 +27,8 @@ NEEDS.openapi-check  := $(NEEDS.deps)
 NEEDS.lint           := check check-all
 NEEDS.tidy           := $(NEEDS.deps)
 NEEDS.format         := check-all
-NEEDS.fuzz           := build check-all
-NEEDS.fuzz-check     := build check-all
+NEEDS.fuzz           := build unit check-all
+NEEDS.fuzz-check     := build unit check-all
 NEEDS.manuals        := build
 NEEDS.demo           := build run
 NEEDS.demo-receiver  := run
@@ -308,10 +308,9 @@ $(BUILD)/openapi/print: $(BUILD)/obj/tests/openapi/print.o $(LIB)
 # ---------------------------------------------------------------- fuzz
 
 # What is fed to libFuzzer, and what it is made of; built by clang with its sanitizers, beside everything else.
-FUZZERS   := callback reply
-FUZZ_SRC  := $(wildcard src/core/*.c src/model/callback*.c) src/model/opt_out_text.c src/model/provider.c src/model/template.c
+FUZZERS   := request body cursor import csv url response callback reply
 FUZZ      := $(BUILD)/fuzz
-FUZZ_OBJ  := $(FUZZ_SRC:%.c=$(FUZZ)/obj/%.o)
+FUZZ_OBJ  := $(LIB_SRC:%.c=$(FUZZ)/obj/%.o) $(GEN:%.c=$(FUZZ)/obj/%.o) $(FUZZ)/obj/src/ctl/import_read.o
 CLANG     ?= $(firstword $(foreach name,clang $(foreach n,21 20 19 18 17 16 15 14,clang-$(n)),$(shell command -v $(name))))
 FUZZFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 
@@ -327,8 +326,15 @@ fuzz-keep: $(FUZZERS:%=$(FUZZ)/%) ## minimize and store the corpus that `make fu
 
 .SECONDARY: $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o)
 
-$(FUZZ)/%: $(FUZZ)/obj/tests/fuzz/%.o $(FUZZ_OBJ)
-	$(call run,LD,$@) $(CLANG) -fsanitize=fuzzer $(FUZZFLAGS) -o $@ $^ $(LDLIBS)
+$(FUZZ_OBJ): | $(SQL_H)
+
+# An archive, so that a fuzzer can have its own version of a file's functions.
+$(FUZZ)/library.a: $(FUZZ_OBJ)
+	@rm -f $@
+	$(call run,AR,$@) ar rcs $@ $^
+
+$(FUZZ)/%: $(FUZZ)/obj/tests/fuzz/%.o $(FUZZ)/library.a
+	$(call run,LD,$@) $(CLANG) -fsanitize=fuzzer $(FUZZFLAGS) -o $@ $^ $(LDLIBS) -lcmocka
 
 $(FUZZ)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neoapictl import: reads an organization's data, checks all of it, then writes it. */
-#include "import.h"
+#include "ctl/import.h"
 
 #include <apr_strings.h>
 #include <errno.h>

@@ -8,8 +8,8 @@
 
 #include "core/encode.h"
 #include "core/json.h"
+#include "ctl/import.h"
 #include "ctl/transfer.h"
-#include "import.h"
 #include "model/import.h"
 
 #define MAX_LINES 500 /* of a chunk */

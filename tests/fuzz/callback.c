@@ -5,13 +5,6 @@
 
 #include "expect.h"
 
-static int is_one_of(const char *text, const char *const *words)
-{
-    while (*words && strcmp(*words, text) != 0)
-        words++;
-    return *words != NULL;
-}
-
 static void check_fact(const neo_fact *fact)
 {
     static const char *const statuses[] = {"sent", "delivered", "read", "failed", NULL};
@@ -33,12 +26,12 @@ static void check_fact(const neo_fact *fact)
     case NEO_FACT_STATUS: EXPECT(fact->id && fact->status); break;
     case NEO_FACT_PREFERENCE: EXPECT(fact->preference && (fact->wa_id || fact->bsuid)); break;
     case NEO_FACT_MOVED: EXPECT((fact->wa_id || fact->bsuid) && (fact->new_wa_id || fact->new_bsuid)); break;
-    default: fail("the kind is one of neo_fact_kind", __FILE__, __LINE__);
+    default: expectation_failed("the kind is one of neo_fact_kind", __FILE__, __LINE__);
     }
 }
 
 /* The JSON for the database is an array with an object for each fact. */
-static void check_json(const apr_array_header_t *facts, apr_pool_t *pool)
+static void check_facts_json(const apr_array_header_t *facts, apr_pool_t *pool)
 {
     const char *wrong = NULL;
     const neo_json *list = neo_json_parse(neo_facts_json(facts, 0, facts->nelts, pool), pool, &wrong);
@@ -59,7 +52,7 @@ static void check_callback(neo_text raw, apr_pool_t *pool)
     for (int i = 0; facts && i < facts->nelts; i++)
         check_fact(&APR_ARRAY_IDX(facts, i, neo_fact));
     if (facts)
-        check_json(facts, pool);
+        check_facts_json(facts, pool);
 }
 
 /* The ids that are looked up before the signature is verified are few, and digits. */

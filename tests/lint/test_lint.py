@@ -99,6 +99,7 @@ DEFECTS = {
     "OpenSSL outside crypto.c": ("layers", "src/core/x.c", "#include <openssl/sha.h>\n", "belongs to OpenSSL"),
     "libpq outside pg.c": ("layers", "src/ctl/x.c", "#include <libpq-fe.h>\n", "belongs to libpq"),
     "libpq in a unit test": ("layers", "tests/unit/test_x.c", "#include <libpq-fe.h>\n", "belongs to libpq"),
+    "libcurl in a unit test": ("layers", "tests/unit/test_x.c", "#include <curl/curl.h>\n", "belongs to libcurl"),
     "libcurl outside delivery": ("layers", "src/service/x.c", "#include <curl/curl.h>\n", "belongs to libcurl"),
     "libcurl in two files": ("layers", "src/delivery/x.c", "#include <curl/multi.h>\n", "send.c, src/delivery/x.c"),
     "httpd.h outside httpd": ("layers", "src/service/x.c", "#include <httpd.h>\n", "belongs to httpd"),

@@ -183,12 +183,26 @@ static inline fake_key *token_of(int count, apr_pool_t *pool)
 
 /* ---------------------------------------------------------------- asking */
 
-/* Sends a request to a path below the base URL, with an optional query; returns the status. */
-static inline int ask(neo_site *site, fake_host *host, const char *method, const char *path, apr_pool_t *pool)
+/* Sends a request, whose host and context it sets; returns the status. */
+static inline int ask_request(neo_site *site, fake_host *host, neo_request *request)
 {
     static const neo_host functions = {
         fake_header, fake_body, fake_on_authenticated, fake_acquire, fake_acquire_long, fake_release, fake_notify_dispatcher,
         NULL,        NULL};
+    request->host = &functions;
+    request->context = host;
+    host->response.headers = apr_table_make(request->pool, 12);
+    if (host->fault && host->refused)
+        neo_service_refuse(site, request, host->counted, host->fault, &host->response);
+    else
+        neo_service_answer(site, request, &host->response);
+    assert_int_equal(host->in_use, 0); /* the connection was released */
+    return host->response.status;
+}
+
+/* Sends a request to a path below the base URL, with an optional query; returns the status. */
+static inline int ask(neo_site *site, fake_host *host, const char *method, const char *path, apr_pool_t *pool)
+{
     const char *query = strchr(path, '?');
     const char *bare = query ? apr_pstrndup(pool, path, (apr_size_t)(query - path)) : path;
     neo_request request = {.pool = pool,
@@ -197,16 +211,8 @@ static inline int ask(neo_site *site, fake_host *host, const char *method, const
                            .path = bare,
                            .instance = apr_pstrcat(pool, "/public/v1/", bare, NULL),
                            .query = query ? query + 1 : NULL,
-                           .address = host->address,
-                           .host = &functions,
-                           .context = host};
-    host->response.headers = apr_table_make(pool, 12);
-    if (host->fault && host->refused)
-        neo_service_refuse(site, &request, host->counted, host->fault, &host->response);
-    else
-        neo_service_answer(site, &request, &host->response);
-    assert_int_equal(host->in_use, 0); /* the connection was released */
-    return host->response.status;
+                           .address = host->address};
+    return ask_request(site, host, &request);
 }
 
 static inline const char *header_of(const fake_host *host, const char *name)
