@@ -43,7 +43,7 @@ create unique index broker_external_id_key on neoapi.broker (organization_id, ex
 create index broker_document_number on neoapi.broker (organization_id, document_number, id);
 create index broker_email on neoapi.broker (organization_id, lower(email), id);
 create index broker_visibility on neoapi.broker (organization_id, visibility, id);
-create index broker_updated_at on neoapi.broker (organization_id, updated_at);
+create index broker_updated_at on neoapi.broker (organization_id, updated_at, id);
 -- With the default sample PostgreSQL can take a rare name for a frequent one. It then reads the organization's rows from the
 -- newest on until it has a page, instead of using this index.
 create index broker_name on neoapi.broker using gin (organization_id, neoapi.folded(name) gin_trgm_ops);
@@ -110,7 +110,7 @@ create index property_broker_id on neoapi.property (organization_id, broker_id, 
 create index property_sale_price on neoapi.property (organization_id, sale_price) where sale_price is not null;
 create index property_rent_price on neoapi.property (organization_id, rent_price) where rent_price is not null;
 create index property_bedrooms on neoapi.property (organization_id, bedrooms) where bedrooms is not null;
-create index property_updated_at on neoapi.property (organization_id, updated_at);
+create index property_updated_at on neoapi.property (organization_id, updated_at, id);
 create index property_q on neoapi.property
     using gin (organization_id, neoapi.folded(code || ' ' || coalesce(title, '')) gin_trgm_ops);
 alter index neoapi.property_q alter column 2 set statistics 500;
@@ -156,7 +156,7 @@ create index party_kind on neoapi.party (organization_id, kind, id);
 create index party_roles on neoapi.party using gin (organization_id, roles);
 create index party_email on neoapi.party (organization_id, lower(email), id) where email is not null;
 create index party_phone on neoapi.party (organization_id, phone, id) where phone is not null;
-create index party_updated_at on neoapi.party (organization_id, updated_at);
+create index party_updated_at on neoapi.party (organization_id, updated_at, id);
 create index party_q on neoapi.party
     using gin (organization_id, neoapi.folded(name || ' ' || coalesce(trade_name, '')) gin_trgm_ops);
 alter index neoapi.party_q alter column 2 set statistics 500;
@@ -198,7 +198,7 @@ create index proposal_broker_id on neoapi.proposal (organization_id, broker_id, 
 create index proposal_valid_until on neoapi.proposal (organization_id, valid_until);
 -- What expires next, in any organization (see src/store/expiry.c).
 create index proposal_due on neoapi.proposal (valid_until) where status in ('submitted', 'countered');
-create index proposal_updated_at on neoapi.proposal (organization_id, updated_at);
+create index proposal_updated_at on neoapi.proposal (organization_id, updated_at, id);
 
 -- ---------------------------------------------------------------- contracts
 
@@ -241,7 +241,7 @@ create index contract_status on neoapi.contract (organization_id, status, id);
 create index contract_property_id on neoapi.contract (organization_id, property_id, id);
 create index contract_end_date on neoapi.contract (organization_id, end_date) where end_date is not null;
 create index contract_due on neoapi.contract (end_date) where status = 'active';
-create index contract_updated_at on neoapi.contract (organization_id, updated_at);
+create index contract_updated_at on neoapi.contract (organization_id, updated_at, id);
 
 -- ---------------------------------------------------------------- documents
 
@@ -272,7 +272,7 @@ create unique index document_external_id_key on neoapi.document (organization_id
 create index document_kind on neoapi.document (organization_id, kind, id);
 create index document_status on neoapi.document (organization_id, status, id);
 create index document_expires_at on neoapi.document (organization_id, expires_at) where expires_at is not null;
-create index document_updated_at on neoapi.document (organization_id, updated_at);
+create index document_updated_at on neoapi.document (organization_id, updated_at, id);
 
 -- ----------------------------------------------------------------
 

@@ -56,6 +56,7 @@ enum neo_header {
     NEO_HEADER_CHALLENGE = 32,
     NEO_HEADER_RATE_LIMIT = 64,
     NEO_HEADER_POSITION = 128,
+    NEO_HEADER_TOTAL = 256,
 };
 
 /* The `headers` of a response. */

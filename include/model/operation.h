@@ -52,10 +52,14 @@ enum neo_accepts {
     NEO_ACCEPTS_IDEMPOTENCY_KEY = 8,
     NEO_ACCEPTS_IF_MATCH = 16,
     NEO_ACCEPTS_IF_NONE_MATCH = 32,
-    NEO_ACCEPTS_BATCH = 64,    /* the body is a batch; only for resources with has_batch */
-    NEO_ACCEPTS_FILTERS = 256, /* filters in the query */
-    NEO_ACCEPTS_FOLLOW = 512,  /* order, after and wait in the query */
-    NEO_ACCEPTS_IMPORT = 128,  /* import=true in the query: the body is history; only for resources with transitions */
+    NEO_ACCEPTS_BATCH = 64,        /* the body is a batch; only for resources with has_batch */
+    NEO_ACCEPTS_IMPORT = 128,      /* import=true in the query: the body is history; only for resources with transitions */
+    NEO_ACCEPTS_FILTERS = 256,     /* filters in the query */
+    NEO_ACCEPTS_FOLLOW = 512,      /* order, after and wait in the query */
+    NEO_ACCEPTS_SORT = 1024,       /* sort in the query, one of neo_orders */
+    NEO_ACCEPTS_SORT_BY_ID = 2048, /* only an order without a column */
+    NEO_ACCEPTS_COUNT = 4096,      /* count in the query */
+    NEO_ACCEPTS_FIELDS = 8192,     /* fields in the query; only for responses with the resource */
 };
 
 /* Headers of a successful response. */
@@ -64,6 +68,7 @@ enum neo_response_headers {
     NEO_RESPONSE_LOCATION = 2,
     NEO_RESPONSE_LINK = 4,     /* if there is a next page */
     NEO_RESPONSE_POSITION = 8, /* X-Events-Position */
+    NEO_RESPONSE_TOTAL = 16,   /* with count=true */
 };
 
 #define NEO_PROBLEM_BIT(code) (1ULL << (code))

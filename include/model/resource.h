@@ -114,6 +114,17 @@ typedef struct neo_filter {
     const char *example; /* a realistic value, as JSON; NULL: that of the field of this name */
 } neo_filter;
 
+/* An order of a list. Items with equal values are in the order of their ids, in the same direction. */
+typedef struct neo_order {
+    const char *name;   /* in the query */
+    const char *column; /* SQL of a timestamp of the row t; NULL: the id, which has the time of creation */
+    int is_descending;
+} neo_order;
+
+/* The orders of lists, ended by one without a name. Those without a column have constant indexes. */
+enum { NEO_NEWEST_FIRST, NEO_OLDEST_FIRST };
+extern const neo_order neo_orders[];
+
 /* The allowed changes of a status; others are conflict.invalid_transition. A resource can be created with its default_value or
  * with a status that follows it. */
 typedef struct neo_transition {

@@ -41,9 +41,10 @@ static const neo_code_info catalogue[] = {
     [NEO_VALIDATION_LIMIT_OUT_OF_RANGE] = {"validation.limit_out_of_range", 400, "validation",
                                            "`limit` is not an integer from 1 to 100.",
                                            "Send an integer from 1 to 100. The default is 25."},
-    [NEO_VALIDATION_CURSOR_INVALID] = {"validation.cursor_invalid", 400, "validation",
-                                       "The cursor does not belong to this list, these filters and this organization.",
-                                       "Send `page_info.end_cursor` unchanged, with the filters of the first page."},
+    [NEO_VALIDATION_CURSOR_INVALID] =
+        {"validation.cursor_invalid", 400, "validation",
+         "The cursor does not belong to this list, these filters, this order and this organization.",
+         "Send `page_info.end_cursor` unchanged, with the filters and the `sort` of the first page."},
     [NEO_VALIDATION_CURSOR_EXPIRED] = {"validation.cursor_expired", 400, "validation", "The cursor has expired.",
                                        "Start again from the first page."},
     [NEO_VALIDATION_POSITION_EXPIRED] =
@@ -156,8 +157,9 @@ static const neo_code_info catalogue[] = {
                                  "Try again later. If the error persists, report `request_id`."},
     [NEO_INTERNAL_UNAVAILABLE] = {"internal.unavailable", 503, "internal", "The service is temporarily unavailable.",
                                   "Retry after the seconds in Retry-After, with the same Idempotency-Key if you sent one."},
-    [NEO_INTERNAL_QUERY_TIMEOUT] = {"internal.query_timeout", 503, "internal", "The query took too long and was cancelled.",
-                                    "Narrow the query: add filters, or use a longer `q`."},
+    [NEO_INTERNAL_QUERY_TIMEOUT] =
+        {"internal.query_timeout", 503, "internal", "The query took too long and was cancelled.",
+         "Narrow the query: add filters, use a longer `q`, sort by `created_at`, or leave out `count`."},
     [NEO_INTERNAL_STATEMENT_TIMEOUT] =
         {"internal.statement_timeout", 503, "internal",
          "The request took too long in the database, which cancelled it. Nothing was changed.",

@@ -17,15 +17,12 @@ static const struct {
     unsigned int accepts;
     const char *component;
 } taken[] = {
-    {NEO_ACCEPTS_PAGE, "Limit"},
-    {NEO_ACCEPTS_PAGE, "Cursor"},
-    {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
-    {NEO_ACCEPTS_IF_MATCH, "IfMatch"},
-    {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
-    {NEO_ACCEPTS_IMPORT, "Import"},
-    {NEO_ACCEPTS_FOLLOW, "Order"},
-    {NEO_ACCEPTS_FOLLOW, "After"},
-    {NEO_ACCEPTS_FOLLOW, "Wait"},
+    {NEO_ACCEPTS_PAGE, "Limit"},       {NEO_ACCEPTS_PAGE, "Cursor"},
+    {NEO_ACCEPTS_SORT, "Sort"},        {NEO_ACCEPTS_SORT_BY_ID, "SortByCreation"},
+    {NEO_ACCEPTS_COUNT, "Count"},      {NEO_ACCEPTS_IDEMPOTENCY_KEY, "IdempotencyKey"},
+    {NEO_ACCEPTS_IF_MATCH, "IfMatch"}, {NEO_ACCEPTS_IF_NONE_MATCH, "IfNoneMatch"},
+    {NEO_ACCEPTS_IMPORT, "Import"},    {NEO_ACCEPTS_FOLLOW, "Order"},
+    {NEO_ACCEPTS_FOLLOW, "After"},     {NEO_ACCEPTS_FOLLOW, "Wait"},
 };
 
 static neo_json *filter_schema(const neo_filter *filter, apr_pool_t *pool)
@@ -105,6 +102,31 @@ static void add_filters(const neo_openapi_builder *builder, neo_json *parameters
     }
 }
 
+/* The parameter `fields` of a resource. */
+static const char *fields_component(const neo_openapi_builder *builder, const neo_resource *resource)
+{
+    return apr_pstrcat(builder->pool, resource->name, "_fields", NULL);
+}
+
+static void add_fields_parameter(const neo_openapi_builder *builder, const neo_resource *resource)
+{
+    neo_json *parameter = neo_openapi_json(
+        builder->pool, NEO_JSON({
+            "name" : "fields",
+            "in" : "query",
+            "description" :
+                "The response has only these fields, without others that are required. Its ETag is not for If-Match.",
+            "explode" : false,
+            "schema" : {"type" : "array", "minItems" : 1, "maxItems" : 100, "items" : {"type" : "string", "enum" : []}},
+            "example" : [ "id", "updated_at" ]
+        }));
+    neo_json *names = neo_json_get(neo_json_get(neo_json_get(parameter, "schema"), "items"), "enum");
+    for (const neo_field *f = resource->fields; f->name; f++)
+        if (!(f->flags & NEO_SECRET))
+            neo_json_append(names, neo_json_make_string(f->name, builder->pool));
+    neo_openapi_add(builder, "parameters", fields_component(builder, resource), parameter);
+}
+
 static neo_json *parameters_of(const neo_openapi_builder *builder, const neo_operation *operation, const neo_resource *resource)
 {
     neo_json *parameters = neo_json_make_array(builder->pool);
@@ -113,6 +135,8 @@ static neo_json *parameters_of(const neo_openapi_builder *builder, const neo_ope
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
         if (neo_operation_accepts(operation, resource) & taken[i].accepts)
             neo_json_append(parameters, neo_openapi_ref(builder, "parameters", taken[i].component));
+    if (operation->accepts & NEO_ACCEPTS_FIELDS)
+        neo_json_append(parameters, neo_openapi_ref(builder, "parameters", fields_component(builder, resource)));
     if (operation->accepts & NEO_ACCEPTS_FILTERS)
         add_filters(builder, parameters, operation, resource);
     return parameters;
@@ -174,6 +198,7 @@ static unsigned int success_headers(const neo_operation *operation)
            (operation->response_headers & NEO_RESPONSE_LOCATION ? NEO_HEADER_LOCATION : 0u) |
            (operation->response_headers & NEO_RESPONSE_LINK ? NEO_HEADER_LINK : 0u) |
            (operation->response_headers & NEO_RESPONSE_POSITION ? NEO_HEADER_POSITION : 0u) |
+           (operation->response_headers & NEO_RESPONSE_TOTAL ? NEO_HEADER_TOTAL : 0u) |
            (operation->accepts & NEO_ACCEPTS_IDEMPOTENCY_KEY ? NEO_HEADER_REPLAYED : 0u);
 }
 
@@ -333,6 +358,7 @@ static void add_resource(const neo_openapi_builder *builder, const neo_resource 
     if (resource->has_batch)
         neo_openapi_batch(builder, resource);
     add_id_parameter(builder, resource);
+    add_fields_parameter(builder, resource);
     add_filter_components(builder, resource->filters, resource);
 }
 
@@ -348,6 +374,7 @@ static void add_components(const neo_openapi_builder *builder)
                        "A conversation and its first message. Fields without a value are absent.");
     neo_openapi_schema(builder, &neo_conversation_changes, NEO_SHAPE_PATCH, "Changes to a conversation (JSON merge patch).");
     add_id_parameter(builder, &neo_conversation);
+    add_fields_parameter(builder, &neo_conversation);
     neo_openapi_event_components(builder);
     add_id_parameter(builder, &neo_event_log);
     neo_openapi_list(builder, "Conversation", "conversations");

@@ -169,6 +169,11 @@ static const struct {
         "schema": {"type": "string"},
         "example": "<{base}/{collection}?limit=25&cursor=AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs>; rel=\"next\""
     })},
+    {NEO_HEADER_TOTAL, 0, "X-Total-Count", "TotalCount", NEO_JSON({
+        "description": "With `count=true`: the number of items in all pages, or `10000+`.",
+        "schema": {"type": "string", "pattern": "^([0-9]+|10000\\+)$"},
+        "example": "1284"
+    })},
     {NEO_HEADER_REPLAYED, 0, "Idempotent-Replayed", "IdempotentReplayed", NEO_JSON({
         "description": "Present if this is the stored response to an earlier request with the same Idempotency-Key.",
         "schema": {"type": "string", "const": "true"},

@@ -271,6 +271,24 @@ static const struct {
         "schema": {"type": "string"},
         "example": "AZk3Yc0VtW1n5bYc7LrJgmZ3k0Q8xdF2hK9sP4uE6oR7yT1wN0jB5vL8aGqCiXzDfHbMpSs"
     })},
+    {"parameters", "Sort", NEO_JSON({
+        "name": "sort",
+        "in": "query",
+        "description": "Order; a minus sign means descending. A cursor is only valid with the order of its page.",
+        "schema": {"type": "string", "enum": ["-created_at", "created_at", "-updated_at", "updated_at"], "default": "-created_at"}
+    })},
+    {"parameters", "SortByCreation", NEO_JSON({
+        "name": "sort",
+        "in": "query",
+        "description": "Order; a minus sign means descending. A cursor is only valid with the order of its page.",
+        "schema": {"type": "string", "enum": ["-created_at", "created_at"], "default": "-created_at"}
+    })},
+    {"parameters", "Count", NEO_JSON({
+        "name": "count",
+        "in": "query",
+        "description": "Count the items in all pages, for `X-Total-Count`.",
+        "schema": {"type": "boolean", "default": false}
+    })},
     {"parameters", "IdempotencyKey", NEO_JSON({
         "name": "Idempotency-Key",
         "in": "header",

@@ -30,6 +30,14 @@ const neo_filter neo_common_filters[] = {
     {0},
 };
 
+const neo_order neo_orders[] = {
+    [NEO_NEWEST_FIRST] = {"-created_at", NULL, 1},
+    [NEO_OLDEST_FIRST] = {"created_at", NULL, 0},
+    {"-updated_at", "t.updated_at", 1},
+    {"updated_at", "t.updated_at", 0},
+    {0},
+};
+
 const neo_resource *neo_resource_of_collection(const char *collection)
 {
     for (const neo_resource *const *r = neo_resources; *r; r++)

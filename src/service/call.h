@@ -100,15 +100,31 @@ neo_problem *neo_call_check_if_match(neo_call *call, neo_text current);
 
 /* ---------------------------------------------------------------- query.c */
 
-/* All values of a parameter that takes several: from commas, from repetitions, or both. None: *count is 0. */
+/* All values of a parameter that takes several, ended by NULL: from commas, from repetitions, or both. NULL if there are none.
+ */
 const char *const *neo_call_values(const neo_call *call, const char *name, int *count);
+
+/* ---------------------------------------------------------------- projection.c */
+
+/* The names in the parameter `fields`, ended by NULL; NULL without it. Adds what is wrong with them. */
+const char *const *neo_call_read_fields(const neo_call *call, neo_problem **problem);
+/* Adds the object with only these members. `representation` is a JSON object without spaces between its tokens. */
+void neo_project(neo_text representation, const char *const *fields, neo_buf *out);
+/* The representation with only these members; the same one if `fields` is NULL. */
+neo_text neo_call_projected(const neo_call *call, neo_text representation, const char *const *fields);
 
 /* ---------------------------------------------------------------- cursor.c */
 
-/* Makes the cursors of a page's first id and of its last. */
-void neo_cursor_seal(const neo_call *call, const char *filters, const char *const ids[2], const char *cursors[2]);
+/* The place of an item in a list. */
+typedef struct neo_place {
+    char id[NEO_ID_SIZE];
+    long long position; /* the value of the order's column, in microseconds since 1970; 0 if it has none */
+} neo_place;
+
+/* Makes the cursors of a page's first item and of its last. */
+void neo_cursor_seal(const neo_call *call, const char *filters, const neo_place places[2], const char *cursors[2]);
 neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const char *cursor, const char *prefix,
-                             char id[NEO_ID_SIZE]);
+                             neo_place *place);
 
 /* ---------------------------------------------------------------- idempotency.c */
 

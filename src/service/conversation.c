@@ -8,14 +8,16 @@ neo_problem *neo_call_read_conversation(neo_call *call, neo_result *result)
 {
     neo_pg *pg;
     neo_rows rows;
-    neo_problem *problem = neo_call_acquire_for_id(call, &pg);
-    if (problem)
+    neo_problem *problem = NULL;
+    const char *const *fields = neo_call_read_fields(call, &problem);
+    if (problem || (problem = neo_call_acquire_for_id(call, &pg)))
         return problem;
     neo_pg_status status = neo_whatsapp_read(pg, &call->actor, call->match.id, call->pool, &rows);
     neo_call_release(call, pg);
     problem = neo_call_check_found(call, status, &rows);
     if (!problem)
-        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, NEO_READ_CONVERSATION)};
+        *result = (neo_result){.status = 200,
+                               .body = neo_call_projected(call, neo_rows_text(&rows, 0, NEO_READ_CONVERSATION), fields)};
     return problem;
 }
 

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cursors: the id at a page's edge, an expiry, and a MAC over both and the list that they belong to. They are not encrypted:
- * they contain nothing that their page does not show. */
+/* Cursors: the place of a page's edge in the list, an expiry, and a MAC over both and the list that they belong to. They are
+ * not encrypted: they contain nothing that their page does not show. */
 #include <apr_strings.h>
 #include <string.h>
 
 #include "call.h"
 #include "core/encode.h"
 
-#define PLAIN_SIZE  (NEO_ID_BYTES + 8) /* the id, the expiry in seconds */
-#define MAC_SIZE    16                 /* of HMAC-SHA-256, truncated */
+#define EXPIRY      NEO_ID_BYTES /* in seconds, after the id */
+#define POSITION    (EXPIRY + 8) /* see neo_place */
+#define PLAIN_SIZE  (POSITION + 8)
+#define MAC_SIZE    16 /* of HMAC-SHA-256, truncated */
 #define CURSOR_SIZE (PLAIN_SIZE + MAC_SIZE)
 
 static void get_keys(const neo_call *call, neo_keys *keys)
@@ -25,15 +27,16 @@ static void mac_of(const neo_call *call, const unsigned char key[NEO_KEY_SIZE], 
     neo_hmac_sha256(key, NEO_KEY_SIZE, pieces, 2, mac);
 }
 
-void neo_cursor_seal(const neo_call *call, const char *filters, const char *const ids[2], const char *cursors[2])
+void neo_cursor_seal(const neo_call *call, const char *filters, const neo_place places[2], const char *cursors[2])
 {
     unsigned char bytes[CURSOR_SIZE], mac[NEO_SHA256_SIZE];
     long long expiry = neo_now_ms() / 1000 + call->site->cursor_lifetime;
     neo_keys keys;
     get_keys(call, &keys);
-    memcpy(bytes + NEO_ID_BYTES, &expiry, sizeof expiry);
+    memcpy(bytes + EXPIRY, &expiry, sizeof expiry);
     for (int i = 0; i < 2; i++) {
-        neo_id_pack(ids[i], bytes);
+        neo_id_pack(places[i].id, bytes);
+        memcpy(bytes + POSITION, &places[i].position, sizeof places[i].position);
         mac_of(call, keys.key[0], filters, bytes, mac);
         memcpy(bytes + PLAIN_SIZE, mac, MAC_SIZE);
         cursors[i] = neo_base64url(bytes, sizeof bytes, call->pool);
@@ -61,17 +64,19 @@ static neo_problem *wrong(const neo_call *call, neo_code code, const char *messa
 }
 
 neo_problem *neo_cursor_open(const neo_call *call, const char *filters, const char *cursor, const char *prefix,
-                             char id[NEO_ID_SIZE])
+                             neo_place *place)
 {
     unsigned char bytes[CURSOR_SIZE];
     long long expiry;
     /* the decoder also accepts padding and the other alphabet: a cursor would have several spellings */
     if (strpbrk(cursor, "+/=") || neo_base64_decode(cursor, strlen(cursor), bytes, sizeof bytes) != CURSOR_SIZE ||
         !is_genuine(call, filters, bytes))
-        return wrong(call, NEO_VALIDATION_CURSOR_INVALID, "was not issued for this list, these filters and this organization");
-    memcpy(&expiry, bytes + NEO_ID_BYTES, sizeof expiry);
+        return wrong(call, NEO_VALIDATION_CURSOR_INVALID,
+                     "was not issued for this list, these filters, this order and this organization");
+    memcpy(&expiry, bytes + EXPIRY, sizeof expiry);
     if (expiry <= neo_now_ms() / 1000)
         return wrong(call, NEO_VALIDATION_CURSOR_EXPIRED, "has expired; start again from the first page");
-    neo_id_unpack(id, prefix, bytes);
+    neo_id_unpack(place->id, prefix, bytes);
+    memcpy(&place->position, bytes + POSITION, sizeof place->position);
     return NULL;
 }

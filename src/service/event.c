@@ -88,7 +88,8 @@ static neo_problem *expired(neo_call *call)
 
 static neo_pg_status fetch_following(neo_call *call, neo_pg *pg, const following *f, neo_rows *rows)
 {
-    neo_selection selection = neo_listing_selection(&f->list, NULL);
+    neo_selection selection = neo_listing_selection(&f->list);
+    selection.order = &neo_orders[NEO_OLDEST_FIRST];
     return neo_event_follow(pg, &call->actor, readable_types(call), f->after, &selection, call->pool, rows);
 }
 

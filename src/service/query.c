@@ -20,8 +20,15 @@ static int kind_of(const neo_call *call, const char *name)
         unsigned int accepts;
         int kind;
     } parameters[] = {
-        {"limit", NEO_ACCEPTS_PAGE, SINGLE},   {"cursor", NEO_ACCEPTS_PAGE, SINGLE},  {"import", NEO_ACCEPTS_IMPORT, SINGLE},
-        {"order", NEO_ACCEPTS_FOLLOW, SINGLE}, {"after", NEO_ACCEPTS_FOLLOW, SINGLE}, {"wait", NEO_ACCEPTS_FOLLOW, SINGLE},
+        {"limit", NEO_ACCEPTS_PAGE, SINGLE},
+        {"cursor", NEO_ACCEPTS_PAGE, SINGLE},
+        {"sort", NEO_ACCEPTS_SORT | NEO_ACCEPTS_SORT_BY_ID, SINGLE},
+        {"count", NEO_ACCEPTS_COUNT, SINGLE},
+        {"fields", NEO_ACCEPTS_FIELDS, SEVERAL},
+        {"import", NEO_ACCEPTS_IMPORT, SINGLE},
+        {"order", NEO_ACCEPTS_FOLLOW, SINGLE},
+        {"after", NEO_ACCEPTS_FOLLOW, SINGLE},
+        {"wait", NEO_ACCEPTS_FOLLOW, SINGLE},
     };
     unsigned int accepts = neo_operation_accepts(call->match.operation, call->match.resource);
     for (apr_size_t i = 0; i < sizeof parameters / sizeof *parameters; i++)
@@ -86,14 +93,17 @@ static void read_pair(neo_call *call, char *pair, neo_problem **problem)
 
 const char *const *neo_call_values(const neo_call *call, const char *name, int *count)
 {
+    *count = 0;
+    if (!apr_table_get(call->query, name))
+        return NULL;
     const apr_array_header_t *all = apr_table_elts(call->query);
     const char **values = apr_palloc(call->pool, ((apr_size_t)all->nelts + 1) * sizeof *values);
-    *count = 0;
     for (int i = 0; i < all->nelts; i++) {
         const apr_table_entry_t *entry = &APR_ARRAY_IDX(all, i, apr_table_entry_t);
         if (strcmp(entry->key, name) == 0)
             values[(*count)++] = entry->val;
     }
+    values[*count] = NULL;
     return values;
 }
 

@@ -194,10 +194,12 @@ static neo_problem *read_row(neo_call *call, neo_rows *rows)
 neo_problem *neo_call_read(neo_call *call, neo_result *result)
 {
     neo_rows rows;
-    neo_problem *problem = read_row(call, &rows);
-    if (!problem)
-        *result = (neo_result){.status = 200, .body = neo_rows_text(&rows, 0, 0)};
-    return problem;
+    neo_problem *problem = NULL;
+    const char *const *fields = neo_call_read_fields(call, &problem);
+    if (problem || (problem = read_row(call, &rows)))
+        return problem;
+    *result = (neo_result){.status = 200, .body = neo_call_projected(call, neo_rows_text(&rows, 0, 0), fields)};
+    return NULL;
 }
 
 neo_problem *neo_call_find(neo_call *call)

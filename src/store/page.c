@@ -2,6 +2,7 @@
 /* Generates and runs the SQL of paged, filtered lists (see store/page.h). */
 #include "store/page.h"
 
+#include <apr_general.h>
 #include <apr_strings.h>
 #include <string.h>
 
@@ -84,13 +85,17 @@ const char *neo_condition_value(const neo_filter *filter, const char *prefix, co
 /* A statement under construction: the conditions and the values of its parameters. */
 typedef struct {
     const neo_listed *listed;
+    const neo_order *order;
     apr_pool_t *pool;
     neo_buf where;
     apr_array_header_t *values;
+    const char *limit, *before, *position; /* SQL; `before` NULL: the first page */
+    int has_total;
     const apr_array_header_t *source; /* see add_source; NULL: the listed table */
     neo_buf range;                    /* the conditions about the time of creation, for the source's ids */
     int conditions;                   /* the number of the others */
     int is_disjoint;                  /* no id is in two of the source's selects */
+    int is_source_possible;
 } filtering;
 
 static const char *parameter(filtering *f, const char *value)
@@ -112,19 +117,30 @@ static void add_values(filtering *f, const neo_condition *condition)
     }
 }
 
-/* For each value, a select of the ids of resources that refer to it. A value that is not an id of such a kind finds nothing. */
-static apr_array_header_t *referring(filtering *f, const neo_condition *condition)
+/* A value that is not an id of a kind that can be referred to finds nothing. */
+static const char *target_is(filtering *f, const char *value)
+{
+    const char *column = neo_reference_column(value, f->pool);
+    return column ? apr_psprintf(f->pool, "r.%s = %s", column, parameter(f, value)) : "false";
+}
+
+/* A select of the ids of resources that refer to one of the values from `from` to `to` - 1. */
+static const char *referring(filtering *f, const neo_condition *condition, int from, int to)
+{
+    const char *target = "";
+    for (int i = from; i < to; i++)
+        target = apr_pstrcat(f->pool, target, i > from ? " or " : "", target_is(f, condition->values[i]), NULL);
+    return apr_psprintf(f->pool,
+                        "select r.source_id from neoapi.reference r where r.organization_id = $1 and (%s)"
+                        " and r.source_id > '%s' and r.source_id < '%s~' and r.field = '%s'",
+                        target, f->listed->prefix, f->listed->prefix, condition->filter->left);
+}
+
+static apr_array_header_t *referring_to_each(filtering *f, const neo_condition *condition)
 {
     apr_array_header_t *all = apr_array_make(f->pool, condition->count, sizeof(const char *));
-    for (int i = 0; i < condition->count; i++) {
-        const char *column = neo_reference_column(condition->values[i], f->pool);
-        const char *target = column ? apr_psprintf(f->pool, "r.%s = %s", column, parameter(f, condition->values[i])) : "false";
-        APR_ARRAY_PUSH(all, const char *) =
-            apr_psprintf(f->pool,
-                         "select r.source_id from neoapi.reference r where r.organization_id = $1 and %s"
-                         " and r.source_id > '%s' and r.source_id < '%s~' and r.field = '%s'",
-                         target, f->listed->prefix, f->listed->prefix, condition->filter->left);
-    }
+    for (int i = 0; i < condition->count; i++)
+        APR_ARRAY_PUSH(all, const char *) = referring(f, condition, i, i + 1);
     return all;
 }
 
@@ -153,11 +169,16 @@ static const char *union_of(const filtering *f, const apr_array_header_t *all, c
 
 /* The first condition about references becomes the source of the list, read in the index's order, so that a page reads only the
  * references on it, however many there are. So does a condition with sources if there is no other one, except about the time of
- * creation, which also holds for the source's ids. Otherwise they are ordinary conditions. */
+ * creation, which also holds for the source's ids. Otherwise they are ordinary conditions, also if the list is not in the order
+ * of ids or has few: then the planner chooses where to begin, which it cannot with a union or an order. */
 static void add_source(filtering *f, const neo_condition *condition)
 {
-    apr_array_header_t *all = condition->filter->kind == NEO_FILTER_REFERS ? referring(f, condition) : sources_of(f, condition);
     int has_sources = condition->filter->kind == NEO_FILTER_SOURCES;
+    if (!has_sources && !f->is_source_possible) {
+        neo_buf_printf(&f->where, " and t.id in (%s)", referring(f, condition, 0, condition->count));
+        return;
+    }
+    apr_array_header_t *all = has_sources ? sources_of(f, condition) : referring_to_each(f, condition);
     if (f->source || (has_sources && f->conditions > 1))
         neo_buf_printf(&f->where, " and t.id in (%s)", union_of(f, all, "", has_sources ? "" : " order by r.source_id desc"));
     else {
@@ -210,54 +231,106 @@ static const char *ids_of(const filtering *f, const char *bound, const char *dir
                         union_of(f, f->source, bound, order), order);
 }
 
-/* A select of the listed rows on one side of a bound ("< $3", or "" for none). If it has a source of ids, each row is looked
- * up by its id: `offset 0` keeps the planner from reversing the join. */
-static const char *side(const filtering *f, const char *columns, const char *bound, const char *direction, const char *limit)
+/* The listed rows that are after the cursor, or up to it. */
+typedef enum { LATER, EARLIER } side;
+
+/* A condition of this side: " and t.id < $3"; "" without a cursor. */
+static const char *bound_of(const filtering *f, const char *id, side which, int is_descending)
+{
+    const char *comparison = is_descending ? "<" : ">", *or_equal = which == EARLIER ? "=" : "";
+    if (!f->before)
+        return "";
+    if (!f->order->column)
+        return apr_pstrcat(f->pool, " and ", id, " ", comparison, or_equal, " ", f->before, NULL);
+    return apr_psprintf(f->pool, " and (%s, %s) %s%s (timestamptz 'epoch' + %s::bigint * interval '1 microsecond', %s)",
+                        f->order->column, id, comparison, or_equal, f->position, f->before);
+}
+
+/* A select of one side. If it has a source of ids, each row is looked up by its id: `offset 0` keeps the planner from reversing
+ * the join. */
+static const char *rows_of(const filtering *f, const char *columns, side which, const char *limit)
 {
     apr_pool_t *pool = f->pool;
+    int is_descending = f->order->is_descending != (which == EARLIER);
+    const char *direction = is_descending ? " desc" : " asc", *column = f->order->column;
+    const char *bound = bound_of(f, f->source ? "r.source_id" : "t.id", which, is_descending);
     if (!f->source)
-        return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, *bound ? " and t.id " : "", bound,
-                           " order by t.id ", direction, " limit ", limit, NULL);
-    const char *by = apr_pstrcat(pool, f->range.ptr, *bound ? " and r.source_id " : "", bound, NULL);
+        return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, bound, " order by ",
+                           column ? column : "", column ? direction : "", column ? ", " : "", "t.id", direction, " limit ",
+                           limit, NULL);
     return apr_psprintf(pool,
                         "select %s from (%s) r"
                         " cross join lateral (select t.* from %s and t.id = r.source_id%s offset 0) t"
-                        " order by r.source_id %s limit %s",
-                        columns, ids_of(f, by, direction, limit), f->listed->from, f->where.ptr, direction, limit);
+                        " order by r.source_id%s limit %s",
+                        columns, ids_of(f, apr_pstrcat(pool, f->range.ptr, bound, NULL), direction, limit), f->listed->from,
+                        f->where.ptr, direction, limit);
 }
 
-static const char *page(const filtering *f, const char *limit, const char *before)
+/* The columns NEO_PAGE_POSITION and NEO_PAGE_TOTAL. The rows are counted in the order of ids, for which each filter's index
+ * is: without an order the planner would read the whole table, which can have few rows of the organization. */
+static const char *position_of(const filtering *f)
 {
-    apr_pool_t *pool = f->pool;
+    return f->order->column ? apr_psprintf(f->pool, "(extract(epoch from %s) * 1000000)::bigint", f->order->column) : "null";
+}
+
+static const char *total_of(const filtering *f)
+{
+    filtering all = *f;
+    all.order = neo_orders;
+    all.before = NULL;
+    return f->has_total ? apr_psprintf(f->pool, "(select count(*) from (%s) c)",
+                                       rows_of(&all, "t.id", LATER, APR_STRINGIFY(NEO_MAX_TOTAL) " + 1"))
+                        : "null";
+}
+
+static const char *first_page(const filtering *f)
+{
+    int is_plain = !f->order->column && !f->has_total;
+    const char *more = is_plain ? "" : apr_pstrcat(f->pool, ", false, ", position_of(f), ", ", total_of(f), NULL);
+    return rows_of(f, apr_pstrcat(f->pool, f->listed->answer, more, NULL), LATER, f->limit);
+}
+
+static const char *further_page(const filtering *f)
+{
+    const char *direction = f->order->is_descending ? " desc" : "";
+    const char *columns = apr_pstrcat(f->pool, f->listed->answer, " as answer, t.id, ", position_of(f), " as position", NULL);
+    return apr_psprintf(f->pool,
+                        "select p.answer, e.id is not null, p.position, %s from (select (%s) as id) e"
+                        " left join (%s) p on true order by %s%s%sp.id%s",
+                        total_of(f), rows_of(f, "t.id", EARLIER, "1"), rows_of(f, columns, LATER, f->limit),
+                        f->order->column ? "p.position" : "", f->order->column ? direction : "", f->order->column ? ", " : "",
+                        direction);
+}
+
+static const char *page_with_head(const filtering *f)
+{
+    const char *columns = apr_pstrcat(f->pool, f->listed->answer, " as answer, t.id", NULL);
+    return apr_psprintf(f->pool, "%s select p.answer, h.* from head h left join (%s) p on true order by p.id", f->listed->head,
+                        rows_of(f, columns, LATER, f->limit));
+}
+
+static const char *page(const filtering *f)
+{
     if (f->listed->head)
-        return apr_psprintf(pool, "%s select p.answer, h.* from head h left join (%s) p on true order by p.id", f->listed->head,
-                            side(f, apr_pstrcat(pool, f->listed->answer, " as answer, t.id", NULL), "", "asc", limit));
-    if (!before)
-        return side(f, f->listed->answer, "", "desc", limit);
-    return apr_psprintf(pool,
-                        "select p.answer, e.id is not null from (select (%s) as id) e left join (%s) p on true"
-                        " order by p.id desc",
-                        side(f, "t.id", apr_pstrcat(pool, ">= ", before, NULL), "asc", "1"),
-                        side(f, apr_pstrcat(pool, f->listed->answer, " as answer, t.id", NULL),
-                             apr_pstrcat(pool, "< ", before, NULL), "desc", limit));
+        return page_with_head(f);
+    return f->before ? further_page(f) : first_page(f);
 }
 
-static void start(filtering *f, const neo_listed *listed, apr_pool_t *pool)
+static void start(filtering *f, const neo_listed *listed, const neo_order *order, apr_pool_t *pool)
 {
-    f->listed = listed;
-    f->pool = pool;
+    *f = (filtering){.listed = listed, .order = order, .pool = pool};
     f->values = apr_array_make(pool, 8, sizeof(const char *));
     neo_buf_init(&f->where, pool, 256);
     neo_buf_init(&f->range, pool, 64);
-    f->source = NULL;
-    f->is_disjoint = f->conditions = 0;
 }
 
 const char *neo_page_sql(const neo_listed *listed, const char *limit, const char *before, apr_pool_t *pool)
 {
     filtering f;
-    start(&f, listed, pool);
-    return page(&f, limit, before);
+    start(&f, listed, neo_orders, pool);
+    f.limit = limit;
+    f.before = before;
+    return page(&f);
 }
 
 /* Adds a condition that makes PostgreSQL plan a prepared statement for the values of each execution. After five executions it
@@ -278,15 +351,48 @@ static int is_usual(const neo_selection *selection)
     return 1;
 }
 
+int neo_selection_is_plain(const neo_selection *selection)
+{
+    return !selection->count && selection->order == neo_orders && !selection->has_total;
+}
+
+/* Few ids are looked up by themselves. */
+static int has_ids(const neo_selection *selection)
+{
+    for (int i = 0; i < selection->count; i++)
+        if (selection->conditions[i].filter->value == NEO_VALUE_ID)
+            return 1;
+    return 0;
+}
+
 /* Starts a statement with the values of the parameters in `from`. */
 static void start_with(filtering *f, const neo_listed *listed, const char *const *values, int count,
                        const neo_selection *selection, apr_pool_t *pool)
 {
-    start(f, listed, pool);
+    start(f, listed, selection->order, pool);
     for (int i = 0; i < selection->count; i++)
         f->conditions += selection->conditions[i].filter->value != NEO_VALUE_CREATED_AT;
+    f->is_source_possible = !f->order->column && !has_ids(selection);
+    f->has_total = selection->has_total;
     for (int i = 0; i < count; i++)
         parameter(f, values[i]);
+}
+
+static void add_conditions(filtering *f, const neo_selection *selection)
+{
+    for (int i = 0; i < selection->count; i++)
+        add_condition(f, &selection->conditions[i]);
+}
+
+static const char *page_of(filtering *f, const neo_selection *selection)
+{
+    f->limit = apr_pstrcat(f->pool, parameter(f, apr_itoa(f->pool, selection->limit)), "::int", NULL);
+    f->before = selection->before ? parameter(f, selection->before) : NULL;
+    f->position = f->before && f->order->column ? parameter(f, selection->position) : NULL;
+    add_conditions(f, selection);
+    if (is_usual(selection) && !f->listed->head)
+        add_plan_for_values(f);
+    return page(f);
 }
 
 neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *const *values, int count,
@@ -294,15 +400,10 @@ neo_pg_status neo_page_run(neo_pg *pg, const neo_listed *listed, const char *con
 {
     filtering f;
     start_with(&f, listed, values, count, selection, pool);
-    const char *limit = apr_pstrcat(pool, parameter(&f, apr_itoa(pool, selection->limit)), "::int", NULL);
-    const char *before = selection->before ? parameter(&f, selection->before) : NULL;
-    for (int i = 0; i < selection->count; i++)
-        add_condition(&f, &selection->conditions[i]);
-    if (is_usual(selection) && !listed->head)
-        add_plan_for_values(&f);
-    const char *sql = page(&f, limit, before), *const *all = (const char *const *)f.values->elts;
+    const char *sql = page_of(&f, selection), *const *all = (const char *const *)f.values->elts;
     const neo_statement *statement = is_usual(selection) ? neo_statement_of(sql, f.values->nelts) : NULL;
-    neo_pg_limit_time(pg, selection->count ? TIME_LIMIT_MS : 0); /* without filters the index gives the page */
+    /* without filters an index gives the page in each order */
+    neo_pg_limit_time(pg, selection->count || selection->has_total ? TIME_LIMIT_MS : 0);
     neo_pg_status status =
         statement ? neo_pg_run(pg, statement, all, pool, rows) : neo_pg_query(pg, sql, f.values->nelts, all, pool, rows);
     neo_pg_limit_time(pg, 0);
@@ -314,8 +415,7 @@ const char *neo_page_all(const neo_listed *listed, const char *const *values, in
 {
     filtering f;
     start_with(&f, listed, values, count, selection, pool);
-    for (int i = 0; i < selection->count; i++)
-        add_condition(&f, &selection->conditions[i]);
+    add_conditions(&f, selection);
     *parameters = f.values;
-    return side(&f, listed->answer, "", "desc", "all");
+    return rows_of(&f, listed->answer, LATER, "all");
 }

@@ -192,7 +192,7 @@ neo_pg_status neo_table_list(neo_pg *pg, const neo_resource *resource, const neo
 {
     const statements *s = of(resource);
     neo_values v = values_for(actor, NULL);
-    if (selection->count)
+    if (!neo_selection_is_plain(selection))
         return neo_page_run(pg, &s->listed, &actor->organization, 1, selection, pool, rows);
     v.of[NEO_PARAM_LIMIT] = apr_itoa(pool, selection->limit);
     v.of[NEO_PARAM_BEFORE] = selection->before;

@@ -42,7 +42,8 @@ const char *neo_admin_list_deliveries(neo_pg *pg, const char *subscription, cons
     if (wrong)
         return wrong;
     neo_condition condition = {neo_operation_filter(&neo_operations[NEO_ACTION_LIST_DELIVERIES], NULL, "status"), &status, 1};
-    neo_selection selection = {&condition, status != NULL, NULL, atoi(limit)};
+    neo_selection selection = {
+        .conditions = &condition, .count = status != NULL, .order = &neo_orders[NEO_NEWEST_FIRST], .limit = atoi(limit)};
     neo_actor actor = {.organization = neo_rows_value(&of, 0, 0)};
     const char *answer = apr_pstrcat(pool, "(", delivery_sql, ")", NULL);
     wrong = sentence(neo_delivery_list(pg, &actor, subscription, answer, &selection, pool, &rows), &rows);

@@ -82,6 +82,10 @@ def test_conversations_are_listed_by_pages_and_filtered(org):
     assert len(conversations(org, triage="pending")["items"]) == 5
     chosen = [all_of_them[1], all_of_them[4]]
     assert conversations(org, ids=[one["id"] for one in reversed(chosen)])["items"] == chosen
+    response = org.api.get("whatsapp/conversations", params={"sort": "created_at", "limit": 4, "count": "true", "fields": "id"})
+    assert ok(response)["items"] == [{"id": one["id"]} for one in all_of_them[:1:-1]] and response.headers["X-Total-Count"] == "6"
+    assert len(ok(org.api.get(response.links["next"]["url"]))["items"]) == 2
+    refused(org.api.get("whatsapp/conversations?sort=updated_at"), 400, "validation.parameter_invalid")
 
 
 def test_messages_are_listed_by_pages(org):
@@ -92,6 +96,7 @@ def test_messages_are_listed_by_pages(org):
     assert [len(first["items"]), len(rest["items"])] == [3, 2]
     assert first["items"] + rest["items"] == messages(org, id)["items"]
     assert messages(org, id, ids=[first["items"][1]["id"], id.replace("wac_", "wam_")])["items"] == [first["items"][1]]
+    assert messages(org, id, limit=2, sort="created_at")["items"] == messages(org, id)["items"][:2:-1]
 
 
 @pytest.mark.parametrize("path", ["", "/messages"])

@@ -13,6 +13,7 @@ typedef struct {
     fake_pg *server;
     char before[NEO_ID_SIZE]; /* the id that the last list continued from; empty for a first page */
     const char *organization;
+    char position[20];  /* of the cursor */
     char values[2][20]; /* the first ones of the filter creci */
     const char *error;  /* an SQLSTATE instead of rows */
 } scene;
@@ -22,16 +23,19 @@ typedef struct {
 
 static void answer(fake_pg *fake, const char *sql, const char *const *values, fake_reply *reply)
 {
-    static const char *const rows[] = {"{\"id\":\"" FIRST "\"}", "f", "{\"id\":\"" SECOND "\"}", "f"};
+    static const char *const rows[] = {"{\"id\":\"" FIRST "\"}",  "f", "1789000000000001", "10001",
+                                       "{\"id\":\"" SECOND "\"}", "f", "1789000000000000", "10001"};
     scene *s = fake->data;
     const char *before = fake_value(sql, values, "t.id < "), *first = fake_value(sql, values, "in (neoapi.creci_key(");
     const char *second = fake_value(sql, values, "), neoapi.creci_key(");
+    const char *position = fake_value(sql, values, "timestamptz 'epoch' + ");
+    apr_cpystrn(s->position, position ? position : "", sizeof s->position);
     apr_cpystrn(s->values[0], first ? first : "", sizeof s->values[0]);
     apr_cpystrn(s->values[1], second ? second : "", sizeof s->values[1]);
     apr_cpystrn(s->before, before ? before : "", sizeof s->before);
     s->organization =
         strcmp(fake_value(sql, values, "organization_id = "), ORGANIZATION) == 0 ? ORGANIZATION : OTHER_ORGANIZATION;
-    *reply = (fake_reply){.columns = 2, .rows = 2, .values = rows, .error = s->error};
+    *reply = (fake_reply){.columns = 4, .rows = 2, .values = rows, .error = s->error};
 }
 
 static scene *scene_with(fake_key *key, apr_pool_t *pool)
@@ -81,6 +85,9 @@ static void valid_queries_are_accepted(void **state)
         "created_gte=2026-01-01T00:00:00Z&created_lte=2026-01-01T00:00:00%2B01:00",
         "updated_gte=2026-01-01T00:00:00Z",
         "visibility=public&visibility=private,restricted",
+        "sort=-created_at",
+        "sort=created_at&count=false&fields=id",
+        "sort=updated_at&count=true&fields=id&fields=name,email",
         "ids=" FIRST "," SECOND "&ids=" FIRST,
     };
     scene *s = scene_with(key_of("org_viewer", *state), *state);
@@ -107,6 +114,12 @@ static const char *const invalid_queries[][3] = {
     {"creci=1,,3", "validation.parameter_invalid", "creci"},
     {"creci=1&creci", "validation.parameter_invalid", "creci"},
     {"visibility=public%2Cprivate", "validation.parameter_invalid", "visibility"},
+    {"sort=", "validation.parameter_invalid", "sort"},
+    {"sort=name", "validation.parameter_invalid", "sort"},
+    {"sort=created_at&sort=created_at", "validation.parameter_invalid", "sort"},
+    {"count=1", "validation.parameter_invalid", "count"},
+    {"fields=id,nothing,none", "validation.parameter_invalid", "fields"},
+    {"fields=", "validation.parameter_invalid", "fields"},
     {"ids=", "validation.parameter_invalid", "ids"},
     {"ids=x", "validation.parameter_invalid", "ids"},
     {"ids=BRK_01jd3x0000000000000000000z", "validation.parameter_invalid", "ids"},
@@ -358,6 +371,20 @@ static void a_cursor_is_valid_for_its_filters_only(void **state)
     assert_int_equal(list_with(s, "creci=1&q=abc", cursor, *state), 200); /* in any order */
 }
 
+static void a_cursor_carries_its_order(void **state)
+{
+    scene *s = scene_with(key_of("org_viewer", *state), *state);
+    const char *cursor = cursor_for(s, "limit=1&sort=-updated_at", *state);
+    assert_int_equal(list_with(s, "sort=-updated_at&count=true", cursor, *state), 200);
+    assert_string_equal(s->position, "1789000000000001");
+    assert_string_equal(header_of(s->host, "X-Total-Count"), "10000+");
+    assert_cursor_refused(s, "", cursor, "validation.cursor_invalid", *state);
+    assert_cursor_refused(s, "sort=updated_at", cursor, "validation.cursor_invalid", *state);
+    cursor = cursor_for(s, "limit=1", *state);
+    assert_int_equal(list_with(s, "sort=-created_at", cursor, *state), 200);
+    assert_null(header_of(s->host, "X-Total-Count"));
+}
+
 static void an_expired_cursor_is_refused(void **state)
 {
     scene *s = scene_with(key_of("org_viewer", *state), *state);
@@ -403,6 +430,7 @@ int main(void)
         pool_test(a_cursor_has_one_spelling),
         pool_test(a_cursor_is_valid_for_its_organization_only),
         pool_test(a_cursor_is_valid_for_its_filters_only),
+        pool_test(a_cursor_carries_its_order),
         pool_test(an_expired_cursor_is_refused),
         pool_test(a_cursor_opens_with_any_key_of_the_deployment),
     };
