@@ -189,7 +189,7 @@ const neo_operation neo_operations[NEO_ACTIONS] = {
     [NEO_ACTION_READ_EXTERNAL] = {.method = "GET",
                                   .path = BY_EXTERNAL_ID,
                                   .access = NEO_ACCESS_READ,
-                                  .accepts = NEO_ACCEPTS_IF_NONE_MATCH,
+                                  .accepts = NEO_ACCEPTS_IF_NONE_MATCH | NEO_ACCEPTS_FIELDS,
                                   .status = 200,
                                   .response_headers = NEO_RESPONSE_ETAG,
                                   .media_type = JSON,
