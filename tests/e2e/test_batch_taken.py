@@ -46,7 +46,7 @@ def test_a_batch_has_from_one_to_a_hundred_operations(own_api):
     ({}, {"operations": "operations_required"}),
     ({"operations": None}, {"operations": "operations_required"}),
     ({"operations": {}, "atomic": "yes"}, {"operations": "operations_invalid", "atomic": "atomic_invalid"}),
-    ({"operations": [{}, 7, {"method": "upsert"}]}, {"operations[0].method": "operations_method_required",
+    ({"operations": [{}, 7, {"method": "merge"}]}, {"operations[0].method": "operations_method_required",
                                                     "operations[1]": "operations_invalid",
                                                     "operations[2].method": "operations_method_invalid"}),
     ({"operations": [{"method": "update"}, {"method": "delete", "data": {}}, {"method": "create", "id": "x", "data": 7}]},
