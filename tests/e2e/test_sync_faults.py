@@ -72,7 +72,8 @@ class Writer(threading.Thread):
         self.made[collection] += [answer["id"]] if answer and one["method"] == "create" else []
 
     def write_batch(self, collection):
-        operations = [self.operation(collection) for _ in range(self.random.randint(2, MAX_BATCH))]
+        """In the order of their methods, because those that follow each other and have the same one need a single statement."""
+        operations = sorted((self.operation(collection) for _ in range(self.random.randint(2, MAX_BATCH))), key=lambda one: one["method"])
         answer = self.send("POST", collection + "/batch", {"operations": operations}) or {"succeeded": 0, "results": []}
         self.count += answer["succeeded"]
         self.made[collection] += [one["resource"]["id"] for one in answer["results"] if one["status"] == 201]
