@@ -23,8 +23,10 @@ create table neoapi.event_epoch (
 );
 create unique index event_epoch_is_one on neoapi.event_epoch ((true));
 
--- Events after `position` have a created_at of at most six hours before `noted_at`, and others one of at most six hours after it: no
--- write takes so long, and neoapi.event_time limits what a wrong clock of a host can do. So a position leads to partitions. One that precedes all marks is no longer valid: later events have been dropped, or its epoch has ended.
+-- A position, and when it was the end of the log. created_at of later events is at most six hours before `noted_at`, and that of
+-- earlier ones at most six hours after it: no write takes so long, and neoapi.event_time limits the effect of a host's wrong clock. So
+-- a position determines partitions. A position before all marks is no longer valid: later events have been dropped, or its epoch has
+-- ended.
 create table neoapi.event_mark (
     position text collate "C" primary key,
     noted_at timestamptz not null
@@ -451,9 +453,10 @@ create function neoapi.event_is_queued(day date) returns boolean
         on d.organization_id = q.organization_id and d.subscription_id = q.subscription_id and d.id = q.id
         where d.event_at < (day + 1)::timestamp at time zone 'UTC');
 
--- Notes the event log's position, creates the partitions of the next days and drops those that are too old. Events are kept at least as long as deliveries, and
--- as long as one of them is queued. Security definer, because the runtime role cannot create tables. If another session runs it,
--- it does nothing. lock_timeout limits how long other sessions queue behind its locks; the janitor calls it again.
+-- Notes the event log's position, creates the partitions of the next days and drops those that are too old. Events are kept at least
+-- as long as deliveries, and as long as a delivery of them is queued. Security definer, because the runtime role cannot create
+-- tables. If another session runs it, it does nothing. lock_timeout limits how long other sessions queue behind its locks; the janitor
+-- calls it again.
 create function neoapi.maintain_partitions(delivery_days int, event_days int) returns void
     language plpgsql security definer set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as $$
 declare

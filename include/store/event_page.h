@@ -23,7 +23,7 @@ enum {
 };
 
 /* The events after a position, oldest first. `after`: "" is the oldest valid position, "now" the end of the log. Examines at
- * most some thousand events, so that a page of few matching events costs no more than others. */
+ * most 101 events, so that a page with few or no matching events costs no more than others. */
 NEO_MUSTCHECK neo_pg_status neo_event_follow(neo_pg *pg, const neo_actor *actor, const char *types, const char *after,
                                              const neo_selection *selection, apr_pool_t *pool, neo_rows *rows);
 

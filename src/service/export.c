@@ -19,7 +19,7 @@ typedef struct {
     neo_pg *pg;    /* NULL once all rows are read */
     neo_text part;
     apr_pool_t *part_pool;
-    int is_paid; /* the part is counted against the rate limit */
+    int is_counted; /* against the rate limit */
     neo_ms checked_at;
 } export;
 
@@ -51,7 +51,7 @@ static neo_pg_status read_part(export *e, neo_rows *rows)
 {
     apr_pool_clear(e->part_pool);
     e->part = (neo_text){"", 0};
-    e->is_paid = 0;
+    e->is_counted = 0;
     neo_pg_status status = neo_snapshot_fetch(e->pg, e->part_pool, rows);
     if (status != NEO_PG_OK)
         return status;
@@ -86,7 +86,7 @@ static neo_stream_status next(neo_stream *stream, neo_text *part, const char **w
         *why = "the database failed";
         return NEO_STREAM_FAILED;
     }
-    if (e->part.len && !e->is_paid && !(e->is_paid = neo_call_count_part(&e->call, RESERVED_PART)))
+    if (e->part.len && !e->is_counted && !(e->is_counted = neo_call_count_part(&e->call, RESERVED_PART)))
         return NEO_STREAM_WAIT;
     *part = e->part;
     e->part.len = 0;
@@ -133,7 +133,7 @@ static neo_problem *begin(export *e)
     return problem;
 }
 
-/* Reads the first part, so that a failure until then gets a response of its own. The request itself pays for it. */
+/* Reads the first part, so that a failure until then gets a response of its own. The request itself is counted for it. */
 static neo_problem *read_first(export *e, const neo_selection *selection)
 {
     neo_call *call = &e->call;
@@ -141,7 +141,7 @@ static neo_problem *read_first(export *e, const neo_selection *selection)
     neo_pg_status status = neo_table_open_snapshot(e->pg, call->match.resource, &call->actor, selection, call->pool, &rows);
     if (status == NEO_PG_OK)
         status = read_part(e, &rows);
-    e->is_paid = 1;
+    e->is_counted = 1;
     return status == NEO_PG_OK ? NULL : neo_call_failed(call, status, &rows);
 }
 

@@ -6,18 +6,17 @@
 
 #include "sql/event_page.h"
 
-#define RECORD  "neoapi.event_record(t)"
-#define PREFIX  "evt_"
-#define SCANNED 101 /* events that a page with conditions examines: with more, the planner may sort all later ones */
-#define LARGEST 101 /* rows that a page without conditions needs */
+#define RECORD "neoapi.event_record(t)"
+#define PREFIX "evt_"
+#define SCANNED                                                                                                                \
+    101 /* events that a page examines: the largest page and one more. With more, the planner may sort all later ones */
 
 static neo_statement *read_one, *check_epoch;
-static const char *head[2]; /* of pages that follow the log; [1]: with conditions */
+static const char *head; /* of pages that follow the log */
 
 void neo_event_make_statements(apr_pool_t *pool)
 {
-    head[0] = apr_psprintf(pool, follow_sql, LARGEST, LARGEST, LARGEST);
-    head[1] = apr_psprintf(pool, follow_sql, SCANNED, SCANNED, SCANNED);
+    head = apr_psprintf(pool, follow_sql, SCANNED, SCANNED, SCANNED);
     read_one = neo_statement_make(pool, read_sql, 3, 0);
     check_epoch = neo_statement_make(pool, "select neoapi.check_event_epoch()", 0, 1);
 }
@@ -35,8 +34,7 @@ neo_pg_status neo_event_list(neo_pg *pg, const neo_actor *actor, const char *typ
 neo_pg_status neo_event_follow(neo_pg *pg, const neo_actor *actor, const char *types, const char *after,
                                const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
-    const neo_listed listed = {RECORD, types ? "scan t where t.type = any ($3::text[])" : "scan t where true", PREFIX,
-                               head[types || selection->count]};
+    const neo_listed listed = {RECORD, types ? "scan t where t.type = any ($3::text[])" : "scan t where true", PREFIX, head};
     const char *values[] = {actor->organization, after, types};
     return neo_page_run(pg, &listed, values, types ? 3 : 2, selection, pool, rows);
 }

@@ -2,9 +2,9 @@
 -- Pages of the event log (see event_page.c).
 
 -- The beginning of a page that follows the log of an organization ($1) from a position ($2): '' is the oldest valid one, 'now' the
--- end of the log. `scan` has at most %d events, to which the page's conditions are applied: a number, because the planner would
--- not expect a parameter to be small. `head` has the position from which the
--- next page continues, and whether there are more events to scan.
+-- end of the log. `scan` has at most %d events, to which the page's conditions are applied. The limit is a literal, because the
+-- planner assumes that a parameter is large. `head` has the position from which the next page continues, and whether there are more
+-- events to scan.
 -- name: follow
 with log as materialized (
     select l.start, l.stop, l.is_current, l.start collate "C" <= l.newest as is_issued, (
@@ -28,7 +28,7 @@ head as (
         l.is_current, l.is_issued and l.since is not null as is_valid
     from log l, (select count(*) as n, max(id) as last from scan) s);
 
--- An event $2 of an organization ($1), if its type is one of $3. The marks lead to its partitions.
+-- An event $2 of an organization ($1), if its type is one of $3. The marks determine its partitions.
 -- name: read
 select neoapi.event_record(t)
 from neoapi.event t
@@ -38,8 +38,8 @@ and t.created_at >= (
 and t.created_at <= (
     select coalesce(min(m.noted_at) + interval '6 hours', 'infinity') from neoapi.event_mark m where m.position > $2);
 
--- The pairs of an organization and a position, of two arrays, after which there are events. Only positions near the end of the log
--- are asked for.
+-- The pairs of an organization and a position, of two arrays, after which there are events. All positions are near the end of the
+-- log.
 -- name: find_new
 select w.organization, w.position
 from unnest('%s'::text[], '%s'::text[]) as w (organization, position)
