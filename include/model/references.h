@@ -15,6 +15,17 @@ typedef struct neo_reference {
 /* All references in a body from neo_validate, in the order of the fields: an array of neo_reference. */
 apr_array_header_t *neo_references(const neo_resource *resource, const neo_json *clean, apr_pool_t *pool);
 
+/* Whether a body as it was sent has a reference by external id ({"external_id": "ERP-77"}) to a resource of `kind`; NULL: of
+ * any. `body` may be NULL. */
+int neo_refers_by_external_id(const neo_resource *resource, const neo_json *body, const neo_resource *kind);
+
+/* Returns the value that replaces a reference to a resource of `kind`; the value is as it was sent, perhaps malformed. */
+typedef neo_json *(*neo_reference_replacer)(void *data, const neo_resource *kind, neo_json *value);
+
+/* A copy of a body as it was sent, with its references replaced. */
+neo_json *neo_references_replace(const neo_resource *resource, neo_json *body, neo_reference_replacer replace, void *data,
+                                 apr_pool_t *pool);
+
 /* Whether the resource has fields that are references. */
 int neo_has_references(const neo_resource *resource);
 

@@ -236,6 +236,9 @@ const neo_resource *neo_resource_named(const char *name);
 const neo_field *neo_field_named(const neo_field *fields, const char *name);
 const neo_filter *neo_filter_named(const neo_resource *resource, const char *name);
 
+/* Whether clients can give the resource an id of theirs. */
+int neo_has_external_id(const neo_resource *resource);
+
 /* The field of a unique index, which is named <table>_<field>_key, or <table>_<status>_<field>_key if only rows with that
  * status are in it; then *status is set, else NULL. NULL for an index with another name. */
 const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status);

@@ -14,4 +14,8 @@ NEO_MUSTCHECK neo_problem *neo_validate(const neo_resource *resource, neo_json *
 NEO_MUSTCHECK neo_problem *neo_validate_patch(const neo_resource *resource, neo_json *current, neo_json *patch,
                                               apr_pool_t *pool, neo_json **clean);
 
+/* The same for a body that has the changes of the patch already. */
+NEO_MUSTCHECK neo_problem *neo_validate_merged(const neo_resource *resource, neo_json *merged, neo_json *patch,
+                                               apr_pool_t *pool, neo_json **clean);
+
 #endif

@@ -205,7 +205,7 @@ int neo_batch_cost(const neo_batch *batch)
 
 int neo_batch_has_method(const neo_resource *resource, neo_method method)
 {
-    return method != NEO_METHOD_UPSERT || neo_field_named(resource->fields, "external_id");
+    return method != NEO_METHOD_UPSERT || neo_has_external_id(resource);
 }
 
 int neo_batch_is_possible(const neo_resource *resource)

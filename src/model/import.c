@@ -106,56 +106,17 @@ typedef struct {
     apr_pool_t *pool;
 } renaming;
 
-static neo_json *rename_in(const renaming *r, const neo_field *fields, neo_json *object);
-
-static neo_json *rename_one(const renaming *r, const neo_field *field, neo_json *value, const neo_json *beside)
+static neo_json *rename_one(void *data, const neo_resource *kind, neo_json *value)
 {
-    const neo_resource *kind = neo_referenced_resource(field, beside);
+    const renaming *r = data;
     const char *given = neo_import_given(value, r->pool);
-    if (!kind || !given)
-        return value;
-    return neo_json_make_string(r->id_of(r->data, kind, given), r->pool);
-}
-
-static neo_json *rename_list(const renaming *r, const neo_field *field, neo_json *list)
-{
-    neo_json *copy = neo_json_make_array(r->pool);
-    for (apr_size_t i = 0; i < neo_json_size(list); i++) {
-        neo_json *one = neo_json_at(list, i);
-        neo_json_append(copy, field->type == NEO_LIST ? rename_in(r, field->fields, one) : rename_one(r, field, one, NULL));
-    }
-    return copy;
-}
-
-static neo_json *rename_value(const renaming *r, const neo_field *field, neo_json *value, const neo_json *beside)
-{
-    neo_json_kind kind = neo_json_kind_of(value);
-    if (field->type == NEO_REFERENCE)
-        return rename_one(r, field, value, beside);
-    if (field->type == NEO_OBJECT)
-        return rename_in(r, field->fields, value);
-    if ((field->type == NEO_LIST || field->type == NEO_REFERENCE_LIST) && kind == NEO_JSON_ARRAY)
-        return rename_list(r, field, value);
-    return value;
-}
-
-static neo_json *rename_in(const renaming *r, const neo_field *fields, neo_json *object)
-{
-    if (neo_json_kind_of(object) != NEO_JSON_OBJECT)
-        return object;
-    neo_json *copy = neo_json_make_object(r->pool);
-    for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
-        const neo_field *field = neo_field_named(fields, neo_json_member_key(m));
-        neo_json *value = neo_json_member_value(m);
-        neo_json_set(copy, neo_json_member_key(m), field ? rename_value(r, field, value, object) : value);
-    }
-    return copy;
+    return given ? neo_json_make_string(r->id_of(r->data, kind, given), r->pool) : value;
 }
 
 neo_json *neo_import_rename(const neo_resource *resource, neo_json *body, neo_import_id id_of, void *data, apr_pool_t *pool)
 {
-    const renaming r = {id_of, data, pool};
-    return neo_has_references(resource) ? rename_in(&r, resource->fields, body) : body;
+    renaming r = {id_of, data, pool};
+    return neo_references_replace(resource, body, rename_one, &r, pool);
 }
 
 /* ---------------------------------------------------------------- the row */

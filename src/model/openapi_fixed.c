@@ -168,6 +168,13 @@ static const struct {
             }
         }
     })},
+    {"schemas", "ExternalReference", NEO_JSON({
+        "type": "object",
+        "description": "A reference by the external id of the other resource, instead of its id.",
+        "required": ["external_id"],
+        "properties": {"external_id": {"type": "string", "minLength": 1, "maxLength": 100, "examples": ["crm-48213"]}},
+        "additionalProperties": false
+    })},
     {"schemas", "PageInfo", NEO_JSON({
         "type": "object",
         "description": "The place of a page in its list. The cursors of an empty page are null.",

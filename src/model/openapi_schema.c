@@ -205,16 +205,33 @@ static neo_json *boolean_schema(const maker *m, const neo_field *field)
     return neo_openapi_json(m->builder->pool, NEO_JSON({"type" : "boolean"}));
 }
 
+/* A reference that is sent can have the external id instead. */
+static neo_json *id_or_external_id(const maker *m, const neo_resource *kind, const char *prefix)
+{
+    apr_pool_t *pool = m->builder->pool;
+    neo_json *id = id_schema(prefix, pool);
+    if (is_read(m->shape) || !neo_has_external_id(kind))
+        return id;
+    neo_json *either = neo_json_make_array(pool), *schema = neo_json_make_object(pool);
+    neo_json_append(either, id);
+    neo_json_append(either, neo_openapi_ref(m->builder, "schemas", "ExternalReference"));
+    neo_json_set(schema, "oneOf", either);
+    return schema;
+}
+
 /* If the member `type` gives the kind, an id of any of its kinds. */
 static neo_json *reference_schema(const maker *m, const neo_field *field)
 {
     apr_pool_t *pool = m->builder->pool;
     const char *prefixes = NULL;
-    if (field->refers)
-        return id_schema(field->refers->prefix, pool);
-    for (const char *const *v = neo_field_named(m->fields, "type")->values; *v; v++)
-        prefixes = apr_pstrcat(pool, prefixes ? prefixes : "(", prefixes ? "|" : "", neo_resource_named(*v)->prefix, NULL);
-    return id_schema(apr_pstrcat(pool, prefixes, ")", NULL), pool);
+    const neo_resource *kind = field->refers;
+    if (kind)
+        return id_or_external_id(m, kind, kind->prefix);
+    for (const char *const *v = neo_field_named(m->fields, "type")->values; *v; v++) {
+        kind = neo_resource_named(*v);
+        prefixes = apr_pstrcat(pool, prefixes ? prefixes : "(", prefixes ? "|" : "", kind->prefix, NULL);
+    }
+    return id_or_external_id(m, kind, apr_pstrcat(pool, prefixes, ")", NULL));
 }
 
 static neo_json *array_schema(const maker *m, const neo_field *field, neo_json *items)
@@ -280,6 +297,11 @@ _Static_assert(sizeof schemas / sizeof *schemas == NEO_TYPES, "every type has it
 static neo_json *nullable(neo_json *schema, apr_pool_t *pool)
 {
     neo_json *type = neo_json_get(schema, "type"), *values = neo_json_get(schema, "enum");
+    neo_json *alternatives = neo_json_get(schema, "oneOf");
+    if (alternatives) {
+        neo_json_append(alternatives, neo_openapi_json(pool, NEO_JSON({"type" : "null"})));
+        return schema;
+    }
     if (!type) {
         neo_json *either = neo_openapi_json(pool, NEO_JSON({"anyOf" : []}));
         neo_json_append(neo_json_get(either, "anyOf"), schema);

@@ -451,7 +451,7 @@ int neo_operation_is_of(const neo_operation *operation, const neo_resource *reso
 {
     int is_export = operation == &neo_operations[NEO_ACTION_EXPORT];
     if (neo_operation_is_by_external_id(operation))
-        return neo_field_named(resource->fields, "external_id") != NULL;
+        return neo_has_external_id(resource);
     return (!(operation->accepts & NEO_ACCEPTS_BATCH) || resource->has_batch) && (!is_export || resource->has_events);
 }
 

@@ -5,6 +5,8 @@
 #include <apr_strings.h>
 #include <string.h>
 
+#include "model/check.h"
+
 typedef struct {
     apr_array_header_t *found;
     apr_pool_t *pool;
@@ -50,6 +52,100 @@ apr_array_header_t *neo_references(const neo_resource *resource, const neo_json 
     find(&w, resource->fields, clean, "");
     return w.found;
 }
+
+/* ---------------------------------------------------------------- in a body as it was sent */
+
+static int refers_externally(const neo_field *fields, const neo_json *object, const neo_resource *kind);
+
+static int list_refers_externally(const neo_field *field, const neo_json *list, const neo_resource *kind)
+{
+    for (apr_size_t i = 0; neo_json_kind_of(list) == NEO_JSON_ARRAY && i < neo_json_size(list); i++) {
+        const neo_json *one = neo_json_at(list, i);
+        if (field->type == NEO_LIST ? refers_externally(field->fields, one, kind)
+                                    : neo_json_kind_of(one) == NEO_JSON_OBJECT && (!kind || field->refers == kind))
+            return 1;
+    }
+    return 0;
+}
+
+static int refers_externally(const neo_field *fields, const neo_json *object, const neo_resource *kind)
+{
+    for (const neo_field *f = fields; f->name && neo_json_kind_of(object) == NEO_JSON_OBJECT; f++) {
+        int may_refer = f->type == NEO_REFERENCE || f->type == NEO_REFERENCE_LIST || f->fields;
+        const neo_json *value = may_refer ? neo_json_get(object, f->name) : NULL;
+        if (!value)
+            continue;
+        if (f->type == NEO_REFERENCE
+                ? neo_json_kind_of(value) == NEO_JSON_OBJECT && (!kind || neo_referenced_resource(f, object) == kind)
+            : f->type == NEO_OBJECT ? refers_externally(f->fields, value, kind)
+                                    : list_refers_externally(f, value, kind))
+            return 1;
+    }
+    return 0;
+}
+
+int neo_refers_by_external_id(const neo_resource *resource, const neo_json *body, const neo_resource *kind)
+{
+    return body && refers_externally(resource->fields, body, kind);
+}
+
+typedef struct {
+    neo_reference_replacer replace;
+    void *data;
+    apr_pool_t *pool;
+} replacement;
+
+static neo_json *replace_in(const replacement *r, const neo_field *fields, neo_json *object);
+
+static neo_json *replace_one(const replacement *r, const neo_field *field, neo_json *value, const neo_json *beside)
+{
+    const neo_resource *kind = neo_referenced_resource(field, beside);
+    return kind ? r->replace(r->data, kind, value) : value;
+}
+
+static neo_json *replace_in_list(const replacement *r, const neo_field *field, neo_json *list)
+{
+    neo_json *copy = neo_json_make_array(r->pool);
+    for (apr_size_t i = 0; i < neo_json_size(list); i++) {
+        neo_json *one = neo_json_at(list, i);
+        neo_json_append(copy, field->type == NEO_LIST ? replace_in(r, field->fields, one) : replace_one(r, field, one, NULL));
+    }
+    return copy;
+}
+
+static neo_json *replace_in_value(const replacement *r, const neo_field *field, neo_json *value, const neo_json *beside)
+{
+    neo_json_kind kind = neo_json_kind_of(value);
+    if (field->type == NEO_REFERENCE)
+        return replace_one(r, field, value, beside);
+    if (field->type == NEO_OBJECT)
+        return replace_in(r, field->fields, value);
+    if ((field->type == NEO_LIST || field->type == NEO_REFERENCE_LIST) && kind == NEO_JSON_ARRAY)
+        return replace_in_list(r, field, value);
+    return value;
+}
+
+static neo_json *replace_in(const replacement *r, const neo_field *fields, neo_json *object)
+{
+    if (neo_json_kind_of(object) != NEO_JSON_OBJECT)
+        return object;
+    neo_json *copy = neo_json_make_object(r->pool);
+    for (void *m = neo_json_first(object); m; m = neo_json_next(object, m)) {
+        const neo_field *field = neo_field_named(fields, neo_json_member_key(m));
+        neo_json *value = neo_json_member_value(m);
+        neo_json_set(copy, neo_json_member_key(m), field ? replace_in_value(r, field, value, object) : value);
+    }
+    return copy;
+}
+
+neo_json *neo_references_replace(const neo_resource *resource, neo_json *body, neo_reference_replacer replace, void *data,
+                                 apr_pool_t *pool)
+{
+    const replacement r = {replace, data, pool};
+    return neo_has_references(resource) ? replace_in(&r, resource->fields, body) : body;
+}
+
+/* ---------------------------------------------------------------- in the tables of fields */
 
 /* Whether a reference can refer to that kind. If it has no fixed kind, the member `type` beside it names the kind. */
 static int can_refer(const neo_field *fields, const neo_field *reference, const neo_resource *kind)

@@ -98,6 +98,11 @@ static const char *after(const char *text, const char *start)
     return strncmp(text, start, len) == 0 && text[len] == '_' ? text + len + 1 : NULL;
 }
 
+int neo_has_external_id(const neo_resource *resource)
+{
+    return resource->fields && neo_field_named(resource->fields, "external_id");
+}
+
 const neo_field *neo_field_of_unique_index(const neo_resource *resource, const char *index, const char **status)
 {
     const char *key = after(index, resource->table ? resource->table : resource->name);

@@ -213,7 +213,13 @@ neo_problem *neo_validate(const neo_resource *resource, neo_json *body, apr_pool
 neo_problem *neo_validate_patch(const neo_resource *resource, neo_json *current, neo_json *patch, apr_pool_t *pool,
                                 neo_json **clean)
 {
+    return neo_validate_merged(resource, neo_json_merge_patch(current, patch, pool), patch, pool, clean);
+}
+
+neo_problem *neo_validate_merged(const neo_resource *resource, neo_json *merged, neo_json *patch, apr_pool_t *pool,
+                                 neo_json **clean)
+{
     if (neo_json_kind_of(patch) != NEO_JSON_OBJECT)
         return not_an_object(pool, patch);
-    return check(resource, neo_json_merge_patch(current, patch, pool), patch, pool, clean);
+    return check(resource, merged, patch, pool, clean);
 }

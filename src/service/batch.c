@@ -54,34 +54,55 @@ static neo_pg_status check_rules(neo_work *w, neo_item *i, const neo_json *befor
     return status;
 }
 
-static neo_pg_status prepare_create(neo_work *w, neo_item *i)
-{
-    neo_json *clean;
-    i->problem = neo_validate(resource_of(w), i->operation->data, w->call->pool, &clean);
-    i->row.body = clean;
-    i->row.now = neo_id_issue(i->row.id, resource_of(w)->prefix);
-    return i->problem ? NEO_PG_OK : check_rules(w, i, NULL, clean);
-}
-
-static neo_pg_status prepare_change(neo_work *w, neo_item *i)
+/* Reads what the item changes, and sets the body to be validated: of an update, with its changes; of a deletion, none. */
+static void read_item(neo_work *w, neo_item *i)
 {
     const char *wrong;
-    int is_update = i->method == NEO_METHOD_UPDATE;
-    neo_json *clean = NULL, *before = NULL;
-    i->row.now = neo_now_ms();
-    if (is_update || resource_of(w)->preconditions) {
-        before = neo_json_parse(w->items[i->first].current, w->call->pool, &wrong);
-        i->problem = before ? NULL : neo_problem_internal(w->call->pool);
+    const neo_resource *resource = resource_of(w);
+    neo_text current = w->items[i->first].current;
+    int is_create = i->method == NEO_METHOD_CREATE, is_update = i->method == NEO_METHOD_UPDATE;
+    i->row.now = is_create ? neo_id_issue(i->row.id, resource->prefix) : neo_now_ms();
+    i->body = i->operation->data;
+    if (!is_create && !current.ptr)
+        i->problem = neo_call_not_found(w->call);
+    else if (is_update || (!is_create && resource->preconditions)) {
+        i->before = neo_json_parse(current, w->call->pool, &wrong);
+        i->problem = i->before ? NULL : neo_problem_internal(w->call->pool);
     }
-    if (is_update && !i->problem)
-        i->problem = i->operation->external_id
-                         ? neo_validate(resource_of(w), i->operation->data, w->call->pool, &clean)
-                         : neo_validate_patch(resource_of(w), before, i->operation->data, w->call->pool, &clean);
-    if (i->problem || !before)
+    if (is_update && !i->problem && !i->operation->external_id)
+        i->body = neo_json_merge_patch(i->before, i->body, w->call->pool);
+}
+
+/* Validates an item, and checks the rules: sets its row or its problem. */
+static neo_pg_status check_item(neo_work *w, neo_item *i, apr_array_header_t *references)
+{
+    const neo_resource *resource = resource_of(w);
+    neo_json *clean = NULL, *body = i->body ? neo_call_replace_references(w->call, i->body, references) : NULL;
+    if (body)
+        i->problem = i->method == NEO_METHOD_CREATE || i->operation->external_id
+                         ? neo_validate(resource, body, w->call->pool, &clean)
+                         : neo_validate_merged(resource, body, i->operation->data, w->call->pool, &clean);
+    if (i->problem || !(body || i->before))
         return NEO_PG_OK;
     i->row.body = clean;
-    i->frees_value = is_update && frees_unique_value(resource_of(w), before, clean);
-    return check_rules(w, i, before, clean);
+    i->frees_value = i->before && clean && frees_unique_value(resource, i->before, clean);
+    return check_rules(w, i, i->before, clean);
+}
+
+/* Prepares items that share a statement. Their references by external id are found together. */
+static neo_pg_status prepare(neo_work *w, neo_item *first, int count)
+{
+    apr_array_header_t *references = apr_array_make(w->call->pool, 4, sizeof(neo_external_id));
+    for (neo_item *i = first; i < first + count; i++) {
+        read_item(w, i);
+        if (i->body && !i->problem)
+            neo_call_replace_references(w->call, i->body, references);
+    }
+    neo_pg_status status = neo_call_find_references(w->call, w->pg, references, &w->failure);
+    for (neo_item *i = first; i < first + count && status == NEO_PG_OK; i++)
+        if (!i->problem)
+            status = check_item(w, i, references);
+    return status;
 }
 
 /* The rows of the items without a problem. */
@@ -93,17 +114,6 @@ static neo_batch_row *rows_of(const neo_work *w, const neo_item *first, int coun
         if (!first[n].problem)
             all[(*rows)++] = first[n].row;
     return all;
-}
-
-/* Validates an item: sets its row or its problem. */
-static neo_pg_status prepare(neo_work *w, neo_item *i)
-{
-    if (i->method == NEO_METHOD_CREATE)
-        return prepare_create(w, i);
-    if (w->items[i->first].current.ptr)
-        return prepare_change(w, i);
-    i->problem = neo_call_not_found(w->call);
-    return NEO_PG_OK;
 }
 
 /* ---------------------------------------------------------------- writing */
@@ -245,7 +255,8 @@ static void choose_method(neo_work *w, neo_item *i)
 }
 
 /* How many items from `first` on can share a statement: with one method and no resource twice, because an operation depends on
- * the earlier ones on its resource. One that may change a related resource is alone: the rules of the next depend on that. */
+ * the earlier ones on its resource. One that may change a related resource is alone: the rules of the next depend on that. One
+ * that refers to its own kind by an external id is the first, because an earlier one may give that to a resource. */
 static int count_together(neo_work *w, neo_item *first)
 {
     neo_item *next = first + 1, *end = w->items + w->batch.count;
@@ -253,6 +264,8 @@ static int count_together(neo_work *w, neo_item *first)
     if (neo_batch_may_affect(resource_of(w), first->operation))
         return 1;
     for (; next < end && !neo_batch_may_affect(resource_of(w), next->operation); next++) {
+        if (neo_refers_by_external_id(resource_of(w), next->operation->data, resource_of(w)))
+            break;
         for (const neo_item *i = first; i < next; i++)
             if (i->first == next->first || shares_external_id(i, next))
                 return (int)(next - first);
@@ -283,8 +296,7 @@ static neo_pg_status execute_all(neo_work *w)
     neo_pg_status status = NEO_PG_OK;
     for (int n = 0, count; n < w->batch.count && status == NEO_PG_OK; n += count) {
         count = count_together(w, &w->items[n]);
-        for (int i = 0; i < count && status == NEO_PG_OK; i++)
-            status = prepare(w, &w->items[n + i]);
+        status = prepare(w, &w->items[n], count);
         if (status == NEO_PG_OK)
             status = write_all(w, &w->items[n], count);
         int may_clear = w->items[n].operation->method == NEO_METHOD_DELETE && neo_mutual_field(resource_of(w));

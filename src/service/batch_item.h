@@ -14,6 +14,8 @@ typedef struct {
     neo_batch_row row;
     int first;        /* the number of the first operation on the same resource; a create's own number */
     neo_text current; /* of the first: the representation so far; a NULL pointer if the resource does not exist */
+    neo_json *before; /* the same when the turn of this operation comes; NULL if it does not matter */
+    neo_json *body;   /* to be validated; NULL for a deletion */
     neo_text answer;  /* a NULL pointer until it is written */
     neo_problem *problem;
     int frees_value; /* it changes or clears a unique value, which a later operation may use */

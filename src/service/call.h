@@ -155,6 +155,19 @@ void neo_call_add_missing(neo_call *call, neo_problem **problem, const char *pat
 /* The resource cannot be deleted, because resources of these kinds ("property,contract") refer to it. */
 neo_problem *neo_call_in_use(neo_call *call, const char *users);
 
+/* ---------------------------------------------------------------- references.c */
+
+/* A copy of a body in which each reference by external id has the id that `all` (an array of neo_external_id) has for it. Adds
+ * what `all` does not have, with the id of no resource. */
+neo_json *neo_call_replace_references(neo_call *call, neo_json *body, apr_array_header_t *all);
+
+/* Sets the ids of those in `all` that exist. */
+NEO_MUSTCHECK neo_pg_status neo_call_find_references(neo_call *call, neo_pg *pg, apr_array_header_t *all, neo_rows *rows);
+
+/* Replaces *body by a copy that has ids only, if it has references by external id. Without `pg`, acquires a connection for
+ * them. */
+NEO_MUSTCHECK neo_problem *neo_call_resolve_references(neo_call *call, neo_pg *pg, neo_json **body);
+
 /* ---------------------------------------------------------------- external_id.c */
 
 /* 404 if the path has an external id, which the resource `current` does not have any more. */
@@ -182,7 +195,7 @@ neo_problem *neo_call_read_conditions(neo_call *call, neo_selection *selection);
 /* Sets *is_import if the query has import=true. A problem if the value is invalid or the role may not import. */
 neo_problem *neo_call_read_import(const neo_call *call, int *is_import);
 /* Validates the body as history: sets *clean, and the times of `row`. */
-neo_problem *neo_call_check_history(const neo_call *call, neo_json **clean, neo_new *row);
+neo_problem *neo_call_check_history(neo_call *call, neo_json **clean, neo_new *row);
 
 /* ---------------------------------------------------------------- docs.c */
 

@@ -63,13 +63,15 @@ static neo_json *times_of(const neo_resource *resource, const neo_json *row, neo
     return times;
 }
 
-neo_problem *neo_call_check_history(const neo_call *call, neo_json **clean, neo_new *row)
+neo_problem *neo_call_check_history(neo_call *call, neo_json **clean, neo_new *row)
 {
     const neo_resource *resource = call->match.resource;
     const neo_import_owner owner = {call->actor.tenant, call->actor.organization, ""};
     neo_ms now = neo_now_ms();
-    neo_json *columns;
-    neo_problem *problem = neo_import_check(resource, call->body, &owner, call->pool, &columns, clean);
+    neo_json *columns, *body = call->body;
+    neo_problem *problem = neo_call_resolve_references(call, NULL, &body);
+    if (!problem)
+        problem = neo_import_check(resource, body, &owner, call->pool, &columns, clean);
     if (problem)
         return problem;
     row->times = times_of(resource, columns, now, &problem, call->pool);

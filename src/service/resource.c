@@ -121,10 +121,15 @@ static neo_problem *check_schemes(const neo_call *call, const neo_json *clean, n
     return problem;
 }
 
-static neo_problem *validate(const neo_call *call, neo_json **clean)
+/* `pg` as in neo_call_resolve_references. */
+static neo_problem *validate(neo_call *call, neo_pg *pg, neo_json **clean)
 {
+    neo_json *body = call->body;
     *clean = NULL;
-    neo_problem *problem = neo_validate(call->match.resource, call->body, call->pool, clean);
+    neo_problem *problem = neo_call_resolve_references(call, pg, &body);
+    if (problem)
+        return problem;
+    problem = neo_validate(call->match.resource, body, call->pool, clean);
     return check_schemes(call, *clean, problem);
 }
 
@@ -135,7 +140,7 @@ static neo_problem *check_new(neo_call *call, neo_json **clean, neo_new *row)
     neo_problem *problem = neo_call_read_import(call, &is_import);
     if (problem || is_import)
         return problem ? problem : neo_call_check_history(call, clean, row);
-    problem = validate(call, clean);
+    problem = validate(call, NULL, clean);
     return problem ? problem
                    : neo_transition_check(call->match.resource, NULL, neo_json_string(neo_json_get(*clean, "status")),
                                           call->pool, &row->timestamp_field);
@@ -308,7 +313,11 @@ static neo_problem *patch(neo_call *call, neo_pg *pg, const char *version, neo_t
     neo_json *clean = NULL, *before = neo_json_parse(current, call->pool, &wrong);
     if (!before)
         return neo_problem_internal(call->pool);
-    neo_problem *problem = neo_validate_patch(call->match.resource, before, call->body, call->pool, &clean);
+    neo_json *merged = neo_json_merge_patch(before, call->body, call->pool);
+    neo_problem *problem = neo_call_resolve_references(call, pg, &merged);
+    if (problem)
+        return problem;
+    problem = neo_validate_merged(call->match.resource, merged, call->body, call->pool, &clean);
     problem = check_schemes(call, clean, problem);
     return problem ? problem : update(call, pg, version, before, clean, result);
 }
@@ -319,7 +328,7 @@ static neo_problem *replace(neo_call *call, neo_pg *pg, const char *version, neo
     neo_json *clean, *before = NULL;
     if (call->match.resource->preconditions && !(before = neo_json_parse(current, call->pool, &wrong)))
         return neo_problem_internal(call->pool);
-    neo_problem *problem = validate(call, &clean);
+    neo_problem *problem = validate(call, pg, &clean);
     return problem ? problem : update(call, pg, version, before, clean, result);
 }
 

@@ -19,7 +19,7 @@ void neo_external_id_make_statement(apr_pool_t *pool)
     neo_buf_init(&sql, pool, 2048);
     neo_buf_puts(&sql, "select number, id from (select w.number, case w.kind");
     for (const neo_resource *const *r = neo_resources; *r; r++)
-        if (neo_field_named((*r)->fields, "external_id"))
+        if (neo_has_external_id(*r))
             neo_buf_printf(&sql,
                            " when '%s' then (select t.id from neoapi.%s t where t.organization_id = {organization}"
                            " and t.external_id = w.external_id)",
@@ -38,7 +38,6 @@ neo_pg_status neo_external_id_find(neo_pg *pg, const neo_actor *actor, neo_exter
     neo_buf_init(&kinds, pool, 256);
     neo_buf_init(&external_ids, pool, 256);
     for (int i = 0; i < count; i++) {
-        all[i].id = NULL;
         neo_array_add_number(&numbers, i);
         neo_array_add_plain(&kinds, all[i].resource->name);
         neo_array_add(&external_ids, all[i].external_id);

@@ -28,7 +28,7 @@ const char *neo_import_find_sql(const neo_resource *const *kinds, apr_pool_t *po
                        " as l (n int, kind text, given text, external text, fresh text)),"
                        " found as materialized (select l.n, l.kind, l.given, coalesce(i.id, m.id, case l.kind");
     for (const neo_resource *const *k = kinds; *k; k++)
-        if (neo_field_named((*k)->fields, "external_id"))
+        if (neo_has_external_id(*k))
             neo_buf_printf(&sql,
                            " when '%s' then (select t.id from neoapi.%s t where t.organization_id = $1"
                            " and t.external_id = l.external)",

@@ -273,8 +273,9 @@ class Document:
         return found
 
     def prefixes_of(self, schema):
-        """The kinds of ids that a schema accepts; empty if it is not for ids."""
-        pattern = self.resolve(schema).get("pattern")
+        """The kinds of ids that a schema accepts, perhaps besides external ids; empty if it is not for ids."""
+        schema = self.resolve(schema)
+        pattern = schema.get("pattern") or next((one["pattern"] for one in schema.get("oneOf", []) if "pattern" in one), None)
         if not pattern or re.search(pattern, UNKNOWN_ULID):
             return []
         return [prefix for prefix in self.prefixes if re.search(pattern, prefix + UNKNOWN_ULID)]

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import psycopg2
 import pytest
+from batching import create, fields, results, send, update
 from client import Api, ok, refused, wrong_fields
-from factories import NAMES, PREFIXES, UNKNOWN_ULID, ResourceFactory
+from factories import NAMES, PREFIXES, UNKNOWN_ULID, ResourceFactory, unique
 from wait import eventually, together
 
 KINDS = {name: collection for collection, name in NAMES.items()}
@@ -68,8 +69,8 @@ def test_a_reference_to_a_missing_resource_is_named_by_its_path(factory, own_api
     code = code_of(collection, path, "not_found")
     assert wrong_fields(own_api.post(collection, json=body)) == {path: code}
     made = factory.create(collection)
-    for send in (own_api.put, own_api.patch):
-        assert wrong_fields(send(f"{collection}/{made['id']}", json=body)) == {path: code}
+    for write in (own_api.put, own_api.patch):
+        assert wrong_fields(write(f"{collection}/{made['id']}", json=body)) == {path: code}
     assert ok(own_api.get(f"{collection}/{made['id']}")) == made and own_api.walk(collection,
                                                                                   external_id=body["external_id"]) == []
 
@@ -182,9 +183,9 @@ def test_the_detail_names_every_kind_that_refers(factory, own_api):
     broker = factory.broker()
     path = "brokers/" + broker["id"]
     said, ids = [], []
-    for collection, fields in (("documents", {"related": {"type": "broker", "id": broker["id"]}}),
+    for collection, own in (("documents", {"related": {"type": "broker", "id": broker["id"]}}),
                                ("parties", {"broker_id": broker["id"]}), ("properties", {"broker_id": broker["id"]})):
-        ids.insert(0, factory.create(collection, **fields)["id"])
+        ids.insert(0, factory.create(collection, **own)["id"])
         said.append(refused(own_api.delete(path), 409, "conflict.in_use")["detail"])
     property, party, document = ids[0] + " (broker_id)", ids[1] + " (broker_id)", ids[2] + " (related.id)"
     assert said == [f"The broker cannot be deleted while {kinds}. Remove the references first, such as {first}." for kinds, first in (
@@ -317,3 +318,131 @@ def test_many_puts_at_once_leave_the_references_of_the_last(factory, own_api, in
               **{f"recipient_ids[{n}]": id for n, id in enumerate(now.get("recipient_ids", []))},
               "property_id": made["property_id"]}
     assert dict(instance.sql("select path, target_id from neoapi.reference where source_id = %s", made["id"])) == wanted
+
+
+# ---------------------------------------------------------------- references by external id
+
+
+def by_external_id(api, target, id):
+    """A reference to the resource by a new external id."""
+    return {"external_id": ok(api.patch(f"{target}/{id}", json={"external_id": unique()}))["external_id"]}
+
+
+@every_place
+def test_a_reference_can_be_an_external_id(factory, own_api, collection, path, target):
+    body = factory.full(collection)
+    id, first = get(body, path), steps_of(path)[0]
+    reference = by_external_id(own_api, target, id)
+    sent = put(body, path, reference)
+    made = ok(own_api.post(collection, json=sent), 201)
+    assert get(made, path) == id
+    at, change = f"{collection}/{made['id']}", {first: sent[first]}
+    assert ok(own_api.put(at, json=sent)) == ok(own_api.patch(at, json=change)) == made
+    assert ok(own_api.put(f"{collection}/by-external-id/{body['external_id']}", json=sent)) == made
+    done = results(send(own_api, update(made, **change), {"method": "upsert", "external_id": body["external_id"], "data": sent},
+                        collection=collection), 200, 200)
+    assert [one["resource"] for one in done] == [made, made]
+    assert refused(own_api.delete(f"{target}/{id}"), 409, "conflict.in_use")
+
+
+@every_place
+def test_an_unknown_external_id_is_refused_like_an_unknown_id(factory, own_api, other_factory, collection, path, target):
+    other = other_factory.create(target, external_id=unique())["external_id"]
+    body, made = factory.full(collection), factory.create(collection)
+    code, messages = code_of(collection, path, "not_found"), []
+    for reference in (PREFIXES[target] + UNKNOWN_ULID, {"external_id": unique()}, {"external_id": other}):
+        sent = put(body, path, reference)
+        answers = [own_api.post(collection, json=sent), own_api.put(f"{collection}/{made['id']}", json=sent),
+                   own_api.patch(f"{collection}/{made['id']}", json=sent),
+                   own_api.put(f"{collection}/by-external-id/{body['external_id']}", json=sent)]
+        assert [wrong_fields(answer) for answer in answers] == [{path: code}] * len(answers)
+        done = results(send(own_api, create(**sent), update(made, **sent), collection=collection), 400, 400)
+        assert [fields(one) for one in done] == [{path: code}] * 2
+        messages.append([answer.json()["detail"] for answer in answers])
+    assert messages[0] == messages[1] == messages[2]
+    assert ok(own_api.get(f"{collection}/{made['id']}")) == made
+
+
+@pytest.mark.parametrize("wrong", [{"external_id": 5}, {"external_id": None}, {"external_id": "x", "id": "y"}, {"id": "x"},
+                                   [{"external_id": "x"}], {"external_id": {"external_id": "x"}}], ids=str)
+def test_a_malformed_reference_by_external_id_is_refused(factory, own_api, wrong):
+    factory.party(external_id="x")
+    answer = own_api.post("parties", json=factory.body("parties", spouse_party_id=wrong))
+    assert wrong_fields(answer) == {"spouse_party_id": "validation.party.spouse_party_id_invalid"}
+
+
+def test_a_patch_can_refer_by_the_stored_type(factory, own_api):
+    document, party = factory.create("documents", related={"type": "party", "id": factory.party()["id"]}), factory.party()
+    reference = by_external_id(own_api, "parties", party["id"])
+    changed = ok(own_api.patch("documents/" + document["id"], json={"related": {"id": reference}}))
+    assert changed["related"] == {"type": "party", "id": party["id"]}
+
+
+def test_ids_and_external_ids_of_a_list_are_compared(factory, own_api):
+    body = factory.full("proposals")
+    one, other = body["proponent_ids"]
+    reference, unknown = by_external_id(own_api, "parties", one), [{"external_id": unique()}, {"external_id": unique()}]
+    assert ok(own_api.post("proposals", json={**body, "proponent_ids": [reference, other]}), 201)["proponent_ids"] == [one, other]
+    body["external_id"] = unique()
+    for twice in ([reference, one], [reference, reference], [unknown[0], unknown[0]]):
+        assert wrong_fields(own_api.post("proposals", json={**body, "proponent_ids": twice})) == {
+            "proponent_ids[1]": "validation.proposal.proponent_ids_invalid"}
+    assert wrong_fields(own_api.post("proposals", json={**body, "proponent_ids": [unknown[0], one, unknown[1]]})) == {
+        f"proponent_ids[{n}]": "validation.proposal.proponent_ids_not_found" for n in (0, 2)}
+
+
+def test_a_repeated_create_is_replayed_after_its_external_id_is_gone(factory, own_api):
+    party, key = factory.party(external_id=unique()), {"Idempotency-Key": str(uuid.uuid4())}
+    body = factory.body("parties", spouse_party_id={"external_id": party["external_id"]})
+    first = own_api.post("parties", json=body, headers=key)
+    assert ok(first, 201)["spouse_party_id"] == party["id"]
+    ok(own_api.patch("parties/" + party["id"], json={"external_id": None}))
+    again = own_api.post("parties", json=body, headers=key)
+    assert again.status_code == 201 and again.text == first.text and again.headers["Idempotent-Replayed"] == "true"
+    assert wrong_fields(own_api.post("parties", json=body)).keys() == {"spouse_party_id"}
+
+
+@pytest.mark.parametrize("is_atomic", [False, True])
+def test_a_batch_refers_to_its_earlier_operations(factory, own_api, is_atomic):
+    def party(key, spouse=None):
+        return factory.body("parties", external_id=key, **({"spouse_party_id": {"external_id": spouse}} if spouse else {}))
+    old = factory.party(external_id="old")
+    first, second, third, fourth, renamed, last, again = results(
+        send(own_api, create(**party("a")), create(**party("b", "a")), create(**party("c", "b")),
+             {"method": "upsert", "external_id": "a", "data": party("a", "c")}, update(old, external_id="new"),
+             create(**party("d", "new")), create(**party("e", "d")),
+             collection="parties", atomic=is_atomic), 201, 201, 201, 200, 200, 201, 201)
+    id = [one["resource"]["id"] for one in (first, second, third, renamed, last)]
+    assert [one["resource"]["spouse_party_id"] for one in (second, third, fourth, last, again)] == [id[0], id[1], id[2], old["id"],
+                                                                                                  id[4]]
+
+
+def test_a_batch_does_not_refer_to_later_operations_or_former_external_ids(factory, own_api):
+    old = factory.party(external_id="old")
+    def party(key, spouse):
+        return create(**factory.body("parties", external_id=key, spouse_party_id={"external_id": spouse}))
+    done = results(send(own_api, party("a", "later"), create(**factory.body("parties", external_id="later")),
+                        update(old, external_id=None), party("b", "old"), party("c", "later"), party("d", "d"), collection="parties"),
+                   400, 201, 200, 400, 201, 400)
+    assert [fields(done[n]) for n in (0, 3, 5)] == [{"spouse_party_id": "validation.party.spouse_party_id_not_found"}] * 3
+
+
+def test_a_hundred_operations_refer_by_external_id(factory, own_api):
+    broker = factory.broker(external_id=unique())
+    operations = [create(**factory.body("properties", broker_id={"external_id": broker["external_id"]})) for _ in range(100)]
+    done = results(send(own_api, *operations, collection="properties"), *[201] * 100)
+    assert {one["resource"]["broker_id"] for one in done} == {broker["id"]}
+
+
+def test_racing_batches_refer_to_what_they_create(factory, own_api):
+    """A batch that begins again finds the ids of its last attempt."""
+    def operations(n):
+        upserts = [{"method": "upsert", "external_id": key, "data": {**factory.body("parties", name=f"N{n}"), **more}}
+                   for key, more in (("a", {}), ("b", {"spouse_party_id": {"external_id": "a"}}))]
+        return [*upserts, create(**factory.body("parties", spouse_party_id={"external_id": "b"}))]
+    done = together(*[lambda n=n: ok(send(own_api.with_(), *operations(n), collection="parties")) for n in range(8)])
+    found = {one["external_id"]: one for one in own_api.walk("parties") if "external_id" in one}
+    assert found.keys() == {"a", "b"} and found["b"]["spouse_party_id"] == found["a"]["id"]
+    for answer in done:
+        assert [one["status"] in (200, 201) for one in answer["results"]] == [True] * 3
+        assert answer["results"][2]["resource"]["spouse_party_id"] == found["b"]["id"]

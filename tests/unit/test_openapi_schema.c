@@ -41,6 +41,10 @@ static const char *property(const neo_resource *resource, const char *schema, co
 
 #define ULID "[0-7][0-9a-hjkmnp-tv-z]{25}$\""
 
+#define ID_OR(rest, more)                                                                                                      \
+    "{\"oneOf\":[{\"type\":\"string\",\"pattern\":\"^" rest ULID                                                               \
+    "},{\"$ref\":\"#/components/schemas/ExternalReference\"}" more "]}"
+
 static void each_type_has_its_schema(void **state)
 {
     static const struct {
@@ -57,16 +61,16 @@ static void each_type_has_its_schema(void **state)
         {&neo_property, "PropertyInput", "features",
          "{\"type\":[\"array\",\"null\"],\"maxItems\":100,\"items\":{\"type\":\"string\",\"pattern\":"
          "\"^[^\\\\x00-\\\\x1f\\\\x7f-\\\\x9f]*$\",\"minLength\":1,\"maxLength\":100}}"},
-        {&neo_property, "PropertyInput", "broker_id", "{\"type\":[\"string\",\"null\"],\"pattern\":\"^brk_" ULID "}"},
+        {&neo_property, "PropertyInput", "broker_id", ID_OR("brk_", ",{\"type\":\"null\"}")},
         {&neo_property, "PropertyInput", "owners",
          "{\"type\":[\"array\",\"null\"],\"maxItems\":100,\"items\":{\"$ref\":\"#/components/schemas/PropertyOwnerInput\"}}"},
         {&neo_property, "PropertyInput", "metadata",
          "{\"type\":[\"object\",\"null\"],\"maxProperties\":50,\"propertyNames\":{\"minLength\":1,\"maxLength\":40},"
          "\"additionalProperties\":{\"type\":\"string\",\"maxLength\":500}}"},
         {&neo_proposal, "ProposalInput", "proponent_ids",
-         "{\"type\":\"array\",\"minItems\":1,\"maxItems\":50,\"uniqueItems\":true,\"items\":{\"type\":\"string\",\"pattern\":"
-         "\"^pty_" ULID "}}"},
-        {&neo_document, "RelatedInput", "id", "{\"type\":\"string\",\"pattern\":\"^(prp_|pty_|pps_|ctr_|brk_)" ULID "}"},
+         "{\"type\":\"array\",\"minItems\":1,\"maxItems\":50,\"uniqueItems\":true,\"items\":" ID_OR("pty_", "") "}"},
+        {&neo_document, "RelatedInput", "id", ID_OR("(prp_|pty_|pps_|ctr_|brk_)", "")},
+        {&neo_document, "Related", "id", "{\"type\":\"string\",\"pattern\":\"^(prp_|pty_|pps_|ctr_|brk_)" ULID "}"},
         {&neo_party, "PartyInput", "phone",
          "{\"type\":[\"string\",\"null\"],\"pattern\":\"^[ .()-]*[+][ .()-]*[1-9]([ .()-]*[0-9]){6,14}[ .()-]*$\"}"},
     };
