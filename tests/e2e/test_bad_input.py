@@ -185,7 +185,7 @@ def fields_of(document, schema, path=""):
 def fields(instance):
     document = Document(instance)
     found = dict(fields_of(document, document.operation("post", "/brokers").body))
-    assert len(found) == 13 and "bank_account.pix_key" in found  # the test has something to test
+    assert len(found) == 15 and "bank_account.pix_key" in found  # the test has something to test
     return found
 
 
