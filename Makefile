@@ -78,6 +78,13 @@ SYSTEM   := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I apr-1 a
 CPPFLAGS += -Iinclude -I$(BUILD)/gen $(SYSTEM) -D_GNU_SOURCE -DLINUX -D_REENTRANT -DNEO_VERSION='"$(VERSION)"'
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 -fPIC -fvisibility=hidden -fstack-protector-strong $(WARNINGS) $(SANFLAGS)
+
+# The hardening of Debian's packages, on every release and as far as the compiler has it: not with the sanitizers, and _FORTIFY_SOURCE
+# only with optimization. The value is computed at its first use.
+FORTIFY   := $(if $(filter-out -O0,$(lastword $(filter -O%,$(CFLAGS)))),$(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS)),,-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2))
+HARDENING  = $(eval HARDENING := $(if $(SANFLAGS),,$(FORTIFY) $(shell \
+             for flag in -fstack-clash-protection -fcf-protection -mbranch-protection=standard; do \
+                 $(CC) -Werror $$flag -S -o /dev/null -x c /dev/null 2>/dev/null && echo $$flag; done)))$(HARDENING)
 LDFLAGS  += -Wl,-z,relro,-z,now -Wl,--as-needed $(SANFLAGS)
 LDLIBS   := -lapr-1 -laprutil-1 -ljansson -lssl -lcrypto -lcurl -lpq -lpthread -lm
 
@@ -119,11 +126,11 @@ $(LIB_OBJ): | $(SQL_H)
 
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -MMD -MP -c -o $@ $<
 
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c
 	@mkdir -p $(@D)
-	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call run,CC,$<) $(CC) $(CPPFLAGS) $(CFLAGS) $(HARDENING) -MMD -MP -c -o $@ $<
 
 # The migrations, the statements of src/store and the style sheet of the status page are embedded as C constants.
 $(BUILD)/gen/migrations.c: sql/embed.sh $(wildcard sql/*.sql)

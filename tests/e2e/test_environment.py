@@ -2,12 +2,13 @@
 """Unrelated environment variables do not change builds or tests: settings are arguments or variables with the project's prefix."""
 
 import os
+import platform
 import re
 import subprocess
 
 import pytest
 from client import Api, ok
-from deployment import ROOT, TIMEOUT_S, Instance
+from deployment import BUILD, IS_SANITIZED, ROOT, TIMEOUT_S, Instance
 from admin_factory import AdminFactory
 from wait import eventually
 
@@ -53,6 +54,24 @@ def test_the_settings_of_the_demo_are_also_read_from_the_environment():
     for name in ("DEMO_PORT", "DEMO_RETRY_DELAYS", "DEMO_CONF"):
         assert f"NEOAPI_{name}='7 8'" in commands_of("demo", **{name: "7 8"})
     assert "NEOAPI_DEMO_PORT='9'" in make("-B", "-n", "demo", "DEMO_PORT=9", DEMO_PORT="8").stdout
+
+
+@pytest.mark.skipif(IS_SANITIZED, reason="the sanitizers replace it")
+@pytest.mark.parametrize("file", ["mod_neoapi.so", "neoapictl"])
+def test_the_build_is_hardened(file):
+    """Relocations are read-only, the stack is protected, copies are checked, jumps land on marked instructions."""
+    def output_of(*command):
+        return subprocess.run([*command, BUILD / file], capture_output=True, text=True, check=True).stdout
+
+    sections = output_of("readelf", "-W", "-d", "-l", "-s")
+    for wanted in ("GNU_RELRO", "NOW", "__stack_chk_fail", "__vsnprintf_chk"):
+        assert wanted in sections, wanted
+    if platform.machine() == "x86_64":
+        assert "endbr64" in output_of("objdump", "-d", "--no-show-raw-insn", "-j", ".text")
+
+
+def test_the_build_can_be_made_without_optimization_or_with_the_callers_fortification():
+    assert "FORTIFY" not in commands_of("all", CFLAGS="-O0 -g") and "-U_FORTIFY" not in commands_of("all", CPPFLAGS="-D_FORTIFY_SOURCE=3")
 
 
 def read_by_shell(text):
