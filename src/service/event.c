@@ -60,8 +60,10 @@ static void read_wait(neo_call *call, following *f, neo_problem **problem)
 {
     const char *text = apr_table_get(call->query, "wait");
     long long wait = 0;
-    if (text && (!neo_integer_parse(text, &wait) || wait < 0 || wait > MAX_WAIT))
+    if (text && (!neo_integer_parse(text, &wait) || wait < 0 || wait > MAX_WAIT)) {
         refuse(call, "wait", "must be an integer from 0 to " APR_STRINGIFY(MAX_WAIT), problem);
+        return;
+    }
     f->until = neo_steady_ms() + wait * 1000;
 }
 
