@@ -368,7 +368,7 @@ def test_purge_continues_when_foreign_references_are_removed(full_org_api, ctl, 
         with ctl.start("purge", "organization", organization, "--yes") as purge:
             eventually(lambda: purge.poll() is not None or "neoapi.party" not in rows_of(instance, organization),
                        "its first pass")
-            instance.sql("drop table public.hold")
+            instance.sql("delete from public.hold")  # dropping it could be a deadlock with the purge
             said = purge.communicate(timeout=TIMEOUT_S)
         assert purge.returncode == 0, said
     finally:
