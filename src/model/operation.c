@@ -12,7 +12,7 @@
 #define BIT  NEO_PROBLEM_BIT
 
 #define BY_EXTERNAL_ID "{collection}/by-external-id/{external_id}"
-#define ACCEPTS_LIST (NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_COUNT)
+#define ACCEPTS_LIST   (NEO_ACCEPTS_PAGE | NEO_ACCEPTS_FILTERS | NEO_ACCEPTS_COUNT)
 
 #define CHECKED_BODY (BIT(NEO_VALIDATION_FIELD_REQUIRED) | BIT(NEO_VALIDATION_FIELD_INVALID) | BIT(NEO_CONFLICT_DUPLICATE))
 #define PAGE_PROBLEMS                                                                                                          \
