@@ -45,7 +45,7 @@ is_text { is_text = 0; finish() }
 
 directive && $1 == "#" directive {
     sub(/^ *#[A-Za-z]* /, "")
-    print ".br\n" (directive ~ /URL|AllowAddress|CABundle/ ? "For example: " : "Default: ") "\\fB" troff($0) "\\fR"
+    print ".br\n" (directive ~ /URL|AllowAddress|CABundle|StopTexts/ ? "For example: " : "Default: ") "\\fB" troff($0) "\\fR"
     directive = ""
 }
 

@@ -83,6 +83,6 @@ neo_ctl_exit neo_ctl_run_remove(neo_ctl *ctl)
 }
 
 const neo_ctl_parameter neo_ctl_remove_options[] = {
-    {"with-conversations", NEO_CTL_FLAG, 0, NULL, "also remove its conversations, with their messages and opt-outs"},
+    {"with-conversations", NEO_CTL_FLAG, 0, NULL, "also remove its conversations, with their messages"},
     {0},
 };

@@ -267,8 +267,7 @@ const neo_ctl_command neo_ctl_lead[] = {
     {"lead", "list", "List the leads.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_LEADS},
     {"lead", "remove", "Remove a lead, for example at the person's request.",
      "A lead with conversations is removed only with --with-conversations, which also removes its opt-outs. Responses stored "
-     "for "
-     "repeated requests expire within a day. This cannot be undone.",
+     "for repeated requests expire within a day. This cannot be undone.",
      which, neo_ctl_remove_options, neo_ctl_run_remove, NULL, NEO_ADMIN_LEADS},
     {0},
 };

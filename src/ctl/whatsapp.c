@@ -165,7 +165,8 @@ const neo_ctl_command neo_ctl_whatsapp[] = {
      change_arguments, change_options, change, NULL, 0},
     {"whatsapp", "number list", "List the numbers.", NULL, NULL, list_options, neo_ctl_run_list, NULL, NEO_ADMIN_NUMBERS},
     {"whatsapp", "number remove", "Remove a number; it can no longer send or receive.",
-     "A number with conversations is removed only with --with-conversations. This cannot be undone.", change_arguments,
-     neo_ctl_remove_options, neo_ctl_run_remove, NULL, NEO_ADMIN_NUMBERS},
+     "A number with conversations is removed only with --with-conversations. Its opt-outs are kept, and then count for all "
+     "numbers of the organization. This cannot be undone.",
+     change_arguments, neo_ctl_remove_options, neo_ctl_run_remove, NULL, NEO_ADMIN_NUMBERS},
     {0},
 };

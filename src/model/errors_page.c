@@ -159,8 +159,9 @@ static void add_other_tables(neo_buf *out, neo_code code)
         const neo_resource missing = {.name = o->subresource ? o->subresource : o->of ? o->of->name : ""};
         neo_buf rows;
         neo_buf_init(&rows, out->pool, 1024);
+        const neo_resource *body = o->body ? o->body : o->of;
         if (o->of && o->accepts & NEO_ACCEPTS_BODY && has_field(code))
-            add_field_rows(&rows, code, o->of, o->of->fields, "");
+            add_field_rows(&rows, code, body, body->fields, "");
         else if (o->of && code == NEO_NOT_FOUND_RESOURCE && strcmp(missing.name, last) != 0) {
             last = missing.name;
             add_row(&rows, filled_code(code, &missing, "", out->pool),

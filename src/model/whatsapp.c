@@ -145,7 +145,7 @@ static const neo_field conversation[] = {
     IDENTIFIER("party_id", "pty_", 0, "The lead's party.", NEO_SAMPLE_BUYER),
     TEXT("contact_wa_id", 0, "The contact's number at WhatsApp: digits with country code.", "5511987654321"),
     TEXT("contact_bsuid", 0, "The contact's business-scoped user id.", "BR.13491208655302741918"),
-    TEXT("contact_name", 0, "Name of the lead, or the contact's profile name.", "Marina Duarte"),
+    TEXT("contact_name", 0, "The name that the contact chose at WhatsApp, or else the lead's.", "Marina Duarte"),
     ONE_OF("triage", triages, "`assigned` if it has a lead, `pending` if the contact is unknown, unless a client set it.",
            "assigned"),
     IDENTIFIER("lead_id", "led_", 0, "The lead.", SAMPLE_LEAD),
