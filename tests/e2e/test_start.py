@@ -112,7 +112,7 @@ def test_a_lost_key_file_stops_only_the_api(httpd, instance, admin_factory, tmp_
     assert len(re.findall("NEO0113: ", site.log)) == 1 and re.search("NEO0118: req_", site.log)
     shutil.copy(instance.state / "neoapi.key", lost)
     site.process.send_signal(signal.SIGUSR1)
-    eventually(lambda: works(site.api(key)), "it works after a graceful restart, which closes the old connection")
+    eventually(lambda: works(site.api(key)), "it works after a graceful restart")
 
 
 def test_a_key_file_may_be_readable_by_the_group(httpd, key_file):
@@ -155,7 +155,11 @@ def key_of():
 
 
 def works(api):
-    return api.get("brokers").status_code == 200
+    """False also if an httpd process that ends has closed the connection before the request arrived."""
+    try:
+        return api.get("brokers").status_code == 200
+    except requests.ConnectionError:
+        return False
 
 
 def test_httpd_starts_without_a_schema_and_works_once_it_exists(httpd_on_database, new_database, key_of):
