@@ -107,9 +107,7 @@ static neo_problem *find(neo_call *call)
 neo_problem *neo_call_read_external(neo_call *call, neo_result *result)
 {
     neo_problem *problem = find(call);
-    if (!problem)
-        problem = neo_call_read(call, result);
-    return problem ? problem : neo_call_check_external_id(call, result->body);
+    return problem ? problem : neo_call_read(call, result);
 }
 
 neo_problem *neo_call_delete_external(neo_call *call, neo_result *result)

@@ -59,10 +59,12 @@ neo_pg_status neo_call_find_references(neo_call *call, neo_pg *pg, apr_array_hea
 
 neo_problem *neo_call_resolve_references(neo_call *call, neo_pg *pg, neo_json **body)
 {
-    apr_array_header_t *all = apr_array_make(call->pool, 4, sizeof(neo_external_id));
     neo_pg *own = NULL;
     neo_rows rows;
     neo_json *sent = *body;
+    if (!neo_refers_by_external_id(call->match.resource, sent, NULL))
+        return NULL;
+    apr_array_header_t *all = apr_array_make(call->pool, 4, sizeof(neo_external_id));
     neo_call_replace_references(call, sent, all);
     neo_problem *problem = all->nelts && !pg ? neo_call_acquire(call, &own) : NULL;
     if (problem || !all->nelts)

@@ -193,7 +193,8 @@ static neo_problem *read_row(neo_call *call, neo_rows *rows)
         return problem;
     neo_pg_status status = neo_table_read(pg, call->match.resource, &call->actor, call->match.id, call->pool, rows);
     neo_call_release(call, pg);
-    return neo_call_check_found(call, status, rows);
+    problem = neo_call_check_found(call, status, rows);
+    return problem ? problem : neo_call_check_external_id(call, neo_rows_text(rows, 0, 0));
 }
 
 neo_problem *neo_call_read(neo_call *call, neo_result *result)

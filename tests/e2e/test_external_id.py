@@ -32,6 +32,7 @@ def test_a_put_creates_and_then_replaces(own_api, factory, queued_events, collec
     refused(own_api.put(path, json=body, headers={"If-Match": created.headers["ETag"]}), 412, "conflict.precondition_failed")
     read = own_api.get(path)
     assert ok(read) == now == ok(own_api.get(f"{collection}/{made['id']}")) and read.headers["ETag"] == replaced.headers["ETag"]
+    assert ok(own_api.get(path, params={"fields": "id"})) == {"id": made["id"]}
     assert own_api.get(path, headers={"If-None-Match": read.headers["ETag"]}).status_code == 304
     assert own_api.head(path).headers["ETag"] == read.headers["ETag"]
     assert own_api.delete(path).status_code == 204
