@@ -38,12 +38,12 @@ enum neo_field_flags {
     NEO_MULTILINE = 64,       /* a string that can have line breaks and tabs */
     NEO_CONDITIONAL = 128,    /* required by the resource's rule in some bodies */
     NEO_NOT_IN_EXAMPLE = 256, /* not in the example of the resource, since it contradicts the other fields' */
-    NEO_VERBATIM = 4096,      /* a string with any characters, also none */
     NEO_HTTPS = 512,          /* a URL that must have https unless the site allows http */
     NEO_MUTUAL = 1024,    /* a reference to the same kind, one field of a resource at most: a deletion clears it in the resource
                              that the deleted one refers to by it, if that refers back */
     NEO_SHOW_PLUS = 2048, /* a telephone number, stored as digits and shown with a leading plus sign: its country code is
                              explicit */
+    NEO_VERBATIM = 4096,  /* a string with any characters, also none */
 };
 
 typedef struct neo_field neo_field;
@@ -121,7 +121,7 @@ typedef struct neo_order {
     int is_descending;
 } neo_order;
 
-/* The orders of lists, ended by one without a name. Those without a column have constant indexes. */
+/* The orders of lists, ended by one without a name, and the indexes of those without a column. */
 enum { NEO_NEWEST_FIRST, NEO_OLDEST_FIRST };
 extern const neo_order neo_orders[];
 

@@ -22,8 +22,8 @@
 #define REPORT       "apachectl -t -D NEOAPI_REPORT 2>&1"
 #define NO_APACHECTL 127 /* the shell's status */
 
-#define START_LIMIT_MS                                                                                                         \
-    5000 /* for the pid file, then until a process listens; one that could not connect tries again after 1 s */
+/* For the pid file, and for the first process that listens; one that could not connect tries again after a second. */
+#define START_LIMIT_MS   5000
 #define POLL_INTERVAL_MS 100
 
 /* ---------------------------------------------------------------- the report */

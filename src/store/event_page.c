@@ -8,8 +8,8 @@
 
 #define RECORD "neoapi.event_record(t)"
 #define PREFIX "evt_"
-#define SCANNED                                                                                                                \
-    101 /* events that a page examines: the largest page and one more. With more, the planner may sort all later ones */
+/* The events that a page examines: the largest page and one more. With more, the planner may sort all later ones. */
+#define SCANNED 101
 
 static neo_statement *read_one, *check_epoch;
 static const char *head; /* of pages that follow the log */
