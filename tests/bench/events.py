@@ -48,12 +48,17 @@ def script_of(bench, name, statement):
     """For pgbench: with values in place of the parameters, and an id of its own for each create."""
     organization, moment = bench.deployment.organizations[0], id_bound(time.time())[4:14]
     number = "lpad(to_hex(:number::bigint), 16, '0')"
-    values = {1: f"'brk_{moment}' || {number}", 2: f"'whd_{moment}' || right({number}, 12)", 3: "now()", 4: "'Ana Beatriz Silva'",
-              5: f"'CRECI-SP ' || {number}", 6: "'529.982.247-25'", 7: f"'broker.' || {number} || '@example.com'",
-              8: "'+55 11 90000-1234'", 9: "null", 10: "'restricted'", 11: f"'{organization.id}'", 12: f"'{organization.tenant}'",
-              13: "'nbr_01jwr1zbts0h4k8n3p7r1t5w9x'", 14: "'req_01kga4ssqb0d4f7h2k5n9q1s6v'"}
+    fields = {"item_id": f"'brk_{moment}' || {number}", "item_id_block": f"'whd_{moment}' || right({number}, 12)", "item_now": "now()",
+              "name": "'Ana Beatriz Silva'", "creci": f"'CRECI-SP ' || {number}", "document_number": "'529.982.247-25'",
+              "email": f"'broker.' || {number} || '@example.com'", "phone": "'+55 11 90000-1234'", "visibility": "'restricted'"}
+    values = {parameter: fields.get(field, "null")
+              for parameter, field in re.findall(r"(\$\d+)::\w+(?: collate \"C\")? as (\w+)", statement)}
+    # Without events the last one is not used.
+    others = sorted(set(re.findall(r"\$\d+", statement)) - set(values), key=lambda parameter: int(parameter[1:]))
+    values |= zip(others, (f"'{organization.id}'", f"'{organization.tenant}'", "'nbr_01jwr1zbts0h4k8n3p7r1t5w9x'",
+                           "'req_01kga4ssqb0d4f7h2k5n9q1s6v'"))
     file = bench.deployment.build / "bench" / f"{name}.pgbench"
-    text = re.sub(r"\$(\d+)", lambda one: f"({values[int(one[1])]})", statement)
+    text = re.sub(r"\$\d+", lambda parameter: f"({values[parameter[0]]})", statement)
     file.write_text(f"\\set number random(1, 200000000000000)\n{text};\n")
     return file
 
