@@ -28,7 +28,7 @@ NEEDS.lint           := check check-all
 NEEDS.tidy           := $(NEEDS.deps)
 NEEDS.format         := check-all
 NEEDS.fuzz           := build unit check-all
-NEEDS.fuzz-check     := build unit check-all
+NEEDS.fuzz-check     := build unit
 NEEDS.manuals        := build
 NEEDS.demo           := build run
 NEEDS.demo-receiver  := run
@@ -325,13 +325,24 @@ FUZZFLAGS := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-fr
 fuzz: $(FUZZERS:%=$(FUZZ)/%) ## fuzz the parsers of untrusted input, with the sanitizers (FUZZ_RUNS=10000000)
 	@NEOAPI_FUZZ_RUNS='$(FUZZ_RUNS)' sh tests/fuzz/fuzz.sh run '$(FUZZ)' $(FUZZERS)
 
-fuzz-check: $(FUZZERS:%=$(FUZZ)/%) ## replay the stored fuzz corpora
-	@sh tests/fuzz/fuzz.sh check '$(FUZZ)' $(FUZZERS)
+# With the objects of the other tests with sanitizers, so that no compilation of the library is for this alone.
+ifeq ($(SAN),1)
+fuzz-check: $(FUZZERS:%=$(BUILD)/replay/%)
+	@sh tests/fuzz/fuzz.sh check '$(BUILD)/replay' $(FUZZERS)
+else
+fuzz-check: ## replay the stored fuzz corpora
+	@$(MAKE) --no-print-directory SAN=1 $@
+endif
+
+$(BUILD)/replay/import: $(BUILD)/obj/src/ctl/import_read.o
+$(BUILD)/replay/%: $(BUILD)/obj/tests/fuzz/%.o $(BUILD)/obj/tests/fuzz/replay.o $(LIB)
+	@mkdir -p $(@D)
+	$(call run,LD,$@) $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIB) $(LDLIBS) -lcmocka
 
 fuzz-keep: $(FUZZERS:%=$(FUZZ)/%) ## minimize and store the corpus that `make fuzz` found
 	@sh tests/fuzz/fuzz.sh keep '$(FUZZ)' $(FUZZERS)
 
-.SECONDARY: $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o)
+.SECONDARY: $(FUZZERS:%=$(FUZZ)/obj/tests/fuzz/%.o) $(FUZZERS:%=$(BUILD)/obj/tests/fuzz/%.o) $(BUILD)/obj/tests/fuzz/replay.o
 
 $(FUZZ_OBJ): | $(SQL_H)
 

@@ -58,7 +58,7 @@ computing_rest() {
     step 'clang-tidy' make -s tidy
     step 'manuals' make -s check-manuals
     step 'OpenAPI document' make -s openapi-check
-    step 'fuzz corpora' make -s "$jobs" fuzz-check
+    step 'fuzz corpora' make -s "$jobs" SAN=1 fuzz-check
     step 'unit tests with sanitizers' make -s "$jobs" SAN=1 unit
 }
 
