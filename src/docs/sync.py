@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keeps a copy of an organization's data in SQLite: python3 sync.py FILE, with the variables API (…/public/v1/) and KEY."""
+"""Keeps a copy of an organization's data in SQLite: API=…/public/v1/ KEY=… python3 sync.py FILE"""
 import json
 import os
 import sqlite3
@@ -17,15 +17,16 @@ copy = sqlite3.connect(sys.argv[1])
 copy.executescript("""
     create table if not exists record (id text primary key, updated_at text, body text);
     create table if not exists deleted (id text primary key, updated_at text, seen real);
-    create table if not exists state (name text primary key, value text)""")
+    create table if not exists state (name text primary key, value text);
+    create temp view known as select * from record union all select * from deleted""")
 
 
-def get(path, **params):
+def get(path, stream=False, **params):
     """Repeats the request while the service cannot answer it."""
     delay = 1
     while True:
         try:
-            answer = api.get(API + path, params=params, timeout=60)
+            answer = api.get(API + path, params=params, timeout=120, stream=stream)
             if answer.status_code != 429 and answer.status_code < 500:
                 return answer
             delay = int(answer.headers.get("Retry-After", delay))
@@ -34,40 +35,39 @@ def get(path, **params):
         time.sleep(delay)
 
 
-def everything(collection):
-    params = {"limit": 100}
-    while params:
-        page = get(collection, **params).json()
-        yield from page["items"]
-        params = page["page_info"]["has_next_page"] and {"limit": 100, "cursor": page["page_info"]["end_cursor"]}
-
-
 def is_newer(id, updated_at):
     """Whether neither the copy nor a deletion is as new."""
-    return not copy.execute("select 1 from (select * from record union all select * from deleted) where id = ? and updated_at >= ?",
-                            (id, updated_at)).fetchone()
+    as_new = copy.execute("select 1 from known where id = ? and updated_at >= ?", (id, updated_at))
+    return not as_new.fetchone()
 
 
 def store(record):
     if is_newer(record["id"], record["updated_at"]):
-        copy.execute("insert or replace into record values (?, ?, ?)", (record["id"], record["updated_at"], json.dumps(record)))
+        row = record["id"], record["updated_at"], json.dumps(record)
+        copy.execute("insert or replace into record values (?, ?, ?)", row)
 
 
 def export():
-    position = get("events", order="asc", after="now").headers["X-Events-Position"]  # before: what changes meanwhile follows
-    gone = {id for id, in copy.execute("select id from record")}
-    for collection in COLLECTIONS.values():
-        for record in everything(collection):
-            gone.discard(record["id"])
-            store(record)
-    copy.executemany("delete from record where id = ?", [(id,) for id in gone])
+    position, waiting, gone = None, list(COLLECTIONS.values()), set(copy.execute("select id from record"))
+    while waiting:
+        answer = get(waiting[0] + "/export", stream=True)
+        position = position or answer.headers["X-Events-Position"]  # of the first: what changed later follows
+        try:
+            for record in map(json.loads, answer.iter_lines(65536)):
+                gone.discard((record["id"],))
+                store(record)
+            waiting.pop(0)
+        except requests.RequestException:  # the end is missing: the export was aborted
+            time.sleep(1)
+    copy.executemany("delete from record where id = ?", gone)
     return position
 
 
 def apply(events):
     changed = {}
     for event in events:
-        (kind, happened), id, updated_at = event["type"].split(".", 1), event["resource_id"], event["payload"].get("updated_at")
+        (kind, happened), id = event["type"].split(".", 1), event["resource_id"]
+        updated_at = event["payload"].get("updated_at")
         if kind in COLLECTIONS and happened == "deleted":
             copy.execute("insert or replace into deleted values (?, ?, ?)", (id, updated_at, time.time()))
             copy.execute("delete from record where id = ?", (id,))
@@ -86,8 +86,7 @@ def follow(position):
     if answer.status_code == 400 and answer.json()["code"] == "validation.position_expired":
         return export()
     answer.raise_for_status()
-    items = answer.json()["items"]
-    apply(items)
+    apply(items := answer.json()["items"])
     time.sleep(0 if items else 1)  # the server may not have let the request wait
     copy.execute("delete from deleted where seen < ?", (time.time() - DAY,))
     return answer.headers["X-Events-Position"]
@@ -96,6 +95,7 @@ def follow(position):
 principal = get("me").json()
 me = principal.get("user_id", principal["principal_id"])  # as in actor_id
 while True:
-    known = copy.execute("select value from state").fetchone()
     with copy:  # one transaction: what a page changes, and the position after it
-        copy.execute("insert or replace into state values ('position', ?)", (follow(known[0]) if known else export(),))
+        known = copy.execute("select value from state").fetchone()
+        new = follow(known[0]) if known else export()
+        copy.execute("insert or replace into state values ('position', ?)", (new,))

@@ -1,42 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps a copy of an organization's data in a file: node sync.js FILE, with the variables API (…/public/v1/) and KEY.
+// Keeps a copy of an organization's data in a file: node sync.js FILE. Variables: API (…/public/v1/), KEY.
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 
 type Resource = { id: string; updated_at: string };
 type Event = { type: string; resource_id: string; actor_id: string; payload: { updated_at?: string } };
-type Page<T> = { items: T[]; page_info: { end_cursor: string | null; has_next_page: boolean } };
+type Gone = { updated_at: string; seen: number };
+type Params = Record<string, string> | string[][];
+type Answer = { status: number; headers: Headers; text: string };
 
-const API = process.env.API ?? "", KEY = process.env.KEY ?? "", FILE = process.argv[2] ?? "copy.json", DAY = 24 * 3600 * 1000;
+const API = process.env.API ?? "", KEY = process.env.KEY ?? "", FILE = process.argv[2] ?? "copy.json";
+const DAY = 24 * 3600 * 1000;
 const collections: Record<string, string> = {
-  broker: "brokers", property: "properties", party: "parties", proposal: "proposals", contract: "contracts", document: "documents",
+  broker: "brokers", property: "properties", party: "parties",
+  proposal: "proposals", contract: "contracts", document: "documents",
 };
-const copy: {
-  position?: string;
-  records: Record<string, Resource>;
-  deleted: Record<string, { updated_at: string; seen: number }>;
-} = { records: {}, deleted: {} };
+type Copy = { position?: string | null; records: Record<string, Resource>; deleted: Record<string, Gone> };
+const copy: Copy = { records: {}, deleted: {} };
 try {
   Object.assign(copy, JSON.parse(readFileSync(FILE, "utf8")));
 } catch {
   // the first start
 }
 
-/** Repeats the request while the service cannot answer it. */
-async function get(path: string, params: Record<string, string> | string[][] = {}): Promise<Response> {
-  for (let delay = 1; ; delay = Math.min(2 * delay, 60)) {
-    const options = { headers: { "X-API-Key": KEY }, signal: AbortSignal.timeout(60_000) };
-    const answer = await fetch(`${API}${path}?${new URLSearchParams(params)}`, options).catch(() => null);
-    if (answer && answer.status !== 429 && answer.status < 500) return answer;
-    const seconds = Number(answer?.headers.get("Retry-After") ?? delay);
-    await new Promise((resolve) => setTimeout(resolve, seconds * 1000));
-  }
-}
+const sleep = (seconds: number) => new Promise((resolve) => setTimeout(resolve, seconds * 1000));
 
-async function* everything(collection: string): AsyncGenerator<Resource> {
-  for (let params: Record<string, string> | null = { limit: "100" }; params; ) {
-    const page = (await (await get(collection, params)).json()) as Page<Resource>;
-    yield* page.items;
-    params = page.page_info.has_next_page ? { limit: "100", cursor: page.page_info.end_cursor ?? "" } : null;
+/** Repeats the request while the service cannot answer it, or if its end is missing (an aborted export). */
+async function get(path: string, params: Params = {}, limit = 60_000): Promise<Answer> {
+  for (let delay = 1; ; delay = Math.min(2 * delay, 60)) {
+    const options = { headers: { "X-API-Key": KEY }, signal: AbortSignal.timeout(limit) };
+    const answer = await fetch(`${API}${path}?${new URLSearchParams(params)}`, options).catch(() => null);
+    const text = await answer?.text().catch(() => null), { status = 500, headers = null } = answer ?? {};
+    if (headers && text != null && status !== 429 && status < 500) return { status, headers, text };
+    await sleep(Number(headers?.get("Retry-After") ?? delay));
   }
 }
 
@@ -49,50 +44,55 @@ function store(record: Resource) {
   if (isNewer(record.id, record.updated_at)) copy.records[record.id] = record;
 }
 
-async function exportAll(): Promise<string | undefined> {
-  const position = (await get("events", { order: "asc", after: "now" })).headers.get("X-Events-Position"); // what changes meanwhile follows
+async function exportAll(): Promise<string | null> {
   const gone = new Set(Object.keys(copy.records));
-  for (const collection of Object.values(collections))
-    for await (const record of everything(collection)) {
+  let position: string | null = null;
+  for (const collection of Object.values(collections)) {
+    const { headers, text } = await get(collection + "/export", {}, DAY);
+    position ??= headers.get("X-Events-Position"); // of the first: what changed later follows
+    for (const line of text.split("\n").filter(Boolean)) {
+      const record = JSON.parse(line) as Resource;
       gone.delete(record.id);
       store(record);
     }
+  }
   for (const id of gone) delete copy.records[id];
-  return position ?? undefined;
+  return position;
 }
 
 async function apply(events: Event[]) {
   const changed = new Map<string, Event>();
   for (const event of events) {
-    const id = event.resource_id, updatedAt = event.payload.updated_at ?? "", [kind = "", happened] = event.type.split(".");
+    const id = event.resource_id, updatedAt = event.payload.updated_at ?? "";
+    const [kind = "", happened] = event.type.split(".");
     if (kind in collections && happened === "deleted") {
       copy.deleted[id] = { updated_at: updatedAt, seen: Date.now() };
       delete copy.records[id];
     } else if (kind in collections && isNewer(id, updatedAt)) changed.set(id, event);
   }
   for (const [kind, collection] of Object.entries(collections)) {
-    const ids = [...changed.values()].filter((event) => event.type.startsWith(kind + ".")).map((event) => event.resource_id);
+    const ids = [...changed].flatMap(([id, { type }]) => (type.startsWith(kind + ".") ? [["ids", id]] : []));
     if (!ids.length) continue; // payloads lack confidential fields
-    const found = await get(collection, [["limit", "100"], ...ids.map((id) => ["ids", id])]);
-    for (const record of ((await found.json()) as Page<Resource>).items) {
+    const { text } = await get(collection, [["limit", "100"], ...ids]);
+    for (const record of (JSON.parse(text) as { items: Resource[] }).items) {
       store(record);
-      if (changed.get(record.id)?.actor_id !== me) console.log("changed", record.id); // not to one's own system
+      if (changed.get(record.id)?.actor_id !== me) console.log("changed", record.id); // not to one's own
     }
   }
 }
 
-async function follow(position: string): Promise<string | undefined> {
+async function follow(position: string): Promise<string | null> {
   const answer = await get("events", { order: "asc", after: position, limit: "100", wait: "20" });
-  const body = (await answer.json()) as Page<Event> & { code?: string };
+  const body = JSON.parse(answer.text) as { items: Event[]; code?: string };
   if (body.code === "validation.position_expired") return exportAll();
-  if (!answer.ok) throw new Error(body.code);
+  if (answer.status !== 200) throw new Error(body.code);
   await apply(body.items);
-  await new Promise((resolve) => setTimeout(resolve, body.items.length ? 0 : 1000)); // it may not have been let wait
-  for (const [id, { seen }] of Object.entries(copy.deleted)) if (seen < Date.now() - DAY) delete copy.deleted[id];
-  return answer.headers.get("X-Events-Position") ?? undefined;
+  await sleep(body.items.length ? 0 : 1); // the server may not have let the request wait
+  for (const id in copy.deleted) if (copy.deleted[id]!.seen < Date.now() - DAY) delete copy.deleted[id];
+  return answer.headers.get("X-Events-Position");
 }
 
-const principal = (await (await get("me")).json()) as { principal_id: string; user_id?: string };
+const principal = JSON.parse((await get("me")).text) as { principal_id: string; user_id?: string };
 const me = principal.user_id ?? principal.principal_id; // as in actor_id
 for (;;) {
   copy.position = copy.position ? await follow(copy.position) : await exportAll();

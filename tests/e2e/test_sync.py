@@ -6,13 +6,14 @@ import subprocess
 
 import pytest
 from client import ok
+from cutting_proxy import cutting_proxy
 from deployment import ROOT
 from factories import ResourceFactory
 from pages import page_of
 from sync_client import NodeSyncClient, SyncClient
 from wait import TIMEOUT_S
 
-MAX_LINES = 100
+MAX_LINES, MAX_WIDTH = 100, 110
 TOOLS = ROOT / "tests/openapi"
 INSTALL_TIMEOUT_S = 600  # npm fetches 640 packages on a new machine
 
@@ -79,8 +80,18 @@ def test_the_client_continues_after_a_stop_and_exports_when_its_position_has_exp
     assert client.position() > "evt_1"
 
 
+def test_an_aborted_export_is_started_again_and_its_position_kept(own_api, client):
+    """What the aborted export had is deleted before the next one."""
+    kept, removed = own_api.broker(name="kept"), own_api.broker(name="removed")
+    with cutting_proxy(own_api, lambda: ok(own_api.delete("brokers/" + removed["id"]), 204)) as proxy:
+        client.url = proxy.url
+        client.start().await_sync()
+    assert proxy.cut == [removed["id"]] and set(client.records()) == {kept["id"]}
+
+
 @pytest.mark.parametrize("name", ["sync.py", "sync.ts"])
 def test_the_page_has_the_programs_that_are_tested(anonymous, name):
     text, = [text for _, found, text in page_of(anonymous, "docs/sync").examples if found == name]
     licence, program = (ROOT / "src/docs" / name).read_text().split("\n", 1)
     assert "SPDX" in licence and text == program.rstrip("\n") and len(text.splitlines()) <= MAX_LINES
+    assert max(len(line) for line in text.splitlines()) <= MAX_WIDTH
