@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import json
 import random
+import socket
 import threading
 import time
 from collections import Counter, defaultdict
@@ -20,19 +21,31 @@ from receiver import ok, status
 
 LOSE_RESULTS = ("kill a child", "kill the database", "read-only database", "no connections")
 LOSE_CLAIMS = ("kill a child", "kill the database")
-LATE_S = 0.5  # a busy receiver's threads see a request that long after it was sent: its sender can be dead by then
+ATTEMPT_TIMEOUT_S = 10  # a busy receiver can see a request so long after it was sent; its sender can be dead by then
 CLOCK_TOLERANCE_S = 2
 TIMES = ("created_at", "updated_at")
 
 
 @dataclass
 class Reception:
-    """A delivery at a receiver: when it came and when it was answered, in seconds since 1970."""
+    """A delivery at a receiver: when it came and when it was answered, in seconds since 1970, and whether the process that had sent
+    it was dead when it came: its connection was closed before the response."""
 
     id: str
     began: float
+    sender_is_dead: bool
     ended: float = None
     accepted: bool = False
+
+
+def is_closed(connection):
+    """Whether the other side has closed it. It has sent nothing after its request."""
+    try:
+        return connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
 
 
 class Inbox:
@@ -46,7 +59,7 @@ class Inbox:
 
     def behave(self, handler, arrival):
         expected = "sha256=" + hmac.new(self.secret.encode(), arrival.body, hashlib.sha256).hexdigest()
-        reception = Reception(arrival.id, time.time())
+        reception = Reception(arrival.id, time.time(), is_closed(handler.connection))
         with self.lock:
             self.forged += not hmac.compare_digest(expected, arrival.headers["x-webhook-signature"])
             self.receptions[arrival.id].append(reception)
@@ -83,8 +96,13 @@ class Checker:
     def note(self, name, count):
         self.lines.append((name, count, ""))
 
-    def cause(self, kinds, begin, end):
-        return next((fault.kind for fault in self.faults if fault.kind in kinds and fault.began <= end and fault.ended >= begin), None)
+    def cause(self, kinds, first, second):
+        """The kind of a fault between two arrivals, or of what killed the sender of the first one before that was seen."""
+        for fault in self.faults:
+            begin = first.began - (ATTEMPT_TIMEOUT_S if fault.kind == "kill a child" and first.sender_is_dead else 0)
+            if fault.kind in kinds and fault.began <= second.began and fault.ended >= begin:
+                return fault.kind
+        return None
 
     def check_rows(self):
         rows = self.instance.sql("select name, id, representation from neoapi.broker")
@@ -133,20 +151,21 @@ class Checker:
         near = [(fault.kind, round(fault.began - first.began, 2), round(fault.ended - first.began, 2)) for fault in self.faults
                 if fault.ended > first.began - 5 and fault.began < second.began]
         answered = None if first.ended is None else round(first.ended - first.began, 2)
-        return f"{first.id}: answered after {answered} s, again after {second.began - first.began:.2f} s; faults: {near}"
+        return (f"{first.id}: sender dead: {first.sender_is_dead}, answered after {answered} s, again after "
+                f"{second.began - first.began:.2f} s; faults: {near}")
 
     def check_duplicates(self):
         causes, unexplained, simultaneous = Counter(), [], []
         for inbox in self.inboxes:
             for all in inbox.receptions.values():
                 for first, second in zip(all, all[1:]):
-                    cause = self.cause(LOSE_RESULTS, first.began - LATE_S, second.began)
+                    cause = self.cause(LOSE_RESULTS, first, second)
                     if first.accepted and cause:
                         causes[cause] += 1
                     elif first.accepted:
                         unexplained.append(self.describe(first, second))
                     overlaps = first.ended is None or second.began < first.ended
-                    if overlaps and not self.cause(LOSE_CLAIMS, first.began - LATE_S, second.began):
+                    if overlaps and not self.cause(LOSE_CLAIMS, first, second):
                         simultaneous.append(self.describe(first, second))
         for cause, count in sorted(causes.items()):
             self.note(f"duplicates: {cause}", count)

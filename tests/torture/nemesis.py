@@ -24,6 +24,13 @@ class Fault:
     ended: float
 
 
+def is_dead(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 class Nemesis:
     """`run` makes faults for so many seconds, and leaves everything healthy. `faults` are those it has made."""
 
@@ -50,10 +57,12 @@ class Nemesis:
         return int(self.chance.choice(children)) if children else None
 
     def kill_child(self):
+        """Ends when its sockets are closed."""
         pid = self.child()
         with contextlib.suppress(ProcessLookupError):
             if pid:
                 os.kill(pid, signal.SIGKILL)
+                eventually(lambda: is_dead(pid), f"the end of process {pid}")
 
     def freeze_child(self):
         pid = self.child()
