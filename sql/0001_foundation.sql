@@ -58,7 +58,8 @@ end $$;
 create table neoapi.plan (
     name           text primary key check (name ~ '^[a-z0-9_-]{1,40}$'),
     requests       int not null check (requests > 0),
-    window_seconds int not null check (window_seconds between 1 and 86400)
+    window_seconds int not null check (window_seconds between 1 and 86400),
+    subscriptions  int default 50 check (subscriptions > 0) -- of webhooks, per organization; null: unlimited
 );
 insert into neoapi.plan (name, requests, window_seconds) values ('default', 600, 60);
 

@@ -179,6 +179,25 @@ end $$;
 create trigger keep_health before insert or update on neoapi.webhook_subscription
     for each row execute function neoapi.webhook_subscription_keep_health();
 
+-- Refuses a subscription above the plan's limit, for clients that create several at once, too: the lock makes them wait, and each
+-- statement of a volatile function sees what was committed before it. Names the limit as the constraint; the detail is its value.
+create function neoapi.webhook_subscription_check_limit() returns trigger language plpgsql as $$
+declare
+    allowed int := (select p.subscriptions from neoapi.tenant t join neoapi.plan p on p.name = t.plan where t.id = new.tenant_id);
+begin
+    if allowed is null then
+        return new;
+    end if;
+    perform pg_advisory_xact_lock(hashtext('neoapi.subscriptions'), hashtext(new.organization_id));
+    if (select count(*) from neoapi.webhook_subscription where organization_id = new.organization_id) >= allowed then
+        raise exception 'The plan''s limit of webhook subscriptions of an organization is %.', allowed
+            using errcode = 'NEO01', constraint = 'subscriptions', detail = allowed;
+    end if;
+    return new;
+end $$;
+create trigger check_limit before insert on neoapi.webhook_subscription
+    for each row execute function neoapi.webhook_subscription_check_limit();
+
 -- ---------------------------------------------------------------- deliveries and attempts
 
 -- Queries for one delivery know its subscription or look it up, so that the primary key also serves lists by subscription.

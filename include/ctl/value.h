@@ -12,6 +12,7 @@ typedef enum neo_ctl_kind {
     NEO_CTL_PLAN,
     NEO_CTL_EMAIL,
     NEO_CTL_COUNT,
+    NEO_CTL_LIMIT, /* a count, or "unlimited" */
     NEO_CTL_SECONDS,
     NEO_CTL_GRACE, /* seconds, 0 allowed */
     NEO_CTL_ROLE,

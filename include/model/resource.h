@@ -190,6 +190,7 @@ struct neo_resource {
     const neo_precondition *preconditions; /* ended by a row without `check`; NULL: none */
     void (*fill)(const neo_rule_input *input,
                  apr_pool_t *pool); /* adds to the new body what it leaves to related resources; NULL: nothing */
+    int is_limited;                 /* the plan limits the number of an organization */
     int has_batch;                  /* POST …/batch */
     int has_foreign_keys;           /* its references are foreign keys instead of rows of neoapi.reference */
     const char *exported;           /* SQL of the exported line of the row t; NULL: its representation */

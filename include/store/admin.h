@@ -34,8 +34,9 @@ const char *neo_admin_create_organization(neo_pg *pg, const char *tenant, const 
                                           apr_pool_t *pool, char id[NEO_ID_SIZE]);
 const char *neo_admin_create_user(neo_pg *pg, const char *tenant, const char *email, const char *role, const char *name,
                                   apr_pool_t *pool, char id[NEO_ID_SIZE]);
-/* A limit of `requests` in each window of `seconds`. */
-const char *neo_admin_create_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool);
+/* A limit of `requests` in each window of `seconds`; `subscriptions` of webhooks per organization, or "unlimited". */
+const char *neo_admin_create_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds,
+                                  const char *subscriptions, apr_pool_t *pool);
 
 /* A new API key; `scopes` 0: all of the role's. */
 const char *neo_admin_create_key(neo_pg *pg, const char *organization, const char *role, neo_scopes scopes, const char *name,

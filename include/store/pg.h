@@ -20,6 +20,7 @@ typedef enum neo_pg_status {
     NEO_PG_OK,
     NEO_PG_UNIQUE_VIOLATION, /* unique_violation; rows->constraint names it */
     NEO_PG_FK_VIOLATION,     /* foreign_key_violation; rows->constraint names it */
+    NEO_PG_LIMIT_REACHED,    /* a limit of the plan, NEO01: rows->constraint names it, rows->detail is its value */
     NEO_PG_RETRY,       /* only in a transaction: it failed because of a conflict or an outage; roll back and begin again */
     NEO_PG_UNAVAILABLE, /* no connection, or a timeout; a write may have been executed */
     NEO_PG_TIME_LIMIT,  /* the statement exceeded neo_pg_limit_time */
@@ -44,6 +45,7 @@ typedef struct neo_rows {
     struct pg_result *native;
     int count;
     const char *constraint; /* of a violation, else NULL */
+    const char *detail;     /* of an error, else NULL */
     const char *message;    /* the server's error message; only for the log and neoapictl */
 } neo_rows;
 

@@ -146,6 +146,9 @@ static const neo_code_info catalogue[] = {
     [NEO_CONFLICT_OPTED_OUT] = {"conflict.opted_out", 409, "conflict",
                                 "The contact has opted out of messages. Nothing was sent.",
                                 "Do not retry. Sending is possible again after the contact has asked for messages."},
+    [NEO_CONFLICT_LIMIT_REACHED] = {"conflict.limit_reached", 409, "conflict",
+                                    "The organization has as many resources of this kind as its plan allows.",
+                                    "Delete one that is not needed, or ask for a plan with a higher `limit`."},
     [NEO_CONFLICT_PRECONDITION_FAILED] = {"conflict.precondition_failed", 412, "conflict",
                                           "The resource has changed since the version in If-Match.",
                                           "Read the resource again, repeat the change and send the new ETag."},
@@ -388,6 +391,10 @@ neo_text neo_problem_json(const neo_problem *problem, const neo_problem_frame *f
         add_member(&out, "field", problem->field);
     if (problem->existing_id)
         add_member(&out, "existing_id", problem->existing_id);
+    if (problem->limit) {
+        add_member(&out, "limit", problem->limit);
+        neo_buf_printf(&out, ",\"limit_value\":%d", problem->limit_value);
+    }
     if (problem->failures)
         neo_buf_puts(&out, apr_pstrcat(pool, ",\"failures\":", problem->failures, NULL));
     if (problem->retry_after && problem->status == 429)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* neoapictl plan: manages plans (rate limits). */
+/* neoapictl plan: manages plans (limits of tenants). */
 #include "ctl/change.h"
 #include "ctl/output.h"
 #include "ctl/session.h"
@@ -9,7 +9,8 @@ static neo_ctl_exit create(neo_ctl *ctl)
     const char *wrong, *name = neo_ctl_value(ctl, "name");
     neo_pg *pg = neo_ctl_open(ctl, &wrong);
     if (pg)
-        wrong = neo_admin_create_plan(pg, name, neo_ctl_value(ctl, "requests"), neo_ctl_value(ctl, "window"), ctl->pool);
+        wrong = neo_admin_create_plan(pg, name, neo_ctl_value(ctl, "requests"), neo_ctl_value(ctl, "window"),
+                                      neo_ctl_value(ctl, "subscriptions"), ctl->pool);
     if (wrong)
         return neo_ctl_fail(ctl, "%s", wrong);
     neo_json *made = neo_json_make_object(ctl->pool);
@@ -26,6 +27,7 @@ static const neo_ctl_parameter create_arguments[] = {
 static const neo_ctl_parameter create_options[] = {
     {"requests", NEO_CTL_COUNT, NEO_CTL_REQUIRED, NULL, "requests per window and credential"},
     {"window", NEO_CTL_SECONDS, NEO_CTL_REQUIRED, NULL, "length of the window"},
+    {"subscriptions", NEO_CTL_LIMIT, 0, "50", "webhook subscriptions per organization"},
     {0},
 };
 
@@ -37,11 +39,12 @@ static const neo_ctl_parameter which[] = {
 static const neo_ctl_parameter change_options[] = {
     {"requests", NEO_CTL_COUNT, 0, NULL, "requests per window and credential"},
     {"window", NEO_CTL_SECONDS, 0, NULL, "length of the window"},
+    {"subscriptions", NEO_CTL_LIMIT, 0, NULL, "webhook subscriptions per organization; more that exist are kept"},
     {0},
 };
 
 const neo_ctl_command neo_ctl_plan[] = {
-    {"plan", "create", "Create a plan: a rate limit for tenants.", NULL, create_arguments, create_options, create, NULL, 0},
+    {"plan", "create", "Create a plan: limits for tenants.", NULL, create_arguments, create_options, create, NULL, 0},
     {"plan", "list", "List the plans.", NULL, NULL, NULL, neo_ctl_run_list, NULL, NEO_ADMIN_PLANS},
     {"plan", "change", "Change a plan for all tenants that have it. Takes effect at once.", NULL, which, change_options,
      neo_ctl_run_change, NULL, NEO_ADMIN_PLANS},

@@ -102,6 +102,13 @@ static const char *check_count(const char *text, apr_pool_t *pool)
     return check_range(text, 2147483647, pool);
 }
 
+static const char *check_limit(const char *text, apr_pool_t *pool)
+{
+    return strcmp(text, "unlimited") == 0 ? NULL
+           : check_count(text, pool)      ? "must be a number from 1 to 2147483647, or \"unlimited\""
+                                          : NULL;
+}
+
 static const char *check_seconds(const char *text, apr_pool_t *pool)
 {
     return check_range(text, 86400, pool);
@@ -170,6 +177,7 @@ static const struct {
     [NEO_CTL_PLAN] = {.placeholder = "PLAN", .check = check_plan},
     [NEO_CTL_EMAIL] = {.placeholder = "EMAIL", .check = check_email},
     [NEO_CTL_COUNT] = {.placeholder = "N", .check = check_count},
+    [NEO_CTL_LIMIT] = {.placeholder = "LIMIT", .check = check_limit},
     [NEO_CTL_SECONDS] = {.placeholder = "SECONDS", .check = check_seconds},
     [NEO_CTL_GRACE] = {.placeholder = "SECONDS", .check = check_grace},
     [NEO_CTL_ROLE] = {.placeholder = "ROLE", .words = role_words},

@@ -217,6 +217,8 @@ static const struct {
             },
             "field": {"type": "string", "description": "`conflict.duplicate` only: the field."},
             "existing_id": {"type": "string", "description": "`conflict.duplicate` only: who has the value, if still there."},
+            "limit": {"type": "string", "description": "`conflict.limit_reached` only: the limit's name."},
+            "limit_value": {"type": "integer", "description": "`conflict.limit_reached` only."},
             "retry_after": {"type": "integer", "minimum": 1, "description": "Status 429 only: seconds to wait."},
             "failures": {
                 "type": "array",

@@ -35,6 +35,8 @@ static unsigned long long problems_of_resource(const neo_operation *operation, c
             all |= BIT(p->code);
     if (is_written && !creates && resource->effects)
         all |= BIT(NEO_CONFLICT_PROPERTY_UNAVAILABLE);
+    if (creates && resource->is_limited)
+        all |= BIT(NEO_CONFLICT_LIMIT_REACHED);
     int deletes = strcmp(operation->method, "DELETE") == 0 || operation->accepts & NEO_ACCEPTS_BATCH;
     if (deletes && neo_is_referred_to(resource))
         all |= BIT(NEO_CONFLICT_IN_USE);

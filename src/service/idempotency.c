@@ -35,7 +35,7 @@ neo_problem *neo_call_replay(neo_call *call, neo_pg *pg, neo_completer complete,
 }
 
 /* Decides what follows from an attempt that returned no rows. If the key exists, its response is replayed, even on a unique
- * violation: the value may be taken by what the first request created. */
+ * violation or at a limit: what the first request created may be the cause. */
 static neo_problem *resolve_conflict(neo_call *call, neo_pg *pg, const neo_idempotent *operation, neo_pg_status status,
                                      const neo_rows *rows, neo_result *result, int *again)
 {
@@ -45,11 +45,13 @@ static neo_problem *resolve_conflict(neo_call *call, neo_pg *pg, const neo_idemp
     *again = status == NEO_PG_RETRY || status == NEO_PG_FK_VIOLATION;
     if (*again)
         return NULL;
-    if (status != NEO_PG_OK && !is_unique_violation)
+    if (status != NEO_PG_OK && !is_unique_violation && status != NEO_PG_LIMIT_REACHED)
         return neo_call_failed(call, status, rows);
     neo_problem *problem = call->idempotency ? neo_call_replay(call, pg, operation->complete, result, &is_free) : NULL;
     if (!is_free)
         return problem;
+    if (status == NEO_PG_LIMIT_REACHED)
+        return neo_call_failed(call, status, rows);
     if (is_unique_violation && !(rows->constraint && strcmp(rows->constraint, "idempotency_key_pkey") == 0))
         return neo_call_failed(call, status, rows);
     if (!is_unique_violation && (!call->idempotency || !is_first))

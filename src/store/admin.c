@@ -140,12 +140,15 @@ const char *neo_admin_create_user(neo_pg *pg, const char *tenant, const char *em
                           values, pool, &rows);
 }
 
-const char *neo_admin_create_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds, apr_pool_t *pool)
+const char *neo_admin_create_plan(neo_pg *pg, const char *name, const char *requests, const char *seconds,
+                                  const char *subscriptions, apr_pool_t *pool)
 {
     neo_rows rows;
-    const char *values[] = {name, requests, seconds};
-    return neo_admin_exec(pg, "insert into neoapi.plan (name, requests, window_seconds) values ($1, $2, $3)", 3, values, pool,
-                          &rows);
+    const char *values[] = {name, requests, seconds, subscriptions};
+    return neo_admin_exec(pg,
+                          "insert into neoapi.plan (name, requests, window_seconds, subscriptions)"
+                          " values ($1, $2, $3, nullif($4::text, 'unlimited')::int)",
+                          4, values, pool, &rows);
 }
 
 const char *neo_admin_hash_text(const unsigned char hash[NEO_SHA256_SIZE], apr_pool_t *pool)

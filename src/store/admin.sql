@@ -24,7 +24,7 @@ where $1::text is null or tenant_id = $1
 order by id;
 
 -- name: plans
-select name, requests, window_seconds from neoapi.plan where $1::text is null order by name;
+select name, requests, window_seconds, subscriptions from neoapi.plan where $1::text is null order by name;
 
 -- $1 organization.
 -- name: keys

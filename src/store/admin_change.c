@@ -38,6 +38,7 @@ static const struct {
     {NEO_ADMIN_USERS, "role", "role = $%d"},
     {NEO_ADMIN_PLANS, "requests", "requests = $%d::int"},
     {NEO_ADMIN_PLANS, "window", "window_seconds = $%d::int"},
+    {NEO_ADMIN_PLANS, "subscriptions", "subscriptions = nullif($%d::text, 'unlimited')::int"},
     {NEO_ADMIN_KEYS, "name", "name = $%d"},
     {NEO_ADMIN_KEYS, "role", "role = $%d"},
     {NEO_ADMIN_KEYS, "scopes",

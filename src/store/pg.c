@@ -137,6 +137,7 @@ static neo_pg_status status_of(const neo_pg *pg, const char *state)
         {"53", NEO_PG_UNAVAILABLE},         {"57", NEO_PG_UNAVAILABLE},     {"25006", NEO_PG_UNAVAILABLE},
         {"55P03", NEO_PG_UNAVAILABLE},      {"40", NEO_PG_UNAVAILABLE},     {"42P01", NEO_PG_SCHEMA},
         {"42703", NEO_PG_SCHEMA},           {"3F000", NEO_PG_SCHEMA},       {"42883", NEO_PG_SCHEMA},
+        {"NEO01", NEO_PG_LIMIT_REACHED},
     };
     if (neo_state_is_class(state, "57014"))
         return pg->time_limit ? NEO_PG_TIME_LIMIT : NEO_PG_TIMEOUT;
@@ -169,6 +170,7 @@ neo_pg_status neo_pg_read_result(neo_pg *pg, PGresult *result, apr_pool_t *pool,
     }
     neo_pg_status status = PQstatus(pg->conn) == CONNECTION_OK ? status_of(pg, neo_result_state(result)) : NEO_PG_UNAVAILABLE;
     rows->constraint = PQresultErrorField(result, PG_DIAG_CONSTRAINT_NAME);
+    rows->detail = PQresultErrorField(result, PG_DIAG_MESSAGE_DETAIL);
     const char *primary = PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY);
     rows->message = one_line(primary ? primary : PQerrorMessage(pg->conn), pool);
     return status;

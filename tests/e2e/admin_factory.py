@@ -69,9 +69,9 @@ class AdminFactory:
         self.instance.sql(f"insert into neoapi.{table} ({', '.join(values)}) values ({', '.join(['%s'] * len(values))})",
                           *values.values())
 
-    def plan(self, requests, window_seconds):
+    def plan(self, requests, window_seconds, subscriptions=None):
         name = f"plan-{secrets.token_hex(8)}"  # a prepared cluster (see prepared_cluster.py) has the plans of another process
-        self.insert("plan", name=name, requests=requests, window_seconds=window_seconds)
+        self.insert("plan", name=name, requests=requests, window_seconds=window_seconds, subscriptions=subscriptions)
         return name
 
     def tenant(self, plan=None):

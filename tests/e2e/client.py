@@ -42,7 +42,7 @@ CODES = {
     408: r"validation\.request_timeout",
     409: r"conflict\.(duplicate|in_use|invalid_transition|idempotency_key_reused|opted_out|transaction_type|"
             r"property_unavailable|proposal_expired|proposal_not_accepted|proposal_mismatch|parties_missing|signatures_missing|"
-            r"reason_required|field_locked|not_deletable|contract_active)",
+            r"reason_required|field_locked|not_deletable|contract_active|limit_reached)",
     412: r"conflict\.precondition_failed",
     413: r"validation\.body_too_large",
     415: r"validation\.unsupported_media_type",
@@ -56,7 +56,7 @@ TYPES = {400: "validation", 401: "unauthorized", 403: "forbidden", 404: "not_fou
          409: "conflict", 412: "conflict", 413: "validation", 415: "validation", 429: "rate_limit", 500: "internal",
          503: "internal", **dict.fromkeys([411, 414, 417, 431, 501, 505], "validation")}
 ALWAYS = {"type", "title", "status", "detail", "code", "request_id", "timestamp", "documentation_url"}
-SOMETIMES = {"instance", "errors", "retry_after", "field", "existing_id", "failures"}
+SOMETIMES = {"instance", "errors", "retry_after", "field", "existing_id", "failures", "limit", "limit_value"}
 INSIDE = re.compile("sqlstate|relation|postgres|libpq|neoapi\\.|/src/|\\.c:|constraint", re.I)  # internals
 
 
@@ -92,6 +92,7 @@ def check_problem(status, headers, problem, path):
         assert problem.get("instance", path) == path, problem
     check_items(status, problem)
     assert not {"field", "existing_id"} & set(problem) or problem["code"] == "conflict.duplicate", problem
+    assert ({"limit", "limit_value"} & set(problem) != set()) == (problem["code"] == "conflict.limit_reached"), problem
     assert ("retry_after" in problem) == (status == 429), problem
     if status in (429, 503):
         assert re.fullmatch(r"[1-9]\d*", headers.get("Retry-After", "")), dict(headers)

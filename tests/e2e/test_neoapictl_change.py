@@ -41,8 +41,10 @@ def test_changes_are_listed(ctl, admin_factory, tenant):
     ctl.ok("user", "change", user, "--email", f"{user}@example.com", "--name", "Ana")
     assert {"name": "Ana", "email": f"{user}@example.com", "role": "org_admin"}.items() <= row(ctl, "user", user).items()
     plan = admin_factory.plan(5, 60)
-    assert ctl.json("plan", "change", plan, "--requests", "7") == {"name": plan}
-    assert row(ctl, "plan", plan) == {"name": plan, "requests": 7, "window_seconds": 60}
+    assert ctl.json("plan", "change", plan, "--requests", "7", "--subscriptions", "3") == {"name": plan}
+    assert row(ctl, "plan", plan) == {"name": plan, "requests": 7, "window_seconds": 60, "subscriptions": 3}
+    ctl.ok("plan", "change", plan, "--subscriptions", "unlimited")
+    assert row(ctl, "plan", plan)["subscriptions"] is None
 
 
 def test_running_servers_apply_a_change_at_once(ctl, instance, admin_factory, tenant):

@@ -40,6 +40,42 @@ def other_org_api(module_instance, module_admin_factory):
 
 
 @pytest.fixture
+def limited(module_instance, module_admin_factory):
+    """An organization whose plan allows two subscriptions, in a tenant with others."""
+    factory = module_admin_factory
+    tenant = factory.tenant(factory.plan(10_000_000, 60, subscriptions=2))
+    return Api(module_instance, factory.key(factory.organization(tenant)))
+
+
+def test_the_plan_limits_subscriptions_of_racing_clients(limited, module_instance, module_admin_factory):
+    answers = together(*[lambda: new(limited)] * 12)
+    created = [response for response in answers if response.status_code == 201]
+    assert len(created) == 2 and len(limited.get("webhooks").json()["items"]) == 2
+    for response in answers:
+        if response not in created:
+            problem = refused(response, 409, "conflict.limit_reached")
+            assert (problem["limit"], problem["limit_value"]) == ("subscriptions", 2) and problem["detail"].endswith(" is 2.")
+    neighbour = module_admin_factory.organization(limited.credential.tenant)
+    ok(new(Api(module_instance, module_admin_factory.key(neighbour))), 201)
+    assert limited.delete("webhooks/" + created[0].json()["id"]).status_code == 204
+    headers = key()
+    last = limited.post("webhooks", json={"url": URL, "events": ["*"]}, headers=headers)
+    again = limited.post("webhooks", json={"url": URL, "events": ["*"]}, headers=headers)
+    assert ok(again, 201) == ok(last, 201) and again.headers["Idempotent-Replayed"] == "true"
+
+
+def test_a_changed_limit_of_subscriptions_applies_at_once(limited, module_admin_factory):
+    plan = limited.instance.sql("select plan from neoapi.tenant where id = %s", limited.credential.tenant)[0][0]
+    kept = [ok(new(limited), 201)["id"] for _ in range(2)]
+    module_admin_factory.ctl("plan", "change", plan, "--subscriptions", "1")
+    assert {item["id"] for item in limited.get("webhooks").json()["items"]} == set(kept)
+    refused(new(limited), 409, "conflict.limit_reached")
+    ok(limited.patch("webhooks/" + kept[0], json={"events": ["*"]}))
+    module_admin_factory.ctl("plan", "change", plan, "--subscriptions", "unlimited")
+    ok(new(limited), 201)
+
+
+@pytest.fixture
 def failed(admin, receiver):
     """A subscription with a delivery that has failed for good, and its receiver, which is well by now."""
     receiver.behave(status(500))
