@@ -43,6 +43,9 @@ create function neoapi.whatsapp_export_conversation(c neoapi.whatsapp_conversati
                select from neoapi.whatsapp_message m
                where m.organization_id = i.organization_id and m.provider_message_id = substr(i.source, 9)
                  and m.identity_id = i.id))) as facts,
+        (select m.provider_message_id from neoapi.whatsapp_message m
+         where m.organization_id = (c).organization_id and m.conversation_id = (c).id and m.provider_message_id is not null
+         order by m.id desc limit 1) as last_provider_message_id,
         (c).organization_id,
         neoapi.format_timestamp((c).created_at) as created_at,
         neoapi.format_timestamp((c).updated_at) as updated_at
@@ -77,6 +80,8 @@ create function neoapi.whatsapp_export_message(m neoapi.whatsapp_message) return
         (m).actor_type,
         neoapi.format_timestamp((m).occurred_at) as occurred_at,
         (m).created_conversation,
+        (select max(p.id) from neoapi.whatsapp_message p
+         where p.organization_id = (m).organization_id and p.conversation_id = (m).conversation_id and p.id < (m).id) as previous_id,
         i.source as fact_source,
         case when i.source = 'message ' || (m).provider_message_id then neoapi.whatsapp_fact_json(i) end as fact,
         (m).organization_id
@@ -110,34 +115,59 @@ begin
 end $$;
 
 -- Imports a conversation (see neo_import_write_sql). Returns created, unchanged, or skipped if the organization does not have the
--- number.
+-- number. If an earlier import has merged it into another one, it is not created again: the contact's other conversation has its last
+-- message or, if the provider has none of its messages, one of its facts.
 create function neoapi.whatsapp_import_conversation(organization text, body json) returns text
     language plpgsql volatile as $$
 declare
     c neoapi.whatsapp_conversation := json_populate_record(null::neoapi.whatsapp_conversation, body);
     number text := (select n.id from neoapi.whatsapp_number n
                     where n.organization_id = organization and n.phone_number_id = body->>'phone_number_id');
+    last_message text := body->>'last_provider_message_id';
+    facts json := coalesce(body->'facts', '[]');
 begin
     if number is null then
         return 'skipped';
     end if;
     perform neoapi.whatsapp_lock_numbers(array[number]);
+    if exists (select from neoapi.whatsapp_message m
+               where m.organization_id = organization and m.provider_message_id = last_message
+                 and m.conversation_id <> c.id)
+       or last_message is null and exists (
+               select from neoapi.whatsapp_identity i join json_array_elements(facts) f on f.value->>'source' = i.source
+               where i.organization_id = organization and i.number_id = number and i.conversation_id <> c.id) then
+        return 'unchanged';
+    end if;
     c.number_id := number;
     insert into neoapi.whatsapp_conversation select c.* on conflict do nothing;
     if not found then
         return 'unchanged';
     end if;
     perform neoapi.whatsapp_import_fact(organization, number, c.id, f.value)
-    from json_array_elements(coalesce(body->'facts', '[]')) with ordinality f order by f.ordinality;
+    from json_array_elements(facts) with ordinality f order by f.ordinality;
     return 'created';
 end $$;
 
--- Imports a message into its conversation, or into the one that it was merged into. If the contact has another conversation in the
--- organization, they are merged; only now, because the facts of all conversations say which phone was whose.
+-- Deletes the conversation if neither messages nor facts are in it, because the contact's other one has them.
+create function neoapi.whatsapp_delete_if_empty(organization text, conversation text) returns void
+    language sql volatile
+    as $$
+        delete from neoapi.whatsapp_conversation c
+        where c.organization_id = organization and c.id = conversation
+          and not exists (select from neoapi.whatsapp_message m
+                          where m.organization_id = organization and m.conversation_id = conversation)
+          and not exists (select from neoapi.whatsapp_identity i
+                          where i.organization_id = organization and i.conversation_id = conversation)
+    $$;
+
+-- Imports a message into its conversation, or into the one that it was merged into, which has the message before it. If the contact
+-- has another conversation in the organization, they are merged; only now, because the facts of all conversations say which phone was
+-- whose.
 create function neoapi.whatsapp_import_message(organization text, body json) returns text
     language plpgsql volatile as $$
 declare
     m neoapi.whatsapp_message := json_populate_record(null::neoapi.whatsapp_message, body);
+    previous text := body->>'previous_id';
     c neoapi.whatsapp_conversation;
     holder text; -- the conversation that has the fact
     holders text[];
@@ -147,7 +177,8 @@ begin
         (select i.conversation_id from neoapi.whatsapp_identity i
          where i.organization_id = organization and i.source = body->>'fact_source'
            and exists (select from neoapi.whatsapp_number n where n.organization_id = organization and n.id = i.number_id) limit 1),
-        m.conversation_id);
+        (select o.id from neoapi.whatsapp_conversation o where o.organization_id = organization and o.id = m.conversation_id),
+        (select p.conversation_id from neoapi.whatsapp_message p where p.organization_id = organization and p.id = previous));
     if not found then
         return 'skipped';
     end if;
@@ -175,6 +206,9 @@ begin
     cross join lateral neoapi.whatsapp_tenure(organization, i.number_id, i.phone, i.at) t where i.id = m.identity_id;
     if cardinality(holders) > 0 then
         perform neoapi.whatsapp_regroup(organization, holders || m.conversation_id, null);
+    end if;
+    if m.conversation_id <> body->>'conversation_id' then
+        perform neoapi.whatsapp_delete_if_empty(organization, body->>'conversation_id');
     end if;
     return 'created';
 end $$;

@@ -262,6 +262,29 @@ def test_imported_conversations_merge_with_those_that_began_since(org, file):
     assert old["messages"][0] in [{**one, "conversation_id": old["id"]} for one in found["messages"]]
 
 
+def test_a_repeated_import_adds_nothing_to_conversations_that_were_merged(org, file):
+    """The lead's new conversation takes in the imported one, whose id then no longer exists."""
+    now, ana, bia, cid = int(time.time()), org.lead(), org.lead(OTHER, "Bia"), org.lead(MOVED, "Cid")
+    for lead in (ana, bia, cid):
+        org.begin(lead)
+    org.notify(text("Oi", PHONE, at=now - 60), text("Olá", OTHER, at=now - 50))
+    org.notify(text("Oi", "5521987654321", at=now - 30))
+    lines = export(org, file)
+    org.ctl("whatsapp", "number", "remove", org.number_id, "--with-conversations")
+    org.number_id = add_again(org, org.number)
+    for lead in (ana, bia, cid):
+        org.begin(lead)
+    org.notify(text("Oi", "5521987654321", at=now - 10))
+    first = give(org, file)
+    after = read_all(org)
+    assert sorted(len(one["messages"]) for one in after) == [2, 3, 5]
+    for _ in range(2):
+        done = give(org, file)
+        assert (done["created"], done["changed"], done["unchanged"], done["skipped_whatsapp"]) == (0, 0, len(lines), 0)
+        assert read_all(org) == after
+    assert first["skipped_whatsapp"] == 0
+
+
 # ---------------------------------------------------------------- precedence of preferences
 
 
