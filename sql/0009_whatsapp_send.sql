@@ -231,13 +231,15 @@ begin
     return neoapi.whatsapp_conversation_json(c);
 end $$;
 
--- What an administrator should know: how many messages have been pending for more than ten minutes, for how many seconds the oldest
--- one, and the numbers whose messages the provider has refused within a day and not accepted since.
-create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, out refused bigint, out refusals text)
+-- What an administrator should know: how many messages have been pending for more than ten minutes, the oldest one and for how many
+-- seconds, and the numbers whose messages the provider has refused within a day and not accepted since.
+create function neoapi.whatsapp_health(out stalled bigint, out oldest bigint, out oldest_id text, out refused bigint,
+                                       out refusals text)
     language sql stable security definer set search_path = pg_catalog, pg_temp
     as $$
-        select p.stalled, coalesce(p.oldest, 0), r.refused, r.refusals
-        from (select count(*) as stalled, extract(epoch from now() - min(m.occurred_at))::bigint as oldest
+        select p.stalled, coalesce(p.oldest, 0), p.oldest_id, r.refused, r.refusals
+        from (select count(*) as stalled, extract(epoch from now() - min(m.occurred_at))::bigint as oldest,
+                     (array_agg(m.id order by m.occurred_at, m.id))[1] as oldest_id
               from neoapi.whatsapp_message m
               where m.status = 'pending' and m.occurred_at < now() - interval '10 minutes') p,
              (select count(*) as refused, string_agg(n.id || ' (' || n.refusal || ')', ', ' order by n.id) as refusals

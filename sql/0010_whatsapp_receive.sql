@@ -122,7 +122,8 @@ create function neoapi.whatsapp_insert_messages(facts neoapi.whatsapp_fact[], id
         select array(select id from inserted)
     $$;
 
--- Applies the latest edit or revocation of each message to it. Either can arrive first. Only the sender can change a message.
+-- Applies the latest edit or revocation of each message to it. Either can arrive first. Only the sender can change a message. A
+-- revoked message has no edit, so that an edit that arrives later changes nothing.
 -- Returns the ids of the messages that change.
 create function neoapi.whatsapp_apply_edits(facts neoapi.whatsapp_fact[]) returns text[]
     language sql volatile
@@ -130,7 +131,7 @@ create function neoapi.whatsapp_apply_edits(facts neoapi.whatsapp_fact[]) return
         with change as materialized ( -- without organization_id, so that the index of refers_to is used
             select x.organization_id, x.conversation_id, x.refers_to as id,
                    (array_agg(x.body order by x.occurred_at desc, x.id desc) filter (where x.type = 'edit'))[1] as body,
-                   max(x.occurred_at) filter (where x.type = 'edit') as edited_at,
+                   case when not bool_or(x.type = 'revoke') then max(x.occurred_at) filter (where x.type = 'edit') end as edited_at,
                    min(x.occurred_at) filter (where x.type = 'revoke') as revoked_at
             from neoapi.whatsapp_message x
             where x.refers_to = any (array(select coalesce(f.refers_to, f.id) from unnest(facts) f where f.kind = 'message'))

@@ -96,23 +96,22 @@
     X(ACCESS_TOKEN_SEALED, "NEO0411", ERROR,                                                                                   \
       "A number's access token cannot be decrypted with any key of the key file; nothing was sent.",                           \
       "restore the key that encrypted it, or set the token again with: neoapictl whatsapp number change")                      \
-    X(ACCESS_TOKEN, "NEO0412", ERROR,                                                                                          \
-      "The provider rejected a number's access token or does not know the number; nothing was sent.",                          \
+    X(ACCESS_TOKEN, "NEO0412", ERROR, "Meta rejected a number's access token or does not know the number; nothing was sent.",  \
       "compare phone_number_id with Meta's, and set a valid token with the permission whatsapp_business_messaging: neoapictl " \
       "whatsapp number change")                                                                                                \
-    X(NO_PROVIDER, "NEO0413", ERROR, "The server at NeoAPIWhatsAppURL is not the provider; nothing was sent.",                 \
+    X(NO_PROVIDER, "NEO0413", ERROR, "The server at NeoAPIWhatsAppURL is not Meta's; nothing was sent.",                       \
       "compare NeoAPIWhatsAppURL and NeoAPIWhatsAppVersion with Meta's documentation, and check for a proxy")                  \
     X(PROVIDER_BUSY, "NEO0414", ERROR,                                                                                         \
-      "The provider temporarily accepts no messages of a number; nothing was sent, and the client was asked to retry.",        \
+      "Meta temporarily accepts no messages of a number; nothing was sent, and the client was asked to retry.",                \
       "no action needed; if it is frequent, check the number's limits at Meta")                                                \
     X(PROVIDER_UNREACHABLE, "NEO0415", WARNING,                                                                                \
-      "The provider could not be reached; nothing was sent, and the client was asked to retry.",                               \
+      "Meta could not be reached; nothing was sent, and the client was asked to retry.",                                       \
       "if it persists, check NeoAPIWhatsAppURL and the outbound network")                                                      \
-    X(SEND_UNCONFIRMED, "NEO0416", WARNING, "Delivery to the provider is unconfirmed; the message is not retried.",            \
+    X(SEND_UNCONFIRMED, "NEO0416", WARNING, "Delivery to Meta is unconfirmed; the message is not retried.",                    \
       "no action needed; it stays pending until a status arrives")                                                             \
-    X(MESSAGE_REFUSED, "NEO0417", NOTICE, "The provider rejected a message or its template permanently.",                      \
+    X(MESSAGE_REFUSED, "NEO0417", NOTICE, "Meta rejected a message or its template permanently.",                              \
       "no action needed; the client got the reason")                                                                           \
-    X(NO_TEMPLATE, "NEO0418", WARNING, "The provider did not return a template's text; its messages are stored without it.",   \
+    X(NO_TEMPLATE, "NEO0418", WARNING, "Meta did not return a template's text; its messages are stored without it.",           \
       "give the number's access token the permission whatsapp_business_management, and compare waba_id with Meta's")
 
 #endif

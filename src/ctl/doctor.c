@@ -332,12 +332,13 @@ static const check checks[] = {
      " where expires_at < now() - interval '1 hour' limit 1000) k",
      NULL, "start httpd, which removes them; if it is running, see its error log"},
     {"WhatsApp numbers", NEEDS_SCHEMA,
-     "select refused = 0, coalesce('Meta refuses the messages of ' || refusals, 'no messages are refused')"
+     "select refused = 0, coalesce('cannot send: ' || refusals, 'Meta accepts their messages')"
      " from neoapi.whatsapp_health()",
-     NULL, "see doc/whatsapp.md, section Error codes"},
+     NULL, "see the error log, and doc/whatsapp.md, section Error codes"},
     {"WhatsApp messages", NEEDS_SCHEMA,
      "select stalled = 0, case when stalled = 0 then 'none is pending for long' else"
-     " format('%s pending for over ten minutes, the oldest for %s seconds', stalled, oldest) end from neoapi.whatsapp_health()",
+     " format('%s pending for over ten minutes, the oldest, %s, for %s seconds', stalled, oldest_id, oldest) end"
+     " from neoapi.whatsapp_health()",
      NULL, "check that Meta's callbacks arrive: neoapictl whatsapp number list, and the error log"},
     {"connections", NEEDS_CONNECTION,
      "select used < 0.9 * most, format('%s of %s in use', used, most) from (select (select sum(numbackends)"

@@ -76,7 +76,7 @@ static const char *view_counts(const status_view *l, neo_pg *pg)
     if (neo_json_integer(neo_json_get(counts, "whatsapp_stalled")) > 0)
         add_warning(l, "WhatsApp messages have been pending for over ten minutes; check the callback's URL at Meta");
     if (neo_json_integer(neo_json_get(counts, "whatsapp_refused")) > 0)
-        add_warning(l, apr_pstrcat(l->ctl->pool, "Meta refuses the messages of ",
+        add_warning(l, apr_pstrcat(l->ctl->pool, "WhatsApp numbers cannot send: ",
                                    neo_json_string(neo_json_get(counts, "whatsapp_refusals")), NULL));
     return NULL;
 }

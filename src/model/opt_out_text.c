@@ -60,10 +60,11 @@ static int character_at(const char *text, apr_size_t *len)
     return code;
 }
 
-/* General punctuation, symbols, dingbats, variation selectors and emoji. */
+/* General punctuation, symbols, dingbats, variation selectors and emoji. Question marks, also U+00BF, are none: they stay, so
+ * that a question is not in the list. */
 static int is_symbol(int code)
 {
-    return (code >= 0x80 && code < 0xC0) || (code >= 0x2000 && code < 0x2C00) || (code >= 0x3000 && code < 0x3040) ||
+    return (code >= 0x80 && code < 0xBF) || (code >= 0x2000 && code < 0x2C00) || (code >= 0x3000 && code < 0x3040) ||
            (code >= 0xFE00 && code < 0xFE10) || code >= 0x1F000;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callbacks of WhatsApp's provider: the verification of the address, and events of the organizations' numbers.
+/* Callbacks of WhatsApp: the verification of the address, and events of the organizations' numbers.
  *
- * The provider repeats a callback for days until the response is 200, so that is sent only after the commit. The responses tell
- * nothing to a sender who is not the provider. */
+ * Meta repeats a callback for days until the response is 200, so that is sent only after the commit. The responses tell
+ * nothing to a sender who is not Meta. */
 #include <apr_escape.h>
 #include <apr_strings.h>
 #include <stdatomic.h>
@@ -42,7 +42,7 @@ static reply refuse(neo_call *call)
 }
 
 /* Callbacks whose signature is wrong, or of unknown numbers, cost as much as their size: the signature is computed over the
- * body. They have a limit of their own, since the provider sends the callbacks of all numbers from the same addresses. */
+ * body. They have a limit of their own, since Meta sends the callbacks of all numbers from the same addresses. */
 static int cost_of(apr_size_t bytes)
 {
     return 1 + (int)(bytes / COST_BYTES);
@@ -199,18 +199,18 @@ static void log_not_signed(const neo_call *call, const neo_rows *numbers, int ro
                 neo_rows_value(numbers, row, NEO_NUMBER_ID), neo_rows_value(numbers, row, NEO_NUMBER_PHONE_NUMBER_ID));
 }
 
-/* The callback of a known number does not count as a request of the address: it may come from the provider, with a wrong secret
+/* The callback of a known number does not count as a request of the address: it may come from Meta, with a wrong secret
  * stored here. */
-static reply refuse_signature(neo_call *call, const neo_rows *numbers)
+static reply refuse_signature(neo_call *call, const neo_rows *numbers, int row)
 {
     neo_allowance allowance;
     neo_call_count_unsigned(call, cost_of(call->raw.len), &allowance);
-    log_not_signed(call, numbers, 0);
+    log_not_signed(call, numbers, row);
     return FORBIDDEN;
 }
 
-/* If the number is unknown, the provider must not repeat the callback for days. That it is signed with the secret of a number
- * of the same app shows that it is the provider's; otherwise it counts like one that is not signed. */
+/* If the number is unknown, Meta must not repeat the callback for days. That it is signed with the secret of a number
+ * of the same app shows that it is Meta's; otherwise it counts like one that is not signed. */
 static reply ignore_number(neo_call *call, const char *number, const unsigned char given[NEO_SHA256_SIZE])
 {
     static atomic_llong last;
@@ -255,6 +255,17 @@ static int is_among(const char *one, const char *const *all)
     return *all != NULL;
 }
 
+/* The row of the number that a callback without a valid signature is for; -1: of none. If the body names no number, only its
+ * account is known, so that it can be any of the account's. */
+static int number_of_unsigned(const neo_call *call, const neo_rows *numbers, const char *const *ids)
+{
+    static const char name[] = "\"phone_number_id\"";
+    for (int i = 0; i < numbers->count; i++)
+        if (is_among(neo_rows_value(numbers, i, NEO_NUMBER_PHONE_NUMBER_ID), ids))
+            return i;
+    return numbers->count && !memmem(call->raw.ptr, call->raw.len, name, sizeof name - 1) ? 0 : -1;
+}
+
 /* The ids of those numbers whose app secret is `signer`; only their facts are recorded. *other: the row of a number in `ids`
  * with another secret, -1 if there is none. */
 static const char *const *signed_by(const neo_call *call, const neo_rows *numbers, const char *const *ids, const char *signer,
@@ -273,8 +284,8 @@ static const char *const *signed_by(const neo_call *call, const neo_rows *number
     return (const char *const *)(void *)found->elts;
 }
 
-/* Stores the facts in steps, each in a transaction of its own, so that none exceeds the statement timeout. If one fails, the
- * provider repeats the callback, and what is stored already changes nothing. */
+/* Stores the facts in steps, each in a transaction of its own, so that none exceeds the statement timeout. If one fails,
+ * Meta repeats the callback, and what is stored already changes nothing. */
 static neo_pg_status receive_facts(neo_call *call, neo_pg *pg, const apr_array_header_t *facts, const char *const *numbers)
 {
     neo_rows rows;
@@ -287,7 +298,7 @@ static neo_pg_status receive_facts(neo_call *call, neo_pg *pg, const apr_array_h
     return status;
 }
 
-/* If only a part of the facts could be recorded, the callback is refused, so that the provider repeats it; recording a fact
+/* If only a part of the facts could be recorded, the callback is refused, so that Meta repeats it; recording a fact
  * again changes nothing. */
 static reply record(neo_call *call, const apr_array_header_t *facts, const char *signer)
 {
@@ -347,8 +358,9 @@ static reply receive(neo_call *call)
     const char *signer = signer_of(call, &numbers, given);
     if (signer)
         return read_facts(call, signer);
-    if (numbers.count)
-        return refuse_signature(call, &numbers);
+    int row = number_of_unsigned(call, &numbers, ids);
+    if (row >= 0)
+        return refuse_signature(call, &numbers, row);
     return ids[0] ? ignore_number(call, ids[0], given) : refuse(call);
 }
 

@@ -16,7 +16,7 @@
 #include "model/validate.h"
 
 #define MESSAGE_PREFIX "wam_"
-#define RETRY_SECONDS  30 /* Retry-After while the provider is unavailable */
+#define RETRY_SECONDS  30 /* Retry-After while Meta is unavailable */
 
 /* ---------------------------------------------------------------- committing the message */
 
@@ -90,42 +90,42 @@ static void post_message(neo_call *call, const neo_rows *begun, const neo_conver
         reply->details = answer.error;
 }
 
-/* An administrator must act before any message can be sent. */
-static void log_forbidden(void *log_context, const char *number, const neo_reply *reply)
+/* What Meta answered: "190: Invalid OAuth access token; Session has expired; fbtrace_id A1b2". If it was no answer of Meta's,
+ * what happened. */
+static const char *describe(const neo_reply *reply, apr_pool_t *pool)
 {
-    if (reply->title)
-        neo_log(NEO_LOG_ACCESS_TOKEN, log_context, "the provider rejected the access token of %s (%d: %s; %s; fbtrace_id %s)",
-                number, reply->code, reply->title, reply->details ? reply->details : "-", reply->trace ? reply->trace : "-");
-    else
-        neo_log(NEO_LOG_NO_PROVIDER, log_context,
-                "the server at NeoAPIWhatsAppURL is not the provider (%s); nothing was sent for %s", reply->details, number);
+    if (!reply->title)
+        return reply->details ? reply->details : "no usable response";
+    return apr_pstrcat(pool, apr_itoa(pool, reply->code), ": ", reply->title, reply->details ? "; " : "",
+                       reply->details ? reply->details : "", reply->trace ? "; fbtrace_id " : "",
+                       reply->trace ? reply->trace : "", NULL);
 }
 
 /* The log must not contain data of the contact. */
 static void log_reply(const neo_call *call, const char *number, const char *message, const neo_reply *reply)
 {
     void *log_context = call->request->log_context;
-    const char *title = reply->title ? reply->title : "no usable response", *more = reply->details ? reply->details : "-";
+    const char *answer = describe(reply, call->pool);
     switch (reply->verdict) {
-    case NEO_VERDICT_FORBIDDEN: log_forbidden(log_context, number, reply); break;
-    case NEO_VERDICT_LATER:
+    case NEO_VERDICT_FORBIDDEN: /* an administrator must act before any message can be sent */
         if (reply->title)
-            neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "the provider accepts no messages of %s at the moment (%d: %s; %s)",
-                    number, reply->code, title, more);
-        else if (reply->http_status == 429)
-            neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "the provider accepts no messages of %s at the moment (%s)", number,
-                    more);
+            neo_log(NEO_LOG_ACCESS_TOKEN, log_context, "Meta rejected the access token of %s (%s)", number, answer);
+        else
+            neo_log(NEO_LOG_NO_PROVIDER, log_context,
+                    "the server at NeoAPIWhatsAppURL is not Meta's (%s); nothing was sent for %s", answer, number);
+        break;
+    case NEO_VERDICT_LATER:
+        if (reply->title || reply->http_status == 429)
+            neo_log(NEO_LOG_PROVIDER_BUSY, log_context, "Meta accepts no messages of %s at the moment (%s)", number, answer);
         else if (reply->details) /* without details, post_message has logged why it was not sent */
-            neo_log(NEO_LOG_PROVIDER_UNREACHABLE, log_context, "cannot send messages of %s to the provider (%s)", number, more);
+            neo_log(NEO_LOG_PROVIDER_UNREACHABLE, log_context, "cannot send messages of %s to Meta (%s)", number, answer);
         break;
     case NEO_VERDICT_UNKNOWN:
-        neo_log(NEO_LOG_SEND_UNCONFIRMED, log_context, "delivery of message %s unconfirmed; not retried (%s; %s)", message,
-                title, more);
+        neo_log(NEO_LOG_SEND_UNCONFIRMED, log_context, "delivery of message %s unconfirmed; not retried (%s)", message, answer);
         break;
     case NEO_VERDICT_FAILED:
     case NEO_VERDICT_TEMPLATE:
-        neo_log(NEO_LOG_MESSAGE_REFUSED, log_context, "the provider rejected message %s (%d: %s; %s; fbtrace_id %s)", message,
-                reply->code, title, more, reply->trace ? reply->trace : "-");
+        neo_log(NEO_LOG_MESSAGE_REFUSED, log_context, "Meta rejected message %s (%s)", message, answer);
         break;
     default: break;
     }
@@ -133,7 +133,7 @@ static void log_reply(const neo_call *call, const char *number, const char *mess
 
 /* ---------------------------------------------------------------- the template's text */
 
-/* Asks the provider for the template after its first message in an hour; a text that is not known does not fail the request. */
+/* Reads the template from Meta after its first message in an hour; a text that is not known does not fail the request. */
 static const char *fetch_template(neo_call *call, const neo_rows *begun, const neo_conversation_start *start, const char *token)
 {
     const neo_request *request = call->request;
@@ -144,7 +144,7 @@ static const char *fetch_template(neo_call *call, const neo_rows *begun, const n
     const char *text = neo_template_read(&answer, start->template_name, start->template_language, call->pool, &wrong);
     if (!text)
         neo_log(NEO_LOG_NO_TEMPLATE, request->log_context,
-                "the provider does not return the text of template %s (%s) of account %s (%s)", start->template_name,
+                "Meta does not return the text of template %s (%s) of account %s (%s)", start->template_name,
                 start->template_language, account, wrong);
     neo_pg *pg = request->host->acquire(request->context);
     if (pg) {
@@ -203,7 +203,7 @@ static neo_problem *end(neo_call *call, const char *message, const neo_reply *re
         .bsuid = reply->bsuid,
         .is_held = reply->is_held,
         .code = reply->title ? reply->code : -1,
-        .title = reply->title ? reply->title : "The provider could not be reached.",
+        .title = reply->title ? reply->title : "Meta could not be reached.",
         .body = body,
     };
     neo_pg *pg = call->request->host->acquire(call->request->context);

@@ -202,6 +202,15 @@ def test_callbacks_for_an_unknown_number_are_ignored(org, caller):
     assert caller.send(notification(org.number, text("Oi", PHONE)), org.number.secret) == 200 and count(org) == 1
 
 
+def test_an_unknown_number_of_a_known_account_is_ignored_whatever_signs_it(org, caller):
+    """Another app of the account can have its callbacks sent here."""
+    unknown = Number("999000111222334", "+55 11 4000-0001", org.number.account, "EAAx", "1" * 32)
+    body = notification(unknown, text("Oi", PHONE))
+    assert caller.send(body, "x" * 32) == 200 and not org.conversations()
+    body["entry"][0]["changes"] = [{"field": "account_update", "value": {"event": "VERIFIED_ACCOUNT"}}]
+    assert caller.send(body, "x" * 32) == 403  # names no number: it can be that of the account
+
+
 def test_an_unknown_number_of_a_known_app_does_not_count_as_a_refusal(org, caller):
     """Also large callbacks: the secret of another number proves that they are Meta's."""
     big = padded(notification(UNKNOWN, text("Oi", PHONE)), 3_000_000)

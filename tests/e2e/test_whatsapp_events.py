@@ -87,10 +87,22 @@ def test_edits_and_revocations_update_their_message(org):
     assert logged(org) == []
     org.notify(first, second)
     assert [(happened, payload["body"]) for happened, payload in logged(org)] == [(RECEIVED, "Domingo"), (RECEIVED, "Adeus")]
+    assert ["edited_at" in payload for _, payload in logged(org)] == [True, False]
     org.notify(revoke)
     org.notify(revoke, edit)
     (happened, payload), = logged(org, after=2)
     assert happened == UPDATED and payload["provider_message_id"] == second["id"] and "body" not in payload
+    assert "revoked_at" in payload and "edited_at" not in payload
+
+
+def test_an_edit_after_a_revocation_changes_nothing(org):
+    item = text("Adeus", PHONE)
+    org.notify(item)
+    org.notify(message("revoke", PHONE, content={"original_message_id": item["id"]}))
+    for body in ("Domingo", "Segunda"):
+        org.notify(message("edit", PHONE, content={"original_message_id": item["id"],
+                                                   "message": {"type": "text", "text": {"body": body}}}))
+    assert types(org) == [RECEIVED, UPDATED]
 
 
 def test_an_opt_out_is_an_event_once_until_the_contact_resumes(org):

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from client import refused
+from client import ok, refused
 from whatsapp import (PHONE, SHORT, meta, module_admin_factory, module_instance, org,  # fixtures among them
                       provider)
 
@@ -25,7 +25,7 @@ def seconds(instant):
 CONF = 'NeoAPIWhatsAppStopTexts "Chega de Mensagens!" "Обманщики"'
 WORDS = ["STOP", "PARAR", "SAIR", "CANCELAR", "DESCADASTRAR", "stop", "Parar", "  sair ", "cancelar\n", "STOP!", "PARAR!",
          "Parar promoções", "Parar promoc\u0327o\u0303es", "Unsubscribe", "*Sair.* 🙏", "«cancelar»", "chega de mensagens", "Обманщики!"]
-NO_WORDS = ["Não quero parar", "PARAR?", "sair daqui", "", "S T O P", "cancelaram", "STOP STOP"]
+NO_WORDS = ["Não quero parar", "PARAR?", "¿parar", "sair daqui", "", "S T O P", "cancelaram", "STOP STOP"]
 
 
 @pytest.mark.parametrize("word", WORDS)
@@ -72,6 +72,8 @@ def test_a_message_to_a_group_neither_opts_out_nor_opens_the_window(org):
     org.notify(text("PARAR", PHONE, group_id="Y2FwaV9ncm91cDox"))
     found = org.conversation()
     assert (found["opted_out_at"], found["last_inbound_at"], found["unread_count"]) == (None, None, 1)
+    shown, = ok(org.api.get(f"whatsapp/conversations/{found['id']}/messages"))["items"]
+    assert shown["is_group"] is True
     assert org.begin(lead, 200)[0]["conversation"]["window_open"] is False
 
 

@@ -205,6 +205,9 @@ def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
     org.meta.behave(error(190))
     org.start(lead)
     assert report()[1] and org.number_id in report()[2]
+    with org.meta.away():
+        org.start(lead)
+    assert f"{org.number_id} (Meta could not be reached.)" in report()[2]
     org.meta.behave(close_before_response)
     before = report()[0]
     made = ok(org.start(lead), 201)
@@ -212,7 +215,7 @@ def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
                         made["message"]["id"])
     assert report()[0] == before + 1 and "pending for over ten minutes" in report()[2]
     found = doctor()["WhatsApp messages"]
-    assert found["result"] == "failed" and found["found"].startswith(f"{before + 1} pending for over ten minutes")
+    assert found["result"] == "failed" and found["found"].startswith(f"{before + 1} pending for over ten minutes, the oldest, wam_")
     eventually(lambda: stalled_metric() == before + 1, "the metric of stalled messages")
     org.meta.behave(accept)
     org.begin(lead, 200)

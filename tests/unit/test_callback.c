@@ -112,6 +112,7 @@ static void a_text_alone_is_a_preference(void **state)
                  {"Na\\u0303o quero mais receber mensagens!", "stop"},
                  {"✋ Sair 🙏", "stop"},
                  {"parar?", NULL},
+                 {"\xC2\xBFparar", NULL},
                  {"❓", NULL}};
     for (int i = 0; i < COUNT(known); i++) {
         const neo_fact *fact =
