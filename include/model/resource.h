@@ -85,6 +85,7 @@ typedef enum neo_filter_kind {
     NEO_FILTER_OVERLAPS, /* an array with one of the values */
     NEO_FILTER_SELECTED, /* `left` is one of the ids that `selection` selects by the values */
     NEO_FILTER_SOURCES,  /* each value has a select of the ids of its rows in `sources` */
+    NEO_FILTER_MERGED,   /* one of the values, for each of which an index has the rows in the order of ids */
     NEO_FILTER_REFERS,   /* the field `left` ("owners.party_id") refers to one of the ids */
 } neo_filter_kind;
 

@@ -82,6 +82,7 @@ const neo_resource neo_event_log = {.name = "event",
 
 const neo_filter neo_event_filters[] = {
     {.name = "type",
+     .kind = NEO_FILTER_MERGED,
      .left = "t.type",
      .value = NEO_VALUE_ENUM,
      .values = names,

@@ -49,8 +49,9 @@ void neo_delivery_make_statements(apr_pool_t *pool)
 neo_pg_status neo_delivery_list(neo_pg *pg, const neo_actor *actor, const char *subscription, const char *answer,
                                 const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
-    neo_listed listed = {answer ? answer : "neoapi.webhook_delivery_record(t)::text",
-                         "neoapi.webhook_delivery t where t.organization_id = $1 and t.subscription_id = $2", "whd_", NULL};
+    neo_listed listed = {.answer = answer ? answer : "neoapi.webhook_delivery_record(t)::text",
+                         .from = "neoapi.webhook_delivery t where t.organization_id = $1 and t.subscription_id = $2",
+                         .prefix = "whd_"};
     const char *values[] = {actor->organization, subscription};
     return neo_page_run(pg, &listed, values, 2, selection, pool, rows);
 }

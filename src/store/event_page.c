@@ -24,17 +24,22 @@ void neo_event_make_statements(apr_pool_t *pool)
 neo_pg_status neo_event_list(neo_pg *pg, const neo_actor *actor, const char *types, const neo_selection *selection,
                              apr_pool_t *pool, neo_rows *rows)
 {
-    static const neo_listed all = {RECORD, "neoapi.event t where t.organization_id = $1", PREFIX, NULL};
-    static const neo_listed some = {RECORD, "neoapi.event t where t.organization_id = $1 and t.type = any ($2::text[])", PREFIX,
-                                    NULL};
+    const neo_listed listed = {.answer = RECORD,
+                               .from = "neoapi.event t where t.organization_id = $1",
+                               .prefix = PREFIX,
+                               .merged = "t.type",
+                               .values = types ? "select unnest($2::text[])" : NULL};
     const char *values[] = {actor->organization, types};
-    return neo_page_run(pg, types ? &some : &all, values, types ? 2 : 1, selection, pool, rows);
+    return neo_page_run(pg, &listed, values, types ? 2 : 1, selection, pool, rows);
 }
 
 neo_pg_status neo_event_follow(neo_pg *pg, const neo_actor *actor, const char *types, const char *after,
                                const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
-    const neo_listed listed = {RECORD, types ? "scan t where t.type = any ($3::text[])" : "scan t where true", PREFIX, head};
+    const neo_listed listed = {.answer = RECORD,
+                               .from = types ? "scan t where t.type = any ($3::text[])" : "scan t where true",
+                               .prefix = PREFIX,
+                               .head = head};
     const char *values[] = {actor->organization, after, types};
     return neo_page_run(pg, &listed, values, types ? 3 : 2, selection, pool, rows);
 }

@@ -96,6 +96,7 @@ typedef struct {
     int conditions;                   /* the number of the others */
     int is_disjoint;                  /* no id is in two of the source's selects */
     int is_source_possible;
+    const char *merged; /* a select of values of listed->merged; see merged_rows_of; NULL: none */
 } filtering;
 
 static const char *parameter(filtering *f, const char *value)
@@ -187,6 +188,16 @@ static void add_source(filtering *f, const neo_condition *condition)
     }
 }
 
+/* The values, without repetitions, of which the list has rows. */
+static const char *merged_values(filtering *f, const neo_condition *condition)
+{
+    const char *all = "";
+    for (int i = 0; i < condition->count; i++)
+        all = apr_pstrcat(f->pool, all, i ? ", " : "", parameter(f, condition->values[i]), NULL);
+    const char *restriction = f->listed->values ? apr_pstrcat(f->pool, " intersect ", f->listed->values, NULL) : "";
+    return apr_pstrcat(f->pool, "select distinct unnest(array[", all, "]::text[])", restriction, NULL);
+}
+
 /* Makes a text a LIKE pattern that finds it anywhere. Wildcards are escaped after the text was normalized, because that can
  * produce them: U+FF05 becomes a percent sign. */
 #define ANYWHERE      "like ('%' || replace(replace(replace("
@@ -195,6 +206,7 @@ static void add_source(filtering *f, const neo_condition *condition)
 static void add_condition(filtering *f, const neo_condition *condition)
 {
     static const char *const operators[][2] = {[NEO_FILTER_EQUAL] = {"in (", ")"},
+                                               [NEO_FILTER_MERGED] = {"in (", ")"},
                                                [NEO_FILTER_FROM] = {">= (", ")"},
                                                [NEO_FILTER_TO] = {"<= (", ")"},
                                                [NEO_FILTER_CONTAINS] = {ANYWHERE, ANYWHERE_ENDS},
@@ -203,6 +215,10 @@ static void add_condition(filtering *f, const neo_condition *condition)
     const neo_filter *filter = condition->filter;
     if (filter->kind == NEO_FILTER_REFERS || filter->kind == NEO_FILTER_SOURCES) {
         add_source(f, condition);
+        return;
+    }
+    if (filter->kind == NEO_FILTER_MERGED && f->listed->merged && (condition->count > 1 || f->listed->values)) {
+        f->merged = merged_values(f, condition);
         return;
     }
     neo_buf_puts(&f->where, apr_pstrcat(f->pool, " and ", filter->left, " ", NULL));
@@ -246,6 +262,19 @@ static const char *bound_of(const filtering *f, const char *id, side which, int 
                         f->order->column, id, comparison, or_equal, f->position, f->before);
 }
 
+/* A select of one side whose rows have one of several values: of each value no more than the page has, in the order of its
+ * index. A plain condition would make the planner sort all these rows, or read all others in the order of ids. */
+static const char *merged_rows_of(const filtering *f, const char *columns, const char *bound, const char *direction,
+                                  const char *limit)
+{
+    return apr_psprintf(f->pool,
+                        "select %s from (%s) m (value)"
+                        " cross join lateral (select t.* from %s%s and %s = m.value%s order by t.id%s limit %s) t"
+                        " order by t.id%s limit %s",
+                        columns, f->merged, f->listed->from, f->where.ptr, f->listed->merged, bound, direction, limit,
+                        direction, limit);
+}
+
 /* A select of one side. If it has a source of ids, each row is looked up by its id: `offset 0` keeps the planner from reversing
  * the join. */
 static const char *rows_of(const filtering *f, const char *columns, side which, const char *limit)
@@ -254,6 +283,8 @@ static const char *rows_of(const filtering *f, const char *columns, side which, 
     int is_descending = f->order->is_descending != (which == EARLIER);
     const char *direction = is_descending ? " desc" : " asc", *column = f->order->column;
     const char *bound = bound_of(f, f->source ? "r.source_id" : "t.id", which, is_descending);
+    if (f->merged)
+        return merged_rows_of(f, columns, bound, direction, limit);
     if (!f->source)
         return apr_pstrcat(pool, "select ", columns, " from ", f->listed->from, f->where.ptr, bound, " order by ",
                            column ? column : "", column ? direction : "", column ? ", " : "", "t.id", direction, " limit ",
@@ -318,7 +349,7 @@ static const char *page(const filtering *f)
 
 static void start(filtering *f, const neo_listed *listed, const neo_order *order, apr_pool_t *pool)
 {
-    *f = (filtering){.listed = listed, .order = order, .pool = pool};
+    *f = (filtering){.listed = listed, .order = order, .pool = pool, .merged = listed->values};
     f->values = apr_array_make(pool, 8, sizeof(const char *));
     neo_buf_init(&f->where, pool, 256);
     neo_buf_init(&f->range, pool, 64);

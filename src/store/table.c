@@ -43,8 +43,9 @@ static void make(statements *s, const neo_resource *resource, apr_pool_t *pool)
         s->update[more] = neo_write_update(resource, version, pool);
         s->delete[more] = neo_write_delete(resource, version, pool);
     }
-    s->listed = (neo_listed){"t.representation", from_of(resource, "$1", pool), resource->prefix, NULL};
-    neo_listed listed = {s->listed.answer, from_of(resource, "{organization}", pool), resource->prefix, NULL};
+    s->listed = (neo_listed){.answer = "t.representation", .from = from_of(resource, "$1", pool), .prefix = resource->prefix};
+    neo_listed listed = s->listed;
+    listed.from = from_of(resource, "{organization}", pool);
     /* The subqueries hide the values from the planner. Otherwise it would plan every execution anew, because a known LIMIT
      * costs less than an unknown one, and planning takes longer than the list. */
     s->list_first = neo_sql_make(pool, neo_page_sql(&listed, "(select {limit}::int)", NULL, pool), 0);

@@ -99,7 +99,7 @@ neo_pg_status neo_whatsapp_answer(neo_pg *pg, const neo_actor *actor, const char
 neo_pg_status neo_whatsapp_list(neo_pg *pg, const neo_actor *actor, const neo_selection *selection, apr_pool_t *pool,
                                 neo_rows *rows)
 {
-    static const neo_listed listed = {CONVERSATION, CONVERSATIONS, "wac_", NULL};
+    static const neo_listed listed = {.answer = CONVERSATION, .from = CONVERSATIONS, .prefix = "wac_"};
     return neo_page_run(pg, &listed, &actor->organization, 1, selection, pool, rows);
 }
 
@@ -120,10 +120,10 @@ neo_pg_status neo_whatsapp_change(neo_pg *pg, const neo_actor *actor, const neo_
 neo_pg_status neo_whatsapp_list_messages(neo_pg *pg, const neo_actor *actor, const char *conversation,
                                          const neo_selection *selection, apr_pool_t *pool, neo_rows *rows)
 {
-    static const neo_listed listed = {"neoapi.whatsapp_message_json(t)::text",
-                                      "neoapi.whatsapp_message t where t.organization_id = $1 and t.conversation_id = $2"
-                                      " and t.refers_to is null",
-                                      "wam_", NULL};
+    static const neo_listed listed = {.answer = "neoapi.whatsapp_message_json(t)::text",
+                                      .from = "neoapi.whatsapp_message t where t.organization_id = $1"
+                                              " and t.conversation_id = $2 and t.refers_to is null",
+                                      .prefix = "wam_"};
     const char *values[] = {actor->organization, conversation};
     return neo_page_run(pg, &listed, values, 2, selection, pool, rows);
 }
