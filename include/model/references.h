@@ -15,9 +15,10 @@ typedef struct neo_reference {
 /* All references in a body from neo_validate, in the order of the fields: an array of neo_reference. */
 apr_array_header_t *neo_references(const neo_resource *resource, const neo_json *clean, apr_pool_t *pool);
 
-/* Whether a body as it was sent has a reference by external id ({"external_id": "ERP-77"}) to a resource of `kind`; NULL: of
- * any. `body` may be NULL. */
-int neo_refers_by_external_id(const neo_resource *resource, const neo_json *body, const neo_resource *kind);
+/* The path of the first reference by external id ({"external_id": "ERP-77"}) to a resource of `kind`, NULL: of any, in a body
+ * as it was sent, which may be NULL. Returns NULL if there is none. */
+const char *neo_reference_by_external_id(const neo_resource *resource, const neo_json *body, const neo_resource *kind,
+                                         apr_pool_t *pool);
 
 /* Returns the value that replaces a reference to a resource of `kind`; the value is as it was sent, perhaps malformed. */
 typedef neo_json *(*neo_reference_replacer)(void *data, const neo_resource *kind, neo_json *value);

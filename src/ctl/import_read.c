@@ -11,6 +11,7 @@
 #include "ctl/import.h"
 #include "ctl/transfer.h"
 #include "model/import.h"
+#include "model/references.h"
 
 #define MAX_LINES 500 /* of a chunk */
 #define MAX_BYTES (1024 * 1024)
@@ -131,6 +132,11 @@ static void add_row(chunk *c, const neo_resource *kind, neo_json *body, long lon
     line l = {.number = number, .kind = kind, .body = body};
     if (neo_json_kind_of(body) != NEO_JSON_OBJECT) {
         neo_import_job_add_problem(c->job, number, kind->name, "must be an object");
+        return;
+    }
+    const char *external = neo_reference_by_external_id(kind, body, NULL, c->pool);
+    if (external) { /* the row with this external id may come later in the file */
+        neo_import_job_add_problem(c->job, number, external, "must be an id; an import cannot refer by external_id");
         return;
     }
     l.is_moved = is_moved(c->job, body);

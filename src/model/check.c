@@ -20,6 +20,7 @@ const char *neo_one_of(const char *const *values, apr_pool_t *pool)
 const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool)
 {
     const char *kind = field->refers ? apr_psprintf(pool, "%s (%s…)", field->refers->name, field->refers->prefix) : NULL;
+    const char *or_external = field->refers && neo_has_external_id(field->refers) ? " or {\"external_id\": \"…\"}" : "";
     long min = (long)field->min, max = (long)field->max, items = field->max_items;
     switch (field->type) {
     case NEO_STRING: return max ? apr_psprintf(pool, "a string of %ld to %ld characters", min ? min : 1, max) : "a string";
@@ -34,7 +35,7 @@ const char *neo_field_accepts(const neo_field *field, apr_pool_t *pool)
     case NEO_ENUM_LIST: return apr_psprintf(pool, "an array of %s", neo_one_of(field->values, pool));
     case NEO_TEXT_LIST: return apr_psprintf(pool, "an array of at most %ld strings of 1 to %ld characters", items, max);
     case NEO_LIST: return apr_psprintf(pool, "an array of at most %ld objects", items);
-    case NEO_REFERENCE: return kind ? apr_psprintf(pool, "the id of a %s", kind) : "an id";
+    case NEO_REFERENCE: return kind ? apr_psprintf(pool, "the id of a %s%s", kind, or_external) : "an id";
     case NEO_REFERENCE_LIST: return apr_psprintf(pool, "an array of at most %ld ids of a %s", items, kind);
     case NEO_TYPES: break;
     }
@@ -186,9 +187,11 @@ static const char *check_kind(const neo_field *field, neo_json_kind kind, apr_po
     if (kind == types[field->type].kind || (field->type == NEO_DECIMAL && kind == NEO_JSON_INTEGER))
         return NULL;
     const char *accepted = neo_field_accepts(field, pool);
-    return field->type == NEO_INTEGER && kind == NEO_JSON_REAL
-               ? apr_psprintf(pool, "must be %s, without a decimal point or exponent", accepted)
-               : apr_psprintf(pool, "must be %s, not %s", accepted, neo_json_kind_name(kind));
+    if (field->type == NEO_INTEGER && kind == NEO_JSON_REAL)
+        return apr_psprintf(pool, "must be %s, without a decimal point or exponent", accepted);
+    if (field->type == NEO_REFERENCE && kind == NEO_JSON_OBJECT) /* an object is a reference, too, but not this one */
+        return apr_pstrcat(pool, "must be ", accepted, NULL);
+    return apr_psprintf(pool, "must be %s, not %s", accepted, neo_json_kind_name(kind));
 }
 
 const char *neo_check(const neo_field *field, const neo_json *value, const neo_json *beside, apr_pool_t *pool)

@@ -55,38 +55,50 @@ apr_array_header_t *neo_references(const neo_resource *resource, const neo_json 
 
 /* ---------------------------------------------------------------- in a body as it was sent */
 
-static int refers_externally(const neo_field *fields, const neo_json *object, const neo_resource *kind);
+static const char *find_external(const neo_field *fields, const neo_json *object, const neo_resource *kind, apr_pool_t *pool);
 
-static int list_refers_externally(const neo_field *field, const neo_json *list, const neo_resource *kind)
+static const char *find_external_in_list(const neo_field *field, const neo_json *list, const neo_resource *kind,
+                                         apr_pool_t *pool)
 {
     for (apr_size_t i = 0; neo_json_kind_of(list) == NEO_JSON_ARRAY && i < neo_json_size(list); i++) {
         const neo_json *one = neo_json_at(list, i);
-        if (field->type == NEO_LIST ? refers_externally(field->fields, one, kind)
-                                    : neo_json_kind_of(one) == NEO_JSON_OBJECT && (!kind || field->refers == kind))
-            return 1;
+        int is_one =
+            field->type == NEO_REFERENCE_LIST && neo_json_kind_of(one) == NEO_JSON_OBJECT && (!kind || field->refers == kind);
+        const char *within = field->type == NEO_LIST ? find_external(field->fields, one, kind, pool) : NULL;
+        if (is_one || within)
+            return apr_psprintf(pool, "%s[%d]%s%s", field->name, (int)i, within ? "." : "", within ? within : "");
     }
-    return 0;
+    return NULL;
 }
 
-static int refers_externally(const neo_field *fields, const neo_json *object, const neo_resource *kind)
+static const char *find_external_in(const neo_field *field, const neo_json *value, const neo_json *beside,
+                                    const neo_resource *kind, apr_pool_t *pool)
 {
-    for (const neo_field *f = fields; f->name && neo_json_kind_of(object) == NEO_JSON_OBJECT; f++) {
+    if (field->type == NEO_OBJECT) {
+        const char *within = find_external(field->fields, value, kind, pool);
+        return within ? apr_pstrcat(pool, field->name, ".", within, NULL) : NULL;
+    }
+    if (field->type != NEO_REFERENCE)
+        return find_external_in_list(field, value, kind, pool);
+    int is_one = neo_json_kind_of(value) == NEO_JSON_OBJECT && (!kind || neo_referenced_resource(field, beside) == kind);
+    return is_one ? field->name : NULL;
+}
+
+static const char *find_external(const neo_field *fields, const neo_json *object, const neo_resource *kind, apr_pool_t *pool)
+{
+    const char *found = NULL;
+    for (const neo_field *f = fields; f->name && !found && neo_json_kind_of(object) == NEO_JSON_OBJECT; f++) {
         int may_refer = f->type == NEO_REFERENCE || f->type == NEO_REFERENCE_LIST || f->fields;
         const neo_json *value = may_refer ? neo_json_get(object, f->name) : NULL;
-        if (!value)
-            continue;
-        if (f->type == NEO_REFERENCE
-                ? neo_json_kind_of(value) == NEO_JSON_OBJECT && (!kind || neo_referenced_resource(f, object) == kind)
-            : f->type == NEO_OBJECT ? refers_externally(f->fields, value, kind)
-                                    : list_refers_externally(f, value, kind))
-            return 1;
+        found = value ? find_external_in(f, value, object, kind, pool) : NULL;
     }
-    return 0;
+    return found;
 }
 
-int neo_refers_by_external_id(const neo_resource *resource, const neo_json *body, const neo_resource *kind)
+const char *neo_reference_by_external_id(const neo_resource *resource, const neo_json *body, const neo_resource *kind,
+                                         apr_pool_t *pool)
 {
-    return body && refers_externally(resource->fields, body, kind);
+    return body ? find_external(resource->fields, body, kind, pool) : NULL;
 }
 
 typedef struct {

@@ -264,7 +264,7 @@ static int count_together(neo_work *w, neo_item *first)
     if (neo_batch_may_affect(resource_of(w), first->operation))
         return 1;
     for (; next < end && !neo_batch_may_affect(resource_of(w), next->operation); next++) {
-        if (neo_refers_by_external_id(resource_of(w), next->operation->data, resource_of(w)))
+        if (neo_reference_by_external_id(resource_of(w), next->operation->data, resource_of(w), w->call->pool))
             break;
         for (const neo_item *i = first; i < next; i++)
             if (i->first == next->first || shares_external_id(i, next))

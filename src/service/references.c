@@ -47,8 +47,8 @@ neo_json *neo_call_replace_references(neo_call *call, neo_json *body, apr_array_
 {
     const neo_resource *resource = call->match.resource;
     replacement r = {all, call->pool};
-    return neo_refers_by_external_id(resource, body, NULL) ? neo_references_replace(resource, body, replace, &r, call->pool)
-                                                           : body;
+    int is_used = neo_reference_by_external_id(resource, body, NULL, call->pool) != NULL;
+    return is_used ? neo_references_replace(resource, body, replace, &r, call->pool) : body;
 }
 
 neo_pg_status neo_call_find_references(neo_call *call, neo_pg *pg, apr_array_header_t *all, neo_rows *rows)
@@ -62,7 +62,7 @@ neo_problem *neo_call_resolve_references(neo_call *call, neo_pg *pg, neo_json **
     neo_pg *own = NULL;
     neo_rows rows;
     neo_json *sent = *body;
-    if (!neo_refers_by_external_id(call->match.resource, sent, NULL))
+    if (!neo_reference_by_external_id(call->match.resource, sent, NULL, call->pool))
         return NULL;
     apr_array_header_t *all = apr_array_make(call->pool, 4, sizeof(neo_external_id));
     neo_call_replace_references(call, sent, all);

@@ -238,7 +238,8 @@ class Loader:
     def paper(self, number, papers, related_type, related, turn=None):
         """One of the papers that there are about such a thing: they take turns."""
         key = related.get("external_id") or f"cor-{number}"
-        about = {"type": related_type, "id": related["id"]}
+        own = {"external_id": related["external_id"]} if "external_id" in related else related["id"]  # the archive has no other ids
+        about = {"type": related_type, "id": own}
         self.make("documents", deals.document(self.rng(papers, number), number if turn is None else turn, papers, about, key))
 
     def broker_paper(self, number):

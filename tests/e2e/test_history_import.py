@@ -6,7 +6,7 @@ import uuid
 import pytest
 from client import Api, ok, refused, wrong_fields
 from event_log import deliveries, events
-from factories import ResourceFactory
+from factories import ResourceFactory, unique
 
 CREATED, DECIDED, CHANGED = "2019-03-01T12:00:00.000Z", "2019-03-05T12:00:00.000Z", "2019-04-01T12:00:00.000Z"
 TIMES = {"created_at": CREATED, "updated_at": CHANGED}
@@ -54,6 +54,20 @@ def test_the_timestamps_of_statuses_are_kept_if_the_status_was_reached(own_api, 
                                      ("contracts", "completed", "terminated_at")):
         response = importing(own_api, collection, history(factory, collection, status, **{name: DECIDED}))
         assert set(wrong_fields(response)) == {name}
+
+
+@pytest.mark.parametrize("collection, path", [("proposals", "property_id"), ("proposals", "proponent_ids"), ("contracts", "property_id")])
+def test_history_can_refer_by_external_id(own_api, factory, collection, path):
+    body = history(factory, collection, "draft")
+    ids = body[path] if path.endswith("s") else [body[path]]
+    keys = [{"external_id": unique()} for _ in ids]
+    for id, key in zip(ids, keys):
+        ok(own_api.patch(("parties/" if path.endswith("s") else "properties/") + id, json=key))
+    made = ok(importing(own_api, collection, {**body, path: keys if path.endswith("s") else keys[0]}), 201)
+    assert made[path] == body[path] and {**made, **TIMES} == made
+    unknown = {"external_id": unique()}
+    answer = importing(own_api, collection, {**body, path: [unknown] if path.endswith("s") else unknown})
+    assert list(wrong_fields(answer).values()) == [f"validation.{collection[:-1]}.{path}_not_found"]
 
 
 @pytest.mark.parametrize("times, wrong", [({"created_at": "2999-01-01T00:00:00Z"}, {"created_at", "updated_at"}),

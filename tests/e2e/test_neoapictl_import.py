@@ -160,17 +160,20 @@ def test_all_errors_are_reported_by_line_and_field_and_no_row_is_imported(own_ap
             party(),
             party(id="p2", broker_id="brk_" + "0" * 26), party(id="p4", created_at="yesterday"),
             party(id="p3", spouse_party_id="pty_" + "0" * 26),
-            home(id="h", address={"city": "Santos"}, owners=[{"party_id": "p1"}, {}])]
+            home(id="h", address={"city": "Santos"}, owners=[{"party_id": "p1"}, {}]),
+            party(id="p5", broker_id={"external_id": "b1"}),
+            home(id="i", owners=[{"party_id": "p1", "share_bps": 5000}, {"party_id": {"external_id": "p1"}, "share_bps": 5000}])]
     path = write(tmp_path, rows)
     assert wrong(ctl, "import", path, "--organization", organization) == {
         (2, None), (3, None), (4, None), (5, None), (6, "broker"), (7, "creci"), (8, "id"), (9, "name"), (9, "email"),
         (9, "frobnicate"), (10, "broker_id"), (11, "id"), (12, "broker_id"), (13, "created_at"), (14, "spouse_party_id"),
         (15, "address.postal_code"), (15, "address.state"), (15, "owners[1].party_id"), (15, "owners[0].share_bps"),
-        (15, "owners[1].share_bps")}
+        (15, "owners[1].share_bps"), (16, "broker_id"), (17, "owners[1].party_id")}
     code, out, err = ctl.run("import", path, "--organization", organization)
     assert code == 1 and "line 7: creci is that of the broker on line 1" in err.splitlines()
     assert re.search(r"^line 2: is not JSON: .*\(column \d+\)$", err, re.M)
-    assert "20 errors" in err.splitlines()[-1]
+    assert "line 16: broker_id must be an id; an import cannot refer by external_id" in err.splitlines()
+    assert "22 errors" in err.splitlines()[-1]
     assert own_api.walk("brokers") == own_api.walk("parties") == own_api.walk("properties") == []
     assert own_api.instance.sql("select count(*) from neoapi.imported_id where organization_id = %s", organization) == [(0,)]
 

@@ -369,6 +369,8 @@ def test_a_malformed_reference_by_external_id_is_refused(factory, own_api, wrong
     factory.party(external_id="x")
     answer = own_api.post("parties", json=factory.body("parties", spouse_party_id=wrong))
     assert wrong_fields(answer) == {"spouse_party_id": "validation.party.spouse_party_id_invalid"}
+    error, = answer.json()["errors"]
+    assert error["message"].removesuffix(", not an array") == 'must be the id of a party (pty_…) or {"external_id": "…"}'
 
 
 def test_a_patch_can_refer_by_the_stored_type(factory, own_api):

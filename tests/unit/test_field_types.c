@@ -282,7 +282,7 @@ static void a_reference_has_the_form_of_an_id_of_its_kind(void **state)
               "validation.property.broker_id_invalid", *state);
     assert_string_equal(
         wrong(&neo_property, "{\"broker_id\":\"x\"}", "broker_id", "validation.property.broker_id_invalid", *state),
-        "must be the id of a broker (brk_…)");
+        "must be the id of a broker (brk_…) or {\"external_id\": \"…\"}");
 }
 
 static void references_in_lists_are_checked_one_by_one(void **state)
