@@ -7,15 +7,17 @@ find, a list with two filters, about the largest resource. Reads (get, list, pro
 request by request. batch is about brokers that are created a hundred at a time beside those that are created one by one, by one
 client; bulk is the same with the bare handler's way to create a hundred, one statement: what batch could be at most; batches by
 as many clients as in the other parts. walk (brokers) and deep (properties) read a thousand pages. Others are keyed, create with
-an Idempotency-Key; events, the statement of a create with and without the event log, and pages of a log of a million events; and
-noise, the bare handler beside itself: how far ratios stray by chance. BENCH_SECONDS is how long a run lasts, BENCH_PAIRS how many
-pairs of runs a comparison has. Exits with 1 if a response was wrong, not for a missed goal."""
+an Idempotency-Key; connections, both MPMs with several values of DBDMax under 1 to 64 clients over TLS; events, the statement of a
+create with and without the event log, and pages of a log of a million events; and noise, the bare handler beside itself: how far
+ratios stray by chance. BENCH_SECONDS is how long a run lasts, BENCH_PAIRS how many pairs of runs a comparison has. Exits with 1 if a
+response was wrong, not for a missed goal."""
 
 import os
 import platform
 import sys
 
 import comparisons
+import connections
 import events
 import memory
 import walk
@@ -38,6 +40,7 @@ PARTS = {
     "deep": walk.deep,
     "memory": memory.memory,
     "events": events.events,
+    "connections": connections.connections,
 }
 DEFAULT_PARTS = "get list create insert property find batch bulk batches walk deep memory"
 

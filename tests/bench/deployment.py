@@ -84,7 +84,8 @@ class Deployment:
         script = DIRECTORY.parent / "deploy" / "instance.sh"
         subprocess.run(["sh", script, command, self.dir, *(f"{name}={value}" for name, value in settings.items())], check=True)
 
-    def up(self):
+    def up(self, **settings):
+        """Starts both servers anew; `settings` are those of instance.sh."""
         self.instance("down")
         if self.dir.exists() and not (self.known.exists() and json.loads(self.known.read_text())[0] == recipe()):
             print("an earlier run did not finish, or its data was made by other migrations: making everything anew", flush=True)
@@ -94,7 +95,8 @@ class Deployment:
         self.port = free_port()
         conf.write_text(f'Define BARE "{self.build}/bench/mod_bare.so"\nDefine BENCH_PORT {self.port}\n'
                         f'Include "{DIRECTORY}/httpd.conf"\n')
-        self.instance("up", MODULE=str(self.build / "mod_neoapi.so"), CTL=str(self.build / "neoapictl"), SERVER_CONF=str(conf))
+        self.instance("up", MODULE=str(self.build / "mod_neoapi.so"), CTL=str(self.build / "neoapictl"), SERVER_CONF=str(conf),
+                      **settings)
         lines = (self.dir / "env").read_text().splitlines()
         self.env = {name: value.strip("'") for name, _, value in (line.partition("=") for line in lines)}
         for name, value in SETTINGS.items():
