@@ -85,6 +85,11 @@ case ${1:-check} in
     computing | computing_rest) work=$2 && "$1" && exit ;;
 esac
 
+# The clusters of the tests with a million rows need most of it.
+case ${1:-check} in check) needed=2 ;; *) needed=7 ;; esac
+free=$(df -Pk . | awk 'NR == 2 { print int($4 / 1048576) }')
+[ "$free" -ge "$needed" ] || { echo "check.sh: $PWD needs $needed GB of free disk space and has $free" >&2; exit 1; }
+
 started=$(date +%s)
 work=$(mktemp -d "${TMPDIR:-/tmp}/neoapi-check.XXXXXX") || exit 1
 other=
