@@ -287,8 +287,8 @@ package-test: package ## try the package on throwaway Debian systems: lintian, p
 format: ## format the C files
 	clang-format -i mod_neoapi.c $$(find src include tests -name '*.[ch]')
 
-lint: ## check format, layers, sizes and texts; then that each check can fail
-	@sh tests/lint/check.sh . format formats layers licences sizes texts
+lint: ## check format, layers, sizes, texts and the tests of SECURITY.md; then that each check can fail
+	@sh tests/lint/check.sh . format formats guarantees layers licences sizes texts
 	@/usr/bin/python3 -B -m pytest -q -p no:cacheprovider tests/lint
 
 .PHONY: tidy

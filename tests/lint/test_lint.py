@@ -8,8 +8,10 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 
-CHECKS = ("format", "formats", "layers", "licences", "sizes", "texts")
+CHECKS = ("format", "formats", "guarantees", "layers", "licences", "sizes", "texts")
 LICENCE = "SPDX-License-Identifier: Apache-2.0"
+
+GUARANTEES = "| guarantee | test |\n|---|---|\n| Things are kept | {0} |\n\nText.\n"
 
 FUNCTION = "int neo_{0}(void);\n\nint neo_{0}(void)\n{{\n{1}    return 0;\n}}\n"
 
@@ -27,6 +29,7 @@ PROJECT = {
     "Makefile": "all:\n\techo all\n",
     "mod_neoapi.c": '#include <httpd.h>\n\n#include "httpd/config.h"\n',
     "README.md": "# A project\n\nInstall it with `make deps`.\n",
+    "SECURITY.md": GUARANTEES.format("`test_thing.py`, `test_thing.py::test_thing`, `tests/run.sh`, `tests/unit/`"),
     "include/core/json.h": "/* Values. */\nint neo_json(void);\n",
     "include/model/rules.h": '#include "core/json.h"\n',
     "include/store/pg.h": '#include "model/rules.h"\n',
@@ -77,6 +80,14 @@ DEFECTS = {
     "white space at the end of a line": ("format", "README.md", "a \nb\n", "README.md:1: white space"),
     "a last line without an end": ("format", "README.md", "a\nb", "README.md: the last line"),
     "a tab in front": ("format", "conf/neoapi.conf", "<If>\n\tx\n</If>\n", "conf/neoapi.conf:2: a tab"),
+    "a guarantee without a test": ("guarantees", "SECURITY.md", GUARANTEES.format("yes"), "SECURITY.md:3: the guarantee names no test"),
+    "a guarantee whose test file is gone": (
+        "guarantees", "SECURITY.md", GUARANTEES.format("`test_thing.py`, `test_gone.py`"), "SECURITY.md:3: there is no test test_gone.py"),
+    "a guarantee whose test folder is gone": ("guarantees", "SECURITY.md", GUARANTEES.format("`tests/gone/`"), "no test tests/gone/"),
+    "a guarantee whose test is gone": (
+        "guarantees", "SECURITY.md", GUARANTEES.format("`test_thing.py::test_thin`"), "no test test_thing.py::test_thin"),
+    "a guarantee whose file has no test": ("guarantees", "tests/e2e/test_thing.py", "x = 1\n", "there is no test test_thing.py"),
+    "no table of guarantees": ("guarantees", "SECURITY.md", "# Security\n", "SECURITY.md: no table begins with"),
     "core includes model": ("layers", "src/core/x.c", '#include "model/rules.h"\n', "model is a higher layer"),
     "model includes store": ("layers", "include/model/x.h", '\n#include "store/pg.h"\n', "include/model/x.h:2: model"),
     "store includes service": ("layers", "src/store/x.c", '#  include "service/service.h"\n', "service is a higher layer"),
