@@ -194,6 +194,19 @@ static neo_problem *problem_of(neo_call *call, const neo_reply *reply)
     }
 }
 
+/* What Meta answered, or why it did not. */
+static const char *title_of(const neo_call *call, const neo_reply *reply)
+{
+    if (reply->title)
+        return reply->title;
+    if (!reply->details)
+        return "The access token cannot be decrypted.";
+    const char *cause = reply->verdict == NEO_VERDICT_FORBIDDEN ? "The server at NeoAPIWhatsAppURL is not Meta's: "
+                        : reply->http_status == 429             ? "Meta accepts no messages at the moment: "
+                                                                : "Meta is not reachable: ";
+    return apr_pstrcat(call->pool, cause, reply->details, NULL);
+}
+
 static neo_problem *end(neo_call *call, const char *message, const neo_reply *reply, const char *body, neo_rows *rows)
 {
     neo_conversation_result result = {
@@ -203,7 +216,7 @@ static neo_problem *end(neo_call *call, const char *message, const neo_reply *re
         .bsuid = reply->bsuid,
         .is_held = reply->is_held,
         .code = reply->title ? reply->code : -1,
-        .title = reply->title ? reply->title : "Meta could not be reached.",
+        .title = title_of(call, reply),
         .body = body,
     };
     neo_pg *pg = call->request->host->acquire(call->request->context);

@@ -285,6 +285,28 @@ def test_a_repeated_import_adds_nothing_to_conversations_that_were_merged(org, f
     assert first["skipped_whatsapp"] == 0
 
 
+def test_repeated_imports_into_a_number_that_was_removed_find_the_conversations(org, file):
+    """Each contact has one conversation, which keeps all messages, and the second import adds nothing."""
+    now, lead = int(time.time()), org.lead()
+    org.lead(OTHER, "Bia")
+    org.begin(lead)
+    for at in (now - 90, now - 80, now - 70):
+        org.notify(text("Antes", PHONE, at=at), text("Antes", OTHER, at=at), text("Antes", MOVED, at=at))
+    rows = len(export(org, file))
+    org.ctl("whatsapp", "number", "remove", org.number_id, "--with-conversations")
+    org.number_id = add_again(org, org.number)
+    org.begin(lead)
+    org.notify(text("Depois", OTHER, at=now - 10), text("Depois", MOVED, at=now - 10))
+    states = []
+    for is_first in (True, False):
+        done = give(org, file)
+        assert done["skipped_whatsapp"] == 0 and (done["created"] > 0) == is_first
+        assert done["created"] + done["unchanged"] == rows
+        states.append(read_all(org))
+    assert states[0] == states[1]
+    assert sorted((one["contact_wa_id"], len(one["messages"])) for one in states[0]) == [(PHONE, 5), (OTHER, 4), (MOVED, 4)]
+
+
 # ---------------------------------------------------------------- precedence of preferences
 
 

@@ -207,7 +207,10 @@ def test_refusals_and_old_pending_messages_are_reported(org, module_instance):
     assert report()[1] and org.number_id in report()[2]
     with org.meta.away():
         org.start(lead)
-    assert f"{org.number_id} (Meta could not be reached.)" in report()[2]
+    assert f"{org.number_id} (Meta is not reachable: connection_failed)" in report()[2]
+    org.meta.behave(answering(404, b"<html>"))
+    org.start(lead)
+    assert f"{org.number_id} (The server at NeoAPIWhatsAppURL is not Meta's: HTTP status 404)" in report()[2]
     org.meta.behave(close_before_response)
     before = report()[0]
     made = ok(org.start(lead), 201)
