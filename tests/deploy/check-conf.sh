@@ -92,7 +92,10 @@ for file in "$conf"/*.conf "$here/httpd.conf"; do
 done
 
 # Queries have people's data in them.
-if grep -HE '^ *LogFormat .*%[<>]?[rq]' "$conf"/*.conf; then die "the access log would have queries"; fi
+if grep -HE '^ *(LogFormat|CustomLog) .*%[<>]?[rq]' "$conf"/*.conf; then die "the access log would have queries"; fi
+for file in "$conf"/*.conf; do
+    [ "$(grep -c '^ *ErrorLog ' "$file")" -eq "$(grep -c '^ *LogLevel core:crit' "$file")" ] || die "$file: the error log would have queries"
+done
 
 # The commands that make a key, wherever they are shown, keep one that exists.
 for file in "$conf/neoapi.conf" "$conf/../README.md" "$conf/../include/core/messages.h"; do

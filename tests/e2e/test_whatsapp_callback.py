@@ -470,6 +470,15 @@ def test_the_callback_is_outside_the_api(org, caller, module_instance):
     assert int(before) - int(org.api.get("me").headers["X-RateLimit-Remaining"]) == 1
 
 
+def test_the_query_of_a_malformed_path_is_not_logged(org, module_instance):
+    """httpd refuses it before the module sees it."""
+    before = len(module_instance.error_log)
+    with org.api.connect() as connection:
+        connection.sendall(f"GET /../x?hub.verify_token={org.verify_token} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+        assert connection.recv(100).startswith(b"HTTP/1.1 400")
+    assert org.verify_token not in module_instance.error_log[before:]
+
+
 def test_message_contents_are_not_logged(org, caller, module_instance):
     before = len(module_instance.error_log)
     assert caller.send(notification(org.number, text("Meu CPF é 529.982.247-25", PHONE)), org.number.secret) == 200
