@@ -38,6 +38,7 @@ NEEDS.package        := build package
 NEEDS.package-test   := build package
 NEEDS.bench          := build run bench
 NEEDS.bench-webhooks := build run bench
+NEEDS.bench-peers    := build run bench
 NEEDS.torture        := build run check
 ifndef NEOAPI_FETCH # set while the Debian package is built
 ifeq (,$(findstring n,$(firstword -$(MAKEFLAGS))))
@@ -360,7 +361,7 @@ $(FUZZ)/obj/%.o: %.c
 
 # ---------------------------------------------------------------- bench
 
-.PHONY: bench bench-webhooks bench-remove
+.PHONY: bench bench-webhooks bench-peers bench-remove
 bench: all $(BUILD)/bench/mod_bare.so $(BUILD)/bench/turns ## benchmark against a minimal handler (BENCH='get list create insert property find batch bulk batches walk deep memory events connections', BENCH_SECONDS=4, BENCH_PAIRS=9)
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
 		/usr/bin/python3 -B tests/bench/bench.py '$(BUILD)'
@@ -369,13 +370,17 @@ bench-webhooks: all ## benchmark webhook delivery against a job queue (BENCH='th
 	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_ROUNDS='$(BENCH_ROUNDS)' NEOAPI_BENCH_DELIVERIES='$(BENCH_DELIVERIES)' \
 		/usr/bin/python3 -B tests/bench-webhooks/bench.py '$(BUILD)'
 
+bench-peers: all $(BUILD)/bench/mod_bare.so ## benchmark the API against a Node.js server (BENCH='get list create keyed batch', BENCH_SECONDS=4, BENCH_PAIRS=9)
+	@NEOAPI_BENCH='$(BENCH)' NEOAPI_BENCH_SECONDS='$(BENCH_SECONDS)' NEOAPI_BENCH_PAIRS='$(BENCH_PAIRS)' \
+		/usr/bin/python3 -B tests/bench-peers/bench.py '$(BUILD)'
+
 .PHONY: torture
 torture: all ## write and deliver during faults on two hosts, then check that nothing is lost, doubled or stuck (TORTURE_MINUTES=5, TORTURE_SEED=1)
 	@NEOAPI_TEST_BUILD='$(BUILD)' NEOAPI_TORTURE_SEED='$(TORTURE_SEED)' /usr/bin/python3 -B tests/torture/torture.py '$(or $(TORTURE_MINUTES),5)'
 
 bench-remove: ## stop what the benches measure and delete their data
-	@for bench in bench bench-webhooks; do sh tests/deploy/instance.sh remove '$(BUILD)'/$$bench/instance || exit; done
-	@rm -rf '$(BUILD)/bench' '$(BUILD)/bench-webhooks'
+	@for bench in bench bench-webhooks bench-peers; do sh tests/deploy/instance.sh remove '$(BUILD)'/$$bench/instance || exit; done
+	@rm -rf '$(BUILD)/bench' '$(BUILD)/bench-webhooks' '$(BUILD)/bench-peers'
 
 $(BUILD)/bench/mod_bare.so: $(BUILD)/obj/tests/bench/mod_bare.o
 	@mkdir -p $(@D)

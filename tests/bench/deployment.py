@@ -69,9 +69,13 @@ def free_port():
 
 
 class Deployment:
+    rows = ROWS
+    name = "bench"  # of the directory in the build
+
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
-        self.dir = self.build / "bench" / "instance"
+        self.place = self.build / self.name
+        self.dir = self.place / "instance"
         self.known = self.dir / "bench.json"  # what was made, and by what
         self.env = {}
         self.organizations = []
@@ -90,7 +94,7 @@ class Deployment:
         if self.dir.exists() and not (self.known.exists() and json.loads(self.known.read_text())[0] == recipe()):
             print("an earlier run did not finish, or its data was made by other migrations: making everything anew", flush=True)
             self.instance("remove")
-        conf = self.build / "bench" / "httpd.conf"
+        conf = self.place / "httpd.conf"
         conf.parent.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         conf.write_text(f'Define BARE "{self.build}/bench/mod_bare.so"\nDefine BENCH_PORT {self.port}\n'
@@ -196,11 +200,11 @@ class Deployment:
         self.clean()
         for collection, table in TABLES.items():
             counts = self.sql(f"select count(*) from neoapi.{table} group by organization_id")
-            if counts != [[str(ROWS[collection] // ORGANIZATIONS)]] * ORGANIZATIONS:
+            if counts != [[str(self.rows[collection] // ORGANIZATIONS)]] * ORGANIZATIONS:
                 raise SystemExit("the data of an earlier run is damaged: make bench-remove")
 
     def make(self):
-        print(f"making {ORGANIZATIONS} organizations with {describe_rows(ROWS)}, which takes some minutes", flush=True)
+        print(f"making {ORGANIZATIONS} organizations with {describe_rows(self.rows)}, which takes some minutes", flush=True)
         self.ctl(*PLAN)
         tenant = self.ctl("tenant", "create", "Bench", "--plan", "bench")["id"]
         made = []
@@ -209,7 +213,7 @@ class Deployment:
             key = self.ctl("key", "create", "bench", "--organization", organization, "--role", "org_admin")["secret"]
             made.append({"id": organization, "tenant": tenant, "key": key})
         self.restart_db(*(f"alter system set {name} = '{value}'" for name, value in LOADING.items()))
-        self.psql(*(part for name, many in ROWS.items() for part in ("-v", f"{name}={many}")),
+        self.psql(*(part for name, many in self.rows.items() for part in ("-v", f"{name}={many}")),
                   "-f", str(DIRECTORY / "fill.sql"))
         self.restart_db(*(f"alter system reset {name}" for name in LOADING))
         last = self.sql("select max(id) from neoapi.broker")[0][0]
@@ -230,7 +234,7 @@ class Deployment:
     def await_quiet(self):
         """Waits until the requests that a client left behind are done."""
         limit = time.monotonic() + 30
-        while self.number("select count(*) from pg_stat_activity where application_name = 'neoapi' and state <> 'idle'") > 0:
+        while self.number("select count(*) from pg_stat_activity where application_name in ('neoapi', 'peer') and state <> 'idle'") > 0:
             if time.monotonic() > limit:
                 raise SystemExit("the database is still busy with requests of a run that is over")
             time.sleep(0.1)

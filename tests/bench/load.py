@@ -26,7 +26,7 @@ class Measured:
     median_us: int
     p99_us: int
     statuses: dict = field(default_factory=dict)
-    processor: tuple = (0, 0)  # what Apache and PostgreSQL used for it (seconds)
+    processor: tuple = (0, 0)  # what the web server and PostgreSQL used for it (seconds)
     rows: int = 1  # that a request is about
 
     @property
@@ -60,11 +60,11 @@ class Comparison:
             answers = sum(run.requests for run in measured)
             httpd, db = (sum(run.processor[server] for run in measured) / answers * 1e6 for server in (0, 1))
             print(f"  {side}: half of the answers within {half:,.0f} µs, 99 of 100 within {most:,.0f} µs; processor time of one "
-                  f"{httpd:.0f} µs in Apache, {db:.0f} µs in PostgreSQL", flush=True)
+                  f"{httpd:.0f} µs in the web server, {db:.0f} µs in PostgreSQL", flush=True)
 
 
 def file_of(deployment, name):
-    return deployment.build / "bench" / f"{name}.requests"
+    return deployment.place / f"{name}.requests"
 
 
 class Load:

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The operations that are compared. Both sides get the same requests."""
+
+import http.client
+import json
+import time
+from dataclasses import dataclass
+from functools import partial
+from typing import Callable
+
+from comparisons import BATCH_SIZE, batches, creates, gets, lists
+from deployment import id_bound
+from load import CONNECTIONS, Load, compare
+
+# Differ from one answer to the other, on the same side too.
+OF_THE_MOMENT = {"id", "created_at", "updated_at", "request_id", "timestamp", "instance", "start_cursor", "end_cursor"}
+# Texts for people, which are each side's own.
+WORDING = {"detail", "message", "documentation_url", "code"}
+HEADERS = ("Content-Type", "Link", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id")
+
+LIMITS = HEADERS[2:5]  # which the peer, as the plugin does it, sends with authenticated requests only
+
+
+@dataclass
+class Part:
+    kind: Callable  # makes lines of requests, as traffic.lua reads them
+    goal: float
+    rows: int = 1
+    is_write: bool = False
+
+
+PARTS = {
+    "get": Part(partial(gets, handler="ours"), 1.8),
+    "list": Part(partial(lists, handler="ours"), 3.5),
+    "create": Part(partial(creates, handler="ours"), 2.5, is_write=True),
+    "keyed": Part(partial(creates, handler="ours", keyed="+"), 3.0, is_write=True),
+    "batch": Part(batches, 4.0, BATCH_SIZE, is_write=True),
+}
+
+# ---------------------------------------------------------------- that both answer the same
+
+
+def ask(side, line, **headers):
+    """Status, headers and content of the answer to one line of requests. "#" becomes digits that depend on the time."""
+    method, path, key, *body = line.split(" ", 3)
+    connection = http.client.HTTPConnection("127.0.0.1", side.port, timeout=10)
+    headers = {"X-API-Key": key.rstrip("+"), **({"Content-Type": "application/json"} if body else {}), **headers}
+    connection.request(method, path, body[0].replace("#", f"{time.time_ns() % 10**12:012}").encode() if body else None, headers)
+    answer = connection.getresponse()
+    content = answer.read()
+    connection.close()
+    return answer.status, answer.headers, json.loads(content) if content else None
+
+
+def comparable(value, left_out):
+    """The value without members of these names, and without what a body's twelve digits made of it."""
+    if isinstance(value, dict):
+        return {name: comparable(one, left_out) for name, one in value.items() if name not in left_out}
+    return [comparable(one, left_out) for one in value] if isinstance(value, list) else value
+
+
+def check_same(deployment, what, line, status, left_out=frozenset(), **headers):
+    """Ends the benchmark if the two answers differ in status, in which headers they have, or in content."""
+    answers = [ask(side, line, **headers) for side in (deployment, deployment.peer)]
+    expected = [name for name in HEADERS if status != 401 or name not in LIMITS]
+    shown = [(got, [name for name in expected if name in head], comparable(content, left_out)) for got, head, content in answers]
+    if shown[0] != shown[1] or shown[0][0] != status:
+        raise SystemExit(f"{what}: the answers differ, or are not {status}:\n  ours     {str(shown[0])[:2000]}\n  the peer {str(shown[1])[:2000]}")
+    return answers
+
+
+def check_next_pages(deployment, answers, line):
+    """That the Link of each side leads to the same rows."""
+    follow = [f"GET {head['Link'].partition('>')[0].partition('/public')[1]}{head['Link'].partition('>')[0].partition('/public')[2]} "
+              f"{line.split(' ')[2]}" for _, head, _ in answers]
+    pages = [ask(side, one)[2]["items"] for side, one in zip((deployment, deployment.peer), follow)]
+    if pages[0] != pages[1] or len(pages[0]) != 25:
+        raise SystemExit("the second pages differ")
+
+
+def check_repetition(deployment, line):
+    """That an Idempotency-Key creates one broker."""
+    key, body = "00000000-0000-4000-8000-000000000001", line.replace("#", f"{time.time_ns() % 10**12:012}")
+    for side in (deployment, deployment.peer):
+        first, second = (ask(side, body, **{"Idempotency-Key": key}) for _ in range(2))
+        other = ask(side, body.replace("529.982", "529.983"), **{"Idempotency-Key": key})
+        if first[0] != 201 or first[2] != second[2] or other[0] not in (409, 422):
+            raise SystemExit(f"repeated creates are answered with {first[::2]}, {second[::2]} and {other[::2]}")
+
+
+def check_answers(deployment):
+    """Compares answers of both before their speed is compared."""
+    for line in gets(deployment, "ours", one_in=20_000):
+        answers = check_same(deployment, "get", line, 200)
+        for side, (_, head, _) in zip((deployment, deployment.peer), answers):
+            if ask(side, line, **{"If-None-Match": head["ETag"]})[0] != 304:
+                raise SystemExit("a read with the ETag of the last one is not answered with 304")
+    for line in lists(deployment, "ours")[:3]:
+        check_next_pages(deployment, check_same(deployment, "list", line, 200, OF_THE_MOMENT - {"id"}), line)
+    digits = f"{time.time_ns() % 10**12:012}"
+    line, many = (kind(deployment)[0].replace("#", digits + part) for kind, part in (
+        (PARTS["create"].kind, ""), (batches, "9")))
+    check_same(deployment, "create", line, 201, OF_THE_MOMENT)
+    check_same(deployment, "duplicate", line, 409, OF_THE_MOMENT | WORDING | {"field", "existing_id"})
+    check_same(deployment, "batch", many, 200, OF_THE_MOMENT)
+    check_same(deployment, "a missing name", line.replace('"name"', '"email2"'), 400, OF_THE_MOMENT | WORDING | {"errors"})
+    check_same(deployment, "a wrong key", line.replace(deployment.organizations[0].key, "nbr_wrong"), 401, OF_THE_MOMENT | WORDING)
+    check_repetition(deployment, PARTS["create"].kind(deployment)[0])
+    deployment.clean()
+
+
+# ---------------------------------------------------------------- the comparison
+
+
+def check_rows(bench, part):
+    """That all requests were answered with success, and that each row that was answered is there with its event and its delivery.
+    What was under way when the client left may be there as well."""
+    deployment = bench.deployment
+
+    def count(schema, bound):
+        return [deployment.number(f"select count(*) from {schema}.{table}") for table in ("event", "webhook_delivery")] + [
+            deployment.number(f"select count(*) from {schema}.broker where id >= '{bound}'")]
+
+    def check(side, measure):
+        bound, schema = id_bound(deployment.began), "neoapi" if side == "ours" else "peer"
+        before = count(schema, bound) if part.is_write else None
+        measured = measure()
+        bench.expect(measured.requests > 0 and measured.refused == measured.broken == 0,
+                     f"{side}: of {measured.requests} requests {measured.refused} were refused, {measured.broken} not answered")
+        if part.is_write:
+            deployment.await_quiet()
+            events, deliveries, rows = (after - was for was, after in zip(before, count(schema, bound)))
+            due, under_way = measured.requests * measured.rows, CONNECTIONS * measured.rows
+            bench.expect(due <= rows <= due + under_way and events == deliveries == rows,
+                         f"{side}: {due} brokers were answered; there are {rows}, with {events} events and {deliveries} deliveries")
+        return measured
+    return check
+
+
+def measure(bench, name):
+    part, deployment = PARTS[name], bench.deployment
+    deployment.began = time.time()
+    lines = part.kind(deployment)
+    loads = {side: Load(one, f"{name}-{side}", lines, part.rows) for side, one in (("ours", deployment), ("peer", deployment.peer))}
+    with deployment.on_separate_cores():
+        found = compare(name, loads, bench.pairs, bench.seconds, check_rows(bench, part))
+    if part.is_write:
+        deployment.clean()
+    rates = "{:,.0f} to {:,.0f} {} a second".format(*found.medians(), "requests" if part.rows == 1 else "rows")
+    bench.found(name, f"{found.ratio:.2f} × the peer ({rates})", part.goal, found.ratio >= part.goal)

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The deployment with the peer beside Apache, and the peer's process."""
+
+import json
+import os
+import pathlib
+import select
+import shutil
+import subprocess
+
+import deployment as measured
+from deployment import free_port
+
+DIRECTORY = pathlib.Path(__file__).resolve().parent
+START_SECONDS = 30
+TABLES = "peer.event, peer.webhook_delivery, peer.idempotency_key"
+
+
+class Deployment(measured.Deployment):
+    """As for `make bench`, with a fifth of the brokers. What processors it is put on holds for the peer as well."""
+
+    rows = {"brokers": 200_000, "properties": 1_000}
+    name = "bench-peers"
+
+    def __init__(self, build):
+        super().__init__(build)
+        self.peer = Peer(self)
+
+    def load(self):
+        super().load()
+        self.psql("-f", str(DIRECTORY / "peer.sql"))
+        keys = ", ".join(f"(sha256('{one.key}'), (select min(id) from neoapi.credential where organization_id = '{one.id}'), '{one.tenant}', "
+                         f"'{one.id}', array['brokers:read', 'brokers:write'], 1000000000, null)" for one in self.organizations)
+        self.sql(f"insert into peer.api_key values {keys}")
+        self.sql("vacuum (analyze) peer.broker, peer.api_key, peer.webhook_subscription")
+
+    def clean(self):
+        super().clean()
+        if self.sql("select to_regclass('peer.idempotency_key')") != [[""]]:
+            self.sql("set synchronous_commit = off", f"truncate {TABLES}", f"delete from peer.broker where id > '{self.filled_to}'")
+            self.sql("vacuum (analyze) peer.broker")
+            self.sql("checkpoint")
+
+    def put(self, processors):
+        super().put(processors)
+        self.peer.put(processors)
+
+    def down(self):
+        self.peer.down()
+        super().down()
+
+
+class Peer:
+    """What a Load needs of a deployment."""
+
+    def __init__(self, deployment):
+        self.deployment, self.place = deployment, deployment.place
+        self.process = None
+        self.port = None
+
+    @property
+    def client_processors(self):
+        return self.deployment.client_processors
+
+    def up(self):
+        code = self.place / "peer"
+        subprocess.run(["sh", DIRECTORY.parent / "deploy" / "npm.sh", DIRECTORY, code], check=True)
+        for one in DIRECTORY.glob("*.mjs"):
+            shutil.copy(one, code)
+        self.port = free_port()
+        wanted = {"host": f"{self.deployment.env['NEOAPI_STATE']}/socket", "port": 5432, "user": "postgres",
+                  "database": self.deployment.sql("select current_database()")[0][0], "listen": self.port}
+        self.process = subprocess.Popen(["node", code / "peer.mjs", json.dumps(wanted)], text=True, stdout=subprocess.PIPE,
+                                        env={**os.environ, "NODE_ENV": "production"})
+        if not select.select([self.process.stdout], [], [], START_SECONDS)[0] or self.process.stdout.readline() != "ready\n":
+            raise SystemExit("the peer does not start")
+
+    def down(self):
+        if self.process:
+            self.process.terminate()
+            self.process.wait(START_SECONDS)
+            self.process = None
+
+    def processes(self):
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return [self.process.pid, *map(int, children)]
+
+    def put(self, processors):
+        for process in self.processes():
+            for task in pathlib.Path(f"/proc/{process}/task").glob("*"):
+                os.sched_setaffinity(int(task.name), processors)
+
+    def processor_time(self):
+        """What the peer and the children of PostgreSQL have used, in seconds."""
+        stats = [pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in self.processes()]
+        own = sum(int(fields[11]) + int(fields[12]) for fields in stats) / measured.TICKS
+        return [own, self.deployment.processor_time()[1]]
