@@ -25,8 +25,10 @@ class Fault:
 
 
 def is_dead(pid):
+    """Whether its last thread has ended. The first one can be a zombie before; the sockets are closed with the last."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state in "ZX" and os.listdir(f"/proc/{pid}/task") == [str(pid)]
     except (FileNotFoundError, ProcessLookupError):
         return True
 
