@@ -77,8 +77,11 @@ static const neo_ctl_command *group_named(const char *name)
     return NULL;
 }
 
+/* `help` before a command is --help. */
 static const char *read_group(neo_ctl *ctl, const char *word)
 {
+    if (strcmp(word, "help") == 0)
+        return add_given(ctl, find(neo_ctl_globals, "help", strlen("help")), NULL);
     const neo_ctl_command *commands = group_named(word);
     if (!commands)
         return apr_psprintf(ctl->pool, "unknown command \"%s\"", word);

@@ -34,24 +34,24 @@ static int can_be_cleared(const neo_field *field)
     return !(field->flags & (NEO_SERVER | NEO_REQUIRED)) && !field->default_value;
 }
 
-/* Sets the first field that can be cleared and clears the last one; if none can be cleared, sets the last that can be
- * written. */
+/* Sets the first field that can be cleared and clears the last one, if that is another; if none can be cleared, sets the last that
+ * can be written. */
 static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
 {
     neo_json *patch = neo_json_make_object(pool);
-    const neo_field *last = NULL, *written = NULL;
+    const neo_field *first = NULL, *last = NULL, *written = NULL;
     for (const neo_field *f = resource->fields; f->name; f++) {
         if (!(f->flags & NEO_SERVER))
             written = f;
         if (!can_be_cleared(f))
             continue;
         if (!last && f->example)
-            neo_json_set(patch, f->name, neo_openapi_json(pool, "%s", f->example));
+            neo_json_set(patch, (first = f)->name, neo_openapi_json(pool, "%s", f->example));
         last = f;
     }
-    if (last)
+    if (last && last != first)
         neo_json_set(patch, last->name, neo_openapi_json(pool, "null"));
-    else if (written)
+    else if (!first && written)
         neo_json_set(patch, written->name, neo_openapi_json(pool, "%s", written->example));
     return patch;
 }

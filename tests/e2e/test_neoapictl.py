@@ -236,6 +236,7 @@ def test_every_command_has_help_without_a_database(db):
     for command in commands:
         words = command.split()
         text = db.ok(*words, "--help", dsn=nowhere)
+        assert db.ok("help", *words, dsn=nowhere) == text
         assert text.startswith("Usage: neoapictl") and " ".join(words) in text.splitlines()[0]
         assert words[0] in db.ok(words[0], "-h", dsn=nowhere)
     assert re.fullmatch(r"neoapictl \d+\.\d+\.\d+\n", db.ok("--version", dsn=nowhere))

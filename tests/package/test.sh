@@ -10,6 +10,7 @@
 #   autopkgtest   the same as Debian does it
 #   upgrade       of a host that serves: from the version before, a migration, then removal and purge
 #   pgbouncer     behind Debian's PgBouncer
+#   service       with the systemd drop-in conf/apache2-service.conf
 #   piuparts      install, upgrade, remove, purge: nothing is left
 # What a step says is in DIR/STEP.log. The base systems in DIR/machines are made once, for which apt needs a network.
 set -euo pipefail
@@ -95,6 +96,10 @@ pgbouncer() {
     machine '' "$here/pgbouncer.sh" "$root/README.md" "$root/debian/tests" "$root/conf" "$deb"
 }
 
+service() {
+    machine '' "$here/service.sh" "$root/README.md" "$root/debian/tests" "$deb"
+}
+
 piuparts() {
     local base
     make_older
@@ -109,7 +114,7 @@ piuparts() {
 }
 
 failed=0
-if [ $# -eq 0 ]; then set -- clean_build clang lintian walk site autopkgtest upgrade pgbouncer piuparts; fi
+if [ $# -eq 0 ]; then set -- clean_build clang lintian walk site autopkgtest upgrade pgbouncer service piuparts; fi
 for step; do
     begun=$SECONDS
     # Not in the condition of an "if": bash would ignore -e in all of the step.
