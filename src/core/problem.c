@@ -50,7 +50,7 @@ static const neo_code_info catalogue[] = {
     [NEO_VALIDATION_POSITION_EXPIRED] =
         {"validation.position_expired", 400, "validation",
          "Events after the position are no longer stored, or the database was restored since the position was issued.",
-         "Export the collections again and follow from the new X-Events-Position. What the export lacks was deleted."},
+         "Export the collections again, replace your copy by them, and follow from the new X-Events-Position."},
     [NEO_VALIDATION_UNKNOWN_PARAMETER] = {"validation.unknown_parameter", 400, "validation",
                                           "The operation does not have this query parameter.",
                                           "Remove the parameter, or check its spelling in the reference."},

@@ -27,8 +27,10 @@ def get(path, stream=False, **params):
     while True:
         try:
             answer = api.get(API + path, params=params, timeout=120, stream=stream)
-            if answer.status_code != 429 and answer.status_code < 500:
+            if answer.ok or "position_expired" in answer.text:
                 return answer
+            if answer.status_code != 429 and answer.status_code < 500:
+                sys.exit(answer.json()["detail"])  # such as a key without a scope
             delay = int(answer.headers.get("Retry-After", delay))
         except requests.RequestException:
             delay = min(2 * delay, 60)
@@ -37,29 +39,27 @@ def get(path, stream=False, **params):
 
 def is_newer(id, updated_at):
     """Whether neither the copy nor a deletion is as new."""
-    as_new = copy.execute("select 1 from known where id = ? and updated_at >= ?", (id, updated_at))
-    return not as_new.fetchone()
+    return not copy.execute("select 1 from known where id=? and updated_at>=?", (id, updated_at)).fetchone()
 
 
 def store(record):
-    if is_newer(record["id"], record["updated_at"]):
-        row = record["id"], record["updated_at"], json.dumps(record)
-        copy.execute("insert or replace into record values (?, ?, ?)", row)
+    row = record["id"], record["updated_at"], json.dumps(record)
+    copy.execute("insert or replace into record values (?, ?, ?)", row)
 
 
 def export():
-    position, waiting, gone = None, list(COLLECTIONS.values()), set(copy.execute("select id from record"))
+    position, waiting = None, list(COLLECTIONS.values())
+    copy.execute("delete from record")  # also what is newer: after a restore it may never have happened
+    copy.execute("delete from deleted")
     while waiting:
         answer = get(waiting[0] + "/export", stream=True)
         position = position or answer.headers["X-Events-Position"]  # of the first: what changed later follows
         try:
             for record in map(json.loads, answer.iter_lines(65536)):
-                gone.discard((record["id"],))
                 store(record)
             waiting.pop(0)
         except requests.RequestException:  # the end is missing: the export was aborted
             time.sleep(1)
-    copy.executemany("delete from record where id = ?", gone)
     return position
 
 
@@ -76,16 +76,16 @@ def apply(events):
     for collection in {collection for collection, _ in changed.values()}:  # payloads lack confidential fields
         ids = [id for id, (of, _) in changed.items() if of == collection]
         for record in get(collection, ids=ids, limit=100).json()["items"]:
-            store(record)
+            if is_newer(record["id"], record["updated_at"]):
+                store(record)
             if changed[record["id"]][1] != me:  # one's own changes need not be passed on to one's own system
                 print("changed", record["id"], flush=True)
 
 
 def follow(position):
     answer = get("events", order="asc", after=position, limit=100, wait=20)
-    if answer.status_code == 400 and answer.json()["code"] == "validation.position_expired":
+    if not answer.ok:  # the position is not valid any more
         return export()
-    answer.raise_for_status()
     apply(items := answer.json()["items"])
     time.sleep(0 if items else 1)  # the server may not have let the request wait
     copy.execute("delete from deleted where seen < ?", (time.time() - DAY,))

@@ -30,7 +30,9 @@ async function get(path: string, params: Params = {}, limit = 60_000): Promise<A
     const options = { headers: { "X-API-Key": KEY }, signal: AbortSignal.timeout(limit) };
     const answer = await fetch(`${API}${path}?${new URLSearchParams(params)}`, options).catch(() => null);
     const text = await answer?.text().catch(() => null), { status = 500, headers = null } = answer ?? {};
-    if (headers && text != null && status !== 429 && status < 500) return { status, headers, text };
+    if (headers && text != null && (status < 400 || text.includes("position_expired")))
+      return { status, headers, text };
+    if (text && status !== 429 && status < 500) throw new Error(text); // such as a key without a scope
     await sleep(Number(headers?.get("Retry-After") ?? delay));
   }
 }
@@ -40,23 +42,19 @@ function isNewer(id: string, updatedAt: string): boolean {
   return [copy.records[id], copy.deleted[id]].every((known) => !known || updatedAt > known.updated_at);
 }
 
-function store(record: Resource) {
-  if (isNewer(record.id, record.updated_at)) copy.records[record.id] = record;
-}
-
 async function exportAll(): Promise<string | null> {
-  const gone = new Set(Object.keys(copy.records));
+  // Without the former copy, also what is newer there: after a restore it may never have happened.
+  const records: Copy["records"] = {};
   let position: string | null = null;
   for (const collection of Object.values(collections)) {
     const { headers, text } = await get(collection + "/export", {}, DAY);
     position ??= headers.get("X-Events-Position"); // of the first: what changed later follows
     for (const line of text.split("\n").filter(Boolean)) {
       const record = JSON.parse(line) as Resource;
-      gone.delete(record.id);
-      store(record);
+      records[record.id] = record;
     }
   }
-  for (const id of gone) delete copy.records[id];
+  Object.assign(copy, { records, deleted: {} });
   return position;
 }
 
@@ -75,7 +73,7 @@ async function apply(events: Event[]) {
     if (!ids.length) continue; // payloads lack confidential fields
     const { text } = await get(collection, [["limit", "100"], ...ids]);
     for (const record of (JSON.parse(text) as { items: Resource[] }).items) {
-      store(record);
+      if (isNewer(record.id, record.updated_at)) copy.records[record.id] = record;
       if (changed.get(record.id)?.actor_id !== me) console.log("changed", record.id); // not to one's own
     }
   }
@@ -83,9 +81,8 @@ async function apply(events: Event[]) {
 
 async function follow(position: string): Promise<string | null> {
   const answer = await get("events", { order: "asc", after: position, limit: "100", wait: "20" });
-  const body = JSON.parse(answer.text) as { items: Event[]; code?: string };
-  if (body.code === "validation.position_expired") return exportAll();
-  if (answer.status !== 200) throw new Error(body.code);
+  if (answer.status !== 200) return exportAll(); // the position is not valid any more
+  const body = JSON.parse(answer.text) as { items: Event[] };
   await apply(body.items);
   await sleep(body.items.length ? 0 : 1); // the server may not have let the request wait
   for (const id in copy.deleted) if (copy.deleted[id]!.seen < Date.now() - DAY) delete copy.deleted[id];

@@ -24,6 +24,7 @@ static const neo_field operation_fields[] = {
     {.name = "external_id",
      .type = NEO_STRING,
      .flags = NEO_CONDITIONAL,
+     .max = 100,
      .doc = "Of an upsert: the `external_id` of the resource. Not allowed in others."},
     {.name = "data",
      .type = NEO_OBJECT,

@@ -34,8 +34,8 @@ static int can_be_cleared(const neo_field *field)
     return !(field->flags & (NEO_SERVER | NEO_REQUIRED)) && !field->default_value;
 }
 
-/* Sets the first field that can be cleared and clears the last one, if that is another; if none can be cleared, sets the last that
- * can be written. */
+/* Sets the first field that can be cleared and clears the last one, if that is another; if none can be cleared, sets the last
+ * that can be written. */
 static neo_json *sample_patch(const neo_resource *resource, apr_pool_t *pool)
 {
     neo_json *patch = neo_json_make_object(pool);

@@ -5,6 +5,7 @@ import json
 import os
 import sqlite3
 import subprocess
+import time
 from contextlib import closing
 
 from deployment import ROOT
@@ -49,6 +50,12 @@ class SyncClient:
 
     def has_deleted(self, id):
         return self.sql("select count(*) from deleted where id = ?", id) == [(1,)]
+
+    def keep_lost_changes(self, changed, deleted):
+        """As if the record had been changed, and the other deleted, before the database was restored."""
+        self.sql("update record set updated_at = ?, body = ? where id = ?", changed["updated_at"], json.dumps(changed), changed["id"])
+        self.sql("delete from record where id = ?", deleted["id"])
+        self.sql("insert into deleted values (?, ?, ?)", deleted["id"], changed["updated_at"], time.time())
 
     def texts(self):
         """The records as the API writes JSON."""
@@ -105,3 +112,10 @@ class NodeSyncClient(SyncClient):
 
     def has_deleted(self, id):
         return id in self.copy()["deleted"]
+
+    def keep_lost_changes(self, changed, deleted):
+        copy = self.copy()
+        copy["records"][changed["id"]] = changed
+        del copy["records"][deleted["id"]]
+        copy["deleted"][deleted["id"]] = {"updated_at": changed["updated_at"], "seen": time.time() * 1000}
+        self.file.write_text(json.dumps(copy))

@@ -11,7 +11,7 @@ from deployment import ROOT
 from factories import ResourceFactory
 from pages import page_of
 from sync_client import NodeSyncClient, SyncClient
-from wait import TIMEOUT_S
+from wait import TIMEOUT_S, eventually
 
 MAX_LINES, MAX_WIDTH = 100, 110
 TOOLS = ROOT / "tests/openapi"
@@ -78,6 +78,28 @@ def test_the_client_continues_after_a_stop_and_exports_when_its_position_has_exp
     own_api.broker(name="new")
     client.start().await_sync()
     assert client.position() > "evt_1"
+
+
+def test_an_export_after_a_restore_replaces_what_is_newer(own_api, client):
+    changed, deleted = own_api.broker(name="changed"), own_api.broker(name="deleted")
+    client.start().await_sync()
+    client.stop()
+    client.keep_lost_changes({**changed, "name": "lost", "updated_at": "2099-01-01T00:00:00.000Z"}, deleted)
+    client.set_position("evt_" + "0" * 26)
+    client.start().await_sync()
+    assert {record["name"] for record in client.records().values()} == {"changed", "deleted"}
+
+
+def test_a_key_without_a_scope_ends_the_client_and_keeps_the_copy(own_api, client, admin_factory):
+    own_api.broker(name="kept")
+    client.start().await_sync()
+    client.stop()
+    client.set_position("evt_" + "0" * 26)
+    client.api = own_api.with_(credential=admin_factory.key(own_api.credential.organizations[0], scopes=["brokers:read"]))
+    client.start()
+    assert eventually(lambda: client.process.poll() is not None, "the end of the client")
+    assert client.process.returncode != 0 and "properties:read" in client.output.read_text()
+    assert [record["name"] for record in client.records().values()] == ["kept"]
 
 
 def test_an_aborted_export_is_started_again_and_its_position_kept(own_api, client):

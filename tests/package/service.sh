@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Apache with the drop-in conf/apache2-service.conf, in the machine that this is started in (see machine.sh): the site works as
+# Apache with the drop-in conf/systemd/neoapi.conf, in the machine that this is started in (see machine.sh): the site works as
 # before, and what the drop-in denies is denied.
 set -euo pipefail
 say() { printf '\n== %s\n' "$*"; }
@@ -9,7 +9,7 @@ fail() { printf 'service: %s\n' "$*"; exit 1; }
 bash tests/walk >walk.log 2>&1 || { cat walk.log; exit 1; }
 
 say 'the commands of its comment'
-sed -n 's/^#   //p' /usr/share/doc/libapache2-mod-neoapi/examples/apache2-service.conf >commands
+sed -n 's/^#   //p' /usr/share/doc/libapache2-mod-neoapi/examples/systemd/neoapi.conf >commands
 grep -c systemctl commands
 sh -ex commands
 systemctl is-active apache2

@@ -10,7 +10,7 @@
 #   autopkgtest   the same as Debian does it
 #   upgrade       of a host that serves: from the version before, a migration, then removal and purge
 #   pgbouncer     behind Debian's PgBouncer
-#   service       with the systemd drop-in conf/apache2-service.conf
+#   service       with the systemd drop-in conf/systemd/neoapi.conf
 #   piuparts      install, upgrade, remove, purge: nothing is left
 # What a step says is in DIR/STEP.log. The base systems in DIR/machines are made once, for which apt needs a network.
 set -euo pipefail

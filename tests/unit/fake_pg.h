@@ -45,7 +45,10 @@ struct fake_pg {
     atomic_int prepared, executed, died; /* statements and ended connections so far */
     atomic_int refuses;                  /* new connections are closed at once */
     atomic_int latest;                   /* the latest connection's socket */
+    atomic_int running;                  /* threads of connections */
 };
+
+#define FAKE_END_MS 5000 /* for the threads of connections, which the test has closed */
 
 /* One connection. */
 typedef struct {
@@ -298,8 +301,10 @@ static inline void *fake_serve(void *data)
         char *content = apr_pcalloc(s->pool, len + 1);
         goes_on = fake_read(s->socket, content, len) && fake_take(s, type, content);
     }
+    fake_pg *fake = s->fake;
     close(s->socket);
     apr_pool_destroy(s->pool);
+    atomic_fetch_sub(&fake->running, 1);
     return NULL;
 }
 
@@ -315,6 +320,7 @@ static inline void *fake_listen(void *data)
         neo_buf_init(&s->out, pool, 1024);
         atomic_store(&fake->latest, client);
         atomic_fetch_add(&fake->connections, 1);
+        atomic_fetch_add(&fake->running, 1);
         if (pthread_create(&thread, NULL, fake_serve, s) == 0)
             pthread_detach(thread);
     }
@@ -326,6 +332,8 @@ static inline apr_status_t fake_end(void *data)
     fake_pg *fake = data;
     shutdown(fake->listening, SHUT_RDWR);
     pthread_join(fake->thread, NULL);
+    for (int waited = 0; atomic_load(&fake->running) && waited < FAKE_END_MS; waited++) /* their memory is theirs until then */
+        usleep(1000);
     close(fake->listening);
     unlink(fake->path);
     rmdir(fake->directory);
