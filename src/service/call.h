@@ -33,10 +33,9 @@ typedef struct neo_call {
     apr_table_t *query;         /* decoded parameters; an entry for each value of one that takes several */
     neo_problem *query_problem; /* with filters: what is wrong with the query's form; the list adds what is wrong with values */
     const neo_idempotency *idempotency;
-    neo_text raw;   /* the body as it was sent */
-    neo_json *body; /* parsed */
-    const char
-        *external_id; /* of the path, decoded: the resource must have it when it is read or written; NULL: the path has an id */
+    neo_text raw;            /* the body as it was sent */
+    neo_json *body;          /* parsed */
+    const char *external_id; /* of the path, decoded: the resource must have it; NULL: the path has an id */
     neo_result result;
 } neo_call;
 

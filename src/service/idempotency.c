@@ -50,9 +50,8 @@ static neo_problem *resolve_conflict(neo_call *call, neo_pg *pg, const neo_idemp
     neo_problem *problem = call->idempotency ? neo_call_replay(call, pg, operation->complete, result, &is_free) : NULL;
     if (!is_free)
         return problem;
-    if (status == NEO_PG_LIMIT_REACHED)
-        return neo_call_failed(call, status, rows);
-    if (is_unique_violation && !(rows->constraint && strcmp(rows->constraint, "idempotency_key_pkey") == 0))
+    int is_same_key = is_unique_violation && rows->constraint && strcmp(rows->constraint, "idempotency_key_pkey") == 0;
+    if (status != NEO_PG_OK && !is_same_key)
         return neo_call_failed(call, status, rows);
     if (!is_unique_violation && (!call->idempotency || !is_first))
         return neo_call_not_found(call);

@@ -7,47 +7,25 @@ BENCH_PAIRS how many pairs of runs a comparison has. Exits with 1 if answers dif
 
 import os
 import pathlib
-import platform
 import sys
 
 sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
 
 import parts
 from deployment import ORGANIZATIONS, describe_rows
+from findings import Findings, processor
 from load import CONNECTIONS
 from peer import Deployment
 
 
-class Bench:
-    """What the parts share: the deployment, how long to measure, and what was found."""
+class Bench(Findings):
+    """What the parts share: the deployment, and how long to measure."""
 
     def __init__(self, build):
+        super().__init__()
         self.deployment = Deployment(build)
         self.seconds = int(os.environ.get("NEOAPI_BENCH_SECONDS") or 4)
         self.pairs = int(os.environ.get("NEOAPI_BENCH_PAIRS") or 9)
-        self.findings = []  # (part, what was found, the goal, whether it was reached)
-        self.wrong = []
-
-    def found(self, part, value, goal, reached):
-        self.findings.append((part, value, goal, reached))
-
-    def expect(self, condition, what):
-        if not condition:
-            self.wrong.append(what)
-            print(f"  WRONG: {what}", flush=True)
-
-    def summary(self):
-        print("\nsummary")
-        for part, value, goal, reached in self.findings:
-            print(f"  {part:7} {value}   goal {goal} ×: {'reached' if reached else 'MISSED'}")
-        for what in self.wrong:
-            print(f"  WRONG: {what}")
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def run(bench, names):

@@ -147,4 +147,4 @@ def measure(bench, name):
     if part.is_write:
         deployment.clean()
     rates = "{:,.0f} to {:,.0f} {} a second".format(*found.medians(), "requests" if part.rows == 1 else "rows")
-    bench.found(name, f"{found.ratio:.2f} × the peer ({rates})", part.goal, found.ratio >= part.goal)
+    bench.found(name, f"{found.ratio:.2f} × the peer ({rates})", f"{part.goal} ×", found.ratio >= part.goal)

@@ -7,11 +7,14 @@ comparison has, BENCH_DELIVERIES how many deliveries a run. Exits with 1 if a de
 only printed."""
 
 import os
-import platform
+import pathlib
 import sys
+
+sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "bench"))
 
 from backlog import backlog
 from deployment import Deployment
+from findings import Findings, processor
 from idle import idle
 from latency import latency
 from receiver import Nginx
@@ -20,43 +23,21 @@ from throughput import throughput
 PARTS = {"throughput": throughput, "latency": latency, "idle": idle, "backlog": backlog}
 
 
-class Bench:
-    """What the parts share: the servers, how much to measure, and what was found."""
+class Bench(Findings):
+    """What the parts share: the servers, and how much to measure."""
 
     def __init__(self, build):
+        super().__init__()
         self.deployment = Deployment(build)
         self.nginx = Nginx(self.deployment.place / "nginx")
         self.rounds = int(os.environ.get("NEOAPI_BENCH_ROUNDS") or 5)
         self.deliveries = int(os.environ.get("NEOAPI_BENCH_DELIVERIES") or 20_000)
         self.client = None
-        self.findings = []  # (part, what was found, the goal, whether it was reached)
-        self.wrong = []
 
     def restart(self, processes, directives=""):
         """Restarts Apache; the API is then used over one kept connection."""
         self.deployment.up(processes, directives)
         self.client = self.deployment.client()
-
-    def found(self, part, value, goal, reached):
-        self.findings.append((part, value, goal, reached))
-
-    def expect(self, condition, what):
-        if not condition:
-            self.wrong.append(what)
-            print(f"  WRONG: {what}", flush=True)
-
-    def summary(self):
-        print("\nsummary")
-        for part, value, goal, reached in self.findings:
-            print(f"  {part:10} {value}   goal {goal}: {'reached' if reached else 'MISSED'}")
-        for what in self.wrong:
-            print(f"  WRONG: {what}")
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def run(bench, parts):

@@ -13,7 +13,6 @@ ratios stray by chance. BENCH_SECONDS is how long a run lasts, BENCH_PAIRS how m
 response was wrong, not for a missed goal."""
 
 import os
-import platform
 import sys
 
 import comparisons
@@ -22,6 +21,7 @@ import events
 import memory
 import walk
 from deployment import ORGANIZATIONS, ROWS, Deployment, describe_rows
+from findings import Findings, processor
 from load import CONNECTIONS
 
 PARTS = {
@@ -45,37 +45,14 @@ PARTS = {
 DEFAULT_PARTS = "get list create insert property find batch bulk batches walk deep memory"
 
 
-class Bench:
-    """What the parts share: the deployment, how long to measure, and what was found."""
+class Bench(Findings):
+    """What the parts share: the deployment, and how long to measure."""
 
     def __init__(self, build):
+        super().__init__()
         self.deployment = Deployment(build)
         self.seconds = int(os.environ.get("NEOAPI_BENCH_SECONDS") or 4)
         self.pairs = int(os.environ.get("NEOAPI_BENCH_PAIRS") or 9)
-        self.findings = []  # (part, what was found, whether the goal was reached; None where there is none)
-        self.wrong = []
-
-    def found(self, part, value, goal=None, reached=None):
-        self.findings.append((part, value, goal, reached))
-
-    def expect(self, condition, what):
-        if not condition:
-            self.wrong.append(what)
-            print(f"  WRONG: {what}", flush=True)
-
-    def summary(self):
-        print("\nsummary")
-        for part, value, goal, reached in self.findings:
-            verdict = f"   goal {goal}: {'reached' if reached else 'MISSED'}" if goal else ""
-            print(f"  {part:8} {value}{verdict}")
-        for what in self.wrong:
-            print(f"  WRONG: {what}")
-
-
-def processor():
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def run(bench, parts):

@@ -12,7 +12,7 @@ NAME = re.compile(r"`([^`]+)`")
 
 
 def rows(content):
-    """The number and the last cell of each line of the table of guarantees; nothing where there is no such table."""
+    """The number and the last cell of each line of the table of guarantees, if there is such a table."""
     lines = content.splitlines()
     start = lines.index(HEADING) + 2 if HEADING in lines else len(lines)
     for number, line in enumerate(lines[start:], start + 1):

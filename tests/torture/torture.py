@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
 import requests  # noqa: E402
 from admin_factory import AdminFactory  # noqa: E402
-from checker import Checker, Inbox  # noqa: E402
+from checker import ATTEMPT_TIMEOUT_S, Checker, Inbox  # noqa: E402
 from client import Api  # noqa: E402
 from deployment import sanitizer_settings  # noqa: E402
 from httpd import Httpd  # noqa: E402
@@ -29,7 +29,7 @@ from receiver import Receiver  # noqa: E402
 from shifted_clock import ShiftedClock  # noqa: E402
 from webhook_fixtures import HERE, queued, start_instance, stop_instance, subscribe  # noqa: E402
 
-CONF = HERE + "NeoAPIWebhookTimeout 10\nNeoAPIWebhookRetryDelays 0 1 1 2 2 2 4 4 4 4 4 4 4 4 4 4\n"
+CONF = HERE + f"NeoAPIWebhookTimeout {ATTEMPT_TIMEOUT_S}\nNeoAPIWebhookRetryDelays 0 1 1 2 2 2 4 4 4 4 4 4 4 4 4 4\n"
 WRITERS = 4  # of each host
 REQUEST_TIMEOUT_S = 15
 DRAIN_LIMIT_S = 120  # until everything is delivered after the last fault
