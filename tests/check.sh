@@ -1,17 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The project's checks, step by step, all of them whatever fails; the last line sums up.
+# Runs the project's checks. Continues after failures; the last line is the summary.
 #
 #   check.sh        before a commit: build, unit tests, the end-to-end tests of the API
 #   check.sh all    everything: the same, then sanitizers, slow and timing tests, browsers, linters, fuzz corpora
 #   check.sh rest   `all` without the steps of `check.sh`
 #
-# CPU-bound steps run in the background of the end-to-end tests; their output follows. Nothing runs beside the tests that measure times.
+# CPU-bound steps run in the background of the end-to-end tests; their output follows. No step runs during the tests that measure times.
 set -u
 cd "$(dirname "$0")/.." || exit 1
-unset MAKEFLAGS MAKELEVEL MFLAGS # each step is a make of its own
+unset MAKEFLAGS MAKELEVEL MFLAGS # each step runs its own make
 for name in $(env | sed -n 's/^\(NEOAPI_[A-Z_]*\|PYTEST_[A-Z_]*\|PYTHON[A-Z]*\|PG[A-Z]*\)=.*/\1/p'); do
-    unset "$name" # a check gives the same result whatever is set where it is started
+    unset "$name" # the environment must not change the result
 done
 jobs=-j$(nproc)
 
@@ -35,7 +35,7 @@ step() {
     printf '== %s: %d passed, %d failed, %d s\n' "$name" "$good" "$bad" $(($(date +%s) - begun))
 }
 
-# Steps that run beside the end-to-end tests: `beside FUNCTION` starts them, `finish_beside` waits and shows what they printed.
+# Steps that run during the end-to-end tests: `beside FUNCTION` starts them, `finish_beside` waits and prints their output.
 beside() {
     setsid nice sh tests/check.sh "$1" "$work" >"$work/beside" 2>&1 &
     other=$!
@@ -56,6 +56,7 @@ computing() {
 computing_rest() {
     step 'format, sizes, and that each lint check can fail' make -s lint
     step 'clang-tidy' make -s tidy
+    step "gcc's analyzer" make -s "$jobs" analyze
     step 'manuals' make -s check-manuals
     step 'OpenAPI document' make -s openapi-check
     step 'fuzz corpora' make -s "$jobs" SAN=1 fuzz-check

@@ -1,16 +1,23 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""mod_neoapi beside a bare handler: bench.py BUILD
+"""Benchmarks mod_neoapi against a minimal handler: bench.py BUILD
 
-Runs the parts that BENCH names, by default DEFAULT_PARTS. get, list, create and insert are about brokers; property and
-find, a list with two filters, about the largest resource. Reads (get, list, property, find) are also compared by one client,
-request by request. batch is about brokers that are created a hundred at a time beside those that are created one by one, by one
-client; bulk is the same with the bare handler's way to create a hundred, one statement: what batch could be at most; batches by
-as many clients as in the other parts. walk (brokers) and deep (properties) read a thousand pages. Others are keyed, create with
-an Idempotency-Key; connections, both MPMs with several values of DBDMax under 1 to 64 clients over TLS; events, the statement of a
-create with and without the event log, and pages of a log of a million events; and noise, the bare handler beside itself: how far
-ratios stray by chance. BENCH_SECONDS is how long a run lasts, BENCH_PAIRS how many pairs of runs a comparison has. Exits with 1 if a
-response was wrong, not for a missed goal."""
+Runs the parts in BENCH, by default DEFAULT_PARTS. A run lasts BENCH_SECONDS; a comparison has BENCH_PAIRS pairs of runs. Exits with 1
+if a response was wrong, not if a goal is missed.
+
+    get list create insert   brokers; insert is create without an event in the bare handler
+    property find            properties: one, and a list with two filters
+    keyed                    create with an Idempotency-Key
+    batch                    batches of 100 brokers against single creates, by one client
+    batches                  the same by many clients
+    bulk                     the bare handler's creation of 100 brokers in one statement against single creates, by one client
+    walk deep                a thousand pages of brokers, of properties
+    memory                   resident memory after many requests
+    events                   the event log's share of a create, and pages of a log of a million events
+    connections              threads and database connections: both MPMs, several values of DBDMax, 1 to 64 clients over TLS
+    noise                    the bare handler against itself: the random error of ratios
+
+get, list, property and find are also compared request by request, by one client."""
 
 import os
 import sys
@@ -46,7 +53,7 @@ DEFAULT_PARTS = "get list create insert property find batch bulk batches walk de
 
 
 class Bench(Findings):
-    """What the parts share: the deployment, and how long to measure."""
+    """The state that the parts share: the deployment, and the lengths of runs."""
 
     def __init__(self, build):
         super().__init__()

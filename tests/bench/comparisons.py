@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases. In get, list, property, find and create, which also queues an event, both handlers do the
-same; in insert the bare handler writes the row alone; batch compares two ways to create of ours, bulk the bare handler's way to
-create many with ours to create one."""
+"""The comparisons of bench.py. Both handlers do the same work, except in insert, where the bare handler writes no event, and in
+batch and bulk, which compare batches of the module or of the bare handler with single creates of the module."""
 
 import http.client
 import json
@@ -17,7 +16,7 @@ GOALS = {"get": 0.90, "list": 0.90, "create": 0.80, "property": 0.90, "find": 0.
 COMPARED = {"get", "list", "create", "keyed", "property", "find", "batch", "batches", "bulk"}
 BATCH_SIZE = 100  # operations of a batch
 
-# What a client sends to create a broker; "#" becomes twelve digits that no other request has.
+# The body that creates a broker; "#" is replaced by twelve digits, different in each request.
 BODY = ('{{"name": "{name}", "creci": "CRECI-SP #-F", "document_number": "529.982.247-25", "email": "broker.#@example.com", '
         '"phone": "+55 11 90000-1234", "bank_account": {{"bank_code": "341", "bank_name": "Itaú Unibanco", "agency": "0423", '
         '"account_number": "18765-4", "account_type": "checking", "pix_key": "broker.#@example.com"}}}}')
@@ -32,7 +31,7 @@ def lists(deployment, handler):
 
 
 def searches(deployment, handler):
-    """What is on offer in a city."""
+    """A list of the active properties in a city."""
     cities = [city for city, in deployment.sql(
         "select distinct address->>'city' from (select * from neoapi.property limit 9999) p"
         " order by 1")]
@@ -48,7 +47,7 @@ def creates(deployment, handler, keyed="", alone=False):
 
 
 def many(deployment):
-    """As many brokers as a batch can have."""
+    """A batch of the maximum size."""
     names = [name for name, in deployment.sql(f"select name from neoapi.broker order by id limit {BATCH_SIZE}")]
     return [BODY.format(name=name).replace("#", f"#{number:02}") for number, name in enumerate(names)]
 
@@ -63,11 +62,11 @@ def arrays(deployment):
     return [f'POST {owner.path("bare")}?many {owner.key} [{rows}]' for owner in deployment.organizations]
 
 
-# ---------------------------------------------------------------- that both answer the same
+# ---------------------------------------------------------------- equal responses
 
 
 def ask(deployment, line):
-    """Status and body of the answer to one line of a file of requests."""
+    """Sends the request in one line of a file of requests. Returns its status and body."""
     method, path, key, *body = line.split(" ", 3)
     connection = http.client.HTTPConnection("127.0.0.1", deployment.port, timeout=10)
     headers = {"X-API-Key": key, **({"Content-Type": "application/json"} if body else {})}
@@ -79,7 +78,7 @@ def ask(deployment, line):
 
 
 def check_answers(bench):
-    """Looks at a few answers of both before their speed is compared."""
+    """Compares some responses of both handlers before their speed is measured."""
     deployment = bench.deployment
 
     def both(kind, **options):
@@ -107,7 +106,7 @@ def check_answers(bench):
     deployment.clean()
 
 
-# ---------------------------------------------------------------- the cases
+# ---------------------------------------------------------------- comparisons
 
 
 def report_goal(bench, case, ratio, details):
@@ -116,7 +115,7 @@ def report_goal(bench, case, ratio, details):
 
 
 def compare_loads(bench, case, loads, check, details):
-    """`details` is a format for the two rates."""
+    """Reports the ratio of two rates. `details` is a format for the rates."""
     found = compare(case, loads, bench.pairs, bench.seconds, check)
     report_goal(bench, case, found.ratio, details.format(*found.medians()))
 
@@ -130,8 +129,7 @@ def compare_in(bench, case, kind, check, bare_alone=False):
 
 
 def compare_reads(bench, case, kind, **how):
-    """By many clients at a time, where the order in which the machine lets them work may decide more than the handlers do; and by
-    one, request by request, where it decides next to nothing."""
+    """Compares with many concurrent clients, and with one client request by request, which scheduling hardly affects."""
     compare_in(bench, case, kind, check_responses(bench), **how)
     ratio, ours, bare = alternate(bench.deployment, *(f"{case}-{handler}" for handler in HANDLERS),
                                   bench.pairs * bench.seconds * 500)
@@ -149,8 +147,8 @@ def check_responses(bench):
 
 
 def check_rows(bench, alone=False):
-    """Every broker that was answered is in the table and has its delivery in the outbox, unless the bare handler writes it
-    alone. What was under way when the client left may be there as well."""
+    """Checks that every created broker is in the table and has a delivery, unless the bare handler writes none. Requests that were
+    in flight at the end of a run can have created more."""
     deployment, good = bench.deployment, check_responses(bench)
 
     def deliveries():
@@ -201,7 +199,7 @@ def keyed(bench):
 
 
 def batch(bench, case="batch", connections=1):
-    """A client that imports one after the other, and as many of them as in the other cases: then the processors decide."""
+    """Compares batches with single creates, by one client and by as many as in the other comparisons."""
     deployment = bench.deployment
     loads = {"batch": Load(deployment, "batch", batches(deployment), BATCH_SIZE, connections),
              "single": Load(deployment, "single", creates(deployment, "ours"), 1, connections)}
@@ -210,7 +208,7 @@ def batch(bench, case="batch", connections=1):
 
 
 def bulk(bench):
-    """What a batch could be at most: the bare handler gives the array to one statement."""
+    """Measures the upper bound of batches: the bare handler passes the array to one statement."""
     deployment = bench.deployment
     loads = {"bare": Load(deployment, "bulk", arrays(deployment), BATCH_SIZE, 1),
              "single": Load(deployment, "single", creates(deployment, "ours"), 1, 1)}

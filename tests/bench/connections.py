@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many threads and database connections a process needs: reads and creates over TLS by 1 to 64 clients, with each MPM and
-several values of DBDMax."""
+"""Measures how many threads and database connections a process needs: reads and creates over TLS by 1 to 64 clients, with each MPM
+and several values of DBDMax."""
 
 from statistics import median
 
@@ -13,7 +13,7 @@ KINDS = {"get": gets, "create": creates}
 
 
 def measure(bench, load):
-    """The medians of the runs: answers a second, and milliseconds within which 99 of 100 arrive."""
+    """The medians of the runs: responses per second, and the 99th percentile of the latency in milliseconds."""
     runs = []
     load.run(1)
     for _ in range(bench.pairs):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private deployment that is measured: Apache with both handlers, PostgreSQL with a million brokers and as many properties,
-and whose they are."""
+"""The private deployment of the benchmark: Apache with both handlers, and PostgreSQL with organizations that have a million brokers
+and a million properties."""
 
 import hashlib
 import json
@@ -21,15 +21,16 @@ PID_FILES = {"httpd": "NEOAPI_PID", "db": "NEOAPI_DB_PID"}
 TICKS = os.sysconf("SC_CLK_TCK")
 BASE32 = "0123456789abcdefghjkmnpqrstvwxyz"
 
-# More than two cores can do in a minute.
-PLAN = ["plan", "create", "bench", "--requests", "1000000000", "--window", "60"]
+# A limit that two cores do not reach in a minute.
+PLAN = ["plan", "create", "bench", "--requests", "1000000000", "--window", "60", "--concurrent-requests", "1000000",
+        "--deliveries-per-hour", "1000000000"]
 
-# A checkpoint or an autovacuum in the middle of one run would be counted against the handler that it hits. `clean` does what
-# they would have done. A server that has been up for some time writes its log into segments that it has used before; without
-# min_wal_size, and what fill.sql does at its end, each would be made anew in the middle of a run, against the side that writes most.
+# No checkpoint or autovacuum during a run, which would slow only one of the handlers; `clean` does their work between runs. With
+# min_wal_size and the end of fill.sql, the server reuses WAL segments, like one that has been running for long, instead of creating
+# them during the runs.
 SETTINGS = {"max_wal_size": "32GB", "min_wal_size": "4GB", "checkpoint_timeout": "1d", "autovacuum": "off"}
 
-# While the data is made: what is written to tables that the same transaction has emptied is not written to the log as well.
+# While the data is created: writes to tables that the same transaction has truncated are not written to the WAL.
 LOADING = {"wal_level": "minimal", "max_wal_senders": "0"}
 
 
@@ -40,24 +41,24 @@ class Organization:
     key: str  # the secret of an API key of the organization
 
     def path(self, handler, rest="", collection="brokers"):
-        """The collection, as the handler has it."""
+        """The path of the collection in a handler."""
         base = f"/bare/{self.tenant}/{self.id}" if handler == "bare" else "/public/v1"
         return f"{base}/{collection}{rest}"
 
 
 def id_bound(moment):
-    """Less than every broker's id that was made from this moment on (seconds)."""
+    """A lower bound of the ids of brokers that are created at or after this time (seconds)."""
     ms = int(moment * 1000)
     return "brk_" + "".join(BASE32[ms >> shift & 31] for shift in range(45, -5, -5)) + "0" * 16
 
 
 def describe_rows(rows):
-    """Of how many there are: "1,000,000 brokers"."""
+    """Describes the data: "1,000,000 brokers"."""
     return " and ".join(f"{many:,} {collection}" for collection, many in rows.items())
 
 
 def recipe():
-    """What the data was made by. One migration in the place of another has the same number, and other figures."""
+    """A hash of sql/ and fill.sql: if it changes, the data is created again."""
     files = [*sorted(SQL.glob("*.sql")), DIRECTORY / "fill.sql"]
     return hashlib.sha256(b"".join(one.name.encode() + one.read_bytes() for one in files)).hexdigest()
 
@@ -70,17 +71,17 @@ def free_port():
 
 class Deployment:
     rows = ROWS
-    name = "bench"  # of the directory in the build
+    name = "bench"  # the directory in BUILD
 
     def __init__(self, build):
         self.build = pathlib.Path(build).resolve()
         self.place = self.build / self.name
         self.dir = self.place / "instance"
-        self.known = self.dir / "bench.json"  # what was made, and by what
+        self.known = self.dir / "bench.json"  # describes the stored data and how it was created
         self.env = {}
         self.organizations = []
-        self.client_processors = None  # those that the client is to use; None: any
-        self.filled_to = None  # the last id that fill.sql made
+        self.client_processors = None  # for the client; None: all
+        self.filled_to = None  # the last id that fill.sql created
 
     # ------------------------------------------------------------ servers
 
@@ -89,7 +90,7 @@ class Deployment:
         subprocess.run(["sh", script, command, self.dir, *(f"{name}={value}" for name, value in settings.items())], check=True)
 
     def up(self, **settings):
-        """Starts both servers anew; `settings` are those of instance.sh."""
+        """Restarts both servers; `settings` are those of instance.sh."""
         self.instance("down")
         if self.dir.exists() and not (self.known.exists() and json.loads(self.known.read_text())[0] == recipe()):
             print("an earlier run did not finish, or its data was made by other migrations: making everything anew", flush=True)
@@ -120,7 +121,7 @@ class Deployment:
         self.instance("start-db")
 
     def httpd_version(self):
-        """As its start is logged: "Apache/2.4.62 (Unix)"."""
+        """Apache's version from its log: "Apache/2.4.62 (Unix)"."""
         lines = pathlib.Path(self.env["NEOAPI_ERROR_LOG"]).read_text().splitlines()
         return next((line.partition("AH00489: ")[2].partition(" configured")[0] for line in reversed(lines) if "AH00489" in line), "")
 
@@ -131,35 +132,34 @@ class Deployment:
         for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
             try:
                 fields = path.read_text().rpartition(")")[2].split()
-            except OSError:  # it has ended meanwhile
+            except OSError:  # it has ended
                 continue
             if fields[1] == parent:
                 found[int(path.parent.name)] = fields
         return found
 
     def processor_time(self):
-        """What the children of Apache and of PostgreSQL have used, in seconds."""
+        """The processor time of the children of Apache and of PostgreSQL, in seconds."""
         return [sum(int(fields[11]) + int(fields[12]) for fields in self.children(server).values()) / TICKS
                 for server in ("httpd", "db")]
 
     # ------------------------------------------------------------ processors
 
     def put(self, processors):
-        """All that the servers run, and will start, on these processors. Parents go first: what they start follows them."""
+        """Binds the servers' processes to these processors, parents first, because new children inherit the binding."""
         for server, name in PID_FILES.items():
             parent = int(pathlib.Path(self.env[name]).read_text().split()[0])
             for process in (parent, *self.children(server)):
                 for task in pathlib.Path(f"/proc/{process}/task").glob("*"):
                     try:
                         os.sched_setaffinity(int(task.name), processors)
-                    except ProcessLookupError:  # it has ended meanwhile
+                    except ProcessLookupError:  # it has ended
                         continue
 
     @contextmanager
     def on_separate_cores(self):
-        """While it lasts the client has processors of its own, a quarter of them and one at least, and the servers the others. Where
-        they share, the kernel's choice whom to wake on which processor decides more than a handler does: runs of one and the same
-        strayed from 18,000 to 41,000 answers a second on two processors."""
+        """A context in which the client has a quarter of the processors, at least one, and the servers have the others. If they share
+        processors, scheduling dominates: on two processors, runs of one handler varied from 18,000 to 41,000 responses per second."""
         every = sorted(os.sched_getaffinity(0))
         own = every[-max(1, len(every) // 4):]
         if len(every) > 1:
@@ -178,7 +178,7 @@ class Deployment:
         return subprocess.run([*command, *arguments], check=True, text=True, stdout=subprocess.PIPE).stdout
 
     def sql(self, *statements):
-        """The rows of the last statement, as lists of texts."""
+        """Runs SQL. Returns the rows of the last statement, as lists of texts."""
         out = self.psql(*(part for statement in statements for part in ("-c", statement)))
         return [line.split("\t") for line in out.splitlines()]
 
@@ -192,7 +192,7 @@ class Deployment:
     # ------------------------------------------------------------ the data
 
     def load(self):
-        """Makes the data, or takes what an earlier run has made."""
+        """Creates the data, unless an earlier run has created it."""
         if not self.known.exists():
             self.make()
         _, self.filled_to, organizations = json.loads(self.known.read_text())
@@ -223,7 +223,7 @@ class Deployment:
         new.rename(self.known)
 
     def clean(self):
-        """Takes away what was created since the data was made, and leaves nothing to do for the database."""
+        """Deletes what runs have created, and does the work of vacuum and checkpoint."""
         self.await_quiet()
         self.sql(
             "set synchronous_commit = off", "truncate neoapi.event, neoapi.webhook_delivery, neoapi.webhook_queue, neoapi.idempotency_key",
@@ -232,7 +232,7 @@ class Deployment:
         self.sql("checkpoint")
 
     def await_quiet(self):
-        """Waits until the requests that a client left behind are done."""
+        """Waits for the end of requests that a client has abandoned."""
         limit = time.monotonic() + 30
         while self.number("select count(*) from pg_stat_activity where application_name in ('neoapi', 'peer') and state <> 'idle'") > 0:
             if time.monotonic() > limit:
@@ -244,7 +244,7 @@ class Deployment:
                            f"where b.organization_id = o.id and b.id >= '{bound}') as c")
 
     def sample(self, collection, one_in):
-        """Ids of a collection, one in `one_in`, each with its organization."""
+        """A sample of ids of a collection, one in `one_in`, each with its organization."""
         owners = {organization.id: organization for organization in self.organizations}
         rows = self.sql(f"select organization_id, id from neoapi.{TABLES[collection]} where mod(hashtext(id), {one_in}) = 0")
         return [(owners[owner], one) for owner, one in rows]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The event log: what it adds to a create, and pages of a log of a million events at its beginning, in its middle and at its end."""
+"""Measures the event log: its share of a create, and pages at the beginning, in the middle and at the end of a million events."""
 
 import http.client
 import json
@@ -39,13 +39,13 @@ def logged_create(deployment):
 
 
 def without_events(statement):
-    """Without the event and its deliveries."""
+    """The statement without the event and its deliveries."""
     return re.sub(r", event as \(insert .*(?= select representation)", "", statement).replace(
         "(select count(*) from queued_deliveries)", "0")
 
 
 def script_of(bench, name, statement):
-    """For pgbench: with values in place of the parameters, and an id of its own for each create."""
+    """The statement as a script of pgbench: with values instead of parameters, and a new id for each create."""
     organization, moment = bench.deployment.organizations[0], id_bound(time.time())[4:14]
     number = "lpad(to_hex(:number::bigint), 16, '0')"
     fields = {"item_id": f"'brk_{moment}' || {number}", "item_id_block": f"'whd_{moment}' || right({number}, 12)", "item_now": "now()",
@@ -53,7 +53,7 @@ def script_of(bench, name, statement):
               "email": f"'broker.' || {number} || '@example.com'", "phone": "'+55 11 90000-1234'", "visibility": "'restricted'"}
     values = {parameter: fields.get(field, "null")
               for parameter, field in re.findall(r"(\$\d+)::\w+(?: collate \"C\")? as (\w+)", statement)}
-    # Without events the last one is not used.
+    # The statement without events does not use the last one.
     others = sorted(set(re.findall(r"\$\d+", statement)) - set(values), key=lambda parameter: int(parameter[1:]))
     values |= zip(others, (f"'{organization.id}'", f"'{organization.tenant}'", "'nbr_01jwr1zbts0h4k8n3p7r1t5w9x'",
                            "'req_01kga4ssqb0d4f7h2k5n9q1s6v'"))
@@ -64,7 +64,7 @@ def script_of(bench, name, statement):
 
 
 def ended_processes(deployment, running):
-    """Processor time of PostgreSQL's children that have ended, in seconds, once there are no others than the running ones."""
+    """Waits until only the permanent children of PostgreSQL run. Returns the processor time of the ended ones, in seconds."""
     limit = time.monotonic() + 10
     while set(deployment.children("db")) - running and time.monotonic() < limit:
         time.sleep(0.05)
@@ -74,7 +74,7 @@ def ended_processes(deployment, running):
 
 
 def run_script(bench, file):
-    """Creates per second, and microseconds of PostgreSQL's processor time of one."""
+    """Creates per second, and PostgreSQL's processor time per create in microseconds."""
     deployment = bench.deployment
     program = deployment.sql("select setting from pg_config where name = 'BINDIR'")[0][0] + "/pgbench"
     running = set(deployment.children("db"))
@@ -87,7 +87,7 @@ def run_script(bench, file):
 
 
 def compare_creates(bench, case, files):
-    """The runs alternate; the results are medians, and the ratio of the rates that of the pairs."""
+    """Runs both scripts alternately. Returns medians, and the median of the pairs' ratios of rates."""
     runs = {name: [] for name in files}
     print(f"\n{case}: the statement of a create by {CLIENTS} clients of pgbench", flush=True)
     for number in range(bench.pairs):
@@ -116,7 +116,7 @@ def creates(bench):
 
 
 def page_after(connection, organization, position, more=""):
-    """The time of a page (seconds), its events and the position after it."""
+    """Requests a page. Returns its time in seconds, its events, and the position after it."""
     start = time.perf_counter()
     connection.request("GET", organization.path("ours", f"?order=asc&limit={PAGE}&after={position}{more}", "events"),
                        headers={"X-API-Key": organization.key})
@@ -126,7 +126,7 @@ def page_after(connection, organization, position, more=""):
 
 
 def pages_from(bench, position, more=""):
-    """The median time of a page there, and the processor time of PostgreSQL for one (microseconds)."""
+    """The median time of a page at this position, and PostgreSQL's processor time per page, in microseconds."""
     deployment, times = bench.deployment, []
     connection = http.client.HTTPConnection("127.0.0.1", deployment.port, timeout=30)
     before = deployment.processor_time()

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a benchmark has found, and the processor that it ran on."""
+"""The results of a benchmark, and the name of the processor."""
 
 import platform
 
 
 class Findings:
-    """Base of each benchmark's Bench."""
+    """The results. Base class of each benchmark's Bench."""
 
     def __init__(self):
-        self.findings = []  # (part, what was found, the goal, whether it was reached); the last two are None if there is no goal
+        self.findings = []  # (part, result, goal, whether it is reached); without a goal the last two are None
         self.wrong = []
 
     def found(self, part, value, goal=None, reached=None):

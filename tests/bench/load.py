@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""wrk: what it sends, and what it measured; and two sides measured in turns, run by run or request by request."""
+"""Runs wrk and parses its results; measures two sides alternately, run by run or request by request."""
 
 import itertools
 import json
@@ -21,13 +21,13 @@ run_numbers = itertools.count(1)  # makes the bodies of each run unique
 class Measured:
     requests: int
     seconds: float
-    refused: int  # answered with 4xx or 5xx
-    broken: int  # not answered
+    refused: int  # responses with 4xx or 5xx
+    broken: int  # requests without a response
     median_us: int
     p99_us: int
     statuses: dict = field(default_factory=dict)
-    processor: tuple = (0, 0)  # what the web server and PostgreSQL used for it (seconds)
-    rows: int = 1  # that a request is about
+    processor: tuple = (0, 0)  # processor time of the web server and of PostgreSQL (seconds)
+    rows: int = 1  # per request
 
     @property
     def rate(self):
@@ -35,14 +35,14 @@ class Measured:
 
 
 class Comparison:
-    """The runs of two sides, pair by pair: of the second is said how much of it the first one is."""
+    """Pairs of runs of two sides, and the ratio of the first side to the second."""
 
     def __init__(self, sides):
         self.runs = {side: [] for side in sides}
 
     @property
     def ratio(self):
-        """The median of the pairs' ratios: what slows the whole machine for a while hits both of a pair."""
+        """The median of the pairs' ratios. Slow phases of the machine affect both runs of a pair."""
         return median(one.rate / other.rate for one, other in zip(*self.runs.values()))
 
     def medians(self):
@@ -68,7 +68,7 @@ def file_of(deployment, name):
 
 
 class Load:
-    """Requests for one side, each about so many rows, in the file that traffic.lua reads."""
+    """The requests for one side, in the format of traffic.lua; each reads or writes `rows` rows."""
 
     def __init__(self, deployment, name, lines, rows=1, connections=CONNECTIONS):
         self.deployment = deployment
@@ -93,8 +93,8 @@ class Load:
 
 
 def compare(name, loads, pairs, seconds, check):
-    """Runs both sides in turns; which is first in a pair is second in the next. `check(side, measure)` returns what `measure`
-    does, and checks the responses."""
+    """Runs both sides alternately, with alternating order in the pairs. `check(side, measure)` calls `measure`, checks the responses,
+    and returns its result."""
     found = Comparison(loads)
     one, other = loads
     what = "answers" if all(load.rows == 1 for load in loads.values()) else "rows"
@@ -110,7 +110,7 @@ def compare(name, loads, pairs, seconds, check):
 
 
 def alternate(deployment, one, other, rounds):
-    """The ratio of the other load's time for an answer to that of the one, and both (medians, microseconds): see turns.c."""
+    """The ratio of the second load's response time to the first one's, and both (medians, microseconds): see turns.c."""
     command = [deployment.build / "bench/turns", str(deployment.port), str(rounds), *(file_of(deployment, name) for name in (one, other))]
     out = subprocess.run(command, check=True, text=True, stdout=subprocess.PIPE).stdout
     took = json.loads(out.removeprefix("RESULT "))

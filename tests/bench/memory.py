@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Resident memory of Apache's children after many requests and after ten times as many."""
+"""Measures the resident memory of Apache's children after many requests, and after ten times as many."""
 
 import pathlib
 
@@ -8,7 +8,7 @@ from load import Load
 
 REQUESTS = (20_000, 200_000)
 GOAL = 1.02
-EXPECTED = {"200", "201", "400", "401", "404", "429"}  # who sends wrong keys is limited sooner than others
+EXPECTED = {"200", "201", "400", "401", "404", "429"}  # requests with wrong keys have a lower rate limit
 
 
 def mistakes(organization):
@@ -26,7 +26,7 @@ def mistakes(organization):
 
 
 def mix(deployment):
-    """60 % get, 20 % list, 15 % create, 5 % mistakes, more or less."""
+    """A mix of requests: about 60 % get, 20 % list, 15 % create, 5 % errors."""
     errors = [line for organization in deployment.organizations[:10] for line in mistakes(organization)]
     lines = comparisons.gets(deployment, "ours", one_in=1000)[:840]
     lines += comparisons.lists(deployment, "ours") * 6
@@ -35,7 +35,7 @@ def mix(deployment):
 
 
 def resident(deployment):
-    """Rss and Pss of all children (KiB)."""
+    """The sums of Rss and Pss of all children, in KiB."""
     sums = {"Rss": 0, "Pss": 0}
     for child in deployment.children("httpd"):
         fields = dict(line.split(":") for line in pathlib.Path(f"/proc/{child}/smaps_rollup").read_text().splitlines()[1:])
@@ -45,7 +45,7 @@ def resident(deployment):
 
 
 def send(bench, load, sent, target):
-    """Sends until `target` requests have been answered; returns how many have been."""
+    """Sends until `target` responses have arrived. Returns their number."""
     seconds = 1
     while sent < target:
         measured = load.run(seconds, "statuses")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A minimal handler that the module is compared with: a connection of mod_dbd, one prepared statement, the response's bytes.
+/* A minimal handler as a reference: a connection of mod_dbd, one prepared statement, the bytes of the response.
  *
  *   GET  /bare/TENANT/ORGANIZATION/brokers/ID         one broker
  *   GET  /bare/TENANT/ORGANIZATION/brokers[?after=ID] the 25 newest, or those that follow
@@ -8,7 +8,7 @@
  *   GET  /bare/TENANT/ORGANIZATION/properties/ID      one property
  *   GET  /bare/TENANT/ORGANIZATION/properties?city=CITY&status=STATUS  the 25 newest with these values
  *
- * It is as fast as is reasonable: statements are prepared once per connection, rows contain the finished JSON, a response is
+ * It is reasonably fast: statements are prepared once per connection, rows contain the finished JSON, a response is
  * one bucket of known length. It has no credentials, limits, request ids, validation, cursors, idempotency or error messages.
  */
 #include <httpd.h>
@@ -50,7 +50,7 @@ typedef struct {
 
 #define FROM(table) "select representation from neoapi." table " where organization_id = $1"
 
-/* One row more than a page, as in lists that tell whether there is a next page. */
+/* One row more than a page, which shows whether there is a next page. */
 #define NEWEST " order by id desc limit 26"
 
 static const collection collections[] = {

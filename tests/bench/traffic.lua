@@ -1,9 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What wrk sends: the requests of a file in random order. wrk -s traffic.lua URL -- FILE RUN [statuses]
+-- Sends the requests of a file in random order with wrk: wrk -s traffic.lua URL -- FILE RUN [statuses]
 --
--- A line of the file is "METHOD PATH KEY", and a body if there is one. In a body, # is replaced by twelve digits that no other
--- request has, as long as RUN is another each time. Where KEY ends in "+", an Idempotency-Key is sent, another each time.
--- With "statuses" it is counted how often each status was answered, which costs the client time.
+-- A line of the file is "METHOD PATH KEY" with an optional body. In bodies, # is replaced by twelve digits, which are unique if each
+-- run has another RUN. If KEY ends in "+", each request has a new Idempotency-Key. "statuses" counts the responses of each status,
+-- which slows the client.
 
 local threads = {}
 
@@ -12,7 +12,7 @@ function setup(thread)
     table.insert(threads, thread)
 end
 
--- The pieces of a text between which the digits go.
+-- The parts of a text between the digits.
 local function pieces(text)
     local list, from = {}, 1
     while true do

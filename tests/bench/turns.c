@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures two handlers alternately over one connection: turns PORT ROUNDS FILE FILE
  *
- * A line of a file is "METHOD PATH KEY". A round sends a request of each file, in random order, so that both handlers suffer
- * alike when the machine is slow: the ratio of the medians varies by less than 1 %, that of two separate runs by 10 % and more.
- * Responses must have a Content-Length. Prints RESULT and the medians in microseconds, as JSON. */
+ * A line of a file is "METHOD PATH KEY". A round sends a request of each file, in random order, so that slow phases of the
+ * machine affect both handlers alike: the ratio of the medians varies by less than 1 %, that of two separate runs by 10 % and
+ * more. Responses must have a Content-Length. Prints RESULT and the medians in microseconds, as JSON. */
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <stdio.h>

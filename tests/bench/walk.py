@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client that reads a whole organization page by page: the last page costs what the first one does."""
+"""Reads an organization page by page, and checks that the last pages are as fast as the first ones."""
 
 import http.client
 import json
@@ -10,13 +10,13 @@ from urllib.parse import quote
 from deployment import ORGANIZATIONS, ROWS
 
 PAGES = 1000
-EDGE = 100  # pages at either end that are compared
+EDGE = 100  # number of compared pages at the beginning and the end
 WALKS = 3
 GOAL = 1.05
 
 
 def one_walk(bench, organization, collection, limit):
-    """The time that each page took (seconds)."""
+    """The time of each page, in seconds."""
     connection = http.client.HTTPConnection("127.0.0.1", bench.deployment.port, timeout=10)
     times, ids, cursor = [], [], ""
     while cursor is not None:
@@ -42,7 +42,7 @@ def walk_of(bench, part, collection):
     organization = bench.deployment.organizations[ORGANIZATIONS // 2]
     limit = ROWS[collection] // ORGANIZATIONS // PAGES
     print(f"\n{part}: {PAGES} pages of {limit} {collection}, {WALKS} times", flush=True)
-    one_walk(bench, organization, collection, limit)  # fetches what is not in memory yet
+    one_walk(bench, organization, collection, limit)  # warms the caches
     walks = [one_walk(bench, organization, collection, limit) for _ in range(WALKS)]
     if bench.wrong:
         return

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens to the demo's properties: proposals and contracts in every state, and the documents about them. A story is told as
-an agency would do it, step by step: what an accepted proposal or an active contract does to its property, the service does."""
+"""The bodies of the demo's proposals, contracts and documents, and the scenarios that they belong to, with proposals and contracts
+of every status. load.py sends one request for each change of status; the service applies the effects on the property."""
 
 import hashlib
 from datetime import date, timedelta
@@ -9,60 +9,60 @@ from typing import NamedTuple
 TODAY = date.today()
 
 
-class Story(NamedTuple):
-    count: int  # of how many properties in 140
+class Scenario(NamedTuple):
+    count: int  # number of properties, of 140
     deal: str  # sale or rent
-    status: str  # which the property begins with
-    proposals: str = ""  # their statuses at the end, one after the other
-    contracts: str = ""  # kind:status
-    after: str = ""  # what the property becomes by hand at the end
+    status: str  # the property's first one
+    proposals: str = ""  # their last statuses, separated by spaces
+    contracts: str = ""  # kind:status, separated by spaces
+    after: str = ""  # the property's last status, if a request sets it
 
 
-STORIES = (
-    Story(8, "sale", "draft"),
-    Story(25, "sale", "active"),
-    Story(5, "sale", "active", "", "exclusive_listing:active"),
-    Story(1, "sale", "active", "", "exclusive_listing:draft"),
-    Story(1, "sale", "active", "", "exclusive_listing:pending_signature"),
-    Story(3, "sale", "active", "draft"),
-    Story(4, "sale", "active", "submitted", "exclusive_listing:active"),
-    Story(4, "sale", "active", "rejected submitted"),
-    Story(3, "sale", "active", "countered"),
-    Story(2, "sale", "active", "withdrawn countered"),
-    Story(3, "sale", "active", "expired"),
-    Story(3, "sale", "active", "accepted"),
-    Story(4, "sale", "active", "rejected accepted", "sale:draft"),
-    Story(4, "sale", "active", "accepted", "sale:pending_signature"),
-    Story(5, "sale", "active", "accepted", "sale:active"),
-    Story(5, "sale", "active", "withdrawn accepted", "exclusive_listing:completed sale:completed"),
-    Story(1, "sale", "active", "expired", "sale:cancelled"),
-    Story(1, "sale", "active", "", "sale:terminated", "on_hold"),
-    Story(1, "sale", "active", "", "sale:expired", "withdrawn"),
-    Story(2, "sale", "on_hold", "", "exclusive_listing:terminated"),
-    Story(2, "sale", "withdrawn", "", "exclusive_listing:expired"),
-    Story(1, "sale", "withdrawn", "withdrawn", "exclusive_listing:cancelled"),
-    Story(3, "rent", "draft"),
-    Story(14, "rent", "active"),
-    Story(2, "rent", "active", "draft"),
-    Story(4, "rent", "active", "submitted", "management:pending_signature"),
-    Story(2, "rent", "active", "rejected countered"),
-    Story(2, "rent", "active", "expired withdrawn", "management:draft"),
-    Story(2, "rent", "active", "accepted"),
-    Story(2, "rent", "active", "accepted", "rental:draft"),
-    Story(3, "rent", "active", "rejected accepted", "rental:pending_signature management:active"),
-    Story(6, "rent", "active", "accepted", "rental:active management:active"),
-    Story(2, "rent", "active", "withdrawn accepted", "rental:active"),
-    Story(2, "rent", "active", "", "rental:completed management:completed", "active"),
-    Story(2, "rent", "active", "", "rental:terminated management:terminated", "on_hold"),
-    Story(2, "rent", "active", "", "rental:expired management:expired", "active"),
-    Story(1, "rent", "active", "rejected", "rental:cancelled"),
-    Story(2, "rent", "on_hold"),
-    Story(1, "rent", "withdrawn", "", "management:cancelled"),
+SCENARIOS = (
+    Scenario(8, "sale", "draft"),
+    Scenario(25, "sale", "active"),
+    Scenario(5, "sale", "active", "", "exclusive_listing:active"),
+    Scenario(1, "sale", "active", "", "exclusive_listing:draft"),
+    Scenario(1, "sale", "active", "", "exclusive_listing:pending_signature"),
+    Scenario(3, "sale", "active", "draft"),
+    Scenario(4, "sale", "active", "submitted", "exclusive_listing:active"),
+    Scenario(4, "sale", "active", "rejected submitted"),
+    Scenario(3, "sale", "active", "countered"),
+    Scenario(2, "sale", "active", "withdrawn countered"),
+    Scenario(3, "sale", "active", "expired"),
+    Scenario(3, "sale", "active", "accepted"),
+    Scenario(4, "sale", "active", "rejected accepted", "sale:draft"),
+    Scenario(4, "sale", "active", "accepted", "sale:pending_signature"),
+    Scenario(5, "sale", "active", "accepted", "sale:active"),
+    Scenario(5, "sale", "active", "withdrawn accepted", "exclusive_listing:completed sale:completed"),
+    Scenario(1, "sale", "active", "expired", "sale:cancelled"),
+    Scenario(1, "sale", "active", "", "sale:terminated", "on_hold"),
+    Scenario(1, "sale", "active", "", "sale:expired", "withdrawn"),
+    Scenario(2, "sale", "on_hold", "", "exclusive_listing:terminated"),
+    Scenario(2, "sale", "withdrawn", "", "exclusive_listing:expired"),
+    Scenario(1, "sale", "withdrawn", "withdrawn", "exclusive_listing:cancelled"),
+    Scenario(3, "rent", "draft"),
+    Scenario(14, "rent", "active"),
+    Scenario(2, "rent", "active", "draft"),
+    Scenario(4, "rent", "active", "submitted", "management:pending_signature"),
+    Scenario(2, "rent", "active", "rejected countered"),
+    Scenario(2, "rent", "active", "expired withdrawn", "management:draft"),
+    Scenario(2, "rent", "active", "accepted"),
+    Scenario(2, "rent", "active", "accepted", "rental:draft"),
+    Scenario(3, "rent", "active", "rejected accepted", "rental:pending_signature management:active"),
+    Scenario(6, "rent", "active", "accepted", "rental:active management:active"),
+    Scenario(2, "rent", "active", "withdrawn accepted", "rental:active"),
+    Scenario(2, "rent", "active", "", "rental:completed management:completed", "active"),
+    Scenario(2, "rent", "active", "", "rental:terminated management:terminated", "on_hold"),
+    Scenario(2, "rent", "active", "", "rental:expired management:expired", "active"),
+    Scenario(1, "rent", "active", "rejected", "rental:cancelled"),
+    Scenario(2, "rent", "on_hold"),
+    Scenario(1, "rent", "withdrawn", "", "management:cancelled"),
 )
-# The statuses on the way to one, after the first.
-PROPOSAL_WAYS = {"draft": (), "submitted": ("submitted",), "countered": ("submitted", "countered"),
+# The statuses that lead from the first one to each.
+PROPOSAL_PATHS = {"draft": (), "submitted": ("submitted",), "countered": ("submitted", "countered"),
                  **{end: ("submitted", end) for end in ("accepted", "rejected", "withdrawn", "expired")}}
-CONTRACT_WAYS = {"draft": (), "pending_signature": ("pending_signature",), "active": ("pending_signature", "active"),
+CONTRACT_PATHS = {"draft": (), "pending_signature": ("pending_signature",), "active": ("pending_signature", "active"),
                  **{end: ("pending_signature", "active", end) for end in ("completed", "terminated", "expired")},
                  "cancelled": ("pending_signature", "cancelled")}
 DECISIONS = {"accepted": "Proposta dentro do esperado.", "rejected": "Valor abaixo do mínimo aceito.",
@@ -73,9 +73,9 @@ CHANNELS = ("site", "whatsapp", "plantão", "portal")
 NUMBERS = {"sale": "CV", "rental": "LO", "exclusive_listing": "EX", "management": "AD"}
 
 
-def stories(count):
-    """So many of them, in the proportion in which they are here."""
-    every = [story for story in STORIES for _ in range(story.count)]
+def scenarios(count):
+    """`count` scenarios, in the proportions of SCENARIOS."""
+    every = [scenario for scenario in SCENARIOS for _ in range(scenario.count)]
     return [every[i * len(every) // count] for i in range(count)]
 
 
@@ -88,7 +88,7 @@ def past(days):
 
 
 def payment_terms(rng, amount):
-    """Parts that sum to the amount."""
+    """A list of payments whose sum is the amount."""
     first, second, rest = amount // 5, amount // 10, amount - amount // 5 - amount // 10
     down = {"kind": "down_payment", "amount": first, "due_date": day(30)}
     return rng.choice([
@@ -100,8 +100,8 @@ def payment_terms(rng, amount):
         [down, {"kind": "consortium", "amount": second + rest}]])
 
 
-def proposal(rng, story, home, number, status, proponents, recipients):
-    is_sale = story.deal == "sale"
+def proposal(rng, scenario, home, number, status, proponents, recipients):
+    is_sale = scenario.deal == "sale"
     price = home["sale_price" if is_sale else "rent_price"]
     amount = price if status == "accepted" and rng.random() < 0.4 else price * rng.randint(88, 98) // 1000 * 10
     body = {"kind": "purchase" if is_sale else "rental", "property_id": home["id"], "proponent_ids": proponents,
@@ -119,7 +119,7 @@ def proposal(rng, story, home, number, status, proponents, recipients):
 
 
 def term(rng, kind, status, number):
-    """First and last day."""
+    """The members start_date and end_date; none for a sale."""
     if kind == "exclusive_listing":
         return {"start_date": day(-170 if status == "expired" else -20), "end_date": day(listing_days(number, status))}
     if kind == "sale":
@@ -133,15 +133,14 @@ def listing_days(number, status="active"):
 
 
 def signatories(status, *sides):
-    """The parties of each side (role, ids), with equal shares (there are one or two). Once it is active all have signed, before
-    that the first."""
+    """The parties of each side (role, ids), with equal shares. Of an active contract all have signed, of a pending one the first."""
     everybody = [{"party_id": party, "role": role, "share_bps": 10000 // len(ids)} for role, ids in sides for party in ids]
     signed = {"draft": 0, "pending_signature": 1, "cancelled": 0}.get(status, len(everybody))
     return [{**one, "signed_at": past(2)} if i < signed else one for i, one in enumerate(everybody)]
 
 
 def contract(rng, number, home, deal, amount, sides, brokers):
-    """`deal`: kind and status; `sides`: the ids of `owners` and `takers`, and one of a `guarantor`; `brokers`: who share the fee."""
+    """`deal`: kind and status. `sides`: lists of ids, `owners` and `takers`, and the id of the `guarantor`. `brokers`: two ids."""
     kind, status = deal
     body = {"kind": kind, "number": f"{NUMBERS[kind]}-{TODAY.year}-{1000 + number}", "property_id": home["id"], "amount": amount,
             "external_id": f"con-{home['code'][2:]}-{NUMBERS[kind].lower()}",
@@ -168,7 +167,7 @@ def rental(rng, chosen, rent, guarantor):
 
 
 def commission(brokers, total):
-    """One broker brings the property, the other the deal; it may be the same."""
+    """Split between two brokers, who can be the same."""
     first, second = brokers
     if first == second:
         splits = [{"broker_id": first, "role": "captador e corretor", "bps": 10000}]
@@ -179,7 +178,7 @@ def commission(brokers, total):
 
 # ---------------------------------------------------------------- documents
 
-# kind, title, issuer, days for which it is good
+# kind, title, issuer, days until it expires
 PAPERS = {
     "property": (
         ("matricula", "Matrícula atualizada", "Ofício de Registro de Imóveis", 30), ("iptu_bill", "Carnê do IPTU", "Prefeitura", 365),
@@ -205,7 +204,7 @@ PAPERS = {
 
 
 def document(rng, number, papers, related, key):
-    """About a resource, whose key is part of the names; one of the papers, which take turns."""
+    """The document `number` modulo the number of PAPERS[papers]. `key` is part of its URL and external_id."""
     kind, title, issuer, days = PAPERS[papers][number % len(PAPERS[papers])]
     name, age = f"{kind.replace('_', '-')}.pdf", rng.randint(4, 29)
     url = f"https://arquivos.example.com.br/{key}/{name}"

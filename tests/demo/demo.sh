@@ -172,7 +172,7 @@ make_whatsapp() {
         "$NEOAPI_CTL" --json lead import "$demo/leads.csv" --organization "$NEOAPI_ORG" >/dev/null ||
             die "cannot import the leads"
     fi
-    lead=$(a_lead) || die "there is no lead"
+    lead=$(a_lead) || die "no lead exists"
 }
 
 a_lead() {
@@ -288,7 +288,7 @@ case $action in
         say "$said"
         ;;
     remove)
-        if [ -e "$demo" ]; then said='the demo and its data are removed'; else said="there is no demo in $demo"; fi
+        if [ -e "$demo" ]; then said='the demo and its data are removed'; else said="no demo in $demo"; fi
         stop_whatsapp
         deploy remove
         rm -rf "$demo"

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's properties, as the API takes them. places.csv has municipalities with their numbers at IBGE and in each some
-neighbourhoods: streets with the first five digits of their postal codes, what a square metre costs in reais, and what is there."""
+"""Generates the demo's properties. places.csv has neighbourhoods with their municipality (IBGE code), streets with the first five
+digits of the postal code, price of a square metre in reais, and types of property."""
 
 import csv
 from pathlib import Path
 
-# usage, m² from and to, bedrooms from and to, price of a square metre beside that of a flat, and what it is called
+# usage, minimum and maximum area (m²), minimum and maximum of bedrooms, price per m² relative to an apartment, name
 TYPES = {
     "apartment": ("residential", 52, 140, 2, 4, 1.0, "Apartamento"), "house": ("residential", 110, 320, 2, 5, 0.7, "Casa"),
     "condo_house": ("residential", 150, 380, 3, 5, 0.8, "Casa em condomínio"),
@@ -43,7 +43,7 @@ def address(rng, place, kind=None):
 
 
 def rooms(rng, kind, area):
-    """What is counted and measured."""
+    """Areas (m²), and numbers of rooms and floors."""
     fewest, most = TYPES[kind][3:5]
     if kind == "lot":
         return {"lot_area": area}
@@ -62,7 +62,7 @@ def rooms(rng, kind, area):
 
 
 def prices(rng, place, kind, area, transaction):
-    """In cents."""
+    """Prices and taxes, in centavos."""
     price = max(round(area * int(place["price"]) * TYPES[kind][5] * rng.uniform(0.85, 1.15) / 1000), 20) * 100_000
     body = {}
     if kind != "farm":  # which pays another tax
@@ -79,7 +79,7 @@ def prices(rng, place, kind, area, transaction):
 
 
 def words(rng, place, kind, home):
-    """Title, description, features and pictures."""
+    """Title, description, features and photos."""
     usage, name = TYPES[kind][0], TYPES[kind][6]
     bedrooms = home.get("bedrooms")
     count = f" com {bedrooms} dormitório{'s' if bedrooms > 1 else ''}" if bedrooms else ""

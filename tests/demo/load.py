@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Loads the demo's data through the API, as a client would, so that all of it is what the API accepts and does.
+"""Loads the demo's data through the API.
 
-    NEOAPI_URL=… NEOAPI_CA=… NEOAPI_KEY=… (and what else OFFICES names) load.py
+    NEOAPI_URL=… NEOAPI_CA=… NEOAPI_KEY=… (and the variables in OFFICES) load.py
 
-Prints how many there are of each. Again, it is harmless: what is there already comes from a run that was interrupted, and is
-left as it is or taken to its end. The same numbers give the same data; days are counted from today.
+Prints the number of resources of each kind. Can be repeated: it completes what an interrupted run has created. Every run generates
+the same data; dates are relative to today.
 """
 
 import http.client
@@ -25,13 +25,13 @@ import people
 
 
 class Office(NamedTuple):
-    """An organization, and what it works with."""
-    credential: str  # names of variables
+    """An organization and the amount of its data."""
+    credential: str  # the name of a variable, as is the next one
     organization: str
-    states: str  # where its properties are
-    state: str  # where it is
-    area: str  # telephone's
-    first: int  # number of its first
+    states: str  # of its properties
+    state: str  # of its brokers
+    area: str  # area code of telephone numbers
+    first: int  # the number of its first resource of each kind
     brokers: int
     properties: int
 
@@ -41,7 +41,7 @@ OFFICES = (Office("NEOAPI_KEY", "NEOAPI_ORG", "SP MG DF GO BA PE CE", "SP", "11"
            Office("NEOAPI_OTHER_KEY", "NEOAPI_OTHER_ORG", "PR SC RS", "PR", "41", 181, 20, 20))
 COLLECTIONS = ("brokers", "properties", "parties", "proposals", "contracts", "documents")
 THREADS = 8
-TIMEOUT_S = 60  # seconds for any answer
+TIMEOUT_S = 60  # per request
 
 
 class Refused(Exception):
@@ -49,7 +49,7 @@ class Refused(Exception):
 
 
 class Api:
-    """Makes and changes the resources of one organization. Each thread has its own connection, which it keeps."""
+    """Creates and changes resources of one organization. Each thread has a persistent connection."""
 
     def __init__(self, url, ca, credential, organization):
         self.at, self.kept = urlsplit(url), threading.local()
@@ -62,7 +62,7 @@ class Api:
                                                                context=self.context)
         try:
             return self.send(method, path, body)
-        except (ConnectionError, http.client.HTTPException):  # kept for too long; whatever is done twice here is done once
+        except (ConnectionError, http.client.HTTPException):  # the server closed it; every request here can be repeated
             self.kept.connection.close()
             return self.send(method, path, body)
 
@@ -77,18 +77,18 @@ class Api:
             raise Refused(f"{method} {path}: {status} {json.dumps(answer, ensure_ascii=False)}")
         return answer
 
-    def make(self, collection, body, way=(), last=None):
-        """Makes a resource and takes its status along the way; `last` is set with the last of them."""
+    def make(self, collection, body, statuses=(), last=None):
+        """Creates a resource and sets each of the statuses, the last one with the fields `last`. Returns the resource."""
         own = "creci" if collection == "brokers" else "external_id"
-        status, made = self.ask("POST", collection, {**body, "status": way[0]} if way else body)
+        status, made = self.ask("POST", collection, {**body, "status": statuses[0]} if statuses else body)
         if status == 409:
             there = self.want("GET", f"{collection}?{urlencode({own: body[own]})}")["items"]
             status, made = (201, there[0]) if there else (status, made)
         if status != 201:
             raise Refused(f"POST {collection}: {status} {json.dumps(made, ensure_ascii=False)}")
-        done = way.index(made["status"]) + 1 if made.get("status") in way else 0
-        for number, step in enumerate(way[done:], done + 1):
-            made = self.change(collection, made, status=step, **(last or {} if number == len(way) else {}))
+        done = statuses.index(made["status"]) + 1 if made.get("status") in statuses else 0
+        for number, step in enumerate(statuses[done:], done + 1):
+            made = self.change(collection, made, status=step, **(last or {} if number == len(statuses) else {}))
         return made
 
     def change(self, collection, resource, **fields):
@@ -96,15 +96,15 @@ class Api:
 
 
 class Loader:
-    """One office's data."""
+    """Creates the data of one office."""
 
     def __init__(self, office, api, pool):
         self.office, self.api, self.pool = office, api, pool
         self.places = homes.places(office.states.split())
-        self.made = []  # the collection of each that was made
+        self.made = []  # the collection of each created resource
 
     def rng(self, what, number):
-        """The same for the same thing, whichever thread makes it."""
+        """A generator of random numbers that does not depend on the order of the threads."""
         return random.Random(f"{what} {self.office.first + number}")
 
     def each(self, make, count):
@@ -120,16 +120,16 @@ class Loader:
         self.brokers = [one["id"] for one in self.each(lambda i: self.make("brokers", people.broker(
             self.rng("broker", i), office.first + i, office.state, office.area)), office.brokers)]
         self.load_parties(office.properties)
-        self.tales = deals.stories(office.properties)
-        self.rng("stories", 0).shuffle(self.tales)
-        self.each(self.tell, office.properties)
+        self.scenarios = deals.scenarios(office.properties)
+        self.rng("stories", 0).shuffle(self.scenarios)
+        self.each(self.play, office.properties)
         self.each(self.broker_paper, office.brokers // 10)
         return Counter(self.made)
 
     # ------------------------------------------------------------ parties
 
     def load_parties(self, properties):
-        """People in numbers that go with those of the properties: couples and others that own, those that buy and rent."""
+        """Owners, buyers and tenants (couples and single persons), guarantors and attorneys, in proportion to the properties."""
         couples, others, takers = properties // 4, properties // 4, properties // 3
         selling, taking = ["seller", "landlord"], ["buyer", "tenant"]
         self.owners = self.each(lambda i: self.couple(2 * i, selling), couples)
@@ -163,7 +163,7 @@ class Loader:
         return self.party(number, {**body, **more}, "married" if status == "married" and number % 4 == 1 else "person")
 
     def couple(self, number, roles):
-        """Two who are married and live together, each the other's spouse."""
+        """Two persons, each the other's spouse, with the same address. Returns their ids."""
         rng = self.rng("couple", number)
         wedded = {"marital_status": "married", "property_regime": rng.choice(people.REGIMES),
                   "address": homes.address(rng, rng.choice(self.places))}
@@ -182,37 +182,37 @@ class Loader:
 
     # ------------------------------------------------------------ properties
 
-    def tell(self, number):
-        """A property's story."""
-        rng, story = self.rng("story", number), self.tales[number]
+    def play(self, number):
+        """Creates a property and plays its scenario."""
+        rng, scenario = self.rng("story", number), self.scenarios[number]
         owners, takers = (rng.choice(some) for some in (self.owners, self.takers))
-        home = self.home(rng, number, story, owners)
-        accepted = self.proposals(rng, story, home, owners, takers)
-        for word in story.contracts.split():
+        home = self.home(rng, number, scenario, owners)
+        accepted = self.proposals(rng, scenario, home, owners, takers)
+        for word in scenario.contracts.split():
             self.contract(rng, number, home, tuple(word.split(":")), owners, takers, accepted)
-        if story.after and self.api.want("GET", f"properties/{home['id']}")["status"] != story.after:
-            self.api.change("properties", home, status=story.after)
+        if scenario.after and self.api.want("GET", f"properties/{home['id']}")["status"] != scenario.after:
+            self.api.change("properties", home, status=scenario.after)
         self.paper(number, "property", "property", home)
 
-    def home(self, rng, number, story, owners):
+    def home(self, rng, number, scenario, owners):
         place = self.places[number % len(self.places)]
         kinds = place["types"].split("|")
         kind = kinds[number // len(self.places) % len(kinds)]
-        body = homes.home(rng, self.office.first + number, place, kind, "sale_rent" if number % 8 == 0 else story.deal)
-        body.update(status=story.status, broker_id=self.brokers[number % len(self.brokers)],
+        body = homes.home(rng, self.office.first + number, place, kind, "sale_rent" if number % 8 == 0 else scenario.deal)
+        body.update(status=scenario.status, broker_id=self.brokers[number % len(self.brokers)],
                     owners=[{"party_id": one, "share_bps": 10000 // len(owners)} for one in owners])
-        if "exclusive_listing:active" in story.contracts.split():
+        if "exclusive_listing:active" in scenario.contracts.split():
             body.update(exclusive=True, exclusive_until=deals.day(deals.listing_days(number)))
         return self.make("properties", body)
 
-    def proposals(self, rng, story, home, owners, takers):
-        """Makes them, and returns the accepted one's id. Other proposals are by other parties."""
+    def proposals(self, rng, scenario, home, owners, takers):
+        """Creates the scenario's proposals. Returns the accepted one, or None."""
         accepted = None
-        for number, status in enumerate(story.proposals.split(), 1):
+        for number, status in enumerate(scenario.proposals.split(), 1):
             proponents = takers if status == "accepted" else rng.choice(self.takers)
-            body = deals.proposal(rng, story, home, number, status, proponents, owners)
+            body = deals.proposal(rng, scenario, home, number, status, proponents, owners)
             reason = {"decision_reason": deals.DECISIONS[status]} if status in deals.DECISIONS else None
-            made = self.make("proposals", body, deals.PROPOSAL_WAYS[status], reason)
+            made = self.make("proposals", body, deals.PROPOSAL_PATHS[status], reason)
             if status == "accepted":
                 accepted = made
                 self.paper(int(home["code"][2:]), "proposal", "proposal", made)
@@ -228,7 +228,7 @@ class Loader:
         if accepted and kind in ("sale", "rental"):
             body["proposal_id"] = accepted["id"]
         reason = {"termination_reason": "Distrato por acordo entre as partes."} if status in ("terminated", "cancelled") else None
-        made = self.make("contracts", body, deals.CONTRACT_WAYS[status], reason)
+        made = self.make("contracts", body, deals.CONTRACT_PATHS[status], reason)
         if "signed_at" in made:
             turn = {("sale", "completed"): 2, ("rental", "active"): 1}.get(deal, 0)
             self.paper(number, "contract", "contract", made, turn)
@@ -236,9 +236,9 @@ class Loader:
     # ------------------------------------------------------------ documents
 
     def paper(self, number, papers, related_type, related, turn=None):
-        """One of the papers that there are about such a thing: they take turns."""
+        """Creates one document about a resource (see deals.document)."""
         key = related.get("external_id") or f"cor-{number}"
-        own = {"external_id": related["external_id"]} if "external_id" in related else related["id"]  # the archive has no other ids
+        own = {"external_id": related["external_id"]} if "external_id" in related else related["id"]  # by external id, as a client without our ids does
         about = {"type": related_type, "id": own}
         self.make("documents", deals.document(self.rng(papers, number), number if turn is None else turn, papers, about, key))
 

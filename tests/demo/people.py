@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's brokers and parties, as the API takes them. Names, numbers and accounts are combined by a generator and belong
-to no real person: addresses end in example.com, telephone numbers begin with a prefix that is not given out."""
+"""Generates the demo's brokers and parties. Names, numbers and accounts are random and belong to no real person: addresses end in
+example.com, telephone numbers have a prefix that is not assigned."""
 
 import unicodedata
 from datetime import date
@@ -31,7 +31,7 @@ def digits(rng, count):
 
 
 def with_check_digits(base, weights):
-    """Two more digits, each over all that is in front of it. A letter counts as its ASCII code less that of the digit 0."""
+    """Appends two check digits, each computed from all characters before it: ASCII code minus 48, times the weight."""
     for row in (weights[1:], weights):
         rest = sum((ord(c) - 48) * weight for c, weight in zip(base, row)) % 11
         base += str(0 if rest < 2 else 11 - rest)
@@ -43,12 +43,12 @@ def cpf(rng):
 
 
 def cnpj(rng, alphabet="0123456789"):
-    """As it has been since July 2026, where `alphabet` has letters."""
+    """With letters in `alphabet`: the format since July 2026."""
     return with_check_digits("".join(rng.choice(alphabet) for _ in range(8)) + "0001", [6, 5, 4, 3, 2, 9, 8, 7, 6, 5, 4, 3, 2])
 
 
 def plain(name):
-    """The first word without accents, in lower case: as a part of an address."""
+    """The first word without accents, in lower case, for an e-mail address."""
     return unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode().lower().split()[0]
 
 
@@ -82,7 +82,7 @@ def broker(rng, number, state, area):
 
 
 def party(rng, number, area, kind, name, document_number, roles):
-    """What persons and companies share."""
+    """The fields that persons and companies share."""
     return {"kind": kind, "name": name, "roles": roles, "document_number": document_number, "email": email(name, number),
             "phone": f"+55{area}90000{digits(rng, 4)}", "external_id": f"pes-{number}", "metadata": {"origem": rng.choice(["site", "indicação", "plantão"])},
             "lgpd_consent_at": f"2025-0{rng.randint(1, 9)}-{rng.randint(10, 28)}T{rng.randint(11, 20)}:{rng.randint(10, 59)}:00.000Z"}

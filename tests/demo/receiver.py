@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small receiver of webhooks for the demo: receiver.py BUILD
+"""A receiver of webhooks for the demo: receiver.py BUILD
 
 Subscribes to every event of the demo's first organization, at http://127.0.0.1:DEMO_RECEIVER_PORT/ (8555), checks both signatures
-of what arrives, and prints it, until Ctrl-C. Nothing but Python's own library is needed. The subscription and its secret are kept
-in BUILD/demo/receiver.json for the next time.
+of each request, and prints its event, until Ctrl-C. Uses only the standard library. The subscription and its secret are stored in
+BUILD/demo/receiver.json for the next run.
 """
 
 import base64
@@ -22,7 +22,7 @@ import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-TOLERANCE = 300  # seconds that a signature may be old: who records a delivery cannot play it again later
+TOLERANCE = 300  # maximum age of a signature in seconds, so that a recorded request cannot be replayed later
 MAX_BODY = 1 << 20
 EVENTS = ["*", "whatsapp.message.received", "whatsapp.message.updated", "whatsapp.contact.opted_out"]
 
@@ -39,19 +39,19 @@ def same(expected, given):
 
 
 def body_signature(secret, body):
-    """X-Webhook-Signature: over the body, keyed with the whole secret."""
+    """The value of X-Webhook-Signature: HMAC of the body, keyed with the whole secret."""
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
 def standard_signature(secret, headers, body):
-    """One of those in webhook-signature: over id, moment and body, keyed with the decoded secret."""
+    """A value in webhook-signature: HMAC of id, timestamp and body, keyed with the decoded secret."""
     key = base64.b64decode(secret.removeprefix("whsec_"))
     signed = f"{headers['webhook-id']}.{headers['webhook-timestamp']}.".encode() + body
     return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
 
 
 def what_is_wrong(secret, headers, body):
-    """None, or why this does not come from whom it should, or not now."""
+    """Returns the error of a request's signatures or timestamp, or None."""
     if not same(body_signature(secret, body), headers.get("X-Webhook-Signature", "")):
         return "X-Webhook-Signature is wrong"
     timestamp = headers.get("webhook-timestamp", "")
@@ -63,11 +63,11 @@ def what_is_wrong(secret, headers, body):
     return None
 
 
-# ---------------------------------------------------------------- what arrives
+# ---------------------------------------------------------------- requests
 
 class Receiver(ThreadingHTTPServer):
     daemon_threads = True
-    secret = None  # known once there is a subscription; what comes earlier has to come again
+    secret = None  # of the subscription; requests before it is known are refused and retried
 
     def __init__(self, port):
         self.seen, self.printing, self.is_ready = set(), threading.Lock(), threading.Event()
@@ -122,14 +122,14 @@ class Demo:
         try:
             words = shlex.split((directory / "env").read_text(), comments=True)
         except OSError:
-            die("there is no demo yet: start it with: make demo")
+            die("the demo does not exist; start it with: make demo")
         self.env = dict(word.split("=", 1) for word in words)
         context = ssl.create_default_context(cafile=self.env["NEOAPI_CA"])
         self.opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
                                                   urllib.request.HTTPSHandler(context=context))
 
     def ask(self, method, path, body=None):
-        """Status and answer."""
+        """Returns the status and the parsed body."""
         request = urllib.request.Request(self.env["NEOAPI_URL"] + path, method=method,
                                          data=None if body is None else json.dumps(body).encode())
         request.add_header("X-API-Key", self.env["NEOAPI_KEY"])
@@ -153,7 +153,7 @@ class Demo:
         return answer
 
     def remembered(self):
-        """The subscription of last time, if the demo still has it."""
+        """The stored subscription with its secret, if it still exists; otherwise None."""
         try:
             kept = json.loads(self.state.read_text())
             status, answer = self.ask("GET", f"webhooks/{kept['id']}")
@@ -162,7 +162,7 @@ class Demo:
             return None
 
     def subscribe(self, url):
-        """A subscription to everything, at `url`, with its secret: last time's, or one whose secret is lost, or a new one."""
+        """A subscription to all events for `url`, with its secret: the stored one, another one with this URL, or a new one."""
         mine = self.remembered()
         if not mine:
             others = [one for one in self.want("GET", "webhooks?limit=100")["items"] if one["url"] == url]
@@ -182,16 +182,16 @@ class Demo:
         new.replace(self.state)
 
 
-def tell(demo, subscription):
+def print_instructions(demo, subscription):
     curl = f"curl --cacert {demo.env['NEOAPI_CA']} -H 'X-API-Key: {demo.env['NEOAPI_KEY']}'"
     print(f"""
 Listening at {subscription['url']} for the events of subscription {subscription['id']}.
 
-This causes one; paste it into another shell:
+To cause one, paste this into another shell:
 
 {curl} -H 'Content-Type: application/json' -d '{{"name": "Maria Exemplo"}}' {demo.env['NEOAPI_URL']}brokers
 
-Ctrl-C ends it. The subscription stays: what happens meanwhile is sent again until the receiver is back or the attempts are over.
+Ctrl-C stops the receiver. The subscription remains: events are retried until the receiver runs again or their attempts end.
 """, flush=True)
 
 
@@ -214,7 +214,7 @@ def main():
     threading.Thread(target=receiver.serve_forever, daemon=True).start()
     subscription = demo.subscribe(f"http://127.0.0.1:{port()}/")
     receiver.secret = subscription["secret"]
-    tell(demo, subscription)
+    print_instructions(demo, subscription)
     receiver.is_ready.set()
     while True:
         signal.pause()

@@ -68,7 +68,7 @@ def start(demo, lead, template, *parameters):
 
 
 def leads(demo):
-    """The last one first: the first one is in the commands that the demo prints."""
+    """The ids of leads, newest first, without the oldest, which is in the commands that the demo prints."""
     words = [demo.env["NEOAPI_CTL"], "--json", "lead", "list", "--organization", demo.env["NEOAPI_ORG"]]
     listed = subprocess.run(words, stdout=subprocess.PIPE, check=True, env={**os.environ, "NEOAPI_DSN": demo.env["NEOAPI_DSN"]})
     return sorted((one["id"] for one in json.loads(listed.stdout)), reverse=True)[:-1]
@@ -85,7 +85,7 @@ def begin(demo):
     return lead, answer
 
 
-def tell(demo, crm):
+def play(demo, crm):
     lead, begun = begin(demo)
     id = begun["conversation"]["id"]
     print(f"sent: {begun['message']['body']}")
@@ -109,7 +109,7 @@ def main(build):
     crm.secret = made["secret"]
     crm.is_ready.set()
     try:
-        tell(demo, crm)
+        play(demo, crm)
     finally:
         demo.ask("DELETE", f"webhooks/{made['id']}")
 

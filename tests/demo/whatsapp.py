@@ -68,15 +68,15 @@ class Contacts:
     def talk(self, send):
         for state, pause in STATUSES:
             time.sleep(pause)
-            self.tell(statuses=[status(send, state, send.to)])
+            self.callback(statuses=[status(send, state, send.to)])
             self.say(f"{send.to}: {state}")
         time.sleep(1)
         self.count += 1
         answer = STOP if send.template["name"] == STOPPED_BY else ANSWERS[self.count % len(ANSWERS)]
-        self.tell(messages=[text(answer, send.to)])
+        self.callback(messages=[text(answer, send.to)])
         self.say(f"{send.to} answers: {answer}")
 
-    def tell(self, **lists):
+    def callback(self, **lists):
         """Sends a callback, like Meta, until it is accepted."""
         deadline, body = time.monotonic() + TIMEOUT_S, envelope(self.number, change(self.number, **lists))
         while time.monotonic() < deadline:

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2154 # variables are shared with instance.sh
-# The Apache of an instance: its certificate, its configuration, started, stopped. Sourced by instance.sh; $state is the instance.
+# Configures, starts and stops the Apache of an instance. Sourced by instance.sh; $state is the instance's directory.
 
-# An authority of our own signs the certificate, and its key is thrown away at once: who trusts the authority, trusts this
-# one certificate.
+# Creates a certificate and its authority. The authority's key is deleted, so that clients that trust it trust only this certificate.
 make_certificate() {
     tls=$state/tls
     if openssl x509 -noout -checkend 86400 -in "$tls/server.pem" >/dev/null 2>&1; then return 0; fi
@@ -48,7 +47,7 @@ httpd_conf() {
     printf 'Include "%s/httpd.conf"\n' "$here"
 }
 
-# What Apache is started with, and with what the other commands start it again.
+# The settings that Apache is started with. They are stored for later commands.
 settings() {
     for name in PORT MPM PROCESSES PGBIN APACHE HTTPD_PRELOAD HTTPD_WRAPPER ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS; do
         eval "value=\$$name"
@@ -57,8 +56,8 @@ settings() {
     done
 }
 
-# Runs Apache in a session of its own, in place of the (sub)shell. Its environment is its own as well: nothing of the caller's
-# (PGHOST, say) reaches the module. Sanitizers write where Apache's children may.
+# Replaces the (sub)shell by Apache in a new session, without the caller's environment (such as PGHOST). Sanitizers write to a
+# directory that Apache's children can write to.
 apache() {
     if [ -n "$HTTPD_PRELOAD" ]; then
         ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}log_path=$state/sanitizer/asan
@@ -79,7 +78,7 @@ answers() {
     curl -s -o /dev/null --noproxy '*' --max-time 5 --cacert "$state/tls/ca.pem" "https://localhost:$PORT/"
 }
 
-# Returns 1 where Apache does not start; $failure then is what it said.
+# Returns 1 if Apache does not start, with its output in $failure.
 try_httpd() {
     log=$state/log/error.log
     : >>"$log"
@@ -100,8 +99,8 @@ try_httpd() {
     await_surplus
 }
 
-# If no child is ready after a second, httpd starts one more than configured. It ends one of them soon, with its connections and
-# deliveries, which tests would take for a failure.
+# If no child is ready after a second, httpd starts one more than configured and soon ends one, with its connections and
+# deliveries. Tests would see that as a failure.
 await_surplus() {
     tries=200
     while [ "$MPM" != prefork ] && [ "$(children_of "$(httpd_pid)" | wc -l)" -gt "${PROCESSES:-1000}" ] && [ $tries -gt 0 ]; do
@@ -121,7 +120,7 @@ start_httpd() {
     say "Apache runs, https://localhost:$PORT/"
 }
 
-# Stops Apache's parent and whatever is left of its children, also where the parent was killed before.
+# Stops Apache's parent, and its remaining children even if the parent was killed before.
 stop_httpd() {
     [ -s "$state/run/httpd.pid" ] || return 0
     pid=$(head -n 1 "$state/run/httpd.pid")
@@ -139,7 +138,7 @@ stop_httpd() {
     say "Apache stopped"
 }
 
-# How often Apache has read its configuration: event, worker and prefork each have a message of their own.
+# Prints how often Apache has read its configuration. Each MPM logs another message.
 generations() {
     grep -cE 'AH(00489|00292|00163): ' "$state/log/error.log" || true
 }
@@ -150,7 +149,7 @@ check_conf() {
     die "the configuration has a mistake; Apache goes on with the old one"
 }
 
-# Returns when the new configuration is in force; old processes may still be finishing their last requests.
+# Reloads and returns when the new configuration is active. Old processes may still finish requests.
 graceful() {
     pid=$(httpd_pid) || die "Apache is not running"
     check_conf
@@ -167,7 +166,7 @@ graceful() {
     done
 }
 
-# Writes what Apache is started with. Returns 0 where a running Apache has to be started anew for it.
+# Writes the settings of Apache. Returns 0 if a running Apache must be restarted for them.
 configure_httpd() {
     httpd_conf >"$state/httpd.conf.new"
     settings >"$state/settings.new"
@@ -202,7 +201,7 @@ bring_up_httpd() {
         return 0
     fi
     until try_httpd; do
-        # Somebody may have been quicker to take the port that we found free.
+        # Another program may have taken the free port meanwhile.
         if [ -n "$given" ] || ! printf '%s' "$failure" | grep -q AH00072; then no_httpd; fi
         PORT=$(free_port)
         configure_httpd || true

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Checks the configurations that are shipped: httpd accepts each in conf/, neoapi.conf with its commented defaults switched on and
-# the others with the proxies that their comments show; neoapi.conf mentions every directive that the module has; libpq
-# understands the service files. check-conf.sh MODULE
+# Checks the configurations in conf/: check-conf.sh MODULE
+# httpd accepts each: neoapi.conf also with its commented defaults enabled, the others also with the proxies of their comments.
+# neoapi.conf mentions every directive of the module. libpq accepts the service files.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=/dev/null
@@ -22,18 +22,18 @@ trap 'rm -rf "$work"' EXIT
         -keyout "$work/tls.key" -out "$work/tls.pem" 2>/dev/null
 )
 
-# An administrator's paths and addresses become ones that are here.
+# Replaces paths and addresses by ones that exist here.
 here_instead() {
     sed -e "s|/etc/neoapi/key|$work/key|" -e "s|/etc/ssl/certs/[^ ]*|$work/tls.pem|" -e "s|/etc/ssl/private/.*|$work/tls.key|" \
         -e "s|\${APACHE_LOG_DIR}|$work|" "$1"
 }
 
-# What a comment shows of httpd as a proxy: the lines that are set in, below its announcement.
+# Prints the proxy configuration in a comment: the indented lines below its heading.
 proxy_of() {
     awk '/^# The .*, if it is httpd/ {on = 1} on && /^#   / {sub(/^#   /, ""); print; seen = 1} seen && !/^#   / && $0 == "#" {exit}' "$1"
 }
 
-# accepts NAME: httpd takes $work/NAME.
+# accepts NAME: httpd accepts $work/NAME.
 accepts() {
     {
         printf 'ServerRoot "%s"\nDefaultRuntimeDir "%s"\nPidFile "%s/pid"\nErrorLog "%s/error.log"\n' "$work" "$work" "$work" "$work"
@@ -44,11 +44,11 @@ accepts() {
         printf 'ServerName localhost\nListen 127.0.0.1:443\nLoadModule neoapi_module "%s"\nInclude "%s"\n' "$module" "$work/$1"
     } >"$work/httpd.conf"
     "$apache" -t -f "$work/httpd.conf" 2>"$work/verdict" || { cat "$work/verdict" >&2; die "httpd does not accept conf/$1"; }
-    # A warning is a mistake as well.
+    # Warnings are failures, too.
     if grep -v 'Syntax OK' "$work/verdict" >&2; then die "httpd warns of conf/$1"; fi
 }
 
-# bears NAME: httpd starts with $work/NAME all the same when the package, and what came with it, has been removed.
+# bears NAME: httpd accepts $work/NAME even if the package and its dependencies have been removed.
 bears() {
     {
         printf 'ServerRoot "%s"\nDefaultRuntimeDir "%s"\nErrorLog "%s/error.log"\nServerName localhost\n' "$work" "$work" "$work"
@@ -63,7 +63,7 @@ for file in "$conf"/*.conf; do
     here_instead "$file" >"$work/$name"
     case $name in
         pg_service*)
-            # With a port that there is not, libpq says so once it has understood everything else.
+            # libpq reports the invalid port only after it has accepted all other settings.
             PGSERVICEFILE=$file "$(dirname "$module")/neoapictl" --database 'service=neoapi port=0' doctor >"$work/verdict" 2>&1 || true
             grep -q 'invalid port number: "0"' "$work/verdict" || { head -n 1 "$work/verdict" >&2; die "libpq does not take conf/$name"; }
             continue
@@ -86,18 +86,18 @@ while read -r directive; do
     grep -qE "^ *#?$directive " "$conf/neoapi.conf" || die "conf/neoapi.conf does not mention $directive"
 done <"$work/directives"
 
-# Those whose bodies never end are waited for so long and not longer; the tests' servers are as the shipped ones are.
+# The time limit for request bodies is the same in the shipped configurations and in the tests' servers.
 for file in "$conf"/*.conf "$here/httpd.conf"; do
     if grep '^ *RequestReadTimeout ' "$file" | grep -vE ' body=[0-9]+-[0-9]+,MinRate='; then die "$file waits for bodies without a limit"; fi
 done
 
-# Queries have people's data in them.
+# Queries can contain personal data, so they must not be logged.
 if grep -HE '^ *(LogFormat|CustomLog) .*%[<>]?[rq]' "$conf"/*.conf; then die "the access log would have queries"; fi
 for file in "$conf"/*.conf; do
     [ "$(grep -c '^ *ErrorLog ' "$file")" -eq "$(grep -c '^ *LogLevel core:crit' "$file")" ] || die "$file: the error log would have queries"
 done
 
-# The commands that make a key, wherever they are shown, keep one that exists.
+# Every documented command that creates a key file must not overwrite an existing one.
 for file in "$conf/neoapi.conf" "$conf/../README.md" "$conf/../include/core/messages.h"; do
     grep -oE '\([^()]*openssl rand [^()]*/etc/neoapi/key\)' "$file" | sed "s|/etc/neoapi/key|$work/made|" >"$work/commands"
     [ -s "$work/commands" ] || die "$file has no command for a key"

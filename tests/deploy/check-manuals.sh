@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Compares the manuals with the code: every directive and message of the module, every command and option of neoapictl is explained,
-# and nothing else is; man has nothing to complain of; versions agree. check-manuals.sh BUILD
+# Compares the manuals with the code: check-manuals.sh BUILD
+# They explain every directive and message of the module and every command and option of neoapictl, and no others. man reports no
+# warnings. The versions are equal.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=/dev/null
@@ -16,7 +17,7 @@ page() {
     [ ! -s "$work/warnings" ] || { cat "$work/warnings" >&2; die "man complains of $1"; }
 }
 
-# same WHAT: what the code has, in $work/code, is what the manual has, in $work/manual.
+# same WHAT: the names in $work/code and in $work/manual are equal.
 same() {
     sort -u -o "$work/code" "$work/code"
     sort -u -o "$work/manual" "$work/manual"
@@ -34,7 +35,7 @@ grep -aoE 'NEO0[0-9]{3}' "$build/mod_neoapi.so" >"$work/code"
 sed -n 's/^ *\(NEO0[0-9]*\)$/\1/p' "$work/mod_neoapi.7" >"$work/manual"
 same messages
 
-# A heading of the manual is a command as --help writes it; below it are its options.
+# Each heading of the manual is a command as in --help, followed by its options.
 page neoapictl.1
 "$build/neoapictl" --help | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z -]*[a-z]\)\(  .*\)*$/\1/p' >"$work/commands"
 while read -r command; do

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# For the scripts beside this one: words to the caller, processes, ports. Sourced, not run.
+# Functions of the scripts in this directory: messages, processes, ports. Sourced.
 
 say() {
     printf '%s: %s\n' "$(basename "$0" .sh)" "$*" >&2
@@ -20,7 +20,7 @@ as_db() {
     if is_root; then runuser -u postgres -- "$@"; else "$@"; fi
 }
 
-# A word that the shell reads back as it was.
+# Quotes a word for the shell.
 quoted() {
     printf "'%s'" "$(printf '%s' "$1" | sed "s/'/'\\\\''/g")"
 }
@@ -32,7 +32,7 @@ absolute() {
     esac
 }
 
-# The process in a pid file, if it still is the one that was started: its command line contains the second argument.
+# Prints the pid in a pid file if the command line of that process contains the second argument.
 running() {
     [ -r "$1" ] || return 1
     pid=$(head -n 1 "$1")
@@ -68,7 +68,7 @@ members_of() {
     done
 }
 
-# Ports with a listener that keeps us from 127.0.0.1:PORT, in hexadecimal.
+# Prints the ports in use on 127.0.0.1, in hexadecimal.
 taken_ports() {
     cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | awk '
         $4 == "0A" { split($2, at, ":"); if (at[1] ~ /^(0100007F|0+|0000000000000000FFFF00000100007F)$/) print at[2] }'

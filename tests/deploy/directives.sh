@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Prints the directives that the module has, as httpd knows them: directives.sh MODULE
+# Prints the module's directives, as httpd lists them: directives.sh MODULE
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 # shellcheck source=/dev/null

@@ -3,7 +3,7 @@
 # A private deployment in one directory: a PostgreSQL cluster on a Unix socket and an Apache on 127.0.0.1, for the demo, the
 # tests and the benchmarks. Touches no system service and no other instance.
 #
-#   instance.sh up DIR [NAME=VALUE...]   makes what is missing, starts what is not running; again, it is harmless
+#   instance.sh up DIR [NAME=VALUE...]   creates what is missing, starts what is not running; can be repeated
 #   instance.sh down DIR        stops both servers and keeps the data
 #   instance.sh remove DIR      stops both servers and deletes everything
 #   instance.sh start-db DIR    stop-db DIR, kill-db DIR (SIGKILL for every process of PostgreSQL)
@@ -11,21 +11,21 @@
 #
 # `up` takes settings as arguments, NAME=VALUE; the other commands use those of the last `up`. Of the environment only PATH, TMPDIR
 # and SUDO_USER are used.
-#   PORT            Apache's port (default: the one of last time, else a free one)
+#   PORT            Apache's port (default: the previous one, else a free one)
 #   MODULE, CTL     mod_neoapi.so and neoapictl. Without MODULE Apache runs without the module; without CTL the database is empty
 #   INSTANCE_CONF   a file of httpd directives to include inside the virtual host
 #   SERVER_CONF     a file of httpd directives to include outside it
 #   MPM             event (default), worker or prefork
 #   PROCESSES, THREADS   Apache's processes (2) and the threads of each (25); prefork has as many processes as these have threads
 #   DB_CONNECTIONS  of each process to the database (two more than its threads)
-#   FSYNC           off: a new cluster does not wait for the disk and uses little memory. Its data survives the end of processes, not of the machine
+#   FSYNC           off: a new cluster does not wait for the disk and uses little memory. Its data survives crashes of processes, not of the machine
 #   CLUSTER         the data directory of a stopped server, which has the schema: a new cluster is a copy of it
 #   HTTPD_PRELOAD, HTTPD_WRAPPER   LD_PRELOAD for Apache; a command with arguments to run it under
-#   ASAN_OPTIONS, UBSAN_OPTIONS, LSAN_OPTIONS   are handed to Apache and to CTL; with HTTPD_PRELOAD reports go to DIR/sanitizer
+#   ASAN_OPTIONS, UBSAN_OPTIONS, LSAN_OPTIONS   are passed to Apache and CTL; with HTTPD_PRELOAD reports are written to DIR/sanitizer
 #   PGBIN, APACHE   PostgreSQL's directory of programs and Apache's program, if they are not Debian's
 #
 # DIR/env has the addresses and paths as shell assignments. As root PostgreSQL runs as postgres and Apache's children as www-data;
-# where these cannot enter DIR, or its path is too long for a socket or has unusual characters, DIR becomes a symbolic link to
+# if these cannot enter DIR, or its path is too long for a socket or has unusual characters, DIR becomes a symbolic link to
 # a directory under /var/tmp.
 set -eu
 umask 022
@@ -49,9 +49,9 @@ fits() {
     runuser -u postgres -- test -x "$1" && runuser -u www-data -- test -x "$1"
 }
 
-# Makes DIR, or finds it. Afterwards $state is its real path. A mark says that a directory is ours to delete.
+# Creates DIR unless it exists, and sets $state to its real path. The file .instance marks directories that may be deleted.
 make_place() {
-    if [ -L "$dir" ] && [ ! -f "$dir/.instance" ]; then rm -f "$dir"; fi # its end was tidied away
+    if [ -L "$dir" ] && [ ! -f "$dir/.instance" ]; then rm -f "$dir"; fi # a link whose target was deleted
     if [ ! -e "$dir" ]; then
         mkdir -p "$dir"
         chmod 755 "$dir"
@@ -83,7 +83,7 @@ find_place() {
     [ ! -f "$state/settings" ] || . "$state/settings"
 }
 
-# neoapictl as it is called against this instance, in one word.
+# Prints the command that runs neoapictl with this instance, quoted as one word.
 write_ctl() {
     [ -n "$CTL" ] || return 0
     printf '#!/bin/sh\nNEOAPI_DATABASE=%s exec %s "$@"\n' "$(quoted "$admin_dsn")" "$(quoted "$CTL")" >"$state/neoapictl"
@@ -115,7 +115,7 @@ write_env() {
     mv "$state/env.new" "$state/env"
 }
 
-# What this `up` has started is not left behind when it fails.
+# If `up` fails, stops what it has started.
 tidy_up() {
     [ "$started_db" = no ] || stop_db
 }
@@ -139,7 +139,7 @@ up() {
     started_db=no is_copy=no
     trap tidy_up EXIT
     trap 'exit 130' INT TERM HUP
-    # What other commands need to stop the servers, should this one be killed.
+    # Stored first, so that other commands can stop the servers if this one is killed.
     [ -f "$state/settings" ] || settings >"$state/settings"
     make_cluster
     start_db
@@ -167,7 +167,7 @@ remove() {
     rm -f "$dir" 2>/dev/null || true # if it is a link
 }
 
-# A variable of the environment with a setting's name is no setting.
+# Ignores environment variables with the names of settings.
 settings='PORT MODULE CTL INSTANCE_CONF SERVER_CONF MPM PROCESSES THREADS DB_CONNECTIONS FSYNC CLUSTER HTTPD_PRELOAD HTTPD_WRAPPER'
 settings="$settings ASAN_OPTIONS UBSAN_OPTIONS LSAN_OPTIONS PGBIN APACHE"
 for setting in $settings; do unset "$setting"; eval "$setting="; done
@@ -190,7 +190,7 @@ case $command in
     up | down | remove | start-db | stop-db | kill-db | start-httpd | stop-httpd | graceful) ;;
     *) usage ;;
 esac
-# libpq's variables of the caller mean another database.
+# The caller's libpq variables are for another database.
 for name in $(env | sed -n 's/^\(PG[A-Z]*\)=.*/\1/p'); do unset "$name"; done
 
 if [ "$command" != up ]; then

@@ -10,13 +10,13 @@ is_there() {
 }
 if is_there; then exit 0; fi
 
-# One at a time: who comes second finds what the first has made.
+# A lock: the second of two concurrent calls uses the result of the first.
 mkdir -p "$(dirname "$into")"
 exec 9>"$into.lock"
 flock 9
 if is_there; then exit 0; fi
 
-# Installed beside and then moved, so that an interrupted installation is not taken for a whole one.
+# Installed into a temporary directory and moved, so that an interrupted installation is not used.
 fresh=$into.$$
 trap 'rm -rf "$fresh"' EXIT
 trap 'exit 130' INT TERM HUP

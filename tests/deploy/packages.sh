@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that are missing from the groups named: packages.sh build run check
-# Starts no service and makes no database cluster: what needs a server brings up a private one (instance.sh).
+# Starts no service and creates no database cluster: tests start private servers (instance.sh).
 set -eu
 
 # group, package, and a command that replaces it if installed by other means
@@ -84,9 +84,8 @@ missing() {
     done
 }
 
-# Debian starts what it installs, enables it for the next boot, and makes a first database cluster. While apt runs, a policy
-# forbids starting (invoke-rc.d and deb-systemd-invoke ask it), and a setting of postgresql-common the cluster; afterwards the servers that
-# are new are disabled.
+# Debian's packages start their services, enable them, and create a database cluster. While apt runs, policy-rc.d prevents
+# starting, and a setting of postgresql-common prevents the cluster; afterwards new services are disabled.
 policy=/usr/sbin/policy-rc.d
 cluster_dir=/etc/postgresql-common/createcluster.d
 cluster_conf=$cluster_dir/neoapi.conf
@@ -145,7 +144,7 @@ fi
 say "apt-get install $wanted"
 export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
 exec 9>/run/lock/neoapi-packages
-flock 9 # the policy of one run must outlast the installation of another
+flock 9 # concurrent runs must not remove each other's policy
 before=$(installed_packages)
 quiet_services
 apt-get -q update || say "apt-get update failed; going on with the package lists as they are"

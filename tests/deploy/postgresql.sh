@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh disable=SC2034,SC2154 # variables are shared with instance.sh
-# The PostgreSQL cluster of an instance: made, started, stopped, killed. Sourced by instance.sh; $state is the instance.
+# Creates, starts, stops and kills the PostgreSQL cluster of an instance. Sourced by instance.sh; $state is the instance's directory.
 
 find_programs() {
     if [ -z "$PGBIN" ]; then
         for PGBIN in /usr/lib/postgresql/*/bin; do :; done
-        # the version that made the cluster, if there is one already
+        # the version that created the cluster, if it exists
         if [ -f "$state/pg/PG_VERSION" ]; then PGBIN=/usr/lib/postgresql/$(as_db cat "$state/pg/PG_VERSION")/bin; fi
     fi
     [ -x "$PGBIN/initdb" ] || die "PostgreSQL is not installed: make deps"
@@ -14,7 +14,7 @@ find_programs() {
     modules=$(apxs -q LIBEXECDIR 2>/dev/null || echo /usr/lib/apache2/modules)
 }
 
-# Makes $state/pg if there is none. is_copy becomes yes if the schema is in it already.
+# Creates $state/pg unless it exists. Sets is_copy to yes if it already contains the schema.
 make_cluster() {
     [ ! -f "$state/pg/PG_VERSION" ] || return 0
     rm -rf "$state/pg"
@@ -46,7 +46,7 @@ init_cluster() {
     ident | as_db tee "$state/pg/pg_ident.conf" >/dev/null
 }
 
-# Which users of this machine may be which role: Apache's and ours the runtime role, ours and postgres the superuser.
+# Maps users of this machine to roles: Apache's and ours to the runtime role, ours and postgres to the superuser.
 ident() {
     for user in "$(id -un)" ${SUDO_USER:+"$SUDO_USER"} root postgres; do
         printf 'neoapi "%s" neoapi\nneoapi "%s" postgres\n' "$user" "$user"
@@ -56,7 +56,7 @@ ident() {
 
 start_db() {
     if running "$state/pg/postmaster.pid" "$state/pg" >/dev/null; then return 0; fi
-    # After a crash it takes a moment until the last process of the old server has gone, and PostgreSQL will not start before.
+    # After a crash PostgreSQL does not start until the last process of the old server has ended.
     tries=1
     if as_db test -e "$state/pg/postmaster.pid"; then tries=40; fi
     until as_db "$PGBIN/pg_ctl" start -s -w -t 60 -D "$state/pg" -o "-c listen_addresses= -k $state/socket" -l "$state/log/postgresql.log" \
@@ -78,9 +78,9 @@ stop_db() {
     say "PostgreSQL stopped"
 }
 
-# The children are killed as well and waited for. The parent is stopped first, because a new child would wait
-# for ever for a lock of a killed one and keep the shared memory. The pid files are removed, because PostgreSQL would take a
-# zombie that no init process reaps for a running server.
+# Kills the parent and its children, and waits for them. The parent is stopped (SIGSTOP) first, because a new child would wait
+# forever for a lock of a killed one and keep the shared memory. Removes the pid files, because PostgreSQL regards a zombie that
+# no init process reaps as a running server.
 kill_db() {
     pid=$(running "$state/pg/postmaster.pid" "$state/pg") || die "PostgreSQL is not running"
     kill -STOP "$pid"

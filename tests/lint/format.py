@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every file as the formatters and linters want it: C, shell, Python, and the ends of all lines."""
+"""Checks files with formatters and linters: C, shell, Python, and the line ends of all files."""
 import re
 import subprocess
 
 import tree
 
-# Nothing else may have tabs in front.
+# Other files must not be indented with tabs.
 TABS = {"Makefile", "rules"}
 
 
 def run(tool, *arguments, root):
-    """What a tool complains of, as lines; a tool that is missing is a complaint as well."""
+    """The output of a tool as lines; one line if the tool is missing."""
     try:
         done = subprocess.run([tool, *arguments], cwd=root, capture_output=True, text=True)
     except FileNotFoundError:
@@ -31,7 +31,7 @@ def is_shell(root, path):
 
 
 def fixtures(root, paths):
-    """The names of pytest's fixtures: to pyflakes one that is imported to be asked for is unused, and then defined again."""
+    """The names of pytest's fixtures. pyflakes reports imported ones as unused, and as redefined by arguments."""
     pattern = r"^@pytest\.fixture.*\n(?:@.*\n)*def (\w+)"
     return {name for path in paths for name in re.findall(pattern, tree.text(root, path) or "", re.MULTILINE)}
 

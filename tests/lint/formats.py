@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""APR's printf functions do not know the C library's length modifiers ll and z: they print "%lld" as it is, or read a wrong argument."""
+"""Checks format strings: APR's printf functions do not support the length modifiers ll and z. They print "%lld" literally, or read a
+wrong argument."""
 import re
 
 import tree

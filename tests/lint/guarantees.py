@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every guarantee in SECURITY.md names its tests, as `FILE`, `FILE::TEST` or `FOLDER/`, and each of them exists."""
+"""Checks that every guarantee in SECURITY.md names its tests, as `FILE`, `FILE::TEST` or `FOLDER/`, and that each exists."""
 import pathlib
 import re
 

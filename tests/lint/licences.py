@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every source file names its licence in its first line, or in the second if the first starts with `#!`."""
+"""Checks that every source file names its licence in the first line, or in the second if the first starts with `#!`."""
 import tree
 
 SUFFIXES = (".awk", ".c", ".conf", ".css", ".h", ".ini", ".js", ".lua", ".mjs", ".py", ".sh", ".sql", ".ts")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long files and functions of C may be."""
+"""Checks the lengths of C files and functions."""
 import re
 import subprocess
 
@@ -28,7 +28,7 @@ def too_long(root, path):
 
 
 def unseen(root, path, ranges):
-    """Bodies that ctags did not take for a function would escape the limit, whatever they are."""
+    """Blocks that ctags does not recognize as functions, whose length would not be checked."""
     for number, line in enumerate((tree.text(root, path) or "").splitlines(), 1):
         if re.fullmatch(r"\{\s*", line) and not any(first <= number <= last for first, last in ranges):
             yield f"{path}:{number}: ctags sees no function here, so its length is not known"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every lint check can fail: each passes on a small project, and names the defect that is put into it."""
+"""Tests the lint checks: each passes on a small project, and reports a defect that is added to it."""
 import pathlib
 import shutil
 import subprocess
@@ -17,7 +17,7 @@ FUNCTION = "int neo_{0}(void);\n\nint neo_{0}(void)\n{{\n{1}    return 0;\n}}\n"
 
 
 def long_function(lines):
-    """A file with one function of so many lines, its first and last among them."""
+    """A file with one function of `lines` lines."""
     return FUNCTION.format("long", "    neo_long();\n" * (lines - 4))
 
 
@@ -66,7 +66,7 @@ def with_licence(path, content):
 
 PROJECT = {path: with_licence(path, content) for path, content in PROJECT.items()}
 
-# The check, the file, its defective content, and what the check must say.
+# The check, the file, its defective content, and the expected message.
 DEFECTS = {
     "a length modifier that APR does not know": (
         "formats", "src/core/id.c", 'const char *f(void)\n{\n    return apr_psprintf(0, "%s%lld", g("("), 1LL);\n}\n', "src/core/id.c:3: %lld"),
@@ -134,7 +134,7 @@ DEFECTS = {
     "a mirror": ("texts", "tests/x.sh", "curl http://mirror" ".example:8080/debian\n", "a package registry's host"),
 }
 
-# What is just within the limits, or only looks like what is forbidden.
+# Content at the limits, or similar to what is forbidden.
 HARMLESS = {
     "a licence after the interpreter": ("licences", "tests/x.sh", f"#!/bin/sh\n# {LICENCE}\n"),
     "a text without a licence": ("licences", "doc/x.md", "# Title\n"),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What no text of the project may say: where it was written, where packages came from, what is still to be done."""
+"""Checks that no text mentions the machine that it was written on, package mirrors, or open tasks."""
 import re
 
 import tree
 
-# Each pattern is written so that it does not find itself.
+# Each pattern is written so that it does not match itself.
 FORBIDDEN = (
     ("a path of somebody's machine", r"(?<![\w.})-])/(?:w[o]rk(?![\w-])|r[o]ot/\w|(?:h[o]me|U[s]ers)/\w)"),
     ("a package registry's host",

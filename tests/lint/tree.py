@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The project's files, for the checks: what git has or would add; where there is no git, everything but what is made."""
+"""Lists the project's files for the checks: those that git tracks or would add; without git, all except build directories."""
 import os
 import pathlib
 import subprocess
@@ -22,7 +22,7 @@ def _of_folder(root):
 
 
 def files(root, *suffixes):
-    """The paths below `root` that end in one of the suffixes (all where there is none), sorted, relative to it."""
+    """The paths below `root` that end in one of the suffixes (all if none is given), sorted, relative to it."""
     names = _of_git(root) if (root / ".git").exists() else None
     paths = {pathlib.PurePath(name) for name in (names if names is not None else _of_folder(root)) if name}
     kept = (p for p in paths if not MADE & set(p.parts) and (not suffixes or p.suffix in suffixes))
@@ -30,7 +30,7 @@ def files(root, *suffixes):
 
 
 def text(root, path):
-    """A file's text; None for one that is not text."""
+    """A file's text; None if it is binary."""
     try:
         content = (root / path).read_bytes().decode()
     except UnicodeDecodeError:
@@ -44,7 +44,7 @@ def root():
 
 
 def report(complaints, summary):
-    """Ends the program: with the complaints, or with a few words on what was looked at."""
+    """Prints the complaints and exits with 1, or prints what was checked."""
     for complaint in complaints:
         print(complaint)
     if not complaints:

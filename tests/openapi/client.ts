@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client as its author would write it with the types of openapi-typescript: compiled, never run.
+// A typical client with the types of openapi-typescript: compiled, never run.
 import type { components, operations } from "./api";
 
 type Schemas = components["schemas"];
 
-// Only what is required has to be given, and what was read can be sent back.
+// Only required fields must be given, and a response can be sent back.
 export const smallest: Schemas["BrokerInput"] = { name: "Ana Paula Ribeiro" };
 export const sentBack = (broker: Schemas["Broker"]): Schemas["BrokerInput"] => broker;
 
-// null clears what may be absent, and nothing else.
+// null clears optional fields only.
 export const patch: Schemas["BrokerPatch"] = { phone: null, bank_account: { pix_key: null } };
 // @ts-expect-error a name is never absent
 export const wrong: Schemas["BrokerPatch"] = { name: null };
@@ -17,13 +17,13 @@ export const wrong: Schemas["BrokerPatch"] = { name: null };
 export const who = (principal: Schemas["Principal"]): string =>
   principal.type === "api_key" ? principal.scopes.join(" ") : principal.email;
 
-// A list goes on until there is no next page.
+// Pages are read until has_next_page is false.
 type Page = operations["listBrokers"]["responses"][200];
 export const next = (page: Page["content"]["application/json"]): string | null =>
   page.page_info.has_next_page ? page.page_info.end_cursor : null;
 export const query: operations["listBrokers"]["parameters"]["query"] = { limit: 100, visibility: ["private", "public"] };
 
-// Every error is the same kind of document.
+// Every error is a problem document.
 type Refusal = operations["createBroker"]["responses"][400 | 401 | 403 | 408 | 409 | 413 | 415 | 429 | 500 | 503];
 export const reason = (refusal: Refusal): string => refusal.content["application/problem+json"].code;
 type TooMany = operations["createBroker"]["responses"][429];

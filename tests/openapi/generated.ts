@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same code with the types of each generator that makes a whole client: compiled, never run.
+// The same code with the types of each client generator: compiled, never run.
 import type * as hey from "./hey";
 import type * as orval7 from "./orval7";
 import type * as orval8 from "./orval8";
 
-// Only what is required must be given, and a response can be sent back.
+// Only required fields must be given, and a response can be sent back.
 export const smallest: (hey.BrokerInput & orval7.BrokerInput & orval8.BrokerInput)[] = [{ name: "Ana Paula Ribeiro" }];
 export const sentBack = [
   (broker: hey.Broker): hey.BrokerInput => broker,
@@ -18,10 +18,10 @@ export const nameless7: orval7.BrokerInput = {};
 // @ts-expect-error a name is required
 export const nameless8: orval8.BrokerInput = {};
 
-// null clears what may be absent.
+// null clears optional fields only.
 export const patch: hey.BrokerPatch & orval7.BrokerPatch & orval8.BrokerPatch = { phone: null, bank_account: null };
 
-// A response has the fields that events have, and the others.
+// A response has the fields of events, and others.
 export const fields = [
   (broker: hey.Broker): [string, string | undefined] => [broker.name, broker.phone],
   (broker: orval7.Broker): [string, string | undefined] => [broker.name, broker.phone],

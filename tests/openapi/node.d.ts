@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the story and the client of the page "Keeping in sync" use of Node.
+// The types of Node that story.ts and the client of the page "Keeping in sync" use.
 declare module "node:crypto" {
   export function randomUUID(): string;
 }

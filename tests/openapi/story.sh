@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Makes a client from an OpenAPI document, compiles story.ts with it and runs it: story.sh FILE FOLDER
-# NEOAPI_URL and NEOAPI_KEY tell the story which server to use, NODE_EXTRA_CA_CERTS whose certificate to trust. FOLDER is for what
-# is made, and exists.
+# Generates a client from an OpenAPI document, compiles story.ts with it and runs it: story.sh FILE FOLDER
+# NEOAPI_URL, NEOAPI_KEY and NODE_EXTRA_CA_CERTS are the server, the credential and the authority. FOLDER exists; files are written to
+# it.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One whole story, as an agency's own system would live it, with a client that is made from the API's description: a broker gets a
-// property of a seller, a buyer's proposal is accepted, the contract is signed, documents are filed; then all is put away again.
+// A typical sequence of an agency's requests, with a client generated from the OpenAPI document: a broker gets a seller's property, a
+// buyer's proposal is accepted, the contract is signed, documents are filed; then everything is deleted.
 import { randomUUID } from "node:crypto"; // it is global from Node 19 on, and Debian 12 has 18
 import createClient from "openapi-fetch";
 import type { components, paths } from "./api.js";
@@ -29,14 +29,14 @@ interface Answer<Data> {
   response: Response;
 }
 
-// What a request is answered with, where it succeeds.
+// The body of a successful response.
 async function take<Data>(answer: Promise<Answer<Data>>): Promise<Data> {
   const { data, error, response } = await answer;
   check(!error && data !== undefined, `${response.status} ${response.url}: ${error?.code} ${error?.detail}`);
   return data;
 }
 
-// The code that a request is refused with.
+// The code of a problem.
 async function refusal(answer: Promise<Answer<unknown>>): Promise<string> {
   const { error, response } = await answer;
   check(error !== undefined, `${response.url} was not refused`);
@@ -52,7 +52,7 @@ async function removed(answer: Promise<Answer<unknown>>): Promise<void> {
 const once = () => ({ "Idempotency-Key": randomUUID() });
 const at = (id: string) => ({ path: { id } });
 
-// ---------------------------------------------------------------- the people
+// ---------------------------------------------------------------- parties
 
 const newcomer = { params: { header: once() }, body: { name: "Ana Paula Ribeiro", creci: "CRECI-SP 123456-F" } };
 const broker = await take(client.POST("/brokers", newcomer));
@@ -91,7 +91,7 @@ const property = await take(client.POST("/properties", {
 }));
 check(property.address.postal_code === "04101000" && property.private_area === 92.5, "the property is kept as it was meant");
 
-// Two change it at once: the second is refused.
+// Of two concurrent changes the second is refused.
 const read = await client.GET("/properties/{id}", { params: at(property.id) });
 const version = { "If-Match": read.response.headers.get("ETag") ?? "" };
 const cheaper = await take(client.PATCH("/properties/{id}", {
@@ -187,9 +187,9 @@ const filed = [
 const lost = await refusal(file("other", "party", "pty_" + "0".repeat(26)));
 check(lost === "validation.document.related_id_not_found", "a document is about something that exists");
 
-// ---------------------------------------------------------------- looking for them
+// ---------------------------------------------------------------- lists
 
-// Every page of a list, one item each.
+// Reads every page of a list, with one item each.
 async function all<Item>(page: (cursor?: string) => Promise<{ items: Item[]; page_info: Schemas["PageInfo"] }>): Promise<Item[]> {
   const found: Item[] = [];
   for (let cursor: string | undefined; ; ) {
@@ -213,7 +213,7 @@ check(found.items.length === 1 && found.items[0]!.id === property.id, "the prope
 const none = await take(client.GET("/contracts", { params: { query: { party_id: [seller.id], status: ["draft"] } } }));
 check(none.items.length === 0, "no contract is a draft");
 
-// ---------------------------------------------------------------- putting them away
+// ---------------------------------------------------------------- deletion
 
 const inUse = [
   await refusal(client.DELETE("/brokers/{id}", { params: at(broker.id) })),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What check.sh and story.sh have in common: sourced, with the folder of both in $here.
+# Functions of check.sh and story.sh. Sourced, with their directory in $here.
 tools=${NEOAPI_OPENAPI_TOOLS:-$here/../../build/openapi-tools}
 export REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true SCARF_ANALYTICS=false
 
@@ -9,7 +9,7 @@ install_tools() {
     tools=$(cd "$tools" && pwd)
 }
 
-# Makes api.ts in a folder: the types of a document.
+# Generates api.ts, the types of a document, in a folder.
 make_types() {
     "$tools/node_modules/.bin/openapi-typescript" "$1" --output "$2/api.ts" >"$2/types.log" 2>&1 || { cat "$2/types.log"; return 1; }
 }

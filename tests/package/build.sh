@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Debian package from a copy of the source: build.sh DIR FETCHED
-# NEOAPI_RELEASE=trixie: on a clean system of that release, if it is not this machine's. DIR/source is the copy, with what was
-# fetched in the place where debian/rules looks for it; the package and what belongs to it are put beside it.
-# The changelog says "unstable" for every release: there is one source, and no archive that it is uploaded to.
+# NEOAPI_RELEASE=trixie: on a clean system of that release, if it is not this machine's. The copy is DIR/source, with FETCHED where
+# debian/rules expects it; the package and its other files are written to DIR. The changelog says "unstable" for every release,
+# because all are built from one source, which is not uploaded.
 set -eu
 here=$(dirname "$(realpath "$0")")
 root=$(realpath "$here/../..")
@@ -22,7 +22,7 @@ if [ -d "$2/swagger-ui" ]; then
 fi
 chown -R "$(id -u):$(id -g)" "$dir/source"
 
-# The caller's variables (BUILD, FETCHED, CFLAGS) and those of make do not reach debian/rules.
+# Without the caller's and make's variables, such as BUILD, FETCHED and CFLAGS.
 build() {
     if [ "$release" = "$own_release" ]; then
         cd "$dir/source"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the package from DIR/source on a clean system of a Debian release, with its build dependencies and without a network:
-# clean-build.sh RELEASE DIR [INTO [COMPILER]]   The package and what belongs to it are put into INTO (DIR). It needs root.
-# COMPILER is a package and a command (clang); such a build is made without the unit tests and what they need (nocheck).
+# clean-build.sh RELEASE DIR [INTO [COMPILER]]   Writes the package and its other files to INTO (DIR). Requires root.
+# COMPILER is a package and a command (clang); with it, the build profile nocheck leaves out the unit tests.
 set -euo pipefail
 release=$1 dir=$(realpath "$2") into=$(realpath "${3:-$2}") compiler=${4:-}
 [ "$(id -u)" -eq 0 ] || { echo 'clean-build: only root can make a system of another release' >&2; exit 1; }
@@ -13,7 +13,7 @@ all=$(sed -n '/^Build-Depends:/,/^[A-Z].*:/{s/^Build-Depends://;/^[A-Z]/d;p}' "$
 needs=${all//<!nocheck>/} settings=()
 if [ "$compiler" ]; then
     needs=$(printf '%s,%s' "$all" "$compiler" | tr , '\n' | grep -v '<!nocheck>' | paste -sd ,)
-    # dwz does not know clang's DWARF 5.
+    # dwz does not support clang's DWARF 5.
     settings=("CC=$compiler" DEB_CFLAGS_APPEND=-gdwarf-4 DEB_BUILD_OPTIONS=nocheck DEB_BUILD_PROFILES=nocheck)
 fi
 base=$dir/machines/builder-$release-$(printf '%s' "$needs" | md5sum | cut -c1-8).tar

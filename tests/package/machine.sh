@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# A throwaway Debian with systemd and no network but loopback: machine.sh DIR SCRIPT [FILE...]
+# Runs a script in a temporary Debian with systemd, without a network: machine.sh DIR SCRIPT [FILE...]
 #
-# Boots a fresh copy of a base system, runs SCRIPT in it as root in its home with the FILEs beside it, writes what it says, powers off, and
-# ends with its status. Bases are made once, in DIR. It needs root; this machine's own systemd and network are not touched.
-#   NEOAPI_RELEASE     its release (this machine's)
-#   NEOAPI_INSTALLED   further packages that the base has
-#   NEOAPI_AT_HAND     packages that it has not, but can install without a network, because apt has fetched them already
-#   NEOAPI_LIMIT       seconds after which it is given up (600)
+# Boots a fresh copy of a base system, runs SCRIPT as root in its home directory, where the FILEs are, prints the output, powers off, and
+# exits with the status of SCRIPT. Base systems are created once, in DIR. Requires root; does not change this machine's systemd and
+# network.
+#   NEOAPI_RELEASE     the release (this machine's)
+#   NEOAPI_INSTALLED   additional packages of the base system
+#   NEOAPI_AT_HAND     packages that can be installed without a network, because apt has downloaded them
+#   NEOAPI_LIMIT       time limit in seconds (600)
 set -euo pipefail
 
 [ $# -ge 2 ] || { echo 'usage: machine.sh DIR SCRIPT [FILE...]' >&2; exit 2; }
@@ -24,7 +25,7 @@ work=$(mktemp -d "$dir/run.XXXXXX")
 trap 'rm -rf --one-file-system "$work"' EXIT
 trap 'exit 130' INT TERM HUP
 
-# make TAR mmdebstrap's arguments: a base, put into place when it is whole.
+# make TAR ARGUMENTS…: creates a base system with mmdebstrap, and moves it to TAR when it is complete.
 make() {
     [ -s "$1" ] || { mmdebstrap --quiet "${@:2}" "$release" "$1.new.tar" && mv "$1.new.tar" "$1"; }
 }
@@ -35,7 +36,7 @@ make "$base" --variant=minbase --include="$always${installed:+,$installed}" --sk
     --customize-hook='chroot "$1" apt-get -qq -y --download-only -o APT::Install-Recommends=true install '"$at_hand"
 make "$dir/outer-$release.tar" --variant=apt --include=systemd-container,mount,procps
 
-# The machine lies in an outer system, which has systemd-nspawn.
+# The machine runs in an outer system, which has systemd-nspawn.
 machine=$work/machine
 mkdir "$machine"
 tar -C "$work" -x --exclude=./dev -f "$dir/outer-$release.tar"

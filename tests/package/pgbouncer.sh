@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The module behind Debian's PgBouncer, set up as conf/pgbouncer.ini and conf/pgbouncer.conf say, in the machine that this is started
-# in (see machine.sh).
+# Tests the module with Debian's PgBouncer, conf/pgbouncer.ini and conf/pgbouncer.conf, in a machine of machine.sh.
 set -euo pipefail
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf 'pgbouncer: %s\n' "$*"; exit 1; }
@@ -13,7 +12,7 @@ apt-get -q -y install pgbouncer 2>&1 | tail -n 1
 dpkg-query -W -f '${Version}\n' pgbouncer
 systemctl stop pgbouncer
 cp conf/pgbouncer.ini /etc/pgbouncer/pgbouncer.ini
-# What its comments ask for.
+# The steps in the comments of conf/pgbouncer.ini.
 echo 'local neoapi www-data peer' >/etc/pgbouncer/hba.conf
 echo '"www-data" ""' >/etc/pgbouncer/userlist.txt
 show() { (cd / && runuser -u postgres -- psql -AtqXc "show $1"); }

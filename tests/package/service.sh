@@ -1,7 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Apache with the drop-in conf/systemd/neoapi.conf, in the machine that this is started in (see machine.sh): the site works as
-# before, and what the drop-in denies is denied.
+# Tests Apache with the drop-in conf/systemd/neoapi.conf in a machine of machine.sh: the site works, and the restrictions are in force.
 set -euo pipefail
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf 'service: %s\n' "$*"; exit 1; }
@@ -29,7 +28,7 @@ neoapictl doctor || fail 'doctor fails'
 say 'what is denied'
 pid=$(systemctl show -P MainPID apache2)
 inside() { nsenter --target "$pid" --mount -- "$@"; }
-# In a machine within a machine systemd cannot make files read-only for a service, and starts it without.
+# In a nested machine systemd cannot make files read-only for a service, and starts it without this restriction.
 if inside findmnt -n -o OPTIONS / | grep -q '^ro'; then
     if inside touch /etc/apache2/x 2>error; then fail '/etc is writable'; fi
     grep 'Read-only file system' error

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Tries `neoapictl site create` in the machine that it is started in (see machine.sh): with each kind of certificate, beside another
-# site, and that a failure changes nothing and says why.
+# Tests `neoapictl site create` in a machine of machine.sh: each kind of certificate, another site on the same host, and failures, which
+# change nothing and print the reason.
 set -euo pipefail
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf 'site: %s\n' "$*"; exit 1; }
@@ -11,10 +11,10 @@ apt-get -q -y install ./libapache2-mod-neoapi_*.deb postgresql >installed 2>&1 |
 host=$(hostname --fqdn)
 site=/etc/apache2/sites-available/neoapi.conf
 
-# What a failure must leave as it is.
+# The state that a failure must not change.
 state() { find /etc/apache2 /etc/neoapi -printf '%p %l %s\n' | sort; systemctl is-active apache2; curl -sI http://localhost/ | head -n 1; }
 
-# refused TEXT ARGUMENTS...: the command fails, says TEXT, and changes nothing.
+# refused TEXT ARGUMENTS...: the command fails, prints TEXT, and changes nothing.
 refused() {
     state >before
     if neoapictl site create "${@:2}" >refusal 2>&1; then fail "accepted: $*"; fi
@@ -96,7 +96,7 @@ python3 -c 'import json; assert "revoke it" in json.load(open("answer"))["detail
 say 'only once'
 refused 'exists; edit it' "$host" --self-signed
 refused 'examples/several-hosts.conf' second.example --self-signed
-[ -e /usr/share/doc/libapache2-mod-neoapi/examples/several-hosts.conf ] || fail 'there is no such example'
+[ -e /usr/share/doc/libapache2-mod-neoapi/examples/several-hosts.conf ] || fail 'the package has no such example'
 remove_site
 
 say 'an existing certificate'

@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Tries the Debian package on systems of its own: test.sh DIR [STEP...]
-# DIR is where build.sh has put it, NEOAPI_RELEASE (this machine's) the release that it was built for. The steps, all where none is named:
-#   clean_build   from its source on a clean system with its build dependencies, without a network and without a warning
+# Tests the Debian package in temporary systems: test.sh DIR [STEP...]
+# DIR is that of build.sh, NEOAPI_RELEASE (this machine's) the release that the package was built for. The steps, by default all:
+#   clean_build   a build from the source on a clean system with the build dependencies, without a network and without warnings
 #   clang         the same with clang, and with nocheck
-#   lintian       has nothing to complain of
-#   walk          a newcomer's way through the README, from the package to a request and a webhook
-#   site          neoapictl site create: each kind of certificate; what fails changes nothing
-#   autopkgtest   the same as Debian does it
-#   upgrade       of a host that serves: from the version before, a migration, then removal and purge
+#   lintian       reports no problems
+#   walk          the commands of the README, from the package to a request and a webhook
+#   site          neoapictl site create: each kind of certificate; failures change nothing
+#   autopkgtest   debian/tests, like Debian
+#   upgrade       of a serving host: from the previous version, with a migration; then removal and purge
 #   pgbouncer     behind Debian's PgBouncer
 #   service       with the systemd drop-in conf/systemd/neoapi.conf
-#   piuparts      install, upgrade, remove, purge: nothing is left
-# What a step says is in DIR/STEP.log. The base systems in DIR/machines are made once, for which apt needs a network.
+#   piuparts      install, upgrade, remove, purge: no files are left
+# The output of a step is in DIR/STEP.log. The base systems in DIR/machines are created once, for which apt needs a network.
 set -euo pipefail
 here=$(dirname "$(realpath "$0")")
 root=$(realpath "$here/../..")
@@ -25,17 +25,18 @@ source=$dir/source
 [ -f "$deb" ] || { echo 'test: there is no package; make package makes it' >&2; exit 1; }
 mkdir -p "$dir/machines"
 
-# What the package needs and the README asks for, to be installed in machines without a network.
+# The package's dependencies and the packages in the README, which machines install without a network.
 at_hand='apache2 postgresql libaprutil1-dbd-pgsql openssl pgbouncer'
-# What lintian and autopkgtest need.
+# The dependencies of lintian and autopkgtest.
 tools=autopkgtest,lintian
 
-# machine PACKAGES SCRIPT [FILE...]: a machine that has these packages, too.
+# machine PACKAGES SCRIPT [FILE...]: runs machine.sh with these additional packages.
 machine() {
     NEOAPI_RELEASE=$release NEOAPI_INSTALLED=python3${1:+,$1} NEOAPI_AT_HAND=$at_hand bash "$here/machine.sh" "$dir/machines" "${@:2}"
 }
 
-# The version before, which is this one under another name, with every file changed that can be. (Programs bear a line at their end.)
+# Builds the previous version: this one with another number and every file changed that can be (programs have an additional line at the
+# end).
 make_older() {
     rm -rf "$dir/older"
     mkdir "$dir/older"
@@ -103,11 +104,11 @@ service() {
 piuparts() {
     local base
     make_older
-    # The base knows the version before, so that piuparts finds what to upgrade from; it is for this folder alone.
+    # A separate base system with the previous version in its sources, from which piuparts upgrades.
     base=$dir/machines/piuparts-$release-$(printf %s "$dir" | cksum | cut -d ' ' -f 1).tar.gz
     [ -s "$base" ] || { mmdebstrap --quiet --variant=apt --customize-hook="echo 'deb [trusted=yes] file:$dir/older ./' \
         >\"\$1/etc/apt/sources.list.d/older.list\"" "$release" "$base.new.tar.gz" && mv "$base.new.tar.gz" "$base"; }
-    # Trixie's passwd and debconf leave these behind, whatever is installed with them.
+    # Left by trixie's passwd and debconf, not by this package.
     command piuparts --distribution "$release" --basetgz "$base" --keep-sources-list --bindmount "$dir/older" --install-recommends \
         --ignore /etc/.pwd.lock --ignore /var/cache/debconf/tmp.ci/ "$deb"
     grep -q 'PASS: Installation, upgrade and purging' "$dir/piuparts.log" || { echo 'piuparts had nothing to upgrade'; return 1; }

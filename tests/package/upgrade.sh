@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Upgrades a host that serves, in the machine that it is started in (see machine.sh): the walk with the older package, then
-# requests all the time while the newer one is installed and its migration runs; then the module is removed and purged.
+# Upgrades a serving host, in a machine of machine.sh: the walk with the older package, continuous requests during the upgrade and
+# its migration, then removal and purge of the module.
 set -euo pipefail
 say() { printf '\n== %s\n' "$*"; }
 fail() { printf 'upgrade: %s\n' "$*"; exit 1; }
@@ -42,7 +42,7 @@ sort answers.* | uniq -c
 if grep -qv '^200$' answers.*; then fail 'requests failed'; fi
 [ "$(ask)" = 200 ] || fail 'it does not serve after the upgrade'
 
-# How often Apache has been started or restarted.
+# Prints how often Apache has been started or restarted.
 starts() { grep -c 'resuming normal operations' /var/log/apache2/error.log || true; }
 
 say 'removed: Apache goes on without it'
