@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""mod_neoapi beside a server in Node that does the same work: bench.py BUILD
+"""Benchmarks mod_neoapi against a Node.js server that does the same work: bench.py BUILD
 
-Runs the parts that BENCH names, by default all, after comparing the answers of both servers. BENCH_SECONDS is how long a run lasts,
-BENCH_PAIRS how many pairs of runs a comparison has. Exits with 1 if answers differ or a response was wrong, not for a missed goal."""
+BENCH_PEER is the peer's framework, one of FRAMEWORKS, by default the first. Runs the parts in BENCH, by default all, after comparing
+the responses of both servers. A run lasts BENCH_SECONDS; a comparison has BENCH_PAIRS pairs of runs. Exits with 1 if responses differ
+or are wrong, not if a goal is missed."""
 
 import os
 import pathlib
@@ -18,12 +19,15 @@ from load import CONNECTIONS
 from peer import Deployment
 
 
-class Bench(Findings):
-    """What the parts share: the deployment, and how long to measure."""
+FRAMEWORKS = ("fastify", "hono")
 
-    def __init__(self, build):
+
+class Bench(Findings):
+    """The state that the parts share: the deployment, and the lengths of runs."""
+
+    def __init__(self, build, framework):
         super().__init__()
-        self.deployment = Deployment(build)
+        self.deployment = Deployment(build, framework)
         self.seconds = int(os.environ.get("NEOAPI_BENCH_SECONDS") or 4)
         self.pairs = int(os.environ.get("NEOAPI_BENCH_PAIRS") or 9)
 
@@ -35,7 +39,7 @@ def run(bench, names):
         deployment.load()
         deployment.peer.up()
         print(f"{os.cpu_count()} × {processor()}, load {os.getloadavg()[0]:.1f}; PostgreSQL "
-              f"{deployment.sql('show server_version')[0][0]}, {deployment.httpd_version()}, two processes of the peer\n"
+              f"{deployment.sql('show server_version')[0][0]}, {deployment.httpd_version()}, two processes of {deployment.peer.framework}\n"
               f"{describe_rows(deployment.rows)} in {ORGANIZATIONS} organizations; {CONNECTIONS} keep-alive connections without TLS, "
               f"{bench.pairs} pairs of {bench.seconds} s each", flush=True)
         parts.check_answers(deployment)
@@ -47,9 +51,10 @@ def run(bench, names):
 
 def main():
     names = (os.environ.get("NEOAPI_BENCH") or " ".join(parts.PARTS)).split()
-    if len(sys.argv) != 2 or set(names) - set(parts.PARTS):
-        sys.exit(f"usage: [BENCH='{' '.join(parts.PARTS)}'] [BENCH_SECONDS=4] [BENCH_PAIRS=9] bench.py BUILD")
-    bench = Bench(sys.argv[1])
+    framework = os.environ.get("NEOAPI_BENCH_PEER") or FRAMEWORKS[0]
+    if len(sys.argv) != 2 or set(names) - set(parts.PARTS) or framework not in FRAMEWORKS:
+        sys.exit(f"usage: [BENCH='{' '.join(parts.PARTS)}'] [BENCH_PEER={'|'.join(FRAMEWORKS)}] [BENCH_SECONDS=4] [BENCH_PAIRS=9] bench.py BUILD")
+    bench = Bench(sys.argv[1], framework)
     run(bench, names)
     bench.summary()
     sys.exit(1 if bench.wrong else 0)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer's statements. Everything that a write stores is known before its transaction, so the statements of a transaction are sent
-// together and none waits for the one before.
+// The peer's statements. All values of a write are known before its transaction, so the statements of a transaction are pipelined.
 import { createHash } from "node:crypto";
 import { newId } from "./ids.mjs";
 import { Problem } from "./problem.mjs";
@@ -41,7 +40,7 @@ function idOf(cursor) {
     }
 }
 
-// Null: the cursor is none of ours, or too old.
+// Null: the cursor is invalid or expired.
 export async function readPage(sql, principal, { limit, cursor }) {
     const before = cursor ? idOf(cursor) : null;
     if (cursor && !before) return null;
@@ -65,7 +64,7 @@ function newRow(principal, data) {
         created_at: now, updated_at: now, created_by: principal.id, updated_by: principal.id };
 }
 
-// The statements of one create, for a transaction.
+// The statements of one create.
 function writes(tx, row, requestId) {
     const eventId = newId("evt_");
     const json = (value) => (value === null ? null : tx.json(value));

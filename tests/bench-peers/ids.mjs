@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ids as the API has them: a prefix, the time in ten digits of base32 and sixteen random ones.
+// Ids in the API's format: a prefix, the time as ten base32 digits, and sixteen random digits.
 import { randomFillSync } from "node:crypto";
 
 const DIGITS = "0123456789abcdefghjkmnpqrstvwxyz";
-const pool = Buffer.alloc(16 * 256); // a call of the generator costs more than its bytes
+const pool = Buffer.alloc(16 * 256); // one call of the generator for 256 ids
 let used = pool.length;
 
 export function newId(prefix) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The operations that are compared. Both sides get the same requests."""
+"""The compared operations. Both sides get the same requests."""
 
 import http.client
 import json
@@ -12,18 +12,18 @@ from comparisons import BATCH_SIZE, batches, creates, gets, lists
 from deployment import id_bound
 from load import CONNECTIONS, Load, compare
 
-# Differ from one answer to the other, on the same side too.
+# Different in each response, even of one side.
 OF_THE_MOMENT = {"id", "created_at", "updated_at", "request_id", "timestamp", "instance", "start_cursor", "end_cursor"}
-# Texts for people, which are each side's own.
+# Texts for people, which differ.
 WORDING = {"detail", "message", "documentation_url", "code"}
 HEADERS = ("Content-Type", "Link", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Request-Id")
 
-LIMITS = HEADERS[2:5]  # which the peer, as the plugin does it, sends with authenticated requests only
+LIMITS = HEADERS[2:5]  # the peer's plugin sends these with authenticated requests only
 
 
 @dataclass
 class Part:
-    kind: Callable  # makes lines of requests, as traffic.lua reads them
+    kind: Callable  # returns lines of requests in the format of traffic.lua
     goal: float
     rows: int = 1
     is_write: bool = False
@@ -37,11 +37,11 @@ PARTS = {
     "batch": Part(batches, 4.0, BATCH_SIZE, is_write=True),
 }
 
-# ---------------------------------------------------------------- that both answer the same
+# ---------------------------------------------------------------- equal responses
 
 
 def ask(side, line, **headers):
-    """Status, headers and content of the answer to one line of requests. "#" becomes digits that depend on the time."""
+    """Sends one line of requests. Returns status, headers and content. "#" is replaced by digits that depend on the time."""
     method, path, key, *body = line.split(" ", 3)
     connection = http.client.HTTPConnection("127.0.0.1", side.port, timeout=10)
     headers = {"X-API-Key": key.rstrip("+"), **({"Content-Type": "application/json"} if body else {}), **headers}
@@ -53,14 +53,14 @@ def ask(side, line, **headers):
 
 
 def comparable(value, left_out):
-    """The value without members of these names, and without what a body's twelve digits made of it."""
+    """The value without the members of these names, and without the twelve digits of the request."""
     if isinstance(value, dict):
         return {name: comparable(one, left_out) for name, one in value.items() if name not in left_out}
     return [comparable(one, left_out) for one in value] if isinstance(value, list) else value
 
 
 def check_same(deployment, what, line, status, left_out=frozenset(), **headers):
-    """Ends the benchmark if the two answers differ in status, in which headers they have, or in content."""
+    """Stops the benchmark if two responses differ in status, in the names of their headers, or in content."""
     answers = [ask(side, line, **headers) for side in (deployment, deployment.peer)]
     expected = [name for name in HEADERS if status != 401 or name not in LIMITS]
     shown = [(got, [name for name in expected if name in head], comparable(content, left_out)) for got, head, content in answers]
@@ -70,7 +70,7 @@ def check_same(deployment, what, line, status, left_out=frozenset(), **headers):
 
 
 def check_next_pages(deployment, answers, line):
-    """That the Link of each side leads to the same rows."""
+    """Checks that the Link headers of both sides lead to the same rows."""
     follow = [f"GET {head['Link'].partition('>')[0].partition('/public')[1]}{head['Link'].partition('>')[0].partition('/public')[2]} "
               f"{line.split(' ')[2]}" for _, head, _ in answers]
     pages = [ask(side, one)[2]["items"] for side, one in zip((deployment, deployment.peer), follow)]
@@ -79,7 +79,7 @@ def check_next_pages(deployment, answers, line):
 
 
 def check_repetition(deployment, line):
-    """That an Idempotency-Key creates one broker."""
+    """Checks that two requests with one Idempotency-Key create one broker."""
     key, body = "00000000-0000-4000-8000-000000000001", line.replace("#", f"{time.time_ns() % 10**12:012}")
     for side in (deployment, deployment.peer):
         first, second = (ask(side, body, **{"Idempotency-Key": key}) for _ in range(2))
@@ -89,7 +89,7 @@ def check_repetition(deployment, line):
 
 
 def check_answers(deployment):
-    """Compares answers of both before their speed is compared."""
+    """Compares the responses of both sides before their speed is measured."""
     for line in gets(deployment, "ours", one_in=20_000):
         answers = check_same(deployment, "get", line, 200)
         for side, (_, head, _) in zip((deployment, deployment.peer), answers):
@@ -113,8 +113,8 @@ def check_answers(deployment):
 
 
 def check_rows(bench, part):
-    """That all requests were answered with success, and that each row that was answered is there with its event and its delivery.
-    What was under way when the client left may be there as well."""
+    """Checks that all requests succeeded, and that each created row exists with its event and its delivery. Requests that were in
+    flight at the end of a run can have created more."""
     deployment = bench.deployment
 
     def count(schema, bound):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The deployment with the peer beside Apache, and the peer's process."""
+"""The deployment of the benchmark, with the processes of the peer."""
 
 import json
 import os
@@ -17,14 +17,14 @@ TABLES = "peer.event, peer.webhook_delivery, peer.idempotency_key"
 
 
 class Deployment(measured.Deployment):
-    """As for `make bench`, with a fifth of the brokers. What processors it is put on holds for the peer as well."""
+    """The deployment of `make bench` with a fifth of the brokers. The peer is bound to the same processors as the servers."""
 
     rows = {"brokers": 200_000, "properties": 1_000}
     name = "bench-peers"
 
-    def __init__(self, build):
+    def __init__(self, build, framework):
         super().__init__(build)
-        self.peer = Peer(self)
+        self.peer = Peer(self, framework)
 
     def load(self):
         super().load()
@@ -51,10 +51,10 @@ class Deployment(measured.Deployment):
 
 
 class Peer:
-    """What a Load needs of a deployment."""
+    """The members of a deployment that Load uses."""
 
-    def __init__(self, deployment):
-        self.deployment, self.place = deployment, deployment.place
+    def __init__(self, deployment, framework):
+        self.deployment, self.place, self.framework = deployment, deployment.place, framework
         self.process = None
         self.port = None
 
@@ -68,7 +68,7 @@ class Peer:
         for one in DIRECTORY.glob("*.mjs"):
             shutil.copy(one, code)
         self.port = free_port()
-        wanted = {"host": f"{self.deployment.env['NEOAPI_STATE']}/socket", "port": 5432, "user": "postgres",
+        wanted = {"framework": self.framework, "host": f"{self.deployment.env['NEOAPI_STATE']}/socket", "port": 5432, "user": "postgres",
                   "database": self.deployment.sql("select current_database()")[0][0], "listen": self.port}
         self.process = subprocess.Popen(["node", code / "peer.mjs", json.dumps(wanted)], text=True, stdout=subprocess.PIPE,
                                         env={**os.environ, "NODE_ENV": "production"})
@@ -91,7 +91,7 @@ class Peer:
                 os.sched_setaffinity(int(task.name), processors)
 
     def processor_time(self):
-        """What the peer and the children of PostgreSQL have used, in seconds."""
+        """The processor time of the peer and of the children of PostgreSQL, in seconds."""
         stats = [pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split() for process in self.processes()]
         own = sum(int(fields[11]) + int(fields[12]) for fields in stats) / measured.TICKS
         return [own, self.deployment.processor_time()[1]]

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The peer's tables, in a schema of their own, with the brokers of the module's tables: the same rows, the same indexes for the
--- same filters. Keys are inserted by peer.py.
+-- The peer's tables in their own schema, with the same brokers and the same indexes as the module's tables. peer.py inserts the keys.
 
 \set ON_ERROR_STOP on
 begin; -- all of it or nothing: what an interrupted run leaves is emptied by the next
@@ -78,7 +77,7 @@ create table peer.webhook_subscription (
 create index webhook_subscription_organization on peer.webhook_subscription (organization_id);
 insert into peer.webhook_subscription select id, organization_id, url, events from neoapi.webhook_subscription;
 
--- A row is a delivery and its place in the queue.
+-- A row is a delivery and its entry in the queue.
 create table peer.webhook_delivery (
     id              bigint generated always as identity primary key,
     organization_id text collate "C" not null,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An error that is answered as a problem document.
+// An error that becomes a problem document.
 export class Problem extends Error {
     constructor(status, code, detail, more = {}) {
         super(detail);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON schemas of the peer: Ajv checks what comes in, and Fastify compiles serializers for what goes out.
+// The peer's JSON schemas: Ajv validates requests, and Fastify compiles serializers for responses.
 
 export const idPattern = "^brk_[0-9a-hjkmnp-tv-z]{26}$";
 const text = (maxLength, more = {}) => ({ type: "string", minLength: 1, maxLength, ...more });
