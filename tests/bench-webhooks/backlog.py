@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a million deliveries that wait make claims slower: half of them the same subscription's in the future, half others'."""
+"""Measures whether a million queued deliveries slow claims down: half are future ones of the same subscription, half are due ones of
+inactive subscriptions."""
 
 from statistics import median
 
 from throughput import DIRECTIVES, Courier
 
 QUEUED = 1_000_000
-OTHERS = 100  # subscriptions that are not active, with deliveries that are due
+OTHERS = 100  # inactive subscriptions with due deliveries
 GOAL = 1.10
-# Ids that sort behind all that a run makes.
+# Ids that sort after those of runs.
 FILL_QUEUE = """
 insert into neoapi.webhook_queue (id, organization_id, subscription_id, number, due_at)
 select 'whd_7' || lpad(n::text, 25, '0'), %(organization)s,
@@ -26,7 +27,7 @@ where query like 'with recursive later%%'"""
 
 
 def measure(bench, courier, backlog):
-    """Deliveries a second, and the microseconds that claims took for each."""
+    """Deliveries per second, and the time of claims per delivery in microseconds."""
     d, claims, rates = bench.deployment, [], []
     for _ in range(bench.rounds):
         d.sql("select pg_stat_statements_reset()")

@@ -1,10 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Webhooks beside what would be built instead: bench.py BUILD
+"""Benchmarks webhook delivery against a job queue: bench.py BUILD
 
-Runs the parts that BENCH names (default: throughput, latency, idle, backlog). BENCH_ROUNDS is how many rounds a
-comparison has, BENCH_DELIVERIES how many deliveries a run. Exits with 1 if a delivery was lost or doubled; a missed goal is
-only printed."""
+Runs the parts in BENCH (default: all). A comparison has BENCH_ROUNDS rounds, a run BENCH_DELIVERIES deliveries. Exits with 1 if a
+delivery was lost or sent twice; a missed goal is only printed."""
 
 import os
 import pathlib
@@ -14,17 +13,19 @@ sys.path.insert(1, str(pathlib.Path(__file__).resolve().parent.parent / "bench")
 
 from backlog import backlog
 from deployment import Deployment
+from errors import errors
+from fan_out import fan_out
 from findings import Findings, processor
 from idle import idle
 from latency import latency
 from receiver import Nginx
 from throughput import throughput
 
-PARTS = {"throughput": throughput, "latency": latency, "idle": idle, "backlog": backlog}
+PARTS = {"throughput": throughput, "latency": latency, "fan_out": fan_out, "errors": errors, "idle": idle, "backlog": backlog}
 
 
 class Bench(Findings):
-    """What the parts share: the servers, and how much to measure."""
+    """The state that the parts share: the servers, and the numbers of rounds and deliveries."""
 
     def __init__(self, build):
         super().__init__()
@@ -35,7 +36,7 @@ class Bench(Findings):
         self.client = None
 
     def restart(self, processes, directives=""):
-        """Restarts Apache; the API is then used over one kept connection."""
+        """Restarts Apache. Requests to the API then use one persistent connection."""
         self.deployment.up(processes, directives)
         self.client = self.deployment.client()
 

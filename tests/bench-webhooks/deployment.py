@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The private deployment that is measured: Apache with the courier, PostgreSQL, and an organization with subscriptions."""
+"""The private deployment of the benchmark: Apache with the courier, PostgreSQL, and an organization with subscriptions."""
 
 import contextlib
 import http.client
@@ -14,8 +14,9 @@ import psycopg2
 
 DIRECTORY = pathlib.Path(__file__).resolve().parent
 INSTANCE = DIRECTORY.parent / "deploy" / "instance.sh"
-PLAN = ["plan", "create", "bench", "--requests", "1000000000", "--window", "60"]
-# A checkpoint in the middle of one run would be counted against whom it hits.
+PLAN = ["plan", "create", "bench", "--requests", "1000000000", "--window", "60", "--subscriptions", "unlimited",
+        "--concurrent-requests", "1000000", "--deliveries-per-hour", "1000000000"]
+# No checkpoint during a run, which would slow only one side.
 SETTINGS = {"max_wal_size": "32GB", "checkpoint_timeout": "1d"}
 # The receivers are on this machine.
 LOCAL_RECEIVERS = "NeoAPIWebhookAllowHTTP On\nNeoAPIWebhookAllowAddress 127.0.0.0/8\n"
@@ -45,7 +46,7 @@ class Deployment:
             raise SystemExit((self.place / "instance.log").read_text()[-2000:])
 
     def up(self, processes, directives=""):
-        """Starts everything, or starts Apache anew with other processes and directives."""
+        """Starts the servers, or restarts Apache with other processes and directives."""
         self.place.mkdir(parents=True, exist_ok=True)
         self.conf.write_text(LOCAL_RECEIVERS + directives)
         self.instance("up", MODULE=str(self.build / "mod_neoapi.so"), CTL=str(self.build / "neoapictl"),
@@ -67,7 +68,7 @@ class Deployment:
         self.connection.autocommit = True
 
     def restart_db(self, **settings):
-        """With other settings; None: as before."""
+        """Restarts PostgreSQL with these settings; None: the same."""
         for name, value in settings.items():
             self.sql(f"alter system set {name} = '{value}'" if value else f"alter system reset {name}")
         self.instance("stop-httpd")
@@ -79,7 +80,7 @@ class Deployment:
 
     @contextlib.contextmanager
     def counted_statements(self):
-        """A time in which the view pg_stat_statements is there."""
+        """A context in which the view pg_stat_statements exists."""
         self.restart_db(shared_preload_libraries="pg_stat_statements")
         try:
             self.sql("create extension if not exists pg_stat_statements")
@@ -89,7 +90,7 @@ class Deployment:
             self.restart_db(shared_preload_libraries=None)
 
     def prepare(self):
-        """An organization with a key, made anew."""
+        """Creates an organization with a key."""
         for name, value in SETTINGS.items():
             self.sql(f"alter system set {name} = '{value}'")
         self.sql("select pg_reload_conf()")
@@ -112,7 +113,7 @@ class Deployment:
         return json.loads(out.stdout)
 
     def client(self):
-        """A connection to Apache that is kept."""
+        """A persistent connection to Apache."""
         return http.client.HTTPSConnection("localhost", int(self.env["NEOAPI_PORT"]), context=self.trust, timeout=20)
 
     def ask(self, method, path, body=None, client=None):
@@ -125,29 +126,29 @@ class Deployment:
             raise SystemExit(f"{method} {path}: {answer.status} {text.decode()}")
         return json.loads(text) if text else None
 
-    def subscribe(self, url, events):
-        """A subscription, made through the API. All others are removed."""
+    def subscribe(self, url, events, count=1):
+        """Replaces all subscriptions by `count` equal ones, created through the API. Returns the id of the first one."""
         self.sql("delete from neoapi.webhook_subscription")
         self.empty()
-        return self.ask("POST", "webhooks", {"url": url, "events": events})["id"]
+        return [self.ask("POST", "webhooks", {"url": url, "events": events})["id"] for _ in range(count)][0]
 
     def activate(self, subscription, is_active):
         self.sql("update neoapi.webhook_subscription set is_active = %s where id = %s", is_active, subscription)
 
     def fill(self, subscription, count, size):
-        """Deliveries that are due at once, with bodies of `size` bytes."""
+        """Queues due deliveries with bodies of `size` bytes."""
         with self.connection.cursor() as cursor:
             cursor.execute((DIRECTORY / "fill.sql").read_text(),
                            {"organization": self.organization, "subscription": subscription, "count": count, "size": size})
 
     def empty(self, backlog=False):
-        """Takes away all deliveries, but for those that a backlog consists of."""
+        """Deletes all deliveries except those of backlog.py."""
         self.sql("truncate neoapi.webhook_delivery, neoapi.webhook_attempt, neoapi.event")
         if not backlog:
             self.sql("truncate neoapi.webhook_queue")
 
     def settle(self):
-        """Leaves nothing to do for the database."""
+        """Does the work of vacuum and checkpoint."""
         self.sql("vacuum (analyze) neoapi.webhook_queue")
         self.sql("vacuum (analyze) neoapi.webhook_delivery")
         self.sql("vacuum (analyze) neoapi.event")

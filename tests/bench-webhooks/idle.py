@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process asks the database while nothing happens."""
+"""Counts the statements of an idle process."""
 
 import time
 
@@ -16,7 +16,7 @@ def idle(bench):
     bench.restart(PROCESSES)
     d.subscribe("http://127.0.0.1:9/", ["*"])
     with d.counted_statements():
-        time.sleep(5)  # what is done once at the start
+        time.sleep(5)  # statements of the start
         d.sql("select pg_stat_statements_reset()")
         since = time.monotonic()
         time.sleep(SECONDS)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What would be built instead: graphile-worker fetches jobs in batches and completes them in batches, undici sends, one HMAC a
-// delivery. Tells one line of JSON: how long it took from the commit of the jobs until none was left.
+// The job queue that the courier is compared with: graphile-worker fetches and completes jobs in batches, undici sends them with one
+// HMAC each. Prints one line of JSON: the time from the commit of the jobs until the last one is completed.
 //
 //   peer.mjs {"host", "port", "user", "database", "url", "count", "size", "concurrency", "history"}
 import { createHmac, randomBytes } from "node:crypto";
@@ -15,7 +15,7 @@ const target = new URL(wanted.url);
 const receiver = new Pool(target.origin, { connections: wanted.concurrency, pipelining: 1 });
 const database = new pg.Pool({ host: wanted.host, port: wanted.port, user: wanted.user, database: wanted.database, max: 20 });
 database.on("error", (error) => { throw error; });
-database.on("connect", (client) => client.on("error", () => {})); // its queries fail, which is enough
+database.on("connect", (client) => client.on("error", () => {})); // its queries report the failure
 const stem = "whd_01k00000000000000";
 
 const record = {
@@ -62,7 +62,7 @@ const schema = `create schema if not exists bench;
         primary key (delivery_id, number));
     truncate bench.delivery, bench.attempt`;
 
-// The envelope, the event and a note that makes the whole as long as it is wanted.
+// The envelope with the event, padded to `size` bytes.
 const jobs = `with event (n, id) as (select n, '${stem}' || lpad(n::text, 9, '0') from generate_series(1, $1::int) n),
     kept as (insert into bench.delivery (id, event_type, status, created_at)
         select id, 'broker.created', 'pending', now() from event where $3)
@@ -77,7 +77,7 @@ async function isDone() {
     return rows[0].done;
 }
 
-// Fills the queue and works it off. Returns how many seconds it took.
+// Fills the queue and processes it. Returns the time in seconds.
 async function round(count) {
     await database.query("truncate bench.delivery, bench.attempt, graphile_worker._private_jobs");
     await database.query(jobs, [count, wanted.size, wanted.history]);
@@ -93,9 +93,9 @@ async function round(count) {
 }
 
 await database.query(schema);
-await (await start()).stop(); // makes its tables
+await (await start()).stop(); // creates its tables
 const warm = Math.min(5000, wanted.count);
-await round(warm); // so that the compiler knows what is often done
+await round(warm); // warms up the compiler
 const seconds = await round(wanted.count);
 const { rows } = await database.query(
     "select count(*)::int as attempts, count(*) filter (where outcome = 'success')::int as good from bench.attempt");

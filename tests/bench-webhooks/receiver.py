@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who receives: nginx, which counts, for speed; a process that notes when each request arrived, for latency."""
+"""Receivers: nginx, which counts requests, for throughput; a process that records the time of each request, for latency; and one
+that fails or delays some requests."""
 
+import asyncio
 import http.client
+import json
 import multiprocessing
 import pathlib
 import selectors
@@ -12,6 +15,8 @@ import time
 
 DIRECTORY = pathlib.Path(__file__).resolve().parent
 ANSWER = b"HTTP/1.1 204 No Content\r\n\r\n"
+REFUSAL = b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n"
+USUAL_S, SLOW_S = 0.02, 0.5
 
 
 def free_port():
@@ -57,7 +62,7 @@ class Nginx:
             return False
 
     def requests(self):
-        """How many it has answered, but for questions such as this one. (They are asked over one connection each.)"""
+        """The number of requests so far, without those of this function, each of which uses one connection."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         connection.request("GET", "/status")
         text = connection.getresponse().read().decode()
@@ -71,7 +76,7 @@ class Nginx:
 
 
 def note_arrivals(listener, arrivals):
-    """Answers 204 and hands on when each request's first byte was there, and its body."""
+    """Responds with 204, and queues the time of each request's first byte, and its body."""
     chooser = selectors.DefaultSelector()
     chooser.register(listener, selectors.EVENT_READ, None)
     while True:
@@ -95,14 +100,40 @@ def note_arrivals(listener, arrivals):
                 state[1] = b""
 
 
-class TimingReceiver:
-    """A receiver in a process of its own. `arrivals` is a queue of (monotonic nanoseconds, body)."""
+def respond_unevenly(listener, first_attempts, one_refused_in, one_slow_in):
+    """Responds with 204 after USUAL_S, one of `one_refused_in` requests with 500, one of `one_slow_in` after SLOW_S; 0: none. Counts the
+    deliveries."""
+    seen = set()
+
+    async def serve(reader, writer):
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = [int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:")]
+                seen.add(json.loads(await reader.readexactly(length[0]))["id"])
+                first_attempts.value = number = len(seen)
+                await asyncio.sleep(SLOW_S if one_slow_in and number % one_slow_in == one_slow_in // 2 else USUAL_S)
+                writer.write(REFUSAL if one_refused_in and number % one_refused_in == 0 else ANSWER)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            writer.close()
+
+    async def run():
+        server = await asyncio.start_server(serve, sock=listener)
+        await server.serve_forever()
+
+    asyncio.run(run())
+
+
+class ReceiverProcess:
+    """Runs `target(listener, *arguments)` in a new process."""
+
+    def __init__(self, target, *arguments):
+        self.target, self.arguments = target, arguments
 
     def up(self):
         listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = listener.getsockname()[1]
-        self.arrivals = multiprocessing.Queue()
-        self.process = multiprocessing.Process(target=note_arrivals, args=(listener, self.arrivals), daemon=True)
+        self.process = multiprocessing.Process(target=self.target, args=(listener, *self.arguments), daemon=True)
         self.process.start()
         listener.close()
 
@@ -113,3 +144,20 @@ class TimingReceiver:
     @property
     def url(self):
         return f"http://127.0.0.1:{self.port}/hook"
+
+
+class TimingReceiver(ReceiverProcess):
+    """`arrivals` is a queue of (monotonic nanoseconds, body)."""
+
+    def __init__(self):
+        self.arrivals = multiprocessing.Queue()
+        super().__init__(note_arrivals, self.arrivals)
+
+
+class UnevenReceiver(ReceiverProcess):
+    def __init__(self, one_refused_in, one_slow_in):
+        self.count = multiprocessing.Value("i", 0, lock=False)
+        super().__init__(respond_unevenly, self.count, one_refused_in, one_slow_in)
+
+    def first_attempts(self):
+        return self.count.value

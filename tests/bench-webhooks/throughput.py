@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same deliveries to the same receiver, by the courier and by graphile-worker with undici, in turns."""
+"""Compares the courier with graphile-worker and undici: the same deliveries to the same receiver, alternately."""
 
 import json
 import os
@@ -10,34 +10,34 @@ from statistics import median
 
 from deployment import DIRECTORY, wait_for
 
-SIZE = 700  # bytes of a body
-CONCURRENCIES = (24, 50, 100)  # of the peer: the best of them is compared
+SIZE = 700  # of a body, in bytes
+CONCURRENCIES = (24, 50, 100)  # of the peer; the best result is compared
 GOALS = {"history": 3.0, "bare": 1.3}
-# One subscription has the whole machine: the shipped 32 at a time of one are for many that share it.
+# The shipped limit of 32 attempts per subscription is for many subscriptions; here one uses the whole machine.
 DIRECTIVES = "NeoAPIWebhookConcurrency 512\nNeoAPIWebhookPerSubscription 512\n"
 
 
 class Courier:
-    """One process of Apache, so one courier: one thread of ours beside one of the peer's."""
+    """One process of Apache, so that one thread of the courier is compared with one of the peer."""
 
     def __init__(self, bench):
         self.bench, self.deployment, self.nginx = bench, bench.deployment, bench.nginx
         self.subscription = self.deployment.subscribe(self.nginx.url, ["*"])
 
     def run(self, count, backlog=False):
-        """Deliveries a second, from the moment at which the subscription becomes active until all attempts are recorded."""
+        """Deliveries per second, from the activation of the subscription until all attempts are recorded."""
         d = self.deployment
         d.activate(self.subscription, False)
         d.empty(backlog)
         d.fill(self.subscription, count, SIZE)
         d.settle()
         before = self.nginx.requests()
-        soon = d.number("select now() + interval '1 hour'")  # later is the backlog
+        soon = d.number("select now() + interval '1 hour'")  # later ones are the backlog
         left = "select exists (select from neoapi.webhook_queue where subscription_id = %s and due_at < %s)"
         began = time.monotonic()
         d.activate(self.subscription, True)
-        d.ask("POST", f"webhooks/{self.subscription}/test")  # which wakes the courier
-        # The database, which is measured, is asked only when everything has arrived.
+        d.ask("POST", f"webhooks/{self.subscription}/test")  # wakes the courier
+        # The database is polled only after everything has arrived, because polling would slow it.
         wait_for(lambda: self.nginx.requests() - before > count, "not everything arrives")
         wait_for(lambda: not d.number(left, self.subscription, soon), "the queue does not become empty")
         seconds = time.monotonic() - began
