@@ -5,7 +5,7 @@ import contextlib
 import os
 import signal
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg2
@@ -17,20 +17,37 @@ TWO_DAYS = 2 * 24 * 3600
 
 @dataclass
 class Fault:
-    """When it was, in seconds since 1970."""
+    """When it was, in seconds since 1970, and the local ports of the TCP connections of a killed process."""
 
     kind: str
     began: float
     ended: float
+    ports: set = field(default_factory=set)
+
+
+def thread_states(pid):
+    """The states of a process's threads, as in /proc/PID/stat; empty if it is gone."""
+    states = []
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                states.append(Path(f"/proc/{pid}/task/{thread}/stat").read_text().rpartition(")")[2].split()[0])
+    return states
 
 
 def is_dead(pid):
     """Whether its last thread has ended. The first one can be a zombie before; the sockets are closed with the last."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state in "ZX" and os.listdir(f"/proc/{pid}/task") == [str(pid)]
-    except (FileNotFoundError, ProcessLookupError):
-        return True
+    return thread_states(pid) in (["Z"], ["X"], [])
+
+
+def local_ports(pid):
+    """Of a process's TCP connections."""
+    sockets = set()
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            sockets.add(os.readlink(descriptor))
+    rows = [line.split() for line in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]]
+    return {int(row[1].partition(":")[2], 16) for row in rows if f"socket:[{row[9]}]" in sockets}
 
 
 class Nemesis:
@@ -49,8 +66,8 @@ class Nemesis:
             time.sleep(self.chance.uniform(0.2, 1.5))
             kind, = self.chance.choices(list(self.kinds), self.weights)
             began = time.time()
-            self.kinds[kind]()
-            self.faults.append(Fault(kind, began, time.time()))
+            ports = self.kinds[kind]()
+            self.faults.append(Fault(kind, began, time.time(), ports or set()))
 
     def child(self):
         """A process of either host that serves requests."""
@@ -59,12 +76,17 @@ class Nemesis:
         return int(self.chance.choice(children)) if children else None
 
     def kill_child(self):
-        """Ends when its sockets are closed."""
-        pid = self.child()
+        """Ends when its sockets are closed. Returns the ports that these had."""
+        pid, ports = self.child(), set()
         with contextlib.suppress(ProcessLookupError):
             if pid:
+                os.kill(pid, signal.SIGSTOP)
+                eventually(lambda: set(thread_states(pid)) <= set("TZX"), f"process {pid} stops")
+                if not is_dead(pid):
+                    ports = local_ports(pid)
                 os.kill(pid, signal.SIGKILL)
                 eventually(lambda: is_dead(pid), f"the end of process {pid}")
+        return ports
 
     def freeze_child(self):
         pid = self.child()
